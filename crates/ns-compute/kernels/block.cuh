@@ -1,7 +1,7 @@
-// Operations of a block of threads: indices, barriers, sums in a fixed order.
+// Operations of a thread block: indices, barriers, and sums in a fixed order.
 //
-// All other kernel code uses these functions, so that the same sources also compile for the CPU (cpu.hpp).
-// Tests thus run the kernels on machines without a GPU.
+// All other kernel code uses only these functions for such operations. The same sources thus also compile for the CPU
+// (cpu.hpp), and tests run the kernels on machines without a GPU.
 #pragma once
 #include <stdint.h>
 
@@ -43,7 +43,7 @@ NS_DEVICE double team_product(double x) {
     for (int d = 4; d > 0; d >>= 1) x *= __shfl_xor_sync(team_mask(), x, d);
     return x;
 }
-// Barrier of a team: after it, each thread of the team sees what the others wrote before it.
+// Barrier of a team. After it, each thread of the team sees what the other threads of the team wrote before it.
 NS_DEVICE void team_barrier() { __syncwarp(team_mask()); }
 NS_DEVICE double warp_sum(double x) {
     for (int d = 16; d > 0; d >>= 1) x += __shfl_xor_sync(0xffffffffu, x, d);
@@ -58,9 +58,8 @@ NS_DEVICE int warp_max(int x) {
     return x;
 }
 
-// Communication between thread blocks. Let thread A write data, call `fence` and then write a flag, and let
-// thread B read that flag and then call `fence`. Then B sees the data, and after a barrier all threads of B's
-// block see the data.
+// Communication between thread blocks. Thread A writes data, calls `fence`, and then writes a flag. Thread B reads
+// the flag and then calls `fence`. B then sees the data. After a barrier, all threads of B's block see the data.
 NS_DEVICE void fence() { __threadfence(); }
 NS_DEVICE int add(int* to, int x) { return atomicAdd(to, x); }
 NS_DEVICE int peek(const int* from) { return *(const volatile int*)from; }
@@ -73,8 +72,8 @@ NS_DEVICE bool lock(int* at) { return atomicCAS(at, 0, 1) == 0; }
 NS_DEVICE void unlock(int* at) { atomicExch(at, 0); }
 NS_DEVICE void pause() { __nanosleep(2000); }
 
-// Returns `1 / x` to a unit in the last place. `x` must be a normal floating-point number: the slow path for
-// subnormal numbers, infinity and NaN is left out.
+// Returns `1 / x` with an error of one unit in the last place. `x` must be a normal floating-point number, because
+// there is no code for subnormal numbers, infinity and NaN.
 NS_DEVICE double reciprocal(double x) {
     double y;
     asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
@@ -96,11 +95,13 @@ struct alignas(16) Pair {
     double a, b;
 };
 
-// Number of warps of a thread block from which on warps share work that teams or single threads do otherwise.
+// In a thread block with at least this number of warps, warps share work for which smaller blocks use teams or single
+// threads.
 constexpr int MANY_WARPS = 16;
 
-// A group of neighbouring threads that compute one row of a table together: a team, or with WIDE a warp. `number` is the
-// index of the group among all `count` groups of the thread block, `index` that of a thread in its group.
+// A group of neighbouring threads that together compute one row of a table. With WIDE it is a warp, otherwise a team.
+// `number` is the index of the group among all `count` groups of the thread block. `index` is the index of a thread
+// in its group.
 template <bool WIDE>
 struct Group {
     NS_DEVICE static int number() { return WIDE ? warp() : team(); }
@@ -110,9 +111,9 @@ struct Group {
     NS_DEVICE static double sum(double x) { return WIDE ? warp_sum(x) : team_sum(x); }
 };
 
-// Sums over the thread block. Every sum has one barrier, between writing and reading the partial sums of the
-// warps. Successive sums use two areas in turn. An area is written again only after the barrier of the sum in
-// between, and at that barrier all threads have read the area.
+// Sums over the thread block. Every sum has one barrier, between writing and reading the partial sums of the warps.
+// Successive sums use two areas alternately. An area is written again only after the barrier of the sum in between.
+// At that barrier, all threads have read the area.
 //
 // WARPS is the largest number of warps of the block.
 template <int WARPS>
@@ -130,12 +131,12 @@ struct SumsOf {
     NS_DEVICE double least(double x);
 };
 
-// Sums over the thread blocks of fits and evaluations.
+// Sums over the thread blocks that fit or evaluate.
 using Sums = SumsOf<MOST_WARPS>;
 
 #ifdef NS_MANY_THREADS
-// Returns the sum of `x` over all threads of the block. `here` is the area for the partial sums. The function
-// is not inlined: there are many sums, and code that does not fit into the instruction cache is slow.
+// Returns the sum of `x` over all threads of the block. `here` is the area for the partial sums. The function is not
+// inlined, because there are many sums, and code that does not fit into the instruction cache is slow.
 NS_CALL double sum_of_warps(double x, double* here) {
     x = warp_sum(x);
     if (lane() == 0) here[warp() * MOST_SUMS] = x;
@@ -194,14 +195,14 @@ NS_DEVICE double SumsOf<WARPS>::least(double x) {
     return x;
 }
 
-// A loop over `n` elements in which a thread takes the elements `thread`, `thread + threads`, and so on.
+// A loop over `n` elements. A thread takes the elements `thread`, `thread + threads`, and so on.
 #ifdef __CUDACC__
 #define NS_ONE_BY_ONE _Pragma("unroll 1")
 #else
 #define NS_ONE_BY_ONE
 #endif
 #define NS_EACH(i, n) NS_ONE_BY_ONE for (int i = ns::thread(); i < (n); i += ns::threads())
-// A loop over `n` elements in which a team takes the elements `team`, `team + teams`, and so on.
+// A loop over `n` elements. A team takes the elements `team`, `team + teams`, and so on.
 #define NS_EACH_TEAM(i, n) NS_ONE_BY_ONE for (int i = ns::team(); i < (n); i += ns::teams())
 
 }  // namespace ns

@@ -1,21 +1,21 @@
-// Covariances: inverses of Hessians over the parameters that are free to move (neither fixed nor on a kink
-// nor held by a bound).
+// Covariances: inverses of Hessians over the parameters that are free to move. A parameter is not free if it is
+// fixed, on a kink, or held by a bound.
 //
-// A Hessian is scaled to a unit diagonal and inverted in place by symmetric sweeps, TILE columns at a time.
-// Only tiles (TILE x TILE elements) of the lower triangle are stored, in shared memory if they fit there.
-// Element `e` of tile `t` is at index `e n_tiles + t`, so that neighbouring threads, which have neighbouring
-// tiles, read neighbouring numbers.
+// A Hessian is scaled to a unit diagonal and inverted in place by symmetric sweeps over TILE columns at a time. Only
+// tiles (TILE x TILE elements) of the lower triangle are stored, in shared memory if they fit there. Element `e` of
+// tile `t` is at the index `e n_tiles + t`. Neighbouring threads have neighbouring tiles, and thus read neighbouring
+// numbers.
 #pragma once
 #include "hessian.cuh"
 
 namespace ns {
 
-// If `-ln L` would fall by at most this number beyond a bound, it is uncertain whether the bound holds the
-// parameter. The CPU then computes the covariance.
+// If `-ln L` would fall beyond a bound by at most this number, it is uncertain whether the bound holds the parameter.
+// The CPU then computes the covariance.
 constexpr double BARELY = 1e-10;
 
-// Replaces a tile with elements `x[r][c]` by minus its inverse, by sweeps. `least` becomes the smallest pivot
-// of all tiles so far, or -1 if a pivot is not positive.
+// Replaces a tile with elements `x[r][c]` by minus its inverse, by sweeps. `least` becomes the smallest pivot of this
+// and all earlier tiles, or -1 if a pivot is not positive.
 NS_DEVICE void invert_tile(double (&x)[TILE][TILE], double& least) {
 #pragma unroll
     for (int k = 0; k < TILE; k++) {
@@ -40,7 +40,7 @@ NS_DEVICE void invert_tile(double (&x)[TILE][TILE], double& least) {
 
 // Arrays of one inversion. All of them are in shared memory, except `matrix` if it is too large.
 struct Table {
-    // Per row: scale of the row; gradient times scale; the row's contribution to `g' C g`; then the columns
+    // For each row: its scale, the gradient times the scale, and the row's contribution to `g' C g`. Then the columns
     // of a sweep, before (`old`) and after it (`swept`).
     double *scale, *slope, *back, *old, *swept;
     int* row;
@@ -55,8 +55,8 @@ struct Table {
     }
 };
 
-// Replaces the matrix by minus its inverse. Returns the smallest pivot, or -1 if a pivot is not positive, the
-// same in all threads.
+// Replaces the matrix by minus its inverse. Returns the smallest pivot, or -1 if a pivot is not positive. The result
+// is the same in all threads.
 NS_DEVICE double sweep(const Table& table) {
     int side = table.side, n_tiles = table.n_tiles;
     double* matrix = table.matrix;
@@ -64,7 +64,7 @@ NS_DEVICE double sweep(const Table& table) {
     for (int step = 0; step < side; step++) {
         int pivot = step * (step + 1) / 2 + step;
         barrier();
-        // Stores the columns of this step unchanged, and multiplied by the inverse of their diagonal tile.
+        // Stores the columns of this step twice: unchanged, and multiplied by the inverse of their diagonal tile.
         // Every thread inverts the diagonal tile itself.
         double square[TILE][TILE];
 #pragma unroll
@@ -141,14 +141,14 @@ NS_DEVICE double sweep(const Table& table) {
     return least;
 }
 
-// Returns the size in doubles of the arrays in shared memory that precede the matrix, for `n` parameters.
-// src/device/covariance.rs computes the same number.
+// Returns the size, in doubles, of the arrays that precede the matrix in shared memory. `n` is the number of
+// parameters. src/device/covariance.rs computes the same number.
 NS_DEVICE int table_size(int n) {
     int rows = (n + TILE - 1) / TILE * TILE;
     return TABLE_COLUMNS * rows;
 }
 
-// Writes results for a matrix that gets no covariance, so that the host copies no uninitialised memory.
+// Writes results for a matrix without a covariance. Otherwise the host would copy uninitialised memory.
 NS_DEVICE void give_up(const CovarianceLaunch& launch, int which) {
     if (thread() == 0) launch.found[which] = Pair{-1.0, 0.0};
     NS_EACH(p, launch.n) {
@@ -243,7 +243,7 @@ NS_DEVICE void covariance_of(const CovarianceLaunch& launch, int which, double* 
         double sum = 0.0;
         for (int i = lane(); i < size; i += lanes()) {
             sum += table.back[i];
-            // Unlike pivots, the values 1 / C_ii do not depend on the order of parameters. No pivot is
+            // The values 1 / C_ii do not depend on the order of the parameters, unlike the pivots. No pivot is
             // smaller than the smallest of these values.
             least = fmin(least, -1.0 / table(i, i));
         }

@@ -1,5 +1,5 @@
-// Operations of a block of threads when the kernels are compiled for the CPU. A block has one thread, or with
-// NS_MANY_THREADS as many as on a GPU (many.hpp).
+// Operations of a thread block when the kernels are compiled for the CPU. A block has one thread. With
+// NS_MANY_THREADS it has as many threads as on a GPU (many.hpp).
 #pragma once
 #include <math.h>
 #include <sched.h>
@@ -67,6 +67,6 @@ NS_DEVICE uint64_t replace(uint64_t* at, uint64_t old, uint64_t by) {
 }
 NS_DEVICE bool lock(int* at) { return __atomic_exchange_n(at, 1, __ATOMIC_SEQ_CST) == 0; }
 NS_DEVICE void unlock(int* at) { __atomic_store_n(at, 0, __ATOMIC_SEQ_CST); }
-// On the CPU the atomic operations above order all reads and writes.
+// On the CPU, the atomic operations above order all reads and writes, so a fence does nothing.
 NS_DEVICE void fence() {}
 }  // namespace ns

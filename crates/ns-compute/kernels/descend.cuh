@@ -1,10 +1,10 @@
-// One descent to a convergence certificate, with the same steps as lanes/descend.rs.
+// One descent to a certified minimum, with the same steps as lanes/descend.rs.
 #pragma once
 #include "memory.cuh"
 
 namespace ns {
 
-// The first RENEWED iterations always invert the metric. Later iterations keep the inverse if the last step
+// The first RENEWED iterations always invert the metric. A later iteration keeps the old inverse if the last step
 // reduced the EDM to at most the fraction KEPT_CONTRACTION of its value.
 constexpr int RENEWED = 2;
 constexpr double KEPT_CONTRACTION = 0.2;
@@ -17,16 +17,15 @@ struct Descent {
     bool fresh, lost, converged;
 };
 
-// The known minimum, i.e. the lowest minimum that earlier descents of the fit found: its value of `-ln L`.
-// Its parameters are in SNAPSHOT. `any` is false if there is none.
+// The known minimum: the lowest minimum that earlier descents of the fit found. `value` is its value of `-ln L`, and
+// its parameters are in SNAPSHOT. `any` is false if there is no known minimum.
 struct KnownMinimum {
     double value;
     bool any;
 };
 
-// Returns the side (1 or -1) to which a parameter at its kink moves, or 0 if the parameter stays. `half` is
-// half the jump of the slope. `slope` is the mean slope of both sides, and becomes the slope on the returned
-// side.
+// Returns the side (1 or -1) to which a parameter at its kink moves, or 0 if the parameter stays. `half` is half the
+// jump of the slope. `slope` is the mean of the slopes on both sides. It becomes the slope on the returned side.
 NS_DEVICE double side_of(double half, double& slope) {
     double right = slope + half, left = slope - half;
     if (right < 0.0 && -right >= left) {
@@ -40,9 +39,8 @@ NS_DEVICE double side_of(double half, double& slope) {
     return 0.0;
 }
 
-// Moves to the trial point: stores the step and the change of the slope for L-BFGS, determines which
-// parameters are held, and sets the slope. Returns whether the set of held parameters changed, or a parameter
-// leaves its kink.
+// Moves to the trial point. Stores the step and the change of the slope for L-BFGS, determines which parameters are
+// held, and sets the slope. Returns whether the set of held parameters changed or a parameter leaves its kink.
 template <bool SHARED, bool KINKS>
 NS_DEVICE bool absorb(
     const Plan& plan, Codes codes, const State<SHARED>& state, bool fresh, Memory& memory, Sums& sums
@@ -64,7 +62,7 @@ NS_DEVICE bool absorb(
             state[SIDE][p] = side;
         }
         if (!fresh) {
-            // A parameter that was held did not move, and its slope was taken as 0.
+            // A parameter that was held did not move, and its slope was set to 0.
             double step = to - theta[p], change = was ? 0.0 : g - slope[p];
             steps[p] = step;
             changes[p] = change;
@@ -79,8 +77,8 @@ NS_DEVICE bool absorb(
     }
     sums.all(parts);
     if (!fresh) {
-        // A pair of step and change of slope is used only if its curvature is positive and well above
-        // rounding errors.
+        // A pair of step and change of slope is used only if its curvature is positive and well above rounding
+        // errors.
         if (thread() == 0) memory.inverse[memory.next] = parts[0] > LEAST_PAIR_CURVATURE * parts[1] ? 1.0 / parts[0] : 0.0;
         memory.next = memory.next + 1 == PAIRS ? 0 : memory.next + 1;
         memory.used = memory.used == PAIRS ? PAIRS : memory.used + 1;
@@ -89,14 +87,13 @@ NS_DEVICE bool absorb(
     return parts[2] != 0.0;
 }
 
-// Returns the lower bound of parameter `p` in one step from `theta`. A parameter with a Poisson constraint
-// keeps at least the fraction LEFT_BY_A_STEP of its value, because the constraint is infinite at 0.
+// Returns the lower bound of parameter `p` for one step from `theta`. A parameter with a Poisson constraint keeps at
+// least the fraction LEFT_BY_A_STEP of its value, because the constraint term is infinite at 0.
 NS_DEVICE double floor_of(const Plan& plan, int p, double lower, double theta) {
     return plan.constraint[p].x == POISSON ? fmax(lower, LEFT_BY_A_STEP * theta) : lower;
 }
 
-// Computes the bounds of parameter `p` in one step from `theta`. A parameter with a kink stays on its side of
-// 0.
+// Computes the bounds of parameter `p` for one step from `theta`. A parameter with a kink stays on its side of 0.
 template <bool SHARED, bool KINKS>
 NS_DEVICE void box(
     const Plan& plan, Codes codes, const State<SHARED>& state, int p, double theta, double& lower, double& upper
@@ -111,7 +108,7 @@ NS_DEVICE void box(
     lower = floor_of(plan, p, lower, theta);
 }
 
-// Returns the largest fraction of DIRECTION, at most 1, with which a step from THETA stays within the bounds.
+// Returns the largest fraction of DIRECTION, at most 1, for which a step from THETA stays within the bounds.
 template <bool SHARED>
 NS_DEVICE double reach(const Plan& plan, const State<SHARED>& state, Sums& sums) {
     const double *theta = state[THETA], *direction = state[DIRECTION];
@@ -129,8 +126,8 @@ NS_DEVICE double reach(const Plan& plan, const State<SHARED>& state, Sums& sums)
     return least > 0.0 ? least : 0.0;
 }
 
-// Holds those parameters that are on a bound (or a kink) and that the direction would move beyond it. Returns
-// whether there were any.
+// Holds those parameters that are on a bound (or a kink) and that the direction would move beyond it. Returns whether
+// there were any such parameters.
 template <bool SHARED, bool KINKS>
 NS_DEVICE bool pin_outward(const Plan& plan, Codes codes, const State<SHARED>& state, Sums& sums) {
     const double *theta = state[THETA], *direction = state[DIRECTION];
@@ -148,8 +145,8 @@ NS_DEVICE bool pin_outward(const Plan& plan, Codes codes, const State<SHARED>& s
     return sums.one(any) != 0.0;
 }
 
-// Sets TRIAL to THETA + length DIRECTION, with each parameter limited to its bounds and its side of a kink.
-// Returns the scalar product of this step and the slope.
+// Sets TRIAL to THETA + length DIRECTION. Each parameter is limited to its bounds and to its side of a kink. Returns
+// the scalar product of this step and the slope.
 template <bool SHARED>
 NS_DEVICE double advance_along_edges(const Plan& plan, Codes codes, const State<SHARED>& state, double length, Sums& sums) {
     const double *theta = state[THETA], *direction = state[DIRECTION], *slope = state[SLOPE];
@@ -164,7 +161,7 @@ NS_DEVICE double advance_along_edges(const Plan& plan, Codes codes, const State<
     return sums.one(product);
 }
 
-// Sets TRIAL to THETA + length DIRECTION, with each parameter limited to its bounds.
+// Sets TRIAL to THETA + length DIRECTION. Each parameter is limited to its bounds.
 template <bool SHARED>
 NS_DEVICE void advance(const Plan& plan, const State<SHARED>& state, double length) {
     const double *theta = state[THETA], *direction = state[DIRECTION];
@@ -177,8 +174,8 @@ NS_DEVICE void advance(const Plan& plan, const State<SHARED>& state, double leng
     barrier();
 }
 
-// Copies the end of a descent to the arrays BEST, BEST_HELD and EMPTY of `to`: parameters, which of them are
-// held, and which bins have no positive expected yield.
+// Copies the end of a descent to the arrays BEST, BEST_HELD and EMPTY of `to`. They contain the parameters, which
+// parameters are held, and which bins have no positive expected yield.
 template <bool SHARED>
 NS_DEVICE void keep(const Plan& plan, const State<SHARED>& state, const State<SHARED>& to) {
     NS_EACH(p, plan.n_params) {
@@ -188,8 +185,8 @@ NS_DEVICE void keep(const Plan& plan, const State<SHARED>& state, const State<SH
     NS_EACH(b, plan.n_bins) to[EMPTY][b] = state[LAMBDA][b] > 0.0 ? 0.0 : 1.0;
 }
 
-// Returns whether the descent `at` is expected to end in the known minimum: the predicted value and point of
-// its end agree with those of that minimum. `known` is the value of the known minimum.
+// Returns whether the descent `at` is expected to end in the known minimum. This is the case if the predicted value
+// and parameters of its end are nearly those of the known minimum. `known` is the value of that minimum.
 template <bool SHARED, bool KINKS>
 NS_DEVICE bool awaits(
     const Plan& plan, Codes codes, const State<SHARED>& state, const Descent& at, double known, Sums& sums
@@ -205,7 +202,7 @@ NS_DEVICE bool awaits(
             double lower, upper;
             box<SHARED, KINKS>(plan, codes, state, p, theta[p], lower, upper);
             to = fmin(fmax(to, lower), upper);
-            // Minima of neighbouring orthants (regions between kinks) may be close to each other, so the
+            // Minima of neighbouring orthants (regions between kinks) may be close to each other. Therefore the
             // orthants must agree.
             if (codes.kinks && plan.kinked[p] && (to > 0.0) - (to < 0.0) != (there[p] > 0.0) - (there[p] < 0.0)) away = 1.0;
         }
@@ -214,8 +211,8 @@ NS_DEVICE bool awaits(
     return sums.one(away) == 0.0;
 }
 
-// Computes the direction of the next step, with a new inverse of the metric if `renew` is true. Returns false
-// if the metric is not positive definite, or if bounds block the step even after MOST_PINS attempts.
+// Computes the direction of the next step. If `renew` is true, the metric is inverted again. Returns false if the
+// metric is not positive definite, or if bounds still block the step after MOST_PINS attempts.
 template <bool SHARED, bool KINKS>
 NS_DEVICE bool direct(
     const Plan& plan, Codes codes, const Metric& metric, const State<SHARED>& state, Memory& memory, Descent& at,
@@ -227,8 +224,8 @@ NS_DEVICE bool direct(
         solve(plan, metric, state);
         at.descent = after(plan, state, memory, sums);
         if (KINKS) {
-            // A step that meets a bound continues along the bound. Parameters are held only if they are on a
-            // bound already and the step would leave it.
+            // A step that meets a bound continues along the bound. A parameter is held only if it is already on a
+            // bound and the step would leave it.
             at.length = 1.0;
             if (pin == MOST_PINS) return true;
         } else {
@@ -241,10 +238,9 @@ NS_DEVICE bool direct(
     }
 }
 
-// Descends from START (all parameters, within bounds) until the fit has converged, or gives up. If `known`
-// has a minimum, the descent also ends, without a certificate, as soon as it is clear that it will not get
-// below that minimum. The end point is in THETA. If `probe` is true and the model has kinks, only evaluates
-// `-ln L` at START.
+// Descends from START (all parameters, within bounds) until the fit has converged, or gives up. The end point is in
+// THETA. If there is a known minimum, the descent also ends, without a certificate, when it clearly cannot reach a
+// lower value. If `probe` is true and the model has kinks, the function only evaluates `-ln L` at START.
 template <bool SHARED, bool KINKS>
 NS_DEVICE Descent descend(
     const Plan& plan, Codes codes, const Metric& metric, const State<SHARED>& state, KnownMinimum known, bool probe, Sums& sums
@@ -300,7 +296,7 @@ NS_DEVICE Descent descend(
         bool turned = absorb<SHARED, KINKS>(plan, codes, state, fresh, memory, sums);
         if (turned) memory.used = 0;
         at.lost = at.iterations > MOST_ITERATIONS || value < BELOW_SATURATED;
-        // An earlier inverse of the metric is good enough while steps reduce the EDM strongly.
+        // An earlier inverse of the metric is used as long as steps reduce the EDM strongly.
         bool renew = turned || metric.n_dual == 0 || at.iterations <= RENEWED ||
                      at.iterations > HARD || !(at.edm <= KEPT_CONTRACTION * at.last_edm);
         if (!direct<SHARED, KINKS>(plan, codes, metric, state, memory, at, renew, sums)) at.lost = true;

@@ -1,8 +1,8 @@
-// `-ln L` as a function of parameters and inputs (numbers of the model that every call may replace), with its
-// derivatives by both. One thread block computes one row at a time.
+// `-ln L` as a function of parameters and inputs, with its derivatives with respect to both. Inputs are numbers of
+// the model that every call may replace. One thread block computes one row at a time.
 //
-// Inputs and results are in memory of the caller, on the device. A thread block has its own copies of the arrays of
-// the model in which inputs are, and writes the inputs there before it evaluates the model.
+// Inputs and results are in device memory of the caller. Each thread block has its own copies of those arrays of the
+// model that contain inputs. It writes the inputs to these copies before it evaluates the model.
 #pragma once
 #include "evaluate.cuh"
 #include "inputs.cuh"
@@ -15,7 +15,7 @@ using WideSums = SumsOf<MOST_DIFFERENTIATING / WARP>;
 // Returns number `i` of the inputs of a row, or `own` if `i` is negative.
 NS_DEVICE double input_or(const double* inputs, int i, double own) { return i < 0 ? own : inputs[i]; }
 
-// Returns the model with the copies of this thread block in place of the arrays in which inputs are.
+// Returns the model, with the copies of this thread block in place of the arrays that contain inputs.
 NS_DEVICE Plan with_copies(const DifferentiateLaunch& launch, int block) {
     Plan plan = launch.plan;
     double* copies = launch.copies + (size_t)block * launch.copies_stride;
@@ -32,8 +32,9 @@ NS_DEVICE Plan with_copies(const DifferentiateLaunch& launch, int block) {
     return plan;
 }
 
-// Writes the inputs of a row to the copies of this thread block. Returns how many numbers this thread has seen that a
-// model cannot have; adds to `constant` by how much the inputs that it has written change the constants of `-ln L`.
+// Writes the inputs of a row to the copies of this thread block. Returns how many numbers this thread found that are
+// not allowed in a model. Adds to `constant` the change of the constants of `-ln L` due to the inputs that this
+// thread wrote.
 NS_DEVICE double write_inputs(const DifferentiateLaunch& launch, int block, const double* inputs, double& constant) {
     double* copies = launch.copies + (size_t)block * launch.copies_stride;
     double* nominal = copies + launch.nominal_at;
@@ -82,9 +83,9 @@ NS_DEVICE double write_inputs(const DifferentiateLaunch& launch, int block, cons
     return bad;
 }
 
-// Writes the derivatives of `-ln L` by the inputs of a row to `to`, which is zero before. Reads what `evaluate` and
-// `pull_back` left: the derivatives by the additive part of each cell (BINWISE), by the logarithm of the factor of each
-// block (TOTAL), and the normsys factors (FACTOR).
+// Writes the derivatives of `-ln L` with respect to the inputs of a row to `to`, which must contain zeros. Uses the
+// results of `evaluate` and `pull_back`: the derivatives with respect to the additive part of each cell (BINWISE) and
+// to the logarithm of the factor of each block (TOTAL), and the normsys factors (FACTOR).
 template <bool SHARED>
 NS_DEVICE void by_inputs(
     const DifferentiateLaunch& launch, const Plan& plan, const State<SHARED>& state, const double* inputs, double* to
@@ -119,11 +120,11 @@ NS_DEVICE void by_inputs(
         double x = theta[width.param], scale = plan.constraint_scale[width.param];
         double datum = aux[plan.constraint[width.param].y];
         if (width.kind == GAUSSIAN) {
-            // The term is `pull^2/2 + ln(sigma)` and a constant.
+            // The term is `pull^2/2 + ln(sigma)` plus a constant.
             double pull = (x - datum) * scale;
             to[width.input] = scale * (1.0 - pull * pull);
         } else {
-            // The rate is one over the square of the input.
+            // The rate is 1 divided by the square of the input.
             to[width.input] = poisson_slope(x * scale, datum) * x * (-2.0 * scale * sqrt(scale));
         }
     }
@@ -139,7 +140,7 @@ NS_DEVICE void differentiate_block(const DifferentiateLaunch& launch, int block,
         const double* theta = launch.parameters + (size_t)row * launch.parameters_stride;
         double* to_parameters = launch.by_parameters + (size_t)row * launch.by_parameters_stride;
         double* to_inputs = launch.by_inputs + (size_t)row * launch.by_inputs_stride;
-        // Sums of numbers that are not allowed, and of changes of constants.
+        // Number of values that are not allowed, and the sum of the changes of constants.
         double seen[2] = {0.0, 0.0};
         barrier();
         NS_EACH(i, plan.n_bins) state[MAIN][i] = launch.data[i];
@@ -166,7 +167,7 @@ NS_DEVICE void differentiate_block(const DifferentiateLaunch& launch, int block,
         if (thread() == 0) {
             double nll = value.main + value.constraint + (launch.constant + seen[1]);
             launch.values[row] = nll;
-            // Derivatives by normsys factors are divided by the factors.
+            // The derivatives with respect to normsys factors contain a division by the factors.
             launch.status[row] = value.least < LEAST_PRODUCT ? ZERO_FACTOR : isfinite(nll) ? FINE : NO_LIKELIHOOD;
         }
         NS_EACH(p, plan.n_params) to_parameters[p] = state[GRADIENT][p];

@@ -1,4 +1,4 @@
-// A number with its derivative with respect to one variable, for formulas that are written for any number type.
+// A number with its derivative with respect to one variable. Formulas that are written for any number type use it.
 #pragma once
 #include "block.cuh"
 

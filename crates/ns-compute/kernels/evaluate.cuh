@@ -9,14 +9,15 @@
 
 namespace ns {
 
-// Result of an evaluation, the same in all threads: main part and constraint part of `-ln L` relative to the
-// saturated model, the sum of the magnitudes of all their terms (`noise`), and the smallest magnitude of the
-// product of a block's normsys factors (`least`). A block of the model is one sample in one channel.
+// Result of an evaluation, which is the same in all threads. It contains the main part and the constraint part of
+// `-ln L` relative to the saturated model, and the sum of the absolute values of all their terms (`noise`). `least`
+// is the smallest absolute value of the product of a block's normsys factors. A block of the model is one sample in
+// one channel.
 struct Value {
     double main, constraint, noise, least;
 };
 
-// Computes all normsys factors, sorted by block (FACTOR), and their derivatives divided by the factors,
+// Computes all normsys factors, sorted by block (FACTOR). Also computes their derivatives divided by the factors,
 // sorted by parameter (RATIO).
 template <bool SHARED>
 NS_DEVICE void terms(const Plan& plan, int code, const State<SHARED>& state, const double* theta) {
@@ -33,8 +34,8 @@ NS_DEVICE void terms(const Plan& plan, int code, const State<SHARED>& state, con
     }
 }
 
-// Computes, for each block of the model, the product of its normsys factors (NORM), and that product times
-// its scalar factors (SCALE). Returns the smallest magnitude of NORM in the blocks that this thread computes.
+// Computes the product of the normsys factors of each block (NORM), and this product times the block's scalar factors
+// (SCALE). Returns the smallest absolute value of NORM among the blocks that this thread computes.
 template <bool SHARED>
 NS_DEVICE double block_factors(const Plan& plan, const State<SHARED>& state, const double* theta) {
     const double* factor = state[FACTOR];
@@ -78,8 +79,8 @@ NS_DEVICE double block_factors(const Plan& plan, const State<SHARED>& state, con
     return least;
 }
 
-// Computes, for each cell (a bin of a block), the nominal yield plus the histosys variations (ADDITIVE), and
-// the product of the per-bin factors (BINWISE).
+// Computes for each cell (a bin of a block) the nominal yield plus the histosys variations (ADDITIVE), and the
+// product of the per-bin factors (BINWISE).
 template <bool SHARED>
 NS_DEVICE void cells(const Plan& plan, const State<SHARED>& state, const double* theta) {
     double *additive = state[ADDITIVE], *product = state[BINWISE];
@@ -108,11 +109,11 @@ NS_DEVICE void cells(const Plan& plan, const State<SHARED>& state, const double*
     }
 }
 
-// Average length of lists below which single threads instead of teams process one list each.
+// If lists are shorter than this number on average, single threads process one list each. Otherwise teams do.
 constexpr int SHORT = 4;
 
-// Computes LAMBDA, BIN_SLOPE and WEIGHT of bin `b` with the expected yield `lambda`. Adds the bin's Poisson
-// term to `main`, and the magnitudes of this term and of `lambda - n` to `noise`.
+// Computes LAMBDA, BIN_SLOPE and WEIGHT of bin `b`, whose expected yield is `lambda`. Adds the bin's Poisson term to
+// `main`. Adds the absolute values of this term and of `lambda - n` to `noise`.
 template <bool SHARED>
 NS_DEVICE void count(const State<SHARED>& state, int b, double lambda, double& main, double& noise) {
     double n = state[MAIN][b];
@@ -121,13 +122,13 @@ NS_DEVICE void count(const State<SHARED>& state, int b, double lambda, double& m
     noise += fabs(term) + fabs(lambda - n);
     state[LAMBDA][b] = lambda;
     state[BIN_SLOPE][b] = poisson_slope(lambda, n);
-    // In an empty bin a small expected yield must not make the weight large.
+    // In a bin without counts, a small expected yield must not make the weight large.
     double positive = lambda > 0.0 ? (n > 0.0 ? lambda : fmax(lambda, FEWEST)) : 1.0;
     state[WEIGHT][b] = fmax(n, FEWEST) / (positive * positive);
 }
 
-// Computes expected yields and Poisson terms of all bins. Adds the terms that this thread computes to `main`,
-// and their magnitudes to `noise`.
+// Computes the expected yields and the Poisson terms of all bins. Adds the terms that this thread computes to `main`,
+// and their absolute values to `noise`.
 template <bool SHARED>
 NS_DEVICE void bins(const Plan& plan, const State<SHARED>& state, double& main, double& noise) {
     const double *additive = state[ADDITIVE], *product = state[BINWISE], *scale = state[SCALE];
@@ -157,8 +158,8 @@ NS_DEVICE void bins(const Plan& plan, const State<SHARED>& state, double& main, 
     }
 }
 
-// Computes the constraint terms, and sets GRADIENT to their derivatives. Adds the terms that this thread
-// computes to `constraint`, and their magnitudes to `noise`.
+// Computes the constraint terms, and sets GRADIENT to their derivatives. Adds the terms that this thread computes to
+// `constraint`, and their absolute values to `noise`.
 template <bool SHARED>
 NS_DEVICE void constraints(
     const Plan& plan, const State<SHARED>& state, const double* theta, double& constraint, double& noise
@@ -184,10 +185,10 @@ NS_DEVICE void constraints(
     }
 }
 
-// Computes the derivatives of the Poisson terms by the additive part of each cell (stored in BINWISE), by the
-// logarithm of the factor SCALE of each block (TOTAL), by each scalar factor (OTHERS), and by each per-bin
-// factor (added to GRADIENT). Sets REACTION to the derivatives of the expected yields by per-bin factors. With WIDE a
-// team instead of a thread computes a block.
+// Computes the derivatives of the Poisson terms with respect to the additive part of each cell (written to BINWISE),
+// the logarithm of the factor SCALE of each block (TOTAL), each scalar factor (OTHERS), and each per-bin factor
+// (added to GRADIENT). Sets REACTION to the derivatives of the expected yields with respect to per-bin factors. With
+// WIDE a team computes a block, otherwise a thread.
 template <bool SHARED, bool WIDE>
 NS_DEVICE void pull_back(const Plan& plan, const State<SHARED>& state, const double* theta) {
     const double *additive = state[ADDITIVE], *scale = state[SCALE];
@@ -212,7 +213,7 @@ NS_DEVICE void pull_back(const Plan& plan, const State<SHARED>& state, const dou
             others[k] = factors(plan.factor_param, 0, lists.x, lists.y, k, k, theta, norm[block]) * sum;
         }
     }
-    // If lists are short, single threads instead of teams process one list each.
+    // If lists are short, single threads process one list each. Otherwise teams do.
     bool alone = plan.n_scaled < SHORT * plan.n_binwise;
     int first = alone ? thread() : team(), stride = alone ? threads() : teams();
     int offset = alone ? 0 : member(), step = alone ? 1 : members();
@@ -243,8 +244,8 @@ NS_DEVICE Codes smooth(Codes codes) {
     return Codes{histosys_smooth(codes.histosys), normsys_smooth(codes.normsys), false};
 }
 
-// Returns half the difference of the slopes of `-ln L` on both sides of a parameter's kink. A team computes
-// it together. `curve_sum` is this thread's part of the weighted sum of the curves of the parameter's
+// Returns half the difference of the slopes of `-ln L` on both sides of a parameter's kink. All threads of a team
+// compute it together. `curve_sum` is this thread's part of the weighted sum of the curves of the parameter's
 // templates. `from` and `to` are the range of the parameter's normsys terms.
 template <bool SHARED>
 NS_DEVICE double jump(const Plan& plan, Codes codes, const State<SHARED>& state, double curve_sum, int from, int to) {
@@ -257,8 +258,9 @@ NS_DEVICE double jump(const Plan& plan, Codes codes, const State<SHARED>& state,
     return team_sum(sum);
 }
 
-// Adds the derivatives of the Poisson terms by scalar parameters (those of histosys, normsys, normfactor and
-// lumi) to GRADIENT. Sets JUMP for parameters at their kink. With WIDE a warp instead of a team computes a parameter.
+// Adds the derivatives of the Poisson terms with respect to scalar parameters (those of histosys, normsys, normfactor
+// and lumi) to GRADIENT. Sets JUMP for parameters at their kink. With WIDE a warp computes a parameter, otherwise a
+// team.
 template <bool SHARED, bool KINKS, bool WIDE>
 NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<SHARED>& state, const double* theta) {
     const double *weight = state[BINWISE], *total = state[TOTAL], *ratio = state[RATIO];
@@ -270,8 +272,8 @@ NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<SHARED
         int4 ranges = plan.reacting[2 * i], rest = plan.reacting[2 * i + 1];
         double sum = 0.0, curve_sum = 0.0;
         int h = ranges.x + Own::index(), t = ranges.z + Own::index(), f = rest.x + Own::index();
-        // Several entries of all three lists are read together, because most of the time is spent on waiting
-        // for memory.
+        // Several entries of all three lists are read at the same time, because most of the time is spent waiting for
+        // memory.
         for (bool more = true; more; more = t < ranges.w || f < rest.y) {
             double w[4], r[3], s[3];
             Pair shape[4];
@@ -327,9 +329,9 @@ NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<SHARED
     }
 }
 
-// Evaluates `-ln L` and its gradient at `theta` (in any memory) for the data in MAIN and AUX. Fills GRADIENT,
-// LAMBDA, BIN_SLOPE, WEIGHT and REACTION; with KINKS also JUMP. With WIDE, larger groups of threads
-// share the work if the thread block has many warps; sums then have another order.
+// Evaluates `-ln L` and its gradient at `theta` (in any memory) for the data in MAIN and AUX. Fills GRADIENT, LAMBDA,
+// BIN_SLOPE, WEIGHT and REACTION; with KINKS also JUMP. With WIDE, larger groups of threads share the work if the
+// thread block has many warps. The order of sums is then different.
 template <bool SHARED, bool KINKS, bool WIDE = false, int WARPS>
 NS_DEVICE Value evaluate(
     const Plan& plan, Codes codes, const State<SHARED>& state, const double* theta, SumsOf<WARPS>& sums

@@ -1,11 +1,12 @@
-// Functions in the formulas of densities, with first and second derivatives (see src/events/program/elementary.rs and
-// lookup.rs).
+// Functions that occur in the formulas of densities, with first and second derivatives (see
+// src/events/program/elementary.rs and lookup.rs).
 #pragma once
 #include "event_structures.cuh"
 
 namespace ns {
 
-// Events, and what the formulas of their densities need. Weights are null if all are 1.
+// The events of a channel, with everything that the formulas of their densities need. `weights` is null if all
+// weights are 1.
 struct Events {
     const EventChannel& channel;
     const double* columns;
@@ -14,10 +15,10 @@ struct Events {
     const double* weights;
 };
 
-// Computes `x^p` with its derivatives with respect to `x`, also for `x = 0`.
+// Computes `x^p` and its derivatives with respect to `x`. `x` may be 0.
 NS_DEVICE void power_of_event(double x, double p, double& value, double& first, double& second) {
     value = pow(x, p);
-    // Below, `1/x` may be infinite.
+    // For smaller `x`, `1/x` may be infinite.
     if (x > LEAST_NORMAL) {
         double inverse = 1.0 / x;
         first = p * value * inverse;
@@ -28,8 +29,9 @@ NS_DEVICE void power_of_event(double x, double p, double& value, double& first, 
     second = p == 0.0 || p == 1.0 ? 0.0 : p * (p - 1.0) * pow(x, p - 2.0);
 }
 
-// Computes the function `code` of `x`, or of `x` and `other()`: value, derivatives by both, second derivatives by aa, ab
-// and bb, into `f`. Returns whether it is a function of two numbers. An unknown code ends the kernel.
+// Computes the function `code` of `x`, or of `x` and `other()`. Writes six numbers to `f`: the value, the derivatives
+// with respect to both arguments, and the second derivatives aa, ab and bb. Returns whether it is a function of two
+// numbers. An unknown code ends the kernel.
 template <class Other>
 NS_DEVICE bool function_of_event(EventCode code, double number, double x, Other other, double (&f)[6]) {
     switch (code) {
@@ -46,7 +48,7 @@ NS_DEVICE bool function_of_event(EventCode code, double number, double x, Other 
         case EventCode::POW: {
             double b = other(), l = x > 0.0 ? log(x) : 0.0, lower = pow(x, b - 1.0);
             power_of_event(x, b, f[0], f[1], f[3]);
-            // A power of 0 is 0 or 1, and its derivatives with respect to the exponent are zero.
+            // A power of 0 is 0 or 1. Its derivatives with respect to the exponent are zero.
             f[2] = f[0] * l, f[4] = lower * (1.0 + b * l), f[5] = f[0] * l * l;
             return true;
         }
@@ -96,12 +98,12 @@ NS_DEVICE bool function_of_event(EventCode code, double number, double x, Other 
     }
 }
 
-// Returns the index of the interval between `n` edges that contains `x`, -1 if none does. The last edge belongs to the last
-// interval.
+// Returns the index of the interval between two of the `n` edges that contains `x`, or -1 if there is none. The last
+// edge belongs to the last interval.
 NS_DEVICE int interval_of(const double* edges, int n, double x) {
     if (!(x >= edges[0] && x <= edges[n - 1])) return -1;
     int low = 0, high = n;
-    // Number of edges that are at most `x`.
+    // The loop finds the number of edges that are at most `x`.
     while (low < high) {
         int middle = (low + high) / 2;
         if (edges[middle] <= x) low = middle + 1;
@@ -110,7 +112,8 @@ NS_DEVICE int interval_of(const double* edges, int n, double x) {
     return low - 1 < n - 2 ? low - 1 : n - 2;
 }
 
-// Returns function `row` of a table for an event: the height of its bin, or the spline that is 1 at knot `row`.
+// Returns the function `row` of a table for an event. It is the height of the event's bin, or the spline that is 1 at
+// the knot `row`.
 NS_DEVICE double table_at(const Events& events, const EventTable& table, int row, uint64_t event) {
     auto observable = [&](int2 axis) { return events.columns[axis.x * events.n_events + event]; };
     const double* edges = table.edges;

@@ -1,6 +1,6 @@
-// Sums over the events of many toys, each at parameters of its own (src/device/events/toys.rs). A thread block adds the events
-// of one piece of a toy, one tile after the other: each thread computes one event of the tile, then each warp adds
-// some of the sums over the tile. The sums depend on the events of the toy alone.
+// Sums over the events of many toys. Each toy has its own parameters (see src/device/events/toys.rs). A thread block
+// adds the events of one piece of a toy, tile by tile. Each thread computes one event of the tile. Then each warp
+// adds some of the sums over the tile. The sums depend only on the events of the toy.
 #pragma once
 #include "events.cuh"
 #include "random.cuh"
@@ -14,8 +14,8 @@ constexpr int OUTPUTS_PER_WARP = EVENT_OUTPUTS / (EVENT_THREADS / WARP);
 constexpr int OUTPUTS_PER_WARP = EVENT_OUTPUTS;
 #endif
 
-// Computes the rows of one event behind its leaves: slopes, value, magnitude, second derivatives. Returns whether its
-// density is positive and finite.
+// Computes those rows of one event that come after its leaves: slopes, value, magnitude, and second derivatives.
+// Returns whether the density of the event is positive and finite.
 NS_DEVICE bool rows_of_event(const Events& events, const EventRoom& room, uint64_t event) {
     const EventChannel& channel = events.channel;
     int slopes = channel.n_components, value = slopes + channel.n_coordinates, bends = value + 2;
@@ -41,7 +41,7 @@ NS_DEVICE void sum_piece(const EventToyLaunch& launch, double* start, int which)
     double* partials = launch.partials + (size_t)which * (channel.n_outputs + 1);
     uint64_t end = piece.first + (uint64_t)piece.count;
     double bad = infinity();
-    // Components that no operation writes stay zero.
+    // Components that no operation writes must be zero.
     for (int i = 0; i < rows; i++) room[i] = 0.0;
     for (int from = 0; from < channel.n_outputs; from += EVENT_OUTPUTS) {
         int to = from + EVENT_OUTPUTS < channel.n_outputs ? from + EVENT_OUTPUTS : channel.n_outputs;
@@ -93,8 +93,8 @@ NS_DEVICE void sum_toy_events(const EventToyLaunch& launch, int block, int block
     for (int piece = block; piece < launch.n_pieces; piece += blocks) sum_piece(launch, start, piece);
 }
 
-// Makes the first attempt of every event of some toys (draw_column in src/events/sample/draw.rs), and lists the events for
-// which the bounds of the density do not decide.
+// Makes the first attempt to draw each event of some toys (see draw_column in src/events/sample/draw.rs). Lists the
+// events for which the bounds of the density do not decide on acceptance.
 NS_DEVICE void draw_events(const EventDrawLaunch& launch, int block) {
     const EventDraw piece = launch.draws[block];
     const Stream stream = {launch.seed, piece.toy, launch.hypothesis};
@@ -114,7 +114,7 @@ NS_DEVICE void draw_events(const EventDrawLaunch& launch, int block) {
     }
 }
 
-// Writes events that the host has drawn.
+// Copies events that the host has drawn to their places.
 NS_DEVICE void place_events(const EventPlaceLaunch& launch, int block, int blocks) {
     for (uint64_t i = (uint64_t)block * threads() + thread(); i < launch.count; i += (uint64_t)blocks * threads()) {
         launch.columns[launch.places[i]] = launch.values[i];

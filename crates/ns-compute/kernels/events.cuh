@@ -1,6 +1,6 @@
-// Sums over the events of a channel: `-sum w ln f` with first and second derivatives with respect to the coordinates of
-// the channel (src/events/sums.rs and block.rs). A thread computes one event at a time. Number `i` of all threads of a
-// block is contiguous in the working memory of the block.
+// Sums over the events of a channel: `-sum w ln f` and its first and second derivatives with respect to the
+// coordinates of the channel (see src/events/sums.rs and block.rs). A thread computes one event at a time. In the
+// working memory of a block, the numbers with index `i` of all threads are contiguous.
 #pragma once
 #include "event_functions.cuh"
 #include "events/kernels/exponential.cuh"
@@ -8,7 +8,8 @@
 
 namespace ns {
 
-// Number of sums besides derivatives: value, sum of absolute terms, first event with a bad density.
+// Number of sums that are not derivatives: the value, the sum of absolute terms, and the first event with a bad
+// density.
 constexpr int PLAIN_SUMS = 3;
 
 NS_DEVICE int triangle(int a, int b) { return a < b ? b * (b + 1) / 2 + a : a * (a + 1) / 2 + b; }
@@ -26,12 +27,12 @@ struct EventRoom {
     NS_DEVICE double& operator[](int i) const { return start[(size_t)i * stride]; }
 };
 
-// Gives access to component `c` of operand `a`.
+// Returns component `c` of the operand `a`.
 NS_DEVICE double component(const Events& events, const EventRoom& room, int a, int c) {
     return a >= 0 ? room[a + c] : events.numbers[-1 - a + c];
 }
 
-// Computes the result of one operation for the event `event`. All kernels share the code, which is long.
+// Computes the result of one operation for an event. The function is not inlined, because its code is long.
 NS_CALL void run_step(const Events& events, const EventRoom& room, const EventStep& step, int d, uint64_t event) {
     const EventChannel& channel = events.channel;
     int a = step.operands[0], b = step.operands[1], c = step.operands[2], to = step.to;
@@ -69,7 +70,8 @@ NS_CALL void run_step(const Events& events, const EventRoom& room, const EventSt
         }
         default: break;
     }
-    // Functions of one or two numbers, by the chain rule: value, first derivatives, second derivatives aa, ab, bb.
+    // A function of one or two numbers: value, first derivatives, and second derivatives aa, ab and bb. The chain
+    // rule follows.
     double f[6] = {};
     bool two = function_of_event(code, step.number, x(0), [&] { return y(0); }, f);
     room[to] = f[0];
@@ -89,7 +91,7 @@ NS_CALL void run_step(const Events& events, const EventRoom& room, const EventSt
     }
 }
 
-// Computes one leaf of the event `event` with its derivatives.
+// Computes one leaf of an event, with its derivatives.
 NS_DEVICE void run_leaf(const Events& events, const EventRoom& room, const EventLeaf& leaf, uint64_t event) {
     const EventChannel& channel = events.channel;
     const double* variables = events.numbers + leaf.numbers;
@@ -106,7 +108,8 @@ NS_DEVICE void run_leaf(const Events& events, const EventRoom& room, const Event
     }
 }
 
-// Returns the density of an event whose leaves are computed, and writes its derivatives by the amplitudes.
+// Returns the density of an event, and writes its derivatives with respect to the amplitudes. The leaves of the event
+// must be computed already.
 NS_DEVICE double density_of_event(const Events& events, const EventRoom& room, int slopes) {
     const EventChannel& channel = events.channel;
     double density = 0.0;
@@ -122,8 +125,8 @@ NS_DEVICE double density_of_event(const Events& events, const EventRoom& room, i
     return density;
 }
 
-// Divides the slopes of an event by its density, of which `inverse` is the inverse, and subtracts its second derivatives,
-// divided by the density, from `bend(i)`, where `i` is the index of a pair of coordinates in a lower triangle.
+// Divides the slopes of an event by its density; `inverse` is 1 divided by the density. Subtracts the second
+// derivatives, divided by the density, from `bend(i)`. `i` is the index of a pair of coordinates in a lower triangle.
 template <class Bend>
 NS_DEVICE void add_derivatives(const Events& events, const EventRoom& room, int slopes, double inverse, double weight,
                                Bend bend) {
@@ -144,7 +147,8 @@ NS_DEVICE void add_derivatives(const Events& events, const EventRoom& room, int 
             for (int i = leaf.singles[0]; i < leaf.singles[1]; i++) {
                 int v = channel.singles[i];
                 double own = component(events, room, leaf.result, 1 + v) * share;
-                // The slope without its amplitude is the mixed derivative with respect to amplitude and variable.
+                // The slope divided by its amplitude is the mixed derivative with respect to the amplitude and the
+                // variable.
                 bend(triangle(leaf.first + v, t)) -= own * weight;
                 room[slopes + leaf.first + v] += amplitude * own;
             }
@@ -153,7 +157,7 @@ NS_DEVICE void add_derivatives(const Events& events, const EventRoom& room, int 
                 double own = component(events, room, leaf.result, pair_at(leaf.n_variables, v.x, v.y)) * share;
                 bend(triangle(leaf.first + v.x, leaf.first + v.y)) -= amplitude * own * weight;
             }
-            // Mixed derivatives with respect to the variables of two leaves of the term.
+            // Mixed derivatives with respect to one variable each of two leaves of the term.
             for (int k = j + 1; k < range.y; k++) {
                 const EventLeaf& partner = channel.leaves[channel.term_leaves[k]];
                 double rest = inverse * weight;
@@ -197,14 +201,14 @@ NS_DEVICE void add_event(const Events& events, const EventRoom& room, int slopes
     }
 }
 
-// Sums over the events of one thread block.
+// Computes the sums over the events of one thread block.
 NS_DEVICE void sum_events(const EventLaunch& launch, int block, int blocks) {
     const EventChannel& channel = launch.channel;
     int n = n_sums(channel), slopes = channel.n_components, sums = slopes + channel.n_coordinates;
     double* start = launch.room + (size_t)block * launch.room_stride;
     EventRoom room = {start + thread(), threads()};
     Events events = {channel, launch.columns, launch.n_events, launch.numbers, launch.weights};
-    // Components that no operation writes stay zero.
+    // Components that no operation writes must be zero.
     for (int i = 0; i < sums + n; i++) room[i] = 0.0;
     room[sums + 2] = infinity();
     for (uint64_t event = (uint64_t)block * threads() + thread(); event < launch.n_events; event += (uint64_t)blocks * threads()) {
@@ -220,11 +224,11 @@ NS_DEVICE void sum_events(const EventLaunch& launch, int block, int blocks) {
     }
 }
 
-// Adds the sums of all thread blocks. A team adds one sum.
+// Adds the sums of all thread blocks. One team adds one sum.
 NS_DEVICE void total_events(const EventLaunch& launch) {
     int n = n_sums(launch.channel);
     NS_EACH_TEAM(i, n) {
-        // The first bad event is a minimum, not a sum: every thread of the team computes it alone.
+        // The index of the first bad event is a minimum, not a sum. Every thread of the team computes it alone.
         bool least = i == 2;
         double total = least ? infinity() : 0.0;
         for (int b = least ? 0 : member(); b < launch.n_blocks; b += least ? 1 : members()) {

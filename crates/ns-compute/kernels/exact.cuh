@@ -1,16 +1,16 @@
 // Arithmetic that is rounded once per operation and never fused.
 //
-// Random numbers have the same bits on the CPU and on every GPU only if each `+ - * /` and square root is the
-// IEEE 754 operation of that name. A CUDA compiler may fuse `a * b + c`, but not functions with the suffix
-// `_rn`. `Exact` provides these functions as operators, so that formulas look as in ns-core.
+// Random numbers have the same bits on the CPU and on every GPU only if each `+ - * /` and each square root is
+// exactly the IEEE 754 operation. A CUDA compiler may fuse `a * b + c`, but it does not fuse functions with the
+// suffix `_rn`. `Exact` provides these functions as operators. Formulas then look the same as in ns-core.
 //
-// For the CPU these operators are those of C++, so the compiler needs the option `-ffp-contract=off`, which
-// forbids fusing.
+// On the CPU these operators are those of C++. The compiler needs the option `-ffp-contract=off`, which forbids
+// fusing.
 #pragma once
 
 #include "block.cuh"
 
-// Qualifiers of a constant table whose index is known only at run time.
+// Qualifiers of a constant table that is indexed at run time.
 #ifdef __CUDACC__
 #define NS_TABLE static __device__ const
 #else
@@ -51,7 +51,7 @@ NS_DEVICE bool operator>(Exact a, Exact b) { return a.value > b.value; }
 NS_DEVICE bool operator>=(Exact a, Exact b) { return a.value >= b.value; }
 NS_DEVICE bool operator==(Exact a, Exact b) { return a.value == b.value; }
 
-// Returns the greatest integer not above `x`. If `x` is outside the range of 64-bit integers, returns the
+// Returns the greatest integer that is not above `x`. If `x` is outside the range of 64-bit integers, returns the
 // nearest end of that range, as ns-core does.
 NS_DEVICE Exact floor_of(Exact x) {
     const double limit = 9223372036854775808.0;

@@ -1,11 +1,11 @@
-// `-sum_i w_i ln sum_k nu_k p_k(x_i)` of given log-densities, with first and second derivatives by the rates nu_k. Sums
-// have a fixed order, which depends on the number of events alone.
+// `-sum_i w_i ln sum_k nu_k p_k(x_i)` from given log-densities, with first and second derivatives with respect to the
+// rates nu_k. The order of sums is fixed, and depends only on the number of events.
 #pragma once
 #include "flow_structures.cuh"
 
 namespace ns {
 
-// Number of sums that do not depend on the processes: value, first bad event.
+// Number of sums that do not depend on the processes: the value, and the first bad event.
 constexpr int PLAIN_FLOW_SUMS = 2;
 
 NS_DEVICE int n_flow_sums(const FlowLaunch& launch) {
@@ -18,13 +18,13 @@ NS_DEVICE double log_prob(const FlowLaunch& launch, int process, uint64_t event)
     return launch.singles ? (double)launch.singles[at] : launch.log_probs[at];
 }
 
-// Sums over the events from `first` to `end` in steps of `step`, and writes the sums of the thread block to `to`.
+// Sums over the events `first`, `first + step`, and so on, up to `end`. Writes the sums of the thread block to `to`.
 NS_DEVICE void reduce_flow(
     const FlowLaunch& launch, int block, uint64_t first, uint64_t step, uint64_t end, const double* rates, double* to
 ) {
     int n = launch.n_processes, sums = n_flow_sums(launch), stride = threads();
     double* start = launch.room + (size_t)block * launch.room_stride;
-    // Numbers of this thread: densities divided by that of all processes, then its sums.
+    // Numbers of this thread: the densities of the processes divided by the total density, and then the sums.
     double* own = start + thread();
     double* total = own + (size_t)n * stride;
     for (int i = 0; i < sums; i++) total[(size_t)i * stride] = i == 1 ? infinity() : 0.0;
@@ -64,7 +64,7 @@ NS_DEVICE void reduce_flow(
     barrier();
 }
 
-// Sums over the events of one set of data; each thread block has its part.
+// Sums over the events of one set of data. Each thread block sums a part of them.
 NS_DEVICE void flow_nll_reduce(const FlowLaunch& launch, int block, int blocks) {
     double* to = blocks == 1 ? launch.totals : launch.partials + (size_t)block * n_flow_sums(launch);
     uint64_t step = (uint64_t)blocks * threads();
@@ -84,7 +84,7 @@ NS_DEVICE void flow_nll_total(const FlowLaunch& launch) {
     }
 }
 
-// Sums over the events of many sets of data, one thread block for each set.
+// Sums over the events of many sets of data, with one thread block per set.
 NS_DEVICE void flow_batch_nll_reduce(const FlowLaunch& launch, int block, int blocks) {
     for (int set = block; set < launch.n_sets; set += blocks) {
         const double* rates = launch.rates + (size_t)set * launch.n_processes;

@@ -1,17 +1,16 @@
-// Sharing of starting points between thread blocks when the queue is empty.
+// Thread blocks share starting points when the queue is empty.
 //
-// The last fits of a launch determine how long the launch takes. Most of their time is spent on descents from
-// further starting points, which do not depend on each other. So when the queue is empty, a thread block
-// offers the starting points of its current round of the search, and blocks without work take some of them.
-// The result of the round is the lowest minimum; of equal minima, the one of the first starting point. So it
-// does not depend on which block makes which descent.
+// The last fits of a launch determine how long the launch takes. Most of their time is spent on descents from further
+// starting points, which do not depend on each other. When the queue is empty, a thread block therefore offers the
+// starting points of its current search round, and blocks without work take some of them. The result of the round is
+// the lowest minimum. If there are equal minima, it is the one from the first starting point. The result thus does
+// not depend on which block makes which descent.
 #pragma once
 #include "descend.cuh"
 
 namespace ns {
 
-// Flags of `BlockProgress::several`: SEVERAL if there may be several minima, OPEN if the CPU must finish the
-// fit.
+// Flags of `BlockProgress::several`: SEVERAL if there may be several minima, and OPEN if the CPU must finish the fit.
 constexpr int SEVERAL = 1;
 constexpr int OPEN = 2;
 
@@ -20,11 +19,12 @@ NS_DEVICE BlockProgress* progress_of(const State<SHARED>& state) {
     return (BlockProgress*)(state[BLOCK_DATA] + PROGRESS_AT);
 }
 
-// Counters of the queue: number of finished items, and number of rounds that have starting points to take.
+// Counters of the queue: the number of finished items, and the number of rounds that still have starting points to
+// take.
 NS_DEVICE int* done_of(const FitLaunch& launch) { return launch.queue + DONE_AT; }
 NS_DEVICE int* open_of(const FitLaunch& launch) { return launch.queue + OPEN_AT; }
 
-// Takes a starting point of a round and returns its index, or -1 if all are taken. Only one thread of a block
+// Takes a starting point of a round and returns its index, or returns -1 if all are taken. Only one thread of a block
 // may call this function.
 NS_DEVICE int take(const FitLaunch& launch, Round& round) {
     uint64_t word = peek(&round.word);
@@ -34,7 +34,7 @@ NS_DEVICE int take(const FitLaunch& launch, Round& round) {
         uint64_t seen = replace(&round.word, word, word + (1ull << 32));
         if (seen == word) {
             if (next + 1 == count) add(open_of(launch), -1);
-            // Makes visible to this thread what the owner of the round wrote before it offered the round.
+            // After the fence, this thread sees what the owner of the round wrote before it offered the round.
             fence();
             return next;
         }
@@ -42,9 +42,9 @@ NS_DEVICE int take(const FitLaunch& launch, Round& round) {
     }
 }
 
-// Offers all starting points of a round to other blocks, except the first, which the caller takes. Nothing is
-// offered while the queue still has items, if there is one starting point only, or if blocks do not help each
-// other. Sets `offered` accordingly.
+// Offers all starting points of a round to other blocks, except the first one, which the caller takes. Nothing is
+// offered if the queue still has items, if there is only one starting point, or if blocks do not help each other.
+// Sets `offered` accordingly.
 template <bool SHARED>
 NS_DEVICE void offer(
     const FitLaunch& launch, const State<SHARED>& state, int block, int request, int number, int count, double known
@@ -69,29 +69,27 @@ NS_DEVICE void offer(
         round.evaluations = 0;
         round.finished = 0;
         fence();
-        // No block takes a starting point of the previous round any more, because all its descents are
-        // finished.
+        // All descents of the previous round are finished, so no block takes one of its starting points any more.
         replace(&round.word, peek(&round.word), (1ull << 32) | (uint64_t)count);
         add(open_of(launch), 1);
     }
 }
 
-// Takes a starting point that another block offers. If no block offers any, blocks with an index below
-// `n_waiting` wait until one does or all items are finished. Returns false if the block has nothing left to
-// do.
+// Takes a starting point that another block offers. If no block offers one, blocks with an index below `n_waiting`
+// wait until a block offers one or all items are finished. Returns false if there is no more work for this block.
 NS_DEVICE bool look_for(const FitLaunch& launch, int block, BlockProgress* progress) {
     bool waits = block < launch.n_waiting;
     for (;;) {
         barrier();
         if (warp() == 0) {
-            // Only one thread reads the counters, so that all threads of the warp agree.
+            // Only one thread reads the counters. All threads of the warp thus agree.
             int there = 0;
             if (lane() == 0) {
                 there = peek(open_of(launch)) > 0 ? 1 : 0;
                 if (there == 0 && (!waits || peek(done_of(launch)) >= launch.n_items)) there = 2;
             }
             there = warp_max(there);
-            // The look-up begins at the next block, so that idle blocks do not all choose the same round.
+            // The search begins at the next block. Otherwise all idle blocks would choose the same round.
             int nearest = 0;
             if (there == 1) {
                 for (int i = 1 + lane(); i < launch.n_blocks && nearest == 0; i += lanes()) {
@@ -130,8 +128,8 @@ NS_DEVICE void copy(const Plan& plan, const State<SHARED>& from, const State<SHA
     barrier();
 }
 
-// Copies the end of a descent to the owner of the round if the descent converged to the lowest minimum of the
-// round so far.
+// Copies the end of a descent to the owner of the round, if the descent converged to the lowest minimum of the round
+// so far.
 template <bool SHARED>
 NS_DEVICE void report(
     const Plan& plan, const State<SHARED>& state, const State<SHARED>& owner, Round& round, int start, const Descent& end
@@ -160,14 +158,15 @@ NS_DEVICE void report(
     }
 }
 
-// Number that is added to `Round::several` for a descent that was given up below the known minimum. It is
-// larger than the number of starting points of a round.
+// For each descent that was given up below the known minimum, this number is added to `Round::several`. It is larger
+// than the number of starting points of a round.
 constexpr int ONE_OPEN = 1 << 16;
 
-// Counts a descent as finished, takes the next starting point of the round and returns its index, or -1 if
-// there is none. Only one thread of a block may call this function. The next starting point is taken before
-// this descent is counted: while a taken starting point is not finished, the owner cannot begin another
-// round, and the copied data stay valid.
+// Counts a descent as finished, takes the next starting point of the round, and returns its index, or -1 if there is
+// none. Only one thread of a block may call this function.
+//
+// The next starting point is taken before this descent is counted. As long as a starting point that was taken is not
+// finished, the owner cannot begin another round, and the copied data stay valid.
 NS_DEVICE int finish(const FitLaunch& launch, Round& round, const Descent& end, bool distinct, bool open) {
     int next = take(launch, round);
     add(&round.iterations, end.iterations);
@@ -179,8 +178,7 @@ NS_DEVICE int finish(const FitLaunch& launch, Round& round, const Descent& end, 
     return next;
 }
 
-// Waits for the descents that other blocks make in the round, and stores the result of the round in
-// `BlockProgress`.
+// Waits for the descents that other blocks make in the round. Writes the result of the round to `BlockProgress`.
 NS_DEVICE void gather(const Round& round, BlockProgress* progress) {
     // Thread 0 changes `BlockProgress` only after all threads have read it.
     barrier();

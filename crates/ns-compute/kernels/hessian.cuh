@@ -1,17 +1,18 @@
-// Exact Hessian of `-ln L` at one point, computed after an evaluation at this point.
+// Exact Hessian of `-ln L` at one point. It is computed after an evaluation at this point.
 //
-// A block of the model is one sample in one channel, and a cell is one bin of a block. The expected yield of
-// a cell is `A S G`: its additive part `A`; the product `S = N F` of its block's normsys factors, `N`, and
-// scalar factors, `F`; and the product `G` of its per-bin factors. Let `lambda` be the expected yields of the
-// bins, `r` and `c` the first and second derivatives of their Poisson terms, and `J` the Jacobian of
-// `lambda`. The Hessian is `J' c J`, plus the second derivatives of the constraints, plus the second
-// derivatives of the cells' yields weighted by `r`. For the last part, pairs of scalar parameters (those that
-// act on all bins of a sample) are computed block by block, from arrays of blocks x parameters. The elements
-// of a per-bin factor are computed from its few cells. As in the gradient, nothing is divided by a factor,
-// except by normsys factors.
+// A block of the model is one sample in one channel, and a cell is one bin of a block. The expected yield of a cell
+// is `A S G`. `A` is its additive part. `S = N F` is the product of the normsys factors `N` and the scalar factors
+// `F` of its block. `G` is the product of its per-bin factors. Let `lambda` be the expected yields of the bins, `r`
+// and `c` the first and second derivatives of their Poisson terms, and `J` the Jacobian of `lambda`. The Hessian is
+// the sum of three parts: `J' c J`, the second derivatives of the constraints, and the second derivatives of the
+// cells' yields weighted by `r`.
 //
-// One thread block computes the Hessian at a point, in phases with barriers in between. Within a phase one
-// thread or team computes an element.
+// The third part is computed block by block for pairs of scalar parameters (those that act on all bins of a sample),
+// from arrays of blocks x parameters. The elements of a per-bin factor are computed from its few cells. As in the
+// gradient, nothing is divided by a factor, except by normsys factors.
+//
+// One thread block computes the Hessian at a point, in phases with barriers in between. Within a phase, one thread or
+// team computes an element.
 #pragma once
 #include "descend.cuh"
 
@@ -25,7 +26,7 @@ struct Extras {
     NS_DEVICE int* whole(Extra which) const { return (int*)(slab + launch.extra[(int)which]); }
 };
 
-// Computes row and column of element `at` of a lower triangle that is stored row after row.
+// Computes the row and the column of element `at` of a lower triangle that is stored row by row.
 NS_DEVICE void of_triangle(int at, int& row, int& column) {
     row = (int)((sqrtf(8.0f * (float)at + 1.0f) - 1.0f) * 0.5f);
     while ((int64_t)row * (row + 1) / 2 > at) row--;
@@ -33,8 +34,8 @@ NS_DEVICE void of_triangle(int at, int& row, int& column) {
     column = at - (int)((int64_t)row * (row + 1) / 2);
 }
 
-// Adds `weight dA/dp` of a cell to `row`, for all parameters `p` of the cell's templates. The index in `row`
-// is `rank[p]`, or `p` if `rank` is null. A team works together on one row, cell after cell.
+// Adds `weight dA/dp` of a cell to `row`, for all parameters `p` of the cell's templates. The index in `row` is
+// `rank[p]`, or `p` if `rank` is null. All threads of a team work on one row, cell after cell.
 NS_DEVICE void spread(
     const Plan& plan, const double* first, int cell, double weight, const int* rank, double* row
 ) {
@@ -42,7 +43,7 @@ NS_DEVICE void spread(
 #pragma unroll 2
     for (int i = range.x + place_in_slice(cell) + WARP * member(); i < range.y; i += WARP * members()) {
         Pair shape = plan.slice_template[i];
-        // This entry only pads the slice.
+        // This entry is padding of the slice.
         if (shape.a == 0.0 && shape.b == 0.0) continue;
         int p = plan.slice_param[i];
         double* to = row + (rank ? rank[p] : p);
@@ -112,8 +113,8 @@ NS_DEVICE void expand(const EvaluateLaunch& launch, const State<false>& state, c
         }
     }
     barrier();
-    // The Jacobian: first the parts of scalar factors and normsys, then those of templates, then per-bin
-    // factors.
+    // The Jacobian: first the parts of scalar factors and normsys factors, then those of templates, and then those of
+    // per-bin factors.
     NS_EACH(i, plan.n_bins * width) {
         int b = i / width, a = i - b * width;
         int2 range = plan.bin[b];
@@ -197,9 +198,9 @@ NS_DEVICE void products(const EvaluateLaunch& launch, const State<false>& state,
     barrier();
 }
 
-// Returns the second derivative of the cells' yields, weighted by `r` and summed, by the two scalar
-// parameters with the ranks `a` and `b`, with `b <= a`. The second derivatives of single histosys and normsys
-// terms are left out; `add_second_derivatives` adds them.
+// Returns the second derivative of the cells' yields, weighted by `r` and summed, with respect to two scalar
+// parameters. `a` and `b` are the ranks of the parameters, with `b <= a`. The second derivatives of single histosys
+// and normsys terms are left out; `add_second_derivatives` adds them.
 NS_DEVICE double of_scalars(const Plan& plan, const State<false>& state, const Extras& extra, const double* theta, int a, int b) {
     const double *ratios = extra[Extra::RATIOS], *rates = extra[Extra::RATES], *tilts = extra[Extra::TILTS];
     const double *bare = extra[Extra::BARE], *left = extra[Extra::LEFT], *scale = state[SCALE], *ratio = state[RATIO];
@@ -234,8 +235,8 @@ NS_DEVICE double of_scalars(const Plan& plan, const State<false>& state, const E
     return sum;
 }
 
-// Adds the second derivatives of the cells' yields, weighted by `r`, to `h`. At first only the elements (p,
-// q) in which the rank of p is the higher one are complete. At the end they are copied to (q, p).
+// Adds the second derivatives of the cells' yields, weighted by `r`, to `h`. At first only the elements (p, q) are
+// complete in which p has the higher rank. At the end they are copied to (q, p).
 NS_DEVICE void add_second_derivatives(const EvaluateLaunch& launch, const State<false>& state, const Extras& extra, const double* theta, double* h) {
     const Plan& plan = launch.plan;
     const double *additive = state[ADDITIVE], *scale = state[SCALE], *slopes = state[BIN_SLOPE];
@@ -248,7 +249,7 @@ NS_DEVICE void add_second_derivatives(const EvaluateLaunch& launch, const State<
         int p = plan.reacting[2 * a + 1].z, q = plan.reacting[2 * b + 1].z;
         h[(size_t)p * n + q] += of_scalars(plan, state, extra, theta, a, b);
     }
-    // Pairs of a per-bin factor and a scalar parameter that scales its cells.
+    // All pairs of a per-bin factor and a scalar parameter that scales its cells.
     NS_EACH(i, plan.n_binwise * width) {
         int at = i / width, a = i - at * width;
         int4 list = plan.binwise[at];
@@ -262,7 +263,7 @@ NS_DEVICE void add_second_derivatives(const EvaluateLaunch& launch, const State<
         h[(size_t)list.z * n + plan.reacting[2 * a + 1].z] += sum;
     }
     barrier();
-    // Pairs of a per-bin factor and a template, and pairs of two per-bin factors of the same cell.
+    // All pairs of a per-bin factor and a template, and all pairs of two per-bin factors of the same cell.
     NS_EACH_TEAM(i, plan.n_binwise) {
         int4 list = plan.binwise[i];
         double* row = h + (size_t)list.z * n;
@@ -311,15 +312,14 @@ NS_DEVICE void add_second_derivatives(const EvaluateLaunch& launch, const State<
     }
 }
 
-// Computes the Hessian at point number `point` after the evaluation there, whose result is `value`.
+// Computes the Hessian at point number `point`. `value` is the result of the evaluation at this point.
 NS_DEVICE void hessian(const EvaluateLaunch& launch, const State<false>& state, const Value& value, int point) {
     bool usable = isfinite(value.main + value.constraint) && value.least > LEAST_PRODUCT;
     if (thread() == 0) launch.usable[point] = usable ? 1 : 0;
     int n = launch.plan.n_params;
     double* h = launch.hessians + (size_t)point * n * n;
     if (!usable) {
-        // The host copies the memory of this Hessian with that of the others, so it must not stay
-        // uninitialised.
+        // The host copies the memory of all Hessians together, so this memory must be initialised.
         NS_EACH(at, n * n) h[at] = 0.0;
         return;
     }

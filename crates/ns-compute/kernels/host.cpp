@@ -1,5 +1,5 @@
-// The kernels for the CPU, for tests without a GPU. This file is compiled twice: with one thread per block,
-// which is fast, and (NS_MANY_THREADS) with as many as on a GPU.
+// The kernels for the CPU, for tests without a GPU. This file is compiled twice: with one thread per block, which is
+// fast, and (NS_MANY_THREADS) with as many threads per block as on a GPU.
 #ifdef NS_MANY_THREADS
 #define ns ns_of_many
 #define NS_NAMED(name) ns_many_##name
@@ -21,11 +21,11 @@ void run_block(int, Body body) {
 #endif
 
 extern "C" {
-// Runs blocks of `threads` threads, in parallel if they help each other, else one after the other. Each block
-// has `numbers` doubles of shared memory.
+// Runs thread blocks of `threads` threads each. If blocks help each other they run in parallel, otherwise one after
+// the other. Each block has `numbers` doubles of shared memory.
 void NS_NAMED(fit)(const ns::FitLaunch* launch, int threads, int numbers, int blocks, int in_shared) {
     auto run = [=](int block) {
-        // The memory begins as NaN, so that reads of unwritten numbers are found.
+        // The memory is filled with NaN, so reads of unwritten numbers are noticed.
         std::vector<double> shared(numbers, NAN);
         ns_shared = shared.data();
         ns::run_block(threads, [=] {

@@ -4,16 +4,15 @@
 
 namespace ns {
 
-// Replaces `a` (n x n, both triangles) by its inverse. `column` is working memory of 2 n doubles. Returns
-// false if a pivot is not positive; `a` is then undefined. The function begins with a barrier and, if it
-// succeeds, ends with a barrier.
+// Replaces `a` (n x n, both triangles) by its inverse. `column` is working memory of 2 n doubles. Returns false if a
+// pivot is not positive; `a` is then undefined. The function begins with a barrier. If it succeeds, it also ends with
+// a barrier.
 NS_DEVICE bool invert_any(int n, double* a, double* column) {
     barrier();
     NS_EACH(i, n) column[i] = a[i];
     barrier();
     for (int j = 0; j < n; j++) {
-        // `c` is column j as it was before this step. The new values of column j + 1 are also stored in
-        // `next`.
+        // `c` is column j as it was before this step. The new values of column j + 1 are also written to `next`.
         const double* c = column + (j & 1) * n;
         double* next = column + (~j & 1) * n;
         double pivot = c[j];
@@ -36,10 +35,10 @@ NS_DEVICE bool invert_any(int n, double* a, double* column) {
 }
 
 #ifdef NS_MANY_THREADS
-// Inverts a matrix of up to 16 R rows with MOST_THREADS threads. Each thread has R x C elements of the matrix
-// in registers. `a_at` and `column_at` are offsets of the matrix and of working memory, in doubles from the
-// start of shared memory. Loops are split so that the compiler knows every index of an array in registers.
-// The function is not inlined, so that its registers are separate from the caller's.
+// Inverts a matrix of up to 16 R rows with MOST_THREADS threads. Each thread has R x C elements of the matrix in
+// registers. `a_at` and `column_at` are the offsets of the matrix and of the working memory, in doubles from the
+// start of shared memory. Loops are split so that the compiler knows every index of an array in registers. The
+// function is not inlined, so its registers are separate from those of the caller.
 template <int R>
 NS_CALL bool invert_tiled(int n, uint32_t a_at, uint32_t column_at) {
     constexpr int C = 2 * R, N = 16 * R;
@@ -77,7 +76,7 @@ NS_CALL bool invert_tiled(int n, uint32_t a_at, uint32_t column_at) {
 #pragma unroll
                 for (int c = 0; c < C; c++) x[r][c] = fma(-f[r], g[c], x[r][c]);
             }
-            // The threads that have elements of row j or column j replace these elements.
+            // Threads that have elements of row j or column j replace these elements.
             bool own_row = row == (j & 15), own_column = col == jj;
 #pragma unroll
             for (int c = 0; c < C; c++) x[part >> 1][c] = own_row ? g[c] * inverse : x[part >> 1][c];
@@ -111,8 +110,8 @@ NS_CALL bool invert_tiled(int n, uint32_t a_at, uint32_t column_at) {
 }
 #endif
 
-// Inverts the matrix in array `a` by the fastest way for this block. Array `column` must have at least
-// LEAST_COLUMNS and 2 n doubles.
+// Inverts the matrix in the array `a`, in the fastest way for this block. The array `column` must have at least
+// LEAST_COLUMNS and at least 2 n doubles.
 template <bool SHARED>
 NS_DEVICE bool invert(int n, const State<SHARED>& state, Array a, Array column) {
 #ifdef NS_MANY_THREADS

@@ -1,19 +1,20 @@
-// One item of the queue (the fits of one task or one toy): loads the item's data and makes its fits one after
-// the other.
+// Makes the fits of one item of the queue. An item consists of the fits of one task or of one toy. Its data are
+// loaded first, and then the fits are made one after the other.
 #pragma once
 #include "kinks.cuh"
 #include "random.cuh"
 
 namespace ns {
 
-// Returns `n - n ln n + ln Gamma(n + 1)` of a drawn count `n`, from Stirling's formula with its error term.
+// Returns `n - n ln n + ln Gamma(n + 1)` for a drawn count `n`. It is computed by Stirling's formula with its error
+// term.
 NS_DEVICE double saturated(double n) {
     if (!(n > 0.0)) return 0.0;
     return 0.5 * log(TWO_PI * n) + stirling_error(Exact(n)).value;
 }
 
-// Fills MAIN and AUX with the data of an item. For a toy, returns `-ln L` of the saturated model without the
-// constant of the Gaussian constraints. For given data, returns 0, because the host computes that value.
+// Fills MAIN and AUX with the data of an item. For a toy, returns `-ln L` of the saturated model without the constant
+// of the Gaussian constraints. For given data, returns 0, because the host computes this value.
 template <bool SHARED>
 NS_DEVICE double load(const FitLaunch& launch, const State<SHARED>& state, int item, Sums& sums) {
     const Plan& plan = launch.plan;
@@ -40,8 +41,8 @@ NS_DEVICE double load(const FitLaunch& launch, const State<SHARED>& state, int i
     return sums.one(constant);
 }
 
-// Fills START, LOWER and UPPER for a request. Returns false if the request starts from an earlier fit that
-// did not converge.
+// Fills START, LOWER and UPPER for a request. Returns false if the request starts from an earlier fit that did not
+// converge.
 template <bool SHARED>
 NS_DEVICE bool prepare(
     const FitLaunch& launch, const Request& request, const State<SHARED>& state, int first_outcome
@@ -80,8 +81,8 @@ NS_DEVICE bool prepare(
     return true;
 }
 
-// Returns whether the fit of a request is needed: the request has no condition, its condition holds, or the
-// earlier fit of the condition did not converge.
+// Returns whether the fit of a request is needed. This is the case if the request has no condition, if its condition
+// holds, or if the earlier fit of the condition did not converge.
 NS_DEVICE bool needed(const FitLaunch& launch, const Request& request, int first_outcome) {
     if (request.condition_fit < 0) return true;
     int earlier = first_outcome + request.condition_fit;
@@ -90,9 +91,9 @@ NS_DEVICE bool needed(const FitLaunch& launch, const Request& request, int first
     return !(x < request.condition_low || x > request.condition_high);
 }
 
-// Makes the fit of request `which`, which has the index `index` in its item, and writes its outcome.
-// `first_outcome` is the index of the item's first outcome. If `helps` is true, descends from starting points
-// of another thread block's fit instead, and writes no outcome.
+// Makes the fit of request `which`, which has the index `index` in its item, and writes the outcome of the fit.
+// `first_outcome` is the index of the item's first outcome. If `helps` is true, instead descends from starting points
+// of another thread block's fit and writes no outcome.
 template <bool SHARED>
 NS_DEVICE void fit(
     const FitLaunch& launch, int which, const State<SHARED>& state, int block, bool helps, int first_outcome, int index,
@@ -106,7 +107,7 @@ NS_DEVICE void fit(
     if (!asked) {
         outcome.status = NOT_NEEDED;
     } else if (helps || prepare(launch, request, state, first_outcome)) {
-        // The metric is copied to BLOCK_DATA, because every step reads it.
+        // Every step reads the metric, so it is copied to BLOCK_DATA.
         uint64_t* copy = (uint64_t*)(state[BLOCK_DATA] + METRIC_AT);
         NS_EACH(i, (int)(sizeof(Metric) / 8)) copy[i] = ((const uint64_t*)request.metric)[i];
         barrier();
@@ -134,7 +135,7 @@ NS_DEVICE void fit(
         NS_EACH(b, plan.n_bins) flags[plan.n_params + b] = state[EMPTY][b] != 0.0;
     }
     if (outcome.evaluations == 0) {
-        // Nothing was fitted, so the host gets zeros.
+        // Without a fit, the host gets zeros.
         NS_EACH(p, plan.n_params) launch.parameters[(size_t)place * plan.n_params + p] = 0.0;
         NS_EACH(i, plan.n_params + plan.n_bins) launch.flags[(size_t)place * (plan.n_params + plan.n_bins) + i] = 0;
     }

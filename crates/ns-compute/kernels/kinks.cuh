@@ -1,28 +1,29 @@
-// Fits of models whose interpolation has kinks at 0 (jumps of the slope): a search for minima on both sides
-// of the kinks.
+// Fits of models whose interpolation has kinks at 0, where the slope jumps. They search for minima on both sides of
+// the kinks.
 //
-// `-ln L` is smooth between kinks. An orthant is a region between kinks. A step ends at the kinks that bound
-// the orthant in which the step starts. A parameter that reaches its kink stays there if `-ln L` rises on
-// both sides (see src/optimise/active.rs). Every orthant may have a minimum. So fits make further descents,
-// as on the CPU (src/optimise/search): from the minimum of the model with smooth interpolation codes, and
-// from the lowest minimum with the sign of one parameter changed, one parameter after the other.
+// `-ln L` is smooth between kinks. An orthant is a region between kinks. A step ends at the kinks that bound the
+// orthant in which it starts. A parameter that reaches its kink stays there if `-ln L` rises on both sides (see
+// src/optimise/active.rs).
+//
+// Every orthant may have a minimum. Fits therefore make further descents, as on the CPU (src/optimise/search). These
+// start from the minimum of the model with smooth interpolation codes, and from the lowest minimum with the sign of
+// one parameter changed, one parameter after the other.
 #pragma once
 #include "search.cuh"
 
 namespace ns {
 
-// Largest height in `-ln L` above the lowest minimum at which a descent that was given up might still have
-// led to a lower minimum.
+// A descent that was given up might still have led to a lower minimum if `-ln L` at its end exceeds the lowest
+// minimum by less than this number.
 constexpr double OPEN_BELOW = 1.0;
 
-// Purposes of descents, in this order: a descent from START; the minimum of the model with smooth codes; from
-// that minimum; from a starting point that all fits share; only the value at a mirrored point; from a
-// mirrored point.
+// Purposes of descents, in this order: from START; to the minimum of the model with smooth codes; from that minimum;
+// from a starting point that all fits share; for the value at a mirrored point only; from a mirrored point.
 enum Stage { FROM_START, SMOOTH, FROM_SMOOTH, ELSEWHERE, PROBE, FLIP };
 
-// Keeps the end of a descent, and returns true, if the descent is the first one or converged to a lower
-// minimum. If a descent was given up near or below the lowest minimum, sets the flag OPEN, so that the CPU
-// finishes the fit. The function begins and ends with a barrier.
+// Keeps the end of a descent and returns true, if the descent is the first one or converged to a lower minimum. If a
+// descent was given up close to or below the lowest minimum, sets the flag OPEN; the CPU then finishes the fit. The
+// function begins and ends with a barrier.
 template <bool SHARED>
 NS_DEVICE bool keep_lower(const Plan& plan, const State<SHARED>& state, const Descent& end, bool first, BlockProgress* progress) {
     bool lowest = first || (end.converged && end.value < progress->value - LOWER_BY);
@@ -43,7 +44,7 @@ NS_DEVICE bool keep_lower(const Plan& plan, const State<SHARED>& state, const De
     return lowest;
 }
 
-// Copies BEST to SNAPSHOT, and returns the minimum there as the one that further descents must get below.
+// Copies BEST to SNAPSHOT, and returns it as the known minimum. Further descents must reach a lower value.
 template <bool SHARED>
 NS_DEVICE KnownMinimum known_best(const Plan& plan, const State<SHARED>& state, const BlockProgress* progress) {
     NS_EACH(p, plan.n_params) state[SNAPSHOT][p] = state[BEST][p];
@@ -62,12 +63,12 @@ NS_DEVICE void mirror(const Plan& plan, const State<SHARED>& state, int p) {
     barrier();
 }
 
-// Makes a fit from START, including the search. The outcome is in BEST, BEST_HELD, EMPTY and in
+// Makes a fit from START, including the search for lower minima. The outcome is in BEST, BEST_HELD, EMPTY and in
 // `BlockProgress`.
 //
-// The mirrored point of a parameter is the lowest minimum with the sign of that parameter changed. RISE has,
-// per parameter, the height of the mirrored point above the minimum, or a negative number if no descent is to
-// start there (any more).
+// The mirrored point of a parameter is the lowest minimum with the sign of this parameter changed. For each
+// parameter, RISE contains the height of the mirrored point above the minimum. The height is negative if no descent
+// will start there.
 template <bool SHARED>
 NS_DEVICE void search_orthants(
     const Plan& plan, const Request& request, const Metric& metric, const State<SHARED>& state, Sums& sums
@@ -139,7 +140,7 @@ NS_DEVICE void search_orthants(
             }
             stage = FLIP;
         }
-        // The next descent starts from the lowest of the mirrored points that are left.
+        // The next descent starts from the lowest mirrored point that is left.
         if (flips == MOST_FLIPS_BETWEEN_KINKS) break;
         if (thread() == 0) {
             int next = -1;

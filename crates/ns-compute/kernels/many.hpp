@@ -1,11 +1,14 @@
-// A block of many threads on the CPU. The threads are coroutines of one thread of the operating system, and
-// each runs until it has to wait for the others.
+// A thread block with many threads on the CPU. The threads are coroutines of one thread of the operating system. Each
+// of them runs until it has to wait for the others.
 //
-// Indices, barriers, teams and warps are those of a GPU. This finds errors that a block of one thread cannot
-// show: threads that do not reach a barrier, and, with a race detector (`-fsanitize=thread`), data that one
-// thread writes and another one accesses without a barrier in between, in shared and in device memory. For
-// the detector every coroutine is a thread. A barrier orders their memory accesses. A change of coroutine
-// does not, and neither does a sum over a team or a warp, which gives no guarantee about memory on a GPU.
+// Indices, barriers, teams and warps are the same as on a GPU. This finds two kinds of errors that a block of one
+// thread cannot show. One kind is threads that do not reach a barrier. The other kind needs a race detector
+// (`-fsanitize=thread`): data in shared or device memory that one thread writes and another thread accesses without a
+// barrier in between.
+//
+// For the detector every coroutine is a thread. A barrier orders the memory accesses of the threads. A change of
+// coroutine does not, and neither does a sum over a team or a warp, because such a sum gives no guarantee about
+// memory on a GPU.
 #pragma once
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +31,7 @@ void __tsan_release(void* tag);
 }
 #define NS_FIBER __tsan_create_fiber(0)
 #define NS_THIS_FIBER __tsan_get_current_fiber()
-// The flag 1 means that the switch does not order memory accesses.
+// The flag 1 tells the detector that the switch does not order memory accesses.
 #define NS_SWITCH_TO(fiber) __tsan_switch_to_fiber(fiber, 1)
 #define NS_ACQUIRE(tag) __tsan_acquire(tag)
 #define NS_RELEASE(tag) __tsan_release(tag)
@@ -43,10 +46,10 @@ void __tsan_release(void* tag);
 namespace ns {
 
 constexpr int MEMBERS = 8;
-// Number of turns after which a team or warp that has not met is reported as an error.
+// If a team or a warp has not met after this number of turns, this is reported as an error.
 constexpr int MOST_TURNS = 10000000;
 
-// Threads that wait for each other, and the numbers that they exchange in this turn and in the last one.
+// Threads that wait for each other, and the numbers that they exchange in this turn and the last one.
 struct ThreadGroup {
     int arrived = 0;
     unsigned turn = 0;
@@ -80,7 +83,7 @@ static thread_local Block* here;
     abort();
 }
 
-// Switches to the next thread of the block, and returns when it is this thread's turn again.
+// Switches to the next thread of the block. Returns when it is this thread's turn again.
 NS_UNSEEN void yield() {
     Block& block = *here;
     int from = block.current, to = from;
@@ -103,23 +106,23 @@ NS_UNSEEN void meet(ThreadGroup& group, int size) {
         return;
     }
     for (int turns = 0; group.turn == turn; turns++) {
-        // In a whole block one thread may wait long for other blocks, so there is no limit.
+        // Threads of a whole block may wait long for other blocks, so there is no limit for them.
         if (turns > MOST_TURNS && size < here->n) broken("a team or a warp does not meet");
         yield();
     }
 }
 
-// Waits until `size` threads have called this function. Afterwards each sees what the others wrote before.
+// Waits until `size` threads have called this function. After it, each thread sees what the others wrote before.
 NS_UNSEEN void meet_in_step(ThreadGroup& group, int size) {
-    // Two tags are used alternately, because a thread that has left early may already be at the next barrier.
+    // Two tags are used alternately. A thread that has left early may already be at the next barrier.
     char* tag = &group.tags[group.turn & 1];
     NS_RELEASE(tag);
     meet(group, size);
     NS_ACQUIRE(tag);
 }
 
-// Combines the numbers of all threads of a team or warp in pairs, in the order of a GPU's shuffles, so that
-// the bits are the same.
+// Combines the numbers of all threads of a team or warp in pairs. The order is that of a GPU's shuffles, so the bits
+// are the same.
 template <class Both>
 NS_UNSEEN double together(ThreadGroup& group, int size, int place, double x, Both both) {
     double* shown = group.shown[group.turn & 1];
@@ -155,8 +158,8 @@ NS_UNSEEN void resume(Block& block) {
 
 // Runs `body` in a block of `n` threads.
 inline void run_block(int n, const std::function<void()>& body) {
-    // Blocks are kept for reuse until the program ends: the detector supports few threads, and creating one
-    // is slow.
+    // Blocks are kept for reuse until the program ends, because the detector supports few threads and creating one is
+    // slow.
     static std::mutex& guard = *new std::mutex;
     static auto& spare = *new std::vector<std::unique_ptr<Block>>;
     std::unique_ptr<Block> block;

@@ -1,16 +1,16 @@
-// L-BFGS: corrects the inverse metric by the last steps and the changes of the slope in them (Nocedal and
-// Wright, algorithm 7.4).
+// L-BFGS: corrects the inverse metric by the last steps and the changes of the slope along them (Nocedal and Wright,
+// algorithm 7.4).
 #pragma once
 #include "metric.cuh"
 
 namespace ns {
 
-// State of the stored pairs of a step `s` and its change of the slope `y`. `corrects` says whether the pairs
-// are used.
+// State of the stored pairs. A pair consists of a step `s` and the change of the slope `y` along it. `corrects` says
+// whether the pairs are used.
 struct Memory {
-    // 1 / (s y) of each pair, 0 for pairs that are not used; and the weight of each pair from the first loop.
-    // Both arrays are in shared memory. Thread 0 writes them, and all threads read them after the next
-    // barrier.
+    // `inverse` contains 1 / (s y) of each pair, and 0 for pairs that are not used. `weight` contains the weight of
+    // each pair from the first loop. Both arrays are in shared memory. Thread 0 writes them, and all threads read
+    // them after the next barrier.
     double* inverse;
     double* weight;
     // Index at which the next pair is stored, and number of stored pairs.
@@ -23,8 +23,8 @@ NS_DEVICE int slot_of(int next, int age) {
     return slot >= PAIRS ? slot - PAIRS : slot;
 }
 
-// First loop of the algorithm: sets FROM to minus SLOPE, corrected by the pairs from the newest to the
-// oldest. The inverse metric is then applied to FROM.
+// First loop of the algorithm: sets FROM to minus SLOPE, corrected by the pairs from the newest to the oldest. The
+// caller applies the inverse metric to FROM next.
 template <bool SHARED>
 NS_DEVICE void before(const Plan& plan, const State<SHARED>& state, Memory& memory, Sums& sums) {
     double *from = state[FROM], *to = state[TO];
@@ -50,8 +50,8 @@ NS_DEVICE void before(const Plan& plan, const State<SHARED>& state, Memory& memo
     }
 }
 
-// Second loop of the algorithm: computes DIRECTION from TO, the product of the inverse metric and FROM, with
-// the pairs from the oldest to the newest. Returns the scalar product of DIRECTION and SLOPE.
+// Second loop of the algorithm: computes DIRECTION from TO, with the pairs from the oldest to the newest. TO is the
+// product of the inverse metric and FROM. Returns the scalar product of DIRECTION and SLOPE.
 template <bool SHARED>
 NS_DEVICE double after(const Plan& plan, const State<SHARED>& state, Memory& memory, Sums& sums) {
     double *to = state[TO], *direction = state[DIRECTION];

@@ -6,8 +6,8 @@
 
 namespace ns {
 
-// Computes `to[b] = sum_r rows[r][b] x[r]`, plus `start[b]` if `start` is not null. The sums are distributed
-// over the threads, both by `b` and by `r`.
+// Computes `to[b] = sum_r rows[r][b] x[r]`, plus `start[b]` if `start` is not null. The work is distributed over the
+// threads both by `b` and by `r`.
 template <bool SHARED>
 NS_DEVICE void combine(
     const State<SHARED>& state, int n_bins, int n_rows, const double* rows, const double* x, const double* start,
@@ -54,7 +54,7 @@ NS_DEVICE void combine(
     barrier();
 }
 
-// Returns the scalar product of `row` and `x`, which a team computes together.
+// Returns the scalar product of `row` and `x`. All threads of a team compute it together.
 NS_DEVICE double team_dot(int n, const double* row, const double* x) {
     double sum = 0.0;
 #pragma unroll 4
@@ -62,8 +62,8 @@ NS_DEVICE double team_dot(int n, const double* row, const double* x) {
     return team_sum(sum);
 }
 
-// Inverts the metric at the point of the last evaluation, over the parameters that are not held. Returns
-// false if the metric is not positive definite.
+// Inverts the metric at the point of the last evaluation, over the parameters that are not held. Returns false if the
+// metric is not positive definite.
 template <bool SHARED>
 NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED>& state, Sums& sums) {
     const double *held = state[HELD], *theta = state[THETA], *aux = state[AUX], *weight = state[WEIGHT];
@@ -105,7 +105,7 @@ NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED
                 matrix[i * n + k] = i == k ? x + diagonal[i] : x;
             }
         }
-        // `metric.kernel` is a sum over all dual parameters, so the parts of held parameters are subtracted.
+        // `metric.kernel` is a sum over all dual parameters, so the contributions of held parameters are subtracted.
         // All threads loop over the same few parameters.
         for (int d = 0; n_held > 0.0 && d < metric.n_dual; d++) {
             if (dual[d] != 0.0) continue;
@@ -125,7 +125,7 @@ NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED
     if (inner == 0) return true;
     double *moves = state[MOVES], *columns = state[COLUMNS], *k_matrix = state[INNER];
     NS_EACH(u, inner) moves[u] = held[metric.primal_param[u]] != 0.0 ? 0.0 : 1.0;
-    // SCALED gets W^(1/2) J, and COLUMNS gets M^-1 W^(1/2) J, of the primal parameters.
+    // For the primal parameters, SCALED becomes W^(1/2) J, and COLUMNS becomes M^-1 W^(1/2) J.
     double* scaled = state[SCALED];
     NS_EACH(place, inner * n) {
         int u = place / n, b = place % n;
@@ -222,7 +222,7 @@ NS_DEVICE void solve(const Plan& plan, const Metric& metric, const State<SHARED>
         }
     }
     barrier();
-    // The transpose of `dual_rows` is read here, so that neighbouring threads read neighbouring numbers.
+    // The transpose of `dual_rows` is used here, because neighbouring threads then read neighbouring numbers.
     NS_EACH(i, metric.n_dual) {
         const double* column = metric.dual_columns + i;
         int stride = metric.n_dual;

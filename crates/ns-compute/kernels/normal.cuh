@@ -6,8 +6,8 @@
 
 namespace ns {
 
-// Returns the value of a polynomial of degree 7 at `r`. `c` has the coefficients, that of the highest power
-// first. Terms are added in pairs, and then pairs of pairs (Estrin's scheme).
+// Returns the value of a polynomial of degree 7 at `r`. `c` contains the coefficients, beginning with the highest
+// power. Terms are added in pairs, and then pairs of pairs (Estrin's scheme).
 NS_DEVICE Exact polynomial(const double (&c)[8], Exact r) {
     const Exact r2 = r * r;
     const Exact r4 = r2 * r2;
@@ -41,7 +41,8 @@ NS_DEVICE Exact normal_quantile(Exact centred) {
     return centred < 0.0 ? -magnitude : magnitude;
 }
 
-// Returns the normal random number for the datum `slot` of a toy, whose random numbers are those of `stream`.
+// Returns a normal random number for the datum `slot` of a toy. `stream` contains the key of the toy's random
+// numbers.
 NS_DEVICE double draw_normal(double mean, double sigma, const Stream& stream, uint32_t slot) {
     const RandomBlock block = random_block(stream, slot, 0);
     const Exact centred = centred_uniform(block.words[0], block.words[1]);

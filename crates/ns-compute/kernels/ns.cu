@@ -1,5 +1,6 @@
-// All kernels in one translation unit: fits of the items of a queue; values, gradients, Hessians and
-// covariances at many points; derivatives by inputs; sums over events; drawing of toys and of their events.
+// All kernels in one translation unit. They make fits of the items of a queue, and compute values, gradients,
+// Hessians and covariances at many points, derivatives with respect to inputs, and sums over events. They also draw
+// toys and the events of toys.
 #include "covariance.cuh"
 #include "differentiate.cuh"
 #include "event_toys.cuh"

@@ -1,5 +1,5 @@
-// The random-number generator Philox4x32-10 and uniform numbers made from it, with the same bits as
-// `random/philox.rs` and `random/uniform.rs` of ns-core, which cite the papers.
+// The random-number generator Philox4x32-10, and uniform numbers that are made from it. The bits are the same as in
+// `random/philox.rs` and `random/uniform.rs` of ns-core. These files cite the papers.
 #pragma once
 
 #include "exact.cuh"
@@ -18,8 +18,8 @@ struct Stream {
     uint32_t hypothesis;
 };
 
-// Returns the random bits for one attempt to draw the datum `slot` of a toy. A datum that is drawn by
-// rejection may need several attempts, numbered from 0.
+// Returns the random bits for one attempt to draw the datum `slot` of a toy. A datum that is drawn by rejection may
+// need several attempts, which are numbered from 0.
 NS_DEVICE RandomBlock random_block(const Stream& stream, uint32_t slot, uint32_t attempt) {
     uint32_t c0 = (uint32_t)stream.toy;
     uint32_t c1 = (uint32_t)(stream.toy >> 32);
@@ -43,7 +43,7 @@ NS_DEVICE RandomBlock random_block(const Stream& stream, uint32_t slot, uint32_t
     return RandomBlock{{c0, c1, c2, c3}};
 }
 
-// Returns the upper 53 bits of the 64-bit integer with these halves.
+// Returns the upper 53 bits of a 64-bit integer, given its lower and upper half.
 NS_DEVICE uint64_t bits53(uint32_t low, uint32_t high) { return (((uint64_t)high << 32) | low) >> 11; }
 
 // Returns a uniform number in (0, 1): i / 2^53, or 2^-54 instead of 0.

@@ -1,4 +1,4 @@
-// The compiled model on the device, as kernels read it.
+// The compiled model on the device, in the form that kernels read.
 #pragma once
 #include "block.cuh"
 #include "structures.cuh"

@@ -1,6 +1,6 @@
-// Poisson random counts, the same as those of `random/poisson.rs`, `random/probability.rs` and
-// `random/count_table.rs` of ns-core. These files describe the methods and cite the papers. ns-core also
-// computes all constants that depend only on the mean.
+// Poisson random counts. They are the same as those of `random/poisson.rs`, `random/probability.rs` and
+// `random/count_table.rs` of ns-core. These files describe the methods and cite the papers. ns-core also computes all
+// constants that depend only on the mean.
 #pragma once
 
 #include "philox.cuh"
@@ -67,7 +67,7 @@ NS_DEVICE double poisson_attempt(const PoissonRejection& of, Exact u, Exact v) {
     return exact_ln(scaled * exact_root(two_pi * count)) <= exponent ? count.value : -1.0;
 }
 
-// Draws a count by transformed rejection: makes attempts until one is not rejected.
+// Draws a count by transformed rejection. Attempts are made until one is accepted.
 NS_DEVICE double draw_rejected(const PoissonRejection& of, const Stream& stream, uint32_t slot) {
     for (uint32_t attempt = 0;; ++attempt) {
         const RandomBlock block = random_block(stream, slot, attempt);
@@ -89,8 +89,8 @@ struct CountTable {
     double first;
 };
 
-// Draws a count by inversion: returns the table's first count plus the number of thresholds that are not
-// above a uniform random integer of 63 bits.
+// Draws a count by inversion. The result is the smallest count of the table plus the number of thresholds that are
+// not above a uniform random integer of 63 bits.
 NS_DEVICE double draw_from_table(const CountTable& table, const Stream& stream, uint32_t slot) {
     const RandomBlock block = random_block(stream, slot, 0);
     const uint64_t u = (((uint64_t)block.words[1] << 32) | block.words[0]) >> 1;

@@ -1,9 +1,9 @@
 // Draws the data of toys on the device that fits the toys.
 //
-// A datum is a function only of its distribution, the seed, the hypothesis, the index of the toy, and the
-// slot (the index of the datum in the toy). So any thread may draw any datum, in any order, and no thread
-// waits for another. The bits are those that ns-core draws on the CPU. ns-core creates the distributions
-// (`ToySource`), and `src/device/draws.rs` uploads them.
+// A datum depends only on its distribution, the seed, the hypothesis, the index of the toy, and the slot (the index
+// of the datum in the toy). Therefore any thread may draw any datum in any order, and no thread waits for another.
+// The bits are the same as those that ns-core draws on the CPU. ns-core creates the distributions (`ToySource`), and
+// `src/device/draws.rs` uploads them.
 #pragma once
 
 #include "normal.cuh"

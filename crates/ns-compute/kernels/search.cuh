@@ -1,30 +1,29 @@
-// A fit with a search for lower minima: after the first descent, rounds of descents from further starting
+// A fit with a search for lower minima. After the first descent there are rounds of descents from further starting
 // points (see lanes/search.rs).
 #pragma once
 #include "help.cuh"
 
 namespace ns {
 
-// Index of the first round in which descents start from the minimum with the sign of one parameter changed
-// ("flipped", see lanes/flips.rs).
+// Index of the first round in which parameters are flipped: descents start from the minimum with the sign of one
+// parameter changed (see lanes/flips.rs).
 constexpr int FLIPS = 2;
 
-// Returns whether the descent `other` of a round indicates another minimum than `before`, the lowest minimum
-// at the beginning of the round.
+// Returns whether the descent `other` of a round indicates that there is another minimum than `before`, the lowest
+// minimum at the beginning of the round.
 NS_DEVICE bool tells(const Descent& other, KnownMinimum before) {
-    // Most descents end early, as soon as they cannot get below the known minimum. They would have fallen by
+    // Most descents end early, when they cannot reach a lower value than the known minimum. They would have fallen by
     // at most EDM_MARGIN times their EDM. A starting point with an infinite value indicates nothing.
     bool distinct = other.value - EDM_MARGIN * other.edm > before.value + DISTINCT || other.value < before.value - DISTINCT;
     return distinct && isfinite(other.value);
 }
 
-// Returns whether a descent was given up at a point below the known minimum. The CPU must then finish the
-// fit.
+// Returns whether a descent was given up at a point below the known minimum. The CPU must then finish the fit.
 NS_DEVICE bool is_open(const Descent& other, KnownMinimum before) {
     return other.lost && other.value >= 0.0 && other.value < before.value - SAME;
 }
 
-// Sets START to `point`, a starting point that all fits share or the known minimum, with each parameter
+// Sets START to `point`, which is the known minimum or a starting point that all fits share. Each parameter is
 // limited to the bounds of the request.
 template <bool SHARED>
 NS_DEVICE void begin_at(const Plan& plan, const State<SHARED>& state, const double* point) {
@@ -36,7 +35,8 @@ NS_DEVICE void begin_at(const Plan& plan, const State<SHARED>& state, const doub
     barrier();
 }
 
-// Moves START along a direction to the coordinate `place` on it, within bounds.
+// Moves START along a direction until its coordinate along the direction is `place`. The parameters stay within their
+// bounds.
 template <bool SHARED>
 NS_DEVICE void go(const State<SHARED>& state, const Direction& direction, double place, Sums& sums) {
     double* start = state[START];
@@ -50,8 +50,8 @@ NS_DEVICE void go(const State<SHARED>& state, const Direction& direction, double
     }
 }
 
-// Returns `-ln L` at the known minimum (SNAPSHOT) with parameter `p` moved to `to`, within its bounds. The
-// function is not inlined, because calls are rare and the code of an evaluation is large.
+// Returns `-ln L` at the known minimum (SNAPSHOT) with parameter `p` moved to `to`, within its bounds. The function
+// is not inlined, because calls are rare and the code of an evaluation is large.
 template <bool SHARED>
 NS_CALL double value_with(const Plan& plan, State<SHARED> state, int p, double to) {
     Sums sums = {state[BLOCK_DATA], 0};
@@ -65,9 +65,9 @@ NS_CALL double value_with(const Plan& plan, State<SHARED> state, int p, double t
     return value.main + value.constraint;
 }
 
-// Flips each nonlinear parameter of the known minimum, one at a time. Sets RISE to the height in `-ln L` of
-// these points above the minimum, or to infinity for a point that is not worth a descent. Returns the number
-// of points that are worth a descent, at most MOST_FLIPS. `known` is `-ln L` at the known minimum.
+// Flips each nonlinear parameter of the known minimum, one at a time. Sets RISE to the height of each flipped point
+// above the minimum, in units of `-ln L`, or to infinity if no descent should start there. Returns the number of
+// points from which descents should start, at most MOST_FLIPS. `known` is `-ln L` at the known minimum.
 template <bool SHARED>
 NS_DEVICE int choose_flips(const Plan& plan, const Request& request, const State<SHARED>& state, double known) {
     int worth = 0;
@@ -84,8 +84,8 @@ NS_DEVICE int choose_flips(const Plan& plan, const Request& request, const State
     return worth < MOST_FLIPS ? worth : MOST_FLIPS;
 }
 
-// Changes the sign of one parameter of START: the one with the index `k` (from 0) in the order of increasing
-// `rise`.
+// Changes the sign of one parameter of START. It is the parameter with the index `k` (from 0) in the order of
+// increasing `rise`.
 template <bool SHARED>
 NS_DEVICE void flip(const Request& request, const State<SHARED>& state, const double* rise, int k) {
     NS_EACH(i, request.n_nonlinear) {
@@ -97,11 +97,11 @@ NS_DEVICE void flip(const Request& request, const State<SHARED>& state, const do
     }
 }
 
-// Sets START to the starting point with the index `k` in a round. Rounds before FLIPS begin with the starting
-// points that all fits share. Then follow points made from the known minimum (SNAPSHOT): moved along
-// directions in which normsys effects add up, and its mirror image, in which all strongly asymmetric
-// parameters have the opposite sign. Rounds from FLIPS on change the sign of single parameters of the known
-// minimum, in the order of `rise`.
+// Sets START to the starting point with the index `k` in a round. A round before FLIPS begins with the starting
+// points that all fits share. Points that are made from the known minimum (SNAPSHOT) follow. Some are moved along
+// directions in which normsys effects add up. One is the mirror image, in which all strongly asymmetric parameters
+// have the opposite sign. Rounds from FLIPS on change the sign of single parameters of the known minimum, in the
+// order of `rise`.
 template <bool SHARED>
 NS_DEVICE void lay_out(
     const Plan& plan, const Request& request, const State<SHARED>& state, const double* rise, int round, int k, Sums& sums
@@ -127,7 +127,7 @@ NS_DEVICE void lay_out(
     }
 }
 
-// Returns the number of starting points in a round with an index below FLIPS.
+// Returns the number of starting points in a round whose index is below FLIPS.
 NS_DEVICE int starts_of(const Request& request, int round) {
     bool mirror = request.n_nonlinear > 0 && (request.n_directions < MOST_DIRECTIONS) == (round == 0);
     int shared = round == 0 ? request.n_first : request.n_second;
@@ -140,13 +140,14 @@ NS_DEVICE const double* rises(const FitLaunch& launch, const State<SHARED>& stat
     return launch.slab + (size_t)progress->owner * launch.slab_stride + state.offset[RISE];
 }
 
-// Makes a fit from START, including the search. The outcome is in BEST, BEST_HELD, EMPTY and in
-// `BlockProgress`. If `helps` is true, makes descents from starting points of another thread block's fit
-// instead, beginning with the one in `BlockProgress`, until none is left. In this case `copy` must have
-// filled `state` before.
+// Makes a fit from START, including the search for lower minima. The outcome is in BEST, BEST_HELD, EMPTY and in
+// `BlockProgress`.
 //
-// Variables that are needed after a descent are in `BlockProgress`, in shared memory, because a descent needs
-// all registers.
+// If `helps` is true, instead makes descents from starting points of another thread block's fit, beginning with the
+// one in `BlockProgress`, until none is left. In this case `copy` must have filled `state` before.
+//
+// A descent needs all registers. Variables that are needed after a descent are therefore in `BlockProgress`, in
+// shared memory.
 template <bool SHARED>
 NS_DEVICE void search(
     const FitLaunch& launch, int which, const Metric& metric, const State<SHARED>& state, int block, bool helps, Sums& sums
@@ -175,7 +176,7 @@ NS_DEVICE void search(
         }
     }
     barrier();
-    // `descend` is called at one place only, because its code is large and inlined.
+    // `descend` is called only at this place, because its code is large and inlined.
     for (;;) {
         Descent end = descend<SHARED, false>(plan, codes_of(plan), metric, state, before, false, sums);
         bool first = !helps && progress->round < 0, offered = progress->offered;

@@ -5,8 +5,8 @@
 
 #include <memory>
 
-// A race detector must ignore functions that switch coroutines, because they are entered by one coroutine and
-// left by another.
+// A race detector must ignore functions that switch coroutines, because one coroutine enters them and another one
+// leaves them.
 #ifdef __SANITIZE_THREAD__
 #define NS_UNSEEN __attribute__((noinline, no_sanitize_thread)) inline
 #else
@@ -18,8 +18,8 @@ constexpr size_t STACK_BYTES = 256 << 10;
 }
 
 #if defined(__x86_64__) && defined(__ELF__)
-// Replaces the context functions of the C library, which make a system call for the signal mask and take
-// twenty times as long. It saves the registers that a function must preserve in the System V ABI, except the
+// Replaces the context functions of the C library. These make a system call for the signal mask and take twenty times
+// as long. The function saves the registers that a function must preserve in the System V ABI. It does not save the
 // modes of the floating-point unit, which all coroutines share.
 extern "C" void ns_change_stack(void** from, void* to);
 asm(R"(
@@ -54,8 +54,8 @@ class Stack {
     void prepare(void (*entry)()) {
         if (!bytes) bytes.reset(new char[STACK_BYTES]);
         uintptr_t end = ((uintptr_t)bytes.get() + STACK_BYTES) & ~(uintptr_t)15;
-        // `ns_change_stack` pops six registers and the address at which to continue. Then comes a return
-        // address for `entry`.
+        // `ns_change_stack` pops six registers and the address at which to continue. A return address for `entry`
+        // follows.
         void** top = (void**)(end - 64);
         for (int i = 0; i < 8; i++) top[i] = nullptr;
         top[6] = (void*)entry;

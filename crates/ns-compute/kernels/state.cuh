@@ -1,4 +1,4 @@
-// Working arrays of one block of threads.
+// Working arrays of one thread block.
 #pragma once
 #include "plan.cuh"
 
@@ -10,10 +10,10 @@ static thread_local double* ns_shared;
 
 namespace ns {
 
-// Gives access to the working arrays of a thread block. If SHARED is true, the arrays before FIRST_GLOBAL are
-// in shared memory and the others in the block's slab (its part of device memory). Otherwise all arrays
-// except BLOCK_DATA are in the slab. SHARED is a template parameter because instructions for one kind of
-// memory are faster than generic ones.
+// Gives access to the working arrays of a thread block. If SHARED is true, the arrays before FIRST_GLOBAL are in
+// shared memory, and all others are in the block's slab (its part of device memory). Otherwise all arrays except
+// BLOCK_DATA are in the slab. SHARED is a template parameter, because instructions for one kind of memory are faster
+// than generic ones.
 template <bool SHARED>
 struct State {
     const uint32_t* offset;

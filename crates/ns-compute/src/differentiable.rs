@@ -20,7 +20,7 @@ pub struct DifferentiableAccelerator {
 }
 
 impl DifferentiableAccelerator {
-    /// Compiles a model with the inputs that [`Model::open`] chose.
+    /// Compiles `model`. Its open inputs are those that [`Model::open`] chose.
     ///
     /// # Errors
     /// The errors of [`CpuSession::open`]; [`SessionError::ForeignData`] for a model with event channels or
@@ -42,8 +42,8 @@ impl DifferentiableAccelerator {
         DeviceNll::new(&self.session, crate::device::cuda::backend(index)?, Device::Cuda(index), data)
     }
 
-    /// Prepares the kernels compiled for the CPU, for tests. Addresses are addresses in the memory of the
-    /// process.
+    /// Prepares the same computation with the kernels compiled for the CPU, for tests. Its device addresses are
+    /// addresses in the memory of this process.
     ///
     /// # Errors
     /// If the data do not suit the model.
@@ -52,23 +52,23 @@ impl DifferentiableAccelerator {
         DeviceNll::new(&self.session, crate::device::host::backend(), ns_core::Device::Cuda(0), data)
     }
 
-    /// Returns the session of the compiled model, for fits.
+    /// Returns the CPU session of the compiled model, with which fits are made.
     #[must_use]
     pub fn session(&self) -> &CpuSession {
         &self.session
     }
 
-    /// Returns the inputs with their order and compiled values.
+    /// Returns the table of open inputs: their order and their compiled values.
     #[must_use]
     pub fn inputs(&self) -> &InputTable {
         self.session.inputs()
     }
 
-    /// Returns `-ln L` at a point and its derivatives with respect to parameters, inputs, counts and
-    /// auxiliary data.
+    /// Returns `-ln L` at a point, and its derivatives with respect to parameters, inputs, main counts and auxiliary
+    /// data.
     ///
     /// # Errors
-    /// If a length does not fit the model, a number is not allowed, or the data are toys.
+    /// If a length does not fit the model, a number is not allowed, or `data` are toys.
     pub fn value(&self, data: &Data, point: &[f64]) -> Result<(f64, Derivatives), SessionError> {
         let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
         let Evaluation { nll, gradient, .. } = self.session.evaluate(data, point, request)?;
@@ -86,7 +86,8 @@ impl DifferentiableAccelerator {
         Ok(self.session.evaluate(data, point, request)?.gradient)
     }
 
-    /// Returns the derivatives of `-ln L` at a point with respect to parameters, inputs, counts and auxiliary data.
+    /// Returns the derivatives of `-ln L` at a point with respect to parameters, inputs, main counts and auxiliary
+    /// data.
     ///
     /// # Errors
     /// The errors of [`Self::value`].
@@ -94,9 +95,9 @@ impl DifferentiableAccelerator {
         self.session.derivatives(data, point, None, Order::First, true)
     }
 
-    /// Returns the derivatives of the directional derivative of `-ln L`, with respect to parameters, inputs, counts
-    /// and auxiliary data. The direction has a part `parameters` and, optionally, a part `yields` (the inputs). The
-    /// result is the product of the full Hessian with the direction.
+    /// Returns the derivatives of the directional derivative of `-ln L` at a point, with respect to parameters,
+    /// inputs, main counts and auxiliary data. The result is the product of the full Hessian with the direction.
+    /// `parameters` is the part of the direction over the parameters, and `yields` the optional part over the inputs.
     ///
     /// # Errors
     /// The errors of [`Self::value`].
@@ -110,9 +111,9 @@ impl DifferentiableAccelerator {
         self.session.derivatives(data, point, Some((parameters, yields)), Order::First, true)
     }
 
-    /// Returns the derivatives of `u' H u` with respect to parameters, inputs, counts and auxiliary data. `u`
-    /// is a direction of the parameters and `H` the Hessian of `-ln L`, so `u' H u` is the second derivative
-    /// of `-ln L` along `u`.
+    /// Returns the derivatives of `u' H u` with respect to parameters, inputs, main counts and auxiliary data. `u` is
+    /// a direction of the parameters and `H` the Hessian of `-ln L`. Therefore `u' H u` is the second derivative of
+    /// `-ln L` along `u`.
     ///
     /// # Errors
     /// The errors of [`Self::value`].
@@ -125,9 +126,9 @@ impl DifferentiableAccelerator {
         self.session.derivatives(data, point, Some((direction, None)), Order::Second, true)
     }
 
-    /// Returns the derivatives of a weighted sum of all expected data at a point, with respect to parameters
-    /// and inputs. The weights are `main` (one per bin) and `aux` (one per auxiliary datum). `of` gives the
-    /// values of the inputs.
+    /// Returns the derivatives of a weighted sum of all expected data at a point, with respect to parameters and
+    /// inputs. The weights are `main` (one per bin) and `aux` (one per auxiliary datum). The inputs have the values
+    /// that `of` contains.
     ///
     /// # Errors
     /// The errors of [`Self::value`].
@@ -141,9 +142,9 @@ impl DifferentiableAccelerator {
         self.session.expected_derivatives(of, point, main, aux)
     }
 
-    /// Solves `H x = b` for each right-hand side `b` in `sides`. `H` is the exact Hessian of `-ln L` at a point
-    /// over the parameters that are `free`. Elements of `x` that belong to fixed parameters are 0. Returns `None`
-    /// if `H` is not positive definite.
+    /// Solves `H x = b` for each right-hand side `b` in `sides`. `H` is the exact Hessian of `-ln L` at a point,
+    /// restricted to the parameters for which `free` is true. Elements of `x` that belong to fixed parameters are 0.
+    /// Returns `None` if `H` is not positive definite.
     ///
     /// # Errors
     /// The errors of [`Self::value`].

@@ -1,16 +1,17 @@
-//! Numbers that carry their derivatives along a direction (forward-mode differentiation).
+//! Numbers that carry their first and second derivatives along a direction (forward-mode differentiation).
 
 use crate::simd::Vector;
 
-/// A number type for the formulas of the likelihood terms: `f64`, or [`Jet`], which carries derivatives.
+/// A number type for the formulas of the likelihood terms. It is implemented by `f64`, which has no derivatives, and
+/// by [`Jet`], which carries derivatives.
 pub(crate) trait Number: Vector {
     /// Returns the value without the derivatives.
     fn value(self) -> f64;
-    /// Returns a number with this value whose first derivative along the direction is `along`. For an `f64`
-    /// the derivative is ignored.
+    /// Returns a number with the given value. Its first derivative along the direction is `along`, and its second
+    /// derivative is 0. For an `f64` the argument `along` is ignored.
     fn moving(value: f64, along: f64) -> Self;
-    /// Returns a function of the number. `derivatives` are the function's value and its first two derivatives
-    /// at this number.
+    /// Returns `f(x)`, where `x` is this number. `derivatives` contains the value, the first and the second
+    /// derivative of `f` at the value of `x`.
     fn mapped(self, derivatives: [f64; 3]) -> Self;
 
     /// Returns the exponential of the number.

@@ -1,8 +1,8 @@
 //! Thread pools of CPU sessions.
 //!
-//! Sessions with the same number of threads share one pool. A batch takes an idle set of threads from it; two
-//! batches at the same time use two sets, so neither waits for the other. A forked process contains only the
-//! thread that called `fork`, so it starts threads of its own.
+//! Sessions with the same number of threads share one [`Pool`]. A pool keeps sets of threads. A batch takes an idle
+//! set and gives it back at its end. Two batches at the same time take two sets, so neither waits for the other. A
+//! forked process contains only the thread that called `fork`, so the pool starts new threads there.
 
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,18 +11,18 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use ns_core::{Device, SessionError};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// The pools that sessions use at the moment, one for each number of threads.
+/// The pools of all open sessions, one for each number of threads.
 static POOLS: Mutex<Vec<Weak<Pool>>> = Mutex::new(Vec::new());
 
-/// Sets of threads that help the calling thread. All sets have the same size.
+/// Sets of threads that help the calling thread. All sets of one pool have the same size.
 pub(crate) struct Pool {
-    /// Number of threads in a set, without the calling thread.
+    /// Number of threads in a set. The calling thread is not counted.
     helpers: usize,
-    /// Idle sets of threads, which no batch uses at the moment.
+    /// Idle sets of threads. No batch uses them at the moment.
     resting: Mutex<Vec<Started>>,
 }
 
-/// A set of running threads, and the process that started them.
+/// A set of running threads, with the id of the process that started them.
 struct Started {
     process: u32,
     threads: ManuallyDrop<ThreadPool>,
@@ -30,8 +30,8 @@ struct Started {
 
 impl Drop for Started {
     fn drop(&mut self) {
-        // After a fork the threads do not exist in this process. Ending them could wait forever for a lock
-        // that one of them held.
+        // After a fork these threads do not exist in the child process. Ending them there could wait forever for a
+        // lock that one of them held.
         if self.process == std::process::id() {
             // SAFETY: `threads` is not used after this.
             unsafe { ManuallyDrop::drop(&mut self.threads) };
@@ -52,8 +52,8 @@ impl Started {
 }
 
 impl Pool {
-    /// Returns the pool of `helpers` threads. The first session starts the threads, and they end with the
-    /// last session.
+    /// Returns the pool whose sets have `helpers` threads. The threads are started for the first session with this
+    /// number and end when the last such session is dropped.
     ///
     /// # Errors
     /// [`SessionError::DeviceUnavailable`] if the threads cannot be started.
@@ -61,20 +61,20 @@ impl Pool {
         if let Some(pool) = Self::known(helpers, None) {
             return Ok(pool);
         }
-        // Threads start while `POOLS` is not locked: a fork during the start would leave the lock locked in
-        // the child.
+        // The threads start before `POOLS` is locked. Otherwise a fork during the start would copy the locked lock
+        // into the child process.
         let new = Arc::new(Self { helpers, resting: Mutex::new(vec![Started::new(helpers)?]) });
         Ok(Self::known(helpers, Some(&new)).unwrap_or(new))
     }
 
-    /// Returns the number of threads that work together, including the calling thread.
+    /// Returns the number of threads that run a batch together, including the calling thread.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(crate) fn threads(&self) -> usize {
         self.helpers + 1
     }
 
-    /// Returns the pool of `helpers` threads that sessions already use. If there is none, adds `new` to the
-    /// list and returns `None`.
+    /// Returns the pool in [`POOLS`] whose sets have `helpers` threads. If there is none, adds `new` (if given) to
+    /// the list and returns `None`.
     fn known(helpers: usize, new: Option<&Arc<Self>>) -> Option<Arc<Self>> {
         let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
         pools.retain(|pool| pool.strong_count() > 0);
@@ -85,8 +85,8 @@ impl Pool {
         known
     }
 
-    /// Runs `work` on the calling thread and on up to `helpers` others at the same time. Returns when all
-    /// threads have finished. If no threads can be started, only the calling thread runs `work`.
+    /// Runs `work` at the same time on the calling thread and on up to `helpers` other threads. Returns when all
+    /// calls have finished. If no threads can be started, only the calling thread runs `work`.
     fn help(&self, helpers: usize, work: &(dyn Fn() + Sync)) {
         let Some(started) = self.take() else { return work() };
         started.threads.in_place_scope(|scope| {
@@ -98,9 +98,9 @@ impl Pool {
         self.resting.lock().unwrap_or_else(PoisonError::into_inner).push(started);
     }
 
-    /// Calls `work` with every number below `count`, on at most `threads` threads, one of which is the
-    /// calling thread. Every thread takes the next number when its last call has finished, because calls take
-    /// unequal times.
+    /// Calls `work` once with every number from 0 to `count - 1`, on at most `threads` threads. The calling thread is
+    /// one of them. Each thread takes the next number when its last call has finished, because the calls take unequal
+    /// times. Without a `pool` the calling thread makes all calls.
     pub(crate) fn each(pool: Option<&Self>, threads: usize, count: usize, work: &(dyn Fn(usize) + Sync)) {
         let next = AtomicUsize::new(0);
         let run = || {
@@ -114,8 +114,8 @@ impl Pool {
         }
     }
 
-    /// Takes an idle set of threads of this process, or starts a new set. `None` if threads cannot be
-    /// started.
+    /// Takes an idle set of threads that belongs to this process, or starts a new set. Returns `None` if threads
+    /// cannot be started.
     fn take(&self) -> Option<Started> {
         let known = {
             let mut resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -156,8 +156,8 @@ mod tests {
         let (calls, barrier) = (AtomicUsize::new(0), Barrier::new(4));
         one.help(3, &|| {
             if barrier.wait().is_leader() {
-                // The inner call would never end if it waited for the threads of the outer one, which wait
-                // for it.
+                // The threads of the outer call wait here for the inner call. The inner call would never end if it
+                // waited for these threads.
                 other.help(3, &|| {
                     calls.fetch_add(1, Ordering::Relaxed);
                 });

@@ -4,23 +4,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ns_core::Control;
 
-/// The caller's flags that request a stop: one flag for the batch and one for a single task. Each is `None` if the
-/// caller gave none.
+/// The caller's flags that request a stop: one flag for the whole batch and one for a single task. A flag is `None`
+/// if the caller did not give it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Stop<'a>([Option<&'a AtomicBool>; 2]);
 
 impl<'a> Stop<'a> {
-    /// Returns the flags of a control.
+    /// Returns the stop flags that `control` contains.
     pub(crate) fn of(control: Control<'a>) -> Self {
         Self([control.cancel, control.task])
     }
 
-    /// Returns whether the caller gave no flag.
+    /// Returns true if the caller gave no flag, so that a stop can never be requested.
     pub(crate) fn is_never(self) -> bool {
         self.0.iter().all(Option::is_none)
     }
 
-    /// Returns true once the caller has asked to stop. Results that are computed after that are not used.
+    /// Returns true once a flag is set. The caller does not use results that are computed after that.
     pub(crate) fn asked(self) -> bool {
         self.0.into_iter().flatten().any(|flag| flag.load(Ordering::Relaxed))
     }

@@ -13,24 +13,24 @@ use crate::number::Jet;
 use crate::pull::{Ray, Sweep, of_expected, of_likelihood};
 use crate::task::{check_data, finite, length};
 
-/// Working memory for the computation of derivatives.
+/// Working memory for the computation of derivatives, which a session keeps between calls.
 #[derive(Default)]
 pub(crate) struct Sweeps {
     pub(crate) plain: Sweep<f64>,
     pub(crate) jets: Sweep<Jet>,
 }
 
-/// Derivatives of `-ln L`, or of a directional derivative of `-ln L`, with respect to parameters, inputs and
-/// data.
+/// Derivatives of a function with respect to parameters, inputs and data. The function is `-ln L` or one of its
+/// directional derivatives.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Derivatives {
-    /// Derivatives with respect to the parameters.
+    /// Derivatives with respect to the parameters, one per parameter. Empty if they were not wanted.
     pub parameters: Vec<f64>,
     /// Derivatives with respect to the inputs, the main counts and the auxiliary data.
     pub pulled: Pulled,
 }
 
-/// Order of the directional derivative that is differentiated.
+/// Order of a directional derivative of `-ln L`. The derivatives of this directional derivative are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     First,
@@ -38,12 +38,12 @@ pub(crate) enum Order {
 }
 
 impl CpuSession {
-    /// Returns the derivatives of `-ln L` at `theta` with respect to the inputs and the data, and, if
-    /// `parameters` is true, with respect to the parameters.
+    /// Returns derivatives at `theta` with respect to the inputs and the data, and, if `parameters` is true, also
+    /// with respect to the parameters.
     ///
-    /// With `along` (a direction of the parameters and, optionally, a direction of the inputs), the
-    /// differentiated function is the directional derivative of `-ln L` of this `order`. The second derivative
-    /// is supported along parameters only.
+    /// Without `along`, the differentiated function is `-ln L`. With `along`, it is the directional derivative of
+    /// `-ln L` of the given `order`. `along` contains a direction of the parameters and, optionally, a direction of
+    /// the inputs. With [`Order::Second`] the direction of the inputs must be `None`.
     pub(crate) fn derivatives(
         &self,
         data: &Data,
@@ -113,9 +113,9 @@ impl CpuSession {
         })
     }
 
-    /// Solves `H x = b` for each right-hand side `b` in `sides`. `H` is the exact Hessian of `-ln L` at `theta`
-    /// over the parameters that are `free`. Elements of `x` that belong to fixed parameters are 0. Returns `None`
-    /// if `H` is not positive definite.
+    /// Solves `H x = b` for each right-hand side `b` in `sides`. `H` is the exact Hessian of `-ln L` at `theta`,
+    /// restricted to the parameters for which `free` is true. Elements of `x` that belong to fixed parameters are 0.
+    /// Returns `None` if `H` is not positive definite.
     pub(crate) fn solve_hessian(
         &self,
         data: &Data,
@@ -178,8 +178,8 @@ impl CpuSession {
     }
 }
 
-/// Copies the derivatives that a sweep computed. `part` selects a number of each element, for example the
-/// first derivative along the direction.
+/// Copies the derivatives that a sweep computed. `part` returns the wanted part of each number, for example its first
+/// derivative along the direction.
 fn collected<T>(sweep: &Sweep<T>, parameters: bool, part: impl Fn(&T) -> f64) -> Derivatives {
     let all = |array: &[T]| array.iter().map(&part).collect();
     Derivatives {

@@ -56,8 +56,8 @@ impl CpuSession {
         Ok(out)
     }
 
-    /// Appends the Hessian at the point of the last evaluation to `out`, row by row. `exactness` has the same meaning
-    /// as in [`Point`].
+    /// Appends the Hessian of `-ln L` at `theta` to `out`, as `n x n` numbers row by row. The last evaluation of
+    /// `worker` must have been at `theta`. `exactness` has the same meaning as in [`Point`].
     fn add_matrix(
         &self,
         worker: &mut Worker,
@@ -79,7 +79,7 @@ impl CpuSession {
         worker.flat = Some(flat);
     }
 
-    /// Computes the matrix of [`ns_core::Session::squared_weights`].
+    /// Computes the matrix that [`ns_core::Session::squared_weights`] describes, at the point `theta`.
     pub(super) fn with_squared_weights(
         &self,
         data: &Data,
@@ -98,7 +98,7 @@ impl CpuSession {
         squared_weights(self.level, &plan.events, (theta, &data.aux), &data.events, events);
         let exactness = match form {
             SquaredWeights::Scores => {
-                // The full curvature of constraint terms is added.
+                // The matrix of scores also contains the full curvature of the constraint terms.
                 events.penalties_are_certain(&plan.events);
                 0.0
             }
@@ -140,8 +140,8 @@ impl CpuSession {
         Ok(found)
     }
 
-    /// Returns the expected auxiliary data: the parameter for Gaussian constraints, `tau` times the parameter
-    /// for Poisson constraints.
+    /// Returns the expected auxiliary data at `theta`. For a Gaussian constraint the expected value is the parameter;
+    /// for a Poisson constraint it is `tau` times the parameter.
     fn expected_auxiliary(&self, theta: &[f64]) -> Vec<f64> {
         let plan = &self.plan;
         let mut aux = vec![0.0; plan.n_aux()];
@@ -154,7 +154,7 @@ impl CpuSession {
         aux
     }
 
-    /// Returns the expected counts and auxiliary data at one point.
+    /// Returns the expected counts of all bins and the expected auxiliary data at one point.
     pub(super) fn expected_counts(
         &self,
         parameters: &[f64],
@@ -173,7 +173,7 @@ impl CpuSession {
         Ok(Observations::binned(main, aux))
     }
 
-    /// Returns the expected data at one point, with Asimov data of event channels.
+    /// Returns the expected data at one point. For event channels they are the events of the Asimov data.
     fn expected(&self, parameters: &[f64], of: &Data) -> Result<Observations, SessionError> {
         let mut data = self.expected_counts(parameters, of)?;
         if self.plan.events.has_channels() {

@@ -8,7 +8,7 @@ use super::CpuSession;
 use crate::eval::Dataset;
 use crate::optimise::Worker;
 
-/// Some toys of one task.
+/// Consecutive toys of one task, with everything that is needed to draw and fit them.
 pub(crate) struct UnitOfToys<'a> {
     pub(crate) session: &'a CpuSession,
     pub(crate) task: &'a FitTask,
@@ -18,10 +18,11 @@ pub(crate) struct UnitOfToys<'a> {
     pub(crate) control: Control<'a>,
 }
 
-/// Draws and fits toys with events on a device.
+/// Interface of a device that draws toys with events and fits them.
 pub(crate) trait EventToyFits: Send + Sync + std::fmt::Debug {
-    /// Draws the toys and makes all fits of the task. Calls `finished` with numbers of finished fits. Returns `None` if
-    /// the CPU has to draw and fit these toys.
+    /// Draws the toys of `unit` and makes all fits of its task to each of them. Calls `finished` with the number of
+    /// fits that have just finished. Returns `None` if this device cannot do the work; then the CPU draws and fits
+    /// these toys.
     fn run(
         &self,
         unit: &UnitOfToys<'_>,
@@ -31,8 +32,8 @@ pub(crate) trait EventToyFits: Send + Sync + std::fmt::Debug {
 }
 
 impl UnitOfToys<'_> {
-    /// Draws the toys and makes all fits of the task: on a device if the session has one that can, otherwise
-    /// on the CPU.
+    /// Draws the toys and makes all fits of the task to each of them. A device does this if the session has one and
+    /// the device accepts the toys; otherwise the CPU does it.
     pub(super) fn run(&self, worker: &mut Worker, finished: &dyn Fn(usize)) -> Vec<TaskOutcome> {
         let there = self.session.event_toys.as_ref();
         there.and_then(|there| there.run(self, worker, finished)).unwrap_or_else(|| {
@@ -40,7 +41,8 @@ impl UnitOfToys<'_> {
         })
     }
 
-    /// Draws a toy and makes the fits of the task's requests to it on the CPU. Only one toy is in memory at a time.
+    /// Draws the toy with number `index` and makes all fits of the task to it on the CPU. Only one toy is in memory
+    /// at a time.
     pub(crate) fn run_one(&self, index: u64, worker: &mut Worker, finished: &dyn Fn(usize)) -> TaskOutcome {
         let (session, fits) = (self.session, &self.task.fits);
         let mut data = Dataset::empty(&session.plan);
@@ -53,7 +55,7 @@ impl UnitOfToys<'_> {
         self.fit(&data, worker, finished)
     }
 
-    /// Makes the fits of the task's requests to a toy.
+    /// Makes all fits of the task to one toy on the CPU. Calls `finished(1)` after each fit.
     pub(crate) fn fit(&self, data: &Dataset, worker: &mut Worker, finished: &dyn Fn(usize)) -> TaskOutcome {
         let requests = &self.task.fits;
         let mut fits: Vec<Result<FitOutcome, FitFailure>> = Vec::with_capacity(requests.len());
@@ -67,7 +69,7 @@ impl UnitOfToys<'_> {
         TaskOutcome { fits }
     }
 
-    /// Returns the outcome of a toy of which no fit can be made.
+    /// Returns the outcome of a toy that could not be drawn: every fit of the task has the given `failure`.
     pub(crate) fn failed(&self, failure: &FitFailure) -> TaskOutcome {
         TaskOutcome { fits: self.task.fits.iter().map(|_| Err(failure.clone())).collect() }
     }

@@ -11,26 +11,27 @@ use crate::optimise::{Problem, Worker, fit};
 use crate::stop::Stop;
 use crate::task::{FitDomain, check_data, needed, start_of};
 
-/// Largest number of events per channel in the first of the preparatory fits of a channel with many events.
+/// Number of events per channel in the first preparatory fit of a model with many events. Preparatory fits use a part
+/// of the events and find the starting point of the fit of all events.
 const FEW_EVENTS: usize = 8192;
 
-/// Ratio between the numbers of events of one preparatory fit and the fit before it.
+/// Ratio of the number of events in a preparatory fit to the number in the preparatory fit before it.
 const MORE_EVENTS: usize = 16;
 
-/// Largest difference between `-ln L` of gathered events and `-ln L` of all events, divided by the number of events, at
-/// which the minimum of the gathered events is used. (Gathered events are weighted points, one per cell of a grid.)
-/// Peaks that are narrower than a cell make the difference larger.
+/// Largest accepted difference per event between `-ln L` of gathered events and `-ln L` of all events. Gathered
+/// events are weighted points, one per cell of a grid, which stand for the events in the cell. If the difference is
+/// larger, the minimum of the gathered events is not used. This happens if a peak is narrower than a cell.
 const MOST_DIFFERENCE: f64 = 1e-3;
 
 impl CpuSession {
-    /// Returns given data with the constants of their likelihood; `None` for the observed data. Toys that are
-    /// not drawn yet are an error.
+    /// Returns the given data together with the constants of their likelihood. Returns `None` if `data` are the
+    /// observed data. Data whose toys have not been drawn yet are an error.
     pub(crate) fn dataset(&self, data: &Data) -> Result<Option<Dataset>, SessionError> {
         match &data.seen {
             Seen::Observed => Ok(None),
             Seen::Given(binned) => {
                 check_data(&self.plan, binned)?;
-                // Data without tables of events have the observed events.
+                // If the given data contain no tables of events, the observed events are used.
                 let events = if binned.events.is_empty() { &self.observed.events } else { &binned.events };
                 Ok(Some(Dataset::new(&self.plan, &binned.main, &binned.aux, events)))
             }
@@ -40,7 +41,7 @@ impl CpuSession {
         }
     }
 
-    /// Runs the fits of one task in order, and calls `finished(1)` after each.
+    /// Runs all fits of one task in order. Calls `finished(1)` after each fit.
     pub(crate) fn run_task(
         &self,
         task: &FitTask,
@@ -58,7 +59,8 @@ impl CpuSession {
         TaskOutcome { fits }
     }
 
-    /// Runs the fit of a task that comes after the fits `earlier`; returns `None` after the last one.
+    /// Runs the next fit of a task. `earlier` contains the results of its earlier fits. Returns `None` if the task
+    /// has no more fits.
     pub(super) fn next_fit(
         &self,
         requests: &[FitRequest],
@@ -80,8 +82,7 @@ impl CpuSession {
         })
     }
 
-    /// Returns the minimisation problem of one request on one data set. `drawn` is true if the data are a
-    /// toy.
+    /// Returns the minimisation problem of one request on one data set. `drawn` is true if the data are a toy.
     pub(crate) fn problem<'a>(
         &'a self,
         domain: FitDomain,
@@ -118,7 +119,7 @@ impl CpuSession {
         if request.metric.is_none()
             && let Some((outcome, near)) = self.fit_few_events(request, &start, &problem, worker)
         {
-            // The fit of few events chose the minimum; the fit of all events finds its exact position.
+            // The fits of fewer events have chosen the minimum. The fit of all events finds its exact position.
             let mut found = fit(worker, &problem, &near, &[], Search::Local, false, None, wanted)?;
             found.n_iterations += outcome.0;
             found.n_evaluations += outcome.1;
@@ -133,9 +134,11 @@ impl CpuSession {
         fit(worker, &problem, &start, &further, request.search, cold, metric, wanted)
     }
 
-    /// Fits a small set of events that represents all events, and then larger sets, each from the minimum of the fit
-    /// before. Returns the numbers of iterations and evaluations, and the last minimum, from which the fit of all
-    /// events starts. Returns `None` if there are few events or a fit does not converge.
+    /// Prepares a fit of many events by fits of fewer events. The first preparatory fit has a small set of events
+    /// that represents all events. Each later fit has a larger set, and starts at the minimum of the fit before.
+    ///
+    /// Returns the numbers of iterations and evaluations of these fits, and the last minimum. The fit of all events
+    /// starts there. Returns `None` if the model has few events, or if a preparatory fit does not converge.
     fn fit_few_events(
         &self,
         request: &FitRequest,
@@ -149,17 +152,20 @@ impl CpuSession {
         {
             return Some((counts, near));
         }
-        // First a subset of the events at equal distances, then larger subsets.
+        // These parts are subsets of the events. The first subset takes events at equal distances in the table, and
+        // each later one takes more of them.
         let sizes = std::iter::successors(Some(FEW_EVENTS), |size| Some(size * MORE_EVENTS));
         let parts = sizes.map_while(|size| problem.data.thinned(size));
         let (counts, near, _) = self.fit_parts(request, start, problem, worker, parts, false)?;
         Some((counts, near))
     }
 
-    /// Fits the sets of events `parts` one after the other. The first fit makes the search of the request, the other
-    /// fits make none. Returns the numbers of iterations and evaluations, and the last minimum with `-ln L` there.
-    /// Returns `None` if `parts` is empty, if a fit does not converge or, if `faithful` is true, if `-ln L` of the next
-    /// part differs too much at the minimum of a part ([`is_faithful`]).
+    /// Fits the data sets `parts` one after the other. The first fit makes the search for lower minima that the
+    /// request asks for; the later fits make no search.
+    ///
+    /// Returns the numbers of iterations and evaluations, the last minimum, and `-ln L` there. Returns `None` if
+    /// `parts` is empty or a fit does not converge. If `faithful` is true, also returns `None` if `-ln L` of one part
+    /// and of the next part differ too much at the minimum of the first of them (see [`is_faithful`]).
     fn fit_parts(
         &self,
         request: &FitRequest,
@@ -194,8 +200,8 @@ impl CpuSession {
         last
     }
 
-    /// Returns further starting points of a fit: for a model with kinks the minimum under smooth codes,
-    /// otherwise none.
+    /// Returns further starting points of a fit. For a model with kinks there is one: the minimum of the same model
+    /// with smooth interpolation codes. For other models there are none.
     pub(crate) fn further_starts(&self, problem: &Problem<'_>, start: &[f64]) -> Vec<Vec<f64>> {
         let mut starts = Vec::new();
         if let Some(smooth) = &self.smooth {
@@ -212,8 +218,8 @@ impl CpuSession {
     }
 }
 
-/// Returns whether `-ln L` at `point` differs from `value`, which was computed from fewer events, by at most
-/// [`MOST_DIFFERENCE`] per event.
+/// Returns whether `-ln L` of the data of `problem` at `point` is close to `value`, which is `-ln L` of fewer events.
+/// The difference per event may be at most [`MOST_DIFFERENCE`].
 fn is_faithful(worker: &mut Worker, problem: &Problem<'_>, point: &[f64], value: f64) -> bool {
     let data = problem.data;
     let here = worker.evaluate(problem, point, 0.0).value() + data.saturated_main + data.saturated_constraint;

@@ -1,4 +1,4 @@
-//! Keeps the prepared inputs that fits of toys share, so that a run in many small batches prepares them once.
+//! Keeps the inputs that all fits of the same toys share. A run in many small batches then prepares them only once.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -7,29 +7,29 @@ use ns_core::{FitRequest, ToySource};
 
 use crate::lanes::ToyFitter;
 
-/// Largest number of kept entries: enough for two hypotheses of two simultaneous runs.
+/// Largest number of kept entries. This is enough for two runs at the same time with two hypotheses each.
 const MOST: usize = 4;
 
-/// Inputs that the fits of toys share, one element per request of a task. An element is `None` if the scalar
-/// optimiser makes the fits of the request.
+/// Inputs that the fits of all toys share, one element per request of a task. An element is `None` if the scalar
+/// optimiser of the CPU makes the fits of that request.
 pub(super) type Fitters = Arc<Vec<Option<ToyFitter>>>;
 
-/// The fitters of the last runs of toys on a session.
+/// The [`Fitters`] of the last runs of toys of a session, at most [`MOST`] of them.
 #[derive(Default)]
 pub(super) struct KeptFitters {
     entries: Mutex<VecDeque<Entry>>,
 }
 
 struct Entry {
-    /// The source of the toys. No other source can have the same address while this reference exists.
+    /// Source of the toys. While this weak reference exists, no other source can have the same address.
     source: Weak<ToySource>,
     fits: Vec<FitRequest>,
     fitters: Fitters,
 }
 
 impl KeptFitters {
-    /// Returns the fitters for a source of toys and the requests `fits`. They are kept from an earlier batch, or
-    /// else computed by `prepare`.
+    /// Returns the fitters for a source of toys and the requests `fits`. If no earlier batch has stored them, calls
+    /// `prepare` to compute them, and stores them.
     pub(super) fn get(
         &self,
         source: &Arc<ToySource>,
@@ -41,7 +41,7 @@ impl KeptFitters {
         if let Some(entry) = lock().iter().find(known) {
             return Arc::clone(&entry.fitters);
         }
-        // The lock is not held here, so other batches do not wait for this computation.
+        // The lock is not held during this computation, so other batches do not wait for it.
         let fitters = Arc::new(prepare());
         let mut entries = lock();
         entries.retain(|entry| entry.source.strong_count() > 0);

@@ -1,5 +1,4 @@
-//! Estimates the memory of a session from the sizes of its arrays, and limits batches to the memory that is
-//! left.
+//! Estimates the memory of a session from the sizes of its arrays, and limits batches to the remaining memory.
 
 use ns_core::{Device, EvaluationRequest, Execution, FitOutcome, FitTask, OutcomeParts, SessionError};
 
@@ -11,23 +10,23 @@ use crate::lanes::{WIDTH, derivatives};
 use crate::optimise::DENSE_LIMIT;
 use crate::plan::Plan;
 
-/// Smallest number of finished outcomes per thread that may wait in memory before they are delivered to the
-/// sink, unless the memory limit allows fewer.
+/// Lower limit of the number of finished outcomes per thread that may wait in memory for their delivery to the sink.
+/// Only the memory limit may make the number smaller.
 const FEWEST_WAITING: usize = 512;
-/// Largest number of finished outcomes per thread that may wait before they are delivered to the sink. Small
-/// models need many, because their fits are very short.
+/// Upper limit of the number of finished outcomes per thread that may wait in memory for their delivery to the sink.
+/// Small models need many waiting outcomes, because their fits are very short.
 const MOST_WAITING: usize = 8192;
-/// Number of parameter values that the waiting outcomes of one thread may contain. The number of outcomes
-/// that follows from it is kept between [`FEWEST_WAITING`] and [`MOST_WAITING`].
+/// Number of parameter values that the waiting outcomes of one thread may contain. This determines the number of
+/// waiting outcomes between the limits [`FEWEST_WAITING`] and [`MOST_WAITING`].
 const NUMBERS_WAITING: usize = 1 << 18;
 
-/// Memory that a session always uses, in units of eight bytes. Memory that is allocated only in rare cases is
-/// not included (the whole Hessian at flat directions and saddle points).
+/// Memory that a session always uses, in units of eight bytes. Memory that is used only in rare cases is not
+/// included, for example the full Hessian at saddle points.
 #[derive(Debug, Clone, Copy)]
 struct Held {
-    /// Memory of the compiled model.
+    /// Memory of the compiled model, in units of eight bytes.
     plan: usize,
-    /// Working memory of one thread.
+    /// Working memory of one thread, in units of eight bytes.
     thread: usize,
 }
 
@@ -36,13 +35,13 @@ impl Held {
         let (n, bins, cells, terms) =
             (plan.n_parameters(), plan.n_bins(), plan.structure.n_cells, plan.structure.norm_block.len());
         let wide = if n <= DENSE_LIMIT { Curvature::numbers(&plan.structure.wide) } else { 0 };
-        // Vectors per parameter, normsys term, cell and bin: `single` for a fit of the scalar optimiser,
-        // `eight` for eight fits in SIMD lanes.
+        // Number of vectors per parameter, normsys term, cell and bin. `single` is the memory of one fit of the
+        // scalar optimiser; `eight` is the memory of eight fits in SIMD lanes.
         let single =
             25 * n + 4 * terms + 3 * cells + 4 * bins + Curvature::numbers(&plan.structure.layout) + wide;
         let dual = bins.min(MOST_DUAL_BINS);
         let eight = WIDTH * (26 * n + terms + 2 * cells + 6 * bins + dual * dual / 2 + plan.n_aux());
-        // Two copies: one for the trial points and one for the accepted points.
+        // The derivatives are stored twice: at the trial points and at the accepted points.
         let eight = eight + 2 * derivatives::numbers(plan);
         let toys = TOYS_PER_UNIT as usize * (bins + plan.n_aux());
         Self {
@@ -52,8 +51,8 @@ impl Held {
     }
 }
 
-/// Returns the number of threads of an execution. If it asks for all cores, the number is limited so that the
-/// memory suffices.
+/// Returns the number of threads with which a session works. If the execution asks for all cores and has a memory
+/// limit, there are only as many threads as this memory suffices for. `models` is the number of compiled models.
 pub(super) fn threads(plan: &Plan, models: usize, execution: &Execution) -> usize {
     let threads = execution.resolved_threads();
     let Some(limit) = execution.memory_limit.filter(|_| execution.threads == 0) else { return threads };
@@ -63,13 +62,13 @@ pub(super) fn threads(plan: &Plan, models: usize, execution: &Execution) -> usiz
 }
 
 impl CpuSession {
-    /// Returns the number of compiled models: 2 if there is a second one, of the same size, with smooth
-    /// codes; else 1.
+    /// Returns the number of compiled models: 2 if the session has a second model of the same size, with smooth
+    /// interpolation codes; otherwise 1.
     pub(super) fn models(&self) -> usize {
         1 + usize::from(self.smooth.is_some())
     }
 
-    /// Returns the bytes of the memory limit that are left for batches; `None` without a limit.
+    /// Returns the part of the memory limit that is left for batches, in bytes. Returns `None` if there is no limit.
     ///
     /// # Errors
     /// [`SessionError::MemoryLimit`] if the model and the working memory of the threads already exceed the
@@ -78,7 +77,7 @@ impl CpuSession {
         let Some(limit) = self.memory_limit else { return Ok(None) };
         let held = Held::of(&self.plan);
         let threads = self.threads.max(1);
-        // A task with replaced numbers has a copy of the model.
+        // If inputs can be replaced, each thread may have its own copy of the compiled model.
         let copies = if self.plan.open.table.is_empty() { 1 } else { 1 + threads };
         let needed = 8 * (self.models() * (held.plan * copies + held.thread * threads)) as u64;
         let (device, what) = (Device::Cpu, "the compiled model with the working memory of its threads");
@@ -92,8 +91,8 @@ impl CpuSession {
         limit.checked_sub(needed).map(Some).ok_or(refused)
     }
 
-    /// Returns the number of outcomes that may wait before they are delivered to the sink, and the largest
-    /// number of toys in a unit. No result depends on either number.
+    /// Returns two limits for a batch: the number of outcomes that may wait for their delivery to the sink, and the
+    /// largest number of toys in a work unit. The results of fits do not depend on these limits.
     ///
     /// # Errors
     /// [`SessionError::MemoryLimit`] if there is no memory for the outcome of one task.
@@ -115,8 +114,8 @@ impl CpuSession {
         let per_fit = size_of::<FitOutcome>() + 8 * n + uncertainties + covariance + inverse;
         let fits = tasks.iter().map(|task| task.fits.len()).max().unwrap_or(0);
         let outcome = (per_fit * fits).max(1) as u64;
-        // New units start while fewer outcomes wait than this number. The outcomes of units that are already
-        // running come on top of this number, so half of the memory is reserved for them.
+        // New work units start only while fewer outcomes than this number wait. Units that are already running add
+        // more outcomes. Half of the memory is reserved for them.
         let fitting = usize::try_from(room / outcome / 2).unwrap_or(usize::MAX);
         if fitting == 0 {
             let needed = limit - room + 2 * outcome;
@@ -127,8 +126,8 @@ impl CpuSession {
         Ok((fitting.min(usual), (fitting as u64 / threads as u64).clamp(1, TOYS_PER_UNIT)))
     }
 
-    /// Returns the largest number of fits that a thread may have in progress at the same time, if each fit takes `more`
-    /// bytes besides its working memory.
+    /// Returns the largest number of fits that one thread may have in progress at the same time. Each fit takes
+    /// `more` bytes in addition to its working memory.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(crate) fn fits_at_once(&self, more: usize) -> usize {
         let Ok(Some(room)) = self.memory_for_batches() else { return usize::MAX };
@@ -136,7 +135,7 @@ impl CpuSession {
         usize::try_from(room / 4 / self.threads.max(1) as u64 / each).unwrap_or(usize::MAX).max(1)
     }
 
-    /// Checks that the results of an evaluation fit within the memory limit.
+    /// Checks that the results of an evaluation at `points` points fit within the memory limit.
     ///
     /// # Errors
     /// [`SessionError::MemoryLimit`] if they do not.

@@ -38,8 +38,8 @@ use work_unit::{UnitSizes, WorkUnit};
 /// A session on the CPU: a compiled model with its observed data and working memory.
 pub struct CpuSession {
     pub(crate) plan: Arc<Plan>,
-    /// The same model with smooth interpolation codes, if the model has kinks. Its minimum is a further
-    /// starting point.
+    /// The same model with smooth interpolation codes, for a model with kinks; otherwise `None`. The minimum of this
+    /// model is a further starting point of fits.
     smooth: Option<Arc<Plan>>,
     pub(crate) observed: Arc<Dataset>,
     pub(crate) level: Level,
@@ -48,28 +48,28 @@ pub struct CpuSession {
     pub(crate) pool: Option<Arc<Pool>>,
     pub(crate) workers: Arc<Mutex<Vec<Worker>>>,
     smooth_workers: Arc<Mutex<Vec<Worker>>>,
-    /// Inputs that the fits of toys share, prepared for the last runs of toys.
+    /// Inputs that the fits of all toys share, kept for the last runs of toys.
     fitters: KeptFitters,
-    /// Copies of this session for data that replace numbers of the model.
+    /// Idle copies of this session. They are used for data that replace numbers of the model.
     shelf: ReplacedShelf,
     /// Working memory for the computation of derivatives.
     pub(crate) sweeps: Arc<Mutex<Vec<Sweeps>>>,
-    /// Computes sums over events on a device; `None` if the CPU computes them.
+    /// Device that computes sums over events; `None` if the CPU computes them.
     event_sums: Option<Arc<dyn ChannelSums>>,
-    /// Makes the fits of toys with events on a device; `None` if the CPU makes them.
+    /// Device that fits toys with events; `None` if the CPU fits them.
     event_toys: Option<Arc<dyn EventToyFits>>,
 }
 
 impl CpuSession {
     /// Compiles `model` and opens a session with the best instruction set of this CPU.
     ///
-    /// If the model is inconsistent or does not fit the memory limit, and the errors of
-    /// [`CpuSession::sharing`].
+    /// # Errors
+    /// If the model is inconsistent or does not fit the memory limit, and the errors of [`CpuSession::sharing`].
     pub fn open(model: &Model, execution: &Execution) -> Result<Self, SessionError> {
         Self::open_at(model, execution, Level::detect())
     }
 
-    /// Compiles `model` and opens a session with a chosen instruction set, for tests and measurements.
+    /// Compiles `model` and opens a session that uses the instruction set `level`, for tests and measurements.
     ///
     /// # Errors
     /// The errors of [`CpuSession::open`].
@@ -101,8 +101,8 @@ impl CpuSession {
         .sharing(execution)
     }
 
-    /// Returns a session with the same compiled model and data, and the threads, precision and memory limit
-    /// of another execution.
+    /// Returns a session with the same compiled model and data. Its threads, precision and memory limit are those of
+    /// `execution`.
     ///
     /// # Errors
     /// [`SessionError::UnsupportedPrecision`] unless the precision is f64; [`SessionError::MemoryLimit`] if
@@ -135,35 +135,35 @@ impl CpuSession {
         Ok(session)
     }
 
-    /// Returns the session changed so that `sums` computes the sums over events on a device.
+    /// Returns this session, changed so that the device `sums` computes the sums over events.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(crate) fn with_event_sums(self, sums: Arc<dyn ChannelSums>) -> Self {
         Self { event_sums: Some(sums), ..self }
     }
 
-    /// Returns the session changed so that `toys` makes the fits of toys with events on a device.
+    /// Returns this session, changed so that the device `toys` makes the fits of toys with events.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(crate) fn with_event_toys(self, toys: Arc<dyn EventToyFits>) -> Self {
         Self { event_toys: Some(toys), ..self }
     }
 
-    /// Returns whether fits also start at the minimum of a twin of the model, without kinks.
+    /// Returns whether the session also has a version of the model without kinks. Fits then also start at the minimum
+    /// of that version.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(crate) fn has_twin(&self) -> bool {
         self.smooth.is_some()
     }
 
-    /// Makes one evaluation and one assembly of the curvature and ignores the results. The operating system
-    /// then maps the working memory of a fit before the first fit, so that this fit is not slower than later
-    /// ones.
+    /// Evaluates the model and its curvature once, and ignores the results. The operating system then provides the
+    /// working memory before the first fit. Without this call the first fit would be slower than later fits.
     pub fn prepare(&self) {
         let mut worker = take(&self.workers, &self.plan);
         worker.rehearse(&self.plan, self.level, &self.observed);
         put(&self.workers, worker);
     }
 
-    /// Returns the threads that evaluate the events of one fit together. Returns `None` if the fit is not the
-    /// only one of its batch (`alone` is false), or if the model has no event channel.
+    /// Returns the threads that together evaluate the events of one fit. Returns `None` if the batch has other fits
+    /// (`alone` is false), or if the model has no event channel.
     fn crew(&self, alone: bool) -> Option<Crew> {
         let pool = self.pool.as_ref().filter(|_| alone && self.plan.events.has_channels())?;
         Some(Crew { pool: Arc::clone(pool), threads: self.threads })
@@ -193,23 +193,23 @@ impl CpuSession {
         self.observed.events.iter().map(|table| table.len()).sum()
     }
 
-    /// Returns whether GPUs can make the sums over the events of toys: the model has event channels, and every function
-    /// of their densities has a kernel.
+    /// Returns whether GPUs can compute the sums over the events of toys. This needs event channels in which every
+    /// function of the densities has a GPU kernel.
     #[must_use]
     pub fn gpus_sum_its_events(&self) -> bool {
         self.plan.events.has_channels() && self.plan.events.offloads().iter().all(Option::is_some)
     }
 
-    /// Returns whether the model is too large for fits in SIMD lanes and on GPUs
-    /// ([`ns_core::LeftToCpu::Large`]). The scalar optimiser of the CPU makes such fits.
+    /// Returns whether the model is too large for fits in SIMD lanes and on GPUs ([`ns_core::LeftToCpu::Large`]). The
+    /// scalar optimiser of the CPU makes the fits of such a model.
     #[must_use]
     pub fn is_too_large_for_gpus(&self) -> bool {
         crate::lanes::is_too_large(&self.plan)
     }
 }
 
-/// Takes an unused worker from `shelf`, or allocates one. A poisoned lock only means that another thread
-/// panicked between two fits; every fit resets its worker.
+/// Takes an unused worker from `shelf`, or allocates a new one. A poisoned lock is accepted: it only means that
+/// another thread panicked between two fits, and every fit resets its worker.
 pub(crate) fn take(shelf: &Mutex<Vec<Worker>>, plan: &Plan) -> Worker {
     let mut shelf = shelf.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     shelf.pop().unwrap_or_else(|| Worker::new(plan))
@@ -260,7 +260,7 @@ impl Session for CpuSession {
             let mut worker = take(&self.workers, &self.plan);
             worker.scratch.events.crew = self.crew(alone);
             worker.scratch.events.elsewhere.clone_from(&self.event_sums);
-            // `check_task` has checked the numbers that replace others.
+            // `check_task` has already checked the numbers that replace numbers of the model.
             let outcomes = self.with_numbers(&unit.task.data, Purpose::of(unit.task), |session| {
                 session.run_unit(unit, wanted, control, &mut worker, &finished)
             });

@@ -1,5 +1,5 @@
-//! Sessions with replaced numbers. They are copies of the compiled model, which the session keeps and
-//! overwrites for each task.
+//! Sessions with replaced numbers of the model, for example other yields. Each is a copy of the original session,
+//! which keeps idle copies and overwrites their numbers for each task.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,29 +9,29 @@ use super::CpuSession;
 use crate::eval::Dataset;
 use crate::plan::Plan;
 
-/// Copies of the session that no thread uses at the moment.
+/// Idle copies of a session. No thread uses them at the moment.
 pub(super) type ReplacedShelf = Arc<Mutex<Vec<CpuSession>>>;
 
 /// The purpose for which numbers are replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Fits. The parameters with possible further minima are determined anew from the replaced numbers.
+    /// Fits. The replaced numbers determine which parameters may have further minima.
     Fits,
-    /// Fits that begin near a known minimum with its inverse Hessian and look for no other minimum. The parameters with
-    /// possible further minima are those of the compiled numbers.
+    /// Fits that start near a known minimum, use its inverse Hessian, and search for no other minimum. The list of
+    /// parameters that may have further minima is the one of the compiled numbers.
     Refits,
-    /// Evaluations, which look for no minima.
+    /// Evaluations at given points. They search for no minima.
     Evaluation,
 }
 
 impl Purpose {
-    /// Returns the purpose of a task's fits.
+    /// Returns the purpose for which the fits of a task replace numbers.
     pub(super) fn of(task: &FitTask) -> Self {
         let is_refit = |fit: &FitRequest| fit.search == Search::Local && fit.metric.is_some();
         if task.fits.iter().all(is_refit) { Self::Refits } else { Self::Fits }
     }
 
-    /// Sets the search policy of a copied plan. `compiled` is the plan with the compiled numbers.
+    /// Sets the search policy of the copied plan `plan`. `compiled` is the original plan, with the compiled numbers.
     fn set_policy(self, plan: &mut Plan, compiled: &Plan) {
         match self {
             Self::Fits => plan.judge(),
@@ -42,8 +42,8 @@ impl Purpose {
 }
 
 impl CpuSession {
-    /// Calls `work` with a session that has the numbers of `data`. This is a copy of the session if `data`
-    /// replace numbers of the model, otherwise the session itself.
+    /// Calls `work` with a session whose model has the numbers that `data` contains. If `data` replace numbers of the
+    /// model, this session is a copy; otherwise it is `self`.
     ///
     /// # Errors
     /// If the numbers do not suit the inputs of the model.
@@ -60,14 +60,14 @@ impl CpuSession {
         Ok(result)
     }
 
-    /// Returns a copy of the session in which `yields` replace numbers of the model. The copy is taken from
-    /// the shelf if there is one.
+    /// Returns a copy of the session in which `yields` replace numbers of the model. An idle copy is used if there is
+    /// one.
     fn replaced(&self, yields: &Yields, purpose: Purpose) -> Result<Self, SessionError> {
         let Yields { values } = yields;
         self.plan.open.check(values)?;
         let kept = self.shelf.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut session = kept.unwrap_or_else(|| self.copied());
-        // The copies belong to this session alone, so nothing is cloned here.
+        // No other session uses the plan of this copy, so `make_mut` clones nothing.
         let plan = Arc::make_mut(&mut session.plan);
         plan.replace(values);
         purpose.set_policy(plan, &self.plan);
@@ -80,8 +80,8 @@ impl CpuSession {
         Ok(session)
     }
 
-    /// Returns a session with copies of everything that depends on the numbers of the model. It shares the
-    /// threads and the working memory.
+    /// Returns a session with its own copy of everything that depends on the numbers of the model. The threads and
+    /// the working memory are shared with `self`.
     fn copied(&self) -> Self {
         Self {
             plan: Arc::new(Plan::clone(&self.plan)),

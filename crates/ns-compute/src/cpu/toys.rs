@@ -10,7 +10,7 @@ use super::{CpuSession, put, take};
 use crate::events::{auxiliary_widths, event_sources};
 
 impl CpuSession {
-    /// Returns the distributions of all main and auxiliary data at `parameters`.
+    /// Returns the distributions of all main and auxiliary data at the point `parameters`. Toys are drawn from them.
     ///
     /// # Errors
     /// If a length does not fit the model, a number is not finite, a Poisson mean is negative or above
@@ -24,7 +24,7 @@ impl CpuSession {
     ) -> Result<ToySource, SessionError> {
         let plan = &self.plan;
         let Observations { main, aux, .. } = self.expected_counts(parameters, of)?;
-        // Equal Poisson means share one table. They are common in symmetric models and for auxiliary data
+        // Equal Poisson means share one table. Equal means are common in symmetric models, and for auxiliary data
         // with equal relative uncertainties.
         let mut known: HashMap<u64, Poisson> = HashMap::new();
         let mut poisson = |what, index, mean: f64| match known.entry(mean.to_bits()) {
@@ -38,8 +38,8 @@ impl CpuSession {
             .enumerate()
             .map(|(b, &mean)| poisson("main data", b, mean))
             .collect::<Result<_, _>>()?;
-        // Every auxiliary datum has one constraint term; the plan lists the terms by kind (Gaussian,
-        // Poisson).
+        // Every auxiliary datum has one constraint term. The plan lists the Gaussian terms first, then the Poisson
+        // terms.
         let mut auxiliary = Vec::with_capacity(aux.len());
         let mut sigma = vec![None; aux.len()];
         for (_, a, w) in plan.gaussian() {

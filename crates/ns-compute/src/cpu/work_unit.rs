@@ -18,14 +18,14 @@ use crate::optimise::{Worker, fit};
 use crate::stop::Stop;
 use crate::task::{FitDomain, needed, start_of};
 
-/// Largest number of toys in one unit: enough to keep all SIMD lanes busy, few enough to balance the threads.
-/// Results do not depend on it.
+/// Largest number of toys in one unit. This number is large enough to fill all SIMD lanes, and small enough to give
+/// all threads about the same work. Results of fits do not depend on it.
 pub(super) const TOYS_PER_UNIT: u64 = 128;
 
-/// The sizes of the units of a batch, which become smaller towards its end, so that all threads finish at about the
-/// same time (guided self-scheduling: Polychronopoulos and Kuck, IEEE Trans. Comput. C-36 (1987) 1425).
+/// Sizes of the work units of a batch. The units become smaller towards the end of the batch, so all threads finish
+/// at about the same time (guided self-scheduling: Polychronopoulos and Kuck, IEEE Trans. Comput. C-36 (1987) 1425).
 pub(super) struct UnitSizes {
-    /// Toys of the batch that are in no unit yet.
+    /// Number of toys of the batch that are not assigned to a unit yet.
     left: Cell<u64>,
     threads: u64,
     /// Largest number of toys in a unit.
@@ -33,14 +33,14 @@ pub(super) struct UnitSizes {
 }
 
 impl UnitSizes {
-    /// Returns the sizes for a batch of `toys` toys on `threads` threads: at most `most` toys in a unit.
+    /// Returns the sizes for a batch of `toys` toys on `threads` threads. A unit has at most `most` toys.
     pub(super) fn new(toys: u64, threads: usize, most: u64) -> Self {
         Self { left: Cell::new(toys), threads: threads as u64, most }
     }
 
-    /// Returns the size of the next unit of a task that has `available` toys left: half of a thread's share
-    /// of the toys left in the batch, rounded up to full SIMD vectors. With one thread it is the largest
-    /// size.
+    /// Returns the number of toys in the next unit of a task that has `available` toys left. With several threads
+    /// this is half of a thread's share of the toys that are left in the batch, rounded up to full SIMD vectors. With
+    /// one thread it is the largest size.
     fn next(&self, available: u64) -> u64 {
         let left = self.left.get();
         let share = if self.threads > 1 { left.div_ceil(2 * self.threads) } else { self.most };
@@ -50,10 +50,10 @@ impl UnitSizes {
     }
 }
 
-/// The work that a thread takes at a time: one task, or some of its toys.
+/// The work that a thread takes at a time: a whole task, or some toys of a task.
 pub(super) struct WorkUnit<'a> {
     pub(super) task: &'a FitTask,
-    /// Toys that are drawn for this unit; `None` if the data of the task are observed or given.
+    /// Toys of this unit. `None` if the data of the task are observed or given data.
     pub(super) toys: Option<UnitToys<'a>>,
 }
 
@@ -61,13 +61,13 @@ pub(super) struct WorkUnit<'a> {
 pub(super) struct UnitToys<'a> {
     source: &'a ToySource,
     range: Range<u64>,
-    /// For each request of the task, the inputs that the fits of all toys share; `None` if the scalar
-    /// optimiser makes these fits.
+    /// Inputs that the fits of all toys share, one element per request of the task. An element is `None` if the
+    /// scalar optimiser makes the fits of that request.
     fitters: Fitters,
 }
 
 impl<'a> WorkUnit<'a> {
-    /// Splits a task into units, in order.
+    /// Splits a task into units, in the order of its toys. A task without toys is one unit.
     pub(super) fn of(
         session: &CpuSession,
         task: &'a FitTask,
@@ -89,7 +89,7 @@ impl<'a> WorkUnit<'a> {
         }))
     }
 
-    /// Returns the number of task outcomes of the unit.
+    /// Returns the number of task outcomes of the unit: one per toy, or 1 for a task without toys.
     pub(super) fn len(&self) -> usize {
         self.toys.as_ref().map_or(1, |toys| (toys.range.end - toys.range.start) as usize)
     }
@@ -126,9 +126,9 @@ impl CpuSession {
         }
     }
 
-    /// Prepares for each request the inputs that the fits of all toys of `source` share; `None` if the scalar
-    /// optimiser makes the fits. GPU sessions set `any_code`, so that kinks and exponential interpolation are
-    /// accepted.
+    /// Prepares the inputs that the fits of all toys of `source` share, one element per request. An element is `None`
+    /// if the scalar optimiser makes the fits of that request. GPU sessions set `any_code`; then kinks and
+    /// exponential interpolation are accepted.
     pub(crate) fn fitters(
         &self,
         source: &ToySource,
@@ -149,7 +149,7 @@ impl CpuSession {
             .collect();
         let mut worker = take(&self.workers, plan);
         let fitters = requests.iter().map(|request| {
-            // GPU sessions try both sides of all kinks, as the search on the CPU does.
+            // On GPUs a fit tries both sides of every kink, as the search on the CPU does.
             let sides = any_code && plan.structure.has_kinks && request.search == Search::Standard;
             if request.search != Search::Local && !sides {
                 return None;
@@ -173,7 +173,8 @@ impl CpuSession {
         fitters
     }
 
-    /// Draws the toys of a unit and runs the task's requests on all of them, one request after the other.
+    /// Draws the toys of a unit and makes all fits of the task to each toy. All toys are fitted with one request
+    /// before the next request.
     fn run_toys(
         &self,
         task: &FitTask,
@@ -233,7 +234,7 @@ impl CpuSession {
         data
     }
 
-    /// Runs one request on all toys of a unit, one toy per SIMD lane, and appends the results to `outcomes`.
+    /// Makes the fits of one request to all toys of a unit, one toy per SIMD lane. Appends the results to `outcomes`.
     fn run_fitter(
         &self,
         requests: &[FitRequest],
@@ -265,7 +266,7 @@ impl CpuSession {
             })
             .collect();
         let mut ends = fitter.run(self.level, plan, &jobs, Stop::of(control)).into_iter();
-        // An interrupted search may have missed a lower minimum.
+        // If the search was interrupted, a lower minimum may have been missed.
         let cut_short = control.is_cancelled();
         for ((asked, data), outcome) in asked.iter().zip(data).zip(outcomes.iter_mut()) {
             if !asked {
@@ -281,9 +282,9 @@ impl CpuSession {
         }
     }
 
-    /// Returns the outcome of a toy's fit, given its result `end` in a SIMD lane. If the lane did not finish
-    /// the fit or uncertainties are wanted, the scalar optimiser continues from the point reached, or from
-    /// `start` if there is none.
+    /// Returns the outcome of a toy's fit. `end` is the result of this fit in a SIMD lane. The scalar optimiser
+    /// continues the fit if the lane did not finish it or if uncertainties are wanted. It starts at the point that
+    /// the lane reached, or at `start` if there is none.
     pub(crate) fn settle_end(
         &self,
         request: &FitRequest,
@@ -310,8 +311,8 @@ impl CpuSession {
         }
     }
 
-    /// Finishes a fit that a SIMD lane has begun: the scalar optimiser descends from `start`. If `further` is
-    /// not empty, it also descends from these points and searches for lower minima.
+    /// Finishes a fit that a SIMD lane has begun. The scalar optimiser descends from `start`. If `further` is not
+    /// empty, it also descends from the points in `further` and searches for lower minima.
     pub(crate) fn again(
         &self,
         request: &FitRequest,

@@ -1,9 +1,11 @@
-//! Assembles the matrices of every component, block by block, from the results of `forward` in the scratch.
+//! Assembles the matrices of the curvature (the Hessian of `-ln L`), component by component and block by block. The
+//! inputs are the results of `forward` in the scratch.
 //!
-//! A block has the yield `nu_b = D_b N g_b` in bin `b` (additive part, scalar factors, per-bin factors). Let
-//! `J` be the Jacobian of the expected yields, `r` and `w` the first and second derivatives of `-ln L` with
-//! respect to the expected yields. Then `H = J' w J + sum_b r_b d2 nu_b + constraints`. The second sum has a
-//! symmetric rank-2 update per block for the scalar parameters, and one row for each per-bin factor.
+//! A block is one sample in one channel. Its expected yield in bin `b` is `nu_b = D_b N g_b`, with an additive part
+//! `D_b`, a product `N` of scalar factors, and a product `g_b` of per-bin factors. Let `J` be the Jacobian of the
+//! expected yields. Let `r` and `w` be the first and second derivatives of `-ln L` with respect to the expected
+//! yields. Then `H = J' w J + sum_b r_b d2 nu_b + constraints`. For the scalar parameters the second sum is a
+//! symmetric rank-2 update per block. For each per-bin factor it is one row.
 
 use super::block::scalar_derivatives;
 use super::per_bin::{per_bin_rows, shared_rows, shared_slopes};
@@ -15,7 +17,7 @@ use crate::plan::{Block, Component, CurvatureSlot, LANES, Layout, Plan};
 use crate::simd::{Level, MulAdd, Vector, isa_fn};
 use crate::stop::Stop;
 
-/// Assembles every component at `point`; `forward` and `likelihood` must have run at that point.
+/// Assembles the matrices of every component at `point`. `forward` and `likelihood` must have run at that point.
 pub(crate) fn assemble(
     level: Level,
     plan: &Plan,
@@ -57,7 +59,7 @@ pub(crate) fn assemble_until(
     constraints(plan, layout, point, out);
 }
 
-/// Adds the Hessians of event channels and penalties.
+/// Adds the Hessians of the event channels and penalty terms.
 fn event_terms(plan: &Plan, layout: &Layout, point: Point<'_>, scratch: &Scratch, out: &mut Curvature) {
     let terms = plan.events.parameters().zip(&scratch.events.terms).zip(&layout.event_component);
     for ((parameters, term), &component) in terms {
@@ -81,7 +83,8 @@ isa_fn! {
     fn prepare(plan: &Plan, point: Point<'_>, scratch: &mut Scratch) = prepare_body
 }
 
-/// Sets the derivatives with respect to parameters at a kink to the one-sided derivatives of the chosen side.
+/// For each parameter at a kink, replaces the derivatives with respect to that parameter by the one-sided derivatives
+/// on the chosen side.
 #[inline(always)]
 fn prepare_body<M: MulAdd>(plan: &Plan, point: Point<'_>, scratch: &mut Scratch) {
     norm_ratios::<M>(plan, point.theta, |p| point.side[p], scratch);
@@ -94,17 +97,17 @@ fn prepare_body<M: MulAdd>(plan: &Plan, point: Point<'_>, scratch: &mut Scratch)
     }
 }
 
-/// One block of a component at a point, with everything from which the derivatives of the block's yields are
-/// computed, except the scratch.
+/// One block of a component at a point. It contains everything that the derivatives of the block's yields need,
+/// except the scratch.
 #[derive(Clone, Copy)]
 pub(super) struct Part<'a> {
     pub(super) plan: &'a Plan,
     pub(super) layout: &'a Layout,
     pub(super) point: Point<'a>,
-    /// Index of the component.
+    /// Index of the component in the layout.
     pub(super) k: usize,
     pub(super) component: &'a Component,
-    /// Index of the block.
+    /// Index of the block in the plan.
     pub(super) index: usize,
     pub(super) block: &'a Block,
     /// Columns of the block's parameters, in ascending order.
@@ -143,7 +146,7 @@ fn derivatives_body<M: MulAdd>(
         let part = Part { plan, layout, point, k, component, index, block, columns, rank, first_bin };
         let kind = scalar_derivatives(plan, index, block, point.theta, point.active, scratch);
         for lane in 0..block.n_lanes {
-            // `r g`, times the weight of the second derivatives.
+            // The product `r g` in each bin, times the weight of the second derivatives of the yields.
             let cell = block.cell + lane * LANES;
             M::V4::load(&scratch.slope[block.bin + lane * LANES..])
                 .mul(M::V4::load(&scratch.binwise[cell..]))
@@ -154,8 +157,9 @@ fn derivatives_body<M: MulAdd>(
         if point.exactness != 0.0 {
             second_order(part, kind, scratch, out);
         }
-        // Samples that share one local factor come first in their channel. Their mixed derivatives with that
-        // factor are the Jacobian accumulated so far, times r / gamma.
+        // Blocks that share one local factor come first in their channel. In the bins of the channel the Jacobian
+        // contains only their contributions so far, so their mixed derivatives with the factor `gamma` are this
+        // Jacobian times `r / gamma`.
         let first = shared.first as usize;
         if shared.member && point.theta[first..][..block.n_bins].iter().all(|g| g.abs() > 1e-3) {
             shared_slopes(part, first, scratch, out);
@@ -172,7 +176,7 @@ isa_fn! {
     fn weigh(layout: &Layout, k: usize, scratch: &Scratch, out: &mut Curvature) = weigh_body
 }
 
-/// Computes `sqrt(w) J` with bins as rows, and adds the Gauss-Newton part of the rows of local parameters.
+/// Computes `sqrt(w) J` with one row per bin. Also adds the Gauss-Newton part to the rows of the local parameters.
 #[inline(always)]
 fn weigh_body<M: MulAdd>(layout: &Layout, k: usize, scratch: &Scratch, out: &mut Curvature) {
     let component = &layout.components[k];
@@ -204,8 +208,8 @@ fn weigh_body<M: MulAdd>(layout: &Layout, k: usize, scratch: &Scratch, out: &mut
     }
 }
 
-/// Adds constraint curvature and damping to the diagonal. The diagonal element of a parameter that does not
-/// move becomes 1. Sets `scale` and `slack`.
+/// Adds the curvature of the constraints and the damping to the diagonal. Sets the diagonal element of each parameter
+/// that may not move to 1. Also computes `scale` and `slack` of all parameters.
 fn constraints(plan: &Plan, layout: &Layout, point: Point<'_>, out: &mut Curvature) {
     let diagonal = &mut out.constraint;
     constraint_curvatures(plan, point.theta, &point.data.aux, diagonal);

@@ -1,24 +1,26 @@
-//! Derivatives of the product `N` of the scalar factors of one block (normsys, normfactor, lumi).
+//! Derivatives of `N`, the product of the scalar factors of one block (normsys, normfactor, lumi).
 
 use crate::eval::{Scratch, kappa_derivatives};
 use crate::plan::{Block, Plan};
 
-/// Absolute value below which a factor counts as zero and is never divided by.
+/// Absolute value below which a factor counts as zero. Nothing is divided by such a factor.
 const TINY: f64 = 1e-100;
 
-/// The form of the second derivatives of `N` with respect to two parameters `i` and `j`: `N_ij = x_i y_j +
-/// y_i x_j`, plus a correction on the diagonal.
+/// The form of the second derivatives of `N`, the product of the scalar factors of a block. For two parameters `i` and
+/// `j` they are `N_ij = x_i y_j + y_i x_j`, plus a correction on the diagonal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Product {
-    /// No factor is zero: `x = N q / 2` and `y = q`, where `q` are the relative derivatives `N_i / N`.
+    /// No factor of the product `N` is zero. Then `x = N q / 2` and `y = q`. Here `q_i = N_i / N` is the relative
+    /// derivative of `N` with respect to parameter `i`.
     Regular,
-    /// At least one factor is zero: `x` and `y` are stored separately.
+    /// At least one factor of the product is zero. Then the vectors `x` and `y` are stored separately.
     Zero,
 }
 
-/// Fills `scratch.slot` with four numbers per parameter of the block: `first` = the derivative of `N`,
-/// `relative` = `y`, `cross` = `x` (only for [`Product::Zero`]), `second` = the diagonal correction.
-/// Parameters that do not move get zeros.
+/// Computes derivatives of `N`, the product of the scalar factors of a block. Writes four numbers per parameter of the
+/// block to `scratch.slot`. `first` is the derivative of `N`. `relative` is `y`, and `cross` is `x` (only for
+/// [`Product::Zero`]); [`Product`] defines both. `second` is the correction on the diagonal of the second derivatives.
+/// All four numbers are zero for parameters that may not move.
 pub(super) fn scalar_derivatives(
     plan: &Plan,
     index: usize,
@@ -74,7 +76,7 @@ pub(super) fn scalar_derivatives(
         return Product::Regular;
     }
 
-    // `rest` is the product of all factors that are not zero; `vanishing` lists up to two factors that are.
+    // `rest` is the product of all factors that are not zero. `vanishing` lists up to two factors that are zero.
     let mut rest = 1.0;
     let mut vanishing: [(usize, f64, f64); 2] = [(0, 0.0, 0.0); 2];
     let mut met = 0;
@@ -91,7 +93,7 @@ pub(super) fn scalar_derivatives(
             let (derivative, curve) = kappa_derivatives(plan, term, theta[p], kappa);
             vanish(slot, derivative, curve);
         } else {
-            // Exponential factors are never zero; `scratch.norm` has their product.
+            // Exponential normsys factors are never zero. `scratch.norm` contains their product.
             if !plan.structure.normsys.is_exponential() {
                 rest *= kappa;
             }

@@ -7,10 +7,11 @@ use crate::linalg::solve_lower;
 use crate::plan::{Component, CurvatureSlot, Layout};
 use crate::simd::Level;
 
-/// Returns the variance `v' H^-1 v` of each linear combination `v`, a list of pairs of parameter and weight.
+/// Returns the variance `v' H^-1 v` of each linear combination `v` of parameters. A combination is a list of pairs of
+/// a parameter and its weight.
 ///
-/// With the nested factor `H = L L'` the variance is `|L^-1 v|^2`. Only the first half of a solve is needed,
-/// and only in the components of parameters with a weight.
+/// With the factorisation `H = L L'` the variance is `|L^-1 v|^2`. This takes only the first half of a solve, and
+/// only in the components that contain a parameter with a weight.
 pub(crate) fn combined_variances(
     level: Level,
     layout: &Layout,
@@ -21,23 +22,22 @@ pub(crate) fn combined_variances(
     combinations.iter().map(|combination| half.variance(combination)).collect()
 }
 
-/// A factored curvature, with the working memory for a combination.
+/// A factored curvature, with the working memory for the variance of one combination.
 struct HalfSolve<'a> {
     level: Level,
     layout: &'a Layout,
     curvature: &'a Curvature,
     /// Inverse curvature of each parameter that acts on no bin; 0 for all other parameters.
     isolated: Vec<f64>,
-    /// Parameters of the combination: component, position in the component, weight.
+    /// Parameters of the combination: index of the component, position in the component, and weight.
     elements: Vec<(u32, Element, f64)>,
-    /// Right-hand side for the columns of a component.
+    /// Right-hand side of the linear system, restricted to the columns of one component.
     columns: Vec<f64>,
-    /// Right-hand side for the border columns.
+    /// Right-hand side of the linear system, restricted to the border columns.
     border: Vec<f64>,
-    /// Weights of the local parameters of a component. All are zero between the calculations of two
-    /// components.
+    /// Weights of the local parameters of one component. All weights are zero before the next component begins.
     local: Vec<f64>,
-    /// Bins of a component in which a local parameter has a weight.
+    /// Bins of one component in which a local parameter has a weight.
     bins: Vec<usize>,
 }
 
@@ -95,8 +95,8 @@ impl<'a> HalfSolve<'a> {
         total + self.border.iter().map(|y| y * y).sum::<f64>()
     }
 
-    /// Returns the contribution of one component's parameters to the variance, and adds their coupling to the
-    /// border's right-hand side.
+    /// Returns the contribution of the parameters of one component to the variance. Also adds their coupling to the
+    /// right-hand side of the border.
     fn component(&mut self, elements: &[(u32, Element, f64)]) -> f64 {
         let Some(&(k, ..)) = elements.first() else { return 0.0 };
         let (component, m) = (&self.layout.components[k as usize], &self.curvature.matrices[k as usize]);
@@ -125,8 +125,8 @@ impl<'a> HalfSolve<'a> {
         total
     }
 
-    /// Returns the contribution of a bin's local parameters to the variance, and subtracts their coupling
-    /// from the right-hand side of the columns.
+    /// Returns the contribution of the local parameters of one bin to the variance. Also subtracts the coupling of
+    /// these parameters from the right-hand side of the columns.
     fn eliminate(&mut self, component: &Component, m: &Matrices, bin: usize) -> f64 {
         let start = component.local_start[bin] as usize;
         let count = component.local_start[bin + 1] as usize - start;

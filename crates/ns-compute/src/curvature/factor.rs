@@ -1,5 +1,5 @@
-//! Factors the curvature by nested elimination: first local parameters, then dense parameters, then the
-//! border.
+//! Factors the curvature by nested elimination. Local parameters are eliminated first, then dense parameters, then
+//! the border (see [`Layout`]).
 
 use super::Curvature;
 use super::storage::Matrices;
@@ -8,24 +8,25 @@ use crate::plan::{Component, Layout};
 use crate::simd::{Level, MulAdd, isa_fn};
 use crate::stop::Stop;
 
-/// Result of a factorisation.
+/// Result of the factorisation of a curvature matrix.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Factored {
-    /// The matrix is positive definite, apart from the listed flat parameters, whose pivots are frozen.
+    /// The matrix is positive definite, except for the parameters in `flat`. The pivots of these parameters are
+    /// replaced by a very large number, so a solve does not move them.
     Positive {
-        /// Parameters without curvature.
+        /// Indices of the parameters without curvature.
         flat: Vec<usize>,
     },
-    /// A pivot is negative.
+    /// The matrix has a negative pivot, so it is not positive semi-definite.
     Indefinite,
 }
 
-/// Factors the matrices that `assemble` has filled, in place.
+/// Factors the matrices that `assemble` has filled. The factors overwrite the matrices.
 pub(crate) fn factor(level: Level, layout: &Layout, out: &mut Curvature) -> Factored {
     factor_until(level, layout, out, Stop::default())
 }
 
-/// Does the same as [`factor`]. Once `stop` is set, it ends early and returns [`Factored::Indefinite`].
+/// Does the same as [`factor`], but returns [`Factored::Indefinite`] early once `stop` is set.
 pub(crate) fn factor_until(level: Level, layout: &Layout, out: &mut Curvature, stop: Stop<'_>) -> Factored {
     let mut flat = Vec::new();
     let mut pivots = std::mem::take(&mut out.pivots);
@@ -76,8 +77,8 @@ fn limits(out: &mut Vec<(f64, f64)>, params: &[u32], scale: &[f64], slack: &[f64
 }
 
 isa_fn! {
-    /// Factors the local block of every bin, replaces the coupling `R` by `L^-1 R`, and appends flat
-    /// parameters to `flat`. Returns false if a pivot is negative.
+    /// Factors the local block of every bin into `L L'`, and replaces the coupling `R` of the bin's rows by `L^-1 R`.
+    /// Appends flat parameters to `flat`. Returns false if a pivot is negative.
     fn eliminate_locals(component: &Component, m: &mut Matrices, scale: &[f64], slack: &[f64], flat: &mut Vec<usize>) -> bool = eliminate_locals_body
 }
 

@@ -1,4 +1,4 @@
-//! Computes the inverse of a factored curvature: the whole matrix, or only its diagonal.
+//! Computes the inverse of a factored curvature: the full matrix, or only its diagonal.
 
 use super::Curvature;
 use crate::linalg::{Shape, invert_factor, product, product_until};
@@ -6,11 +6,11 @@ use crate::plan::Layout;
 use crate::simd::Level;
 use crate::stop::Stop;
 
-/// Writes the full inverse to `out`, row-major `n x n`, in a layout without a border.
+/// Writes the full inverse to `out`, as `n x n` numbers row by row. The layout must have no border.
 ///
-/// With the coupling `Y = L^-1 R` of the local rows and `T = L^-T Y`, the blocks over dense (d) and local (l)
-/// parameters are `C_dd = (U'U)^-1`, `C_dl = -C_dd T'` and `C_ll = (L L')^-1 - T C_dl`. Ends early once
-/// `stop` is set.
+/// Let `Y = L^-1 R` be the coupling of the local rows, and `T = L^-T Y`. The blocks of the inverse over dense
+/// parameters (d) and local parameters (l) are `C_dd = (U'U)^-1`, `C_dl = -C_dd T'` and `C_ll = (L L')^-1 - T C_dl`.
+/// The function returns early once `stop` is set.
 pub(crate) fn covariance(level: Level, layout: &Layout, c: &Curvature, out: &mut Vec<f64>, stop: Stop<'_>) {
     let n = layout.place.len();
     out.clear();
@@ -27,7 +27,8 @@ pub(crate) fn covariance(level: Level, layout: &Layout, c: &Curvature, out: &mut
             continue;
         }
         let wide = locals.div_ceil(16) * 16;
-        // `t` is T', with dense rows and local columns. The same loop writes the blocks (L L')^-1 to `out`.
+        // `t` contains T': its rows are dense parameters, and its columns are local parameters. The same loop also
+        // writes the blocks (L L')^-1 to `out`.
         let mut t = vec![0.0; dense.max(1) * wide];
         for bin in 0..component.n_bins {
             if stop.asked() {
@@ -83,7 +84,7 @@ pub(crate) fn covariance(level: Level, layout: &Layout, c: &Curvature, out: &mut
     }
 }
 
-/// Returns the full symmetric inverse of a factored matrix: `W'W` with `W = U^-T`.
+/// Returns the full symmetric inverse of the matrix `U'U`, given its factor `U`: `W'W` with `W = U^-T`.
 fn inverse(level: Level, u: &[f64], width: usize, n: usize, stop: Stop<'_>) -> Vec<f64> {
     let mut w = vec![0.0; width * width];
     invert_factor(level, u, width, n, &mut w, stop);
@@ -117,14 +118,15 @@ fn inverse_column(l: &[f64], count: usize, i: usize) -> Vec<f64> {
     column
 }
 
-/// Writes the diagonal of the inverse to `out`, by parameter, in any layout. Ends early once `stop` is set.
+/// Writes the diagonal of the inverse to `out`, one number per parameter. The layout may have a border. The function
+/// returns early once `stop` is set.
 pub(crate) fn variances(level: Level, layout: &Layout, c: &mut Curvature, out: &mut [f64], stop: Stop<'_>) {
     let n_border = layout.border.len();
-    // The inverse of the border matrix S through its factor: S^-1 = W' W.
+    // Inverse of the border matrix S from its factor: S^-1 = W' W.
     let bw = c.border_width;
     let mut border_w = vec![0.0; bw * bw];
     invert_factor(level, &c.border, bw, n_border, &mut border_w, stop);
-    // |W v|^2 = v' S^-1 v.
+    // Returns |W v|^2 = v' S^-1 v.
     let border_form = |v: &[f64]| -> f64 {
         (0..n_border)
             .map(|k| {
@@ -143,7 +145,7 @@ pub(crate) fn variances(level: Level, layout: &Layout, c: &mut Curvature, out: &
         w.clear();
         w.resize(width * dense.div_ceil(16).max(1) * 16, 0.0);
         invert_factor(level, &m.h, width, dense, &mut w, stop);
-        // For a vector v over dense and border columns: |W v_d|^2 plus the contribution of the border.
+        // For a vector v over the dense and border columns, returns |W v_d|^2 plus the contribution of the border.
         let mut y = vec![0.0; dense];
         let mut quadratic = |v: &[f64], from: usize| -> f64 {
             coupling.copy_from_slice(&v[dense..n]);
@@ -178,7 +180,7 @@ pub(crate) fn variances(level: Level, layout: &Layout, c: &mut Curvature, out: &
             for i in 0..count {
                 let column = inverse_column(l, count, i);
                 let own: f64 = column.iter().map(|x| x * x).sum();
-                // Row of L^-T (L^-1 R): the coupling of this local parameter to the columns.
+                // One row of L^-T (L^-1 R), which is the coupling of this local parameter to the columns.
                 unit.fill(0.0);
                 for (r, &x) in column.iter().enumerate() {
                     for (to, y) in unit.iter_mut().zip(&m.local[(start + r) * width..]) {

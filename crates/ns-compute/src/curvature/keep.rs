@@ -1,8 +1,9 @@
-//! A factored curvature that outlives the fit that made it: only the factors, without empty columns.
+//! A factored curvature that outlives the fit that made it. It contains the factors only, without columns that are
+//! zero.
 //!
-//! The fits of a limit, a ranking or a toy study use the inverse Hessian of one parent fit. In models with
-//! thousands of parameters this matrix would take far more time and memory than the fit. Therefore only the
-//! factors are kept. A product of the inverse Hessian with a vector is a solve with the factors. A row of the
+//! The fits of a limit, a ranking or a toy study use the inverse Hessian of one parent fit. In models with thousands
+//! of parameters, computing and storing this inverse would take far more time and memory than the fit. Therefore only
+//! the factors are kept. A product of the inverse Hessian with a vector is a solve with the factors, and a row of the
 //! inverse Hessian is a solve with a unit vector.
 
 use std::ops::Range;
@@ -15,22 +16,22 @@ use super::storage::Matrices;
 use crate::plan::{Component, Layout, Structure};
 use crate::simd::Level;
 
-/// The factors of a curvature in the nested layout (see `factor`).
+/// The factors of a curvature in the nested layout (see the module `factor`). They represent an inverse Hessian.
 #[derive(Debug)]
 pub(crate) struct FactoredInverse {
     level: Level,
-    /// Whether the fit moved each parameter and the likelihood determines it. Rows and columns of the other
-    /// parameters are zero.
+    /// For each parameter, whether the fit moved it and the likelihood determines it. Rows and columns of all other
+    /// parameters are zero in the inverse Hessian.
     moves: Vec<bool>,
     components: Vec<FactoredComponent>,
-    /// Border parameters. They are the last columns of the factor.
+    /// Border parameters, in the order of their columns. Border columns are the last columns of the factor.
     border: Vec<u32>,
     border_upper: Vec<f64>,
-    /// Parameters that act on no bin, with their inverse curvature.
+    /// Parameters that act on no bin, each with its inverse curvature.
     isolated: Vec<(u32, f64)>,
-    /// Largest number of columns of a component.
+    /// Number of columns of the largest component.
     columns: usize,
-    /// Largest number of columns of a channel.
+    /// Number of columns of the channel that has the most columns.
     channel_columns: usize,
 }
 
@@ -39,34 +40,35 @@ pub(crate) struct FactoredInverse {
 struct FactoredComponent {
     /// Dense parameters, in the order of their columns.
     dense: Vec<u32>,
-    /// Number of columns: dense, then border.
+    /// Number of columns of the factor: first the dense parameters, then the border parameters.
     columns: usize,
-    /// Rows of the factor `U`, each from its diagonal element to the last column.
+    /// Rows of the factor `U`, one after another. Each row contains the elements from the diagonal to the last
+    /// column.
     upper: Vec<f64>,
-    /// Local parameters, grouped by bin.
+    /// Local parameters of the component, grouped by bin.
     local: Vec<u32>,
-    /// Cholesky factor `L` of the local block of each bin, row-major, concatenated.
+    /// Cholesky factors `L` of the local blocks of all bins, one after another. Each factor is stored row by row.
     blocks: Vec<f64>,
-    /// Number of local parameters of each bin.
+    /// Number of local parameters in each bin.
     counts: Vec<u32>,
     channels: Vec<FactoredChannel>,
 }
 
-/// Coupling of the local parameters of one channel to the columns of the component. They couple to no column
-/// other than those of the channel's parameters.
+/// Coupling of the local parameters of one channel to the columns of the component. It is zero in all columns except
+/// those of the channel's parameters, so only these are stored.
 #[derive(Debug)]
 struct FactoredChannel {
-    /// Bins, counted within the component.
+    /// Range of the channel's bins, counted within the component.
     bins: Range<usize>,
-    /// Columns of the component.
+    /// Indices of the component's columns that belong to the channel's parameters.
     columns: Vec<u32>,
-    /// Rows `L^-1 R` of the local parameters in these columns.
+    /// One row of `L^-1 R` per local parameter of the channel, with one element per entry of `columns`.
     rows: Vec<f64>,
 }
 
 impl FactoredInverse {
-    /// Copies the factors of `curvature`. They represent the inverse Hessian of a fit in which the parameters
-    /// `moves` were free and determined by the likelihood.
+    /// Copies the factors of `curvature`. They represent the inverse Hessian over the parameters for which `moves` is
+    /// true. The fit moved these parameters, and the likelihood determines them.
     pub(crate) fn new(
         level: Level,
         structure: &Structure,
@@ -163,8 +165,9 @@ impl FactoredHessian for FactoredInverse {
     }
 }
 
-/// Solves `U' y = b` in place for the first `rows` rows of a packed factor. The later elements of `x` become
-/// `b - U_rest' y`, where `U_rest` has the later columns of these rows.
+/// Solves `U' y = b` in place for the first `rows` rows of a packed factor. `x` contains `b` at first, and `y` in its
+/// first `rows` elements at the end. The later elements become `b - U_rest' y`, where `U_rest` contains the later
+/// columns of the same rows.
 fn solve_lower(level: Level, upper: &[f64], rows: usize, x: &mut [f64]) {
     let (n, mut at) = (x.len(), 0);
     for k in 0..rows {
@@ -177,8 +180,8 @@ fn solve_lower(level: Level, upper: &[f64], rows: usize, x: &mut [f64]) {
     }
 }
 
-/// Solves `U x = y` in place for the first `rows` rows of a packed factor. The later elements of `x` must be
-/// solved already.
+/// Solves `U x = y` in place for the first `rows` rows of a packed factor. The later elements of `x` must contain the
+/// solution already.
 fn solve_upper(level: Level, upper: &[f64], rows: usize, x: &mut [f64]) {
     let (n, mut at) = (x.len(), upper.len());
     for k in (0..rows).rev() {
@@ -188,7 +191,8 @@ fn solve_upper(level: Level, upper: &[f64], rows: usize, x: &mut [f64]) {
     }
 }
 
-/// Returns the first `rows` rows of an upper triangle over `n` columns, each from its diagonal element on.
+/// Returns the first `rows` rows of an upper triangle with `n` columns, one after another. Each row starts at its
+/// diagonal element. `width` is the leading dimension of `matrix`.
 fn packed(matrix: &[f64], width: usize, rows: usize, n: usize) -> Vec<f64> {
     let mut out = Vec::with_capacity(rows * n - rows * rows.saturating_sub(1) / 2);
     for k in 0..rows {
@@ -216,8 +220,8 @@ impl FactoredComponent {
         }
     }
 
-    /// Eliminates the local parameters: writes `L^-1 x` of the local parameters to `to`, and subtracts their
-    /// coupling from the right-hand side `v` of the columns.
+    /// Eliminates the local parameters from the linear system. Writes `L^-1 x` of the local parameters to `to`.
+    /// Subtracts their coupling from `v`, the right-hand side of the columns.
     fn eliminate(
         &self,
         level: Level,
@@ -258,8 +262,8 @@ impl FactoredComponent {
         }
     }
 
-    /// Replaces `L^-1 x` in `to` by the solution for the local parameters, given the solution `v` of the
-    /// columns.
+    /// Computes the solution for the local parameters by back substitution. `v` is the solution for the columns. `to`
+    /// contains `L^-1 x` at first, and the solution at the end.
     fn restore(&self, level: Level, v: &[f64], to: &mut [f64], gathered: &mut [f64]) {
         let (mut local, mut block) = (0, 0);
         for channel in &self.channels {
@@ -304,7 +308,7 @@ impl FactoredChannel {
         for &index in blocks {
             let block = &structure.blocks[index as usize];
             columns.extend_from_slice(&layout.columns[block.params.0..block.params.1]);
-            // Per-bin factors that act on several bins have columns too.
+            // Per-bin factors that act on several bins also have columns.
             for &first in &structure.binwise_first[block.binwise.0..block.binwise.1] {
                 let params = first as usize..first as usize + block.n_bins;
                 columns.extend(params.filter_map(|p| layout.column(k, p)).map(|column| column as u32));

@@ -1,8 +1,8 @@
-//! Computes the exact Hessian of `-ln L` block by block, factors it in the order of a
-//! [`Layout`](crate::plan::Layout), and uses the factor for Newton steps, covariances and certificates.
+//! Computes the exact Hessian of `-ln L` block by block and factors it in the order of a
+//! [`Layout`](crate::plan::Layout). The factor is used for Newton steps, covariances and convergence certificates.
 //!
-//! In the order of their use: `assemble` (from derivatives to matrices), `factor`, and then `solve`, `invert`,
-//! `combine` or `keep`.
+//! The modules in the order of their use: `assemble` computes matrices from derivatives, `factor` factors them, and
+//! `solve`, `invert`, `combine` and `keep` use the factors.
 
 mod assemble;
 mod block;

@@ -1,5 +1,5 @@
-//! Derivatives of one block's yields with respect to its per-bin factors, and mixed derivatives with respect
-//! to a per-bin factor and any other parameter of the same bin.
+//! First derivatives of one block's yields with respect to its per-bin factors, and mixed second derivatives with
+//! respect to a per-bin factor and any other parameter that acts on the same bin.
 
 use super::Curvature;
 use super::assemble::Part;
@@ -7,7 +7,8 @@ use crate::eval::Scratch;
 use crate::plan::CurvatureSlot;
 use crate::terms::per_bin;
 
-/// Adds `d nu_b / d gamma` of a block whose only per-bin factor `gamma` is a local parameter.
+/// Adds the derivatives `d nu_b / d gamma_b` of a block that has a single per-bin factor `gamma`, which is a local
+/// parameter.
 pub(super) fn shared_slopes(part: Part<'_>, first: usize, scratch: &Scratch, out: &mut Curvature) {
     let Part { layout, block, point, .. } = part;
     for b in 0..block.n_bins {
@@ -18,8 +19,8 @@ pub(super) fn shared_slopes(part: Part<'_>, first: usize, scratch: &Scratch, out
     }
 }
 
-/// Adds the mixed derivatives with respect to a shared local factor and the parameter of every column. They
-/// are computed from the Jacobian of the blocks that have this factor.
+/// Adds the mixed derivatives of `-ln L` with respect to a shared local factor and the parameter of every column.
+/// They are computed from the Jacobian of the blocks that have this factor.
 #[inline(always)]
 pub(super) fn shared_rows(part: Part<'_>, first: usize, scratch: &Scratch, out: &mut Curvature) {
     let Part { component, block, point, first_bin, .. } = part;
@@ -38,8 +39,8 @@ pub(super) fn shared_rows(part: Part<'_>, first: usize, scratch: &Scratch, out: 
     }
 }
 
-/// Adds the matrix rows of the per-bin parameters: their first derivatives, and their mixed second
-/// derivatives with the scalar parameters of the block and with each other.
+/// Adds the derivatives of one block with respect to its per-bin factors: the first derivatives, and the mixed second
+/// derivatives with the scalar parameters of the block and with other per-bin factors.
 #[inline(always)]
 pub(super) fn per_bin_rows(part: Part<'_>, scratch: &Scratch, out: &mut Curvature) {
     let Part { layout, k, component, block, point, .. } = part;
@@ -68,7 +69,7 @@ pub(super) fn per_bin_rows(part: Part<'_>, scratch: &Scratch, out: &mut Curvatur
                     m.h[lo * width + hi] += if lo == hi { 2.0 * value } else { value };
                 });
             }
-            // Pairs of per-bin factors that act on this bin.
+            // All pairs of two per-bin factors that act on this bin.
             for (j, &other) in list.iter().enumerate().skip(i + 1) {
                 let q = other as usize + b;
                 if point.active[q] && point.exactness != 0.0 {
@@ -80,8 +81,8 @@ pub(super) fn per_bin_rows(part: Part<'_>, scratch: &Scratch, out: &mut Curvatur
     }
 }
 
-/// Calls `add` for every scalar parameter `p` of the block. The arguments are the column of `p` and the mixed
-/// derivative of bin `b` with respect to a per-bin factor and `p`: `residual (N dD/dp + D N_p)`.
+/// Calls `add` for every scalar parameter `p` of the block. The first argument is the column of `p`. The second is
+/// the mixed derivative in bin `b` with respect to a per-bin factor and `p`: `residual (N dD/dp + D N_p)`.
 #[inline(always)]
 fn mixed(part: Part<'_>, b: usize, residual: f64, scratch: &Scratch, mut add: impl FnMut(usize, f64)) {
     let Part { plan, block, columns, rank, .. } = part;
@@ -104,11 +105,11 @@ fn mixed(part: Part<'_>, b: usize, residual: f64, scratch: &Scratch, mut add: im
     }
 }
 
-/// Adds a mixed second derivative of two per-bin parameters of bin `b`.
+/// Adds the mixed second derivative `value` with respect to two per-bin parameters `p` and `q` of bin `b`.
 fn add_pair(part: Part<'_>, b: usize, (p, q): (usize, usize), value: f64, out: &mut Curvature) {
     let Part { layout, k, component, .. } = part;
     let m = &mut out.matrices[k];
-    // If only one of the two parameters is local, it comes first.
+    // If only one of the two parameters is local, this swap makes it the first.
     let (p, q) = if matches!(layout.place[q], CurvatureSlot::Local { .. }) { (q, p) } else { (p, q) };
     match (layout.place[p], layout.place[q]) {
         (CurvatureSlot::Local { row: a, .. }, CurvatureSlot::Local { row: c, .. }) => {

@@ -1,5 +1,5 @@
-//! Derivatives of one block's yields with respect to parameters that act on the whole sample: parameters of
-//! templates, normsys factors and scale factors.
+//! Derivatives of one block's yields with respect to parameters that act on all bins of the sample: parameters of
+//! histosys templates, normsys factors and scale factors.
 
 use super::Curvature;
 use super::assemble::Part;
@@ -8,8 +8,9 @@ use crate::eval::Scratch;
 use crate::plan::LANES;
 use crate::simd::{MulAdd, Vector};
 
-/// Adds `d nu_b / d p` to the Jacobian. Also writes `sum_b r_b g_b dD_b/dp` of each parameter to `ranked[0]`
-/// (in column order), and adds the second derivatives of the histosys interpolation to the diagonal.
+/// Adds the derivatives `d nu_b / d p` of one block to the Jacobian. Also writes `sum_b r_b g_b dD_b/dp` of each
+/// parameter to `ranked[0]`, in the order of the columns. Adds the second derivatives of the histosys interpolation
+/// to the diagonal.
 #[inline(always)]
 pub(super) fn first_order<M: MulAdd>(part: Part<'_>, scratch: &mut Scratch, out: &mut Curvature) {
     let Part { plan, component, block, columns, rank, first_bin, .. } = part;
@@ -17,7 +18,7 @@ pub(super) fn first_order<M: MulAdd>(part: Part<'_>, scratch: &mut Scratch, out:
     let n = scratch.scale[part.index];
     out.ranked[0][..columns.len()].fill(0.0);
 
-    // D g and N g, which the derivatives with respect to all parameters of the block use.
+    // The products D g and N g, which the derivatives with respect to all parameters of the block use.
     let [base, scale] = &mut scratch.cells;
     for lane in 0..block.n_lanes {
         let (cell, at) = (block.cell + lane * LANES, lane * LANES);
@@ -67,8 +68,8 @@ pub(super) fn first_order<M: MulAdd>(part: Part<'_>, scratch: &mut Scratch, out:
     }
 }
 
-/// Adds the second derivatives of one block with respect to its scalar parameters: a symmetric update of rank
-/// 2, or of rank 4 if a factor is zero.
+/// Adds the second derivatives of one block with respect to its scalar parameters. They are a symmetric update of
+/// rank 2, or of rank 4 if a factor is zero.
 #[inline(always)]
 pub(super) fn second_order(part: Part<'_>, kind: Product, scratch: &Scratch, out: &mut Curvature) {
     let Part { block, columns, .. } = part;
@@ -91,7 +92,8 @@ pub(super) fn second_order(part: Part<'_>, kind: Product, scratch: &Scratch, out
     }
     match kind {
         Product::Regular => {
-            // With N_p = N q_p, the sum sums_p N_q + N_p sums_q + total N_pq is one update in q.
+            // With N_p = N q_p, the sum sums_p N_q + N_p sums_q + total N_pq becomes a single update with the vector
+            // q.
             for (rank, &slot) in slots.iter().enumerate() {
                 x[rank] = n * sums[rank] + 0.5 * total * first[slot as usize];
             }
@@ -108,7 +110,7 @@ pub(super) fn second_order(part: Part<'_>, kind: Product, scratch: &Scratch, out
     }
 }
 
-/// Adds `x y' + y x'` to `H` in the columns of one block.
+/// Adds `x y' + y x'` to the upper triangle of `H`, in the columns of one block.
 #[inline(always)]
 fn rank_two(h: &mut [f64], width: usize, columns: &[u32], x: &[f64], y: &[f64]) {
     for i in 0..columns.len() {
@@ -119,8 +121,8 @@ fn rank_two(h: &mut [f64], width: usize, columns: &[u32], x: &[f64], y: &[f64]) 
         let row = &mut h[columns[i] as usize * width..][..width];
         for ((&column, &xj), &yj) in columns[i..].iter().zip(&x[i..]).zip(&y[i..]) {
             debug_assert!((column as usize) < width);
-            // SAFETY: a layout's columns are below its width (`Layout::build`); this loop is the
-            // hottest of the assembly and the check would cost a third of it.
+            // SAFETY: the columns of a layout are smaller than its width (see `Layout::build`). This loop takes most
+            // of the time of the assembly, and a bounds check would add a third to it.
             unsafe { *row.get_unchecked_mut(column as usize) += xi * yj + yi * xj };
         }
     }

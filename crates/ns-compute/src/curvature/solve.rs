@@ -1,11 +1,11 @@
-//! Solves `H x = b` with the matrices that `factor` has factored.
+//! Solves `H x = b` with a curvature matrix `H` that `factor` has factored.
 
 use super::Curvature;
 use crate::linalg::{solve_lower, solve_upper};
 use crate::plan::Layout;
 use crate::simd::{Level, MulAdd, isa_fn};
 
-/// Solves `H x = b` for `x`; `b` must be zero for parameters that do not move.
+/// Solves `H x = b` for `x`, in one vector element per parameter. `b` must be zero for parameters that may not move.
 pub(crate) fn solve(level: Level, layout: &Layout, c: &mut Curvature, b: &[f64], x: &mut [f64]) {
     let n_border = layout.border.len();
     for (to, &p) in c.border_vector.iter_mut().zip(&layout.border) {
@@ -94,7 +94,7 @@ isa_fn! {
     pub(super) fn dot(x: &[f64], y: &[f64]) -> f64 = dot_body
 }
 
-/// Returns the scalar product, from eight partial sums that are added in a fixed order.
+/// Returns the scalar product of two vectors. It is the sum of eight partial sums, which are added in a fixed order.
 #[inline(always)]
 fn dot_body<M: MulAdd>(x: &[f64], y: &[f64]) -> f64 {
     let mut parts = [0.0; 8];

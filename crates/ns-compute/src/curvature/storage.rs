@@ -1,87 +1,89 @@
-//! Memory for a curvature (the Hessian of `-ln L`), allocated once per layout and thread and reused at every
-//! point.
+//! Memory for a curvature (the Hessian of `-ln L`). It is allocated once per layout and thread, and used again at
+//! every point.
 
 use crate::eval::Dataset;
 use crate::linalg::Pivots;
 use crate::plan::{Component, Layout};
 
-/// The inputs of an assembly at one point, besides the results of `forward` in the scratch.
+/// The inputs of the assembly of a curvature at one point. The results of `forward`, which are in the scratch, are
+/// further inputs.
 #[derive(Clone, Copy)]
 pub(crate) struct Point<'a> {
-    /// Parameter values.
+    /// Value of each parameter.
     pub(crate) theta: &'a [f64],
-    /// Data of the fit.
+    /// Data of the fit whose `-ln L` is differentiated.
     pub(crate) data: &'a Dataset,
-    /// Whether each parameter may move; the others get a unit diagonal.
+    /// For each parameter, whether it may move. The matrix has a 1 on the diagonal for a parameter that may not move.
     pub(crate) active: &'a [bool],
-    /// Side of the kink whose derivatives are used, for parameters at a kink: -1, +1, or 0 for the mean of
-    /// both sides.
+    /// For each parameter at a kink, the side whose derivatives are used: -1, +1, or 0 for the mean of both sides.
+    /// Ignored for all other parameters.
     pub(crate) side: &'a [f64],
-    /// Weight of the second derivatives of the expected yields: 1 gives the exact Hessian, 0 the (positive
-    /// semi-definite) Gauss-Newton form.
+    /// Weight of the second derivatives of the expected yields. 1 gives the exact Hessian; 0 gives the Gauss-Newton
+    /// matrix, which is positive semi-definite.
     pub(crate) exactness: f64,
-    /// Levenberg damping, relative to the diagonal.
+    /// Levenberg damping: this fraction of each diagonal element is added to the element.
     pub(crate) damping: f64,
 }
 
-/// Matrices of one component; row-major, leading dimension `Component::width`.
+/// The matrices of one component. They are stored row by row, with the leading dimension `Component::width`.
 #[derive(Debug, Clone)]
 pub(crate) struct Matrices {
-    /// Upper triangle over dense and border columns; after factoring, `U` and the Schur complement.
+    /// Upper triangle of the matrix over dense and border columns. After factoring, it contains the factor `U` and
+    /// the Schur complement of the border.
     pub(crate) h: Vec<f64>,
-    /// Coupling `R` of the local rows to the columns; after factoring, `L^-1 R`.
+    /// Coupling `R` of the local parameters (rows) to the columns. After factoring, it contains `L^-1 R`.
     pub(crate) local: Vec<f64>,
-    /// Derivative of a bin's expected yield with respect to each local parameter of this bin.
+    /// For each local parameter, the derivative of the expected yield of its bin.
     pub(crate) local_slope: Vec<f64>,
-    /// Local block of each bin, lower triangle, row-major, concatenated; after factoring, its Cholesky factor
-    /// `L`.
+    /// Local blocks of all bins, one after another: the curvature between the local parameters of a bin. Each block
+    /// is a lower triangle, stored row by row. After factoring, it contains the Cholesky factor `L`.
     pub(crate) local_block: Vec<f64>,
-    /// Start of each bin's block in `local_block`.
+    /// Index in `local_block` at which the block of each bin starts.
     pub(crate) local_block_start: Vec<u32>,
 }
 
-/// The matrices and working memory of assembly, factorisation and solution.
+/// The matrices of the curvature, with the working memory of assembly, factorisation and solution.
 #[derive(Debug, Clone)]
 pub(crate) struct Curvature {
     pub(crate) matrices: Vec<Matrices>,
-    /// Upper triangle of the border matrix.
+    /// Upper triangle of the matrix over the border parameters.
     pub(crate) border: Vec<f64>,
     /// Leading dimension of the border matrix.
     pub(crate) border_width: usize,
-    /// Curvature of parameters that act on no bin.
+    /// Curvature of each parameter that acts on no bin.
     pub(crate) isolated: Vec<f64>,
-    /// Jacobian of the expected yields of the current component, `columns x bins`.
+    /// Jacobian of the expected yields of the current component, with one row per column of the component and one
+    /// column per bin.
     pub(crate) jacobian: Vec<f64>,
-    /// Jacobian of the current component times the square roots of the Poisson weights, `bins x columns`.
+    /// Jacobian of the current component times the square roots of the Poisson weights, with one row per bin.
     pub(crate) rows: Vec<f64>,
-    /// Curvature of the constraint of each parameter.
+    /// Curvature of the constraint terms, one number per parameter.
     pub(crate) constraint: Vec<f64>,
-    /// Absolute diagonal element of each parameter before elimination. Rounding errors of the parameter's
-    /// pivot are proportional to it.
+    /// Absolute diagonal element of each parameter before the elimination. The rounding errors of the parameter's
+    /// pivot are proportional to this number.
     pub(crate) scale: Vec<f64>,
-    /// Magnitude of a negative pivot of each parameter up to which the pivot counts as zero. A pivot within
-    /// this limit means that `-ln L` changes by less than a millionth if the parameter changes by its own
-    /// absolute value.
+    /// Limit for each parameter: a negative pivot of a smaller magnitude counts as zero. `-ln L` then changes by less
+    /// than a millionth if the parameter `x` changes by `1 + |x|`.
     pub(crate) slack: Vec<f64>,
-    /// Scale and slack of each column that is being factored.
+    /// `scale` and `slack` of each column of the matrix that is being factored.
     pub(crate) limits: Vec<(f64, f64)>,
-    /// Working memory for four vectors over the parameters of one block, in column order.
+    /// Working memory: four vectors over the parameters of one block, in the order of their columns.
     pub(crate) ranked: [Vec<f64>; 4],
-    /// Working memory of `solve` over the columns of one component.
+    /// Working memory of `solve`: one element per column of a component.
     pub(crate) vector: Vec<f64>,
-    /// Working memory of `solve` over the border columns.
+    /// Working memory of `solve`: one element per border column.
     pub(crate) border_vector: Vec<f64>,
     pub(crate) pivots: Pivots,
 }
 
 impl Curvature {
-    /// Returns the number of f64 elements of the matrices, which take most of the memory.
+    /// Returns the number of f64 elements of the matrices. They take most of the memory of a curvature.
     pub(crate) fn numbers(layout: &Layout) -> usize {
         let of = |c: &Component| c.width * (c.width + c.local.len() + 2 * c.padded_bins());
         layout.components.iter().map(of).sum::<usize>() + layout.border.len() * layout.border.len()
     }
 
-    /// Allocates the memory for a curvature at any point, in the order of `layout`.
+    /// Allocates the memory for curvatures in the order of `layout`. The memory can be used at any point.
     pub(crate) fn new(layout: &Layout) -> Self {
         let matrices: Vec<Matrices> = layout.components.iter().map(Matrices::new).collect();
         let width = layout.components.iter().map(|c| c.width).max().unwrap_or(16);
@@ -127,7 +129,8 @@ impl Matrices {
 }
 
 impl Component {
-    /// Returns the number of bins, rounded up so that a whole vector may be written from any bin on.
+    /// Returns the number of bins of the component plus padding. The padding allows writing a whole SIMD vector that
+    /// starts at any bin.
     pub(crate) fn padded_bins(&self) -> usize {
         self.n_bins.div_ceil(4) * 4 + 4
     }

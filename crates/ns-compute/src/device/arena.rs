@@ -1,4 +1,4 @@
-//! Collects many small arrays and uploads them to one buffer of device memory in one copy.
+//! Collects many small arrays and uploads them together, with one copy, to one buffer of device memory.
 
 use std::sync::Arc;
 
@@ -9,20 +9,21 @@ use super::backend::{Backend, Buffer};
 use super::declare::Field;
 use super::offset::{Memory, Offset};
 
-/// Alignment of every array in bytes.
+/// Alignment of every array in the arena, in bytes.
 const ALIGNMENT: usize = 16;
 
-/// Arrays that are not uploaded yet. Until the upload, the offsets that these arrays contain count from the
-/// start of the arena.
+/// Arrays that are not uploaded yet. The arrays may contain offsets of other arrays. Until the upload, these offsets
+/// count from the start of the arena.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
     bytes: Vec<u8>,
-    /// Byte positions of the offsets that must change when the arrays are copied to a buffer.
+    /// Byte positions of all offsets that the arrays contain. These offsets change when the arrays are copied to a
+    /// buffer.
     offsets: Vec<usize>,
 }
 
 impl Arena {
-    /// Adds an array and returns its offset in the arena.
+    /// Adds an array to the arena and returns its offset.
     pub(super) fn put<T: NoUninit + Field>(&mut self, values: &[T]) -> Offset<T> {
         let at = self.bytes.len().next_multiple_of(ALIGNMENT);
         self.bytes.resize(at, 0);
@@ -35,27 +36,27 @@ impl Arena {
         Offset::in_arena(at)
     }
 
-    /// Adds indices, converted to the 32-bit integers that kernels read, and returns their offset in the
-    /// arena.
+    /// Adds indices to the arena and returns their offset. They are converted to 32-bit integers, which the kernels
+    /// read.
     pub(super) fn put_indices(&mut self, values: impl IntoIterator<Item = usize>) -> Offset<i32> {
         let values: Vec<i32> = values.into_iter().map(|i| i as i32).collect();
         self.put(&values)
     }
 
-    /// Returns the first `n` floating-point numbers of an array that was added.
+    /// Returns the first `n` floating-point numbers of an array that was added at the offset `from`.
     pub(super) fn doubles<T>(&self, from: Offset<T>, n: usize) -> Vec<f64> {
         let bytes = from.within_arena().and_then(|at| self.bytes.get(at..at + n * size_of::<f64>()));
         let number = |chunk: &[u8]| bytemuck::pod_read_unaligned(chunk);
         bytes.unwrap_or_default().chunks_exact(size_of::<f64>()).map(number).collect()
     }
 
-    /// Returns the size of all arrays in bytes.
+    /// Returns the total size of the arrays in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Returns the bytes of all arrays for a copy to device memory at `base`. The offsets in them are changed
-    /// accordingly.
+    /// Returns the bytes of all arrays, ready for a copy to device memory at `base`. All offsets in the arrays are
+    /// converted to positions in that device memory.
     pub(super) fn content(&mut self, base: Memory) -> &[u8] {
         move_offsets(&mut self.bytes, &self.offsets, base);
         &self.bytes
@@ -69,8 +70,8 @@ impl Arena {
     }
 }
 
-/// Returns `structure` with its offsets in an arena replaced by offsets in device memory, where the arena was
-/// copied to `base`.
+/// Returns `structure` after the arena was copied to device memory at `base`. The offsets in the structure are
+/// converted from positions in the arena to positions in that device memory.
 pub(super) fn moved<T: Field + Pod>(mut structure: T, base: Memory) -> T {
     let mut offsets = Vec::new();
     T::offsets(0, &mut offsets);
@@ -78,8 +79,8 @@ pub(super) fn moved<T: Field + Pod>(mut structure: T, base: Memory) -> T {
     structure
 }
 
-/// Converts the offsets at the byte positions `at` from positions in the arena to positions in a buffer at
-/// `base`.
+/// Converts the offsets at the byte positions `at` of `bytes` from positions in the arena to positions in device
+/// memory. `base` is the start of the arena's copy.
 fn move_offsets(bytes: &mut [u8], at: &[usize], base: Memory) {
     for &at in at {
         if let Some(place) = bytes.get_mut(at..at + size_of::<u64>()) {
@@ -105,8 +106,8 @@ mod tests {
         assert_eq!(once(Offset::NULL), 0);
     }
 
-    /// Regression test: the positions of offsets were wrong by one 64-bit word, so that the address of the
-    /// buffer was added to the bits of the EDM tolerance.
+    /// Regression test: the positions of offsets were wrong by one 64-bit word. The address of the buffer was then
+    /// added to the bits of the EDM tolerance.
     #[test]
     fn offsets_of_a_plan_move_and_its_numbers_stay() {
         let before = layout::Plan {

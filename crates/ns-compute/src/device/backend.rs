@@ -1,8 +1,8 @@
-//! Interface between a session and a device: memory, copies, kernel launches, and lanes. A lane is a stream
-//! of copies and launches. Different lanes run in parallel.
+//! Interface between a session and a device: memory, copies, kernel launches, and lanes. A lane is a stream of copies
+//! and launches. Different lanes run in parallel.
 //!
-//! The interface has two implementations: NVIDIA's driver (`cuda`), and the same kernels compiled for the CPU
-//! (`host`), so that the results of every kernel can be tested on machines without a GPU.
+//! The interface has two implementations. `cuda` uses NVIDIA's driver. `host` uses the same kernels compiled for the
+//! CPU, with which the results of every kernel can be tested on machines without a GPU.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ pub(crate) enum Kernel {
     Fit,
     /// Fits the items of a queue for models with kinks, and for models that are too large for shared memory.
     FitGlobal,
-    /// Computes values and gradients at many points, with working arrays in shared memory.
+    /// Computes values and gradients of `-ln L` at many points, with working arrays in shared memory.
     Evaluate,
-    /// Computes values and gradients of models that are too large for shared memory, and Hessians of all
-    /// models.
+    /// Computes values and gradients of `-ln L` of models that are too large for shared memory. Also computes
+    /// Hessians of models of all sizes.
     EvaluateGlobal,
     /// Computes covariances from Hessians.
     Covariance,
@@ -31,35 +31,36 @@ pub(crate) enum Kernel {
     /// Computes `-ln L` and its derivatives with respect to parameters and inputs, with working arrays in
     /// shared memory.
     Differentiate,
-    /// Computes the same as [`Self::Differentiate`], with working arrays in global memory, for models that
-    /// are too large for shared memory.
+    /// Computes the same as [`Self::Differentiate`] with working arrays in global memory. Models that are too large
+    /// for shared memory use it.
     DifferentiateGlobal,
-    /// Sums over the events of a channel, one sum per thread block.
+    /// Computes sums over the events of a channel, one sum per thread block.
     EventSums,
-    /// Adds the sums of the thread blocks of [`Self::EventSums`].
+    /// Adds up the sums that the thread blocks of [`Self::EventSums`] computed.
     EventTotals,
-    /// Sums over the events of many toys, with working memory in shared memory.
+    /// Computes sums over the events of many toys, with working memory in shared memory.
     EventToys,
     /// Computes the same as [`Self::EventToys`], with working memory in global memory.
     EventToysGlobal,
-    /// Makes the first attempt to draw each event of some toys.
+    /// Draws the events of some toys by the rejection method. It makes only the first attempt for each event.
     EventDraw,
-    /// Writes events that the CPU has drawn.
+    /// Copies events that the CPU has drawn to their places in the toys.
     EventPlace,
-    /// Reduces log-densities of one set of events, one sum per thread block.
+    /// Adds the log-densities of one set of events, one sum per thread block.
     FlowNllReduce,
-    /// Adds the sums of the thread blocks of [`Self::FlowNllReduce`].
+    /// Adds up the sums that the thread blocks of [`Self::FlowNllReduce`] computed.
     FlowNllTotal,
-    /// Reduces log-densities of many sets of events, one thread block per set.
+    /// Adds the log-densities of many sets of events, one thread block per set.
     FlowBatchNllReduce,
 }
 
-/// Properties of a device on which launches depend.
+/// Properties of a device that determine the sizes of launches.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Properties {
     /// Number of multiprocessors, the groups of cores that run thread blocks independently of each other.
     pub(crate) multiprocessors: usize,
-    /// Largest dynamic shared memory of one thread block in bytes (opt-in limit).
+    /// Largest dynamic shared memory of one thread block, in bytes. It includes the part that a kernel must request
+    /// explicitly (the opt-in limit).
     pub(crate) shared_per_block: usize,
     /// Shared memory of one multiprocessor in bytes.
     pub(crate) shared_per_multiprocessor: usize,
@@ -67,7 +68,7 @@ pub(crate) struct Properties {
     pub(crate) memory: u64,
 }
 
-/// Size of one launch: number of thread blocks, threads per block, and shared memory.
+/// Size of one launch: number of thread blocks, threads per block, and shared memory per block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) blocks: u32,
@@ -76,7 +77,7 @@ pub(crate) struct Shape {
     pub(crate) shared: u32,
 }
 
-/// A device. Any thread may call its methods; the device does the work in the order of the calls.
+/// A device, whose methods may be called by any thread. The device does the work in the order of the calls.
 pub(crate) trait Backend: Send + Sync {
     /// Returns the properties of the device.
     fn properties(&self) -> &Properties;
@@ -84,52 +85,54 @@ pub(crate) trait Backend: Send + Sync {
     /// Allocates uninitialised device memory, aligned to 256 bytes. A size of 0 is allowed.
     fn allocate(&self, bytes: usize) -> Result<Memory, SessionError>;
 
-    /// Frees memory that [`Self::allocate`] returned for the same number of `bytes`. Errors are ignored.
+    /// Frees memory that a call of [`Self::allocate`] returned. `bytes` must be the size in that call. Errors are
+    /// ignored.
     fn release(&self, memory: Memory, bytes: usize);
 
-    /// Copies `from` to the device memory at `to`.
+    /// Copies the bytes `from` on the host to the device memory at `to`.
     fn write(&self, to: Memory, from: &[u8]) -> Result<(), SessionError>;
 
-    /// Waits for the end of all work submitted so far, except the work of lanes, then copies device memory
-    /// from `from` on to `to`.
+    /// Waits for the end of all submitted work, except the work of lanes. Then copies device memory, which begins at
+    /// `from`, to `to`. The length of `to` is the number of bytes.
     fn read(&self, from: Memory, to: &mut [u8]) -> Result<(), SessionError>;
 
-    /// Returns how many thread blocks of the kernel one multiprocessor runs at a time, if a block has
-    /// `threads` threads and `shared` bytes of shared memory.
+    /// Returns how many thread blocks of the kernel one multiprocessor can run at a time. A block has `threads`
+    /// threads and `shared` bytes of shared memory.
     fn occupancy(&self, kernel: Kernel, threads: u32, shared: u32) -> Result<usize, SessionError>;
 
-    /// Returns how many thread blocks of the kernel the whole device runs at a time, counting at least one
-    /// per multiprocessor. For `threads` and `shared` see [`Self::occupancy`].
+    /// Returns how many thread blocks of the kernel the whole device can run at a time, at least one per
+    /// multiprocessor. `threads` and `shared` have the same meaning as in [`Self::occupancy`].
     fn resident(&self, kernel: Kernel, threads: u32, shared: usize) -> Result<usize, SessionError> {
         Ok(self.occupancy(kernel, threads, shared as u32)?.max(1) * self.properties().multiprocessors)
     }
 
-    /// Starts a kernel and returns before the kernel ends. `parameter` contains the bytes of the kernel's
-    /// only parameter, a structure whose offsets refer to memory of this backend.
+    /// Starts a kernel and returns before the kernel ends. `parameter` contains the bytes of the kernel's only
+    /// parameter. This is a structure whose offsets refer to memory of this device.
     fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError>;
 
-    /// Creates a lane. Its work runs in parallel with the work of the methods above.
+    /// Creates a lane. The work of a lane runs in parallel with the work that the other methods submit.
     fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError>;
 
     /// Allocates page-locked memory of the host. Copies from this memory to the device run in parallel with all other
-    /// work. They begin after the end of all work that was submitted before this call.
+    /// work. They begin when all work that was submitted before this call has ended.
     fn pinned(self: Arc<Self>, bytes: usize) -> Result<Box<dyn Pinned>, SessionError>;
 
-    /// Copies device memory from `from` to `to`, in order with other work. The two ranges must not overlap.
+    /// Copies `bytes` bytes of device memory from `from` to `to`, in order with other work. The two ranges must not
+    /// overlap.
     fn duplicate(&self, from: Memory, to: Memory, bytes: usize) -> Result<(), SessionError>;
 
     /// Returns an object that launches kernels on CUDA streams of the caller.
     fn guest(self: Arc<Self>) -> Result<Box<dyn Guest>, SessionError>;
 }
 
-/// Launches kernels on streams of the caller. The launches of one guest run one after the other, even on different
-/// streams, so that they can share working memory. Dropping a guest waits for its last launch.
+/// Launches kernels on CUDA streams of the caller. All launches of one guest run one after the other, even on
+/// different streams, because they share working memory. Dropping a guest waits for its last launch.
 pub(crate) trait Guest: Send {
     /// Starts a kernel on a stream, and returns before the kernel ends. `stream` is the driver's handle of the
     /// stream; 0 is the default stream of the device.
     ///
     /// # Safety
-    /// The handle must be that of a stream of the device in this process.
+    /// `stream` must be the handle of a stream of this device in this process.
     unsafe fn launch(
         &mut self,
         stream: u64,
@@ -138,8 +141,8 @@ pub(crate) trait Guest: Send {
         parameter: &[u8],
     ) -> Result<(), SessionError>;
 
-    /// Does the same as [`Self::launch`], after the end of all work that was submitted to the [`Backend`] before,
-    /// such as copies.
+    /// Does the same as [`Self::launch`]. The kernel starts after the end of all work, such as copies, that was
+    /// submitted to the [`Backend`] before.
     ///
     /// # Safety
     /// The conditions of [`Self::launch`].
@@ -151,59 +154,60 @@ pub(crate) trait Guest: Send {
         parameter: &[u8],
     ) -> Result<(), SessionError>;
 
-    /// Copies device memory to `to` after all work that was submitted to the stream before, and waits for the
-    /// end of the copy.
+    /// Copies device memory, which begins at `from`, to `to`. The copy begins after all work that was submitted to
+    /// the stream before. Waits for the end of the copy.
     ///
     /// # Safety
-    /// The conditions of [`Self::launch`]; the device memory at `from` must have at least as many bytes as
-    /// `to`.
+    /// The conditions of [`Self::launch`]. The device memory at `from` must have at least as many bytes as `to`.
     unsafe fn read(&mut self, stream: u64, from: Memory, to: &mut [u8]) -> Result<(), SessionError>;
 
-    /// Waits for the end of the last launch.
+    /// Waits for the end of the last launch of this guest.
     fn wait(&mut self) -> Result<(), SessionError>;
 
-    /// Returns an error unless `address` is in memory of the device. `what` names the array in the error.
+    /// Returns an error unless `address` is an address in memory of the device. The error names the array with
+    /// `what`.
     fn check_address(&self, what: &'static str, address: u64) -> Result<(), SessionError>;
 }
 
-/// A stream of work on a device, in parallel with other lanes: copies to the device, kernels, copies to the
-/// host, then a wait for their end. The work begins after the end of all work that was submitted to the
-/// [`Backend`] before. Device memory that the work uses must not be freed before the end of the wait.
-/// Dropping a lane also waits.
+/// A stream of work on a device, which runs in parallel with other lanes. The work consists of copies to the device,
+/// kernels, copies to the host, and a wait for their end. It begins after the end of all work that was submitted to
+/// the [`Backend`] before. Device memory that the work uses must not be freed before the wait has ended. Dropping a
+/// lane also waits.
 pub(crate) trait Lane: Send {
-    /// Starts a copy to the device. At most one such copy is allowed between two waits. `from` may change as
-    /// soon as the call returns.
+    /// Starts a copy of `from` to the device memory at `to`. At most one such copy is allowed between two waits. The
+    /// caller may change `from` as soon as the call returns.
     fn write(&mut self, to: Memory, from: &[u8]) -> Result<(), SessionError>;
 
     /// Starts a kernel in the same way as [`Backend::launch`].
     fn launch(&mut self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError>;
 
-    /// Starts a copy of `bytes` bytes from the device. At most one such copy is allowed between two waits.
+    /// Starts a copy of `bytes` bytes from the device memory at `from`. At most one such copy is allowed between two
+    /// waits.
     fn fetch(&mut self, from: Memory, bytes: usize) -> Result<(), SessionError>;
 
     /// Waits for the end of all work of this lane.
     fn wait(&mut self) -> Result<(), SessionError>;
 
-    /// Returns the bytes of the last copy from the device, aligned to 8 bytes. Before the wait for that copy
-    /// the returned slice may be empty, with any alignment.
+    /// Returns the bytes of the last copy from the device, aligned to 8 bytes. Before the wait for that copy, the
+    /// returned slice may be empty and have any alignment.
     fn fetched(&self) -> &[u8];
 }
 
-/// Memory of the host from which parts are copied to the device. Dropping the value waits for the end of the
-/// copies.
+/// Page-locked memory of the host, parts of which can be copied to the device. Dropping the value waits for the end
+/// of the copies.
 pub(crate) trait Pinned: Send {
-    /// Returns the first `numbers` numbers, for writing. No copy may be in progress.
+    /// Returns the first `numbers` elements of the memory for writing. No copy may be in progress.
     fn content(&mut self, numbers: usize) -> &mut [f64];
 
-    /// Starts a copy of the numbers with these indices to the device memory at `to`, which must be large
+    /// Starts a copy of the elements with the indices `numbers` to the device memory at `to`, which must be large
     /// enough.
     fn send(&mut self, numbers: Range<usize>, to: Memory) -> Result<(), SessionError>;
 
-    /// Waits for the end of all copies.
+    /// Waits for the end of all copies from this memory.
     fn wait(&mut self) -> Result<(), SessionError>;
 }
 
-/// Device memory that is freed when the buffer is dropped.
+/// A range of device memory. It is freed when the buffer is dropped.
 pub(crate) struct Buffer {
     backend: Arc<dyn Backend>,
     memory: Memory,
@@ -211,12 +215,12 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// Allocates uninitialised memory.
+    /// Allocates `bytes` bytes of uninitialised device memory.
     pub(crate) fn new(backend: &Arc<dyn Backend>, bytes: usize) -> Result<Self, SessionError> {
         Ok(Self { backend: Arc::clone(backend), memory: backend.allocate(bytes)?, bytes })
     }
 
-    /// Allocates memory and copies `content` there.
+    /// Allocates device memory for `content` and copies `content` to it.
     pub(crate) fn holding<T: NoUninit>(
         backend: &Arc<dyn Backend>,
         content: &[T],
@@ -227,36 +231,36 @@ impl Buffer {
         Ok(buffer)
     }
 
-    /// Returns the start of the memory.
+    /// Returns the offset of the first byte of the buffer.
     pub(crate) fn start(&self) -> Memory {
         self.memory
     }
 
-    /// Returns the start of the memory as an offset to elements of type `T`.
+    /// Returns the start of the buffer as an offset to elements of type `T`.
     pub(crate) fn at<T, const WRITTEN: bool>(&self) -> Offset<T, WRITTEN> {
         self.memory.cast()
     }
 
-    /// Returns the size in bytes.
+    /// Returns the size of the buffer in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Waits for the end of all work submitted so far, then copies elements to `to`, beginning with the
+    /// Waits for the end of all work submitted so far. Then copies elements of the buffer to `to`, starting with the
     /// element of index `first`.
     pub(crate) fn read_into<T: Pod>(&self, first: usize, to: &mut [T]) -> Result<(), SessionError> {
         let from = self.at::<T, true>().plus(first).cast();
         self.backend.read(from, bytemuck::cast_slice_mut(to))
     }
 
-    /// Appends the first `count` elements of the buffer to `to`.
+    /// Appends the first `count` elements of the buffer to `to`, after the end of all work submitted so far.
     pub(crate) fn append_to<T: Pod>(&self, count: usize, to: &mut Vec<T>) -> Result<(), SessionError> {
         let before = to.len();
         to.resize(before + count, T::zeroed());
         self.read_into(0, to.get_mut(before..).unwrap_or_default())
     }
 
-    /// Returns the first `count` elements of the buffer.
+    /// Returns the first `count` elements of the buffer, after the end of all work submitted so far.
     pub(crate) fn read<T: Pod>(&self, count: usize) -> Result<Vec<T>, SessionError> {
         let mut to = Vec::new();
         self.append_to(count, &mut to).map(|()| to)

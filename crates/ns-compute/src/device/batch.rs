@@ -1,4 +1,4 @@
-//! Starts launches of fits on a lane (a stream of copies and kernels), and returns their results.
+//! Starts fits on a lane (a stream of copies and kernels) of a device, and returns their results.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use super::layout::{self, EvaluateLaunch, FitLaunch};
 use super::offset::{Offset, OffsetMut};
 use super::shape::ArrayPlacement;
 
-/// A lane and device memory that one launch at a time uses. Later launches reuse both. The memory grows as
-/// needed.
+/// A lane with device memory for one launch of fits at a time. Later launches use the same lane and memory. The
+/// memory grows if a launch needs more.
 pub(super) struct Slot {
-    /// Stream of the launches. The lane is dropped before the memory, because dropping it waits for the work
-    /// that uses the memory.
+    /// The stream of the launches. This field is the first because fields are dropped in order: dropping the lane
+    /// waits for the work that uses the memory in the other fields.
     lane: Box<dyn Lane>,
     slab: Option<Buffer>,
     input: Option<Buffer>,
@@ -22,8 +22,8 @@ pub(super) struct Slot {
     parts: Parts,
 }
 
-/// Sizes in bytes of the result arrays of a launch. The arrays are stored one after another in the order of
-/// the fields.
+/// Sizes in bytes of the result arrays of a launch. In memory the arrays follow one another in the order of these
+/// fields.
 #[derive(Debug, Clone, Copy, Default)]
 struct Parts {
     outcomes: usize,
@@ -61,19 +61,19 @@ impl Slot {
     }
 }
 
-/// Returns `bytes` as numbers. An empty slice is accepted with any alignment.
+/// Returns `bytes` as a slice of numbers. An empty slice may have any alignment.
 fn numbers<T: bytemuck::Pod>(bytes: &[u8]) -> &[T] {
     bytemuck::try_cast_slice(bytes).unwrap_or_default()
 }
 
-/// Returns a buffer of at least `bytes` bytes: the old one if it is large enough, else a new one.
+/// Returns a buffer of at least `bytes` bytes. This is the old buffer if it is large enough, otherwise a new one.
 fn at_least<'a>(
     backend: &Arc<dyn Backend>,
     buffer: &'a mut Option<Buffer>,
     bytes: usize,
 ) -> Result<&'a Buffer, SessionError> {
     if buffer.as_ref().is_none_or(|old| old.bytes() < bytes) {
-        // The old buffer is freed first, because there may not be enough memory for both.
+        // The old buffer is freed first, because the memory may not suffice for both.
         *buffer = None;
     }
     match buffer {
@@ -82,7 +82,7 @@ fn at_least<'a>(
     }
 }
 
-/// Range of toys that one launch fits.
+/// The range of toys that one launch draws and fits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ToyRange {
     /// Distributions from which the toys are drawn.
@@ -92,49 +92,48 @@ pub(super) struct ToyRange {
     pub(super) help: Help,
 }
 
-/// Whether idle thread blocks take over further descents of fits that other thread blocks have begun.
+/// Whether idle thread blocks take over work of fits that other thread blocks have begun. This work is the descent
+/// from a further starting point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Help {
-    /// Idle blocks end, so that the next launch can begin.
+    /// Idle blocks end at once, so the next launch can begin.
     No,
-    /// Idle blocks help while there are starting points to take, and a few blocks wait for more. The last
+    /// Idle blocks help while starting points are left, and a few idle blocks wait for more starting points. The last
     /// launch but one of a batch uses this mode.
     Few,
-    /// Idle blocks help until all fits are done. The launch has as many blocks as there can be starting
-    /// points at the same time. The last launch of a batch uses this mode.
+    /// Idle blocks help until all fits are done. The launch has one block for each starting point that can exist at
+    /// the same time, but not more blocks than the device can run at once. The last launch of a batch uses this mode.
     All,
 }
 
-/// Ratio of the number of blocks to the number of blocks that wait for starting points, for [`Help::Few`].
+/// In the mode [`Help::Few`], one thread block in this number of blocks waits for starting points.
 const ONE_WAITS_OF: usize = 8;
 
-/// Request for gradients at the end points of consecutive fits of a launch. These fits have the same data.
+/// Request for the gradients at the end points of consecutive fits of a launch. All these fits have the same data.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Probe {
     pub(super) first: usize,
     pub(super) count: usize,
-    /// Data of the fits, from [`Input::data`].
+    /// Data of the fits, as [`Input::data`] has stored them.
     pub(super) data: Offset<f64>,
 }
 
-/// Results of a launch, in the order of its fits. The default value has no results; the CPU then makes all
-/// fits.
+/// Results of a launch, in the order of its fits. The default value contains no results; the CPU then makes all fits.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LaunchResults<'a> {
     pub(super) outcomes: &'a [layout::Outcome],
-    /// Parameters at the end of each fit, `n_params` values per fit.
+    /// Parameters at the end point of each fit, `n_params` values per fit.
     pub(super) parameters: &'a [f64],
-    /// Gradients at the end points of the fits of each [`Probe`], probe after probe, `n_params` values per
-    /// fit.
+    /// Gradients at the end points of the fits that each [`Probe`] selects, in the order of the probes, with
+    /// `n_params` values per fit.
     pub(super) gradients: &'a [f64],
-    /// Flags of each fit, 0 or 1, one byte per parameter and then one byte per bin. A parameter's flag is 1
-    /// if the parameter is held at the end of the fit; a bin's flag is 1 if its expected yield is not
-    /// positive.
+    /// Flags of each fit, each 0 or 1: one byte per parameter, then one byte per bin. The flag of a parameter is 1 if
+    /// the parameter is held at the end of the fit. The flag of a bin is 1 if its expected yield is not positive.
     pub(super) flags: &'a [u8],
 }
 
-/// A kernel with the placement of its arrays, its number of threads per block, and the number of thread
-/// blocks that run at a time.
+/// A kernel, the placement of its arrays, its number of threads per block, and the number of its thread blocks that
+/// run at the same time.
 pub(super) struct Program {
     pub(super) kernel: Kernel,
     pub(super) placement: ArrayPlacement,
@@ -143,12 +142,12 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Returns the shape of a launch with this many blocks.
+    /// Returns the shape of a launch of this kernel with `blocks` thread blocks.
     pub(super) fn shape(&self, blocks: usize) -> Shape {
         Shape { blocks: blocks as u32, threads: self.threads, shared: self.placement.shared as u32 }
     }
 
-    /// Returns the kernel's parameter for the evaluation of `plan` at `count` points. `slab` is the working
+    /// Returns the parameter of the evaluation kernel for `count` points of the model `plan`. `slab` is the working
     /// memory of the thread blocks. The caller adds the offsets of data, points and results.
     pub(super) fn evaluation(
         &self,
@@ -167,7 +166,7 @@ impl Program {
     }
 }
 
-/// Everything that launches of fits need: a device, the compiled model in its memory, and the kernels.
+/// Everything that launches of fits need: a device, the compiled model in the memory of the device, and the kernels.
 pub(super) struct Launcher<'a> {
     pub(super) backend: &'a Arc<dyn Backend>,
     pub(super) plan: &'a layout::Plan,
@@ -176,20 +175,20 @@ pub(super) struct Launcher<'a> {
 }
 
 impl Launcher<'_> {
-    /// Returns the size of the results of one fit in bytes.
+    /// Returns the size in bytes of the results of one fit.
     pub(super) fn bytes_per_fit(plan: &layout::Plan) -> usize {
         let (n, bins) = (plan.n_params as usize, plan.n_bins as usize);
         size_of::<layout::Outcome>() + 9 * n + bins
     }
 
-    /// Returns the number of thread blocks of a launch of `n_items` items, how many of these blocks wait for
-    /// starting points, and how idle blocks help. Whatever `help` says, no block helps if the fits have no
-    /// further starting points or the model has kinks.
+    /// Returns the number of thread blocks of a launch of `n_items` items, the number of blocks that wait for
+    /// starting points, and the mode of help. The mode is [`Help::No`] if the fits have no further starting points or
+    /// the model has kinks.
     fn blocks(&self, input: &Input, n_items: usize, help: Option<Help>) -> (usize, usize, Help) {
         let starts = input.requests.iter().map(starts_of).max().unwrap_or(0);
         let help = help.filter(|_| starts > 0 && !self.plan.kinked.is_some()).unwrap_or(Help::No);
         let few = self.fit.blocks.min(n_items).max(1);
-        // More blocks would have nothing to do.
+        // More blocks than this would have no work.
         let useful = self.fit.blocks.min(n_items.saturating_mul(starts)).max(few);
         match help {
             Help::No => (few, 0, help),
@@ -198,8 +197,8 @@ impl Launcher<'_> {
         }
     }
 
-    /// Starts the fits of `input`, then the computation of the gradients of `probes`. If `toys` is given, every
-    /// request of `input` is fitted to each of these toys; otherwise the items of `input` are fitted.
+    /// Starts the fits of `input`, and then the computation of the gradients that `probes` request. With `toys`,
+    /// every request of `input` is fitted to each of these toys. Without `toys`, the items of `input` are fitted.
     pub(super) fn start(
         &self,
         slot: &mut Slot,

@@ -1,7 +1,7 @@
-//! Checks a run on a device: the CPU evaluates a sample of the device's fits again.
+//! Checks the fits of a device: the CPU evaluates a sample of the fits again.
 //!
-//! The sample is chosen before the fits of a launch start, so that the device also computes the gradients at
-//! their end points. The CPU checks the sample while it finishes other fits of the launch.
+//! The sample is chosen before the fits of a launch start, so the device can also compute the gradients at the end
+//! points of these fits. The CPU checks the sample while it finishes other fits of the launch.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -19,26 +19,25 @@ use crate::plan::{EDM_TOLERANCE, Plan};
 use crate::shared_constants::{CONVERGED, FEWEST};
 use crate::task::FitDomain;
 
-/// Number of fits that are checked per launch.
+/// Number of fits of each launch that are checked.
 pub(super) const CHECKED: usize = 2;
 
-/// Rounding error that docs/gpu-contract.md allows for a sum, as a fraction of the sum of the absolute values
-/// of its terms.
+/// Largest rounding error of a sum that docs/gpu-contract.md allows, as a fraction of the sum of the absolute values
+/// of the terms.
 const ROUNDING: f64 = 8.0 * f64::EPSILON;
 
-/// A task of a launch. Its first fits are checked.
+/// A task of a launch whose first fits are checked.
 pub(super) struct Sample<'a> {
-    /// Index of the task's first fit in the launch.
+    /// Index in the launch of the first fit of the task.
     pub(super) first: usize,
-    /// Requests of the fits that are checked.
+    /// Requests of the fits that are checked, at most [`CHECKED`] of them.
     pub(super) requests: &'a [FitRequest],
     pub(super) data: Dataset,
     /// Whether the data are a toy that the device drew.
     pub(super) drawn: bool,
 }
 
-/// Returns the indices of the tasks to check, out of `count` tasks. `fits` is the smallest number of fits in
-/// a task.
+/// Returns the indices of the tasks to check, out of `count` tasks. Every task has at least `fits` fits.
 pub(super) fn chosen(count: usize, fits: usize) -> impl Iterator<Item = usize> {
     let n = CHECKED.div_ceil(fits.max(1)).min(count);
     (0..n).map(move |i| (2 * i + 1) * count / (2 * n))
@@ -49,29 +48,29 @@ impl<'a> Sample<'a> {
         Self { first, requests: requests.get(..CHECKED).unwrap_or(requests), data, drawn }
     }
 
-    /// Adds the data of this sample to `input`, and returns the request for the gradients at the end points
-    /// of its fits.
+    /// Adds the data of this sample to `input`. Returns the request for the gradients at the end points of the
+    /// sample's fits.
     pub(super) fn probe(&self, input: &mut Input) -> Probe {
         let data = input.data(&self.data.main, &self.data.aux);
         Probe { first: self.first, count: self.requests.len(), data }
     }
 }
 
-/// The check of the samples of a launch. Several threads may check different fits at the same time.
+/// The check of all samples of one launch. Several threads may check different fits at the same time.
 pub(super) struct Checking<'a> {
     session: &'a GpuSession,
     results: LaunchResults<'a>,
-    /// Sample, index in the launch and request of each fit to check, in the order of the gradients in
-    /// `results`.
+    /// The fits to check, in the order of the gradients in `results`: the sample, the index of the fit in the launch,
+    /// and the request of the fit.
     fits: Vec<(&'a Sample<'a>, usize, &'a FitRequest)>,
     found: Mutex<Result<DeviceCheck, SessionError>>,
-    /// Whether a fit was found whose certificate of convergence does not hold with the CPU's metric.
+    /// Whether the certificate of convergence of some fit does not hold with the CPU's metric.
     doubtful: AtomicBool,
 }
 
 impl<'a> Checking<'a> {
-    /// Creates the check. `samples` must be in the order in which their gradients were requested
-    /// ([`Sample::probe`]).
+    /// Creates the check of a launch with the given results. `samples` must be in the order in which
+    /// [`Sample::probe`] was called for them.
     pub(super) fn new(
         session: &'a GpuSession,
         results: LaunchResults<'a>,
@@ -89,8 +88,9 @@ impl<'a> Checking<'a> {
         self.fits.len()
     }
 
-    /// Compares the value and gradient of the fit with index `i` (below [`Self::len`]) with those that the
-    /// CPU computes at the same point, and checks its EDM. The differences are kept for [`Self::end`].
+    /// Checks the fit with index `i` (below [`Self::len`]). Compares its value and gradient with those that the CPU
+    /// computes at the same point, and checks its EDM (estimated distance to the minimum). The differences are stored
+    /// for [`Self::end`].
     pub(super) fn check(&self, i: usize) {
         let n = self.session.cpu.plan.n_parameters();
         let gradient = self.results.gradients.get(i * n..(i + 1) * n);
@@ -106,9 +106,9 @@ impl<'a> Checking<'a> {
         }
     }
 
-    /// Adds the differences to the session's [`DeviceCheck`] and returns true. `own` is the number of fits
-    /// that the device completed in the launch. If the certificate of a fit does not hold, returns false
-    /// without adding anything; the CPU must then repeat all fits of the launch.
+    /// Ends the check. If all certificates hold, adds the differences to the session's [`DeviceCheck`] and returns
+    /// true. `own` is the number of fits that the device completed in the launch. If the certificate of a fit does
+    /// not hold, returns false and adds nothing; the CPU must then repeat all fits of the launch.
     ///
     /// # Errors
     /// [`SessionError::DeviceDisagrees`] if a difference exceeds its tolerance in docs/gpu-contract.md.
@@ -124,11 +124,12 @@ impl<'a> Checking<'a> {
 }
 
 impl GpuSession {
-    /// Compares a fit with the CPU's evaluation at the fit's end point, adds the differences to `check`, and
-    /// returns whether the certificate of the fit holds. A certificate can fail, because the device's metric
-    /// uses derivatives of the expected yields at one point that all fits share. If these derivatives are
-    /// much smaller at the minimum (for example for a product of free factors), the EDM in the device's
-    /// metric is too small.
+    /// Compares a fit with the CPU's evaluation at the end point of the fit. Adds the differences to `check`. Returns
+    /// whether the certificate of convergence of the fit holds.
+    ///
+    /// A certificate can fail because of the device's metric. This metric uses derivatives of the expected yields at
+    /// one point that all fits share. At the minimum of a fit these derivatives may be much smaller, for example in a
+    /// product of free factors. The EDM in the device's metric is then too small.
     fn compare(
         &self,
         results: &LaunchResults<'_>,
@@ -155,15 +156,15 @@ impl GpuSession {
         let size = terms.scale + here.abs();
         check.nll.add(nll - (terms.value() + here), ROUNDING * size + 1e-12);
         let slopes = worker.scratch.gradient.clone();
-        // `falling` contains the gradient. For a parameter on its kink it contains the slope on the side on
-        // which `-ln L` falls, or 0 if `-ln L` rises on both sides.
+        // `falling` contains the gradient, except for parameters on a kink. For these it contains the slope on the
+        // side on which `-ln L` falls, or 0 if `-ln L` rises on both sides.
         classify(&mut worker, &problem, theta);
         let on_kink = |p: usize| plan.structure.kinked[p] && theta[p] == 0.0;
         let falling: Vec<f64> =
             (0..n).map(|p| if on_kink(p) { worker.slope[p] } else { slopes[p] }).collect();
         let lambda = worker.scratch.lambda.clone();
         let rows = jacobian(cpu.level, plan, theta, &mut worker.scratch);
-        // Scale of the rounding error of each bin's slope.
+        // Scale of the rounding error of the slope in each bin.
         let weight: Vec<f64> = data
             .main
             .iter()
@@ -198,8 +199,8 @@ impl GpuSession {
     }
 }
 
-/// Returns `sum_p g_p^2 / (2 M_pp)` over the parameters that are free to move (`rests` is false), with the
-/// gradient `g` and the CPU's Gauss-Newton metric `M`. No term exceeds the EDM, so the sum is at most the EDM
+/// Returns `sum_p g_p^2 / (2 M_pp)` over the parameters that are free to move (`rests` is false). `g` is the gradient
+/// and `M` the CPU's Gauss-Newton metric. No term of the sum exceeds the EDM. Therefore the sum is at most the EDM
 /// times the number of these parameters.
 fn diagonal_edm(
     plan: &Plan,

@@ -1,9 +1,9 @@
-//! Distributes the items of tasks (toys, or tasks with given data) over GPUs and delivers their outcomes in
-//! order.
+//! Distributes the items of tasks over GPUs and delivers their outcomes in order. An item is a toy, or a task with
+//! given data.
 //!
-//! The items of all tasks form one queue. A chunk is a range of consecutive items. A GPU takes the next chunk
-//! when the GPU is free. A finished chunk is delivered after all chunks that come before it in the queue. A
-//! GPU that is too far ahead of the others waits, so that the memory for undelivered outcomes is bounded.
+//! The items of all tasks form one queue. A chunk is a range of consecutive items. A GPU that becomes free takes the
+//! next chunk. A finished chunk is delivered after all chunks that come before it in the queue. A GPU waits if its
+//! chunks are too far ahead of the delivery. This bounds the memory for undelivered outcomes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,11 +11,11 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 
 use ns_core::{Control, SessionError, TaskOutcome};
 
-/// Largest number of chunks per GPU that are taken and not yet delivered: two that the GPU works on, one that
-/// the CPU finishes, and one that waits for the delivery of earlier chunks.
+/// Largest number of chunks per GPU that are taken and not yet delivered. Two of them are in work on the GPU, the CPU
+/// finishes one, and one waits for the delivery of earlier chunks.
 const CHUNKS_PER_GPU: usize = 4;
 
-/// Smallest and largest size of a chunk.
+/// Smallest and largest number of items in a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ChunkSizes {
     /// Smallest number of items in a chunk, except at the end of a task.
@@ -25,28 +25,28 @@ pub(super) struct ChunkSizes {
 }
 
 impl ChunkSizes {
-    /// Sizes for a single GPU: every chunk is as large as the GPU can take.
+    /// Sizes for a single GPU: every chunk has as many items as the GPU can take.
     pub(super) const WHOLE: Self = Self { fewest: u64::MAX, most: u64::MAX };
 
-    /// Returns the sizes that divide `items` into one equal chunk per GPU. If that is more than `most` items,
-    /// chunks have `most` items and there are more of them.
+    /// Returns the sizes that divide `items` items into one equal chunk per GPU. If such a chunk would have more than
+    /// `most` items, there are more chunks of `most` items each.
     pub(super) fn parts(items: u64, gpus: usize, most: u64) -> Self {
         let part = items.div_ceil(gpus.max(1) as u64).clamp(1, most.max(1));
         Self { fewest: part, most: part }
     }
 
-    /// Returns the sizes of chunks that become smaller towards the end of the queue, so that all GPUs end at
-    /// about the same time. The smallest size is `fewest`, or `items` divided by the number of GPUs if that
-    /// is less.
+    /// Returns sizes with which chunks become smaller towards the end of the queue. All GPUs then end at about the
+    /// same time. The smallest size is `fewest`, or `items` divided by the number of GPUs if that is less. The
+    /// largest size is `most`.
     pub(super) fn shrinking(items: u64, gpus: usize, fewest: u64, most: u64) -> Self {
         let part = items.div_ceil(gpus.max(1) as u64).max(1);
         Self { fewest: fewest.clamp(1, part), most: most.max(1) }
     }
 }
 
-/// Queue of the items of all tasks, from which GPUs take chunks.
+/// The queue of the items of all tasks, from which GPUs take chunks.
 pub(super) struct ChunkQueue<'a> {
-    /// Index in the queue of the item after the last item of each task.
+    /// For each task, the index in the queue that follows its last item.
     ends: Vec<u64>,
     end: u64,
     gpus: usize,
@@ -57,7 +57,7 @@ pub(super) struct ChunkQueue<'a> {
 }
 
 struct State {
-    /// Index of the first item that no GPU has taken.
+    /// Index in the queue of the first item that no GPU has taken.
     next: u64,
     /// Number of chunks that are taken and not yet delivered.
     out: usize,
@@ -65,7 +65,7 @@ struct State {
     failed: Option<SessionError>,
 }
 
-/// A chunk: consecutive items of one task for one GPU.
+/// A chunk that a GPU has taken: consecutive items of one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TakenChunk {
     pub(super) items: Range<u64>,
@@ -73,17 +73,17 @@ pub(super) struct TakenChunk {
     pub(super) left: u64,
 }
 
-/// Consecutive finished items with their outcomes: a chunk, or a part of a chunk.
+/// Consecutive finished items with their outcomes. They are a whole chunk or a part of a chunk.
 pub(super) struct FinishedChunk {
     pub(super) items: Range<u64>,
     pub(super) outcomes: Vec<TaskOutcome>,
-    /// Whether these are the last items of their chunk.
+    /// Whether the last of these items is the last item of its chunk.
     pub(super) whole: bool,
 }
 
 impl<'a> ChunkQueue<'a> {
-    /// Creates a queue of tasks, given the number of items of each task. Items are numbered from 0 over all
-    /// tasks. `chunk_sizes` is called with the number of all items.
+    /// Creates a queue of tasks. `counts` contains the number of items of each task. Items are numbered from 0 over
+    /// all tasks. `chunk_sizes` is called with the total number of items and returns the sizes of chunks.
     pub(super) fn new(
         counts: impl IntoIterator<Item = u64>,
         gpus: usize,
@@ -108,13 +108,13 @@ impl<'a> ChunkQueue<'a> {
         }
     }
 
-    /// Returns the index of the first item of a task.
+    /// Returns the index in the queue of the first item of a task.
     pub(super) fn start(&self, task: usize) -> u64 {
         task.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0)
     }
 
-    /// Returns the index of the task of the next item. `None` at the end of the queue, or if the work was
-    /// stopped or cancelled.
+    /// Returns the index of the task to which the next item belongs. Returns `None` at the end of the queue, or if
+    /// the work was stopped or cancelled.
     pub(super) fn task(&self) -> Option<usize> {
         self.task_of(&self.state())
     }
@@ -128,10 +128,11 @@ impl<'a> ChunkQueue<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the next chunk, with at most `most` items of `task`. Returns `None` if the next item belongs to
-    /// another task, or if there is none. If too many chunks are taken and not delivered, waits for a
-    /// delivery if `wait` is true, else returns `None`. Only a GPU without a chunk may `wait`; otherwise all
-    /// GPUs might wait for each other.
+    /// Takes the next chunk of `task`, with at most `most` items. Returns `None` if the next item belongs to another
+    /// task, or if there is none.
+    ///
+    /// If too many chunks are taken and not delivered, the call waits for a delivery if `wait` is true, and otherwise
+    /// returns `None`. Only a GPU that holds no chunk may set `wait`; otherwise all GPUs might wait for each other.
     pub(super) fn take(&self, task: usize, most: u64, wait: bool) -> Option<TakenChunk> {
         let mut state = self.state();
         loop {
@@ -156,7 +157,7 @@ impl<'a> ChunkQueue<'a> {
         Some(TakenChunk { items: first..state.next, left: self.end - state.next })
     }
 
-    /// Stops the work, so that no more chunks are taken. Of the errors of several calls, the first is kept.
+    /// Stops the work: no more chunks can be taken. If several calls give an error, the first error is kept.
     fn stop(&self, error: Option<SessionError>) {
         let mut state = self.state();
         state.stopped = true;
@@ -164,15 +165,14 @@ impl<'a> ChunkQueue<'a> {
         self.moved.notify_all();
     }
 
-    /// Records that a whole chunk has been delivered.
+    /// Records that a whole chunk has been delivered. GPUs that wait for a delivery continue.
     pub(super) fn handed_on(&self) {
         self.state().out -= 1;
         self.moved.notify_all();
     }
 }
 
-/// Guard that stops the work if the thread that holds it panics. Otherwise the other threads would wait for
-/// ever.
+/// Guard that stops the work if its thread panics. Without it the other threads would wait for ever.
 struct Guard<'a, 'b>(&'a ChunkQueue<'b>);
 
 impl Drop for Guard<'_, '_> {
@@ -183,19 +183,21 @@ impl Drop for Guard<'_, '_> {
     }
 }
 
-/// Function that does the work of one GPU, as [`run_chunks`] describes it.
+/// Function that does the work of one GPU. [`run_chunks`] describes its arguments and result.
 type Work<'a, C> = dyn Fn(&C, &mpsc::Sender<FinishedChunk>) -> Result<usize, SessionError> + Sync + 'a;
 
-/// Runs `work` for each GPU on a separate thread, and passes the outcomes of finished items to `deliver`, in
-/// the order of the queue and on the calling thread. `work` takes chunks from the queue until there are none,
-/// and sends each chunk when it is finished. `work` returns how many tasks were done before it met a task
-/// that is left to the CPU, or the number of all tasks if it met none.
+/// Runs `work` for each GPU on a thread of its own. Passes the outcomes of finished items to `deliver` on the calling
+/// thread, in the order of the queue.
+///
+/// `work` takes chunks from the queue until there are none, and sends each chunk when it is finished. It returns how
+/// many tasks it completed before a task that is left to the CPU, or the number of all tasks if there is no such
+/// task.
 ///
 /// Returns the smallest number of tasks that `work` returned for a GPU, or 0 if there are no GPUs.
 ///
 /// # Errors
-/// The first error of any GPU. The other GPUs finish their chunks. Outcomes are delivered up to the first
-/// item that is missing.
+/// The first error of any GPU. The other GPUs then finish the chunks that they have taken. Outcomes are delivered up
+/// to the first missing item.
 pub(super) fn run_chunks<C: Sync>(
     gpus: &[C],
     queue: &ChunkQueue<'_>,
@@ -254,7 +256,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns one outcome per item. The number of fits depends on the item, so that items can be told apart.
+    /// Returns one outcome per item. Different items have different numbers of fits, so the outcomes can be told
+    /// apart.
     fn outcomes(items: &Range<u64>) -> Vec<TaskOutcome> {
         let outcome = |item: u64| TaskOutcome {
             fits: (0..item % 7).map(|_| Err(ns_core::FitFailure::NotNeeded)).collect(),
@@ -271,7 +274,7 @@ mod tests {
         FinishedChunk { items, outcomes, whole: true }
     }
 
-    /// Takes chunks until there are none, and finishes each after `pause` milliseconds.
+    /// Takes chunks until there are none. Finishes each chunk `pause` milliseconds after it was taken.
     fn steady(
         queue: &ChunkQueue<'_>,
         pause: u64,

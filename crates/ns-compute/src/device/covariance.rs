@@ -1,9 +1,9 @@
-//! Computes the uncertainties of a batch of fits from exact Hessians and their inverses on the device.
+//! Computes the uncertainties of a batch of fits on the device, from exact Hessians and their inverses.
 //!
-//! All fits of a batch are first made without uncertainties. Then one pass computes the covariances at all
-//! their minima. The device cannot confirm a fit if the Hessian is not safely positive definite, or if the
-//! EDM from that Hessian is above the tolerance. The CPU then computes the uncertainties, as for fits of CPU
-//! sessions. Whether the device or the CPU computes them depends on the fit alone, not on the batch.
+//! All fits of a batch are first made without uncertainties. Then the device computes the covariances at all minima.
+//! It cannot confirm a fit if the Hessian is not safely positive definite, or if the EDM (estimated distance to the
+//! minimum) from that Hessian is above the tolerance. In these cases the CPU computes the uncertainties, as for fits
+//! of CPU sessions. Whether the device or the CPU computes them depends on the fit alone, not on the batch.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -24,38 +24,37 @@ use crate::plan::EDM_TOLERANCE;
 use crate::shared_constants::{HELD_BY_BOUND, MOST_INVERTING, MOVES_FREELY, RESTS, TABLE_COLUMNS, TILE};
 use crate::task::FitDomain;
 
-/// Smallest value of `1 / (H_ii C_ii)`, with the Hessian `H` and its inverse `C`, for which the device's
-/// covariance is used. For an uncorrelated parameter, `1 / (H_ii C_ii)` is 1. The smaller the value is, the
-/// more `C` amplifies the rounding errors of `H`. Below this limit the CPU checks whether a direction is
-/// flat.
+/// Smallest value of `1 / (H_ii C_ii)` for which the device's covariance is used. `H` is the Hessian and `C` its
+/// inverse. For an uncorrelated parameter the value is 1. The smaller the value is, the more `C` amplifies the
+/// rounding errors of `H`. Below this limit the CPU checks whether a direction is flat.
 const LEAST_LEFT: f64 = 1e-7;
 
-/// EDM above which a fit takes one more Newton step, which is computed together with its covariance. CPU
-/// sessions take this step too. Without it the covariances would be those at slightly different points.
+/// EDM above which a fit takes one more Newton step before its covariance is computed, as in CPU sessions. Without
+/// this step the covariance would belong to a slightly different point.
 const LAST_STEP: f64 = 1e-14;
 
-/// Largest total size in bytes of the covariances of one launch, if they are copied to the host.
+/// Largest total size, in bytes, of the covariances of one launch that are copied to the host.
 const MOST_FETCHED: usize = 64 << 20;
 
 /// Requests and data of the fits whose uncertainties are computed.
 pub(super) struct Fitted<'a> {
-    /// Function that returns the bounds and fixed parameters of a request, given the index of its task and
-    /// the index of the request within the task.
+    /// Returns the bounds and fixed parameters of a fit. The arguments are the index of its task and the index of its
+    /// request within the task.
     pub(super) domain: &'a (dyn Fn(usize, usize) -> Cow<'a, FitDomain> + Sync),
-    /// Sets of data in device memory, each with main counts, then auxiliary data.
+    /// Sets of data in device memory. Each set contains the main counts, then the auxiliary data.
     pub(super) sets: Offset<f64>,
-    /// Function that returns the index in `sets` of a task's data, given the index of the task.
+    /// Returns the index in `sets` of the data of a task. The argument is the index of the task.
     pub(super) set_of: &'a (dyn Fn(usize) -> usize + Sync),
-    /// Function that returns the data of a task for use on the CPU, given the index of the task.
+    /// Returns the data of a task on the host. The argument is the index of the task.
     pub(super) data: &'a (dyn Fn(usize) -> Cow<'a, Dataset> + Sync),
-    /// Whether the fits are fits of toys.
+    /// Whether the data are toys.
     pub(super) drawn: bool,
 }
 
-/// Position of a fit: index of its task, and index of the fit within the task.
+/// Position of a fit: the index of its task, and the index of the fit within the task.
 type FitIndex = (usize, usize);
 
-/// Results of the device for the covariance of one fit (see `CovarianceLaunch` in layout.rs).
+/// Results of the device for the covariance of one fit. `CovarianceLaunch` in layout.rs describes the arrays.
 struct ReturnedCovariance<'a> {
     least: f64,
     edm: f64,
@@ -65,16 +64,16 @@ struct ReturnedCovariance<'a> {
 }
 
 impl GpuSession {
-    /// Returns the placement of the arrays of Hessians if `wanted` asks for uncertainties that the device
-    /// computes after the fits. `None` if `wanted` asks for none, or if the CPU computes them with the fits.
+    /// Returns the placement of the arrays of Hessians if the device computes the uncertainties that `wanted` asks
+    /// for. Returns `None` if `wanted` asks for none, or if the CPU computes them together with the fits.
     pub(super) fn covers(&self, wanted: OutcomeParts) -> Option<&HessianPlacement> {
         let asked = wanted.uncertainties || wanted.covariance;
         let size = self.cpu.plan.n_parameters();
         self.hessians.as_ref().filter(|_| asked && (1..=DENSE_LIMIT).contains(&size))
     }
 
-    /// Adds uncertainties, and covariances if `wanted`, to the fits of `outcomes` that have none yet. If the
-    /// work is cancelled, fits that are still without uncertainties become [`FitFailure::Cancelled`].
+    /// Adds uncertainties to the fits of `outcomes` that have none yet, and covariances if `wanted` asks for them. If
+    /// the work is cancelled, fits that still have no uncertainties become [`FitFailure::Cancelled`].
     ///
     /// # Errors
     /// If the device fails.
@@ -118,9 +117,9 @@ impl GpuSession {
         Ok(())
     }
 
-    /// Returns whether the device can compute the covariance of a fit: the fit converged, found no flat
-    /// direction, and no parameter is on a bound or next to a kink, except those that are fixed or inactive.
-    /// Then `-ln L` has second derivatives with respect to all other parameters at the minimum.
+    /// Returns whether the device can compute the covariance of a fit. The fit must have converged without a flat
+    /// direction. No free and active parameter may be on a bound or next to a kink. Then `-ln L` has second
+    /// derivatives at the minimum with respect to all these parameters.
     fn is_plain(&self, fit: &FitOutcome, domain: &FitDomain) -> bool {
         let rests = |p: usize| domain.fixed[p] || fit.inactive.iter().any(|(q, _)| *q == p);
         let at_an_edge = |p: usize, x: f64| {
@@ -132,9 +131,8 @@ impl GpuSession {
             && fit.parameters.iter().enumerate().all(|(p, &x)| !at_an_edge(p, x) || rests(p))
     }
 
-    /// Adds the device's uncertainties to the fits with the indices `places`. The indices of fits that the
-    /// device cannot confirm are added to `left`. Most fits take one launch; those with a last Newton step
-    /// take two.
+    /// Adds the device's uncertainties to the fits with the indices `places`. Appends to `left` the indices of the
+    /// fits that the device cannot confirm. Most fits take one launch; fits that need a last Newton step take two.
     fn invert(
         &self,
         placement: &HessianPlacement,
@@ -167,8 +165,8 @@ impl GpuSession {
                 if found.is_safe() && found.edm <= LAST_STEP {
                     if let Some(edm) = before {
                         fit.parameters.copy_from_slice(&problems.points[row]);
-                        // The change of `-ln L` in the last step is taken from the quadratic approximation,
-                        // whose error is far below rounding errors here.
+                        // The change of `-ln L` in the last step comes from the quadratic approximation. Its error is
+                        // far below rounding errors here.
                         fit.nll -= edm - found.edm;
                     }
                     found.put_into(fit);
@@ -187,8 +185,8 @@ impl GpuSession {
         Ok(())
     }
 
-    /// Returns the end point of the last Newton step of a fit; `None` if that point is outside the bounds or
-    /// across a kink.
+    /// Returns the end point of the last Newton step of a fit. Returns `None` if that point is not inside the bounds
+    /// or if the step crosses a kink.
     fn step(&self, fit: &FitOutcome, domain: &FitDomain, step: &[f64]) -> Option<Vec<f64>> {
         let to = |(p, (x, step)): (usize, (&f64, &f64))| {
             let to = x + step;
@@ -200,7 +198,7 @@ impl GpuSession {
         fit.parameters.iter().zip(step).enumerate().map(to).collect()
     }
 
-    /// Computes the Hessians and their inverses at all points of `problems`.
+    /// Computes the Hessians and their inverses at all points of `problems` on the device.
     fn solve(
         &self,
         placement: &HessianPlacement,
@@ -252,8 +250,8 @@ impl GpuSession {
         })
     }
 
-    /// Returns the covariance at point number `m`, or `None` if covariances are not wanted. The elements are
-    /// copied from the device directly to their final memory, because covariances are large.
+    /// Returns the covariance at point number `m`, or `None` if covariances were not wanted. The elements are copied
+    /// from the device directly to the memory of the result, because covariances are large.
     fn fetch_covariance(&self, solved: &Solved, m: usize) -> Result<Option<Arc<Covariance>>, SessionError> {
         let Some(covariances) = &solved.covariances else { return Ok(None) };
         let n = self.cpu.plan.n_parameters();
@@ -266,14 +264,13 @@ impl GpuSession {
 /// Points at which covariances are to be computed. The arrays have one entry or row per point.
 #[derive(Default)]
 struct Problems {
-    /// Fit of each point. If the point is the end of the fit's last Newton step, also the EDM before that
-    /// step.
+    /// For each point, the index of its fit. If the point is the end of the fit's last Newton step, the second
+    /// element is the EDM before that step.
     places: Vec<(FitIndex, Option<f64>)>,
     points: Vec<f64>,
-    /// State of each parameter at the points: `MOVES_FREELY`, `RESTS` (fixed or on a kink) or
-    /// `HELD_BY_BOUND`.
+    /// State of each parameter at each point: `MOVES_FREELY`, `RESTS` (fixed or on a kink) or `HELD_BY_BOUND`.
     rests: Vec<u8>,
-    /// Index of the set of data of each point.
+    /// For each point, the index of its set of data.
     sets: Vec<i32>,
 }
 
@@ -286,14 +283,14 @@ impl Problems {
     }
 }
 
-/// Results of the device for many points: two values per point in `found` (smallest `1 / (H_ii C_ii)` and
-/// EDM), one per parameter and point in the others.
+/// Results of the device for many points. `found` contains two values per point: the smallest `1 / (H_ii C_ii)` and
+/// the EDM. The other arrays contain one value per parameter and point.
 struct Solved {
     found: Vec<f64>,
     slopes: Vec<f64>,
     variances: Vec<f64>,
     steps: Vec<f64>,
-    /// Covariances in device memory, if they are wanted.
+    /// Covariances in device memory, or `None` if they were not wanted.
     covariances: Option<Buffer>,
 }
 
@@ -312,14 +309,14 @@ impl Solved {
 }
 
 impl ReturnedCovariance<'_> {
-    /// Returns whether the Hessian is safely positive definite, and the EDM from it is within the tolerance
+    /// Returns whether the Hessian is safely positive definite, and the EDM from this Hessian is within the tolerance
     /// of a converged fit. Returns false if a number is NaN.
     fn is_safe(&self) -> bool {
         self.least > LEAST_LEFT && self.edm <= EDM_TOLERANCE
     }
 
-    /// Sets the uncertainties and the certificate of a fit in the way of CPU sessions. The covariance is not
-    /// set.
+    /// Sets the uncertainties and the convergence certificate of a fit, with the same meaning as in CPU sessions.
+    /// Does not set the covariance.
     fn put_into(&self, fit: &mut FitOutcome) {
         let known = |variance: &f64| (*variance > 0.0 && variance.is_finite()).then(|| variance.sqrt());
         fit.uncertainties = self.variances.iter().map(known).collect();
@@ -330,8 +327,8 @@ impl ReturnedCovariance<'_> {
 }
 
 impl GpuSession {
-    /// Continues the fits with the indices `places` on the CPU, from the minima of the device, and with
-    /// uncertainties.
+    /// Continues the fits with the indices `places` on the CPU. The CPU starts at the minima that the device found,
+    /// and computes uncertainties too.
     fn leave(
         &self,
         outcomes: &mut [TaskOutcome],
@@ -366,7 +363,7 @@ impl GpuSession {
     }
 }
 
-/// Continues the fit `from` on the CPU, starting at its minimum, and computes its uncertainties.
+/// Continues the fit `from` on the CPU, starting at its end point, and computes its uncertainties.
 fn finish(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -381,8 +378,8 @@ fn finish(
     Ok(fit)
 }
 
-/// Returns the number of threads per block for the inversion of matrices with `n` rows, so that each thread
-/// has a few tiles. No other quantity may change it, because it determines the order of sums.
+/// Returns the number of threads per block for the inversion of matrices with `n` rows. Each thread then has a few
+/// tiles. The number depends on `n` alone, because it determines the order of sums and so the rounding of results.
 fn threads(n: usize) -> u32 {
     match n {
         ..=24 => 64,

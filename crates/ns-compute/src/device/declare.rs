@@ -3,21 +3,20 @@
 
 use super::offset::Offset;
 
-/// A type that fields of shared structures can have.
+/// A type that a field of a shared structure can have. Shared structures are used by the host and by kernels.
 pub(super) trait Field {
-    /// Whether values of the type contain offsets.
+    /// Whether values of the type contain offsets (addresses in device memory).
     const HAS_OFFSETS: bool = false;
 
-    /// Adds the byte positions of all offsets in a value of the type to `places`. The value begins at byte
-    /// `_at`.
+    /// Appends to `places` the byte positions of all offsets in a value of the type. The value begins at byte `_at`.
     fn offsets(_at: usize, _places: &mut Vec<usize>) {}
 
-    /// Returns the C++ declaration of a field of this type with the given name.
+    /// Returns the C++ declaration of a field that has this type and the given name.
     #[cfg(test)]
     fn declare(name: &str) -> String;
 }
 
-/// A type of elements that offsets can point to.
+/// A type to which offsets can point.
 pub(super) trait Element {
     /// Name of the type in C++.
     #[cfg_attr(not(test), allow(dead_code))]
@@ -79,19 +78,19 @@ impl<T: Element, const WRITTEN: bool> Field for Offset<T, WRITTEN> {
     }
 }
 
-/// A structure or an enum for the C++ header.
+/// The declaration of a structure or an enum, from which the C++ header is generated.
 #[cfg(test)]
 pub(crate) struct Declaration {
     pub(crate) name: &'static str,
     pub(crate) docs: &'static [&'static str],
-    /// Documentation and text of every field or variant.
+    /// Each field or variant: the lines of its documentation, and its C++ text.
     pub(crate) parts: Vec<(&'static [&'static str], String)>,
-    /// Size in bytes, 0 for an enum.
+    /// Size of the structure in bytes; 0 for an enum.
     pub(crate) size: usize,
 }
 
-/// Declares structures that are shared with kernels. Their fields are numbers, arrays of numbers, offsets, or
-/// other such structures.
+/// Declares structures that host and kernels share. Their fields are numbers, arrays of numbers, offsets, or other
+/// shared structures.
 macro_rules! structures {
     ($($(#[doc = $doc:literal])+ $name:ident {
         $($(#[doc = $field_doc:literal])* $field:ident: $kind:ty,)*
@@ -100,7 +99,7 @@ macro_rules! structures {
             $(#[doc = $doc])+
             #[repr(C)]
             #[derive(Debug, Clone, Copy, Pod, Zeroable)]
-            // Some fields are used by kernels only.
+            // Only kernels use some of the fields.
             #[allow(dead_code)]
             pub(super) struct $name {
                 $($(#[doc = $field_doc])* pub(super) $field: $kind,)*
@@ -130,8 +129,8 @@ macro_rules! structures {
             }
         )*
 
-        /// Returns the declarations of all structures for the C++ header. A structure comes after those that
-        /// its fields contain.
+        /// Returns the declarations of all structures for the C++ header. A structure comes after the structures that
+        /// are its fields.
         #[cfg(test)]
         pub(crate) fn structures() -> Vec<Declaration> {
             vec![$(Declaration {
@@ -144,7 +143,7 @@ macro_rules! structures {
     };
 }
 
-/// Declares an enum whose variants are indices of arrays.
+/// Declares an enum that host and kernels share. Its variants are used as array indices.
 macro_rules! enumeration {
     ($(#[doc = $doc:literal])+ $name:ident, $declaration:ident {
         $($(#[doc = $variant_doc:literal])* $variant:ident,)*

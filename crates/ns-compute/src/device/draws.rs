@@ -1,8 +1,8 @@
 //! Uploads the distributions from which the device draws toys.
 //!
-//! ns-core computes everything that depends only on the mean of a distribution, and these numbers are copied
-//! unchanged. The kernels draw from them with the same exactly rounded operations as ns-core, so they draw
-//! the same bits as the CPU.
+//! ns-core computes all numbers that depend only on the mean of a distribution. These numbers are copied to the
+//! device unchanged. The kernels draw from them with the same exactly rounded operations as ns-core. The toys
+//! therefore have the same bits as toys of the CPU.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use super::layout::{DatumSource, Draws, PoissonRejection};
 use super::offset::Offset;
 use crate::shared_constants::{DRAW_NORMAL, DRAW_REJECTION, DRAW_TABLE};
 
-/// Distributions of all data of a toy. Data that are drawn by inversion have tables, which are stored one
-/// after another.
+/// Distributions of all data of a toy. Data that are drawn by inversion have a table of thresholds. The tables are
+/// stored one after another.
 #[derive(Default)]
 struct Tables {
     sources: Vec<DatumSource>,
@@ -54,8 +54,7 @@ impl Tables {
             });
         }
         if let Some(table) = poisson.table() {
-            // A table has at most 2000 thresholds, so these indices overflow only with more than two million
-            // data.
+            // A table has at most 2000 thresholds, so a 32-bit index overflows only with more than two million data.
             datum.thresholds = self.thresholds.len() as u32;
             datum.guide = self.guides.len() as u32;
             datum.numbers[0] = table.first() as f64;
@@ -73,15 +72,15 @@ impl Tables {
     }
 }
 
-/// A source of toys ([`ToySource`]) in device memory.
+/// A source of toys ([`ToySource`]) in device memory, from which kernels draw.
 pub(super) struct Uploaded {
     draws: Buffer,
-    /// Memory to which the offsets in `draws` refer.
+    /// Memory in which the tables are; the offsets in `draws` refer to it.
     _tables: [Buffer; 3],
 }
 
 impl Uploaded {
-    /// Copies the source to the device.
+    /// Copies the distributions of `source` to the device.
     pub(super) fn new(backend: &Arc<dyn Backend>, source: &ToySource) -> Result<Self, SessionError> {
         let tables = Tables::new(source);
         let sources = Buffer::holding(backend, &tables.sources)?;
@@ -99,7 +98,7 @@ impl Uploaded {
         Ok(Self { draws, _tables: [sources, thresholds, guides] })
     }
 
-    /// Returns the offset of the source in device memory.
+    /// Returns the offset of the uploaded distributions in device memory.
     pub(super) fn at(&self) -> Offset<Draws> {
         self.draws.at()
     }
@@ -112,8 +111,8 @@ mod tests {
     use super::super::layout::DrawLaunch;
     use super::*;
 
-    /// Returns a source with normal distributions and with Poisson distributions. The Poisson means go from
-    /// 1e-8 to 1e9, for all methods of drawing, and include the smallest and the largest possible mean.
+    /// Returns a source with normal distributions and Poisson distributions. The Poisson means go from 1e-8 to 1e9,
+    /// so all methods of drawing are used. The smallest and the largest possible mean are among them.
     fn source() -> ToySource {
         let mut means: Vec<f64> = (0..35).map(|i| 1e-8 * 10.0_f64.powf(0.5 * f64::from(i))).collect();
         means.extend([
@@ -142,7 +141,7 @@ mod tests {
         }
     }
 
-    /// Asserts that ten million data drawn by the kernel have the same bits as those drawn by ns-core.
+    /// Asserts that ten million data that the kernel draws have the same bits as the data that ns-core draws.
     fn compare(backend: &Arc<dyn Backend>, threads: u32) {
         let source = source();
         let (n_main, n_aux) = (source.main.len(), source.auxiliary.len());
@@ -153,7 +152,7 @@ mod tests {
         let (mut got, mut main, mut aux) =
             (vec![0.0_f64; n_data * n_toys], vec![0.0; n_main], vec![0.0; n_aux]);
         let launches = 10_000_000_usize.div_ceil(n_data * n_toys) as u64;
-        // Every second launch has toy indices beyond 32 bits.
+        // Every second launch uses toy indices that need more than 32 bits.
         for first in (0..launches).map(|i| i * n_toys as u64 + (i % 2) * 0x1_0000_0000) {
             let launch = DrawLaunch {
                 draws: uploaded.at(),

@@ -1,5 +1,5 @@
-//! Evaluates the likelihood at many points: values, gradients and Hessians on the device, expected yields on
-//! the CPU.
+//! Evaluates the likelihood at many points. The device computes values, gradients and Hessians; the CPU computes
+//! expected yields.
 
 use ns_core::{Data, Evaluation, EvaluationRequest, Session, SessionError};
 
@@ -56,9 +56,9 @@ impl GpuSession {
         Ok(out)
     }
 
-    /// Evaluates all points with one set of data, as many per launch as memory allows. Appends the main part
-    /// and the constraint part of `-ln L` at each point, relative to the saturated model, to `found`. If
-    /// `gradient` is true, appends the gradients to `slopes`.
+    /// Evaluates all points with one set of data, in launches of as many points as memory allows. Appends two numbers
+    /// per point to `found`: the main part and the constraint part of `-ln L`, both relative to the saturated model.
+    /// If `gradient` is true, appends the gradients to `slopes`.
     fn at_points(
         &self,
         data: &Buffer,

@@ -1,6 +1,6 @@
-//! Uploads the inputs that all fits of one kind share: the Gauss-Newton metric and the starting points of the
-//! search for further minima. All fits of given data in a session are of one kind, and so are all fits of one
-//! request to the toys of one source.
+//! Uploads the inputs that all fits of one kind share: the Gauss-Newton metric, and the starting points of the search
+//! for further minima. All fits of given data in a session are of one kind. All fits of one request to the toys of
+//! one source are also of one kind.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::lanes::ToyFitter;
 use crate::lanes::directions::Direction;
 use crate::lanes::metric::Metric;
 
-/// The inputs of a [`ToyFitter`] in device memory.
+/// The inputs that a [`ToyFitter`] has prepared, in device memory.
 pub(super) struct DeviceFitKind {
     _memory: Buffer,
     pub(super) metric: Offset<layout::Metric>,
@@ -22,15 +22,16 @@ pub(super) struct DeviceFitKind {
     pub(super) first: (Offset<f64>, usize),
     /// Offset and number of the further starting points in the second round of the search.
     pub(super) second: (Offset<f64>, usize),
-    /// Offset and number of the parameters at whose opposite sign there may be another minimum.
+    /// Offset and number of the parameters for which there may be another minimum at the opposite sign.
     pub(super) nonlinear: (Offset<i32>, usize),
-    /// Offset and number of the directions in parameter space in which normsys effects on one sample add up.
+    /// Offset and number of directions in parameter space. Along each direction the normsys effects on one sample add
+    /// up.
     pub(super) directions: (Offset<layout::Direction>, usize),
     pub(super) size: Size,
 }
 
-/// How many local, dual and primal parameters a metric has ([`layout::Metric`] explains these words). With
-/// the plan, these numbers determine the working memory of a fit.
+/// Numbers of local, dual and primal parameters of a metric ([`layout::Metric`] explains these words). These numbers
+/// and the plan determine the working memory of a fit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) locals: usize,
@@ -39,7 +40,7 @@ pub(super) struct Size {
 }
 
 impl Size {
-    /// Returns, for each kind of parameter, the larger number of the two sizes.
+    /// Returns the larger of the two numbers for each kind of parameter.
     pub(super) fn max(self, other: Self) -> Self {
         Self {
             locals: self.locals.max(other.locals),
@@ -50,8 +51,8 @@ impl Size {
 }
 
 impl DeviceFitKind {
-    /// Uploads the inputs that `fitter` has prepared. If `search` is false, no further starting points are
-    /// uploaded.
+    /// Copies the inputs that `fitter` has prepared to the device. If `search` is false, no further starting points
+    /// are copied.
     pub(super) fn new(
         backend: &Arc<dyn Backend>,
         fitter: &ToyFitter,
@@ -88,7 +89,7 @@ impl DeviceFitKind {
     }
 }
 
-/// Adds the arrays of a direction to the arena and returns the structure that refers to them.
+/// Adds the arrays of a direction to the arena, and returns the structure that refers to them.
 fn of_direction(direction: &Direction, arena: &mut Arena) -> layout::Direction {
     layout::Direction {
         n: direction.params.len() as i32,
@@ -100,8 +101,7 @@ fn of_direction(direction: &Direction, arena: &mut Arena) -> layout::Direction {
     }
 }
 
-/// Adds the arrays of the metric (the part that fits share) to the arena and returns the structure that
-/// refers to them.
+/// Adds the arrays of the shared part of the metric to the arena, and returns the structure that refers to them.
 fn metric(metric: &Metric, n_bins: usize, arena: &mut Arena) -> layout::Metric {
     let mut locals: Vec<&crate::lanes::metric::Local> = metric.locals.iter().collect();
     locals.sort_by_key(|local| local.bin);
@@ -109,7 +109,7 @@ fn metric(metric: &Metric, n_bins: usize, arena: &mut Arena) -> layout::Metric {
     let counts: Vec<i32> = locals.iter().map(|local| local.count.map_or(-1, |a| a as i32)).collect();
     let reactions: Vec<f64> = locals.iter().map(|local| local.reaction).collect();
     let stiffness: Vec<f64> = locals.iter().map(|local| local.stiffness).collect();
-    // The kernels read whole rows, so both triangles are uploaded.
+    // The kernels read complete rows, so both triangles of the symmetric matrix are uploaded.
     let mut kernel = Vec::new();
     if !metric.dual.is_empty() {
         for i in 0..n_bins {

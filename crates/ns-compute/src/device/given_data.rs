@@ -1,5 +1,5 @@
-//! Fits given data, i.e. data that are not drawn as toys: one launch makes all fits of a batch, and further
-//! launches compute their uncertainties.
+//! Fits given data (data that are not toys). One launch makes all fits of a batch. Further launches compute their
+//! uncertainties.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -21,11 +21,11 @@ use super::shape;
 use crate::eval::Dataset;
 use crate::task::FitDomain;
 
-/// The data of tasks. `-ln L` of the saturated model for each set of data is computed once, when first
-/// needed.
+/// The data of all tasks. The value of `-ln L` of the saturated model is computed once for each set of data, when it
+/// is first needed.
 struct Sets<'a> {
     observed: &'a Dataset,
-    /// Index of each task's data in `own`; `None` for the observed data.
+    /// For each task, the index of its data in `own`; `None` for the observed data.
     places: Vec<Option<usize>>,
     own: Vec<(&'a Observations, OnceLock<Dataset>)>,
 }
@@ -45,7 +45,7 @@ impl<'a> Sets<'a> {
         Self { observed, places, own }
     }
 
-    /// Returns main counts and auxiliary data of a task.
+    /// Returns the main counts and the auxiliary data of a task.
     fn numbers(&self, task: usize) -> (&'a [f64], &'a [f64]) {
         match self.place(task) {
             Some((binned, _)) => (&binned.main, &binned.aux),
@@ -53,7 +53,7 @@ impl<'a> Sets<'a> {
         }
     }
 
-    /// Copies all sets of data to the device, the observed data first.
+    /// Copies all sets of data to the device, one after the other. The observed data are the first set.
     fn upload(&self, backend: &Arc<dyn Backend>) -> Result<Buffer, SessionError> {
         let own = self.own.iter().map(|(binned, _)| (&binned.main, &binned.aux));
         let all = std::iter::once((&self.observed.main, &self.observed.aux)).chain(own);
@@ -61,7 +61,7 @@ impl<'a> Sets<'a> {
         Buffer::holding(backend, &numbers)
     }
 
-    /// Returns the index of a task's data in the order of [`Self::upload`].
+    /// Returns the index of the set that contains a task's data, in the order of [`Self::upload`].
     fn number(&self, task: usize) -> usize {
         self.places.get(task).copied().flatten().map_or(0, |place| place + 1)
     }
@@ -72,13 +72,13 @@ impl<'a> Sets<'a> {
 }
 
 impl GpuSession {
-    /// Returns how many of `tasks`, counted from the first, one launch takes: as many as memory allows, at
-    /// least one and at most `MOST_GIVEN`.
+    /// Returns how many of `tasks`, counted from the first, fit in one launch. The memory limits this number. It is
+    /// at least 1 and at most `MOST_GIVEN`.
     pub(super) fn given_at_a_time(&self, tasks: &[FitTask], wanted: OutcomeParts) -> usize {
         let (n, bins) = (self.cpu.plan.n_parameters(), self.cpu.plan.n_bins());
         let per_task = 8 * (bins + self.cpu.plan.n_aux()) + size_of::<layout::Item>();
-        // If the memory is limited, the covariances of a launch count towards the limit, because the host
-        // stores them.
+        // With a memory limit, the covariances of a launch count towards the limit, because they are stored on the
+        // host.
         let covariance = if wanted.covariance && self.cpu.memory_limit.is_some() { 8 * n * n } else { 0 };
         let per_fit = Launcher::bytes_per_fit(&self.plan) + 8 * n + size_of::<layout::Request>() + covariance;
         let mut room = shape::at_a_time(self.backend.properties(), 1);
@@ -90,9 +90,8 @@ impl GpuSession {
         tasks.iter().take(MOST_GIVEN).take_while(fits).count().max(1)
     }
 
-    /// Makes the fits of tasks with given data. Returns `None`, without any fit, if the CPU must make them:
-    /// because the model does not suit the device, or because a request frees a parameter that the model
-    /// fixes.
+    /// Makes all fits of tasks with given data. Returns `None` without any fit if the CPU must make the fits. This
+    /// happens if the model does not suit the device, or if a request frees a parameter that the model fixes.
     pub(super) fn run_given(
         &self,
         tasks: &[FitTask],
@@ -114,7 +113,8 @@ impl GpuSession {
         };
         let (table, plan) = (self.cpu.table(), &self.cpu.plan);
         let sets = Sets::new(&self.cpu.observed, tasks);
-        // Returns the data of a task with `-ln L` of their saturated model. The data were checked before.
+        // Returns the data of a task with `-ln L` of their saturated model. Earlier code has already checked the
+        // data.
         let data_of = |i: usize| match sets.place(i) {
             Some((binned, made)) => made.get_or_init(|| Dataset::new(plan, &binned.main, &binned.aux, &[])),
             None => sets.observed,

@@ -1,10 +1,10 @@
-//! Generates `kernels/constants.cuh`, `kernels/structures.cuh`, `kernels/inputs.cuh`, `kernels/event_structures.cuh` and
-//! `kernels/flow_structures.cuh` from Rust declarations. These headers are
-//! the C++ declarations of the constants and structures that kernels and host share.
+//! Generates the headers `kernels/constants.cuh`, `kernels/structures.cuh`, `kernels/inputs.cuh`,
+//! `kernels/event_structures.cuh` and `kernels/flow_structures.cuh`. They declare in C++ the constants and structures
+//! that kernels and host share. The Rust declarations are the source.
 //!
-//! A test fails if the committed headers differ from the generated ones. `NEXTSTAT_WRITE_HEADER=1 cargo test
-//! -p ns-compute --features cuda header` writes the headers; `scripts/kernels` then compiles the kernels with
-//! them.
+//! A test fails if the committed headers differ from the generated ones. The command
+//! `NEXTSTAT_WRITE_HEADER=1 cargo test -p ns-compute --features cuda header` writes the headers. After that,
+//! `scripts/kernels` must compile the kernels again.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ use super::declare::Declaration;
 use super::{arrays, differentiate, events, flow, layout};
 use crate::shared_constants::{self, Literal};
 
-/// Returns the C++ declarations of the constants for drawing random numbers, which `ns-core` defines.
+/// Returns the C++ declarations of the constants for drawing random numbers. `ns-core` defines these constants.
 fn of_samplers() -> Vec<String> {
     macro_rules! all {
         ($($name:ident),* $(,)?) => {
@@ -34,14 +34,14 @@ fn of_samplers() -> Vec<String> {
     all
 }
 
-/// Appends lines of documentation to `text` as C++ comments.
+/// Appends lines of documentation to `text`, as C++ comments with the given indentation.
 fn comment(text: &mut String, indent: &str, docs: &[&str]) {
     for line in docs {
         let _ = writeln!(text, "{indent}//{line}");
     }
 }
 
-/// Returns the text of a header: `content` between the first and last lines that all headers have.
+/// Returns the text of a header file: `content` between the first and last lines that all headers have.
 fn file(source: &str, include: &str, content: &str) -> String {
     format!(
         "// What kernels and host share. Made from {source} (src/device/header.rs says how): do not edit.\n#pragma once\n{include}\n\
@@ -68,7 +68,7 @@ fn constants() -> String {
     file("src/shared_constants.rs", "#include <stdint.h>\n", &text)
 }
 
-/// Returns interpolation codes as a C++ enum, in the order of the Rust enum.
+/// Returns interpolation codes as a C++ enum. The variants are in the order of the Rust enum.
 fn codes(name: &str, codes: impl Iterator<Item = &'static str>) -> String {
     let names: Vec<String> = codes.map(str::to_ascii_uppercase).collect();
     format!("enum class {name} {{ {} }};\n", names.join(", "))
@@ -102,7 +102,7 @@ fn structures() -> String {
     file("src/device/{arrays,layout}.rs", "#include \"block.cuh\"\n", &text)
 }
 
-/// Returns an enum as C++.
+/// Returns the C++ declaration of an enum.
 fn enumerated(of: &Declaration, keyword: &str) -> String {
     let mut text = String::new();
     comment(&mut text, "", of.docs);
@@ -137,7 +137,7 @@ fn flow_structures() -> String {
     file("src/device/flow/layout.rs", "#include \"block.cuh\"\n", &declared(&flow::structures()))
 }
 
-/// Returns structures as C++.
+/// Returns the C++ declarations of structures.
 fn declared(structures: &[Declaration]) -> String {
     let declare = |of: &Declaration| {
         let mut text = String::new();

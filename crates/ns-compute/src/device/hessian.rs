@@ -1,4 +1,4 @@
-//! Computes Hessians at many points on the device.
+//! Computes Hessians of `-ln L` at many points on the device.
 
 use ns_core::SessionError;
 
@@ -11,29 +11,29 @@ use super::shape;
 use crate::plan::{Block, Plan};
 use crate::shared_constants::TILE;
 
-/// Largest total size in bytes of the slabs (the working memory of the thread blocks in device memory) of one
-/// launch.
+/// Largest total size, in bytes, of the slabs of one launch. A slab is the working memory of a thread block in device
+/// memory.
 const MOST_SLABS: usize = 512 << 20;
 
-/// Placement of the arrays of a thread block that computes Hessians. All arrays except BLOCK_DATA are in the
-/// block's slab of device memory.
+/// Placement of the arrays of a thread block that computes Hessians. The array BLOCK_DATA is in shared memory; all
+/// other arrays are in the block's slab of device memory.
 #[derive(Debug, Clone)]
 pub(super) struct HessianPlacement {
     offset: [u32; N_OFFSETS],
     extra: [u64; N_EXTRA],
     shared: usize,
     slab: usize,
-    /// Row length of the Jacobian in doubles.
+    /// Length of a row of the Jacobian, in doubles.
     row: usize,
 }
 
-/// Largest number of doubles in a Hessian, and in the slab of a thread block. Each of the two takes at most
-/// one gibibyte, and indices stay far below 2^31.
+/// Largest number of doubles in a Hessian, and also in the slab of a thread block. Each then takes at most one
+/// gibibyte, and indices stay far below 2^31.
 const MOST_NUMBERS: usize = 1 << 27;
 
 impl HessianPlacement {
-    /// Places the arrays. Returns `None` if Hessians of this model are left to the CPU: they are too large,
-    /// or a pair of parameters interacts in more than one way (`is_regular`).
+    /// Determines the placement. Returns `None` if the CPU must compute the Hessians of this model. This is the case
+    /// if they are too large, or if two parameters interact in more than one way (see `is_regular`).
     pub(super) fn new(plan: &Plan, on_device: &layout::Plan) -> Option<Self> {
         if !is_regular(plan) {
             return None;
@@ -56,7 +56,7 @@ impl HessianPlacement {
         let mut extra = [0; N_EXTRA];
         for &array in Extra::ALL {
             extra[array as usize] = slab as u64;
-            // An even size keeps 16-byte alignment.
+            // An even size keeps every array aligned to 16 bytes.
             slab += numbers(array).next_multiple_of(2);
         }
         if slab > MOST_NUMBERS || n.saturating_mul(n) > MOST_NUMBERS {
@@ -72,9 +72,9 @@ impl HessianPlacement {
     }
 }
 
-/// Returns whether every pair of parameters interacts in only one way: no parameter is both a per-bin factor
-/// and something else, and no parameter is used twice by modifiers of one kind in a block (a sample in a
-/// channel). This holds for every workspace.
+/// Returns whether every pair of parameters interacts in only one way. No parameter may be both a per-bin factor and
+/// another modifier. No parameter may appear twice in modifiers of one kind in a block (a sample in a channel). Every
+/// workspace satisfies this.
 fn is_regular(plan: &Plan) -> bool {
     let mut scalar = vec![false; plan.n_parameters()];
     for &p in &plan.structure.block_params {
@@ -99,20 +99,20 @@ fn is_regular(plan: &Plan) -> bool {
     plan.structure.blocks.iter().all(regular)
 }
 
-/// Sets of data on the device, each with main counts, then auxiliary data.
+/// Sets of data on the device. Each set contains the main counts, then the auxiliary data.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sets<'a> {
     pub(super) data: Offset<f64>,
-    /// Index of the set of data of each point. If `of` is empty, all points take the first set.
+    /// For each point, the index of its set of data. If `of` is empty, all points use the first set.
     pub(super) of: &'a [i32],
 }
 
-/// Function that computes the Hessian at a point on the CPU, for points that the device leaves to it.
+/// Function that computes the Hessian at a point on the CPU, for points at which the device does not compute it.
 pub(super) type Other<'a> = dyn Fn(&[f64]) -> Result<Vec<f64>, SessionError> + 'a;
 
-/// Buffers for the results of a computation of Hessians that has been started. Other buffers that the
-/// computation uses may be freed before it ends, because the device reuses memory only for later work.
-/// `usable` has a 32-bit integer per point: 0 if the device leaves the Hessian to the CPU, else 1.
+/// Results of a computation of Hessians that has been started and may not have ended. `usable` contains a 32-bit
+/// integer per point: 1 if the Hessian is computed, 0 if the device leaves it to the CPU. Other buffers of the
+/// computation may be freed before it ends, because the device reuses memory only for later work.
 pub(super) struct PendingHessians {
     pub(super) hessians: Buffer,
     pub(super) gradients: Buffer,
@@ -120,15 +120,15 @@ pub(super) struct PendingHessians {
 }
 
 impl GpuSession {
-    /// Returns the largest number of points for which one launch computes Hessians.
+    /// Returns the largest number of points whose Hessians one launch computes.
     pub(super) fn at_a_time(&self) -> usize {
         let n = self.cpu.plan.n_parameters();
-        // Memory for a Hessian and five vectors over the parameters.
+        // Each point needs memory for a Hessian and five vectors over the parameters.
         shape::at_a_time(self.backend.properties(), 8 * n * (n + 5))
     }
 
-    /// Starts the computation of Hessians and gradients at `points`, which has `n` values per point for `n`
-    /// parameters.
+    /// Starts the computation of Hessians and gradients at all points. `points` contains `n` values per point, one
+    /// per parameter.
     pub(super) fn start_hessians(
         &self,
         placement: &HessianPlacement,
@@ -172,8 +172,8 @@ impl GpuSession {
         Ok(made)
     }
 
-    /// Returns the Hessians at `points` for the one set of data at the offset `data`, n x n values per point
-    /// for `n` parameters. `other` computes the Hessians that the device leaves to the CPU.
+    /// Returns the Hessians at all points for one set of data, which is at the offset `data`. The result contains
+    /// `n x n` values per point for `n` parameters. `other` computes the Hessians that the device leaves to the CPU.
     pub(super) fn hessians_at(
         &self,
         placement: &HessianPlacement,

@@ -1,5 +1,5 @@
-//! The input of a launch of fits: requests (one per fit), items (fits that share one set of data), and the
-//! arrays to which both refer.
+//! The input of a launch of fits: requests (one per fit), items (fits that share one set of data), and the arrays to
+//! which requests and items refer.
 
 use std::collections::HashMap;
 
@@ -11,8 +11,8 @@ use super::layout;
 use super::offset::Offset;
 use crate::shared_constants::{MOST_FLIPS, N_COUNTERS, PLACES, START_ALONG, START_AT, START_EARLIER};
 
-/// Requests, items and the arrays to which they refer, for one copy to the device. Offsets count from the
-/// start of the arena.
+/// Requests, items, and the arrays to which they refer. All of them go to the device in one copy. Offsets count from
+/// the start of the arena.
 #[derive(Default)]
 pub(super) struct Input {
     pub(super) arena: Arena,
@@ -20,27 +20,27 @@ pub(super) struct Input {
     pub(super) items: Vec<layout::Item>,
     points: HashMap<(*const f64, usize), Offset<f64>>,
     pub(super) n_outcomes: usize,
-    /// Offset of the counters of the queue.
+    /// Offset of the counters that the queue of fits uses on the device.
     pub(super) queue: Offset<i32>,
 }
 
 impl Input {
-    /// Creates an input that contains only the counters of the queue.
+    /// Creates an input without requests and items. It contains only the counters of the queue.
     pub(super) fn new() -> Self {
         let mut input = Self::default();
         input.queue = input.arena.put(&[0_i32; N_COUNTERS]);
         input
     }
 
-    /// Adds an array, unless it was added before, and returns its offset. Several requests may refer to the
-    /// array. The array must outlive this input, because its address identifies it.
+    /// Adds an array, unless it was added before, and returns its offset. Several requests may use the same array.
+    /// The array must outlive this input, because the address of the array identifies it.
     pub(super) fn shared(&mut self, values: &[f64]) -> Offset<f64> {
         let arena = &mut self.arena;
         *self.points.entry((values.as_ptr(), values.len())).or_insert_with(|| arena.put(values))
     }
 
-    /// Adds a set of data, unless it was added before: main counts followed by auxiliary data. Returns its
-    /// offset. `main` must outlive this input, because the set is recognised by the address of `main`.
+    /// Adds a set of data, unless it was added before, and returns its offset. The set contains the main counts and
+    /// then the auxiliary data. `main` must outlive this input, because the address of `main` identifies the set.
     pub(super) fn data(&mut self, main: &[f64], aux: &[f64]) -> Offset<f64> {
         let arena = &mut self.arena;
         *self.points.entry((main.as_ptr(), main.len())).or_insert_with(|| {
@@ -49,8 +49,8 @@ impl Input {
         })
     }
 
-    /// Adds a request for a fit of this kind. If `looks` is true, the fit searches for further minima from
-    /// the starting points of `kind`.
+    /// Adds a request for a fit whose shared inputs are `kind`. If `looks` is true, the fit searches for further
+    /// minima from the starting points of `kind`.
     pub(super) fn request(
         &mut self,
         table: &ParameterTable,
@@ -97,7 +97,7 @@ impl Input {
         });
     }
 
-    /// Adds an item with the `n_requests` requests that were added last. `data` is the offset that
+    /// Adds an item that consists of the last `n_requests` requests. `data` is the offset of its data, which
     /// [`Self::data`] returned.
     pub(super) fn item(&mut self, n_requests: usize, data: Offset<f64>) {
         self.items.push(layout::Item {
@@ -111,9 +111,9 @@ impl Input {
     }
 }
 
-/// Returns how many further starting points of a fit can be used at the same time: the number in the largest
-/// round of its search (`starts_of` and `choose_flips` in `kernels/search.cuh`). It is 0 if the fit has no
-/// further starting points.
+/// Returns how many further starting points of a fit can be used at the same time. It is the number of points in the
+/// largest round of the fit's search (see `starts_of` and `choose_flips` in `kernels/search.cuh`). It is 0 if the fit
+/// has no further starting points.
 pub(super) fn starts_of(request: &layout::Request) -> usize {
     let count = |n: i32| usize::try_from(n).unwrap_or(0);
     let nonlinear = count(request.n_nonlinear);
@@ -121,8 +121,8 @@ pub(super) fn starts_of(request: &layout::Request) -> usize {
     (shared + usize::from(nonlinear > 0)).max(nonlinear.min(MOST_FLIPS))
 }
 
-/// Returns the parameters whose bounds in a request differ from the model's. A fixed parameter has its value
-/// as both bounds.
+/// Returns the parameters whose bounds in a request differ from their bounds in the model. Both bounds of a fixed
+/// parameter are its value.
 fn overrides(table: &ParameterTable, request: &FitRequest) -> Vec<layout::Override> {
     let named = request.fixed.iter().map(|(p, _)| *p).chain(request.bounds.iter().map(|(p, _)| *p));
     let mut named: Vec<usize> = named.collect();
@@ -131,7 +131,7 @@ fn overrides(table: &ParameterTable, request: &FitRequest) -> Vec<layout::Overri
     let differing = named.into_iter().filter_map(|p| {
         let (init, bounds, fixed) = (*table.init.get(p)?, *table.bounds.get(p)?, *table.fixed.get(p)?);
         let model = if fixed { (init, init) } else { bounds };
-        // If a request has several values for a parameter, the last one counts.
+        // If a request fixes a parameter several times, the last value is used.
         let held = request.fixed.iter().rev().find(|(q, _)| *q == p).map(|(_, value)| *value);
         let own = request.bounds.iter().rev().find(|(q, _)| *q == p).map_or(bounds, |(_, own)| *own);
         let (lower, upper) = match held {
@@ -162,12 +162,12 @@ mod tests {
             })
         };
         assert_eq!(starts(0, 0, 0, 0), 0);
-        // Each direction has `PLACES` = 2 starting points in the first round. The other starting points are
-        // those that all fits share.
+        // Each direction has `PLACES` = 2 starting points in the first round. All other starting points of this round
+        // are shared by all fits.
         assert_eq!(starts(3, 4, 2, 0), 7);
         assert_eq!(starts(3, 9, 1, 0), 9);
-        // Nonlinear parameters add one starting point with the signs of all of them changed, or a separate
-        // round of up to eight starting points with the sign of one of them changed.
+        // Nonlinear parameters add one starting point at which all of them have the opposite sign. They can also have
+        // a round of their own: up to eight starting points at which one of them has the opposite sign.
         assert_eq!(starts(0, 0, 0, 1), 1);
         assert_eq!(starts(9, 2, 0, 3), 10);
         assert_eq!(starts(0, 1, 1, 5), 5);

@@ -8,8 +8,8 @@ use ns_core::{Device, SessionError};
 use super::backend::{Backend, Guest, Kernel, Lane, Pinned, Properties, Shape};
 use super::offset::Memory;
 
-/// A backend with a memory limit. The properties report the limit as the memory of the device, unless the
-/// device has less, so that batches are sized accordingly.
+/// A backend with a limit of the device memory that may be used. It reports the limit as the memory of the device,
+/// unless the device has less. Batches are therefore small enough for the limit.
 pub(super) struct Limited {
     backend: Arc<dyn Backend>,
     properties: Properties,
@@ -19,7 +19,7 @@ pub(super) struct Limited {
 }
 
 impl Limited {
-    /// Returns `backend` with this limit, or `backend` itself if there is no limit.
+    /// Returns `backend` with the given memory limit. Returns `backend` itself if there is no limit.
     pub(super) fn around(backend: Arc<dyn Backend>, device: Device, limit: Option<u64>) -> Arc<dyn Backend> {
         let Some(limit) = limit else { return backend };
         let properties = backend.properties().clone();

@@ -1,9 +1,8 @@
 //! Compiled models on GPUs.
 //!
-//! The modules here do not depend on the vendor of a GPU: they upload inputs, form batches, collect outcomes
-//! and share work between several devices. Code that depends on the vendor is behind the trait `Backend`.
-//! Each backend has its own folder: `cuda` for NVIDIA's GPUs, and `host` for the kernels compiled for the
-//! CPU, which tests use.
+//! Most modules do not depend on the vendor of a GPU. They upload inputs, form batches, collect outcomes and
+//! distribute work over several devices. Code that depends on the vendor is behind the trait `Backend`, with one
+//! folder per backend: `cuda` for NVIDIA's GPUs, and `host` for the kernels compiled for the CPU, which tests use.
 
 mod arena;
 mod arrays;

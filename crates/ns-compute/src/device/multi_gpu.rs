@@ -1,9 +1,9 @@
-//! A compiled model on several GPUs of one host. The GPUs share every batch, and the results have the same
+//! A compiled model on several GPUs of one host. Each batch is divided between the GPUs. The results have the same
 //! bits as those of a single GPU.
 //!
-//! The outcome of a fit depends on its task only, and the data of a toy depend on the index of the toy only.
-//! So outcomes depend neither on which of several GPUs of the same type makes a fit, nor on the other fits of
-//! the batch. GPUs of different types may differ in the last bits and are never used together.
+//! The outcome of a fit depends only on its task, and the data of a toy depend only on the index of the toy. It does
+//! not matter which of several GPUs of the same type makes a fit, or which other fits are in the batch. GPUs of
+//! different types may differ in the last bits of results, so they are never used together.
 
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -20,17 +20,17 @@ use super::session::{GpuSession, MOST_GIVEN};
 use crate::cpu::CpuSession;
 use crate::task::{check_task, parts_of};
 
-/// Limits that determine when a batch is shared between GPUs, and how large the chunks are.
+/// Limits that determine when a batch is divided between GPUs, and how large the parts (chunks) are.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
-    /// Largest number of tasks or toys that one GPU runs alone, because more GPUs would not be faster.
+    /// Largest number of tasks or toys that one GPU fits alone. For so few fits several GPUs would not be faster.
     pub(super) alone: u64,
-    /// Smallest and largest number of toys in a chunk. A GPU that has no memory for the smallest number takes
+    /// Smallest and largest number of toys in a chunk. A GPU without enough memory for the smallest number takes
     /// fewer.
     pub(super) toys: (u64, u64),
-    /// Largest number of tasks with given data in a chunk.
+    /// Largest number of tasks in a chunk of tasks with given data.
     pub(super) given: u64,
-    /// Largest number of points in an evaluation that one GPU makes alone.
+    /// Largest number of points that one GPU evaluates alone.
     pub(super) points: usize,
 }
 
@@ -42,18 +42,18 @@ impl Default for Sizes {
 
 /// A compiled model on several GPUs of the same type.
 pub struct MultiGpuSession {
-    /// CPU session that makes the fits which the GPUs cannot make.
+    /// CPU session for the fits that the GPUs cannot make.
     cpu: CpuSession,
     gpus: Vec<GpuSession>,
     sizes: Sizes,
 }
 
 impl MultiGpuSession {
-    /// Opens one session per device. The sessions share the model compiled for the CPU. Each gets an equal
-    /// part of the CPU threads.
+    /// Opens one session per device. All sessions share the model that was compiled on the CPU. Each session gets an
+    /// equal part of the CPU threads.
     ///
     /// # Errors
-    /// The errors of [`GpuSession::open`], for any of the devices.
+    /// The errors of [`GpuSession::open`] for any of the devices.
     pub(super) fn open(
         model: &Model,
         execution: &Execution,
@@ -75,8 +75,8 @@ impl MultiGpuSession {
         self
     }
 
-    /// Fits toys on all GPUs. Returns how many tasks were done before the first task that the GPUs leave to
-    /// the CPU, or the number of all tasks if there is none.
+    /// Fits toys on all GPUs. Returns how many tasks were completed before the first task that the GPUs leave to the
+    /// CPU, or the number of all tasks if there is no such task.
     fn share_drawn(
         &self,
         tasks: &[FitTask],
@@ -97,7 +97,7 @@ impl MultiGpuSession {
         run_chunks(&self.gpus, &queue, &work, deliver)
     }
 
-    /// Makes the fits of tasks with given data on all GPUs. Returns the number of tasks done: all, or 0 if
+    /// Makes the fits of tasks with given data on all GPUs. Returns the number of completed tasks: all tasks, or 0 if
     /// the GPUs leave them to the CPU.
     fn share_given(
         &self,
@@ -127,8 +127,8 @@ impl MultiGpuSession {
         run_chunks(&self.gpus, &queue, &work, deliver)
     }
 
-    /// Computes values, gradients and Hessians at `points`, with an equal part of the points on each GPU. `n`
-    /// is the number of parameters, so a point has `n` values.
+    /// Computes values, gradients and Hessians at all `points`. Each GPU evaluates an equal part of the points. `n`
+    /// is the number of parameters, so each point has `n` values.
     fn evaluate_parts(
         &self,
         data: &Data,

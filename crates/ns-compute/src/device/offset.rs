@@ -4,30 +4,30 @@ use std::marker::PhantomData;
 
 use bytemuck::{Pod, Zeroable};
 
-/// Bit that marks an offset in an arena that is not uploaded yet. Offsets in device memory never use this
-/// bit, because no device has that much memory.
+/// Bit that marks an offset in an arena which is not uploaded yet. No device has enough memory for an offset in
+/// device memory to need this bit.
 const IN_ARENA: u64 = 1 << 63;
 
-/// Position of elements of type `T` in device memory, in bytes from the start of that memory; 0 is the null
-/// offset. Kernels see the offset as a `const T*`, or as a `T*` if `WRITTEN` is true.
+/// Position of elements of type `T` in device memory, in bytes from the start of the memory. 0 is the null offset.
+/// Kernels receive the offset as a `const T*`, or as a `T*` if `WRITTEN` is true.
 ///
-/// The backend of a device chooses offsets when it allocates memory, and only the backend interprets them:
-/// for CUDA they are addresses. An array in an [`Arena`](super::arena::Arena) has an offset within the arena
-/// until the arena is uploaded.
+/// The backend of a device chooses offsets when it allocates memory, and only the backend interprets them. For CUDA
+/// they are device addresses. An array in an [`Arena`](super::arena::Arena) has an offset within the arena until the
+/// arena is uploaded.
 #[repr(transparent)]
 pub(crate) struct Offset<T, const WRITTEN: bool = false>(u64, PhantomData<T>);
 
-/// Position of elements that kernels write.
+/// Position in device memory of elements that kernels write.
 pub(crate) type OffsetMut<T> = Offset<T, true>;
 
-/// Start of a piece of device memory that a backend has allocated.
+/// Position of the first byte of a piece of device memory that a backend has allocated.
 pub(crate) type Memory = OffsetMut<u8>;
 
 impl<T, const WRITTEN: bool> Offset<T, WRITTEN> {
-    /// The null offset, a null pointer for kernels.
+    /// The null offset. Kernels receive it as a null pointer.
     pub(super) const NULL: Self = Self(0, PhantomData);
 
-    /// Returns the offset that is this many bytes from the start of device memory.
+    /// Returns the offset that is `bytes` bytes from the start of device memory.
     pub(super) const fn new(bytes: u64) -> Self {
         Self(bytes, PhantomData)
     }
@@ -37,18 +37,18 @@ impl<T, const WRITTEN: bool> Offset<T, WRITTEN> {
         self.0
     }
 
-    /// Returns the offset that is this many bytes from the start of an arena.
+    /// Returns the offset that is `bytes` bytes from the start of an arena.
     pub(super) const fn in_arena(bytes: usize) -> Self {
         Self(IN_ARENA | bytes as u64, PhantomData)
     }
 
-    /// Returns the position in bytes in the arena; `None` for an offset in device memory.
+    /// Returns the position in the arena in bytes, or `None` for an offset in device memory.
     pub(super) const fn within_arena(self) -> Option<usize> {
         if self.0 & IN_ARENA == 0 { None } else { Some((self.0 & !IN_ARENA) as usize) }
     }
 
-    /// Converts an offset in an arena to one in device memory, where the arena begins at `base`. Other
-    /// offsets stay as they are.
+    /// Converts an offset in an arena to an offset in device memory. `base` is the start of the arena's copy there.
+    /// Offsets that are already in device memory do not change.
     pub(super) const fn moved(self, base: Memory) -> Self {
         if self.0 & IN_ARENA == 0 { self } else { Self(base.0 + (self.0 & !IN_ARENA), PhantomData) }
     }
@@ -58,7 +58,7 @@ impl<T, const WRITTEN: bool> Offset<T, WRITTEN> {
         self.0 != 0
     }
 
-    /// Returns the offset that is `elements` elements of type `T` further on.
+    /// Returns the offset that is `elements` elements of type `T` after this one.
     pub(super) const fn plus(self, elements: usize) -> Self {
         Self(self.0 + (elements * size_of::<T>()) as u64, PhantomData)
     }

@@ -1,27 +1,27 @@
-//! Splits a batch into parts: consecutive tasks that go to the device together, and tasks that another
-//! session runs. Outcomes keep their indices in the batch, and progress is reported for the batch as a whole.
+//! Splits a batch into parts: consecutive tasks that the device runs together, and tasks that another session runs.
+//! Outcomes keep their indices in the batch. Progress is reported for the batch as a whole.
 
 use ns_core::{
     Control, FitTask, Observer, OutcomeParts, Search, Seen, Session, SessionError, Sink, TaskOutcome,
 };
 
-/// Kind of a task. Consecutive tasks of the same kind are run together.
+/// Kind of a task. Consecutive tasks of one kind are run together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TaskKind {
     /// Toys that the device fits.
     Drawn,
     /// Given data that the device fits.
     Given,
-    /// Toys that are left to the CPU: a fit requests a search for further minima that devices do not make, or
-    /// frees a parameter that the model fixes.
+    /// Toys that the CPU fits. A fit requests a search for further minima that devices do not make, or frees a
+    /// parameter that the model fixes.
     DrawnLeft,
-    /// Given data that are left to the CPU: a fit frees a parameter that the model fixes.
+    /// Given data that the CPU fits, for example because a fit frees a parameter that the model fixes.
     GivenLeft,
 }
 
 impl TaskKind {
-    /// Returns the kind of a task. `kinked` says whether the model has kinks. For toys of such models devices
-    /// make the standard search; for other models the CPU does.
+    /// Returns the kind of a task. `kinked` says whether the model has kinks. In such models devices make the
+    /// standard search of fits of toys; in other models the CPU makes it.
     fn of(task: &FitTask, kinked: bool) -> Self {
         let releases = task.fits.iter().any(|request| !request.released.is_empty());
         let local = |search| search == Search::Local || (kinked && search == Search::Standard);
@@ -29,35 +29,36 @@ impl TaskKind {
         match task.data.seen {
             Seen::Drawn(_) if releases || searches => Self::DrawnLeft,
             Seen::Drawn(_) => Self::Drawn,
-            // The kernels read the numbers of the compiled model, so the CPU runs tasks that replace numbers.
+            // The kernels use the numbers of the compiled model. The CPU therefore runs tasks that replace these
+            // numbers.
             Seen::Observed | Seen::Given(_) if releases || task.data.yields.is_some() => Self::GivenLeft,
             Seen::Observed | Seen::Given(_) => Self::Given,
         }
     }
 }
 
-/// Number of tasks of a part that are done, and how to continue.
+/// Result of running tasks on a device: how many of them are done, and how many another session must run next.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TasksDone {
-    /// Number of tasks that are done, counted from the first.
+    /// Number of completed tasks, counted from the first.
     pub(super) done: usize,
-    /// Number of tasks after the done ones that the other session must run next.
+    /// Number of tasks after the completed ones that the other session must run next.
     pub(super) left: usize,
 }
 
 /// Function that receives outcomes in the order of their tasks.
 pub(super) type DeliverOutcomes<'a> = dyn FnMut(Vec<TaskOutcome>) + 'a;
 
-/// Function that runs tasks of one kind as far as possible. At least one of the given tasks must be done, or
-/// counted as left in the returned [`TasksDone`].
+/// Function that runs tasks of one kind as far as possible. The returned [`TasksDone`] must contain at least one
+/// task, either done or left.
 pub(super) type RunTasks<'a> =
     dyn Fn(TaskKind, &[FitTask], &mut DeliverOutcomes<'_>) -> Result<TasksDone, SessionError> + 'a;
 
-/// Runs a batch part by part: `make` runs tasks of one kind, and the session that `other` returns runs the
-/// tasks that `make` leaves. `kinked` says whether the model has kinks.
+/// Runs a batch part by part. `make` runs consecutive tasks of one kind. The tasks that `make` leaves are run by the
+/// session that `other` returns. `kinked` says whether the model has kinks.
 ///
 /// # Errors
-/// The first error. Outcomes of earlier tasks are delivered.
+/// The first error. Outcomes of the tasks before the error have been delivered.
 pub(super) fn in_parts<'a>(
     (tasks, kinked): (&[FitTask], bool),
     wanted: OutcomeParts,
@@ -94,16 +95,16 @@ pub(super) fn in_parts<'a>(
     Ok(())
 }
 
-/// Returns how many fits the tasks request, over all their toys.
+/// Returns the number of fits that the tasks request, summed over all toys.
 pub(super) fn fits_of(tasks: &[FitTask]) -> usize {
     let fits: u64 = tasks.iter().map(|task| task.data.count() * task.fits.len() as u64).sum();
     usize::try_from(fits).unwrap_or(usize::MAX)
 }
 
-/// Position in a batch at which another session takes over a part of the batch.
+/// Position in a batch at which another session begins to run a part of the batch.
 #[derive(Debug, Clone, Copy)]
 struct BatchPosition {
-    /// Index of the next outcome.
+    /// Index of the next outcome in the batch.
     index: usize,
     /// Number of fits of the batch that were done before this position.
     before: usize,
@@ -111,7 +112,8 @@ struct BatchPosition {
     total: usize,
 }
 
-/// Runs `tasks`, a part of a batch, on `session`, and returns how many outcomes the session delivered.
+/// Runs `tasks` on `session`. They are a part of a batch, and `place` is the position of this part. Returns how many
+/// outcomes the session delivered.
 ///
 /// # Errors
 /// Any error of the session.
@@ -130,7 +132,7 @@ fn hand_over(
     Ok(shifted.delivered)
 }
 
-/// Observer that reports the progress of a part as progress of the batch.
+/// Observer that receives the progress of a part and reports it as progress of the batch.
 struct Progress<'a> {
     observer: &'a dyn Observer,
     place: BatchPosition,
@@ -142,7 +144,7 @@ impl Observer for Progress<'_> {
     }
 }
 
-/// Sink that passes on the outcomes of a part with their indices in the batch.
+/// Sink that receives the outcomes of a part and passes them on with their indices in the batch.
 struct Shifted<'a> {
     sink: &'a mut dyn Sink,
     by: usize,

@@ -1,5 +1,5 @@
-//! Caches the inputs that batches of toys share, because a toy study runs many batches with the same requests
-//! and the same source of toys.
+//! Caches the inputs that batches of toys share. A toy study runs many batches with the same requests and the same
+//! source of toys, and prepares these inputs only once.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,23 +11,23 @@ use super::session::GpuSession;
 use crate::lanes::ToyFitter;
 use crate::task::FitDomain;
 
-/// Largest number of entries in a cache: enough for toys of two hypotheses and for other work in parallel.
+/// Largest number of values in a cache. This is enough for toys of two hypotheses and for other work in parallel.
 const KEPT: usize = 4;
 
-/// Inputs of batches that depend on the requests and the expected data, but not on the seed.
+/// Inputs of batches of toys that depend on the requests and on the expected data, but not on the seed.
 pub(super) struct Shared {
     pub(super) fitters: Vec<Option<ToyFitter>>,
-    /// Inputs of the fits in device memory, one per request.
+    /// Inputs of the fits in device memory, one element per request.
     pub(super) kinds: Vec<DeviceFitKind>,
     pub(super) domains: Vec<FitDomain>,
     pub(super) size: Size,
 }
 
-/// Inputs of batches for one source of toys, including its seed.
+/// Inputs of batches of toys from one source, which has a certain seed.
 pub(super) struct Prepared {
     source: Arc<ToySource>,
     requests: Vec<FitRequest>,
-    /// Inputs that are independent of the seed, and the distributions in device memory; `None` if the CPU
+    /// Inputs that do not depend on the seed, and the distributions of the toys in device memory. `None` if the CPU
     /// makes these fits.
     pub(super) on_device: Option<(Arc<Shared>, draws::Uploaded)>,
 }
@@ -42,8 +42,8 @@ impl<T> Default for RecentCache<T> {
 }
 
 impl<T> RecentCache<T> {
-    /// Returns the value for which `wanted` is true, the most recently used if there are several, and marks
-    /// it as used.
+    /// Returns a value for which `wanted` is true, and marks it as used. If there are several, returns the most
+    /// recently used one.
     pub(super) fn find(&self, wanted: impl Fn(&T) -> bool) -> Option<Arc<T>> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = all.iter().rposition(|one| wanted(one))?;
@@ -52,7 +52,7 @@ impl<T> RecentCache<T> {
         Some(found)
     }
 
-    /// Adds a value. If the cache is full, the least recently used value is removed.
+    /// Adds a value to the cache. If the cache is full, removes the least recently used value.
     pub(super) fn keep(&self, one: &Arc<T>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= KEPT {
@@ -62,7 +62,7 @@ impl<T> RecentCache<T> {
     }
 }
 
-/// Returns whether both arrays contain the same numbers. Zeros of opposite sign count as different.
+/// Returns whether both arrays contain the same numbers, bit by bit. Zeros of opposite sign are different.
 fn same_bits(a: &[f64], b: &[f64]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
 }
@@ -79,7 +79,7 @@ pub(super) fn is_of(source: &ToySource, parameters: &[f64], seed: u64, hypothesi
 }
 
 impl GpuSession {
-    /// Returns the inputs for the fits `requests` to toys of `source`, from the cache if possible.
+    /// Returns the inputs for fits with `requests` to toys of `source`. They come from the cache if it has them.
     ///
     /// # Errors
     /// If the device fails.

@@ -24,22 +24,21 @@ use crate::lanes::{Further, ToyFitter, is_too_large};
 use crate::optimise::Worker;
 use crate::task::{FitDomain, check_task, parts_of};
 
-/// Largest number of tasks with given data in one launch.
+/// Largest number of tasks in a launch of tasks with given data.
 pub(super) const MOST_GIVEN: usize = 8192;
-/// Number of tasks in a block, in batches of at least `BLOCK * BLOCKS` tasks. A thread finishes one block of
+/// Number of tasks in a block of a batch that has at least `BLOCK * BLOCKS` tasks. Each thread finishes one block of
 /// tasks at a time.
 const BLOCK: usize = 64;
-/// Largest number of blocks into which a smaller batch of tasks is divided.
+/// Largest number of blocks of tasks in a smaller batch.
 const BLOCKS: usize = 32;
-/// Largest number of threads that convert results of the device to outcomes if the CPU has nothing to
-/// compute.
+/// Largest number of threads that convert results of the device to outcomes, in the case that the CPU makes no fits.
 const READERS: usize = 8;
 
-/// Function that returns the outcomes of a range of tasks.
+/// Function that returns the outcomes of a range of tasks, given by their indices.
 pub(super) type SettleTasks<'a> = dyn Fn(Range<usize>) -> Vec<TaskOutcome> + Sync + 'a;
 
-/// A compiled model on one GPU. It contains a CPU session of the same model, which makes the fits that the
-/// device cannot complete, makes searches for further minima that the device does not make, and checks the
+/// A compiled model on one GPU. It contains a CPU session of the same model. This session makes the fits that the
+/// device cannot complete, makes the searches for further minima that the device does not make, and checks the
 /// device.
 pub struct GpuSession {
     pub(super) cpu: CpuSession,
@@ -48,28 +47,27 @@ pub struct GpuSession {
     pub(super) plan: layout::Plan,
     _plan_memory: Buffer,
     pub(super) threads: u32,
-    /// Inputs that all fits to given data share, or the reason why the CPU makes these fits.
+    /// Inputs that all fits of given data share, or the reason why the CPU makes these fits.
     pub(super) given_kind: Result<DeviceFitKind, LeftToCpu>,
-    /// Placement of the arrays for Hessians; `None` if Hessians are left to the CPU.
+    /// Placement of the arrays that the computation of Hessians needs; `None` if the CPU computes Hessians.
     pub(super) hessians: Option<HessianPlacement>,
-    /// Lanes (streams on the device) that no launch uses at the moment, with their memory.
+    /// Idle lanes (streams on the device) with their memory. No launch uses them at the moment.
     slots: Mutex<Vec<Slot>>,
-    /// Cache of the inputs of batches of toys.
+    /// Cache of the inputs that batches of toys share.
     pub(super) prepared: RecentCache<Prepared>,
-    /// Cache of the sources of toys.
+    /// Cache of the distributions from which toys are drawn.
     sources: RecentCache<ToySource>,
     pub(super) check: Mutex<DeviceCheck>,
-    /// The reason for which the CPU made the last fits that the device left to it; `None` if there were no
-    /// such fits.
+    /// Reason why the device left the last fits to the CPU; `None` if there were no such fits.
     left: Mutex<Option<LeftToCpu>>,
 }
 
 impl GpuSession {
-    /// Compiles `model` and uploads it to `device` through `backend`.
+    /// Compiles `model` and uploads it to `device`, which `backend` drives.
     ///
     /// # Errors
-    /// If the model is inconsistent, the memory of the device or the part of it that `execution` allows is
-    /// too small, or the precision is not f64.
+    /// If the model is inconsistent, or the precision is not f64. Also if the memory of the device, or the part of it
+    /// that `execution` allows, is too small.
     pub(super) fn open(
         model: &Model,
         execution: &Execution,
@@ -119,9 +117,11 @@ impl GpuSession {
         Ok(session)
     }
 
-    /// Prepares the inputs that all fits of given data share. Their metric is computed at the model's initial
-    /// parameter values, so that it does not depend on the batch. Returns the reason if the model does not suit
-    /// the kernels' metric, or if descents may end on a ridge between two minima.
+    /// Prepares the inputs that all fits of given data share. Their metric is computed at the initial parameter
+    /// values of the model, so it does not depend on the batch.
+    ///
+    /// Returns a reason instead if the CPU must make the fits. This happens if the kernels have no metric for the
+    /// model, or if descents may end on a ridge between two minima.
     fn prepare_given_kind(&self) -> Result<Result<DeviceFitKind, LeftToCpu>, SessionError> {
         let plan = &self.cpu.plan;
         let domain = FitDomain::new(&plan.structure.table, &FitRequest::default());
@@ -138,33 +138,33 @@ impl GpuSession {
         );
         put(&self.cpu.workers, worker);
         let Some(fitter) = fitter else { return Ok(Err(self.unsuitable())) };
-        // Fits of given data make no search unless requested, so nothing would lead them away from a ridge.
+        // Fits of given data make a search only on request. Without one, nothing moves them away from a ridge.
         if fitter.has_ridge() {
             return Ok(Err(LeftToCpu::Ridge));
         }
         DeviceFitKind::new(&self.backend, &fitter, plan.n_bins(), plan.structure.has_kinks).map(Ok)
     }
 
-    /// Returns why the kernels do not suit a model for which there is no [`ToyFitter`].
+    /// Returns the reason why the kernels do not suit a model that has no [`ToyFitter`].
     pub(super) fn unsuitable(&self) -> LeftToCpu {
         if is_too_large(&self.cpu.plan) { LeftToCpu::Large } else { LeftToCpu::WithoutEffect }
     }
 
-    /// Records the reason why fits are left to the CPU, for [`Session::left_to_cpu`].
+    /// Records the reason why the CPU makes fits. [`Session::left_to_cpu`] returns it.
     pub(super) fn note_left(&self, why: LeftToCpu) {
         *self.left.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
 
-    /// Returns whether a fit on the device also starts from the further starting points of its kind. In models with
-    /// kinks it does so only if the request asks for a search, as on the CPU. A request for a single descent excludes
-    /// further starting points.
+    /// Returns whether a fit on the device also starts from the further starting points that fits of its kind share.
+    /// In models with kinks this requires that the request asks for a search, as on the CPU. A request for a single
+    /// descent excludes further starting points.
     pub(super) fn looks(&self, request: &FitRequest) -> bool {
         !request.single_descent && (!self.cpu.plan.structure.has_kinks || request.search != Search::Local)
     }
 
-    /// Places the arrays of a fit of this size, or only those of an evaluation if `whole_fit` is false.
-    /// Returns the kernel `in_shared` if the most used arrays are in shared memory, else the kernel
-    /// `in_global`.
+    /// Chooses the placement of arrays, and the kernel, for fits of this size. If `whole_fit` is false, only the
+    /// arrays of an evaluation are placed. The kernel is `in_shared` if the most used arrays fit in shared memory,
+    /// and `in_global` otherwise.
     pub(super) fn program(
         &self,
         size: Size,
@@ -180,7 +180,7 @@ impl GpuSession {
         Ok(Program { kernel, placement, blocks, threads })
     }
 
-    /// Returns a launcher for fits of this size.
+    /// Returns a launcher for fits whose metric has this size.
     pub(super) fn launcher(&self, size: Size) -> Result<Launcher<'_>, SessionError> {
         Ok(Launcher {
             backend: &self.backend,
@@ -190,19 +190,20 @@ impl GpuSession {
         })
     }
 
-    /// Returns an unused lane with its memory, or a new lane if all are in use.
+    /// Returns an idle lane with its memory, or a new lane if all lanes are in use.
     pub(super) fn take_slot(&self) -> Result<Slot, SessionError> {
         let shelved = self.slots.lock().unwrap_or_else(PoisonError::into_inner).pop();
         shelved.map_or_else(|| Slot::new(&self.backend), Ok)
     }
 
-    /// Takes back a lane whose work has ended, for later launches.
+    /// Stores a lane whose work has ended, for later launches.
     pub(super) fn put_slot(&self, slot: Slot) {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
     }
 
-    /// Calls `some` for ranges of `count` tasks on the threads of the CPU session, and returns the outcomes in the
-    /// order of the tasks. Before that, the same threads call `other` with the numbers 0 to `extra - 1`.
+    /// Calls `some` for ranges that together contain `count` tasks, on the threads of the CPU session. Returns the
+    /// outcomes in the order of the tasks. Before that, the same threads call `other` with the numbers 0 to
+    /// `extra - 1`.
     pub(super) fn settle_all(
         &self,
         count: usize,
@@ -210,13 +211,15 @@ impl GpuSession {
         extra: usize,
         other: &(dyn Fn(usize) + Sync),
     ) -> Vec<TaskOutcome> {
-        // Tasks that the CPU finishes take long, so that even a few of them are spread over the threads.
+        // The CPU takes long for the tasks that it finishes. Therefore even a few of them are distributed over the
+        // threads.
         let block = if count < BLOCK * BLOCKS { count.div_ceil(BLOCKS).max(1) } else { BLOCK };
         self.settle_on(usize::MAX, (count, block), some, extra, other)
     }
 
-    /// Calls `some` for ranges of `count` toys whose fits the CPU makes, as [`Self::settle_all`] does. Toys of one range
-    /// are fitted together in SIMD lanes, so every thread gets one range, unless there are many toys.
+    /// Calls `some` for ranges of `count` toys whose fits the CPU makes, in the same way as [`Self::settle_all`]. The
+    /// toys of one range are fitted together in SIMD lanes. Every thread gets one range, or several ranges if there
+    /// are many toys.
     pub(super) fn settle_together(
         &self,
         count: usize,
@@ -229,8 +232,8 @@ impl GpuSession {
         self.settle_on(usize::MAX, (count, block), some, extra, other)
     }
 
-    /// Calls `some` for ranges of `count` tasks, as [`Self::settle_all`] does, but on few threads. It is meant
-    /// for tasks whose outcomes only have to be copied, which takes less time than waking more threads.
+    /// Calls `some` for ranges of `count` tasks in the same way as [`Self::settle_all`], but on few threads. It is
+    /// used for tasks whose outcomes only have to be copied. Copying takes less time than waking more threads.
     pub(super) fn settle_short(&self, count: usize, some: &SettleTasks<'_>) -> Vec<TaskOutcome> {
         let block = if count < BLOCK * BLOCKS { count.div_ceil(BLOCKS).max(1) } else { BLOCK };
         self.settle_on(READERS, (count, block), some, 0, &|_| ())
@@ -250,7 +253,7 @@ impl GpuSession {
         let pieces = extra + blocks.len();
         Pool::each(self.cpu.pool.as_deref(), threads, pieces, &|number| {
             let Some(number) = number.checked_sub(extra) else { return other(number) };
-            // No other thread has this block.
+            // No other thread works on this block.
             let Some(places) = blocks.get(number) else { return };
             let mut places = places.lock().unwrap_or_else(PoisonError::into_inner);
             let first = number * block;
@@ -263,13 +266,13 @@ impl GpuSession {
         outcomes
     }
 
-    /// Adds `own` to the number of fits in the session's [`DeviceCheck`].
+    /// Adds `own` to the number of fits that the session's [`DeviceCheck`] counts.
     pub(super) fn count_own(&self, own: u64) {
         let mut check = self.check.lock().unwrap_or_else(PoisonError::into_inner);
         check.merge(&DeviceCheck { n_fits: own, ..DeviceCheck::default() });
     }
 
-    /// Calls `work` with a worker (the working memory of a thread) of the CPU session.
+    /// Calls `work` with a worker of the CPU session. A worker is the working memory of a thread.
     pub(super) fn lend(&self, work: &mut dyn FnMut(&mut Worker)) {
         let mut worker = take(&self.cpu.workers, &self.cpu.plan);
         work(&mut worker);
@@ -332,8 +335,8 @@ impl Session for GpuSession {
         points: &[f64],
         request: EvaluationRequest,
     ) -> Result<Evaluation, SessionError> {
-        // The kernels read the numbers of the compiled model, so the CPU evaluates points with replaced
-        // numbers.
+        // The kernels use the numbers of the compiled model. The CPU therefore evaluates points for which numbers are
+        // replaced.
         if data.yields.is_some() {
             return self.cpu.evaluate(data, points, request);
         }

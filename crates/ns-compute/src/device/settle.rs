@@ -1,9 +1,9 @@
 //! Converts the results of a launch to outcomes of tasks. The CPU finishes some of the fits.
 //!
-//! The CPU repeats a fit if the device did not certify its convergence, and makes the search for further
-//! minima if the request asks for one. Usually the device adds uncertainties afterwards (`covariance.rs`). If
-//! it cannot compute the Hessians of a model, the CPU computes the uncertainties here, from the exact Hessian
-//! at the device's minimum.
+//! The CPU repeats a fit if the device did not certify its convergence. It also makes the search for further minima
+//! if the request asks for one. Usually the device adds uncertainties later (`covariance.rs`). If the device cannot
+//! compute Hessians of the model, the CPU computes the uncertainties here, from the exact Hessian at the minimum that
+//! the device found.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +23,7 @@ use crate::shared_constants::CONVERGED;
 use crate::stop::Stop;
 use crate::task::{FitDomain, needed, start_of};
 
-/// Result of one fit of a launch.
+/// Result of one fit, as the device returned it.
 pub(super) struct ReturnedFit<'a> {
     pub(super) outcome: layout::Outcome,
     pub(super) parameters: &'a [f64],
@@ -32,8 +32,8 @@ pub(super) struct ReturnedFit<'a> {
 }
 
 impl<'a> LaunchResults<'a> {
-    /// Returns the result of the fit with this index, for a model with `n` parameters and `bins` bins. `None`
-    /// if the launch has no such fit.
+    /// Returns the result of the fit with this index. The model has `n` parameters and `bins` bins. Returns `None` if
+    /// the launch has no such fit.
     pub(super) fn fit(&self, index: usize, n: usize, bins: usize) -> Option<ReturnedFit<'a>> {
         let flags = self.flags.get(index * (n + bins)..(index + 1) * (n + bins))?;
         let (held, empty) = flags.split_at(n);
@@ -47,14 +47,14 @@ impl<'a> LaunchResults<'a> {
 }
 
 impl<'a> ReturnedFit<'a> {
-    /// Returns whether a parameter is held at the end of the fit: fixed, on a kink, or at a bound beyond
-    /// which `-ln L` falls.
+    /// Returns whether a parameter is held at the end of the fit. A held parameter is fixed, on a kink, or at a bound
+    /// beyond which `-ln L` falls.
     pub(super) fn is_held(&self, parameter: usize) -> bool {
         self.held.get(parameter).is_some_and(|held| *held != 0)
     }
 
-    /// Returns the outcome of a fit that converged with a certificate. `saturated` is `-ln L` of the
-    /// saturated model for the data of the fit.
+    /// Returns the outcome of a fit that converged with a certificate. `saturated` is `-ln L` of the saturated model,
+    /// which is added to the value of the fit.
     fn describe(
         &self,
         domain: &dyn Fn() -> Cow<'a, FitDomain>,
@@ -89,8 +89,8 @@ impl<'a> ReturnedFit<'a> {
             nll: self.outcome.value + saturated,
             certificate: Certificate {
                 edm: self.outcome.edm,
-                // An upper limit: no gradient element times the uncertainty of its parameter exceeds `sqrt(2
-                // EDM)`.
+                // This is an upper limit: the product of a gradient element and the uncertainty of its parameter is
+                // at most `sqrt(2 EDM)`.
                 projected_gradient: (2.0 * self.outcome.edm).sqrt(),
                 indefinite_steps: 0,
                 restarts_improved: 0,
@@ -107,48 +107,48 @@ impl<'a> ReturnedFit<'a> {
     }
 }
 
-/// Function that calls its argument with a worker (the working memory of a thread).
+/// Function that calls its argument with a worker. A worker is the working memory of a thread.
 pub(super) type LendWorker<'a> = dyn FnMut(&mut dyn FnMut(&mut Worker)) + 'a;
 
-/// The data sets of a task whose outcomes are wanted. Each function takes the number of a data set.
+/// Functions that describe the data sets of a task. The argument of each function is the number of a data set.
 pub(super) struct DataSets<'s, 'a> {
-    /// Returns the index of the first fit of a data set in the results of the device.
+    /// Returns the index of the first fit of a data set among the results of the device.
     pub(super) first: &'s dyn Fn(usize) -> usize,
-    /// Returns `-ln L` of the saturated model. If it returns `None`, the device's value is used.
+    /// Returns `-ln L` of the saturated model for a data set. If it returns `None`, the value of the device is used.
     pub(super) saturated: &'s dyn Fn(usize) -> Option<f64>,
-    /// Returns the data. Called only if the CPU needs them.
+    /// Returns the data of a data set. It is called only if the CPU needs the data.
     pub(super) data: &'s dyn Fn(usize) -> Cow<'a, Dataset>,
 }
 
-/// A data set whose fits are being finished.
+/// State of a data set whose fits are being finished.
 #[derive(Default)]
 struct UnderWay<'a> {
-    /// The outcomes so far.
+    /// Results of the requests that are finished.
     fits: Vec<Result<FitOutcome, FitFailure>>,
-    /// Indices of the requests for which the CPU replaces the device's result.
+    /// Indices of the requests for which the CPU computes the result anew.
     changed: Vec<usize>,
-    /// Whether the current request depends on one of the requests in `changed`.
+    /// Whether the current request depends on a request in `changed`.
     depends: bool,
-    /// Number of fits that the device certified and the CPU did not change.
+    /// Number of fits whose result is the one that the device certified.
     own: u64,
-    /// The data; `None` until the CPU needs them.
+    /// Data of the data set; `None` until the CPU needs them.
     data: Option<Cow<'a, Dataset>>,
 }
 
-/// Inputs that are needed to finish a task, besides the results of the device.
+/// Inputs for finishing the fits of a task. The results of the device are a further input.
 pub(super) struct Settling<'a> {
     pub(super) cpu: &'a CpuSession,
     pub(super) task: &'a FitTask,
-    /// Bounds and fixed parameters of each request of the task. Empty if they are to be computed from the
+    /// Bounds and fixed parameters for each request of the task. If the slice is empty, they are computed from the
     /// requests.
     pub(super) domains: &'a [FitDomain],
     pub(super) wanted: OutcomeParts,
-    /// Whether the device computes uncertainties in a separate pass after the fits.
+    /// Whether the device computes uncertainties separately after the fits.
     pub(super) apart: bool,
     pub(super) control: Control<'a>,
-    /// Inputs that the fits of all toys share, one per request; empty for given data.
+    /// Inputs that the fits of all toys share, one element per request. Empty for given data.
     pub(super) fitters: &'a [Option<ToyFitter>],
-    /// Number of fits that the device certified and the CPU did not change.
+    /// Counter of the fits whose result is the one that the device certified.
     pub(super) own: &'a AtomicU64,
 }
 
@@ -157,13 +157,14 @@ impl<'a> Settling<'a> {
         !self.apart && (self.wanted.uncertainties || self.wanted.covariance)
     }
 
-    /// Returns whether the outcome of a task only has to be copied from `results`, so that the CPU has
-    /// nothing to compute. `first` is the index of the task's first fit in `results`.
+    /// Returns true if the outcome of a task is a copy of `results`, and the CPU computes nothing. `first` is the
+    /// index of the task's first fit in `results`.
     pub(super) fn is_short(&self, results: &LaunchResults<'_>, first: usize) -> bool {
         let n = self.cpu.plan.n_parameters();
         let converged =
             |k: usize| results.outcomes.get(first + k).is_some_and(|outcome| outcome.status == CONVERGED);
-        // The device skips a fit if its condition on an earlier fit, which converged, is not met.
+        // The device skips a fit that depends on a condition on an earlier fit, if the earlier fit converged and does
+        // not meet the condition.
         let needless = |request: &FitRequest| {
             request.only_if.as_ref().is_some_and(|condition| {
                 let value = results.parameters.get((first + condition.fit) * n + condition.parameter);
@@ -175,9 +176,9 @@ impl<'a> Settling<'a> {
         !self.computes_uncertainties() && requests.all(|(k, request)| converged(k) || needless(request))
     }
 
-    /// Returns the outcomes of `count` data sets of the task, and makes on the CPU the fits that the device did not
-    /// complete. Fits that the CPU makes in SIMD lanes are made together, which is several times faster than one by
-    /// one. No outcome depends on the others.
+    /// Returns the outcomes of `count` data sets of the task. The CPU makes the fits that the device did not
+    /// complete. Fits in SIMD lanes are made together, which is several times faster than one after the other. The
+    /// outcomes of different data sets do not depend on each other.
     pub(super) fn tasks(
         &self,
         results: &LaunchResults<'_>,
@@ -226,9 +227,9 @@ impl<'a> Settling<'a> {
         all.into_iter().map(|under_way| TaskOutcome { fits: under_way.fits }).collect()
     }
 
-    /// Returns the outcome of a fit for which the CPU has nothing to compute: the fit is finished on the device or
-    /// is not needed, or the caller has cancelled the work. Otherwise returns `None`, and records in `under_way`
-    /// whether the CPU replaces the device's result.
+    /// Returns the outcome of fit `k` if the CPU has nothing to compute: the device has finished the fit, the fit is
+    /// not needed, or the caller has cancelled the work. Otherwise returns `None`, and records in `under_way` whether
+    /// the CPU computes the result anew.
     fn known(
         &self,
         k: usize,
@@ -261,15 +262,15 @@ impl<'a> Settling<'a> {
         None
     }
 
-    /// Returns the search for further minima that the CPU makes after a fit of given data. In models with
-    /// kinks the device has already made the standard search.
+    /// Returns the search for further minima that the CPU makes after a fit of given data. In models with kinks the
+    /// standard search is left out, because the device has already made it.
     fn to_search(&self, request: &FitRequest) -> Search {
         let done = self.cpu.plan.structure.has_kinks && request.search == Search::Standard;
         if done { Search::Local } else { request.search }
     }
 
-    /// Makes one fit on the CPU. The fit starts from the device's minimum if it converged on the device, else
-    /// from the starting point of the request.
+    /// Makes one fit on the CPU. If the fit converged on the device, it starts at the device's minimum; otherwise it
+    /// starts at the starting point of the request.
     fn finish(
         &self,
         index: usize,
@@ -283,7 +284,7 @@ impl<'a> Settling<'a> {
         let start = || start_of(self.cpu.table(), &self.task.fits, index, fits);
         let converged = returned.filter(|a| a.outcome.status == CONVERGED);
         let Some(converged) = converged else {
-            // A toy is fitted with the settings that a CPU session uses for toys.
+            // Toys are fitted with the settings that a CPU session uses for toys.
             let toy = !self.fitters.is_empty();
             return self.cpu.run_fit(request, start(), data, wanted, self.control, worker, toy);
         };
@@ -303,8 +304,8 @@ impl<'a> Settling<'a> {
         Ok(outcome)
     }
 
-    /// Makes the fits of request `k` to the toys `chosen` of `all` in SIMD lanes, as a CPU session does. The device did not
-    /// complete them.
+    /// Makes fits that the device did not complete: those of request `k` to the toys of `all` that `chosen` lists. The
+    /// CPU makes them in SIMD lanes, as in a CPU session.
     fn make_in_lanes(
         &self,
         k: usize,
@@ -347,19 +348,20 @@ impl<'a> Settling<'a> {
         }
     }
 
-    /// Returns the inputs of the fits of request `k` in SIMD lanes; `None` if lanes do not suit them.
+    /// Returns the inputs for making the fits of request `k` in SIMD lanes, or `None` if lanes do not suit the model.
     fn lanes(&self, k: usize) -> Option<&'a ToyFitter> {
         let fitter = self.fitters.get(k).and_then(Option::as_ref);
         fitter.filter(|_| suit_lanes(&self.cpu.plan))
     }
 
-    /// Returns which parts of each outcome the CPU computes together with the fit.
+    /// Returns which parts of an outcome the CPU computes together with the fit.
     fn wanted_now(&self) -> OutcomeParts {
         if self.apart { OutcomeParts::default() } else { self.wanted }
     }
 }
 
-/// Returns whether a request starts from the fit with index `earlier` of its task, or is conditional on it.
+/// Returns whether a request depends on the fit with index `earlier` of its task: it starts from this fit, or has a
+/// condition on it.
 fn depends_on(request: &FitRequest, earlier: usize) -> bool {
     let starts = matches!(request.start, Start::Earlier(i) | Start::Along(i, _) if i == earlier);
     starts || request.only_if.as_ref().is_some_and(|condition| condition.fit == earlier)

@@ -1,7 +1,7 @@
-//! Chooses the number of threads per thread block, where the arrays of a thread block are in memory, and the
-//! size of a launch.
+//! Chooses the number of threads per thread block, the place of a thread block's arrays in memory, and the size of a
+//! launch.
 //!
-//! The number of threads determines the order of sums, so it depends on the model alone, never on the batch.
+//! The number of threads determines the order of sums. It therefore depends on the model alone, never on the batch.
 //! Neither the placement of arrays nor the size of a launch changes any bit of the outcomes.
 
 use super::arrays::{Array, FIRST_GLOBAL, N_ARRAYS, N_OFFSETS};
@@ -10,53 +10,52 @@ use super::fit_kind::Size;
 use super::layout;
 use crate::shared_constants::{BLOCK_DATA_SIZE, LEAST_COLUMNS, MOST_PARTS, MOST_THREADS, PAIRS};
 
-/// Shared memory per thread block that the driver reserves, in bytes.
+/// Shared memory per thread block that the driver uses itself, in bytes.
 pub(super) const RESERVED: usize = 1024;
 
-/// Ratio of a device's memory to the largest total size of the slabs of one launch (a slab is the working
-/// memory of a thread block). Two launches run at a time, and other data need memory too.
+/// The slabs of one launch take at most the device's memory divided by this number. A slab is the working memory of a
+/// thread block. Two launches run at the same time, and other data need memory too.
 const PART_FOR_SLABS: u64 = 8;
-/// Ratio of a device's memory to the largest total size of those arrays of a launch whose length is
-/// proportional to the number of fits or points.
+/// Some arrays of a launch have a length that is proportional to the number of fits or points. Together they take at
+/// most the device's memory divided by this number.
 const PART_FOR_ARRAYS: u64 = 16;
-/// Largest total size in bytes of those arrays of a launch whose length is proportional to the number of fits
-/// or points.
+/// Largest total size, in bytes, of those arrays of a launch whose length is proportional to the number of fits or
+/// points.
 const MOST_ARRAYS: usize = 256 << 20;
 
-/// Returns for how many thread blocks there is memory, at least 1. Each block has a slab of `slab` doubles,
-/// and all slabs together take at most `most` bytes. No outcome of a fit depends on this number.
+/// Returns for how many thread blocks there is enough memory, at least 1. Each block has a slab of `slab` doubles.
+/// All slabs together take at most `most` bytes. Outcomes of fits do not depend on this number.
 pub(super) fn most_slabs(properties: &Properties, slab: usize, most: usize) -> usize {
     let room = (most as u64).min(properties.memory / PART_FOR_SLABS);
     usize::try_from(room / (8 * slab.max(1)) as u64).unwrap_or(usize::MAX).max(1)
 }
 
-/// Returns how many fits or points one launch takes, at least 1, if each of them needs `bytes` bytes of
-/// result arrays. No outcome of a fit depends on this number.
+/// Returns how many fits or points fit in one launch, at least 1. Each of them needs `bytes` bytes of result arrays.
+/// Outcomes of fits do not depend on this number.
 pub(super) fn at_a_time(properties: &Properties, bytes: usize) -> usize {
     within(properties, bytes, MOST_ARRAYS)
 }
 
-/// Returns how many fits or points one launch takes, at least 1, if each of them needs `bytes` bytes and all
-/// together may take at most `most` bytes.
+/// Returns how many fits or points fit in one launch, at least 1. Each of them needs `bytes` bytes, and all together
+/// may take at most `most` bytes.
 pub(super) fn within(properties: &Properties, bytes: usize, most: usize) -> usize {
     let room = (most as u64).min(properties.memory / PART_FOR_ARRAYS);
     usize::try_from(room / bytes.max(1) as u64).unwrap_or(usize::MAX).max(1)
 }
 
-/// Placement of the arrays of a thread block.
+/// Placement of the arrays of a thread block in shared memory and in its slab of device memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ArrayPlacement {
     pub(super) offset: [u32; N_OFFSETS],
-    /// Whether the arrays before `FIRST_GLOBAL`, the most used ones, are in shared memory.
+    /// Whether the most used arrays, those before `FIRST_GLOBAL`, are in shared memory.
     pub(super) in_shared: bool,
-    /// Size of the arrays in shared memory, in bytes.
+    /// Total size of the arrays in shared memory, in bytes.
     pub(super) shared: usize,
-    /// Size of the arrays in the slab, in doubles.
+    /// Total size of the arrays in the slab, in doubles.
     pub(super) slab: usize,
 }
 
-/// Returns the number of threads per block. It is at most the number of threads that the loops of an
-/// evaluation can use.
+/// Returns the number of threads per block. There are not more threads than the loops of an evaluation can use.
 pub(super) fn threads(plan: &layout::Plan) -> u32 {
     let work = plan.n_terms.max(plan.n_cells) + plan.n_params;
     match work {
@@ -66,7 +65,7 @@ pub(super) fn threads(plan: &layout::Plan) -> u32 {
     }
 }
 
-/// Returns the size of each array in doubles, for a fit, or only for an evaluation if `whole_fit` is false.
+/// Returns the size of each array in doubles. If `whole_fit` is false, only the arrays of an evaluation have a size.
 fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] {
     let (n, bins, aux) = (plan.n_params as usize, plan.n_bins as usize, plan.n_aux as usize);
     let (blocks, cells) = (plan.n_blocks as usize, plan.n_cells as usize);
@@ -109,14 +108,14 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
     sizes
 }
 
-/// Array of an evaluation whose memory the arrays [`LATER`] reuse.
+/// Array of an evaluation. The arrays in [`LATER`] use the same memory.
 const FIRST_USED: Array = Array::Curved;
-/// Arrays of an evaluation that are written only after the last use of [`FIRST_USED`].
+/// Arrays of an evaluation that are first written after the last use of [`FIRST_USED`].
 const LATER: [Array; 2] = [Array::Total, Array::Others];
-/// Further arrays that only an evaluation uses.
+/// Further arrays that are used only during an evaluation.
 const EVALUATION: [Array; 5] = [Array::BinSlope, Array::Norm, Array::Scale, Array::Additive, Array::Binwise];
-/// Arrays that are used only between evaluations, in a step of the descent. They share memory with the arrays
-/// of an evaluation above.
+/// Arrays that are used only between evaluations, in a step of the descent. They use the same memory as the
+/// evaluation arrays above.
 const STEP: [Array; 8] = [
     Array::From,
     Array::To,
@@ -128,8 +127,8 @@ const STEP: [Array; 8] = [
     Array::Scaled,
 ];
 
-/// Places the arrays of a thread block. The most used arrays are in shared memory if all of them fit there;
-/// otherwise only BLOCK_DATA is. Models with kinks are fitted with only BLOCK_DATA in shared memory.
+/// Chooses the placement of the arrays of a thread block. The most used arrays are in shared memory if all of them
+/// fit there. Otherwise, and in fits of models with kinks, only BLOCK_DATA is in shared memory.
 pub(super) fn place_arrays(
     plan: &layout::Plan,
     size: Size,
@@ -139,12 +138,12 @@ pub(super) fn place_arrays(
     let sizes = sizes(plan, size, whole_fit);
     let limit = properties.shared_per_block.saturating_sub(RESERVED);
     let placement = lay_out(&sizes, true);
-    // Only the kernel `Kernel::FitGlobal` fits models with kinks.
+    // Models with kinks are fitted only by the kernel `Kernel::FitGlobal`.
     let smooth = !plan.kinked.is_some() || !whole_fit;
     if smooth && placement.shared <= limit { placement } else { lay_out(&sizes, false) }
 }
 
-/// Places the arrays of an evaluation, with all arrays except BLOCK_DATA in the slab.
+/// Returns the placement of the arrays of an evaluation in which all arrays except BLOCK_DATA are in the slab.
 pub(super) fn place_in_slab(plan: &layout::Plan) -> ArrayPlacement {
     lay_out(&sizes(plan, Size::default(), false), false)
 }
@@ -154,7 +153,7 @@ fn lay_out(sizes: &[usize; N_ARRAYS], in_shared: bool) -> ArrayPlacement {
     let (mut shared, mut slab) = (0, 0);
     let mut put = |array: usize, at: &mut usize| {
         offset[array] = *at as u32;
-        // Even offsets keep 16-byte alignment.
+        // Even offsets keep every array aligned to 16 bytes.
         *at += sizes[array].next_multiple_of(2);
     };
     let of = |group: &[Array], array: usize| group.iter().any(|&one| one as usize == array);

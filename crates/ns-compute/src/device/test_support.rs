@@ -1,5 +1,5 @@
-//! Helpers of the device tests: they open a CPU session, and a GPU session that runs the kernels compiled for
-//! the CPU.
+//! Helpers of the device tests. They open a CPU session, and a GPU session that runs the kernels compiled for the
+//! CPU.
 
 use ns_core::{Execution, Model};
 

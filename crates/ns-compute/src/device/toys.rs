@@ -1,9 +1,9 @@
-//! Fits toys in chunks (ranges of consecutive toys), two of which are on the device at a time.
+//! Fits toys on a device, in chunks of consecutive toys. Two chunks are on the device at a time.
 //!
-//! The toys of consecutive tasks form one queue. Each of the two chunks on the device has its own lane (a
-//! stream of copies and kernels). So the end of one chunk and the beginning of the next run in parallel, even
-//! if the two belong to different tasks. The CPU finishes a chunk whose results have arrived, in pieces that
-//! fit into the CPU's caches. The outcomes do not depend on the size of chunks.
+//! The toys of consecutive tasks form one queue. Each of the two chunks has its own lane, which is a stream of copies
+//! and kernels. The end of one chunk and the beginning of the next therefore run in parallel, even if they belong to
+//! different tasks. When the results of a chunk have arrived, the CPU finishes the chunk in pieces that fit into its
+//! caches. The outcomes do not depend on the size of chunks.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -27,47 +27,46 @@ use super::settle::{DataSets, Settling};
 use super::shape;
 use crate::eval::Dataset;
 
-/// Ratio of the number of toys in a chunk to the number of toys that the device fits at the same time. At the
-/// end of a chunk a part of the device may be idle. With this ratio the idle time is short compared with the
-/// time of a chunk.
+/// A chunk has this many times the number of toys that the device fits at the same time. At the end of a chunk a part
+/// of the device may be idle. With this factor the idle time is short compared with the time of a chunk.
 const WAVES: usize = 4;
-/// Smallest number of toys in a chunk, except if memory does not suffice or the task has fewer.
+/// Smallest number of toys in a chunk. A chunk is smaller only if the memory does not suffice or the task has fewer
+/// toys.
 const FEWEST_TOYS: usize = 512;
-/// Largest size in bytes of the results of a chunk that are copied to the host, without covariances.
+/// Largest size, in bytes, of the results of a chunk that are copied to the host. Covariances are not included.
 const MOST_BROUGHT: usize = 64 << 20;
-/// Largest size of the covariances of a chunk in bytes.
+/// Largest size, in bytes, of the covariances of a chunk.
 const MOST_COVARIANCES: usize = 512 << 20;
 /// Number of threads per block in launches that only draw toys.
 const DRAWING: u32 = 128;
-/// Largest number of chunks on the device at a time.
+/// Largest number of chunks that are on the device at the same time.
 const UNDER_WAY: usize = 2;
-/// Ratio of the number of chunks to the number of chunks that the CPU checks. The first chunk of a batch is
-/// checked.
+/// The CPU checks one of this many chunks. The first chunk of a batch is checked.
 const CHECKED_CHUNKS: u64 = 4;
-/// Largest size in bytes of the device's results for a piece, the toys whose outcomes are delivered together.
-/// The outcomes then stay in the CPU's caches until they are delivered.
+/// Largest size, in bytes, of the results of a piece. A piece consists of toys whose outcomes are delivered together.
+/// With this limit the outcomes stay in the CPU's caches until they are delivered.
 const PIECE: usize = 1 << 20;
 /// Smallest number of toys in a piece.
 const FEWEST_SETTLED: usize = 64;
 /// Largest number of toys in a piece.
 const MOST_SETTLED: usize = 1024;
 
-/// A task that is being run.
+/// A task whose toys are being fitted.
 struct TaskInProgress<'a> {
-    /// Index among the tasks.
+    /// Index of the task in the batch.
     number: usize,
     task: &'a FitTask,
     drawn: &'a Drawn,
     shared: Arc<Shared>,
-    /// Inputs of the task. They also keep the distributions of its toys in device memory.
+    /// Inputs of the task. While they exist, the distributions of the toys stay in device memory.
     prepared: Arc<Prepared>,
     launcher: Launcher<'a>,
 }
 
-/// A chunk on the device.
+/// A chunk whose fits are on the device.
 struct Chunk<'a> {
-    /// Lane and memory of the chunk. They are dropped first, because dropping a lane waits for the work that
-    /// uses the memory of `current`.
+    /// Lane and memory of the chunk. This field is dropped first: dropping a lane waits for work that uses the memory
+    /// of `current`.
     slot: Slot,
     current: Arc<TaskInProgress<'a>>,
     items: Range<u64>,
@@ -75,16 +74,16 @@ struct Chunk<'a> {
     samples: Vec<Sample<'a>>,
 }
 
-/// Progress of a batch.
+/// Progress of a batch on one device.
 #[derive(Default)]
 struct BatchProgress<'a> {
     under_way: VecDeque<Chunk<'a>>,
     current: Option<Arc<TaskInProgress<'a>>>,
-    /// Number of chunks that were begun.
+    /// Number of chunks that have begun.
     begun: u64,
-    /// Index of the first task that is left to the CPU. No chunk begins after it was found.
+    /// Index of the first task that is left to the CPU, once it is known. After that no chunk begins.
     left: Option<usize>,
-    /// Error after which no more chunks begin.
+    /// The first error. After an error no chunk begins.
     failed: Option<SessionError>,
 }
 
@@ -104,7 +103,7 @@ impl<'a> TaskInProgress<'a> {
         let per_toy = Launcher::bytes_per_fit(&session.plan) * fits;
         let mut most = shape::within(properties, per_toy, MOST_BROUGHT);
         if session.covers(wanted).is_some() {
-            // The device draws the data of all toys of a chunk again for the uncertainties.
+            // For the uncertainties, the device draws the data of all toys of a chunk again, which takes memory.
             most = most.min(shape::within(properties, 8 * (plan.n_bins() + plan.n_aux()), usize::MAX));
         }
         if wanted.covariance {
@@ -113,12 +112,12 @@ impl<'a> TaskInProgress<'a> {
         (WAVES * self.launcher.fit.blocks).max(FEWEST_TOYS).min(most) as u64
     }
 
-    /// Returns the offset of the distributions of the task's toys.
+    /// Returns the offset in device memory of the distributions of the task's toys.
     fn draws(&self) -> Offset<layout::Draws> {
         self.prepared.on_device.as_ref().map_or(Offset::NULL, |(_, sources)| sources.at())
     }
 
-    /// Returns the data of a toy.
+    /// Returns the data of the toy with this index, drawn on the CPU.
     fn data(&self, session: &GpuSession, toy: u64) -> Dataset {
         let plan = &session.cpu.plan;
         let mut data = Dataset::empty(plan);
@@ -129,7 +128,7 @@ impl<'a> TaskInProgress<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// Prepares a task. Returns `None` if it is left to the CPU.
+    /// Prepares the task with this index. Returns `None` if the task is left to the CPU.
     fn prepare_task(&self, number: usize) -> Result<Option<Arc<TaskInProgress<'a>>>, SessionError> {
         let Some(task) = self.tasks.get(number) else { return Ok(None) };
         let Seen::Drawn(drawn) = &task.data.seen else { return Ok(None) };
@@ -139,8 +138,8 @@ impl<'a> Batch<'a> {
         Ok(Some(Arc::new(TaskInProgress { number, task, drawn, shared, prepared, launcher })))
     }
 
-    /// Starts chunks until the device has `UNDER_WAY` of them, or there are no more. If `wait` is true and
-    /// the device has none, may wait until other GPUs have delivered chunks.
+    /// Starts chunks until the device has `UNDER_WAY` of them, or there are no more. If the device has no chunk and
+    /// `wait` is true, the call may wait until other GPUs have delivered chunks.
     fn go_on(&self, progress: &mut BatchProgress<'a>, queue: &ChunkQueue<'_>, wait: bool) {
         while progress.failed.is_none() && progress.left.is_none() && progress.under_way.len() < UNDER_WAY {
             let Some(number) = queue.task() else { break };
@@ -160,7 +159,7 @@ impl<'a> Batch<'a> {
             };
             let most = current.chunk(self.session, self.wanted);
             let Some(taken) = queue.take(number, most, wait && progress.under_way.is_empty()) else {
-                // Other GPUs may have taken all other toys of the task.
+                // Other GPUs may have taken all remaining toys of the task.
                 if queue.task() == Some(number) { break } else { continue }
             };
             let start = queue.start(number);
@@ -172,7 +171,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Starts a chunk of the task `current`. `start` is the index of the task's first item in the queue.
+    /// Starts the chunk `taken` of the task `current`. `start` is the index in the queue of the first item of the
+    /// task.
     fn start(
         &self,
         current: Arc<TaskInProgress<'a>>,
@@ -208,7 +208,7 @@ impl<'a> Batch<'a> {
         Ok(Chunk { slot, current, items, toys, samples })
     }
 
-    /// Waits for the launch of a chunk, finishes its tasks, and delivers their outcomes piece by piece.
+    /// Waits for the launch of a chunk, finishes the fits on the CPU, and delivers the outcomes piece by piece.
     fn settle(
         &self,
         chunk: &mut Chunk<'_>,
@@ -230,7 +230,7 @@ impl<'a> Batch<'a> {
             fitters: &current.shared.fitters,
             own: &own,
         };
-        // Returns the outcomes of the toys with these indices in the chunk.
+        // Returns the outcomes of some toys, given by their indices in the chunk.
         let settled = |results: &LaunchResults<'_>, which: &[usize]| {
             let first = |k: usize| which[k] * task.fits.len();
             let sets = DataSets {
@@ -240,8 +240,8 @@ impl<'a> Batch<'a> {
             };
             settling.tasks(results, which.len(), &sets, &mut |work| session.lend(work))
         };
-        // Toys for which the CPU has to compute are finished first, all together, so that no piece waits for
-        // its slowest toy.
+        // Toys for which the CPU computes something are finished first, and all together. Otherwise each piece would
+        // wait for its slowest toy.
         let count = (toys.end - toys.start) as usize;
         let is_long = |i: &usize| !settling.is_short(&results, i * task.fits.len());
         let mut long: Vec<usize> = (0..count).filter(is_long).collect();
@@ -296,8 +296,8 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Draws the data of `toys` again on the device, and returns the buffer with the data: main counts, then
-/// auxiliary data, toy after toy.
+/// Draws the data of `toys` again on the device, and returns the buffer that contains them. The buffer contains the
+/// main counts and then the auxiliary data of each toy, toy after toy.
 fn draw(
     session: &GpuSession,
     current: &TaskInProgress<'_>,
@@ -320,12 +320,12 @@ fn draw(
 }
 
 impl GpuSession {
-    /// Fits the toys of `tasks`, the tasks whose toys are in `queue`. Returns how many tasks were done before
-    /// the first task that is left to the CPU, or the number of all tasks if there is none.
+    /// Fits the toys of `tasks`, which are in `queue`. Returns how many tasks were completed before the first task
+    /// that is left to the CPU, or the number of all tasks if there is no such task.
     ///
     /// # Errors
-    /// The first error of the device. If a chunk cannot be started, the chunks that are already on the device
-    /// are finished and delivered.
+    /// The first error of the device. If a chunk cannot be started, the chunks that are already on the device are
+    /// finished and delivered before the error is returned.
     pub(super) fn run_drawn(
         &self,
         tasks: &[FitTask],
@@ -340,7 +340,7 @@ impl GpuSession {
             batch.go_on(&mut progress, queue, true);
             let Some(mut chunk) = progress.under_way.pop_front() else { break };
             chunk.slot.wait()?;
-            // The next chunks are started first, so that the device works while the CPU finishes this chunk.
+            // The next chunk is started first, so the device works while the CPU finishes this chunk.
             batch.go_on(&mut progress, queue, false);
             batch.settle(&mut chunk, deliver)?;
             self.put_slot(chunk.slot);

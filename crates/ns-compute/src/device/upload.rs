@@ -1,10 +1,9 @@
 //! Converts a compiled plan to the form that kernels read.
 //!
-//! The numbers are those of [`crate::plan::Plan`], arranged so that neighbouring threads read neighbouring
-//! numbers. A block is one sample in one channel, and a cell is one bin of a block. normsys terms are sorted
-//! by parameter. histosys templates are stored twice: by cell, in slices of 32 cells, and by parameter.
-//! Blocks with many templates come first. Indices that a thread reads at the same time are stored in one
-//! vector.
+//! The numbers are those of [`crate::plan::Plan`]. They are arranged so that neighbouring threads read neighbouring
+//! numbers. A block is one sample in one channel, and a cell is one bin of a block. The normsys terms are sorted by
+//! parameter. The histosys templates are stored twice: by cell, in slices of 32 cells, and by parameter. Blocks with
+//! many templates come first. Indices that a thread reads together are stored in one vector.
 
 use super::arena::Arena;
 use super::layout;
@@ -14,21 +13,21 @@ use crate::shared_constants::{
     AT_A_TIME, GAUSSIAN, NO_FACTOR, POISSON, SEVERAL_FACTORS, UNCONSTRAINED, WARP,
 };
 
-/// Effects of one parameter on yields.
+/// Effects of one parameter on the expected yields.
 #[derive(Debug, Clone, Default)]
 struct Reactions {
-    /// Cell, slope and curve of each histosys template.
+    /// Cell, slope and curve of each histosys template that the parameter moves.
     hist: Vec<(usize, f64, f64)>,
-    /// Range of the parameter's normsys terms: first index and end.
+    /// Range of the parameter's normsys terms, as first index and end.
     norm: (usize, usize),
     /// Indices of the parameter's scalar factors in the list of all scalar factors.
     factor: Vec<usize>,
-    /// Cells that the parameter scales as a per-bin factor: cell, block, bin, and index in the list of
-    /// per-bin factors. The index is -1 if the cell has no other per-bin factor.
+    /// Cells that the parameter scales as a per-bin factor. The numbers are the cell, the block, the bin, and the
+    /// index in the list of per-bin factors. The last number is -1 if the cell has no other per-bin factor.
     binwise: Vec<[i32; 4]>,
 }
 
-/// Index ranges of a model block, each with first index and end, and the first bin of its channel.
+/// Index ranges of the parts of one block, each as first index and end, and the first bin of the block's channel.
 #[derive(Debug, Clone, Default)]
 struct Ranges {
     norm: (usize, usize),
@@ -38,30 +37,30 @@ struct Ranges {
     bin: usize,
 }
 
-/// Positions of a plan's numbers in the arrays on the device.
+/// Positions of the numbers of a plan in the arrays on the device.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Places {
-    /// First cell of each model block, in the plan's order of blocks.
+    /// First cell on the device of each block, in the order of the blocks in the plan.
     pub(super) first_cell: Vec<usize>,
-    /// Position in `slice_template` of the first template of the first cell of each slice.
+    /// For each slice of cells, the position in `slice_template` of the first template of its first cell.
     pub(super) slices: Vec<usize>,
-    /// Number of entries of `slice_template`.
+    /// Length of the array `slice_template`.
     pub(super) slice_entries: usize,
-    /// Range in `hist_template` of the templates of each parameter.
+    /// For each parameter, the range of its templates in `hist_template`.
     pub(super) lists: Vec<(usize, usize)>,
-    /// Cell of each entry of `hist_template`, in ascending order for each parameter.
+    /// Cell of each entry of `hist_template`. The cells of one parameter are in ascending order.
     pub(super) list_cells: Vec<usize>,
-    /// Index in the plan of each normsys term on the device.
+    /// For each normsys term on the device, its index in the plan.
     pub(super) terms: Vec<usize>,
 }
 
 impl Places {
-    /// Returns the position in `slice_template` of template `i` of a cell.
+    /// Returns the position in `slice_template` of the template with index `i` in a cell.
     pub(super) fn in_slice(&self, cell: usize, i: usize) -> Option<usize> {
         Some(self.slices.get(cell / WARP)? + i * WARP + cell % WARP)
     }
 
-    /// Returns the position in `hist_template` of the template of a parameter in a cell.
+    /// Returns the position in `hist_template` of the template that a parameter has in a cell.
     pub(super) fn in_list(&self, param: usize, cell: usize) -> Option<usize> {
         let &(first, end) = self.lists.get(param)?;
         let place = self.list_cells.get(first..end)?.binary_search(&cell).ok()?;
@@ -69,7 +68,8 @@ impl Places {
     }
 }
 
-/// Adds the arrays of `plan` to `arena`. Returns the structure that refers to them, and where its numbers are.
+/// Adds the arrays of `plan` to `arena`. Returns the structure that refers to these arrays, and the positions of the
+/// plan's numbers in them.
 pub(super) fn plan(plan: &Plan, arena: &mut Arena) -> (layout::Plan, Places) {
     let mut places = Places::default();
     let mut reactions = vec![Reactions::default(); plan.n_parameters()];
@@ -104,8 +104,8 @@ impl Ranges {
     }
 }
 
-/// Adds the blocks in the order `order`, with their cells, factors and templates. Returns the index ranges of
-/// the blocks; [`norms`] sets those of normsys terms.
+/// Adds the blocks in the order `order`, with their cells, factors and templates. Returns the index ranges of the
+/// blocks. [`norms`] sets the ranges of normsys terms later.
 fn cells(
     plan: &Plan,
     arena: &mut Arena,
@@ -144,7 +144,7 @@ fn cells(
                 let at = [cell as i32, index as i32, (block.bin + b) as i32, place];
                 reactions[first as usize + b].binwise.push(at);
             }
-            // Templates that are zero are left out, unless inputs may change them.
+            // Templates whose numbers are all zero are left out, unless inputs may change these numbers.
             let kept = |t: &Template| has_inputs[of_plan] || t.slope != 0.0 || t.curve != 0.0;
             let of_cell = plan.templates_in(block, b).filter(kept);
             let of_cell: Vec<Template> = of_cell.collect();
@@ -180,8 +180,8 @@ fn cells(
     all
 }
 
-/// Adds the templates in slices of `WARP` cells: the first template of every cell, then the second one of
-/// every cell, and so on.
+/// Adds the templates in slices of `WARP` cells. A slice contains the first template of each of its cells, then the
+/// second template of each cell, and so on.
 fn slices(arena: &mut Arena, templates: &[Vec<Template>], out: &mut layout::Plan, places: &mut Places) {
     let (mut starts, mut params, mut shapes) = (Vec::new(), Vec::new(), Vec::new());
     for slice in templates.chunks(WARP) {
@@ -224,7 +224,7 @@ fn norms(
     for run in &plan.structure.norm_runs {
         let first = terms.len();
         for term in run.start..run.end {
-            // Terms that pad the list refer to a block that does not exist, after the last one.
+            // Terms that only pad the list refer to a block after the last block. These terms end the loop.
             let Some(&block) = place_of_block.get(plan.structure.norm_block[term] as usize) else { break };
             terms.push(term);
             params.push(run.param);
@@ -232,7 +232,7 @@ fn norms(
         }
         reactions[run.param].norm = (first, terms.len());
     }
-    // Positions of the terms when they are sorted by block.
+    // Positions of the terms in the order of their blocks.
     let mut sorted: Vec<usize> = (0..terms.len()).collect();
     sorted.sort_by_key(|&i| blocks[i]);
     let mut places = vec![0; terms.len()];
@@ -257,7 +257,7 @@ fn norms(
     place_of.terms = terms;
 }
 
-/// Adds constraint and bounds of each parameter.
+/// Adds the constraint and the bounds of each parameter.
 fn parameters(plan: &Plan, arena: &mut Arena, out: &mut layout::Plan) {
     let n = plan.n_parameters();
     let mut kind = vec![[UNCONSTRAINED, 0]; n];
@@ -287,8 +287,8 @@ fn parameters(plan: &Plan, arena: &mut Arena, out: &mut layout::Plan) {
     };
 }
 
-/// Adds the effects of each parameter. Parameters with the longest lists of effects come first, so that no
-/// team of threads starts a long list while the other teams have already finished.
+/// Adds the effects of each parameter on the expected yields. Parameters with long lists of effects come first.
+/// Otherwise a team of threads might begin a long list when all other teams have already finished.
 fn react(arena: &mut Arena, reactions: &[Reactions], out: &mut layout::Plan, of: &mut Places) {
     let work = |r: &Reactions| r.hist.len() + (r.norm.1 - r.norm.0) + r.factor.len();
     let mut order: Vec<usize> = (0..reactions.len()).filter(|&p| work(&reactions[p]) > 0).collect();
@@ -325,7 +325,7 @@ fn react(arena: &mut Arena, reactions: &[Reactions], out: &mut layout::Plan, of:
     out.binwise_cell = arena.put(&entries);
 }
 
-/// Adds an array with the range (first index and end) of each list within the concatenation of all lists.
+/// Joins all lists and adds an array with the range of each list in the result, as first index and end.
 fn ranges_of<T>(arena: &mut Arena, lists: &[Vec<T>]) -> Offset<[i32; 2]> {
     let mut end = 0;
     let ranges: Vec<[i32; 2]> = lists

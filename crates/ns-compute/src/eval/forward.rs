@@ -8,8 +8,8 @@ use crate::terms::normsys::{second, signed_rate, value_and_slope};
 use crate::terms::{histosys, scale};
 
 isa_fn! {
-    /// Computes the expected yields `scratch.lambda` at `theta`, and everything in `scratch` on which they
-    /// depend. Derivatives at a kink are the mean of both sides.
+    /// Computes the expected yields `scratch.lambda` at `theta`, and all quantities in `scratch` from which they are
+    /// computed. Derivatives at a kink are the mean of the derivatives on both sides.
     pub(crate) fn forward(plan: &Plan, theta: &[f64], scratch: &mut Scratch) = body
 }
 
@@ -43,7 +43,7 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     }
 }
 
-/// Loads the polynomial coefficients of the normsys terms from `i` on.
+/// Loads the polynomial coefficients of a SIMD vector of normsys terms, starting with the term `i`.
 #[inline(always)]
 fn coefficients<V: Vector>(plan: &Plan, i: usize) -> [V; 6] {
     let mut c = [V::splat(0.0); 6];
@@ -53,8 +53,8 @@ fn coefficients<V: Vector>(plan: &Plan, i: usize) -> [V; 6] {
     c
 }
 
-/// Computes the normsys factors and their product for each block. The terms of a run have the same parameter,
-/// so they are on the same branch of the interpolation.
+/// Computes all normsys factors, and their product for each block. All terms of a run have the same parameter, so
+/// they use the same branch of the interpolation.
 #[inline(always)]
 fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let coefficients: [&[f64]; 6] = std::array::from_fn(|k| &plan.numbers.norm_coefficients[k][..]);
@@ -69,7 +69,7 @@ fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
         if plan.structure.normsys.is_polynomial(alpha) {
             let alpha = M::V8::splat(alpha);
             while i + TERM_LANES <= run.end {
-                // Value and slope in one pass: the coefficients are most of the data that this loop reads.
+                // Value and slope are computed in one pass, because loading the coefficients takes most of the time.
                 // SAFETY: `i + TERM_LANES <= run.end <= n`, the length of all arrays, as asserted above.
                 unsafe {
                     let c = coefficients.map(|c| M::V8::load_at(c, i));
@@ -91,7 +91,7 @@ fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     }
     for (index, block) in plan.structure.blocks.iter().enumerate() {
         let terms = &plan.structure.norm_of_block[block.norm.0..block.norm.1];
-        // Four independent products: a single one would wait for each multiplication.
+        // With a single product, each multiplication would wait for the one before. Four products are independent.
         let mut parts = [1.0; 4];
         let whole = terms.len() / 4 * 4;
         for four in terms[..whole].chunks_exact(4) {
@@ -110,7 +110,7 @@ fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     scratch.degenerate = scratch.norm.iter().any(|n| !(n.abs() > LEAST_PRODUCT));
 }
 
-/// Computes the product of the exponential normsys factors of each block, with one `exp` of the sum of
+/// Computes the product of the exponential normsys factors of each block. It is a single `exp` of the sum of all
 /// exponents.
 #[inline(always)]
 fn norm_logarithms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
@@ -145,10 +145,10 @@ fn binwise(plan: &Plan, block: &Block, theta: &[f64], scratch: &mut Scratch) {
     }
 }
 
-/// Computes additive part and yield of `N` vectors of `L * LANES` bins each. Returns `N * L`, the number of
-/// groups of `LANES` bins that were computed.
+/// Computes the additive part and the yield of one block in `N` SIMD vectors of `L * LANES` bins each, starting at
+/// the group `lane` of bins. Returns `N * L`, the number of groups of `LANES` bins that were computed.
 ///
-/// Templates are added to `T` separate sums: a single sum would wait for each addition.
+/// The templates are added to `T` separate sums. With a single sum, each addition would wait for the one before.
 #[inline(always)]
 fn yields<V: Vector, const L: usize, const N: usize, const T: usize>(
     plan: &Plan,
@@ -160,7 +160,7 @@ fn yields<V: Vector, const L: usize, const N: usize, const T: usize>(
 ) -> usize {
     let (stride, offset, width) = (block.n_lanes * LANES, lane * LANES, L * LANES);
     let cell = block.cell + offset;
-    // Separate sums for the parts S and A of the templates.
+    // The symmetric and the asymmetric parts of the templates (S and A) have separate sums.
     let mut sum = [[V::splat(0.0); N]; T];
     let mut curve_sum = [[V::splat(0.0); N]; T];
     for v in 0..N {
@@ -213,10 +213,10 @@ fn yields<V: Vector, const L: usize, const N: usize, const T: usize>(
     L * N
 }
 
-/// Adds `factors[p]` times the template at `at` to `sums`.
+/// Adds `factors[p]` times a template to `sums`. The template begins at `templates[at]`.
 ///
 /// # Safety
-/// `p` is within `factors`, and `N` vectors of `width` numbers from `at` on are within `templates`.
+/// `p` must be within `factors`. `N` vectors of `width` numbers from `at` on must be within `templates`.
 #[inline(always)]
 unsafe fn add<V: Vector, const N: usize>(
     factors: &[f64],
@@ -235,8 +235,8 @@ unsafe fn add<V: Vector, const N: usize>(
     }
 }
 
-/// Computes the relative first and second derivatives of the normsys factors at the point of the last
-/// `forward`. At a kink `side(parameter)` chooses the branch: -1, +1, or 0 for the mean.
+/// Computes the relative first and second derivatives of the normsys factors at the point of the last [`forward`]. At
+/// a kink, `side(parameter)` chooses the branch: -1, +1, or 0 for the mean of both.
 #[inline(always)]
 pub(crate) fn norm_ratios<M: MulAdd>(
     plan: &Plan,
@@ -267,8 +267,8 @@ pub(crate) fn norm_ratios<M: MulAdd>(
     }
 }
 
-/// Returns the first and second derivatives of the normsys factor `kappa`. They are not divided by `kappa`,
-/// which may be too small for a division.
+/// Returns the first and second derivatives of the normsys factor `kappa` with respect to its parameter `alpha`. They
+/// are not divided by `kappa`, which may be too small for a division.
 pub(crate) fn kappa_derivatives(plan: &Plan, term: usize, alpha: f64, kappa: f64) -> (f64, f64) {
     let normsys = plan.structure.normsys;
     if normsys.is_polynomial(alpha) {

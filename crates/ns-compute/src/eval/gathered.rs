@@ -1,26 +1,26 @@
-//! Replaces many events by fewer weighted events, for the first steps of a fit.
+//! Replaces many events by fewer weighted events. They are used for the first steps of a fit.
 
 use std::sync::Arc;
 
 use super::Dataset;
 use crate::events::{Cells, Crew, EventPlan};
 
-/// Number of cells along an observable in the first fit.
+/// Number of cells along an observable in the first fit of gathered events.
 const COARSE: usize = 1024;
 
-/// Number of cells in the second fit, near the minimum.
+/// Number of cells along an observable in the second fit of gathered events, which starts near the minimum.
 const FINE: usize = 8192;
 
-/// Smallest number of events of a channel for which they are gathered in [`COARSE`] cells.
+/// Smallest number of events of a channel for which the events are gathered in [`COARSE`] cells.
 const FEWEST: usize = 8 * COARSE;
 
-/// Smallest number of events of a channel for which they are gathered in [`FINE`] cells too.
+/// Smallest number of events of a channel for which the events are also gathered in [`FINE`] cells.
 const FEWEST_FINE: usize = 4 * FINE;
 
 impl Dataset {
-    /// Returns data in which channels with many events have one weighted event per cell. The first data have coarse
-    /// cells. If a channel has very many events, the second data have fine cells. Returns an empty list if no
-    /// channel has many events, or if a channel with many events has several observables.
+    /// Returns data sets in which channels with many events have one weighted event per cell. The first data set has
+    /// coarse cells. If a channel has very many events, there is a second data set with fine cells. The result is
+    /// empty if no channel has many events, or if a channel with many events has several observables.
     pub(crate) fn gathered(&self, plan: &EventPlan, crew: Option<&Crew>) -> Vec<Self> {
         let most = self.events.iter().map(|table| table.len()).max().unwrap_or(0);
         if most <= FEWEST {

@@ -7,8 +7,9 @@ use crate::simd::{Level, MulAdd, Vector, isa_fn};
 use crate::terms::normsys::signed_rate;
 use crate::terms::{gaussian, per_bin, scale};
 
-/// Computes `scratch.gradient` at the point of the last `forward` and `likelihood`. For a parameter at a kink,
-/// the element is the mean of the two one-sided derivatives, and `scratch.jump` holds half their difference.
+/// Computes `scratch.gradient` at `theta`, the point of the last `forward` and `likelihood`. For a parameter at a
+/// kink, the element is the mean of the two one-sided derivatives. Half of their difference is stored in
+/// `scratch.jump`.
 pub(crate) fn gradient(level: Level, plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scratch) {
     of_bins_and_constraints(level, plan, theta, data, scratch);
     for (parameters, term) in plan.events.parameters().zip(&scratch.events.terms) {
@@ -58,8 +59,8 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scr
     constraints(plan, theta, data, &mut scratch.gradient);
 }
 
-/// Writes `r_b g_b` of each cell to `scratch.weight`. Returns `sum_b r_b g_b D_b`, the derivative of `-ln L`
-/// with respect to the product of the block's scalar factors.
+/// Writes `r_b g_b` of each cell of the block to `scratch.weight`. Returns `sum_b r_b g_b D_b`, which is the
+/// derivative of `-ln L` with respect to the product of the block's scalar factors.
 #[inline(always)]
 fn weights<M: MulAdd>(block: &Block, scratch: &mut Scratch) -> f64 {
     let mut total = M::V4::splat(0.0);
@@ -97,11 +98,11 @@ fn binwise(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mu
     }
 }
 
-/// Adds the derivatives with respect to the histosys parameters of one block to `scratch.unsummed`, for the next
-/// `N` SIMD vectors of `L * LANES` bins. Returns `N * L`, the number of groups of `LANES` bins done.
+/// Adds the derivatives with respect to the histosys parameters of one block to `scratch.unsummed`. The call covers
+/// the next `N` SIMD vectors of `L * LANES` bins. Returns `N * L`, the number of groups of `LANES` bins.
 ///
-/// `unsummed` has one sum per parameter and SIMD lane. `sum_up` adds the lanes once, after all blocks. Doing this
-/// after each term would take longer than the term itself.
+/// `unsummed` has one sum per parameter and SIMD lane. `sum_up` adds the lanes once, after all blocks. Adding the
+/// lanes after each term would take longer than the term itself.
 #[inline(always)]
 fn templates<V: Vector, const L: usize, const N: usize>(
     plan: &Plan,
@@ -157,7 +158,7 @@ fn templates<V: Vector, const L: usize, const N: usize>(
     L * N
 }
 
-/// Adds the SIMD lanes of each histosys sum, and adds the results to the gradient.
+/// Adds up the SIMD lanes of each histosys sum, and adds the results to the gradient.
 #[inline(always)]
 fn sum_up<M: MulAdd>(plan: &Plan, scratch: &mut Scratch) {
     let mut groups = plan.structure.hist_params.chunks_exact(4);
@@ -177,8 +178,8 @@ fn sum_up<M: MulAdd>(plan: &Plan, scratch: &mut Scratch) {
     }
 }
 
-/// Adds the derivatives with respect to the parameters of normsys: the relative derivative of each factor
-/// times the sum `scratch.block_sum` of the block that the factor scales.
+/// Adds the derivatives with respect to the parameters of normsys. A term contributes the relative derivative of its
+/// factor times `scratch.block_sum` of the block that the factor scales.
 #[inline(always)]
 fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let (kappa, rate, sums) = (&scratch.kappa[..], &scratch.kappa_first[..], &scratch.block_sum[..]);
@@ -217,8 +218,8 @@ fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     }
 }
 
-/// Adds the derivatives with respect to the parameters of normsys if a factor is zero or almost zero. They
-/// are computed from the products of all other factors.
+/// Adds the derivatives with respect to the parameters of normsys in the case that a factor is zero or almost zero.
+/// The derivative of a factor is multiplied by the product of all other factors.
 #[inline(always)]
 fn degenerate_norms(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let total = vec_of_totals(plan, scratch);
@@ -236,7 +237,7 @@ fn degenerate_norms(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     }
 }
 
-/// Returns `sum_b r_b g_b D_b` of each block. Allocates, because the degenerate case is rare.
+/// Returns `sum_b r_b g_b D_b` of each block. The function allocates memory, which is acceptable in this rare case.
 fn vec_of_totals(plan: &Plan, scratch: &Scratch) -> Vec<f64> {
     plan.structure
         .blocks
@@ -248,7 +249,7 @@ fn vec_of_totals(plan: &Plan, scratch: &Scratch) -> Vec<f64> {
         .collect()
 }
 
-/// Computes, for parameters at a kink, half the difference of the two one-sided derivatives.
+/// Computes half the difference of the two one-sided derivatives for each parameter at a kink.
 #[inline(always)]
 fn jumps(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     scratch.jump.fill(0.0);
@@ -274,7 +275,7 @@ fn jumps(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     }
 }
 
-/// Adds the derivatives of the constraint terms.
+/// Adds the derivatives of the constraint terms to the gradient.
 #[inline(always)]
 fn constraints(plan: &Plan, theta: &[f64], data: &Dataset, gradient: &mut [f64]) {
     for (p, a, w) in plan.gaussian() {
@@ -286,7 +287,8 @@ fn constraints(plan: &Plan, theta: &[f64], data: &Dataset, gradient: &mut [f64])
     }
 }
 
-/// Writes the second derivatives of the constraint terms to `to`, 0 for parameters without a constraint.
+/// Writes the second derivatives of the constraint terms to `to`, one per parameter. They are 0 for parameters
+/// without a constraint.
 pub(crate) fn constraint_curvatures(plan: &Plan, theta: &[f64], aux: &[f64], to: &mut [f64]) {
     to.fill(0.0);
     for (p, _, w) in plan.gaussian() {

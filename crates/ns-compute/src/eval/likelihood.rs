@@ -1,4 +1,4 @@
-//! Computes `-ln L` from the expected yields, relative to the saturated model.
+//! Computes `-ln L` from the expected yields, relative to `-ln L` of the saturated model.
 
 use std::sync::Arc;
 
@@ -12,23 +12,24 @@ use crate::simd::{Level, MulAdd, isa_fn};
 use crate::terms::gaussian;
 use crate::terms::poisson::{deviance_derivatives, extended, saturated, term};
 
-/// Data of one fit, with all constants that do not depend on parameters.
+/// Data of one fit, with the constants of `-ln L` that do not depend on parameters.
 #[derive(Debug, Clone)]
 pub(crate) struct Dataset {
-    /// Counts of the main bins.
+    /// Observed counts of the main bins, one per bin.
     pub(crate) main: Vec<f64>,
-    /// Auxiliary data.
+    /// Auxiliary data, one per constraint term.
     pub(crate) aux: Vec<f64>,
     /// Events, one table per event channel.
     pub(crate) events: Vec<Arc<EventTable>>,
-    /// `-ln L` of the main counts in the saturated model, in which every expected yield equals its count.
+    /// `-ln L` of the main counts in the saturated model. In this model every expected yield equals the observed
+    /// count.
     pub(crate) saturated_main: f64,
-    /// `-ln L` of the constraint terms in the saturated model, with the Gaussian normalisations.
+    /// `-ln L` of the constraint terms in the saturated model, including the Gaussian normalisation constants.
     pub(crate) saturated_constraint: f64,
 }
 
 impl Dataset {
-    /// Copies a data set and computes its constants.
+    /// Copies the given data and computes the constants of their likelihood.
     pub(crate) fn new(plan: &Plan, main: &[f64], aux: &[f64], events: &[Arc<EventTable>]) -> Self {
         let mut data = Self {
             main: main.to_vec(),
@@ -41,7 +42,7 @@ impl Dataset {
         data
     }
 
-    /// Allocates a data set whose numbers are filled in later.
+    /// Allocates a data set whose numbers the caller fills in later.
     pub(crate) fn empty(plan: &Plan) -> Self {
         Self {
             main: vec![0.0; plan.n_bins()],
@@ -52,9 +53,9 @@ impl Dataset {
         }
     }
 
-    /// Returns these data with at most `most` events per table. The events are taken at equal distances in
-    /// the table, and their weights are scaled to represent the omitted events too. Returns `None` if no
-    /// table has more than four times `most` events.
+    /// Returns a copy of these data with at most `most` events per table. The events are taken at equal distances in
+    /// the table. Their weights are scaled, so they also represent the omitted events. Returns `None` if no table has
+    /// more than four times `most` events.
     pub(crate) fn thinned(&self, most: usize) -> Option<Self> {
         if self.events.iter().all(|table| table.len() <= 4 * most) {
             return None;
@@ -73,7 +74,7 @@ impl Dataset {
         Some(Self { events: events.collect(), ..self.clone() })
     }
 
-    /// Computes the constants `saturated_main` and `saturated_constraint` from the data.
+    /// Computes the constants `saturated_main` and `saturated_constraint` from the counts and auxiliary data.
     pub(crate) fn saturate(&mut self, plan: &Plan) {
         self.saturated_main = self.main.iter().map(|&n| saturated(n)).sum();
         self.saturated_constraint = plan.numbers.gaussian_constant
@@ -81,34 +82,34 @@ impl Dataset {
     }
 }
 
-/// Value of `-ln L` at one point: main and constraint terms, and the scale of the rounding errors.
+/// Value of `-ln L` at one point, split into main and constraint terms, with the scale of its rounding errors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Likelihood {
-    /// Sum of the terms of the main counts, relative to the saturated model, and the terms of the events.
+    /// Sum of the terms of the main counts, relative to the saturated model, and of the terms of the events.
     pub(crate) main: f64,
-    /// Sum of the constraint terms, relative to the saturated model, and the penalties.
+    /// Sum of the constraint terms, relative to the saturated model, and of the penalty terms.
     pub(crate) constraint: f64,
-    /// Sum of the absolute values of the computed terms. Rounding errors of `-ln L` are a few times the
-    /// machine epsilon times this sum.
+    /// Sum of the absolute values of all terms. The rounding error of `-ln L` is a few times this sum times the
+    /// machine epsilon.
     pub(crate) scale: f64,
-    /// Lowest value of `-ln L` that a model can have, apart from rounding: slightly below the value of the
-    /// saturated model. Minus infinity for data with events, which have no saturated model.
+    /// A lower limit of `-ln L` for any model, apart from rounding. It is slightly below the value of the saturated
+    /// model. For data with events it is minus infinity, because they have no saturated model.
     pub(crate) least: f64,
 }
 
 impl Likelihood {
-    /// Returns the value to minimise: `-ln L` up to the constant of the data set.
+    /// Returns the value that fits minimise: `-ln L` without the constants of the data set.
     pub(crate) fn value(&self) -> f64 {
         self.main + self.constraint
     }
 }
 
-/// Computes the terms of `-ln L`. Terms of bins and their derivatives come from the yields in `scratch`. Terms
-/// of events are evaluated with all their derivatives. The value is infinite if a bin has `lambda <= 0` and `n
-/// > 0`, or the density of an event is not positive.
+/// Computes the terms of `-ln L` at `theta` and their derivatives. The terms of bins are computed from the expected
+/// yields in `scratch`. The terms of events are evaluated with all their derivatives. The value is infinite if a bin
+/// has `lambda <= 0` and `n > 0`, or if the density of an event is not positive.
 ///
-/// With `floor > 0`, terms of bins are continued quadratically below `floor * n`, so that they are finite
-/// everywhere. This is used to find a first point at which all yields are positive.
+/// With `floor > 0`, the terms of bins are continued quadratically below `floor * n`, and are finite everywhere. This
+/// helps to find a first point at which all yields are positive.
 pub(crate) fn likelihood(
     level: Level,
     plan: &Plan,
@@ -131,7 +132,8 @@ pub(crate) fn likelihood(
 }
 
 isa_fn! {
-    /// Computes the terms of bins and constraints, and their derivatives from the yields in `scratch`.
+    /// Computes the terms of bins and constraints. Also computes the derivatives of the bins' terms from the yields
+    /// in `scratch`.
     fn bins_and_constraints(plan: &Plan, theta: &[f64], data: &Dataset, floor: f64, scratch: &mut Scratch) -> Likelihood = body
 }
 
@@ -166,7 +168,7 @@ fn body<M: MulAdd>(
             slopes[b] = if n > 0.0 { slope } else { 1.0 };
             curvatures[b] = if n > 0.0 { curvature } else { 0.0 };
         }
-        // The sums are in a separate loop, because the loop above could not be vectorised with them.
+        // The sums are in a separate loop. With them, the compiler could not vectorise the loop above.
         for ((term, lambda), n) in terms.iter().zip(lambdas).zip(counts) {
             main += term;
             scale += term.abs() + (lambda - n).abs();
@@ -187,13 +189,13 @@ fn body<M: MulAdd>(
     Likelihood { main, constraint, scale, least: BELOW_SATURATED }
 }
 
-/// Returns the sum of the Gaussian terms.
+/// Returns the sum of the Gaussian constraint terms of `-ln L`.
 #[inline(always)]
 fn gaussian_terms(plan: &Plan, theta: &[f64], data: &Dataset) -> f64 {
     let gaussian = &plan.structure.gaussian;
     let (params, aux, weights) = (&gaussian.param[..], &gaussian.aux[..], &plan.numbers.inverse_sigma[..]);
     let term = |p: usize, a: usize, w: f64| gaussian::value(gaussian::pull(theta[p], data.aux[a], w));
-    // Four independent sums: a single one would wait for each addition.
+    // With a single sum, each addition would wait for the one before. Four sums are independent.
     let mut sums = [0.0; 4];
     let fours = params.chunks_exact(4).zip(aux.chunks_exact(4)).zip(weights.chunks_exact(4));
     for ((p, a), w) in fours {

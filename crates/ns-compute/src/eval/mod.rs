@@ -1,4 +1,4 @@
-//! Evaluates a compiled model: value and gradient. The caller owns all working memory.
+//! Evaluates a compiled model: the value of `-ln L` and its gradient. The caller owns all working memory.
 
 mod forward;
 mod gathered;

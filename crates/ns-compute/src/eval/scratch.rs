@@ -1,71 +1,73 @@
-//! Working memory of one evaluation, allocated once per thread and reused for every point.
+//! Working memory of an evaluation. It is allocated once per thread and used again for every point.
 
 use crate::events::EventScratch;
 use crate::plan::{LANES, Plan};
 
-/// Partial sums of one gradient element, one for each lane of a vector of bins. Aligned to a cache line.
+/// Partial sums of one gradient element, one for each lane of a SIMD vector of bins. They are aligned to a cache
+/// line.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
 pub(crate) struct Unsummed(pub(crate) [f64; 2 * LANES]);
 
-/// All intermediate arrays of an evaluation. [`super::forward`] fills them for one point; gradient and
-/// curvature at this point are computed from them.
+/// All intermediate arrays of an evaluation at one point. [`super::forward`] fills them. The gradient and the
+/// curvature at the same point are computed from them.
 #[derive(Debug, Clone)]
 pub(crate) struct Scratch {
-    /// Interpolation function `f` of the histosys code at each parameter.
+    /// Value of the interpolation function `f` of the histosys code at the value of each parameter.
     pub(crate) curved: Vec<f64>,
-    /// First derivative of `f` at each parameter.
+    /// First derivative of the histosys interpolation function `f` at the value of each parameter.
     pub(crate) curved_first: Vec<f64>,
-    /// Second derivative of `f` at each parameter.
+    /// Second derivative of the histosys interpolation function `f` at the value of each parameter.
     pub(crate) curved_second: Vec<f64>,
-    /// normsys factor `k` of each padded term.
+    /// Factor `k` of each normsys term, including terms that are padding.
     pub(crate) kappa: Vec<f64>,
-    /// Derivative `k'` of each padded term whose factor is a polynomial at the point.
+    /// Derivative `k'` of the factor of each normsys term. It is set only for terms whose factor is a polynomial at the
+    /// point.
     pub(crate) kappa_first: Vec<f64>,
-    /// Relative derivative `k'/k` of each padded term.
+    /// Relative derivative `k'/k` of the factor `k` of each normsys term.
     pub(crate) ratio: Vec<f64>,
-    /// Relative second derivative `k''/k` of each padded term.
+    /// Relative second derivative `k''/k` of the factor `k` of each normsys term.
     pub(crate) ratio_second: Vec<f64>,
-    /// Product of the normsys factors of each block, plus one dummy block for padding.
+    /// Product of the normsys factors of each block. One more element is a dummy block for padding terms.
     pub(crate) norm: Vec<f64>,
     /// Product of all scalar factors of each block.
     pub(crate) scale: Vec<f64>,
-    /// Nominal yield plus additive variations of each padded cell.
+    /// Nominal yield plus additive variations in each cell. A cell is one bin of one block.
     pub(crate) additive: Vec<f64>,
-    /// Product of the per-bin factors of each padded cell; zero in the padding.
+    /// Product of the per-bin factors in each cell; zero in padding cells.
     pub(crate) binwise: Vec<f64>,
-    /// `r_b g_b` of each padded cell. `r` is the derivative of `-ln L` with respect to the expected yield,
-    /// and `g` the product of the per-bin factors.
+    /// `r_b g_b` of each cell. `r_b` is the derivative of `-ln L` with respect to the expected yield of the bin, and
+    /// `g_b` is the product of the per-bin factors.
     pub(crate) weight: Vec<f64>,
-    /// Expected yield of each bin, padded at the end so that whole vectors can be written.
+    /// Expected yield of each bin. There is padding at the end, so whole SIMD vectors can be written.
     pub(crate) lambda: Vec<f64>,
-    /// Poisson term of each bin.
+    /// Poisson term of `-ln L` of each bin.
     pub(crate) terms: Vec<f64>,
     /// First derivative of each Poisson term with respect to the expected yield.
     pub(crate) slope: Vec<f64>,
     /// Second derivative of each Poisson term with respect to the expected yield.
     pub(crate) curvature: Vec<f64>,
-    /// `sum_b r_b g_b D_b` of each block times the product of its scalar factors, for the derivatives with
-    /// respect to normsys parameters.
+    /// `sum_b r_b g_b D_b` of each block times the product of its scalar factors. The derivatives with respect to
+    /// normsys parameters use it.
     pub(crate) block_sum: Vec<f64>,
-    /// Partial sums of the gradient elements of the parameters of histosys.
+    /// Partial sums of the gradient elements of the histosys parameters, one element per parameter.
     pub(crate) unsummed: Vec<Unsummed>,
     /// Four working arrays with one element per parameter of a block.
     pub(crate) slot: [Vec<f64>; 4],
     /// Two working arrays with one element per cell of a block.
     pub(crate) cells: [Vec<f64>; 2],
-    /// Whether the product of the normsys factors of some block is too close to zero to divide by.
+    /// Whether the product of the normsys factors of some block is too close to zero for a division.
     pub(crate) degenerate: bool,
-    /// Gradient of the last point.
+    /// Gradient of `-ln L` at the last point, one element per parameter.
     pub(crate) gradient: Vec<f64>,
-    /// Half the jump of each gradient element, for parameters at a kink.
+    /// For each parameter at a kink, half the jump of its gradient element across the kink.
     pub(crate) jump: Vec<f64>,
     /// Working memory of event channels and penalties.
     pub(crate) events: EventScratch,
 }
 
 impl Scratch {
-    /// Allocates scratch for any point of `plan`.
+    /// Allocates working memory that suffices for any point of `plan`.
     pub(crate) fn new(plan: &Plan) -> Self {
         let n = plan.n_parameters();
         let terms = plan.structure.norm_block.len();
@@ -99,7 +101,7 @@ impl Scratch {
             jump: vec![0.0; n],
             events: EventScratch::new(&plan.events),
         };
-        // Blocks without per-bin factors keep the 1 that is set here.
+        // For blocks without per-bin factors, no evaluation changes the 1 that is written here.
         for block in &plan.structure.blocks {
             scratch.binwise[block.cell..block.cell + block.n_bins].fill(1.0);
         }

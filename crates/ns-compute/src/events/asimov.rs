@@ -1,5 +1,6 @@
-//! Asimov data of an event channel: events on a grid, weighted with the expected number of events around each grid
-//! point. If the contents of bins are compared with integrals, the grid points are the centres of the bins.
+//! Asimov data of an event channel. They are events on a grid. Each is weighted with the expected number of events
+//! around its grid point. If the contents of bins are compared with integrals, the grid points are the centres of the
+//! bins.
 
 use ns_core::{BinRule, EXPECTED, EventTable, LogProbError, SessionError};
 
@@ -11,26 +12,25 @@ use super::sample::breaks;
 use super::sums::{BLOCK, SumMemory};
 use crate::simd::Level;
 
-/// Number of panels per observable, for channels with one, two, three and more observables. Each panel has 21
-/// nodes.
+/// Number of panels per observable, for channels with one, two, three, and more observables. Each panel has 21 nodes.
 const PANELS: [usize; 4] = [200, 10, 2, 1];
 
-/// What the nodes of a grid stand for.
+/// What the weighted nodes of a grid represent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GridOf {
-    /// The events of a channel. Panels end also where the density may have a jump or a kink. Negative weights are an
+    /// All events of a channel. Panels also end where the density may have a jump or a kink. A negative weight is an
     /// error.
     Channel,
-    /// The events of one process. All panels are equal, so that processes have the same nodes. Weights may be negative
-    /// where the sum of all processes is positive.
+    /// The events of one process. All panels have equal width, so all processes have the same nodes. A weight may be
+    /// negative, if the sum of all processes is positive there.
     Process,
 }
 
-/// Returns the nodes of a quadrature rule over the fit ranges, with weights that add up to `total`. Nodes with weight 0
-/// are left out.
+/// Returns the nodes of a quadrature rule over the fit ranges as weighted events. Their weights are proportional to
+/// the density and add up to `total`. Nodes with weight 0 are left out.
 ///
 /// # Errors
-/// If the density is not finite at a node, or negative in a grid of a channel.
+/// If the density is not finite at a node, or if it is negative in a grid of a whole channel.
 pub(super) fn weighted_grid(
     level: Level,
     plan: &ChannelPlan,
@@ -45,7 +45,8 @@ pub(super) fn weighted_grid(
         }
         _ => {
             let panels = panels(plan.observables);
-            // Flows have no formulas, and their log-densities are kept for the nodes of equal panels.
+            // Equal panels are needed for densities from neural networks: they have no formulas, and their
+            // log-densities are kept for the nodes of equal panels.
             let is_equal = of == GridOf::Process || !plan.logs.is_empty() || !plan.conditionals.is_empty();
             for region in &plan.boxes {
                 let breaks = match is_equal {
@@ -92,8 +93,8 @@ pub(super) fn weighted_grid(
     })
 }
 
-/// Returns the columns of log-densities at the nodes. They are computed at the first call only. Columns of other
-/// processes are empty.
+/// Returns the columns of log-densities at the nodes of a grid. Only the first call computes them. Columns that
+/// belong to no density of the channel are empty.
 fn logs_at_nodes(plan: &ChannelPlan, nodes: &[Vec<f64>]) -> Result<Vec<Vec<f64>>, LogProbError> {
     if let Some(known) = plan.logs_at_nodes.get() {
         return Ok(known.clone());
@@ -105,13 +106,13 @@ fn logs_at_nodes(plan: &ChannelPlan, nodes: &[Vec<f64>]) -> Result<Vec<Vec<f64>>
     Ok(plan.logs_at_nodes.get_or_init(|| made).clone())
 }
 
-/// Returns the number of panels per observable for a channel with this number of observables.
+/// Returns the number of panels per observable for a channel with `observables` observables.
 pub(super) fn panels(observables: usize) -> usize {
     PANELS[observables.clamp(1, PANELS.len()) - 1]
 }
 
-/// Adds the nodes of a box, and the part of the volume that belongs to each node. Panels are cut at `breaks`, a list for
-/// each side.
+/// Adds the nodes of a box, and for each node its part of the volume. `breaks` contains one list per side of the box.
+/// Panels are cut at these positions.
 fn add_nodes(
     region: &[(f64, f64)],
     panels: usize,
@@ -134,7 +135,7 @@ fn add_nodes(
     }
 }
 
-/// Adds the centres of the bins within the boxes, and the volumes of these bins.
+/// Adds the centres and the volumes of those bins that are within the boxes.
 pub(super) fn add_bins(
     edges: &[Vec<f64>],
     boxes: &[Vec<(f64, f64)>],
@@ -162,7 +163,7 @@ pub(super) fn add_bins(
     }
 }
 
-/// Returns the nodes of [`side_nodes`], but with panels that are cut at `breaks`.
+/// Returns the same nodes as [`side_nodes`], but with panels that are also cut at `breaks`.
 fn cut_nodes((lo, hi): (f64, f64), panels: usize, breaks: &[f64]) -> Vec<(f64, f64)> {
     if breaks.is_empty() {
         return side_nodes((lo, hi), panels);
@@ -177,8 +178,8 @@ fn cut_nodes((lo, hi): (f64, f64), panels: usize, breaks: &[f64]) -> Vec<(f64, f
     edges.windows(2).flat_map(|pair| side_nodes((pair[0], pair[1]), 1)).collect()
 }
 
-/// Returns the nodes along a side of a box in ascending order, each with the part of the length that belongs
-/// to it.
+/// Returns the nodes along a side of a box in ascending order. With each node comes the part of the length that
+/// belongs to it.
 pub(super) fn side_nodes((lo, hi): (f64, f64), panels: usize) -> Vec<(f64, f64)> {
     let half = 0.5 * (hi - lo) / panels as f64;
     let node = |index: usize| {

@@ -1,7 +1,8 @@
 //! Means of densities over bins, for histograms whose contents are compared with integrals over their bins.
 //!
-//! The mean over a bin is its integral divided by its volume. Integrals are computed once per point, not once per
-//! event: in closed form where the density has one, else by quadrature within the bin.
+//! The mean over a bin is the integral over the bin, divided by the volume of the bin. Integrals are computed once
+//! per point of the fit, not once per event. They have a closed form for some densities. All others are integrated
+//! numerically within the bin.
 
 use ns_core::{BinRule, Density, EventChannel};
 
@@ -12,25 +13,25 @@ use super::program::{components, pair};
 use super::sums::BLOCK;
 use crate::simd::Level;
 
-/// The means of a product of densities over the bins of its observables.
+/// The means of a product of densities over all bins of its observables.
 #[derive(Debug, Clone)]
 pub(super) struct BinMeans {
-    /// Observables of the product, each with its bin edges. In the order of the cells, the last observable
+    /// The observables of the product, each with its bin edges. The cells are ordered so that the last observable
     /// varies fastest.
     axes: Vec<(usize, Vec<f64>)>,
-    /// The cells: one per combination of bins.
+    /// The cells, one per combination of bins of all observables.
     cells: Vec<Cell>,
-    /// Number of variables of the product.
+    /// Number of variables on which the product depends.
     variables: usize,
 }
 
-/// One bin.
+/// One bin in all observables of the product.
 #[derive(Debug, Clone)]
 struct Cell {
-    /// Integral over the bin; `None` for a bin outside the fit ranges.
+    /// Integral of the product over the bin; `None` for a bin outside the fit ranges.
     integral: Option<Integral>,
     volume: f64,
-    /// For each component of the integral, the index of the same component of the product.
+    /// For each component of the integral, the index of the corresponding component of the product.
     places: Vec<usize>,
 }
 
@@ -40,17 +41,17 @@ pub(super) struct BinMeansMemory {
     memories: Vec<Option<IntegralMemory>>,
     variables: Vec<f64>,
     out: Vec<f64>,
-    /// The components of all cells, one cell after the other.
+    /// The means and their derivatives, all components of one cell after the other.
     means: Vec<f64>,
 }
 
-/// Returns whether the contents of a channel's bins are compared with integrals.
+/// Returns whether the contents of a channel's bins are compared with integrals over the bins.
 pub(super) fn is_integrated(channel: &EventChannel) -> bool {
     channel.binning.as_ref().is_some_and(|binning| binning.rule == BinRule::Integral)
 }
 
-/// Replaces the leaves of all terms by their means over the channel's bins: one leaf for each group of leaves that share
-/// observables. Returns `None` if a product has no integral.
+/// Replaces the leaves (basic densities) of all terms by their means over the channel's bins. Each group of leaves
+/// that share observables becomes one leaf. Returns `None` if a product has no integral.
 pub(super) fn over_bins(expansion: &mut Expansion<'_>, mut terms: Vec<Term>) -> Option<Vec<Term>> {
     let mut known: Vec<Vec<usize>> = Vec::new();
     let mut made: Vec<Leaf> = Vec::new();
@@ -73,7 +74,7 @@ pub(super) fn over_bins(expansion: &mut Expansion<'_>, mut terms: Vec<Term>) -> 
     Some(terms)
 }
 
-/// Returns the leaf of the means of a group of leaves.
+/// Returns a leaf whose values are the bin means of the product of a group of leaves.
 fn leaf(expansion: &mut Expansion<'_>, group: &[usize]) -> Option<Leaf> {
     let own = expansion.observables_of(group);
     let channel = expansion.channel;
@@ -85,7 +86,7 @@ fn leaf(expansion: &mut Expansion<'_>, group: &[usize]) -> Option<Leaf> {
     for index in 0..count {
         let sides = sides(&axes, index);
         let volume: f64 = sides.iter().map(|(lo, hi)| hi - lo).product();
-        // Fit ranges end at bin edges, so a bin is in a fit range if its centre is.
+        // Fit ranges end at bin edges. Thus a bin is in a fit range if its centre is.
         let inside = |region: &Vec<(f64, f64)>| {
             let within = |(&x, (lo, hi)): (&usize, &(f64, f64))| {
                 let centre = 0.5 * (lo + hi);
@@ -101,7 +102,7 @@ fn leaf(expansion: &mut Expansion<'_>, group: &[usize]) -> Option<Leaf> {
     }
     let factors: Vec<Density> = group.iter().map(|&leaf| expansion.leaves[leaf].density.clone()).collect();
     Leaf::of_bins(&factors, &channel.observables, &mut expansion.locals, |variables| {
-        // The variables of the leaf are the variables of all integrals.
+        // The variables of the leaf are the variables of all its integrals.
         for variable in integrals.iter().filter_map(|(i, _)| i.as_ref()).flat_map(|i| &i.variables) {
             if !variables.contains(variable) {
                 variables.push(*variable);
@@ -116,7 +117,7 @@ fn leaf(expansion: &mut Expansion<'_>, group: &[usize]) -> Option<Leaf> {
     })
 }
 
-/// Returns the sides of a cell.
+/// Returns the lower and upper edge of a cell in each observable.
 fn sides(axes: &[(usize, Vec<f64>)], index: usize) -> Vec<(f64, f64)> {
     let mut rest = index;
     let mut sides: Vec<(f64, f64)> = Vec::with_capacity(axes.len());
@@ -129,8 +130,8 @@ fn sides(axes: &[(usize, Vec<f64>)], index: usize) -> Vec<(f64, f64)> {
     sides
 }
 
-/// For each component of a function of the variables `own`, returns the index of this component in a function
-/// of the variables `all`.
+/// For each component of a function of the variables `own`, returns the index of the same component in a function of
+/// the variables `all`. Components are the value, the derivatives and the second derivatives.
 fn places(own: &[usize], all: &[usize]) -> Vec<usize> {
     let d = own.len();
     let at: Vec<usize> = own.iter().map(|v| all.iter().position(|w| w == v).unwrap_or(0)).collect();
@@ -145,7 +146,7 @@ fn places(own: &[usize], all: &[usize]) -> Vec<usize> {
 }
 
 impl BinMeans {
-    /// Allocates the working memory.
+    /// Allocates working memory for the computation of the means.
     pub(super) fn memory(&self) -> BinMeansMemory {
         let integrals = || self.cells.iter().map(|cell| cell.integral.as_ref());
         let most = integrals().flatten().map(|integral| integral.variables.len()).max().unwrap_or(0);
@@ -157,7 +158,7 @@ impl BinMeans {
         }
     }
 
-    /// Computes all means for these values of the channel.
+    /// Computes the means of all bins at the values `locals` of the channel.
     pub(super) fn prepare(&self, level: Level, locals: &[f64], memory: &mut BinMeansMemory) {
         let BinMeansMemory { memories, variables, out, means } = memory;
         let size = components(self.variables);
@@ -173,7 +174,7 @@ impl BinMeans {
         }
     }
 
-    /// Writes the means of the bins in which the events `from..from + n` lie, component by component.
+    /// For the events `from..from + n`, writes the means of the bins that contain them, component by component.
     pub(super) fn look_up(
         &self,
         columns: &[&[f64]],

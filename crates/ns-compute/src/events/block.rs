@@ -1,16 +1,16 @@
-//! Adds one block of events to the sums of a channel.
+//! Adds one block of events to the sums of a channel. A block is a fixed number of events, [`BLOCK`].
 
 use super::channel::ChannelPlan;
 use super::program::pair;
 use super::sums::{BLOCK, Column, SumMemory, Sums, triangle};
 use crate::simd::{MulAdd, Vector, isa_fn, ln};
 
-/// A column of zeros.
+/// A column of a block in which all numbers are zero.
 const ZERO: &Column = &[0.0; BLOCK];
 
 isa_fn! {
-    /// Adds the `n` events from index `start` on. Their leaves and weights are in `memory`, where the weights
-    /// after the first `n` are 0.
+    /// Adds `n` events to the sums, starting with the event of index `start`. `memory` contains the results of their
+    /// leaves, and their weights. Weights after the first `n` are 0.
     pub(super) fn add_block(plan: &ChannelPlan, amplitudes: &[f64], n: usize, start: usize, memory: &mut SumMemory) = body
 }
 
@@ -28,7 +28,7 @@ fn body<M: MulAdd>(plan: &ChannelPlan, amplitudes: &[f64], n: usize, start: usiz
     squares::<M>(&memory.slopes, &memory.weights, &mut memory.sums);
 }
 
-/// Multiplies the leaves of each term.
+/// Computes the product of the leaves of each term, for all events of the block.
 #[inline(always)]
 pub(super) fn multiply_leaves(plan: &ChannelPlan, memory: &mut SumMemory) {
     let SumMemory { leaves, products, others, .. } = memory;
@@ -53,7 +53,7 @@ pub(super) fn multiply_leaves(plan: &ChannelPlan, memory: &mut SumMemory) {
     }
 }
 
-/// Computes the densities of the events, and adds their logarithms.
+/// Computes the densities of the events, and adds their weighted logarithms to the sums.
 #[inline(always)]
 fn values<M: MulAdd>(amplitudes: &[f64], n: usize, start: usize, memory: &mut SumMemory) {
     let SumMemory { products, inverse, weights, sums, .. } = memory;
@@ -65,7 +65,7 @@ fn values<M: MulAdd>(amplitudes: &[f64], n: usize, start: usize, memory: &mut Su
     }
     density[n..].fill(1.0);
     let is_good = |f: f64| f > 0.0 && f < f64::INFINITY;
-    // All bad densities are counted, because a loop that ends at the first of them cannot be vectorised.
+    // The loop counts all bad densities. A loop that ends at the first of them cannot be vectorised.
     let mut bad = 0.0;
     for f in &density {
         bad += if is_good(*f) { 0.0 } else { 1.0 };
@@ -83,8 +83,8 @@ fn values<M: MulAdd>(amplitudes: &[f64], n: usize, start: usize, memory: &mut Su
     sums.scale += total::<M>(&sizes);
 }
 
-/// Computes the derivatives of the density with respect to the variables of one leaf. Adds the part `bends`
-/// of all second derivatives that contain these variables.
+/// Computes the derivatives of the density with respect to the variables of leaf `l`. Also adds the second
+/// derivatives of the density that contain these variables to `bends`.
 #[inline(always)]
 fn leaf_slopes<M: MulAdd>(plan: &ChannelPlan, amplitudes: &[f64], l: usize, memory: &mut SumMemory) {
     let SumMemory { leaves, others, inverse, weights, slopes, sums, .. } = memory;
@@ -103,7 +103,7 @@ fn leaf_slopes<M: MulAdd>(plan: &ChannelPlan, amplitudes: &[f64], l: usize, memo
         let a = amplitudes[t];
         for &v in ones {
             let derivative = column(result, 1 + v);
-            // The slope divided by the amplitude is the mixed derivative with respect to amplitude and
+            // The slope divided by the amplitude is the mixed derivative with respect to the amplitude and the
             // variable.
             sums.bends[triangle(first + v, t)] -= dot::<M>(derivative, &weighted);
             let slope = &mut slopes[first + v];
@@ -117,7 +117,7 @@ fn leaf_slopes<M: MulAdd>(plan: &ChannelPlan, amplitudes: &[f64], l: usize, memo
             let second = column(result, pair(d, v, w));
             sums.bends[triangle(first + v, first + w)] -= a * dot::<M>(second, &weighted);
         }
-        // Mixed derivatives with respect to variables of two leaves of the same term.
+        // Mixed derivatives with respect to one variable each of two leaves of the same term.
         for (k, &m) in term.leaves.iter().enumerate().skip(j + 1) {
             let partner = &plan.leaves[m];
             let beside = partner.result(&leaves[m]);
@@ -143,7 +143,7 @@ fn leaf_slopes<M: MulAdd>(plan: &ChannelPlan, amplitudes: &[f64], l: usize, memo
     }
 }
 
-/// Adds the gradient, and the weighted products of all pairs of first derivatives.
+/// Adds the gradient, and the weighted products of all pairs of first derivatives, to the sums.
 #[inline(always)]
 fn squares<M: MulAdd>(slopes: &[Column], weights: &Column, sums: &mut Sums) {
     let mut at = 0;
@@ -152,7 +152,7 @@ fn squares<M: MulAdd>(slopes: &[Column], weights: &Column, sums: &mut Sums) {
         times(&mut own, weights);
         sums.gradient[a] -= total::<M>(&own);
         let row = &mut sums.squares[at..=at + a];
-        // Four sums at a time: a single one would wait for each addition.
+        // With a single sum, each addition would wait for the one before. Four sums are independent.
         for (four, to) in slopes[..=a].chunks(4).zip(row.chunks_mut(4)) {
             let others: [&Column; 4] = std::array::from_fn(|k| four.get(k).unwrap_or(ZERO));
             let mut parts = [M::V8::splat(0.0); 4];
@@ -172,7 +172,7 @@ fn squares<M: MulAdd>(slopes: &[Column], weights: &Column, sums: &mut Sums) {
     }
 }
 
-/// Returns one component of the result of a leaf.
+/// Returns one component (value or derivative) of the result of a leaf, for all events of the block.
 #[inline(always)]
 fn column(result: &[f64], component: usize) -> &Column {
     result[component * BLOCK..].first_chunk().unwrap_or(ZERO)
@@ -185,7 +185,7 @@ fn times(to: &mut Column, by: &Column) {
     }
 }
 
-/// Returns the scalar product of two columns.
+/// Returns the scalar product of two columns of a block.
 #[inline(always)]
 fn dot<M: MulAdd>(x: &Column, y: &Column) -> f64 {
     let mut sums = [M::V8::splat(0.0); 4];
@@ -199,7 +199,7 @@ fn dot<M: MulAdd>(x: &Column, y: &Column) -> f64 {
     a.add(b).add(c.add(d)).sum()
 }
 
-/// Returns the sum of a column.
+/// Returns the sum of a column of a block.
 #[inline(always)]
 fn total<M: MulAdd>(x: &Column) -> f64 {
     let mut sums = [M::V8::splat(0.0); 4];

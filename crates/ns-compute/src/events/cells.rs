@@ -1,8 +1,8 @@
-//! Combines the events of one observable in narrow cells.
+//! Combines the events of one observable in narrow cells of equal width.
 //!
-//! Each cell is represented by one event. Its coordinate is the mean coordinate of the events in the cell, and its
-//! weight is the sum of their weights. Where densities have little curvature within a cell, a thousand such events
-//! have nearly the same likelihood as a million original events, and the same minima.
+//! Each cell becomes one weighted event. Its coordinate is the mean coordinate of the events in the cell, and its
+//! weight is the sum of their weights. If densities have little curvature within a cell, a thousand such events have
+//! nearly the same likelihood and the same minima as a million original events.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,17 +11,17 @@ use ns_core::EventTable;
 use super::crew::Crew;
 use crate::pool::Pool;
 
-/// Number of events that are sorted into cells of their own before these cells are added to the total. Cells are
-/// added in the order of the events, so results do not depend on the number of threads.
+/// Number of events in a piece. Each piece is sorted into its own cells, which are then added to the total. The
+/// pieces are added in the order of the events, so results do not depend on the number of threads.
 const PIECE: usize = 1 << 18;
 
-/// Number of pieces that several threads process at the same time.
+/// Number of pieces that are processed at the same time by several threads.
 const WAITING: usize = 16;
 
-/// Number of events, sum of their coordinates, and sum of their weights.
+/// Contents of a cell: number of events, sum of their coordinates, and sum of their weights.
 type Cell = [f64; 3];
 
-/// Cells of equal width along the axis of an observable.
+/// Cells of equal width along the axis of one observable.
 #[derive(Debug, Clone)]
 pub(crate) struct Cells {
     cells: Vec<Cell>,
@@ -29,7 +29,8 @@ pub(crate) struct Cells {
 }
 
 impl Cells {
-    /// Sorts the events of a table with one column into `count` cells between the ends of the axis.
+    /// Sorts the events of a table with one column into `count` cells. `axis` contains the lower and upper end of the
+    /// cells.
     pub(crate) fn gather(events: &EventTable, axis: (f64, f64), count: usize, crew: Option<&Crew>) -> Self {
         let mut cells = vec![[0.0; 3]; count];
         let pieces = events.len().div_ceil(PIECE);
@@ -55,7 +56,7 @@ impl Cells {
         Self { cells, weighted: events.weights.is_some() }
     }
 
-    /// Returns one weighted event for each group of `size` neighbouring cells that has events.
+    /// Returns one weighted event for each group of `size` neighbouring cells. Groups without events are left out.
     pub(crate) fn table(&self, size: usize) -> EventTable {
         let (mut places, mut weights) = (Vec::new(), Vec::new());
         for group in self.cells.chunks(size) {
@@ -77,12 +78,11 @@ fn add_cell(to: &mut Cell, from: &Cell) {
     }
 }
 
-/// Adds the events of a range to their cells. Events beyond an end of the axis are added to the cell at that
-/// end.
+/// Adds the events of a range to their cells. Events beyond an end of the axis go to the cell at that end.
 fn add(events: &EventTable, (from, to): (usize, usize), (low, high): (f64, f64), cells: &mut [Cell]) {
     let Some(column) = events.columns.first() else { return };
     let (scale, last) = (cells.len() as f64 / (high - low), cells.len() - 1);
-    // The conversion of a float to an integer saturates.
+    // Conversions from float to integer saturate, so events below the axis go to cell 0.
     let place = |x: f64| last.min(((x - low) * scale) as usize);
     match &events.weights {
         None => {

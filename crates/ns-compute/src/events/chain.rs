@@ -1,22 +1,22 @@
-//! The chain rule for gradients and Hessians.
+//! The chain rule for gradients and Hessians of functions of functions.
 
 use super::program::pair;
 use super::sums::triangle;
 
-/// A coordinate as a function of other variables.
+/// A coordinate that is a function of other variables.
 pub(super) struct Inner<'a> {
-    /// Value and derivatives of the coordinate; `None` if the coordinate is itself a variable.
+    /// Value and derivatives of the coordinate. `None` if the coordinate is itself a variable.
     pub(super) result: Option<&'a [f64]>,
-    /// For each variable of the coordinate, its index among the variables of the target.
+    /// For each variable of the coordinate, its index among the variables of the result.
     pub(super) variables: &'a [usize],
 }
 
-/// Gradient and Hessian with respect to some variables. The Hessian is the sum of `squares` and `bends`. Both
-/// are lower triangles, stored row by row.
+/// Gradient and Hessian of a function. The Hessian is the sum of `squares` and `bends`. Both are lower triangles,
+/// stored row by row.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Derivatives {
     pub(crate) gradient: Vec<f64>,
-    /// The part of the Hessian that is positive semi-definite.
+    /// The part of the Hessian that is positive semi-definite, from products of first derivatives.
     pub(crate) squares: Vec<f64>,
     pub(crate) bends: Vec<f64>,
 }
@@ -33,9 +33,10 @@ impl Derivatives {
         }
     }
 
-    /// Adds the derivatives with respect to the variables of `inner`, given the derivatives with respect to
-    /// the coordinates. With `J` the Jacobian of the coordinates: `J' g`, `J' H J`, and the second derivatives
-    /// of coordinate `a` times `g_a`.
+    /// Adds derivatives with respect to variables, given the derivatives with respect to coordinates, which are
+    /// functions of the variables (`inner`). Let `J` be the Jacobian of the coordinates, `g` the given gradient and
+    /// `H` the given Hessian. The result is `J' g` and `J' H J`, plus the second derivatives of each coordinate `a`
+    /// times `g_a`.
     pub(super) fn pull_back<'a>(
         &mut self,
         (gradient, squares, bends): (&[f64], &[f64], &[f64]),
@@ -65,8 +66,8 @@ impl Derivatives {
                     if left == 0.0 {
                         continue;
                     }
-                    // A diagonal element of the coordinates contributes each pair of variables in both
-                    // orders.
+                    // A diagonal element of the coordinates contributes to each pair of variables twice, once in each
+                    // order.
                     for (j, &other) in two.variables.iter().enumerate() {
                         if a == b && other > to {
                             continue;

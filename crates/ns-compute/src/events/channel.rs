@@ -12,13 +12,13 @@ use super::leaf::Leaf;
 use super::program::{Builder, Components, Program};
 use super::sources::{AtStart, Local};
 
-/// Largest number of bins of a channel whose contents are compared with integrals of the density.
+/// Largest number of bins of a channel for which the contents are compared with integrals of the density.
 const MOST_BINS: usize = 20_000;
 
-/// One term of a channel's density: an amplitude times a product of leaves.
+/// One term of a channel's density: an amplitude times a product of leaves (basic densities).
 #[derive(Debug, Clone)]
 pub(super) struct Amplitude {
-    /// The amplitude as a function of the channel's values and integrals.
+    /// Program that computes the amplitude from the channel's values and integrals.
     pub(super) program: Program,
     /// Indices of the leaves that the amplitude multiplies.
     pub(super) leaves: Vec<usize>,
@@ -26,48 +26,50 @@ pub(super) struct Amplitude {
 
 /// One event channel: `-ln L = sum rates - sum_i w_i ln sum_t a_t prod_j p_tj(x_i)`.
 ///
-/// Here `a_t` is the amplitude of term `t`, and `p_tj` are its densities, the leaves. The *coordinates* of the
-/// sum over events are the amplitudes, then the shape variables of the first leaf, of the second leaf, and so
-/// on. Each coordinate is a function of the channel's *values*: parameters, or functions of parameters.
+/// `a_t` is the amplitude of term `t`. `p_tj` are the densities of the term, which are called leaves. The
+/// *coordinates* of the sum over events are first the amplitudes, then the shape variables of each leaf in turn. Each
+/// coordinate is a function of the channel's *values*, which are parameters or functions of parameters.
 #[derive(Debug, Clone)]
 pub(crate) struct ChannelPlan {
-    /// Number of observables.
+    /// Number of observables of the channel.
     pub(super) observables: usize,
-    /// Densities that are columns of the events, after the columns of the observables.
+    /// Densities whose logarithms are columns of the events. These columns come after the columns of the observables.
     pub(super) logs: Vec<LogDensity>,
-    /// The columns of these densities at the nodes of Asimov data, computed when they are first needed.
+    /// Columns of the log-densities `logs` at the grid points of Asimov data. They are computed when they are first
+    /// needed.
     pub(super) logs_at_nodes: Arc<OnceLock<Vec<Vec<f64>>>>,
-    /// Densities with context. Their columns come after all other columns.
+    /// Densities with context: they depend on constants and values of the channel. Their columns come after all other
+    /// columns.
     pub(super) conditionals: Vec<Conditional>,
-    /// Fit ranges.
+    /// Fit ranges: boxes, each with a lower and an upper end per observable.
     pub(super) boxes: Vec<Vec<(f64, f64)>>,
     pub(super) extended: bool,
-    /// Bins of the data, if the data are a histogram.
+    /// Bins of the data; `None` if the data are single events.
     pub(super) binning: Option<Binning>,
-    /// The values that the channel uses: parameters, or functions of parameters.
+    /// Values that the channel uses. Each is a parameter or a function of parameters.
     pub(super) locals: Vec<Local>,
     pub(super) leaves: Vec<Leaf>,
     pub(super) integrals: Vec<Integral>,
     pub(super) terms: Vec<Amplitude>,
-    /// Coordinate of the first variable of each leaf.
+    /// For each leaf, the coordinate of its first variable.
     pub(super) first: Vec<usize>,
-    /// Number of coordinates.
+    /// Number of coordinates of the sum over events: all amplitudes, and the shape variables of all leaves.
     pub(super) coordinates: usize,
-    /// Constant part of the rates that are added to `-ln L`. The field below has the indices of the values
-    /// that are added.
+    /// Constant part of the rates (expected numbers of events), which are added to `-ln L`. `rates` contains the
+    /// indices of the values that are also added.
     pub(super) constant_rate: f64,
     pub(super) rates: Vec<usize>,
-    /// Parameters on which the channel depends, sorted.
+    /// Parameters on which the channel depends, in ascending order.
     pub(super) parameters: Vec<usize>,
 }
 
 impl ChannelPlan {
-    /// Returns the number of columns of the channel's events, without the columns of densities with context.
+    /// Returns the number of columns of the channel's events. Columns of densities with context are not counted.
     pub(super) fn columns(&self) -> usize {
         self.logs.last().map_or(self.observables, |last| last.column + 1)
     }
 
-    /// Compiles a channel, whose values are described by `functions`.
+    /// Compiles a channel. `functions` describes the values that the channel uses.
     pub(super) fn new(channel: &EventChannel, functions: &AtStart<'_>) -> Result<Self, EventModelError> {
         let logs: Vec<LogDensity> = channel.log_densities().into_iter().cloned().collect();
         let columns = logs.last().map_or(channel.observables.len(), |last| last.column + 1);

@@ -1,5 +1,5 @@
-//! Evaluates one channel: its integrals and amplitudes, the sums over its events, and the derivatives with
-//! respect to its parameters.
+//! Evaluates one channel: its integrals, its amplitudes, the sums over its events, and the derivatives with respect
+//! to its parameters.
 
 use std::sync::Arc;
 
@@ -16,24 +16,25 @@ use super::sources::{FunctionMemory, Functions};
 use super::sums::{Events, Sums};
 use crate::simd::Level;
 
-/// Working memory of one channel.
+/// Working memory for evaluations of one channel.
 #[derive(Debug, Clone)]
 pub(super) struct ChannelMemory {
-    /// Values of the channel: parameters, or functions of parameters.
+    /// Values that the channel uses. Each is a parameter or a function of parameters.
     pub(super) locals: Vec<f64>,
-    /// All integrals, one after the other.
+    /// Results of all integrals, one after the other.
     integrals: Vec<f64>,
     integral_memories: Vec<IntegralMemory>,
     variables: Vec<f64>,
     amplitudes: Vec<Memory>,
     pub(super) amplitude_values: Vec<f64>,
-    /// Indices of all values of the channel in order. They are the variables of an amplitude.
+    /// Indices of all values of the channel, in order. Every amplitude has all of them as its variables.
     every_local: Vec<usize>,
     pub(super) sums: Sums,
     pieces: PieceMemory,
     /// Columns of the densities with context.
     conditionals: Vec<ConditionalMemory>,
-    /// The reason why a density with context cannot be evaluated or normalised at the current values.
+    /// The reason why a density with context cannot be evaluated or normalised at the current values; `None` if there
+    /// is no such problem.
     pub(super) failure: Option<LogProbError>,
     offload: OffloadMemory,
     /// Derivatives with respect to the values of the channel.
@@ -61,8 +62,8 @@ impl ChannelMemory {
     }
 }
 
-/// Computes the values of a channel at `theta`, its integrals and its amplitudes. The functions of the model
-/// must have been evaluated before.
+/// Computes the values of a channel at `theta`, then its integrals and its amplitudes. The functions of the model
+/// must have been evaluated at the same point before.
 pub(super) fn prepare_channel(
     level: Level,
     functions: (&Functions, &FunctionMemory),
@@ -106,7 +107,7 @@ pub(super) fn prepare_channel(
     }
 }
 
-/// Computes the sums over all events of a channel, after [`prepare_channel`].
+/// Computes the sums over all events of a channel. [`prepare_channel`] must have been called before.
 pub(super) fn sum_channel(
     level: Level,
     plan: &ChannelPlan,
@@ -134,8 +135,8 @@ pub(super) fn sum_channel(
     memory.pieces.sum(level, plan, events, point, crew, &mut memory.sums);
 }
 
-/// Has the sums over all events of a channel computed outside the threads of the CPU, after [`prepare_channel`].
-/// Returns false if they were not computed.
+/// Lets `there` (for example a GPU) compute the sums over all events of a channel. [`prepare_channel`] must have been
+/// called before. Returns false if `there` did not compute them.
 pub(super) fn sum_elsewhere(
     level: Level,
     there: &dyn ChannelSums,
@@ -149,8 +150,8 @@ pub(super) fn sum_elsewhere(
     there.sum(index, table, &offload.numbers, &mut Totals::of(sums))
 }
 
-/// Converts derivatives with respect to the coordinates of a channel to derivatives with respect to its
-/// parameters. The rates of the channel are multiplied by `factor`.
+/// Converts derivatives with respect to the coordinates of a channel to derivatives with respect to its parameters.
+/// The derivatives of the channel's rates are multiplied by `factor`.
 pub(super) fn differentiate(
     functions: (&Functions, &FunctionMemory),
     channel: &ChannelPlan,

@@ -1,10 +1,11 @@
-//! Densities with context, such as flows whose shape depends on parameters.
+//! Densities with context: densities whose shape depends on further numbers, such as parameters of the model.
+//! Conditional flows are an example.
 //!
 //! ONNX Runtime or another program computes the log-densities `l` of all events, with their gradient `g` and Hessian
-//! `h` with respect to the context. These numbers become further columns, after the columns of the events. The density
-//! of a block of events is then the formula `exp(l + g' d + d' h d / 2)`. Here `d` is the difference between the
-//! context and the context for which the columns were computed. `d` is always 0, so the formula has the value and both
-//! derivatives of the density, and the rest of the evaluation is the same as for other densities.
+//! `h` with respect to the context. These numbers become further columns of the events. The density of an event is
+//! then the formula `exp(l + g' d + d' h d / 2)`. Here `d` is the context minus the context for which the columns
+//! were computed. The value of `d` is always 0, so the formula has the value and both derivatives of the density. The
+//! rest of the evaluation is therefore the same as for other densities.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,20 +16,20 @@ use super::program::{Builder, Slot, Step, Unary, Values, components, pair};
 use super::table::Locals;
 use crate::pool::Pool;
 
-/// Number of events whose log-densities one thread computes in a call. It is constant, so that results do not depend on
-/// the number of threads.
+/// Number of events whose log-densities one thread computes in one call. It is a constant, so results do not depend
+/// on the number of threads.
 const PIECE: usize = 4096;
 
-/// One number of a context.
+/// One number of the context of a density: a constant or a variable.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum ContextNumber {
     Constant(f64),
-    /// Index of a variable, or of a value of the channel.
+    /// Index of a variable of a program, or of a value of the channel.
     Variable(usize),
 }
 
 impl ContextNumber {
-    /// Returns the number, given the variables.
+    /// Returns the value of this number. `variables` contains the values of all variables.
     pub(super) fn of(self, variables: &[f64]) -> f64 {
         match self {
             Self::Constant(x) => x,
@@ -37,18 +38,19 @@ impl ContextNumber {
     }
 }
 
-/// A density with context in a channel.
+/// A density with context in an event channel.
 #[derive(Debug, Clone)]
 pub(super) struct Conditional {
     pub(super) density: ConditionalDensity,
-    /// The context of the density: constants and values of the channel.
+    /// The context of the density, as constants and values of the channel.
     context: Vec<ContextNumber>,
-    /// Index of the column with the log-densities. The columns with the derivatives come after this column.
+    /// Index of the column with the log-densities. Columns with their derivatives follow.
     first: usize,
 }
 
 impl Conditional {
-    /// Returns the densities with context of a channel. Their columns come after the first `columns` columns.
+    /// Prepares all densities with context of a channel. Their columns follow the first `columns` columns of the
+    /// events.
     pub(super) fn all(found: &[&ConditionalDensity], mut columns: usize, locals: &mut Locals) -> Vec<Self> {
         let mut number = |value: &Value| match (locals.index(*value), value) {
             (Some(local), _) => ContextNumber::Variable(local),
@@ -67,13 +69,14 @@ impl Conditional {
         made.collect()
     }
 
-    /// Returns the context, given the values `locals` of the channel.
+    /// Returns the context of the density. `locals` contains the values of the channel.
     pub(super) fn context(&self, locals: &[f64]) -> Vec<f64> {
         self.context.iter().map(|number| number.of(locals)).collect()
     }
 
-    /// Appends the steps of the density. The data of the program are the values of its variables, so each difference is
-    /// a variable minus its value.
+    /// Appends the steps that compute the density, and returns the slot of the result. When the program runs, its
+    /// auxiliary data must be the values of its variables. Each component of `d` is then a variable minus its own
+    /// value.
     pub(super) fn value(&self, b: &mut Builder, values: Values<'_>) -> Slot {
         let c = self.context.len();
         let mut distances = Vec::with_capacity(c);
@@ -104,35 +107,35 @@ impl Conditional {
     }
 }
 
-/// Some events, for which one thread evaluates a density.
+/// A piece: some events for which one thread evaluates a density.
 #[derive(Debug, Default)]
 struct Piece {
-    /// Features, event after event.
+    /// Features (inputs of the density), event after event.
     rows: Vec<f64>,
-    /// Log-densities and their derivatives, column after column.
+    /// Log-densities and their derivatives, one column after the other.
     out: Vec<f64>,
     failure: Option<LogProbError>,
 }
 
-/// The columns of one density for one set of events and one context.
+/// The columns of one density, for one set of events and one context.
 #[derive(Debug, Default)]
 pub(super) struct ConditionalMemory {
     context: Vec<f64>,
-    /// The features of the events for which the columns were computed.
+    /// The features of the events for which the columns were computed. Their addresses identify the events.
     features: Vec<Arc<[f64]>>,
     pieces: Vec<Mutex<Piece>>,
     pub(super) columns: Vec<Vec<f64>>,
 }
 
 impl Clone for ConditionalMemory {
-    /// Returns empty memory, which is filled when it is needed.
+    /// Returns empty memory. It is filled when it is needed.
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
 impl ConditionalMemory {
-    /// Computes the columns for the events of a table with these columns, unless they are known already.
+    /// Computes the columns for the events whose observables are `columns`. Does nothing if they are already known.
     ///
     /// # Errors
     /// If the density cannot be evaluated for an event.
@@ -154,14 +157,14 @@ impl ConditionalMemory {
             self.features = features.cloned().collect();
             self.split(of, columns);
         }
-        // The memory counts as empty until everything is computed.
+        // An empty context marks the memory as empty until everything is computed.
         self.context.clear();
         self.evaluate(of, &context, crew)?;
         self.context = context;
         Ok(())
     }
 
-    /// Computes the columns for other events, whose observables are `columns`.
+    /// Computes and returns the columns for the events whose observables are `columns`, without keeping memory.
     ///
     /// # Errors
     /// If the density cannot be evaluated for an event.
@@ -176,7 +179,7 @@ impl ConditionalMemory {
         Ok(memory.columns)
     }
 
-    /// Divides the events into pieces.
+    /// Divides the events into pieces, and copies their features.
     fn split<C: AsRef<[f64]>>(&mut self, of: &Conditional, columns: &[C]) {
         let n = columns.first().map_or(0, |column| column.as_ref().len());
         let width = components(of.context.len());
@@ -224,7 +227,8 @@ impl ConditionalMemory {
     }
 }
 
-/// Returns an error that names the process whose density cannot be normalised at the start values.
+/// Returns the error for a density that cannot be normalised at the initial parameters. It names the process of the
+/// density.
 pub(super) fn at_start(place: &str, process: &str, cause: LogProbError) -> EventModelError {
     EventModelError::Conditional { place: place.to_owned(), process: process.to_owned(), cause }
 }

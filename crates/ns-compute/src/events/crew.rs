@@ -1,7 +1,7 @@
-//! Shares the events of a channel among threads.
+//! Distributes the events of a channel over threads.
 //!
-//! Each free thread sums the next piece. Pieces have a fixed size, and their sums are added in the order of
-//! the pieces. So results do not depend on the number of threads.
+//! Each free thread sums over the next piece of the events. Pieces have a fixed size, and their sums are added in the
+//! order of the pieces. Results therefore do not depend on the number of threads.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,10 +10,10 @@ use super::sums::{Events, PIECE, SumMemory, Sums, sum_piece};
 use crate::pool::Pool;
 use crate::simd::Level;
 
-/// Largest number of pieces whose sums wait to be added.
+/// Largest number of pieces whose sums are stored before they are added in order.
 const WAITING: usize = 64;
 
-/// Threads that evaluate one fit together.
+/// Threads that together evaluate the events of one fit.
 #[derive(Clone)]
 pub(crate) struct Crew {
     pub(crate) pool: Arc<Pool>,
@@ -26,8 +26,9 @@ impl std::fmt::Debug for Crew {
     }
 }
 
-/// A sum that keeps the rounding errors of its additions apart (Neumaier, ZAMM 54, 1974, 39). The value of 100 million
-/// events would else have an error in which the last steps of a fit disappear.
+/// A sum that stores the rounding errors of its additions separately (Neumaier, ZAMM 54, 1974, 39). With ordinary
+/// additions, the error of the value for 100 million events would be larger than the changes in the last steps of a
+/// fit.
 #[derive(Debug, Default)]
 struct CompensatedSum {
     sum: f64,
@@ -47,7 +48,7 @@ impl CompensatedSum {
     }
 }
 
-/// Working memory of the threads, and the sums over pieces that are not added yet.
+/// Working memory of the threads, and the sums over pieces that have not been added yet.
 #[derive(Debug, Default)]
 pub(super) struct PieceMemory {
     idle: Mutex<Vec<SumMemory>>,
@@ -55,14 +56,15 @@ pub(super) struct PieceMemory {
 }
 
 impl Clone for PieceMemory {
-    /// Returns empty memory, which is filled when it is needed.
+    /// Returns empty memory. It is filled when it is needed.
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
 impl PieceMemory {
-    /// Sums over all events. `point` contains the values of the channel and the values of its amplitudes.
+    /// Computes the sums over all events and writes them to `out`. `point` contains the values of the channel and the
+    /// values of its amplitudes.
     pub(super) fn sum(
         &mut self,
         level: Level,

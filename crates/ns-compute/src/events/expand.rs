@@ -1,7 +1,7 @@
-//! Turns a tree of products and mixtures into a sum of products of leaves.
+//! Converts a tree of products and mixtures of densities into a sum of products of leaves.
 //!
-//! The density of a channel becomes `sum_t a_t prod_j p_tj(x)`. The leaves `p_tj` are not normalised. An
-//! amplitude `a_t` contains rates, coefficients and integrals.
+//! The density of a channel becomes `sum_t a_t prod_j p_tj(x)`. The leaves `p_tj` are basic densities without
+//! normalisation. The amplitudes `a_t` contain rates, coefficients and the integrals that normalise the leaves.
 
 use ns_core::{Density, EventChannel, LogProbError, Value};
 
@@ -12,7 +12,7 @@ use super::program::{Builder, Slot, Step};
 use super::table::Locals;
 use super::{densities, integral};
 
-/// A number that depends on values and integrals of a channel.
+/// A number that is computed from values and integrals of a channel.
 #[derive(Debug, Clone)]
 pub(super) enum Amount {
     Value(Value),
@@ -20,12 +20,13 @@ pub(super) enum Amount {
     Sum(Vec<Self>),
     Product(Vec<Self>),
     Ratio(Box<Self>, Box<Self>),
-    /// 1 minus the sum of these values.
+    /// 1 minus the sum of the given values.
     Rest(Vec<Value>),
 }
 
 impl Amount {
-    /// Appends the steps of the amount to a program over the values of the channel.
+    /// Appends the steps that compute this number to a program, and returns its slot. The variables of the program
+    /// are the values of the channel.
     pub(super) fn build(&self, b: &mut Builder, locals: &mut Locals) -> Slot {
         match self {
             Self::Value(value) => match locals.index(*value) {
@@ -62,37 +63,38 @@ impl Amount {
     }
 }
 
-/// A product of leaves with the amplitude that multiplies it.
+/// A product of leaves, and the amplitude that multiplies the product.
 #[derive(Debug, Clone)]
 pub(super) struct Term {
     pub(super) amount: Amount,
-    /// Indices of the leaves, each once.
+    /// Indices of the leaves. No index occurs twice.
     pub(super) leaves: Vec<usize>,
 }
 
-/// Identifies an integral: the leaves of its integrand, and the sides of its box.
+/// Key that identifies an integral: the indices of the leaves in its integrand, and the sides of its box.
 type Key = (Vec<usize>, Vec<(f64, f64)>);
 
-/// Collects the leaves and integrals of a channel.
+/// Collects the leaves and integrals of a channel while its density is expanded.
 pub(super) struct Expansion<'a> {
     pub(super) channel: &'a EventChannel,
     pub(super) boxes: Vec<Vec<(f64, f64)>>,
     pub(super) locals: Locals,
     pub(super) leaves: Vec<Leaf>,
     pub(super) integrals: Vec<Integral>,
-    /// Leaves and box of each integral.
+    /// Key of each integral in `integrals`.
     known: Vec<Key>,
-    /// Densities with context.
+    /// All densities with context of the channel.
     pub(super) conditionals: Vec<Conditional>,
-    /// Function that returns a value at the initial parameters.
+    /// Function that returns the value of a number at the initial parameters.
     start: &'a dyn Fn(Value) -> f64,
-    /// The reason why a density with context cannot be normalised at the initial parameters.
+    /// The reason why a density with context cannot be normalised at the initial parameters; `None` if there is no
+    /// such problem.
     pub(super) failure: Option<LogProbError>,
 }
 
 impl<'a> Expansion<'a> {
-    /// Creates an expansion. `columns` is the number of columns of the channel's events, and `start` returns
-    /// values at the initial parameters.
+    /// Creates an empty expansion. `columns` is the number of columns of the channel's events. `start` returns the
+    /// value of a number at the initial parameters.
     pub(super) fn new(channel: &'a EventChannel, columns: usize, start: &'a dyn Fn(Value) -> f64) -> Self {
         let (mut locals, leaves, integrals, known) = Default::default();
         let conditionals = Conditional::all(&channel.conditional_densities(), columns, &mut locals);
@@ -110,8 +112,8 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// Returns the terms of a density that is normalised over the fit ranges. Returns `None` if a part of the
-    /// density cannot be evaluated or normalised.
+    /// Returns the terms of a density. The sum of the terms is normalised over the fit ranges. Returns `None` if a
+    /// part of the density cannot be evaluated or normalised.
     pub(super) fn terms(&mut self, density: &Density) -> Option<Vec<Term>> {
         match density {
             Density::Mixture { summands, coefficients } => {
@@ -136,7 +138,7 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// Returns the terms of a product: every combination of the terms of its factors.
+    /// Returns the terms of a product of densities. There is one term for every combination of terms of the factors.
     fn product(&mut self, parts: &[Density]) -> Option<Vec<Term>> {
         let one = Amount::Value(Value::Number(1.0));
         let mut terms = vec![Term { amount: one, leaves: Vec::new() }];
@@ -146,7 +148,7 @@ impl<'a> Expansion<'a> {
                 for factor in self.terms(part)? {
                     let mut leaves = term.leaves.clone();
                     for leaf in factor.leaves {
-                        // A power of a density needs a separate copy of the leaf for each factor.
+                        // In a power of a density, each factor needs a copy of the leaf of its own.
                         let again = leaves.contains(&leaf);
                         let density = self.leaves[leaf].density.clone();
                         leaves.push(if again { self.leaf(&density, &leaves)? } else { leaf });
@@ -179,8 +181,8 @@ impl<'a> Expansion<'a> {
         Some(terms)
     }
 
-    /// Returns the index of the leaf for a density. Adds the leaf if there is none, or if all leaves for this
-    /// density are among `taken`.
+    /// Returns the index of the leaf of a density. Leaves in `taken` are not used. If no other leaf has this density,
+    /// adds a leaf. Returns `None` if the density has no formula.
     fn leaf(&mut self, density: &Density, taken: &[usize]) -> Option<usize> {
         let known = self
             .leaves
@@ -195,13 +197,13 @@ impl<'a> Expansion<'a> {
         Some(self.leaves.len() - 1)
     }
 
-    /// Returns the integral of a product of leaves over the union of the boxes.
+    /// Returns the integral of a product of leaves over the union of the fit ranges.
     fn integral(&mut self, leaves: &[usize]) -> Option<Amount> {
         let mut observables: Vec<usize> =
             leaves.iter().flat_map(|&leaf| self.leaves[leaf].density.observables()).collect();
         observables.sort_unstable();
         observables.dedup();
-        // Only the sides along the observables of the product matter.
+        // The integral depends only on the sides along the observables of the product.
         let mut boxes: Vec<Vec<(f64, f64)>> = Vec::new();
         for region in &self.boxes {
             let sides: Vec<(f64, f64)> = observables.iter().map(|&x| region[x]).collect();
@@ -234,12 +236,12 @@ impl<'a> Expansion<'a> {
         own
     }
 
-    /// Splits leaves into groups that share observables.
+    /// Splits leaves into groups. Two leaves that share an observable are in the same group.
     pub(super) fn groups(&self, leaves: &[usize]) -> Vec<Vec<usize>> {
         connected(leaves, &|leaf| self.leaves[leaf].density.observables())
     }
 
-    /// Returns the index of the integral of a group of leaves over one box.
+    /// Returns the index of the integral of a group of leaves over one box. Adds the integral if it is new.
     fn group_integral(&mut self, group: &[usize], own: &[usize], sides: &[(f64, f64)]) -> Option<usize> {
         let key = (group.to_vec(), sides.to_vec());
         if let Some(known) = self.known.iter().position(|known| *known == key) {
@@ -251,8 +253,8 @@ impl<'a> Expansion<'a> {
         Some(self.known.len() - 1)
     }
 
-    /// Returns the integral of a group of leaves over one box. `own` are the observables of the group, in the
-    /// order of `sides`.
+    /// Creates the integral of a group of leaves over one box. `own` contains the observables of the group. `sides`
+    /// contains the ends of the box along these observables, in the same order.
     pub(super) fn box_integral(
         &mut self,
         group: &[usize],
@@ -281,7 +283,8 @@ impl<'a> Expansion<'a> {
                 let ordered: Vec<(f64, f64)> = log.observables.iter().filter_map(|&x| side(x)).collect();
                 Some(b.number(log.source.0.integral(&ordered, &[]).ok()?.value))
             }
-            // The log-densities of this density are known only at the events.
+            // The log-densities of such a density are known only at the events, so a product with it cannot be
+            // integrated.
             several
                 if several
                     .iter()
@@ -323,8 +326,7 @@ impl<'a> Expansion<'a> {
         Some(Integral { rule, variables: variables.locals, panels: integral::PANELS })
     }
 
-    /// Returns the integral of a density with context over a box. The quadrature is chosen at the initial
-    /// parameters.
+    /// Creates the integral of a density with context over a box. Its quadrature is chosen at the initial parameters.
     fn conditional_integral(
         &mut self,
         density: &Density,
@@ -361,7 +363,8 @@ impl<'a> Expansion<'a> {
     }
 }
 
-/// Splits leaves into groups that share observables.
+/// Splits leaves into groups. Two leaves that share an observable are in the same group. `observables` returns the
+/// observables of a leaf.
 pub(super) fn connected(leaves: &[usize], observables: &dyn Fn(usize) -> Vec<usize>) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for &leaf in leaves {
@@ -377,7 +380,7 @@ pub(super) fn connected(leaves: &[usize], observables: &dyn Fn(usize) -> Vec<usi
     groups
 }
 
-/// Returns the coefficient of component `i` of a mixture of `count` components.
+/// Returns the coefficient of component number `i` of a mixture with `count` components.
 fn share(coefficients: &[Value], i: usize, count: usize) -> Amount {
     match coefficients.get(i) {
         None => Amount::Rest(coefficients.to_vec()),

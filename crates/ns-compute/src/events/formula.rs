@@ -1,14 +1,15 @@
-//! Formulae of functions and penalties as steps of a program.
+//! Formulae of functions of parameters, and of penalty terms, as steps of a program.
 
 use ns_core::{FunctionForm, Measured, PenaltyForm};
 
 use super::program::{Builder, Slot, Step, Unary, Values};
 use super::special::Interpolation;
 
-/// `ln sqrt(2 pi)`.
+/// The constant `ln sqrt(2 pi)`.
 const LN_ROOT_TWO_PI: f64 = 0.918_938_533_204_672_741_78;
 
-/// Appends the steps of a function other than an expression.
+/// Appends the steps that compute a function of parameters, and returns its slot. The function must not be an
+/// expression.
 pub(super) fn function(b: &mut Builder, form: &FunctionForm, values: Values<'_>) -> Slot {
     match form {
         FunctionForm::Sum(all) => {
@@ -51,7 +52,7 @@ pub(super) fn function(b: &mut Builder, form: &FunctionForm, values: Values<'_>)
     }
 }
 
-/// Appends the steps of `-ln` of the density of a penalty.
+/// Appends the steps that compute `-ln` of the density of a penalty term, and returns its slot.
 pub(super) fn penalty(b: &mut Builder, form: &PenaltyForm, values: Values<'_>) -> Slot {
     let measured = |b: &mut Builder, of: &Measured, values: Values<'_>| match of {
         Measured::Value(value) => values(b, *value),
@@ -94,7 +95,7 @@ pub(super) fn penalty(b: &mut Builder, form: &PenaltyForm, values: Values<'_>) -
     }
 }
 
-/// Appends `-ln` of the normal density.
+/// Appends the steps that compute `-ln` of the normal density, and returns its slot.
 fn normal(b: &mut Builder, x: Slot, mean: Slot, sigma: Slot) -> Slot {
     let distance = b.sub(x, mean);
     let pull = b.div(distance, sigma);

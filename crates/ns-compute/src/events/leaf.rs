@@ -1,4 +1,4 @@
-//! Compiled densities that are evaluated for every event.
+//! Leaves: compiled basic densities that are evaluated for every event.
 
 use ns_core::{Density, Observable, Value};
 
@@ -10,39 +10,40 @@ use super::program::{Builder, Memory, Program, Slot, Sources, Step, components};
 use super::table::Locals;
 use crate::simd::Level;
 
-/// A density that is neither a product nor a mixture, without normalisation.
+/// A density without normalisation that is neither a product nor a mixture.
 #[derive(Debug, Clone)]
 pub(super) struct Leaf {
     pub(super) density: Density,
-    /// Values of the channel that are the density's variables.
+    /// Indices of the values of the channel that are the variables of the density.
     pub(super) variables: Vec<usize>,
     program: Program,
     kernel: Option<Kernel>,
     /// Means over bins that replace the density. They are used if the data are a histogram whose contents are
-    /// compared with integrals.
+    /// compared with integrals over the bins.
     means: Option<Box<BinMeans>>,
 }
 
-/// Working memory of one leaf.
+/// Working memory for the evaluation of one leaf.
 #[derive(Debug, Clone)]
 pub(super) struct LeafMemory {
     memory: Memory,
     variables: Vec<f64>,
-    /// Value and derivatives of the density for each event, if a kernel computes them or if they are means
-    /// over bins.
+    /// Value and derivatives of the density for each event. They are used if a kernel computes the density or if
+    /// means over bins replace it.
     columns: Vec<f64>,
     means: BinMeansMemory,
 }
 
-/// Gives slots of a program to values. Constants stay constants, and other values become variables.
+/// Assigns slots of a program to values. Constants stay constants, and all other values become variables of the
+/// program.
 #[derive(Debug, Default)]
 pub(super) struct Variables {
-    /// Values of the channel, in the order of the program's variables.
+    /// Indices of the values of the channel, in the order of the program's variables.
     pub(super) locals: Vec<usize>,
 }
 
 impl Variables {
-    /// Returns the slot of a value.
+    /// Returns the slot of a value, after appending a step if necessary.
     pub(super) fn slot(&mut self, b: &mut Builder, value: Value, locals: &mut Locals) -> Slot {
         let Some(local) = locals.index(value) else {
             return b.number(if let Value::Number(x) = value { x } else { f64::NAN });
@@ -56,8 +57,8 @@ impl Variables {
 }
 
 impl Leaf {
-    /// Compiles a density; `None` if the density has no formula. `conditionals` are the densities with context of its
-    /// channel.
+    /// Compiles a density. Returns `None` if the density has no formula. `conditionals` contains the densities with
+    /// context of the channel.
     pub(super) fn new(
         density: &Density,
         axes: &[Observable],
@@ -78,7 +79,8 @@ impl Leaf {
         Some(Self { density: density.clone(), variables: variables.locals, program, kernel, means: None })
     }
 
-    /// Returns the means over bins of a product of densities; `None` if a density has no formula or integral.
+    /// Creates a leaf that is the means over bins of a product of densities. Returns `None` if a density has no
+    /// formula or no integral.
     pub(super) fn of_bins(
         factors: &[Density],
         axes: &[Observable],
@@ -107,12 +109,12 @@ impl Leaf {
         self.means.is_some()
     }
 
-    /// Returns the formula of the density.
+    /// Returns the program that computes the density by its formula.
     pub(super) fn program(&self) -> &Program {
         &self.program
     }
 
-    /// Returns the kernel that replaces the formula, if the density has one.
+    /// Returns the kernel that computes the density in place of the program, if there is one.
     pub(super) fn kernel(&self) -> Option<&Kernel> {
         self.kernel.as_ref()
     }
@@ -133,7 +135,7 @@ impl Leaf {
         }
     }
 
-    /// Prepares the evaluation of blocks for these values of the channel.
+    /// Prepares the evaluation of blocks at the values `locals` of the channel.
     pub(super) fn prepare(&self, level: Level, locals: &[f64], memory: &mut LeafMemory) {
         for (to, &local) in memory.variables.iter_mut().zip(&self.variables) {
             *to = locals[local];
@@ -141,14 +143,14 @@ impl Leaf {
         if let Some(means) = &self.means {
             means.prepare(level, locals, &mut memory.means);
         } else if self.kernel.is_none() {
-            // The program of a density with context subtracts the values of the variables from the variables.
+            // The program of a density with context subtracts the values of its variables from these variables.
             let variables = memory.variables.as_slice();
             let sources = Sources { variables, inputs: &[], data: variables };
             self.program.prepare(level, sources, &mut memory.memory);
         }
     }
 
-    /// Evaluates a block of events.
+    /// Evaluates the density and its derivatives for a block of events.
     pub(super) fn run(
         &self,
         level: Level,
@@ -166,7 +168,7 @@ impl Leaf {
         }
     }
 
-    /// Returns the components of the density for the events of the last block. Each component is a column of
+    /// Returns the density and its derivatives for the events of the last block. Each component is a column of
     /// `lanes` numbers.
     pub(super) fn result<'a>(&self, memory: &'a LeafMemory) -> &'a [f64] {
         if self.kernel.is_some() || self.means.is_some() {
@@ -176,7 +178,8 @@ impl Leaf {
         }
     }
 
-    /// Returns the variables and pairs of variables whose derivatives can differ from zero.
+    /// Returns the variables with a first derivative, and the pairs of variables with a second derivative, that may
+    /// differ from zero.
     pub(super) fn active(&self) -> (&[usize], &[(usize, usize)]) {
         self.program.result().map_or((&[], &[]), |active| (&active.first, &active.second))
     }

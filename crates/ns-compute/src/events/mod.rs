@@ -1,10 +1,9 @@
-//! The likelihood of events: densities with their normalisation, and the terms of `-ln L` with gradient and
-//! Hessian.
+//! The likelihood of events: densities with their normalisation, and the terms of `-ln L` with gradient and Hessian.
 //!
-//! A channel is compiled to amplitudes times products of *leaves*, densities without normalisation (`expand`).
-//! One pass over the events (`sums`) gives `-ln L` with first and second derivatives with respect to the
-//! amplitudes and the variables of the leaves. Integrals, rates and coefficients are evaluated once per point,
-//! as parts of the amplitudes. The chain rule (`chain`) then gives the derivatives with respect to the
+//! A channel is compiled to amplitudes times products of *leaves*, which are densities without normalisation
+//! (`expand`). One loop over the events (`sums`) computes `-ln L` with its first and second derivatives with respect
+//! to the amplitudes and the variables of the leaves. Integrals, rates and coefficients are parts of the amplitudes
+//! and are evaluated once per point. The chain rule (`chain`) then gives the derivatives with respect to the
 //! parameters. `sample` draws the events of toys.
 
 mod asimov;

@@ -1,5 +1,5 @@
-//! The description of a channel for another device, which computes the sums over events: the formulas of the leaves as
-//! plain lists, and the numbers that depend on the parameters.
+//! The description of a channel for another device, which computes the sums over events. It contains the formulas of
+//! the leaves as lists of steps, and the numbers that depend on the parameters.
 #![cfg_attr(
     not(any(feature = "cuda", feature = "cuda-on-host")),
     allow(dead_code, reason = "only builds with devices upload channels")
@@ -16,14 +16,14 @@ use super::program::{Binary, Memory, Sources, Step, Table, Unary, components};
 use super::sums::Sums;
 use crate::simd::Level;
 
-/// Computes sums over events outside the threads of the CPU.
+/// Interface of a device that computes sums over events in place of the CPU.
 pub(crate) trait ChannelSums: Send + Sync + std::fmt::Debug {
-    /// Computes the sums of one channel, and returns true if it has done so. `numbers` are those of
-    /// [`Offload::numbers`]. If the function returns false, the CPU computes the sums.
+    /// Computes the sums over the events of one channel, and returns true. Returns false if the CPU has to compute
+    /// them. `numbers` are the numbers that depend on the parameters ([`Offload::numbers`] says how many).
     fn sum(&self, channel: usize, table: &Arc<EventTable>, numbers: &[f64], out: &mut Totals<'_>) -> bool;
 }
 
-/// Destinations of the sums of a channel. The arrays have the order of [`Sums`].
+/// References to which the sums of a channel are written. The arrays have the order of [`Sums`].
 #[derive(Debug)]
 pub(crate) struct Totals<'a> {
     pub(crate) value: &'a mut f64,
@@ -31,7 +31,7 @@ pub(crate) struct Totals<'a> {
     pub(crate) gradient: &'a mut [f64],
     pub(crate) squares: &'a mut [f64],
     pub(crate) bends: &'a mut [f64],
-    /// Index of the first event whose density is not positive or not finite.
+    /// Index of the first event whose density is not positive or not finite; `None` if there is no such event.
     pub(crate) bad: &'a mut Option<usize>,
 }
 
@@ -42,25 +42,26 @@ impl<'a> Totals<'a> {
     }
 }
 
-/// An operand or a result of a step.
+/// An operand or the result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operand {
-    /// A result for each event. The index counts components over the results of the whole channel.
+    /// A number that differs from event to event: the index of its first component among all such components of the
+    /// channel.
     Event(usize),
-    /// A result that is the same for all events: the index of its first component among [`Offload::numbers`].
+    /// A number that is the same for all events: the index of its first component among the numbers of the channel.
     Number(usize),
 }
 
-/// One step for each event.
+/// One step of a formula, which is computed for each event.
 #[derive(Debug, Clone)]
 pub(crate) struct EventStep {
     pub(crate) step: Operation,
-    /// Index of the first component of the result, counted as in [`Operand::Event`].
+    /// Index of the first component of the result. It is counted as in [`Operand::Event`].
     pub(crate) to: usize,
     pub(crate) operands: [Operand; 3],
-    /// Variables with respect to which the first derivative of the result may differ from zero.
+    /// Variables for which the first derivative of the result may differ from zero.
     pub(crate) first: Vec<usize>,
-    /// Pairs of variables with respect to which the second derivative of the result may differ from zero.
+    /// Pairs of variables for which the second derivative of the result may differ from zero.
     pub(crate) second: Vec<(usize, usize)>,
 }
 
@@ -68,7 +69,7 @@ pub(crate) struct EventStep {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Operation {
     Observable(usize),
-    /// Index of the table in the channel, and index of the row in the table.
+    /// Function that is given by a table: index of the table in the channel, and index of the row in the table.
     Table(usize, usize),
     Add,
     Sub,
@@ -82,7 +83,7 @@ pub(crate) enum Operation {
     Select,
 }
 
-/// Functions of one number that other devices have.
+/// Functions of one number for which other devices have code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UnaryOperation {
     Neg,
@@ -101,47 +102,47 @@ pub(crate) enum UnaryOperation {
     Power,
 }
 
-/// A leaf that devices compute by a function instead of steps, as the kernels of the CPU do.
+/// A leaf for which devices have a function of their own, in place of steps. The CPU has kernels for the same leaves.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum OwnKernel {
-    /// Gaussian of an observable, with mean and width as variables.
+    /// Gaussian of an observable. Its mean and width are variables.
     Gaussian { observable: usize },
-    /// Exponential of an observable on an axis, with its slope as variable.
+    /// Exponential of an observable whose range is `axis`. Its slope is a variable.
     Exponential { observable: usize, axis: (f64, f64) },
 }
 
-/// One leaf of a channel.
+/// The steps that compute one leaf of a channel.
 #[derive(Debug, Clone)]
 pub(crate) struct LeafSteps {
-    /// The function that replaces the steps, and the index of its first variable among [`Offload::numbers`].
+    /// The function that replaces the steps, and the index of its first variable among the numbers of the channel.
     pub(crate) own: Option<(OwnKernel, usize)>,
     /// Number of variables of the leaf.
     pub(crate) variables: usize,
-    /// Index of the coordinate that belongs to the first variable.
+    /// Index of the coordinate that is the first variable of the leaf.
     pub(crate) first: usize,
     pub(crate) steps: Vec<EventStep>,
     pub(crate) result: Operand,
-    /// Variables and pairs of variables whose derivatives can differ from zero.
+    /// Variables with a first derivative that may differ from zero. `pairs` contains the same for second derivatives.
     pub(crate) ones: Vec<usize>,
     pub(crate) pairs: Vec<(usize, usize)>,
 }
 
-/// A channel in the form in which another device computes it.
+/// The description of a channel with which another device computes the sums over its events.
 #[derive(Debug, Clone)]
 pub(crate) struct Offload {
-    /// Number of coordinates of the sums.
+    /// Number of coordinates (amplitudes and variables of leaves) with respect to which the sums are differentiated.
     pub(crate) coordinates: usize,
-    /// Indices of the leaves of each term. The amplitude of a term is the number with the index of the term.
+    /// Indices of the leaves of each term. The amplitude of term `t` is number `t` of the channel.
     pub(crate) terms: Vec<Vec<usize>>,
     pub(crate) leaves: Vec<LeafSteps>,
     pub(crate) tables: Vec<Table>,
     /// Number of components of all results that differ from event to event.
     pub(crate) event_components: usize,
-    /// How many numbers depend on the parameters.
+    /// How many numbers of the channel depend on the parameters.
     pub(crate) numbers: usize,
 }
 
-/// Working memory of [`Offload::numbers`].
+/// Working memory for the numbers of a channel that depend on the parameters.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OffloadMemory {
     leaves: Vec<Memory>,
@@ -150,8 +151,8 @@ pub(super) struct OffloadMemory {
 }
 
 impl Offload {
-    /// Returns the description of a channel. Returns `None` if a formula has a function that other devices lack, or if
-    /// a density has a context.
+    /// Returns the description of a channel. Returns `None` if a formula uses a function for which other devices have
+    /// no code, or if a density has a context.
     pub(super) fn new(plan: &ChannelPlan) -> Option<Self> {
         if !plan.conditionals.is_empty() {
             return None;
@@ -164,8 +165,8 @@ impl Offload {
             event_components: 0,
             numbers: plan.terms.len(),
         };
-        // Means over bins are computed once per point and only looked up for each bin. Another device would
-        // not make this faster.
+        // Means over bins are computed once per point; after that they are only looked up. Another device would not
+        // be faster.
         if plan.leaves.iter().any(Leaf::is_of_bins) {
             return None;
         }
@@ -219,7 +220,7 @@ impl Offload {
                 Step::LessEqual(a, b) => (Operation::LessEqual, [at(a)?, at(b)?, none]),
                 Step::Equal(a, b) => (Operation::Equal, [at(a)?, at(b)?, none]),
                 Step::Select(condition, a, b) => (Operation::Select, [at(condition)?, at(a)?, at(b)?]),
-                // These functions do not exist in the kernels, or these steps are the same for all events.
+                // The kernels have no code for these functions, or these steps are the same for all events.
                 Step::Binary(Binary::NormalIntegral | Binary::Voigt, ..)
                 | Step::Number(_)
                 | Step::Variable(_)
@@ -242,8 +243,9 @@ impl Offload {
     }
 }
 
-/// Computes the numbers that depend on the parameters and writes them to `memory.numbers`: the amplitudes of the terms,
-/// then, leaf after leaf, the components of the results that are the same for all events.
+/// Computes the numbers of a channel that depend on the parameters, and writes them to `memory.numbers`. First come
+/// the amplitudes of the terms. Then come the results that are the same for all events, with their derivatives, leaf
+/// after leaf.
 pub(super) fn compute_numbers(
     level: Level,
     plan: &ChannelPlan,

@@ -1,4 +1,4 @@
-//! The densities of single processes of event channels, for yields, pictures and sPlot weights.
+//! Densities of the single processes of event channels, for yields, plots and sPlot weights.
 
 use std::collections::HashMap;
 
@@ -13,13 +13,13 @@ use super::sources::{AtStart, Functions};
 use super::sums::{BLOCK, SumMemory};
 use crate::simd::Level;
 
-/// The processes of all event channels of a model, each compiled separately. Evaluations allocate memory, because
-/// they are made for results and not in fits.
+/// The processes of all event channels of a model. Each process is compiled separately. Evaluations allocate memory,
+/// because they are made for final results and not in fits.
 #[derive(Debug, Clone)]
 pub struct EventShapes {
     level: Level,
     functions: Functions,
-    /// For each channel and each of its processes, a channel that contains only this process.
+    /// For each channel and each of its processes, a compiled channel that contains only this process.
     channels: Vec<Vec<ChannelPlan>>,
 }
 
@@ -34,8 +34,8 @@ impl EventShapes {
         let start = AtStart::new(level, &functions, model.parameters.iter().map(|p| p.init).collect());
         let alone = |channel: &EventChannel| {
             let processes = channel.processes.iter().map(|process| {
-                // The channel is extended, so that its rate can be read. It has no bins, so that the density
-                // is defined at every point.
+                // This channel is extended, so that it has a rate. It has no bins, so that its density is defined at
+                // every point.
                 let one = EventChannel {
                     extended: true,
                     processes: vec![process.clone()],
@@ -50,24 +50,24 @@ impl EventShapes {
         Ok(Self { level, functions, channels })
     }
 
-    /// Returns the number of equal panels into which a grid divides each fit range of an observable, for a
-    /// channel with this number of observables.
+    /// Returns the number of equal panels into which a grid divides each fit range of an observable. `observables` is
+    /// the number of observables of the channel.
     #[must_use]
     pub fn panels(observables: usize) -> usize {
         panels(observables)
     }
 
-    /// Returns the rate of each process of a channel: the expected number of events, or the fraction of events if
-    /// the channel is not extended. `parameters` are all parameters of the model.
+    /// Returns the rate of each process of a channel: its expected number of events. If the channel is not extended,
+    /// the rate is the fraction of events. `parameters` contains the values of all parameters of the model.
     #[must_use]
     pub fn rates(&self, parameters: &[f64], channel: usize) -> Vec<f64> {
         let of = |(plan, memory): (&ChannelPlan, ChannelMemory)| rate(plan, &memory);
         self.prepared(parameters, channel).into_iter().map(of).collect()
     }
 
-    /// Returns, for each process of a channel, its rate times its density for each event. `columns` are the columns of
-    /// the channel's observables and log-densities. If a process cannot be evaluated, for example a flow far from its
-    /// training data, its densities are NaN.
+    /// Returns the rate times the density of each process of a channel, for each event. `columns` contains the
+    /// observables and log-densities of the events. The densities of a process are NaN if it cannot be evaluated, for
+    /// example because a flow is far from its training data.
     #[must_use]
     pub fn densities(&self, parameters: &[f64], channel: usize, columns: &[&[f64]]) -> Vec<Vec<f64>> {
         let n = columns.first().map_or(0, |column| column.len());
@@ -81,7 +81,7 @@ impl EventShapes {
                 .iter()
                 .map(|of| ConditionalMemory::once(of, columns, &own.locals))
                 .collect();
-            // Columns of other processes may be between the columns of this process.
+            // Columns of other processes may lie between the columns of this process.
             let Ok(further) = further else { return vec![f64::NAN; n] };
             let of_table = columns.iter().take(plan.columns()).copied();
             let views: Vec<&[f64]> = of_table.chain(further.iter().flatten().map(Vec::as_slice)).collect();
@@ -101,20 +101,20 @@ impl EventShapes {
         prepared.into_iter().map(of).collect()
     }
 
-    /// Returns, for each process of a channel, a grid over the fit ranges whose weights add up to the rate of the
-    /// process. With one observable the grid has 200 equal panels in each range, with two 10 per observable, with
-    /// three 2, else 1: see [`EventShapes::panels`].
+    /// Returns a grid over the fit ranges for each process of a channel. The weights of a grid add up to the rate of
+    /// its process. [`EventShapes::panels`] returns the number of equal panels: 200 in each range with one
+    /// observable, 10 per observable with two, 2 with three, and 1 with more.
     ///
     /// # Errors
     /// If a density is not finite.
     pub fn grids(&self, parameters: &[f64], channel: usize) -> Result<Vec<EventTable>, SessionError> {
         let of = |(plan, memory): (&ChannelPlan, ChannelMemory)| {
             let total = rate(plan, &memory);
-            // The shape of a process with a negative rate is that of the same process with a positive rate. A
-            // signal that is fitted below 0 has a negative rate.
+            // A process with a negative rate has the same shape as with a positive rate. For example, a signal that
+            // is fitted below 0 has a negative rate.
             let sign = if total < 0.0 { -1.0 } else { 1.0 };
             let amplitudes: Vec<f64> = memory.amplitude_values.iter().map(|a| sign * a).collect();
-            // A process with rate 0 has amplitudes 0, so its shape cannot be computed from them.
+            // The amplitudes of a process with rate 0 are 0, so they do not give its shape.
             if total == 0.0 {
                 return Ok(EventTable {
                     columns: vec![std::sync::Arc::from([]); plan.observables],
@@ -136,9 +136,9 @@ impl EventShapes {
         self.prepared(parameters, channel).into_iter().map(of).collect()
     }
 
-    /// Returns, for each process of a channel, the expected number of events per unit of an observable at `points`,
-    /// integrated over the other observables. Outside the fit ranges the result is 0. In channels with several
-    /// observables the result is interpolated linearly between the nodes of [`EventShapes::grids`].
+    /// Returns the expected number of events per unit of one observable at `points`, for each process of a channel.
+    /// It is integrated over all other observables. Outside the fit ranges it is 0. In channels with several
+    /// observables it is interpolated linearly between the nodes of [`EventShapes::grids`].
     ///
     /// # Errors
     /// If a density is not finite.
@@ -191,7 +191,7 @@ impl EventShapes {
         Ok(grids.iter().map(projected).collect())
     }
 
-    /// Returns the processes of a channel with their values, integrals and amplitudes.
+    /// Returns the processes of a channel, with the memory that contains their values, integrals and amplitudes.
     fn prepared(&self, parameters: &[f64], channel: usize) -> Vec<(&ChannelPlan, ChannelMemory)> {
         let mut functions = self.functions.memory();
         self.functions.evaluate(self.level, parameters, &mut functions);
@@ -205,8 +205,8 @@ impl EventShapes {
     }
 }
 
-/// Returns the linear interpolation between neighbouring points at `x`. Outside the points, returns the value of the
-/// nearest point.
+/// Returns the linear interpolation between neighbouring `points` at `x`. Below the first point and above the last it
+/// returns the value of that point.
 fn interpolated(points: &[(f64, f64)], x: f64) -> f64 {
     let above = points.partition_point(|point| point.0 < x);
     match (above.checked_sub(1).and_then(|below| points.get(below)), points.get(above)) {

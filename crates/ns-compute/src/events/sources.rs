@@ -1,4 +1,4 @@
-//! The values that channels and penalties use: parameters, or functions of parameters.
+//! The values that event channels and penalty terms use: parameters, or functions of parameters.
 
 use ns_core::{Function, FunctionForm, Penalty, Value};
 
@@ -6,29 +6,30 @@ use super::formula;
 use super::program::{Builder, Components, Input, Memory, Program, Slot, Sources, Step, Values};
 use crate::simd::Level;
 
-/// A value of a channel or penalty.
+/// A value that a channel or a penalty term uses.
 #[derive(Debug, Clone)]
 pub(super) struct Local {
-    /// Index of the parameter; `None` for a function.
+    /// Index of the parameter. `None` if the value is a function.
     pub(super) parameter: Option<usize>,
-    /// Index of the function, if the value is a function.
+    /// Index of the function. It is used only if the value is a function.
     pub(super) function: usize,
-    /// For each parameter on which the value depends, its position among the parameters of the channel.
+    /// For each parameter on which the value depends, the position of the parameter among the parameters of the
+    /// channel.
     pub(super) positions: Vec<usize>,
 }
 
-/// A compiled function or penalty of parameters.
+/// A compiled function of parameters, or a compiled penalty term.
 #[derive(Debug, Clone)]
 pub(crate) struct FormulaPlan {
     program: Program,
-    /// Indices of the parameters that are the variables of the program, sorted.
+    /// Indices of the parameters that are the variables of the program, in ascending order.
     pub(super) parameters: Vec<usize>,
-    /// Functions that are inputs of the program. For each parameter of a function, the list has its index
-    /// among the variables of the program.
+    /// Functions that are inputs of the program: the index of the function, and a list. For each parameter of the
+    /// function, the list contains the index of this parameter among the variables of the program.
     inputs: Vec<(usize, Vec<usize>)>,
 }
 
-/// The compiled functions of a model, in the order of the model.
+/// The compiled functions of a model. They are in the same order as in the model.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Functions {
     pub(super) plans: Vec<FormulaPlan>,
@@ -41,7 +42,7 @@ pub(crate) struct FunctionMemory {
     variables: Vec<f64>,
 }
 
-/// The functions of a model with their values at the initial parameters.
+/// The functions of a model, with their values at the initial parameters.
 #[derive(Debug)]
 pub(super) struct AtStart<'a> {
     functions: &'a Functions,
@@ -50,14 +51,14 @@ pub(super) struct AtStart<'a> {
 }
 
 impl<'a> AtStart<'a> {
-    /// Evaluates functions at the initial values `theta` of the parameters.
+    /// Evaluates all functions at the initial values `theta` of the parameters.
     pub(super) fn new(level: Level, functions: &'a Functions, theta: Vec<f64>) -> Self {
         let mut memory = functions.memory();
         functions.evaluate(level, &theta, &mut memory);
         Self { functions, theta, memory }
     }
 
-    /// Returns a value at the initial parameters.
+    /// Returns a value at the initial parameters of the model.
     pub(super) fn value(&self, value: Value) -> f64 {
         match value {
             Value::Number(x) => x,
@@ -66,18 +67,18 @@ impl<'a> AtStart<'a> {
         }
     }
 
-    /// Returns the parameters on which a value depends, sorted.
+    /// Returns the indices of the parameters on which a value depends, in ascending order.
     pub(super) fn dependencies(&self, value: Value) -> Vec<usize> {
         self.functions.dependencies(value)
     }
 
-    /// Returns a value of a channel whose parameters are `parameters`.
+    /// Returns the description of a value in a channel. `parameters` contains the parameters of the channel.
     pub(super) fn local(&self, value: Value, parameters: &[usize]) -> Local {
         self.functions.local(value, parameters)
     }
 }
 
-/// Gives slots of a program to the values of a formula.
+/// Assigns slots of a program to the values of a formula.
 struct Slots<'a> {
     known: &'a [FormulaPlan],
     parameters: Vec<usize>,
@@ -85,7 +86,7 @@ struct Slots<'a> {
 }
 
 impl Slots<'_> {
-    /// Returns the parameters on which a value depends.
+    /// Returns the indices of the parameters on which a value depends.
     fn dependencies(&self, value: Value) -> Vec<usize> {
         match value {
             Value::Number(_) => Vec::new(),
@@ -113,7 +114,8 @@ impl Slots<'_> {
 }
 
 impl FormulaPlan {
-    /// Compiles a formula of `values`. `build` appends the steps of the formula.
+    /// Compiles a formula of the given `values`. `known` contains the functions that are compiled already. `build`
+    /// appends the steps of the formula to the program.
     fn new(known: &[Self], values: &[Value], build: &dyn Fn(&mut Builder, Values<'_>) -> Slot) -> Self {
         let mut slots = Slots { known, parameters: Vec::new(), functions: Vec::new() };
         slots.parameters = values.iter().flat_map(|&value| slots.dependencies(value)).collect();
@@ -135,7 +137,7 @@ impl FormulaPlan {
         Self { program, parameters: slots.parameters, inputs }
     }
 
-    /// Compiles a function; `known` are the functions before it.
+    /// Compiles a function. `known` contains the functions before it.
     pub(super) fn function(known: &[Self], function: &Function) -> Self {
         Self::new(known, &function.form.values(), &|b, values| match &function.form {
             FunctionForm::Expression(tape) => b.tape(tape, values),
@@ -143,23 +145,23 @@ impl FormulaPlan {
         })
     }
 
-    /// Compiles a penalty.
+    /// Compiles a penalty term. `known` contains all functions of the model.
     pub(super) fn penalty(known: &[Self], penalty: &Penalty) -> Self {
         Self::new(known, &penalty.form.values(), &|b, values| formula::penalty(b, &penalty.form, values))
     }
 
-    /// Compiles a single value.
+    /// Compiles a formula that is a single value. `known` contains all functions of the model.
     pub(super) fn value(known: &[Self], value: Value) -> Self {
         Self::new(known, &[value], &|b, values| values(b, value))
     }
 
-    /// Allocates the working memory.
+    /// Allocates the working memory for evaluations of the formula.
     pub(super) fn memory(&self) -> Memory {
         Memory::new(&self.program, 1)
     }
 
-    /// Evaluates the formula and returns its value and derivatives. Needs the results of the functions before
-    /// it.
+    /// Evaluates the formula, and returns its value and derivatives. The functions on which it depends must have been
+    /// evaluated before.
     pub(super) fn evaluate<'a>(
         &self,
         level: Level,
@@ -184,7 +186,7 @@ impl FormulaPlan {
 }
 
 impl Functions {
-    /// Returns a value of a channel whose parameters are `parameters`.
+    /// Returns the description of a value in a channel. `parameters` contains the parameters of the channel.
     pub(super) fn local(&self, value: Value, parameters: &[usize]) -> Local {
         let own = self.dependencies(value);
         let positions = own.iter().filter_map(|p| parameters.iter().position(|q| q == p)).collect();
@@ -204,7 +206,7 @@ impl Functions {
         Self { plans }
     }
 
-    /// Allocates the working memory.
+    /// Allocates the working memory for evaluations of all functions.
     pub(super) fn memory(&self) -> FunctionMemory {
         FunctionMemory {
             memories: self.plans.iter().map(FormulaPlan::memory).collect(),
@@ -212,7 +214,7 @@ impl Functions {
         }
     }
 
-    /// Returns the parameters on which a value depends, sorted.
+    /// Returns the indices of the parameters on which a value depends, in ascending order.
     pub(super) fn dependencies(&self, value: Value) -> Vec<usize> {
         match value {
             Value::Number(_) => Vec::new(),
@@ -221,7 +223,7 @@ impl Functions {
         }
     }
 
-    /// Evaluates all functions at a point.
+    /// Evaluates all functions, with their derivatives, at the point `theta`.
     pub(super) fn evaluate(&self, level: Level, theta: &[f64], memory: &mut FunctionMemory) {
         let FunctionMemory { memories, variables } = memory;
         for (f, plan) in self.plans.iter().enumerate() {
@@ -232,12 +234,12 @@ impl Functions {
         }
     }
 
-    /// Returns value and derivatives of a function after [`Functions::evaluate`].
+    /// Returns the value and the derivatives of function `f`. [`Functions::evaluate`] must have been called before.
     pub(super) fn result<'a>(&self, f: usize, memory: &'a FunctionMemory) -> &'a [f64] {
         memory.memories[f].value(&self.plans[f].program)
     }
 
-    /// Evaluates a penalty after [`Functions::evaluate`].
+    /// Evaluates a penalty term, with its derivatives. [`Functions::evaluate`] must have been called before.
     pub(super) fn penalty<'a>(
         &self,
         level: Level,

@@ -1,4 +1,4 @@
-//! Derivatives with squared weights, for the uncertainties of fits of weighted events.
+//! Derivatives of `-ln L` with squared event weights. The uncertainties of fits of weighted events need them.
 //!
 //! C. Langenbruch, "Parameter uncertainties in weighted unbinned maximum likelihood fits", Eur. Phys. J. C 82 (2022)
 //! 393, arXiv:1911.01303.
@@ -10,9 +10,9 @@ use ns_core::EventTable;
 use super::term::{EventPlan, EventScratch, evaluate_once};
 use crate::simd::Level;
 
-/// Evaluates all terms with the square of each event's weight. Contents of bins are counts, not weights, so they do
-/// not change. The rates of an extended channel are multiplied by the ratio of the sum of squared weights to the sum
-/// of weights.
+/// Evaluates all terms with the square of each event's weight. The contents of bins do not change, because they are
+/// counts and not weights. The rates of an extended channel are multiplied by the ratio of the sum of squared weights
+/// to the sum of weights.
 pub(crate) fn squared_weights(
     level: Level,
     plan: &EventPlan,
@@ -35,8 +35,8 @@ pub(crate) fn squared_weights(
 }
 
 impl EventScratch {
-    /// Moves the part `bends` of the Hessian of each penalty to the part `squares`. Then the whole Hessian of the
-    /// penalties is used when the matrix is assembled with `exactness` 0.
+    /// Moves the part `bends` of the Hessian of each penalty term to the part `squares`. The whole Hessian of the
+    /// penalty terms is then used, even if the matrix is assembled with `exactness` 0.
     pub(crate) fn penalties_are_certain(&mut self, plan: &EventPlan) {
         for term in self.terms.iter_mut().skip(plan.n_channels()) {
             for (square, bend) in term.squares.iter_mut().zip(&mut term.bends) {

@@ -1,4 +1,4 @@
-//! Sums over the events of a channel, block by block.
+//! Computes sums over the events of a channel, block by block.
 
 use super::block::add_block;
 use super::channel::ChannelPlan;
@@ -8,27 +8,29 @@ use crate::simd::Level;
 /// Number of events in a block.
 pub(super) const BLOCK: usize = 128;
 
-/// One number per event of a block.
+/// An array with one number per event of a block.
 pub(super) type Column = [f64; BLOCK];
 
-/// Number of events in a piece, the unit of work of a thread. Pieces are added in their order, so results do
+/// Number of events in a piece, which one thread sums at a time. The sums of pieces are added in order, so results do
 /// not depend on the number of threads.
 pub(super) const PIECE: usize = 16_384;
 
-/// Sums over events: `-sum w ln f` and its derivatives with respect to the channel's coordinates.
+/// Sums over events: `-sum w ln f`, and its derivatives with respect to the coordinates of the channel. `w` is the
+/// weight and `f` the density of an event.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sums {
-    /// `-sum w ln f`.
+    /// The sum `-sum w ln f`.
     pub(super) value: f64,
     /// Sum of the absolute values of the terms of `value`.
     pub(super) scale: f64,
-    /// Derivatives with respect to the coordinates.
+    /// First derivatives of `value` with respect to the coordinates.
     pub(super) gradient: Vec<f64>,
-    /// `sum w (f_a / f) (f_b / f)`, lower triangle row by row.
+    /// The sums `sum w (f_a / f) (f_b / f)` for all pairs of coordinates `a` and `b`: a lower triangle, row by row.
     pub(super) squares: Vec<f64>,
-    /// `-sum w f_ab / f`, lower triangle row by row. The Hessian is the sum of `squares` and `bends`.
+    /// The sums `-sum w f_ab / f` for all pairs of coordinates: a lower triangle, row by row. The Hessian of `value`
+    /// is the sum of `squares` and `bends`.
     pub(super) bends: Vec<f64>,
-    /// Index of the first event whose density is not positive or not finite.
+    /// Index of the first event whose density is not positive or not finite; `None` if there is no such event.
     pub(super) bad: Option<usize>,
 }
 
@@ -51,7 +53,7 @@ impl Sums {
         }
     }
 
-    /// Adds the sums of the next piece.
+    /// Adds `other`, the sums over the next piece of the events, to `self`.
     pub(super) fn add(&mut self, other: &Self) {
         self.value += other.value;
         self.scale += other.scale;
@@ -68,21 +70,21 @@ impl Sums {
     }
 }
 
-/// Working memory of one thread for one channel.
+/// Working memory of one thread for the sums of one channel.
 #[derive(Debug, Clone)]
 pub(super) struct SumMemory {
     pub(super) leaves: Vec<LeafMemory>,
-    /// Product of the leaves of each term.
+    /// For each term, the product of its leaves.
     pub(super) products: Vec<Column>,
     /// For each term with several leaves and for each of these leaves, the product of the other leaves.
     pub(super) others: Vec<Vec<Column>>,
-    /// Inverse of the density of each event.
+    /// 1 divided by the density of each event.
     pub(super) inverse: Column,
     pub(super) weights: Column,
-    /// Derivatives of the density with respect to the coordinates, divided by the density.
+    /// For each coordinate, the derivative of the density divided by the density.
     pub(super) slopes: Vec<Column>,
     pub(super) sums: Sums,
-    /// Whether the leaves are prepared for the current point.
+    /// Whether the leaves are prepared for the current values of the channel.
     pub(super) prepared: bool,
 }
 
@@ -110,7 +112,7 @@ impl SumMemory {
     }
 }
 
-/// The events of a channel.
+/// The events of a channel: columns, weights and number of events.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Events<'a> {
     pub(super) columns: &'a [&'a [f64]],
@@ -118,8 +120,8 @@ pub(super) struct Events<'a> {
     pub(super) count: usize,
 }
 
-/// Sums over the events `from..to` and writes the result to `memory.sums`. `amplitudes` are the values of all
-/// amplitudes.
+/// Computes the sums over the events `from..to`, and writes them to `memory.sums`. `amplitudes` contains the values
+/// of all amplitudes.
 pub(super) fn sum_piece(
     level: Level,
     plan: &ChannelPlan,
@@ -146,7 +148,7 @@ pub(super) fn sum_piece(
     }
 }
 
-/// Returns the index of an element of a symmetric matrix that is stored as its lower triangle.
+/// Returns the index of an element of a symmetric matrix. The matrix is stored as its lower triangle, row by row.
 pub(super) fn triangle(a: usize, b: usize) -> usize {
     let (a, b) = if a < b { (b, a) } else { (a, b) };
     a * (a + 1) / 2 + b

@@ -1,15 +1,15 @@
-//! The distinct values that a channel uses.
+//! The list of different values that a channel uses.
 
 use ns_core::Value;
 
-/// Parameters and functions that a channel uses. Each is listed once.
+/// The parameters and functions that a channel uses. Each of them is listed once.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Locals {
     pub(super) values: Vec<Value>,
 }
 
 impl Locals {
-    /// Returns the index of a value, and adds the value if it is new; `None` for a constant.
+    /// Returns the index of a value in the list, after adding the value if it is new. Returns `None` for a constant.
     pub(super) fn index(&mut self, value: Value) -> Option<usize> {
         if matches!(value, Value::Number(_)) {
             return None;

@@ -1,4 +1,5 @@
-//! The terms of `-ln L` other than bins and ordinary constraints: event channels and penalties.
+//! The terms of `-ln L` of event channels and penalties. Terms of bins and of ordinary constraints are computed
+//! elsewhere.
 
 use std::sync::Arc;
 
@@ -23,15 +24,15 @@ pub(crate) struct EventPlan {
     pub(super) functions: Functions,
     pub(super) channels: Vec<ChannelPlan>,
     penalties: Vec<FormulaPlan>,
-    /// Parameters for which the terms have a kink at the value 0, ascending.
+    /// Parameters for which the terms have a kink at 0, in ascending order.
     kinks: Vec<usize>,
-    /// Auxiliary data of penalties: index, formula of the expected value and, if the penalty is Gaussian,
-    /// formula of the width.
+    /// Auxiliary data of penalty terms. Each has the index of the datum, the formula of its expected value, and, for
+    /// a Gaussian penalty, the formula of its width.
     pub(super) expected: Vec<(usize, FormulaPlan, Option<FormulaPlan>)>,
 }
 
 impl EventPlan {
-    /// Compiles functions, event channels and penalties of a model.
+    /// Compiles the functions, event channels and penalty terms of a model.
     ///
     /// # Errors
     /// If an index or a length is wrong, or a density cannot be normalised.
@@ -61,12 +62,12 @@ impl EventPlan {
         Ok(Self { functions, channels, penalties, kinks: model.event_kinks(), expected })
     }
 
-    /// Returns whether there is no term.
+    /// Returns whether the model has neither event channels nor penalty terms.
     pub(crate) fn is_empty(&self) -> bool {
         self.channels.is_empty() && self.penalties.is_empty()
     }
 
-    /// Returns the parameters for which the terms have a kink at the value 0, ascending.
+    /// Returns the parameters for which the terms have a kink at 0, in ascending order.
     pub(crate) fn kinks(&self) -> &[usize] {
         &self.kinks
     }
@@ -76,8 +77,8 @@ impl EventPlan {
         self.channels.get(channel).is_some_and(|channel| channel.binning.is_some())
     }
 
-    /// Returns the ends of the axis of a channel whose events have one column and are not a histogram; `None`
-    /// for other channels.
+    /// Returns the ends of the observable's axis for a channel whose events have one column and are not a histogram.
+    /// Returns `None` for all other channels.
     pub(crate) fn line(&self, channel: usize) -> Option<(f64, f64)> {
         let channel = self.channels.get(channel).filter(|c| c.columns() == 1 && c.binning.is_none())?;
         let ends = channel.boxes.iter().flatten();
@@ -91,12 +92,12 @@ impl EventPlan {
         self.channels.len()
     }
 
-    /// Returns whether there are event channels.
+    /// Returns whether the model has event channels.
     pub(crate) fn has_channels(&self) -> bool {
         !self.channels.is_empty()
     }
 
-    /// Checks that every event channel has a table with its columns, and that all numbers can be used.
+    /// Checks that every event channel has a table with the right columns, and that all numbers are allowed.
     ///
     /// # Errors
     /// If a length is wrong, or a number is not finite.
@@ -113,7 +114,7 @@ impl EventPlan {
             length("list of columns of events", table.columns.len(), channel.columns())?;
             for (place, column) in table.columns.iter().chain(&table.weights).enumerate() {
                 length("column of events", column.len(), table.len())?;
-                // Log-densities may be minus infinity, because a density may be 0.
+                // A log-density may be minus infinity, because the density of an event may be 0.
                 let is_log = (channel.observables..channel.columns()).contains(&place);
                 let is_good = |x: f64| x.is_finite() || (is_log && x == f64::NEG_INFINITY);
                 if let Some(index) = column.iter().position(|&x| !is_good(x)) {
@@ -126,44 +127,45 @@ impl EventPlan {
         Ok(())
     }
 
-    /// Returns the channels in the form in which another device computes them; `None` for channels with functions
-    /// that other devices lack.
+    /// Returns the descriptions with which another device computes the channels. Returns `None` for a channel that
+    /// uses functions for which other devices have no code.
     pub(crate) fn offloads(&self) -> Vec<Option<Offload>> {
         self.channels.iter().map(Offload::new).collect()
     }
 
-    /// Iterates over the parameters of each term, channels first.
+    /// Iterates over the terms, event channels first, and returns the parameters on which each term depends.
     pub(crate) fn parameters(&self) -> impl Iterator<Item = &[usize]> {
         let channels = self.channels.iter().map(|channel| channel.parameters.as_slice());
         channels.chain(self.penalties.iter().map(|penalty| penalty.parameters.as_slice()))
     }
 }
 
-/// Value and derivatives of all terms at one point, with the memory of their evaluation.
+/// Values and derivatives of all terms at one point, with the memory for their evaluation.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EventScratch {
     pub(super) functions: FunctionMemory,
     pub(super) channels: Vec<ChannelMemory>,
     penalties: Vec<Memory>,
-    /// Derivatives of each term with respect to its parameters, in the order of [`EventPlan::parameters`].
+    /// Derivatives of each term with respect to the term's parameters. The terms are in the order of
+    /// [`EventPlan::parameters`].
     pub(crate) terms: Vec<Derivatives>,
-    /// Channel and event of the first density that is not positive or not finite.
+    /// Channel and event of the first density that is not positive or not finite; `None` if there is no such event.
     pub(crate) bad: Option<(usize, usize)>,
-    /// Index of the first channel with a density with context that cannot be evaluated or normalised at this
-    /// point, and the reason.
+    /// Index of the first channel in which a density with context cannot be evaluated or normalised at this point,
+    /// with the reason.
     pub(crate) failure: Option<(usize, LogProbError)>,
-    /// Parameters that are at a kink, each with half the jump of the derivative with respect to it.
+    /// Parameters that are at a kink. Each comes with half the jump of the derivative of `-ln L` across the kink.
     pub(crate) jumps: Vec<(usize, f64)>,
-    /// A point close to the last point, with the parameters at kinks moved off their kinks.
+    /// Working memory: a point close to the last point, where parameters at kinks are moved off their kinks.
     beside: Vec<f64>,
-    /// Threads that share the events; `None` for the calling thread alone.
+    /// Threads that together evaluate the events. `None` means that only the calling thread does.
     pub(crate) crew: Option<Crew>,
-    /// Computes sums over events outside the threads of the CPU; `None` if the CPU computes them.
+    /// Device that computes sums over events; `None` if the CPU computes them.
     pub(crate) elsewhere: Option<Arc<dyn ChannelSums>>,
     last: Last,
 }
 
-/// The point and data of the last evaluation, whose results are reused.
+/// Point and data of the last evaluation. If they are the same again, the results are reused.
 #[derive(Debug, Clone, Default)]
 struct Last {
     theta: Vec<f64>,
@@ -182,7 +184,7 @@ impl Last {
 }
 
 impl EventScratch {
-    /// Allocates the memory of all terms.
+    /// Allocates the memory for evaluations of all terms.
     pub(crate) fn new(plan: &EventPlan) -> Self {
         Self {
             functions: plan.functions.memory(),
@@ -199,7 +201,7 @@ impl EventScratch {
         }
     }
 
-    /// Forgets the last evaluation, so that its results are not reused.
+    /// Forgets the last evaluation. The next evaluation then reuses no results.
     pub(super) fn forget(&mut self) {
         self.last.theta.clear();
         self.last.tables.clear();
@@ -207,20 +209,20 @@ impl EventScratch {
     }
 }
 
-/// Sums of the terms.
+/// Sums of the values of the terms at one point.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct EventValues {
-    /// Terms of the event channels; infinite if a density is not positive.
+    /// Sum of the terms of event channels. It is infinite if the density of an event is not positive.
     pub(crate) events: f64,
-    /// Penalties.
+    /// Sum of the penalty terms.
     pub(crate) penalties: f64,
-    /// Sum of the absolute values of all terms.
+    /// Sum of the absolute values of all terms. Rounding errors are proportional to it.
     pub(crate) scale: f64,
 }
 
-/// Evaluates all terms with their derivatives at `theta`. `tables` has one table per event channel. The derivative
-/// with respect to a parameter at a kink is the mean of the derivatives on both sides; `scratch.jumps` has half
-/// their difference.
+/// Evaluates all terms and their derivatives at `theta`. `tables` has one table per event channel. For a parameter at
+/// a kink, the derivative is the mean of the derivatives on both sides. `scratch.jumps` contains half of their
+/// difference.
 pub(crate) fn evaluate(
     level: Level,
     plan: &EventPlan,
@@ -235,8 +237,7 @@ pub(crate) fn evaluate(
     scratch.jumps.clear();
     scratch.jumps.extend(plan.kinks.iter().filter(|&&p| theta[p] == 0.0).map(|&p| (p, 0.0)));
     if !scratch.jumps.is_empty() {
-        // A point just above all kinks. Only the derivatives with respect to the parameters at kinks differ
-        // there.
+        // This point is just above all kinks. Only the derivatives with respect to parameters at kinks differ there.
         let mut beside = std::mem::take(&mut scratch.beside);
         beside.clear();
         beside.extend_from_slice(theta);
@@ -260,7 +261,7 @@ pub(crate) fn evaluate(
     values
 }
 
-/// Adds the derivatives with respect to the parameters at kinks, multiplied by `sign`, to their jumps.
+/// For each parameter at a kink, adds `sign` times the derivative with respect to this parameter to its jump.
 fn add_slopes(plan: &EventPlan, scratch: &mut EventScratch, sign: f64) {
     let EventScratch { jumps, terms, .. } = scratch;
     for (p, jump) in jumps {
@@ -272,7 +273,7 @@ fn add_slopes(plan: &EventPlan, scratch: &mut EventScratch, sign: f64) {
     }
 }
 
-/// Evaluates all terms. The rates of each channel are multiplied by its element of `factors`, or by 1 if
+/// Evaluates all terms and their derivatives. The rates of channel `c` are multiplied by `factors[c]`, or by 1 if
 /// `factors` is `None`.
 pub(super) fn evaluate_once(
     level: Level,
@@ -321,8 +322,8 @@ pub(super) fn evaluate_once(
         values.scale += result[0].abs();
         term.gradient.copy_from_slice(&result[1..=d]);
         term.bends.copy_from_slice(&result[1 + d..]);
-        // If a penalty depends on one parameter and its second derivative is positive, this derivative
-        // belongs to the part of the Hessian that is never negative.
+        // If a penalty depends on a single parameter and its second derivative is positive, the second derivative
+        // belongs to the part of the Hessian that is positive semi-definite.
         for i in 0..d {
             let at = triangle(i, i);
             if term.bends[at] > 0.0 && d == 1 {
@@ -334,8 +335,8 @@ pub(super) fn evaluate_once(
     values
 }
 
-/// Returns the additional scale of rounding errors due to densities with context that are computed with 32-bit numbers.
-/// The errors of different events are independent and random.
+/// Returns the scale of additional rounding errors from densities with context, which are computed with 32-bit
+/// numbers. The errors of different events are independent random numbers.
 fn rounding(channel: &ChannelPlan, table: &EventTable) -> f64 {
     let most = channel.conditionals.iter().map(|own| own.density.source.0.rounding()).fold(0.0, f64::max);
     if most <= 1.0 {
@@ -348,7 +349,7 @@ fn rounding(channel: &ChannelPlan, table: &EventTable) -> f64 {
     most * squares.sqrt()
 }
 
-/// Writes the expected auxiliary data of penalties at `theta` to `aux`.
+/// Computes the expected auxiliary data of penalty terms at `theta`, and writes them to `aux`.
 pub(crate) fn expected_data(
     level: Level,
     plan: &EventPlan,
@@ -364,7 +365,7 @@ pub(crate) fn expected_data(
     }
 }
 
-/// Prepares all channels at `theta`, for [`asimov`] and [`super::event_sources`].
+/// Prepares all channels at `theta`. [`asimov`] and [`super::event_sources`] need this.
 pub(super) fn prepare_channels(level: Level, plan: &EventPlan, theta: &[f64], scratch: &mut EventScratch) {
     scratch.forget();
     let EventScratch { functions, channels, .. } = scratch;
@@ -374,8 +375,8 @@ pub(super) fn prepare_channels(level: Level, plan: &EventPlan, theta: &[f64], sc
     }
 }
 
-/// Returns the expected number of events of a prepared channel. For a channel that is not extended, returns
-/// the sum of the weights of the events in `table`.
+/// Returns the expected number of events of a prepared channel. For a channel that is not extended, this is the sum
+/// of the weights of the events in `table`.
 pub(super) fn expected_number(channel: &ChannelPlan, memory: &ChannelMemory, table: &EventTable) -> f64 {
     if channel.extended {
         channel.rates.iter().fold(channel.constant_rate, |sum, &r| sum + memory.locals[r])
@@ -384,9 +385,9 @@ pub(super) fn expected_number(channel: &ChannelPlan, memory: &ChannelMemory, tab
     }
 }
 
-/// Returns Asimov data of all event channels at `theta`: the nodes of a fine quadrature rule, weighted with
-/// the expected number of events around each node. Channels that are not extended have the number of events
-/// of their table in `tables`.
+/// Returns Asimov data of all event channels at `theta`. They are the nodes of a fine rule for numerical integration.
+/// Each node is weighted with the expected number of events around it. A channel that is not extended has as many
+/// events as its table in `tables`.
 ///
 /// # Errors
 /// If an expected number of events is negative or not finite.

@@ -1,8 +1,8 @@
-//! The effects of each parameter, grouped by parameter.
+//! Lists the effects on expected yields parameter by parameter.
 //!
-//! The plan lists the effects of one sample after the other. To compute the derivatives of the expected yields
-//! at each lane's point, all effects of one parameter in one channel are handled together: their sum stays in
-//! registers and is written once.
+//! The plan lists effects sample by sample. The derivatives of the expected yields at each lane's point are computed
+//! column by column: all effects of one parameter in one channel together. Their sum then stays in registers and is
+//! written once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -13,20 +13,21 @@ use crate::plan::{Block, LANES, Plan};
 #[derive(Debug)]
 pub(super) struct Column {
     pub(super) param: usize,
-    /// First bin of the channel, and number of bins.
+    /// First bin of the channel.
     pub(super) bin: usize,
     pub(super) n_bins: usize,
-    /// Range in [`Columns::curved`].
+    /// Range of the histosys effects with an asymmetric part, in [`Columns::curved`].
     pub(super) curved: Range<usize>,
-    /// Range in [`Columns::straight`].
+    /// Range of the histosys effects without an asymmetric part, in [`Columns::straight`].
     pub(super) straight: Range<usize>,
-    /// Range in [`Columns::norms`].
+    /// Range of the normsys effects, in [`Columns::norms`].
     pub(super) norms: Range<usize>,
-    /// Whether the parameter is also a factor in the channel, so that the column adds to what factors have written.
+    /// Whether the parameter is also a factor in the channel. If so, the column is added to what the factors have
+    /// written.
     pub(super) adds: bool,
 }
 
-/// A histosys effect: the position of its first bin among the cells, in `Numbers::hist_slope` and in
+/// A histosys effect, given by three positions of its first bin: among the cells, in `Numbers::hist_slope`, and in
 /// `Numbers::hist_curve`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Template {
@@ -35,7 +36,7 @@ pub(super) struct Template {
     pub(super) curve: usize,
 }
 
-/// A normsys effect: its block, the block's first cell, and the index of the term.
+/// A normsys effect, given by its block, the first cell of the block, and the index of the term.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NormTerm {
     pub(super) block: usize,
@@ -43,24 +44,23 @@ pub(super) struct NormTerm {
     pub(super) term: usize,
 }
 
-/// The effects of all parameters, and the elements of the derivatives that come from factors.
+/// The effects of all parameters, and the elements of the Jacobian to which factors contribute.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     pub(super) columns: Vec<Column>,
-    /// Histosys effects with an asymmetric part.
+    /// Histosys effects with an asymmetric part, column after column.
     pub(super) curved: Vec<Template>,
-    /// Histosys effects without an asymmetric part; `curve` is not used.
+    /// Histosys effects without an asymmetric part, column after column. Their field `curve` is not used.
     pub(super) straight: Vec<Template>,
     pub(super) norms: Vec<NormTerm>,
-    /// Elements `bin * n_parameters + parameter` to which factors contribute. These elements are set to zero before
-    /// the contributions are added.
+    /// Indices `bin * n_parameters + parameter` of the elements of the Jacobian to which factors contribute. These
+    /// elements are set to zero before contributions are added.
     pub(super) cleared: Vec<usize>,
-    /// Bin and parameter of the elements in `cleared` to which only factors contribute, and no element of
-    /// `columns`.
+    /// Bin and parameter of those elements in `cleared` to which no column contributes, only factors.
     pub(super) alone: Vec<(usize, usize)>,
 }
 
-/// The effects of one parameter in one channel while they are collected.
+/// The effects of one parameter in one channel, while they are being collected.
 #[derive(Default)]
 struct Effects {
     curved: Vec<Template>,

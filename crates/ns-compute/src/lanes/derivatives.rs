@@ -1,11 +1,13 @@
-//! Derivatives of the expected yields at the point of each lane, for the metric of strongly nonlinear models.
+//! Derivatives of the expected yields at the point of each lane. The metric of strongly nonlinear models uses them.
 //!
 //! In most models one Jacobian serves all toys: the Jacobian at the point around which the data scatter (see
-//! `metric`). In a strongly nonlinear model the derivatives change within a descent, and a single Jacobian would lead
-//! to many small steps. Such a model has a Jacobian per lane, which is computed together with the gradient. Its
-//! metric also contains the second derivative of the expected yields with respect to each parameter, which the
-//! Gauss-Newton approximation omits. Mixed second derivatives are omitted, and so is the product of the normsys and
-//! the histosys effect of one parameter. The L-BFGS pairs correct the metric for them.
+//! `metric`). In a strongly nonlinear model the derivatives change during a descent, and a single Jacobian would lead
+//! to many small steps. In such a model each lane has its own Jacobian, which is computed together with the gradient.
+//!
+//! The metric then also contains the second derivative of the expected yields with respect to each single parameter.
+//! The Gauss-Newton approximation omits all second derivatives. Mixed second derivatives are still omitted, and so is
+//! the product of the normsys effect and the histosys effect of one parameter. The L-BFGS pairs correct the metric
+//! for these omissions.
 
 use super::columns::{Column, Columns};
 use super::evaluate::{add_product, at, put};
@@ -15,38 +17,40 @@ use crate::plan::{Block, LANES, Plan};
 use crate::simd::{MulAdd, Vector};
 use crate::terms::{per_bin, scale};
 
-/// Largest number of elements (parameters times bins) of the Jacobian of one lane. Two Jacobians of this size
-/// for eight lanes fit into the cache.
+/// Largest number of elements (parameters times bins) of the Jacobian of one lane. Two Jacobians of this size for
+/// each of eight lanes fit into the cache.
 const MOST_ELEMENTS: usize = 8_000;
 
-/// Returns how many numbers the [`Derivatives`] of a model contain; 0 if its metric uses the shared Jacobian.
+/// Returns how many numbers the [`Derivatives`] of a model contain. Returns 0 if the metric of the model uses the
+/// shared Jacobian.
 pub(crate) fn numbers(plan: &Plan) -> usize {
     let (n, n_bins) = (plan.n_parameters(), plan.n_bins());
     let used = plan.policy.strongly_nonlinear && n.saturating_mul(n_bins) <= MOST_ELEMENTS;
     if used { (n * n_bins + n) * WIDTH } else { 0 }
 }
 
-/// Derivatives of the expected yields in every lane.
+/// Derivatives of the expected yields at the point of every lane.
 #[derive(Debug)]
 pub(super) struct Derivatives {
-    /// First derivative of each expected yield with respect to each parameter, `[bin][parameter]`.
+    /// First derivative of each expected yield with respect to each parameter. The index order is bin, parameter,
+    /// lane.
     pub(super) rows: Vec<f64>,
-    /// Part of the second derivative of `-ln L` with respect to each parameter: the part due to the second
-    /// derivatives of the expected yields with respect to the same parameter.
+    /// For each parameter, a part of the second derivative of `-ln L`. This part comes from the second derivatives of
+    /// the expected yields with respect to the parameter.
     pub(super) second: Vec<f64>,
-    /// Number of elements of one row of `rows`.
+    /// Number of elements in one row of `rows`: parameters times lanes.
     length: usize,
-    /// The effects of each parameter. Only derivatives that evaluations write need them.
+    /// The effects of each parameter. Only those derivatives that an evaluation writes need this field.
     columns: Columns,
 }
 
 impl Derivatives {
-    /// Allocates the derivatives if the metric of a model uses them.
+    /// Allocates the derivatives, or returns `None` if the metric of the model does not use them.
     pub(super) fn new(plan: &Plan, metric: &Metric) -> Option<Self> {
         (numbers(plan) > 0 && !metric.dual.is_empty()).then(|| Self::zero(plan))
     }
 
-    /// Allocates the derivatives of eight lanes, all zero.
+    /// Allocates the derivatives of eight lanes. All numbers are zero.
     pub(super) fn zero(plan: &Plan) -> Self {
         let (n, n_bins) = (plan.n_parameters(), plan.n_bins());
         Self {
@@ -57,15 +61,15 @@ impl Derivatives {
         }
     }
 
-    /// Returns the derivatives of one bin's expected yield with respect to all parameters.
+    /// Returns the derivatives of the expected yield in one bin with respect to all parameters, for all lanes.
     #[inline(always)]
     pub(super) fn row(&self, bin: usize) -> &[f64] {
         &self.rows[bin * self.length..(bin + 1) * self.length]
     }
 }
 
-/// Computes the derivatives and the gradient of the main terms. Afterwards `scratch.additive` holds the expected yields
-/// of all cells.
+/// Computes the derivatives of the expected yields, and the gradient of the terms of the main bins. At the end
+/// `scratch.additive` contains the expected yields of all cells.
 #[inline(always)]
 pub(super) fn backward<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch, to: &mut Derivatives) {
     let zero = M::V8::splat(0.0);
@@ -108,8 +112,8 @@ pub(super) fn backward<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scra
     }
 }
 
-/// Computes the same as `evaluate::additive` with four partial sums per bin, because a channel with few bins would otherwise
-/// wait for each addition.
+/// Computes the same as `evaluate::additive`, but with four partial sums per bin. In a channel with few bins, a
+/// single sum would wait for each addition.
 #[inline(always)]
 pub(super) fn additive_apart<M: MulAdd, const N: usize>(
     plan: &Plan,
@@ -148,8 +152,8 @@ pub(super) fn additive_apart<M: MulAdd, const N: usize>(
 }
 
 /// Adds the derivatives with respect to the factors of one block. Also computes the expected yields of the block's
-/// cells (in `scratch.additive`), the products of all factors of each cell (in `scratch.binwise`), and the sum over the
-/// bins of the yields times the slope of `-ln L` (in `scratch.norm`).
+/// cells (in `scratch.additive`) and the product of all factors of each cell (in `scratch.binwise`). The sum of the
+/// yields times the slope of `-ln L` over the bins is stored in `scratch.norm`.
 #[inline(always)]
 fn of_factors<M: MulAdd>(
     plan: &Plan,
@@ -189,10 +193,10 @@ fn of_factors<M: MulAdd>(
     put(&mut scratch.norm, index, total);
 }
 
-/// Computes the derivatives of the expected yields of `N` bins of a channel, from bin `b` on, with respect to the
-/// histosys and normsys effects of one parameter, and its part of the gradient. Adds the second derivatives of the
-/// histosys effects to `second`.
-/// `rows` begins with the row of bin `b`. Returns `N`.
+/// Computes the derivatives of the expected yields with respect to one parameter, from its histosys and normsys
+/// effects in one channel. The call covers `N` bins, beginning with bin `b`, whose row is the first in `rows`. Also
+/// computes the parameter's part of the gradient, and adds the second derivatives of the histosys effects to
+/// `second`. Returns `N`.
 #[inline(always)]
 fn of_column<M: MulAdd, const N: usize>(
     plan: &Plan,

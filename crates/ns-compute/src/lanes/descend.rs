@@ -1,11 +1,13 @@
 //! Runs eight descents at once, one per SIMD lane. A lane whose descent has finished takes the next fit.
 //!
-//! Steps are `-H g`, where `H` is the inverse Gauss-Newton metric (see `metric`) with limited-memory BFGS
-//! corrections. They are shortened at bounds and until `-ln L` falls. A descent has converged if the EDM,
-//! measured with the corrected metric, is at most 1e-12 at two points in a row, or at most 1e-14 at one
-//! point. The limits are smaller in models whose metric may be far from the true Hessian
-//! (`SearchPolicy::edm_tolerance`). The scalar optimiser takes over if a step cannot be accepted, there are
-//! too many iterations, or a product of normsys factors is near zero.
+//! The steps are `-H g`. `g` is the gradient, and `H` is the inverse Gauss-Newton metric (see `metric`) with
+//! limited-memory BFGS corrections. A step is shortened if it leaves the bounds, and until `-ln L` falls. A descent
+//! has converged if the EDM (estimated distance to the minimum) in the corrected metric is at most 1e-12 at two
+//! points in a row, or at most 1e-14 at one point. In models whose metric may be far from the true Hessian, these
+//! limits are smaller (`SearchPolicy::edm_tolerance`).
+//!
+//! The scalar optimiser takes over if a step cannot be accepted, if there are too many iterations, or if a product of
+//! normsys factors is close to zero.
 
 use super::WIDTH;
 use super::derivatives::Derivatives;
@@ -23,24 +25,24 @@ use crate::shared_constants::{
 use crate::simd::Level;
 use crate::stop::Stop;
 
-/// Replaces `FORESEEABLE` in fits that use the derivatives at each lane's point ([`Derivatives`]).
+/// This number replaces `FORESEEABLE` in fits that use the derivatives at each lane's point ([`Derivatives`]).
 const FORESEEABLE_WITH_DERIVATIVES: f64 = 0.1;
 
-/// Largest EDM of a point at which [`KnownMinimum::draws`] predicts the end of a descent. With this value, 788 fits
-/// of toys of the model 1Lbb (13 400 further descents) have the same results as without the prediction. With the
-/// value 1, the prediction would be wrong for one of the 62 descents to a lower minimum.
+/// [`KnownMinimum::draws`] predicts the end of a descent only at points whose EDM is at most this number. With this
+/// value, 788 fits of toys of the model 1Lbb (13 400 further descents) have the same results as without the
+/// prediction. With the value 1, the prediction would be wrong for one of 62 descents to a lower minimum.
 const DRAWN: f64 = 0.3;
 
-/// Largest distance between the predicted end of a descent and a known minimum, as a fraction of the present
-/// distance, for [`KnownMinimum::draws`].
+/// For [`KnownMinimum::draws`]: largest ratio of the distance to the known minimum after the next step to the present
+/// distance.
 const APPROACH: f64 = 0.5;
 
-/// The working memory of one thread for fits that share one [`FitKind`].
+/// Working memory of one thread, for fits that share one [`FitKind`].
 pub(super) struct DescentMemory {
     pub(super) group: Group,
     pub(super) scratch: Scratch,
     pub(super) solver: Solver,
-    /// Working memory: one number per main bin and lane.
+    /// Working memory with one number per main bin and lane.
     pub(super) shifts: Vec<f64>,
 }
 
@@ -55,15 +57,15 @@ impl DescentMemory {
     }
 }
 
-/// Inputs that all fits of one kind share: plan, bounds and metric.
+/// Inputs that all fits of one kind share, such as plan, bounds and metric.
 pub(super) struct FitKind<'a> {
     pub(super) plan: &'a Plan,
     pub(super) level: Level,
     pub(super) metric: &'a Metric,
     pub(super) bounds: &'a Bounds,
-    /// Width of the constraint of each parameter; `None` without a constraint.
+    /// For each parameter, the width of its constraint; `None` without a constraint.
     pub(super) width: &'a [Option<f64>],
-    /// Flag that is set once the caller wants to stop. The ends of the descents are then not used.
+    /// Flag that is set when the caller wants to stop. The results of descents are not used after that.
     pub(super) stop: Stop<'a>,
 }
 
@@ -74,15 +76,15 @@ impl FitKind<'_> {
     }
 }
 
-/// A low point of a toy: the lowest minimum found so far, or a lower point without a certificate.
+/// A low point of a toy. It is the lowest minimum found so far, or a lower point that is not certified as a minimum.
 pub(super) struct KnownMinimum {
     pub(super) value: f64,
     pub(super) theta: Vec<f64>,
 }
 
 impl KnownMinimum {
-    /// Returns whether the descent in lane `l` is expected to end in this minimum. This is the case if the
-    /// next step predicts nearly the value and the parameters of this minimum.
+    /// Returns whether the descent in lane `l` is expected to end in this minimum. This is the case if the values of
+    /// `-ln L` and of the parameters after the next step are predicted to be nearly those of this minimum.
     fn awaits(&self, lane: &Lane, l: usize, kind: &FitKind<'_>, group: &Group) -> bool {
         let predicted = lane.value - lane.edm;
         if lane.edm > RECOGNISABLE || (predicted - self.value).abs() > 0.5 * lane.edm + SAME {
@@ -95,10 +97,11 @@ impl KnownMinimum {
         })
     }
 
-    /// Returns whether the descent in lane `l` approaches this minimum: the next step leads to at most half the
-    /// distance, with nearly the value of this minimum. This is for fits whose metric has the derivatives at the
-    /// lane's point, so that a step points to the bottom of the valley. It predicts the end of a descent two steps
-    /// earlier than [`Self::awaits`].
+    /// Returns whether the descent in lane `l` approaches this minimum. This is the case if the next step leads to at
+    /// most half the distance from it, and to nearly the same value of `-ln L`.
+    ///
+    /// Fits use this test if their metric has the derivatives at the lane's point, because the steps of such fits
+    /// point to the minimum. The test predicts the end of a descent two steps earlier than [`Self::awaits`].
     fn draws(&self, lane: &Lane, l: usize, kind: &FitKind<'_>, group: &Group) -> bool {
         if lane.edm > DRAWN || (lane.value - lane.edm - self.value).abs() > 0.5 * lane.edm + SAME {
             return false;
@@ -115,20 +118,19 @@ impl KnownMinimum {
     }
 }
 
-/// Data and starting point of one descent.
+/// The data and the starting point of one descent.
 #[derive(Clone, Copy)]
 pub(super) struct DescentJob<'a> {
     pub(super) main: &'a [f64],
     pub(super) aux: &'a [f64],
-    /// Starting point inside the box, with fixed parameters at their values.
+    /// Starting point, which is inside the bounds. Fixed parameters have their fixed values.
     pub(super) start: &'a [f64],
-    /// A known minimum. A descent that is not expected to reach a lower value ends early, without a
-    /// certificate.
+    /// A known minimum. The descent ends early, without a certificate, if it is not expected to reach a lower value.
     pub(super) beat: Option<&'a KnownMinimum>,
 }
 
 impl DescentJob<'_> {
-    /// Returns the result of a descent that was cancelled: the starting point with infinite values.
+    /// Returns the result of a descent that was cancelled: the starting point, with infinite `-ln L` and EDM.
     fn never_done(&self) -> DescentEnd {
         DescentEnd {
             theta: self.start.to_vec(),
@@ -144,33 +146,35 @@ impl DescentJob<'_> {
     }
 }
 
-/// Result of a descent: its last accepted point, and whether this point is a minimum.
+/// Result of a descent: the last accepted point, and whether this point is a minimum.
 #[derive(Debug, Clone)]
 pub(super) struct DescentEnd {
     pub(super) theta: Vec<f64>,
-    /// `-ln L` above the saturated model; infinite if the likelihood at the start is zero.
+    /// `-ln L` minus its value in the saturated model. It is infinite if the likelihood at the starting point is
+    /// zero.
     pub(super) value: f64,
-    /// Parameters held at a bound.
+    /// Indices of the parameters that are held at a bound.
     pub(super) held: Vec<usize>,
-    /// Bins without counts whose expected yield is zero or negative.
+    /// Indices of the bins without counts whose expected yield is zero or negative.
     pub(super) empty: Vec<usize>,
     pub(super) edm: f64,
     /// Whether the point is certified as a minimum.
     pub(super) converged: bool,
-    /// Whether `-ln L` fell without limit in this descent and in the descents from all other starting points.
+    /// Whether `-ln L` falls without limit in this descent and in the descents from all other starting points of the
+    /// toy.
     pub(super) falls: bool,
     pub(super) iterations: usize,
     pub(super) evaluations: usize,
 }
 
 impl DescentEnd {
-    /// Returns whether the descent was given up because `-ln L` fell far below the saturated model.
+    /// Returns whether the descent ended because `-ln L` fell far below the value of the saturated model.
     pub(super) fn has_fallen(&self) -> bool {
         !self.converged && self.value < BELOW_SATURATED
     }
 
-    /// Returns whether the scalar optimiser can continue from this point. Points below the saturated model
-    /// are not used, because there may be no minimum.
+    /// Returns whether the scalar optimiser can continue from this point. Points below the value of the saturated
+    /// model are not used, because there may be no minimum.
     pub(super) fn is_usable(&self) -> bool {
         self.value >= 0.0 && self.value.is_finite() && self.theta.iter().all(|x| x.is_finite())
     }
@@ -179,12 +183,12 @@ impl DescentEnd {
 /// State of the descent in one lane.
 #[derive(Debug, Clone, Copy, Default)]
 struct Lane {
-    /// Index of the job in the lane; `usize::MAX` if the lane only repeats the first job.
+    /// Index of the job in this lane. It is `usize::MAX` if the lane only repeats the first job.
     job: usize,
     busy: bool,
-    /// Whether the starting point has not been evaluated yet.
+    /// Whether the starting point still has to be evaluated.
     fresh: bool,
-    /// `-ln L` at the accepted point, infinite as long as no point was accepted.
+    /// `-ln L` at the accepted point. It is infinite until a point is accepted.
     value: f64,
     noise: f64,
     edm: f64,
@@ -196,14 +200,14 @@ struct Lane {
 }
 
 impl Lane {
-    /// Returns the state of a lane at the start of a job.
+    /// Returns the state of a lane that begins the job with this index.
     fn new(job: usize) -> Self {
         Self { job, busy: true, fresh: true, value: f64::INFINITY, ..Self::default() }
     }
 }
 
-/// Runs all descents `jobs`, each in the next free lane, and returns their results in the order of the jobs.
-/// If the caller asks to stop, descents that are not finished end with infinite values.
+/// Runs all descents `jobs`, each in the next free lane. Returns their results in the order of the jobs. If the
+/// caller asks to stop, unfinished descents return infinite values.
 pub(super) fn descend(
     kind: &FitKind<'_>,
     jobs: &[DescentJob<'_>],
@@ -282,8 +286,8 @@ pub(super) fn descend(
     ends.into_iter().flatten().collect()
 }
 
-/// Returns `-ln L` above the saturated model at all `points`, for the data of `job`; infinite where the
-/// likelihood is zero.
+/// Returns `-ln L` minus its value in the saturated model at all `points`, for the data of `job`. The value is
+/// infinite where the likelihood is zero.
 pub(super) fn values(
     kind: &FitKind<'_>,
     job: &DescentJob<'_>,
@@ -303,17 +307,17 @@ pub(super) fn values(
     values
 }
 
-/// Iterates over the elements of one lane.
+/// Iterates over the elements of an array that belong to one lane.
 fn of_lane(all: &[f64], lane: usize) -> impl ExactSizeIterator<Item = f64> {
     all.as_chunks::<WIDTH>().0.iter().map(move |eight| eight[lane])
 }
 
-/// Returns the indices at which `holds` is true.
+/// Returns the indices of the elements of `holds` that are true.
 fn places(holds: impl Iterator<Item = bool>) -> Vec<usize> {
     holds.enumerate().filter(|(_, holds)| *holds).map(|(i, _)| i).collect()
 }
 
-/// Writes the data and the starting point of a job to a lane.
+/// Writes the data and the starting point of a job to a lane of `group`.
 pub(super) fn load(job: &DescentJob<'_>, lane: usize, group: &mut Group) {
     let spread = |from: &[f64], to: &mut [f64]| {
         for (to, from) in to.as_chunks_mut::<WIDTH>().0.iter_mut().zip(from) {
@@ -327,8 +331,8 @@ pub(super) fn load(job: &DescentJob<'_>, lane: usize, group: &mut Group) {
     group.forget(lane);
 }
 
-/// Accepts or rejects the trial point of each lane, and computes the next trial point. Returns whether the
-/// descent of each lane has failed.
+/// Accepts or rejects the trial point of each lane, and computes the next trial point. Returns for each lane whether
+/// its descent has failed.
 fn step(kind: &FitKind<'_>, memory: &mut DescentMemory, lanes: &mut [Lane; WIDTH]) -> [bool; WIDTH] {
     let DescentMemory { group, scratch, solver, .. } = memory;
     let free = &kind.metric.free;
@@ -402,8 +406,8 @@ fn step(kind: &FitKind<'_>, memory: &mut DescentMemory, lanes: &mut [Lane; WIDTH
     lost
 }
 
-/// Holds those parameters of a lane that are at a bound and whose direction leads out of the box. Returns
-/// whether any parameter was not held before.
+/// Holds those parameters of a lane that are at a bound and whose search direction leads out of the bounds. Returns
+/// true if at least one of these parameters was not held before.
 fn pin_outward(lane: usize, free: &[usize], bounds: &Bounds, group: &mut Group) -> bool {
     let mut any = false;
     for &p in free {

@@ -1,49 +1,55 @@
-//! Directions in which normsys effects on one sample add up, so that there may be a second minimum.
+//! Finds directions in parameter space along which normsys effects on one sample add up. Along such a direction there
+//! may be a second minimum.
 //!
-//! Factors multiply: eight uncertainties of 25 % each on one sample are an exponential of their sum, although
-//! none of them is asymmetric by itself, and a single uncertainty of +99 % and -99 % is far from linear. If
-//! the data have a deficit, data and constraints may agree at two points: with the usual yield of the sample,
-//! and with almost none. Let `n` be the yield of the sample in bins with the expected yields `lambda`, and
-//! `kappa` the vector of the logarithms of its factors. The second derivative of the yield is
-//! `n kappa kappa'`. With residuals of one standard deviation, this adds a curvature of `y kappa kappa'` to
-//! `-ln L`, where `y^2 = sum n^2 / lambda`. The curvature of the constraints, 1, and that of the data,
-//! `y^2 |kappa|^2`, reduce its effect. So with
+//! Normsys factors multiply. For example, eight uncertainties of 25 % each on one sample act like an exponential of
+//! their sum, although none of them is asymmetric by itself. A single uncertainty of +99 % and -99 % is also far from
+//! linear. If the data have a deficit, data and constraints may agree at two points: one with the usual yield of the
+//! sample, and one with almost no yield.
+//!
+//! Let `n` be the yield of the sample in bins with the expected yields `lambda`, and `kappa` the vector of the
+//! logarithms of its factors. The second derivative of the yield is `n kappa kappa'`. With residuals of one standard
+//! deviation, this adds a curvature of `y kappa kappa'` to `-ln L`, where `y^2 = sum n^2 / lambda`. This effect is
+//! reduced by the curvature of the constraints, which is 1, and by that of the data, which is `y^2 |kappa|^2`. This
+//! leads to the matrix
 //!
 //! `M = sum over samples of y / (1 + y^2 |kappa|^2) kappa kappa'`
 //!
-//! descents start along the eigenvectors with eigenvalues above 1: at a point where the sample has almost
-//! vanished, and at a point where it is three times as large.
+//! Descents start along the eigenvectors of `M` with eigenvalues above 1. One starting point is where the sample has
+//! almost vanished, and one is where it is three times as large.
 
 use crate::plan::Plan;
 use crate::shared_constants::{MOST_DIRECTIONS, PLACES};
 
-/// Eigenvalue of `M` up to which no descent starts along its eigenvector.
+/// Descents start along an eigenvector of `M` only if its eigenvalue is larger than this number.
 const LEAST_CURVATURE: f64 = 1.0;
 
-/// Logarithm of the sample's factor at each starting point along a direction.
+/// Logarithm of the sample's factor at each of the starting points along a direction.
 const LOGARITHMS: [f64; PLACES] = [-2.2, 1.1];
 
-/// Number of rounds of the power iteration. Directions need little precision, only the same bits each time.
+/// Number of rounds of the power iteration. The directions need little precision, but must have the same bits each
+/// time.
 const ROUNDS: usize = 60;
 
-/// Absolute value below which a component of a direction is left out.
+/// Components of a direction are left out if their absolute value is below this number.
 const LEAST_WEIGHT: f64 = 1e-3;
 
-/// A direction in the space of the constrained parameters, measured in widths of their constraints.
+/// A direction in the space of the constrained parameters. Lengths are measured in widths of the constraints.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Direction {
-    /// Parameters that the direction moves.
+    /// Indices of the parameters that the direction moves.
     pub(crate) params: Vec<usize>,
-    /// Component of each of these parameters in the unit vector, in widths of the constraints.
+    /// Component of the direction's unit vector for each parameter in `params`, in units of the width of the
+    /// parameter's constraint.
     pub(crate) parts: Vec<f64>,
-    /// Width of the constraint of each of these parameters.
+    /// Width of the constraint of each parameter in `params`.
     pub(crate) widths: Vec<f64>,
-    /// Coordinates along the direction at which descents start.
+    /// Coordinates along the direction of the points at which descents start.
     pub(crate) places: [f64; PLACES],
 }
 
 impl Direction {
-    /// Moves `theta` along the direction to the coordinate `place`, within bounds.
+    /// Moves `theta` along the direction until its coordinate along the direction is `place`. The parameters stay
+    /// within the bounds.
     pub(crate) fn go(&self, theta: &mut [f64], place: f64, lower: &[f64], upper: &[f64]) {
         let terms = || self.params.iter().zip(&self.parts).zip(&self.widths);
         let at: f64 = terms().map(|((&p, part), width)| part * theta[p] / width).sum();
@@ -53,21 +59,22 @@ impl Direction {
     }
 }
 
-/// A sample in a channel: its weight in `M`, and the logarithm of its factor for each constrained parameter.
+/// A sample in a channel: its weight in the matrix `M`, and the logarithm of its factor for each constrained
+/// parameter.
 struct Sample {
     weight: f64,
     logarithms: Vec<(usize, f64)>,
 }
 
 impl Sample {
-    /// Returns the logarithm of the sample's factor at the point `v`.
+    /// Returns the logarithm of the product of the sample's factors at the point `v`.
     fn along(&self, v: &[f64]) -> f64 {
         self.logarithms.iter().map(|&(p, x)| x * v[p]).sum()
     }
 }
 
-/// Returns the directions for fits that move the parameters `free`. `lambda` has the expected yields at the
-/// common point of the toys, `width` the widths of the constraints.
+/// Returns the directions for fits in which the parameters `free` move. `lambda` contains the expected yields at the
+/// common point of the toys, and `width` the widths of the constraints.
 pub(super) fn directions(
     plan: &Plan,
     lambda: &[f64],
@@ -77,7 +84,7 @@ pub(super) fn directions(
     of_samples(&samples(plan, lambda, free, width), width)
 }
 
-/// Returns the directions along which the yields of `samples` curve most.
+/// Returns the directions along which the yields of `samples` have the largest curvature.
 fn of_samples(samples: &[Sample], width: &[Option<f64>]) -> Vec<Direction> {
     let mut found: Vec<Vec<f64>> = Vec::new();
     let mut all = Vec::new();
@@ -86,7 +93,7 @@ fn of_samples(samples: &[Sample], width: &[Option<f64>]) -> Vec<Direction> {
         if !(curvature > LEAST_CURVATURE) {
             break;
         }
-        // The sample with the largest contribution defines sign and scale.
+        // The sample with the largest contribution determines the sign and the scale of the direction.
         let (mut most, mut slope) = (0.0, 1.0);
         for sample in samples {
             let x = sample.along(&v);
@@ -120,7 +127,7 @@ fn samples(plan: &Plan, lambda: &[f64], free: &[usize], width: &[Option<f64>]) -
         plan.structure.blocks.iter().map(|_| Sample { weight: 0.0, logarithms: Vec::new() }).collect();
     for run in plan.structure.norm_runs.iter().filter(|run| moves[run.param]) {
         for i in run.start..run.end {
-            // Padding has the index of a dummy block after the last one.
+            // Padding terms have the index of a dummy block, which comes after the last block.
             if let Some(sample) = samples.get_mut(plan.structure.norm_block[i] as usize) {
                 let logarithm = 0.5 * (plan.numbers.norm_rate_hi[i] - plan.numbers.norm_rate_lo[i]);
                 if logarithm.is_finite() {
@@ -139,10 +146,10 @@ fn samples(plan: &Plan, lambda: &[f64], free: &[usize], width: &[Option<f64>]) -
     samples
 }
 
-/// Returns the leading eigenvector of `M` among the vectors orthogonal to those in `found`, and its
-/// eigenvalue.
+/// Returns the leading eigenvector of `M` among the vectors that are orthogonal to those in `found`, and its
+/// eigenvalue. `n` is the number of parameters.
 fn leading(samples: &[Sample], found: &[Vec<f64>], n: usize) -> (Vec<f64>, f64) {
-    // A start vector that is not orthogonal to any likely eigenvector.
+    // This start vector is unlikely to be orthogonal to an eigenvector.
     let mut v: Vec<f64> = (0..n).map(|p| 1.0 + 0.01 * (p % 7) as f64).collect();
     let mut size = 0.0;
     for _ in 0..ROUNDS {
@@ -181,8 +188,8 @@ mod tests {
     #[test]
     fn equal_effects_on_one_sample_add_up() {
         let logarithms: Vec<(usize, f64)> = (0..8).map(|p| (p, -0.5)).collect();
-        // The eigenvalues are 0.9 * 8 * 0.25 of the first sample, and 0.9 * 3^2 of the second, which has a
-        // single parameter.
+        // The eigenvalue of the first sample is 0.9 * 8 * 0.25. That of the second sample, which has a single
+        // parameter, is 0.9 * 3^2.
         let found = of_samples(&[sample(0.9, &logarithms), sample(0.9, &[(8, 3.0)])], &WIDTHS);
         assert_eq!(found.len(), 2);
         assert_eq!((&found[0].params, found[0].parts[0].abs()), (&vec![8], 1.0));
@@ -191,7 +198,7 @@ mod tests {
         for part in &found[1].parts {
             assert!((part.abs() - 0.125_f64.sqrt()).abs() < 1e-9, "{:?}", found[1]);
         }
-        // At each starting point the logarithm of the sample's factor is the intended one.
+        // At each starting point, the logarithm of the sample's factor has the intended value.
         for (place, logarithm) in found[1].places.into_iter().zip(LOGARITHMS) {
             let mut theta = vec![0.3; 9];
             found[1].go(&mut theta, place, &[-9.0; 9], &[9.0; 9]);

@@ -1,8 +1,7 @@
 //! Computes `-ln L` and its gradient at eight points, each with its own data.
 //!
-//! The formulas are the same as in `eval`, with one fit per SIMD lane. Every coefficient of the plan is read
-//! once for eight fits, and nothing is padded. Lanes are independent: the bits of a lane do not depend on the
-//! others.
+//! The formulas are the same as in `eval`, with one fit per SIMD lane. Every coefficient of the plan is read once for
+//! eight fits, and nothing is padded. The bits of the results in one lane do not depend on the other lanes.
 
 use super::WIDTH;
 use super::scratch::Scratch;
@@ -14,9 +13,9 @@ use crate::terms::poisson::{deviance_derivatives, term};
 use crate::terms::{gaussian, histosys, per_bin, scale};
 
 isa_fn! {
-    /// Computes `-ln L`, relative to the saturated model, and its gradient at the points `theta` into
-    /// `scratch`, for the counts `main` and the auxiliary data `aux`. The value of a lane is infinite if a
-    /// bin with counts has an expected yield of zero or less.
+    /// Computes `-ln L`, relative to the saturated model, and its gradient at the points `theta`. `main` contains the
+    /// counts and `aux` the auxiliary data of every lane. The results are written to `scratch`. The value of a lane
+    /// is infinite if a bin with counts has an expected yield of zero or less.
     pub(super) fn evaluate(plan: &Plan, theta: &[f64], main: &[f64], aux: &[f64], scratch: &mut Scratch) = body
 }
 
@@ -68,7 +67,7 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], main: &[f64], aux: &[f64], scratc
 }
 
 isa_fn! {
-    /// Computes the expected yields and the Poisson terms of the main bins of every lane at `theta`, without
+    /// Computes the expected yields and the Poisson terms of the main bins at `theta` in every lane, without
     /// derivatives.
     pub(super) fn expect(plan: &Plan, theta: &[f64], main: &[f64], scratch: &mut Scratch) = expect_body
 }
@@ -86,7 +85,7 @@ fn expect_body<M: MulAdd>(plan: &Plan, theta: &[f64], main: &[f64], scratch: &mu
     counts::<M>(plan, main, scratch);
 }
 
-/// Returns the factor of normsys term `i` at `alpha`.
+/// Returns the factor of the normsys term `i` at the parameter values `alpha` of all lanes.
 #[inline(always)]
 pub(super) fn normsys_factor<M: MulAdd>(plan: &Plan, i: usize, alpha: M::V8) -> M::V8 {
     let (splat, numbers) = (M::V8::splat, &plan.numbers);
@@ -101,26 +100,27 @@ pub(super) fn normsys_factor<M: MulAdd>(plan: &Plan, i: usize, alpha: M::V8) -> 
     size.below(splat(plan.structure.normsys.inside), value, beyond)
 }
 
-/// Loads element `i` of all lanes.
+/// Loads the element `i` of an array for all lanes.
 #[inline(always)]
 pub(super) fn at<V: Vector>(from: &[f64], i: usize) -> V {
     V::load(&from.as_chunks::<WIDTH>().0[i])
 }
 
-/// Writes element `i` of all lanes.
+/// Writes the element `i` of an array for all lanes.
 #[inline(always)]
 pub(super) fn put<V: Vector>(to: &mut [f64], i: usize, x: V) {
     x.store(&mut to.as_chunks_mut::<WIDTH>().0[i]);
 }
 
-/// Adds `a b` to element `i` of all lanes.
+/// Adds `a b` to the element `i` of an array in all lanes.
 #[inline(always)]
 pub(super) fn add_product<V: Vector>(to: &mut [f64], i: usize, a: V, b: V) {
     let sum: V = at(to, i);
     put(to, i, a.mul_add(b, sum));
 }
 
-/// Computes the product of the normsys factors of each block, and the relative derivative of each factor.
+/// Computes the product of the normsys factors of each block, and the relative derivative of each factor. With
+/// `SECOND`, also computes the relative second derivatives.
 #[inline(always)]
 fn norms<M: MulAdd, const SECOND: bool>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let splat = M::V8::splat;
@@ -154,7 +154,8 @@ fn norms<M: MulAdd, const SECOND: bool>(plan: &Plan, theta: &[f64], scratch: &mu
                 let (hi, lo) = (splat(plan.numbers.norm_rate_hi[i]), splat(plan.numbers.norm_rate_lo[i]));
                 let rate = alpha.below(zero, lo, hi);
                 let beyond = if normsys.beyond.adds_exponents() {
-                    // The exponents of all factors of a block add up, so that it needs a single exponential.
+                    // The exponents of all exponential factors of a block are added, so one exponential per block
+                    // suffices.
                     let sum: M::V8 = at(&scratch.exponent, block);
                     put(&mut scratch.exponent, block, size.below(inside, sum, size.mul_add(rate, sum)));
                     one
@@ -177,8 +178,8 @@ fn norms<M: MulAdd, const SECOND: bool>(plan: &Plan, theta: &[f64], scratch: &mu
     finish_norms::<M>(n_blocks, scratch);
 }
 
-/// Multiplies the product of the polynomial factors of each block by the exponential of the sum of the
-/// exponents, and finds the smallest product.
+/// Multiplies the product of the polynomial factors of each block by the exponential of the sum of exponents. Also
+/// finds the smallest product of all blocks.
 #[inline(always)]
 pub(super) fn finish_norms<M: MulAdd>(n_blocks: usize, scratch: &mut Scratch) {
     let mut least = M::V8::splat(f64::INFINITY);
@@ -198,8 +199,8 @@ pub(super) fn finish_norms<M: MulAdd>(n_blocks: usize, scratch: &mut Scratch) {
     least.store(&mut scratch.least);
 }
 
-/// Calls a function that handles `N` bins for all bins of a block: eight bins per call, then one call for the
-/// remaining bins.
+/// Calls a function for all bins of a block. The function handles `N` bins per call: eight bins as long as there are
+/// that many, and the remaining bins in one more call.
 macro_rules! eight_by_eight {
     ($block:ident, $b:ident => $of:ident($($arg:expr),*)) => {
         let mut $b = 0;
@@ -218,8 +219,8 @@ macro_rules! eight_by_eight {
     };
 }
 
-/// Computes the expected yields of one block and adds them to `lambda`. `APART` chooses the order in which templates are
-/// added ([`derivatives::additive_apart`](super::derivatives::additive_apart)).
+/// Computes the expected yields of one block, and adds them to `lambda`. `APART` chooses the order in which templates
+/// are added (see [`derivatives::additive_apart`](super::derivatives::additive_apart)).
 #[inline(always)]
 fn forward<M: MulAdd, const APART: bool>(
     plan: &Plan,
@@ -247,7 +248,7 @@ fn forward<M: MulAdd, const APART: bool>(
     }
 }
 
-/// Computes nominal yield plus additive variations of `N` bins from bin `b` on; returns `N`.
+/// Computes the nominal yield plus the additive variations of `N` bins, beginning with bin `b`. Returns `N`.
 #[inline(always)]
 fn additive<M: MulAdd, const N: usize>(
     plan: &Plan,
@@ -281,8 +282,8 @@ fn additive<M: MulAdd, const N: usize>(
     N
 }
 
-/// Computes the Poisson terms of the main bins, their derivatives, and the weights of the bins in the metric;
-/// sets value and noise.
+/// Computes the Poisson terms of the main bins, their derivatives, and the weights of the bins in the metric. Sets
+/// `value` and `noise` in the scratch.
 #[inline(always)]
 fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
     let size = plan.n_bins() * WIDTH;
@@ -295,7 +296,7 @@ fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
         terms[i] = if term.is_impossible { f64::INFINITY } else { term.value };
         let (slope, _) = deviance_derivatives(term.lambda, term.n);
         slopes[i] = if n > 0.0 { slope } else { 1.0 };
-        // A bin without counts gets no large weight in the metric, however small its expected yield is.
+        // A bin without counts gets no large weight in the metric, even if its expected yield is very small.
         let near = if n > 0.0 || lambda > FEWEST { lambda } else { FEWEST };
         let (positive, few) = (if lambda > 0.0 { near } else { 1.0 }, if n > FEWEST { n } else { FEWEST });
         weights[i] = few / (positive * positive);
@@ -310,10 +311,11 @@ fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
     noise.store(&mut scratch.noise);
 }
 
-/// Adds the derivatives with respect to the parameters of one block, except its normsys parameters. For the
-/// latter, `norm_gradient` adds the derivatives later. It needs, for each block, the sum over the bins of the
-/// yield times the derivative of `-ln L` with respect to the yield. This sum replaces the product of factors
-/// in `scratch.norm`.
+/// Adds the derivatives with respect to the parameters of one block, except its normsys parameters, to the gradient.
+///
+/// `norm_gradient` computes the derivatives with respect to normsys parameters later. It needs one sum per block: the
+/// sum over the bins of the yield times the derivative of `-ln L` with respect to the yield. This sum replaces the
+/// product of factors in `scratch.norm`.
 #[inline(always)]
 fn backward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mut Scratch) {
     let norm: M::V8 = at(&scratch.norm, index);
@@ -343,7 +345,8 @@ fn backward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], 
     put(&mut scratch.norm, index, scale.mul(total));
 }
 
-/// Adds the histosys gradient of `N` bins from bin `b` on; returns `N`.
+/// Adds the derivatives with respect to the histosys parameters for `N` bins of a block, beginning with bin `b`.
+/// Returns `N`.
 #[inline(always)]
 fn templates<M: MulAdd, const N: usize>(
     plan: &Plan,
@@ -377,8 +380,8 @@ fn templates<M: MulAdd, const N: usize>(
     N
 }
 
-/// Adds the derivative with respect to one normsys parameter, from the sums that `backward` has stored in
-/// `scratch.norm`.
+/// Adds the derivative with respect to one normsys parameter to the gradient. It uses the sums that `backward` has
+/// stored in `scratch.norm`.
 #[inline(always)]
 fn norm_gradient<M: MulAdd>(plan: &Plan, run: &NormRun, scratch: &mut Scratch) {
     let mut sum: M::V8 = at(&scratch.gradient, run.param);
@@ -392,7 +395,7 @@ fn norm_gradient<M: MulAdd>(plan: &Plan, run: &NormRun, scratch: &mut Scratch) {
     put(&mut scratch.gradient, run.param, sum);
 }
 
-/// Adds the constraint terms to value, noise and gradient.
+/// Adds the constraint terms to the value, the noise and the gradient of every lane.
 #[inline(always)]
 fn constraints<M: MulAdd>(plan: &Plan, theta: &[f64], aux: &[f64], scratch: &mut Scratch) {
     let mut constraint = M::V8::splat(0.0);
@@ -422,7 +425,7 @@ fn constraints<M: MulAdd>(plan: &Plan, theta: &[f64], aux: &[f64], scratch: &mut
         constraint = constraint.add(at(terms, i));
         noise = noise.add(rate.sub(count).abs());
         let tau = M::V8::splat(tau);
-        // tau (1 - n / (tau theta)); tau where nothing was counted.
+        // The slope is tau (1 - n / (tau theta)), or tau if nothing was counted.
         let slope = zero.below(count, rate.sub(count).div(rate), M::V8::splat(1.0)).mul(tau);
         let sum: M::V8 = at(&scratch.gradient, p);
         put(&mut scratch.gradient, p, sum.add(slope));

@@ -1,27 +1,27 @@
-//! Starting points with very different values of free scale factors, to which the other parameters are
-//! adjusted.
+//! Starting points at which a free scale factor has a very different value, and the other parameters are adjusted to
+//! it.
 //!
-//! The data determine the product of a factor and of the other effects on its samples. A factor four times as
-//! large, with a shape that removes the sample from its control region, may fit nearly as well as the usual
-//! factor and shape. Between the two minima `-ln L` is high, so a descent from a point at which only the
-//! factor differs returns to the usual minimum. Therefore the factor is fixed while all other parameters are
-//! fitted to the data expected at the common point.
+//! The data determine the product of a factor and of other effects on its samples. A four times larger factor,
+//! together with a shape that removes the sample from its control region, may fit nearly as well as the usual factor
+//! and shape. `-ln L` is high between these two minima. Therefore a descent from a point at which only the factor
+//! differs returns to the usual minimum. To avoid this, the factor is fixed while all other parameters are fitted to
+//! the data expected at the common point.
 
 use super::descend::{DescentJob, DescentMemory, FitKind, descend};
 use super::group::Bounds;
 use super::starts::CommonPoint;
 
-/// Values of a factor that are tried, in units of its value at the common point (of its initial value if that
-/// is not positive).
+/// Values of a factor that are tried, divided by its value at the common point. If that value is not positive, they
+/// are divided by the initial value of the factor.
 const PLACES: [f64; 2] = [0.25, 4.0];
 
-/// Value of `-ln L` for the expected data, relative to the saturated model, above which a point is not used.
+/// A point is not used if `-ln L` for the expected data, relative to the saturated model, is larger than this number.
 const HIGHEST: f64 = 20.0;
 
-/// Largest number of factors that are tried: the first ones of the model.
+/// Largest number of factors that are tried. The first factors of the model are used.
 const MOST_FACTORS: usize = 8;
 
-/// Returns the starting points for the free factors without a constraint.
+/// Returns starting points for all free scale factors without a constraint, up to [`MOST_FACTORS`] of them.
 pub(super) fn factor_starts(
     kind: &FitKind<'_>,
     common: &CommonPoint<'_>,
@@ -44,7 +44,7 @@ pub(super) fn factor_starts(
             (bounds.lower[p], bounds.upper[p]) = (to, to);
             let held = FitKind { bounds: &bounds, ..*kind };
             let job = DescentJob { main: common.main, aux: common.aux, start: &start, beat: None };
-            // The point reached is used even if it has no certificate.
+            // The last point of a descent is used even if it is not certified as a minimum.
             let ends = descend(&held, &[job], memory).into_iter();
             let good = ends.filter(|end| end.value < HIGHEST && end.theta.iter().all(|x| x.is_finite()));
             found.extend(good.map(|end| end.theta));

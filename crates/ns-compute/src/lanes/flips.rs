@@ -1,11 +1,12 @@
-//! Starting points in which the sign of a single parameter is changed, to find another minimum.
+//! Flips: starting points at which the sign of a single parameter is changed, to find another minimum.
 //!
-//! An asymmetric effect is most nonlinear around 0. Its parameter can therefore have a minimum on each side
-//! of 0, while all other parameters hardly differ. Changing the sign of the parameter leads from the known
-//! minimum close to the other minimum. Two values of `-ln L` decide whether a descent starts from this
-//! flipped point: its height above the known minimum, and the height of the point with the parameter at 0.
-//! Around a single minimum `-ln L` is a parabola, and the flipped point is four times as high as the point
-//! with the parameter at 0.
+//! An asymmetric effect is most nonlinear around 0. Its parameter can therefore have a minimum on each side of 0,
+//! while all other parameters hardly differ. Changing the sign of the parameter at the known minimum leads close to
+//! the other minimum.
+//!
+//! Two values of `-ln L` decide whether a descent starts from such a flipped point. One is its height above the known
+//! minimum, the other the height of the point at which the parameter is 0. Around a single minimum `-ln L` is a
+//! parabola, and the flipped point is four times as high as the point with the parameter at 0.
 
 use super::WIDTH;
 use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind, load, values};
@@ -18,19 +19,19 @@ use crate::shared_constants::{LEAST_DENT, MOST_FLIPS, MOST_RISE};
 #[derive(Debug)]
 pub(super) struct Flips {
     params: Vec<usize>,
-    /// The effects of these parameters; `None` if one of the parameters has an effect other than normsys and
-    /// histosys.
+    /// The effects of each parameter in `params`, for fast computation. `None` if one of the parameters has effects
+    /// other than normsys and histosys.
     moves: Option<Vec<SingleMoves>>,
 }
 
 impl Flips {
-    /// Prepares changes of the signs of `params`.
+    /// Prepares flips of the parameters `params`.
     pub(super) fn new(plan: &Plan, params: &[usize]) -> Self {
         Self { params: params.to_vec(), moves: SingleMoves::of_all(plan, params) }
     }
 
-    /// Returns starting points for each of up to eight toys: its minimum with the sign of one parameter changed. Only
-    /// points that are low enough for a descent are returned, the lowest first.
+    /// Returns starting points for up to eight toys. Each is the toy's minimum with the sign of one parameter
+    /// changed. Only points that are low enough for a descent are returned, the lowest first.
     pub(super) fn of_minima(
         &self,
         kind: &FitKind<'_>,
@@ -51,8 +52,8 @@ impl Flips {
         points.collect()
     }
 
-    /// Returns a pair of heights for each parameter: the rise of `-ln L` above the minimum `best` at the flipped point,
-    /// and at the point with the parameter at 0.
+    /// Returns a pair of heights for each parameter: the rise of `-ln L` above the minimum `best` at the flipped
+    /// point, and the rise at the point where the parameter is 0.
     fn by_evaluation(
         &self,
         kind: &FitKind<'_>,
@@ -70,7 +71,7 @@ impl Flips {
     }
 }
 
-/// Returns `theta` with parameter `p` multiplied by `factor`, within its bounds.
+/// Returns `theta` with the parameter `p` multiplied by `factor` and kept within its bounds.
 fn moved(kind: &FitKind<'_>, theta: &[f64], p: usize, factor: f64) -> Vec<f64> {
     let mut point = theta.to_vec();
     point[p] = (factor * theta[p]).clamp(kind.bounds.lower[p], kind.bounds.upper[p]);
@@ -85,7 +86,7 @@ fn by_single_moves(
     memory: &mut DescentMemory,
 ) -> Vec<Vec<(f64, f64)>> {
     let DescentMemory { group, scratch, shifts, .. } = memory;
-    // Lanes without their own toy repeat the toys of other lanes.
+    // If there are fewer toys than lanes, the remaining lanes repeat the toys.
     for (l, (job, best)) in toys.iter().cycle().take(WIDTH).enumerate() {
         load(&DescentJob { start: &best.theta, ..**job }, l, group);
     }
@@ -103,7 +104,7 @@ fn by_single_moves(
             found
         };
         let flipped = rise(-1.0);
-        // The second height is needed only for points that the first height does not rule out.
+        // The second height is needed only if the first height does not already exclude the point.
         let low = flipped.iter().any(|rise| *rise < MOST_RISE);
         let centred = if low { rise(0.0) } else { [0.0; WIDTH] };
         for ((heights, flipped), centred) in heights.iter_mut().zip(flipped).zip(centred) {

@@ -8,59 +8,58 @@ use crate::plan::Plan;
 use crate::shared_constants::{LEAST_COMPONENT, LEAST_PAIR_CURVATURE, LEFT_BY_A_STEP, PAIRS};
 use crate::simd::{MulAdd, Vector, isa_fn};
 
-/// The state of eight fits, one per SIMD lane, between evaluations. For the order of the elements see
-/// `scratch`.
+/// The state of eight fits between evaluations, one fit per SIMD lane. `scratch` describes the order of the elements.
 #[derive(Debug)]
 pub(super) struct Group {
-    /// Counts per bin of each fit.
+    /// Counts of the main bins in each fit.
     pub(super) main: Vec<f64>,
     /// Auxiliary data of each fit.
     pub(super) aux: Vec<f64>,
     /// Last accepted point of each fit.
     pub(super) theta: Vec<f64>,
-    /// Gradients of `-ln L` at the accepted points; zero for parameters held at a bound.
+    /// Gradient of `-ln L` at the accepted point of each fit. It is zero for parameters that are held at a bound.
     pub(super) slope: Vec<f64>,
-    /// Weights of the bins in the metric at the accepted points.
+    /// Weight of each bin in the metric, at the accepted point of each fit.
     pub(super) weight: Vec<f64>,
-    /// Derivatives of the expected yields with respect to the per-bin factors, at the accepted points.
+    /// Derivative of the expected yield with respect to each per-bin factor, at the accepted point of each fit.
     pub(super) reaction: Vec<f64>,
-    /// Derivatives of the expected yields at the accepted points, in models whose metric uses
+    /// Derivatives of the expected yields at the accepted points. `None` in models whose metric does not use
     /// [`Derivatives`].
     pub(super) derivatives: Option<Derivatives>,
-    /// Trial points.
+    /// Trial point of each fit.
     pub(super) trial: Vec<f64>,
-    /// Search directions.
+    /// Search direction of each fit.
     pub(super) direction: Vec<f64>,
-    /// 1 where a lane holds a parameter at a bound, else 0.
+    /// 1 where a lane holds a parameter at a bound; 0 elsewhere.
     pub(super) held: Vec<f64>,
-    /// Number of parameters in each lane whose state changed in the last call of [`absorb`]: held at a bound
-    /// now and not before, or the reverse.
+    /// For each lane, the number of parameters that the last call of [`absorb`] newly held at a bound, or newly
+    /// released.
     pub(super) turned: [f64; WIDTH],
-    /// Scalar product `slope . direction` of each lane.
+    /// For each lane, the scalar product of `slope` and `direction`.
     pub(super) descent: [f64; WIDTH],
-    /// Vector to which the inverse metric is applied.
+    /// Vector of each fit to which the inverse metric is applied, with one number per parameter.
     pub(super) from: Vec<f64>,
-    /// The inverse metric times `from`.
+    /// Products of the inverse metric with `from`.
     pub(super) to: Vec<f64>,
-    /// Change of the point in each of the last steps.
+    /// BFGS pairs: the change of the point in each of the last steps.
     steps: Vec<f64>,
-    /// Change of the slope in each of the last steps.
+    /// BFGS pairs: the change of the slope in each of the last steps.
     changes: Vec<f64>,
-    /// `1 / (s y)` of each pair of step `s` and change `y`; 0 if the pair is not in use.
+    /// `1 / (s y)` of each pair of a step `s` and a change of the slope `y`; 0 if the pair is not used.
     inverse: [[f64; WIDTH]; PAIRS],
-    /// 1 in lanes in which the pairs correct the metric, else 0. If descents with the metric alone converge
-    /// fast, the pairs would slow them down, because they come from other points.
+    /// 1 in lanes in which the BFGS pairs correct the metric; 0 elsewhere. If the metric alone leads to fast
+    /// convergence, the pairs are not used: they come from other points and would slow the descent down.
     pub(super) corrects: [f64; WIDTH],
     /// Coefficients that the first half of the BFGS recursion computes and the second half uses.
     weights: [[f64; WIDTH]; PAIRS],
-    /// Index under which the next pair is stored.
+    /// Index at which the next BFGS pair is stored.
     next: usize,
     /// Length of an array with one element per parameter and lane.
     size: usize,
 }
 
 impl Group {
-    /// Allocates the state of eight fits of `plan`.
+    /// Allocates the state of eight fits.
     pub(super) fn new(plan: &Plan, derivatives: Option<Derivatives>) -> Self {
         let n = plan.n_parameters() * WIDTH;
         let bins = plan.n_bins() * WIDTH;
@@ -89,8 +88,8 @@ impl Group {
         }
     }
 
-    /// Returns `1 / (s y)` of the pair with index `slot` for lanes that use this pair, and 0 for the other
-    /// lanes; `None` if no lane uses it.
+    /// Returns `1 / (s y)` of the BFGS pair with index `slot` for each lane that uses this pair, and 0 for other
+    /// lanes. Returns `None` if no lane uses the pair.
     fn used(&self, slot: usize) -> Option<[f64; WIDTH]> {
         let mut inverse = self.inverse[slot];
         for (inverse, corrects) in inverse.iter_mut().zip(&self.corrects) {
@@ -99,15 +98,15 @@ impl Group {
         (inverse != [0.0; WIDTH]).then_some(inverse)
     }
 
-    /// Drops the pairs of one lane.
+    /// Removes the BFGS pairs of one lane.
     pub(super) fn forget(&mut self, lane: usize) {
         for inverse in &mut self.inverse {
             inverse[lane] = 0.0;
         }
     }
 
-    /// Drops the pairs of one lane and overwrites them with zeros. Numbers that are not finite would
-    /// otherwise reach the next fit in this lane, even with a factor of 0.
+    /// Removes the BFGS pairs of one lane and overwrites them with zeros. Otherwise numbers that are not finite would
+    /// affect the next fit in this lane, even when they are multiplied by 0.
     pub(super) fn clear(&mut self, lane: usize) {
         self.forget(lane);
         for numbers in [&mut self.steps, &mut self.changes] {
@@ -116,20 +115,20 @@ impl Group {
     }
 }
 
-/// The bounds of a fit, per parameter.
+/// The bounds of all parameters in a fit.
 #[derive(Debug, Clone)]
 pub(super) struct Bounds {
     pub(super) lower: Vec<f64>,
     pub(super) upper: Vec<f64>,
-    /// Whether a parameter has a Poisson constraint. Its term rises like a logarithm towards 0, so that no step
-    /// goes below a tenth of the parameter's value.
+    /// For each parameter, whether it has a Poisson constraint. The constraint term rises like a logarithm towards 0.
+    /// Therefore no step goes below a tenth of the parameter's value.
     pub(super) barrier: Vec<bool>,
 }
 
 isa_fn! {
-    /// Moves each lane in which `accept` is 1 to its trial point; `here` holds the evaluation there. Finds
-    /// the parameters held at bounds, sets the slope, and stores the step and the change of the slope as a
-    /// BFGS pair. Where `fresh` is 1, the point is the starting point, so that there is no pair.
+    /// Moves each lane in which `accept` is 1 to its trial point. `here` contains the evaluation at that point. The
+    /// function finds the parameters that are held at bounds and sets the slope. It stores the step and the change of
+    /// the slope as a BFGS pair, except in lanes in which `fresh` is 1: their point is the starting point.
     pub(super) fn absorb(free: &[usize], bounds: &Bounds, here: &mut Scratch, accept: &[f64; WIDTH], fresh: &[f64; WIDTH], group: &mut Group) = absorb_body
 }
 
@@ -179,7 +178,7 @@ fn absorb_body<M: MulAdd>(
     }
     if let (Some(kept), Some(new)) = (&mut group.derivatives, &mut here.derivatives) {
         if accept.sum() == WIDTH as f64 {
-            // The next evaluation writes all of `new` again.
+            // The next evaluation overwrites all of `new`.
             std::mem::swap(&mut kept.rows, &mut new.rows);
             std::mem::swap(&mut kept.second, &mut new.second);
         } else {
@@ -191,7 +190,7 @@ fn absorb_body<M: MulAdd>(
             }
         }
     }
-    // A pair must show positive curvature, well above rounding.
+    // A pair is used only if its curvature is positive and well above rounding errors.
     let inverse = length.mul(splat(LEAST_PAIR_CURVATURE)).below(curve, one.div(curve), zero);
     half.below(pair, inverse, zero).store(&mut group.inverse[slot]);
     turned.store(&mut group.turned);
@@ -201,7 +200,7 @@ fn absorb_body<M: MulAdd>(
     }
 }
 
-/// Returns `sum_p a_p b_p` over the free parameters, from four partial sums.
+/// Returns `sum_p a_p b_p` over the free parameters in every lane, from four partial sums.
 #[inline(always)]
 fn dot<M: MulAdd>(free: &[usize], a: &[f64], b: &[f64]) -> M::V8 {
     let mut sums = [M::V8::splat(0.0); 4];
@@ -218,8 +217,8 @@ fn dot<M: MulAdd>(free: &[usize], a: &[f64], b: &[f64]) -> M::V8 {
 }
 
 isa_fn! {
-    /// Computes the first half of the BFGS recursion (Nocedal and Wright, algorithm 7.4). Writes
-    /// `group.from`, to which the inverse metric is applied next.
+    /// Computes the first half of the BFGS recursion (Nocedal and Wright, algorithm 7.4), and writes the result to
+    /// `group.from`. The inverse metric is applied to it next.
     pub(super) fn before(free: &[usize], group: &mut Group) = before_body
 }
 
@@ -244,9 +243,8 @@ fn before_body<M: MulAdd>(free: &[usize], group: &mut Group) {
 }
 
 isa_fn! {
-    /// Computes the second half of the BFGS recursion. In lanes in which `accept` is 1, it turns `group.to`
-    /// into the search direction `group.direction`; the other lanes keep their directions. Then computes
-    /// `group.descent`.
+    /// Computes the second half of the BFGS recursion. In lanes in which `accept` is 1, `group.to` becomes the search
+    /// direction `group.direction`. All other lanes keep their directions. Also computes `group.descent`.
     pub(super) fn after(free: &[usize], accept: &[f64; WIDTH], group: &mut Group) = after_body
 }
 
@@ -274,7 +272,7 @@ fn after_body<M: MulAdd>(free: &[usize], accept: &[f64; WIDTH], group: &mut Grou
 }
 
 isa_fn! {
-    /// Computes which fraction of its direction each lane can go without leaving the box: at most 1.
+    /// Computes for each lane the largest fraction of its search direction, at most 1, that stays inside the bounds.
     pub(super) fn reach(free: &[usize], bounds: &Bounds, group: &Group, length: &mut [f64; WIDTH]) = reach_body
 }
 
@@ -298,17 +296,17 @@ fn reach_body<M: MulAdd>(free: &[usize], bounds: &Bounds, group: &Group, length:
         let (theta, step): (M::V8, M::V8) = (at(&group.theta, p), at(&group.direction, p));
         let (lower, upper) = edges::<M>(bounds, p, theta);
         let room = step.below(zero, lower.sub(theta), upper.sub(theta));
-        // A component close to zero does not limit the step.
+        // A component of the direction that is close to zero does not limit the step.
         let part = splat(LEAST_COMPONENT).below(step.abs(), room.div(step), one);
         least = part.below(least, part, least);
     }
-    // A lane that stays inside the box takes its whole step, even if rounding of `room / step` gives a little
-    // less. Otherwise its result would depend on the other lanes, because this code runs only if some lane
-    // leaves the box.
+    // A lane that stays inside the bounds takes its whole step, even if rounding makes `room / step` slightly smaller
+    // than 1. This code runs only if some lane leaves the bounds, so the result of a lane would otherwise depend on
+    // other lanes.
     zero.below(outside, zero.below(least, least, zero), one).store(length);
 }
 
-/// Returns the lower and the upper bound of parameter `p` for one step from `theta`.
+/// Returns the lower and the upper bound of parameter `p` for a step that starts at `theta`.
 #[inline(always)]
 fn edges<M: MulAdd>(bounds: &Bounds, p: usize, theta: M::V8) -> (M::V8, M::V8) {
     let (lower, upper) = (M::V8::splat(bounds.lower[p]), M::V8::splat(bounds.upper[p]));
@@ -320,7 +318,7 @@ fn edges<M: MulAdd>(bounds: &Bounds, p: usize, theta: M::V8) -> (M::V8, M::V8) {
 }
 
 isa_fn! {
-    /// Computes `trial = theta + length direction`, inside the box.
+    /// Computes `trial = theta + length direction` in every lane, and keeps it inside the bounds.
     pub(super) fn advance(free: &[usize], bounds: &Bounds, length: &[f64; WIDTH], group: &mut Group) = advance_body
 }
 

@@ -1,4 +1,4 @@
-//! Computes the derivatives of all expected yields at one point, for the metric of a batch.
+//! Computes the derivatives of all expected yields at one point. The metric that a batch of fits shares uses them.
 
 use std::ops::Range;
 
@@ -7,19 +7,20 @@ use crate::plan::{Block, Plan};
 use crate::simd::{Level, Separate};
 use crate::terms::{per_bin, scale};
 
-/// Derivatives of the expected yields, `d lambda_b / d theta_p`, in the bins on which each parameter acts.
+/// Derivatives of the expected yields, `d lambda_b / d theta_p`. They are stored for the bins on which each parameter
+/// acts.
 #[derive(Debug, Default)]
 pub(crate) struct Jacobian {
-    /// Ranges of consecutive bins, each with the position of its first value. The ranges are grouped by
-    /// parameter and ascending.
+    /// Ranges (spans) of consecutive bins, each with the position of its first derivative. They are grouped by
+    /// parameter, and ascending for each parameter.
     spans: Vec<(Range<usize>, usize)>,
-    /// First span of each parameter, with one more element for the end.
+    /// Index of the first span of each parameter. One more element marks the end.
     start: Vec<usize>,
     values: Vec<f64>,
 }
 
 impl Jacobian {
-    /// Finds the bins on which each parameter acts; all derivatives are 0.
+    /// Finds the bins on which each parameter acts. Sets all derivatives to 0.
     fn new(plan: &Plan) -> Self {
         let mut acts: Vec<(usize, usize, usize)> = Vec::new();
         for block in &plan.structure.blocks {
@@ -30,7 +31,7 @@ impl Jacobian {
                 acts.extend((0..block.n_bins).map(|b| (p as usize + b, first + b, first + b + 1)));
             }
         }
-        // A span comes before the spans that it contains.
+        // A span must come before the spans that it contains.
         acts.sort_unstable_by_key(|&(p, first, end)| (p, first, std::cmp::Reverse(end)));
         let n = plan.n_parameters();
         let mut out = Self { start: Vec::with_capacity(n + 1), ..Self::default() };
@@ -55,14 +56,15 @@ impl Jacobian {
         &self.spans[self.start[p]..self.start[p + 1]]
     }
 
-    /// Returns the bins on which a parameter acts, in ascending order, with the derivatives.
+    /// Returns the bins on which parameter `p` acts, in ascending order, each with the derivative of its expected
+    /// yield.
     pub(crate) fn row(&self, p: usize) -> impl Iterator<Item = (usize, f64)> {
         self.spans(p)
             .iter()
             .flat_map(|(bins, at)| bins.clone().zip(self.values[*at..*at + bins.len()].iter().copied()))
     }
 
-    /// Appends the derivatives with respect to a parameter in all `n_bins` bins to `to`.
+    /// Appends the derivatives of the expected yields in all `n_bins` bins with respect to parameter `p` to `to`.
     pub(crate) fn write_row(&self, p: usize, n_bins: usize, to: &mut Vec<f64>) {
         let first = to.len();
         to.resize(first + n_bins, 0.0);
@@ -71,8 +73,8 @@ impl Jacobian {
         }
     }
 
-    /// Returns the position of the derivative with respect to a parameter in a bin on which the parameter
-    /// acts.
+    /// Returns the position of the derivative with respect to parameter `p` in the bin `bin`. The parameter must act
+    /// on this bin.
     fn position(&self, p: usize, bin: usize) -> usize {
         let spans = self.spans(p);
         let (bins, at) = &spans[spans.partition_point(|(bins, _)| bins.end <= bin)];
@@ -80,7 +82,7 @@ impl Jacobian {
     }
 }
 
-/// Computes the derivatives of the expected yields at `theta`.
+/// Computes the derivatives of all expected yields at the point `theta`.
 pub(crate) fn jacobian(level: Level, plan: &Plan, theta: &[f64], scratch: &mut Scratch) -> Jacobian {
     let mut out = Jacobian::new(plan);
     forward(level, plan, theta, scratch);
@@ -94,7 +96,7 @@ pub(crate) fn jacobian(level: Level, plan: &Plan, theta: &[f64], scratch: &mut S
     out
 }
 
-/// Adds the derivatives of one block. `places` is working memory.
+/// Adds the derivatives of the yields of one block. `places` is working memory.
 fn add_block(
     plan: &Plan,
     index: usize,
@@ -106,7 +108,7 @@ fn add_block(
 ) {
     let (templates, factors) = (plan.templates(block), plan.scale_factors(block));
     let norms = || (block.norm.0..block.norm.1).map(|i| plan.norm_param(block, i));
-    // Positions in the first bin of the block. The positions in the other bins follow them.
+    // Positions of the derivatives in the first bin of the block. Those in the other bins follow.
     places.clear();
     let params = templates.iter().map(|&p| p as usize).chain(norms());
     let params = params.chain(factors.iter().map(|&p| p as usize));
@@ -136,14 +138,16 @@ fn add_block(
     }
 }
 
-/// Change of the expected yields, in statistical errors and summed over bins, below which the change is
-/// negligible.
+/// A change of the expected yields is negligible if it is smaller than this number. The change is measured in
+/// statistical errors and summed over the bins.
 const NEXT_TO_NONE: f64 = 1e-6;
 
-/// Returns whether a parameter that is not `fixed` changes the expected yields at `point` only to second
-/// order, so that its effect is the same in both directions. `rows` and `scratch` must have been computed at
-/// `point`. For such a parameter, a descent with a Gauss-Newton metric from this point sees neither slope nor
-/// curvature of the data, and takes the ridge between two minima for a minimum.
+/// Returns whether the expected yields depend on some parameter only in second order at `point`. The effect of this
+/// parameter is then the same in both directions. Parameters that are `fixed` are not considered. `rows` and
+/// `scratch` must have been computed at `point`.
+///
+/// For such a parameter the data have no slope at this point, and no curvature in the Gauss-Newton metric. A descent
+/// from there would take the ridge between two minima for a minimum.
 pub(super) fn has_ridge(
     level: Level,
     plan: &Plan,

@@ -1,14 +1,16 @@
 //! Fits one model to many data sets, eight at a time: one fit per SIMD lane.
 //!
-//! The scalar optimiser (`optimise`) uses SIMD vectors within one fit. The fits of a batch of toys compute
-//! the same sums with the same coefficients for different data, so here each fit has one lane of every
-//! vector. Coefficients are read once for eight fits, short channels are not padded, and small models fill
-//! the vectors as well as large ones. A factored Hessian per lane would not fit into the cache. Therefore all
-//! lanes share the Jacobian of a Gauss-Newton metric (`metric`), and limited-memory BFGS pairs correct this
-//! metric (`group`). In strongly nonlinear models of moderate size each lane has a separate Jacobian
-//! (`derivatives`).
+//! The scalar optimiser (`optimise`) uses SIMD vectors within one fit. Here, each fit has one lane of every vector,
+//! because the fits of a batch of toys compute the same sums with the same coefficients for different data.
+//! Coefficients are read once for eight fits, short channels are not padded, and small models fill the vectors as
+//! well as large ones do.
 //!
-//! Lanes are independent: the results of a toy depend on the data of this toy alone, to the last bit.
+//! A factored Hessian per lane would not fit into the cache. Therefore all lanes share the Jacobian of a Gauss-Newton
+//! metric (`metric`), and limited-memory BFGS pairs correct this metric (`group`). In strongly nonlinear models of
+//! moderate size each lane has its own Jacobian (`derivatives`).
+//!
+//! The results of a toy depend on the data of this toy alone, to the last bit, and not on the toys in the other
+//! lanes.
 
 mod columns;
 pub(crate) mod derivatives;
@@ -38,5 +40,5 @@ pub(crate) use metric::is_too_large;
 pub(crate) use toys::suit_lanes;
 pub(crate) use toys::{Further, Toy, ToyEnd, ToyFitter};
 
-/// Number of fits that are made at the same time, one per lane of a SIMD vector.
+/// Number of fits that are made at the same time: the number of lanes of a SIMD vector.
 pub(crate) const WIDTH: usize = 8;

@@ -1,4 +1,4 @@
-//! Computes the parts of each lane's metric that contain the derivatives at the lane's point (see
+//! Computes the parts of each lane's metric that contain the derivatives at the lane's own point (see
 //! [`Derivatives`]).
 
 use super::derivatives::Derivatives;
@@ -7,15 +7,15 @@ use super::metric::Metric;
 use super::solver::{Solver, row};
 use crate::simd::{MulAdd, Vector};
 
-/// Smallest curvature of a dual parameter in the metric, as a fraction of the curvature of its constraint.
+/// Smallest curvature of a dual parameter in the metric, as a fraction of the curvature of its constraint term.
 const LEAST_STIFFNESS: f64 = 0.2;
 
-/// Number of parameters whose products are computed together.
+/// Number of parameters whose products are computed together, so that their derivatives stay in the cache.
 pub(super) const AT_ONCE: usize = 16;
 
-/// Computes `J D^-1 J'` over the dual parameters from the Jacobian of each lane; the matrix `M` of the solver
-/// contains it. `D` includes the second derivatives of the expected yields, but no element of `D` is less than
-/// [`LEAST_STIFFNESS`] times the curvature of the constraint.
+/// Computes `J D^-1 J'` over the dual parameters from the Jacobian of each lane, and writes it to `solver.lower`. The
+/// matrix `M` of the solver contains it. `D` includes the second derivatives of the expected yields, but each element
+/// of `D` is at least [`LEAST_STIFFNESS`] times the curvature of the constraint.
 #[inline(always)]
 pub(super) fn fill<M: MulAdd>(metric: &Metric, held: &[f64], derivatives: &Derivatives, solver: &mut Solver) {
     let splat = M::V8::splat;
@@ -30,7 +30,7 @@ pub(super) fn fill<M: MulAdd>(metric: &Metric, held: &[f64], derivatives: &Deriv
         put(&mut solver.dual, i, inverse);
     }
     solver.lower.fill(0.0);
-    // Some parameters at a time, whose derivatives in all bins stay in the cache.
+    // A few parameters are handled together. Their derivatives in all bins stay in the cache.
     for (chunk, params) in metric.dual.chunks(AT_ONCE).enumerate() {
         for j in 0..n_bins {
             let own = derivatives.row(j);
@@ -56,8 +56,8 @@ pub(super) fn fill<M: MulAdd>(metric: &Metric, held: &[f64], derivatives: &Deriv
     }
 }
 
-/// Adds the contribution of the parameters `params` to the elements `(j..j + N, k..k + K)` of `J D^-1 J'`, as far as
-/// they are in its lower triangle; returns `K`.
+/// Adds the contributions of the parameters `params` to the elements `(j..j + N, k..k + K)` of `J D^-1 J'`. Elements
+/// above the diagonal are left out. Returns `K`.
 #[inline(always)]
 fn products<M: MulAdd, const N: usize, const K: usize>(
     params: &[usize],
@@ -69,7 +69,7 @@ fn products<M: MulAdd, const N: usize, const K: usize>(
     let rows: [&[f64]; K] = std::array::from_fn(|v| derivatives.row(k + v));
     let mut sums = [[M::V8::splat(0.0); K]; N];
     for (i, &p) in params.iter().enumerate() {
-        // Not `from_fn`: a closure has no instruction set, so that its calls are not inlined.
+        // A closure, for example in `from_fn`, would have no instruction set, and its calls would not be inlined.
         let mut row = [M::V8::splat(0.0); K];
         for (to, from) in row.iter_mut().zip(rows) {
             *to = at(from, p);
@@ -93,7 +93,8 @@ fn products<M: MulAdd, const N: usize, const K: usize>(
     K
 }
 
-/// Returns `sum_p row_p x_p` over the dual parameters. The terms are added to four partial sums in turn.
+/// Returns `sum_p row_p x_p` over the dual parameters in every lane. The terms are added to four partial sums in
+/// turn.
 #[inline(always)]
 pub(super) fn over_dual<M: MulAdd>(metric: &Metric, row: &[f64], x: &[f64]) -> M::V8 {
     let mut sums = [M::V8::splat(0.0); 4];
@@ -109,7 +110,7 @@ pub(super) fn over_dual<M: MulAdd>(metric: &Metric, row: &[f64], x: &[f64]) -> M
     sums[0].add(sums[1]).add(sums[2].add(sums[3]))
 }
 
-/// Subtracts `D^-1 J' bins` from the dual parameters of `to`.
+/// Subtracts `D^-1 J' x` from the dual parameters of `to`, where `x` is the vector `solver.bins`.
 #[inline(always)]
 pub(super) fn move_back<M: MulAdd>(
     metric: &Metric,

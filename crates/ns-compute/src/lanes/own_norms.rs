@@ -1,10 +1,12 @@
-//! Normsys factors of models whose metric uses the derivatives at each lane's point, for code 4.
+//! Computes normsys factors of code 4, for models whose metric uses the derivatives at each lane's point.
 //!
-//! A factor of code 4 is a polynomial for `|alpha| <= 1` and an exponential beyond, and both agree at 1 and -1 in
-//! their value and first two derivatives. So a factor at `alpha` is the polynomial at the nearest point of `[-1, 1]`,
-//! times an exponential of the distance from this point. Its relative derivatives beyond 1 are those at the nearest
-//! point. In every vector, some lanes are usually beyond 1. This form needs no separate case for them, and takes two
-//! thirds of the operations.
+//! A factor of code 4 is a polynomial for `|alpha| <= 1` and an exponential beyond. At 1 and -1 both have the same
+//! value and the same first two derivatives. A factor at `alpha` is therefore the polynomial at the nearest point of
+//! `[-1, 1]`, times an exponential of the distance from this point. Its relative derivatives are those at the nearest
+//! point.
+//!
+//! In every SIMD vector, some lanes usually have `|alpha| > 1`. This form needs no separate case for them, and takes
+//! two thirds of the operations.
 
 use super::WIDTH;
 use super::evaluate::{at, finish_norms, put};
@@ -12,12 +14,12 @@ use super::scratch::Scratch;
 use crate::plan::Plan;
 use crate::simd::{MulAdd, Vector};
 
-/// Returns whether the normsys code of a model has this form.
+/// Returns whether the model uses normsys code 4, for which this form is valid.
 pub(super) fn applies(plan: &Plan) -> bool {
     plan.structure.normsys.inside == 1.0 && plan.structure.normsys.beyond.adds_exponents()
 }
 
-/// Computes the product of the normsys factors of each block, and the first and second derivative of each
+/// Computes the product of the normsys factors of each block. Also computes the first and second derivatives of each
 /// factor, divided by the factor.
 #[inline(always)]
 pub(super) fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
@@ -31,11 +33,11 @@ pub(super) fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch
         let alpha: M::V8 = at(theta, run.param);
         let near = alpha.below(minus, minus, one.below(alpha, one, alpha));
         let rest = alpha.sub(near);
-        // Distances of `alpha` above 1 and below -1; 0 inside.
+        // Distances of `alpha` above 1 and below -1. Inside `[-1, 1]` both are 0.
         let (above, below) = (zero.below(rest, rest, zero), rest.below(zero, zero.sub(rest), zero));
         let far = theta[run.param * WIDTH..][..WIDTH].iter().any(|alpha| alpha.abs() > 1.0);
         let n = run.end - run.start;
-        // Slices of equal lengths, so that the loop has no checks of bounds.
+        // Slices of equal length let the compiler remove bounds checks from the loop.
         let [c1, c2, c3, c4, c5, c6] = numbers.norm_coefficients.each_ref().map(|c| &c[run.start..][..n]);
         let blocks = &plan.structure.norm_block[run.start..][..n];
         let ratios = &mut scratch.ratio.as_chunks_mut::<WIDTH>().0[run.start..][..n];
@@ -45,7 +47,7 @@ pub(super) fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch
             if block >= n_blocks {
                 break; // padding
             }
-            // One Horner scheme for the value and the first two derivatives.
+            // One Horner scheme computes the value and the first two derivatives.
             let highest = splat(c6[i]);
             let (mut value, mut first, mut second) = (highest, highest, highest);
             for c in [c5[i], c4[i], c3[i], c2[i]] {

@@ -1,69 +1,69 @@
 //! Working memory of eight fits at once.
 //!
-//! For every element, an array holds eight numbers side by side, one for each lane: element `i` of lane `l`
-//! is at `8 i + l`.
+//! An array holds eight numbers for every element, side by side, one for each lane. The number of element `i` in lane
+//! `l` is at the index `8 i + l`.
 
 use super::WIDTH;
 use super::derivatives::Derivatives;
 use crate::plan::Plan;
 
-/// Intermediate results of one evaluation of all lanes.
+/// Intermediate results of one evaluation in all lanes.
 #[derive(Debug)]
 pub(super) struct Scratch {
-    /// Interpolation function `f` of the histosys code at each parameter.
+    /// Value of the interpolation function `f` of the histosys code, per parameter.
     pub(super) curved: Vec<f64>,
-    /// First derivative of `f` at each parameter.
+    /// First derivative of the interpolation function `f`, per parameter.
     pub(super) curved_first: Vec<f64>,
-    /// Second derivative of the interpolation function `f` at each parameter; empty unless the metric uses
+    /// Second derivative of the interpolation function `f`, per parameter. Empty unless the metric uses
     /// [`Derivatives`].
     pub(super) curved_second: Vec<f64>,
-    /// Relative derivative of each normsys factor, per term.
+    /// Derivative of each normsys factor divided by the factor, per term.
     pub(super) ratio: Vec<f64>,
-    /// Second derivative of each normsys factor, divided by the factor; empty unless the metric uses
+    /// Second derivative of each normsys factor divided by the factor, per term. Empty unless the metric uses
     /// [`Derivatives`].
     pub(super) relative_second: Vec<f64>,
-    /// Product of the normsys factors of each block.
+    /// Product of the normsys factors, per block.
     pub(super) norm: Vec<f64>,
-    /// For each block, the sum of the exponents of those normsys factors that are exponential functions at
-    /// the current parameters.
+    /// Sum of the exponents of those normsys factors that are exponential functions at the current parameters, per
+    /// block.
     pub(super) exponent: Vec<f64>,
-    /// For each block, the product of all its normsys and scale factors.
+    /// Product of all normsys factors and scale factors, per block.
     pub(super) block_scale: Vec<f64>,
-    /// Nominal yield plus additive variations of each cell.
+    /// Nominal yield plus additive variations, per cell. A cell is one bin of one sample.
     pub(super) additive: Vec<f64>,
-    /// Product of the per-bin factors of each cell, which is one bin of one sample.
+    /// Product of the per-bin factors, per cell.
     pub(super) binwise: Vec<f64>,
-    /// Expected yield of each bin.
+    /// Expected yield, per bin.
     pub(super) lambda: Vec<f64>,
-    /// Poisson term of each bin.
+    /// Poisson term of `-ln L`, per bin.
     pub(super) term: Vec<f64>,
-    /// Derivative of each Poisson term with respect to the expected yield.
+    /// Derivative of the Poisson term with respect to the expected yield, per bin.
     pub(super) slope: Vec<f64>,
-    /// Weight of each bin in the metric.
+    /// Weight in the metric, per bin.
     pub(super) weight: Vec<f64>,
-    /// Expected auxiliary count of each Poisson constraint.
+    /// Expected auxiliary count, per Poisson constraint.
     pub(super) rate: Vec<f64>,
-    /// Auxiliary count of each Poisson constraint.
+    /// Auxiliary count, per Poisson constraint.
     pub(super) count: Vec<f64>,
-    /// Term of each Poisson constraint.
+    /// Term of `-ln L`, per Poisson constraint.
     pub(super) rate_term: Vec<f64>,
     /// `-ln L` relative to the saturated model.
     pub(super) value: [f64; WIDTH],
     /// Scale of the rounding errors of `value`.
     pub(super) noise: [f64; WIDTH],
-    /// Gradient of `-ln L`.
+    /// Gradient of `-ln L`, per parameter.
     pub(super) gradient: Vec<f64>,
-    /// Derivative of a bin's expected yield with respect to each per-bin factor of this bin.
+    /// Derivative of a bin's expected yield with respect to a per-bin factor of this bin, per parameter.
     pub(super) reaction: Vec<f64>,
-    /// Smallest absolute value, over all blocks, of the product of the normsys factors. If it is zero,
-    /// relative derivatives cannot be used.
+    /// Smallest absolute value of the product of normsys factors over all blocks. If it is zero, relative derivatives
+    /// cannot be used.
     pub(super) least: [f64; WIDTH],
-    /// Derivatives of the expected yields, in models whose metric uses [`Derivatives`].
+    /// Derivatives of the expected yields. `None` in models whose metric does not use [`Derivatives`].
     pub(super) derivatives: Option<Derivatives>,
 }
 
 impl Scratch {
-    /// Allocates scratch for any points of `plan`.
+    /// Allocates working memory that suffices for any points of `plan`.
     pub(super) fn new(plan: &Plan, derivatives: Option<Derivatives>) -> Self {
         let (n, bins) = (plan.n_parameters() * WIDTH, plan.n_bins() * WIDTH);
         let terms = plan.structure.norm_block.len() * WIDTH;

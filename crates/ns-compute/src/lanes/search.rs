@@ -1,4 +1,4 @@
-//! Searches for lower minima of toys, in models that can have several.
+//! Searches for lower minima of toys, in models that can have several minima.
 
 use super::WIDTH;
 use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind, KnownMinimum, descend};
@@ -7,51 +7,52 @@ use super::flips::Flips;
 use super::starts::Starts;
 use crate::shared_constants::{DISTINCT, EDM_MARGIN, FLIP_ROUNDS, LONG, MOST_DIRECTIONS, SAME};
 
-/// Smallest number of descents of the first round that end in higher minima at which a strongly nonlinear model has a
-/// second round. If there is only one, it is usually a descent that stops early because its EDM is too small. Of 3 131
-/// fits of toys of the model 1Lbb, 1 487 have one such descent, and 771 have two. The second round finds a lower
-/// minimum in three fits; these have three or more.
+/// Number of first-round descents that must end in higher minima before a toy of a strongly nonlinear model gets a
+/// second round. A single such descent has usually stopped early because its EDM is too small. Of 3 131 fits of toys
+/// of the model 1Lbb, 1 487 have one such descent, and 771 have two. The second round finds a lower minimum in three
+/// fits, and each of these has three or more such descents.
 const LEAST_HIGHER: usize = 2;
 
-/// The further starting points of a search.
+/// The further starting points of a search for lower minima.
 pub(super) struct FurtherStarts<'a> {
-    /// Starting points that all fits share.
+    /// Starting points that all fits of one kind share.
     pub(super) starts: &'a Starts,
-    /// Directions in which normsys effects add up. Further descents start from the minimum of each fit, moved
+    /// Directions along which normsys effects add up. Descents start from the minimum of each fit after it was moved
     /// along these directions.
     pub(super) directions: &'a [Direction],
-    /// Free parameters that are asymmetric enough for a second minimum.
+    /// Indices of the free parameters whose effects are asymmetric enough for a second minimum.
     pub(super) nonlinear: &'a [usize],
-    /// Changes of the sign of one parameter in `nonlinear` at a time; `None` unless the model is strongly
+    /// Flips: changes of the sign of one parameter in `nonlinear` at a time. `None` unless the model is strongly
     /// nonlinear.
     pub(super) flips: Option<&'a Flips>,
 }
 
 impl FurtherStarts<'_> {
-    /// Returns whether in every fit a further descent starts from the mirror image of the minimum: the point
-    /// at which all parameters `nonlinear` have the opposite sign. Otherwise only fits that seem to have
-    /// several minima have this descent.
+    /// Returns true if every fit has a descent from the mirror image of its minimum. At the mirror image all
+    /// parameters `nonlinear` have the opposite sign. Returns false if only fits that seem to have several minima
+    /// have this descent.
     fn mirrors_first(&self) -> bool {
         self.directions.len() < MOST_DIRECTIONS
     }
 
-    /// Looks for minima lower than `ends`.
+    /// Searches for minima that are lower than `ends`, which are the results of the first descents.
     ///
-    /// In the first round, descents of every toy start from the points that all fits share and from the toy's minimum
-    /// moved along each of the `directions`. With fewer than two directions, a descent also starts from the mirror
-    /// image of the minimum (all parameters `nonlinear` with the opposite sign). There may be more minima if one of
-    /// these descents ends in another minimum, lower or not, or if the first descent was long. In strongly nonlinear
-    /// models, where the first round has more descents, it takes two descents that end in higher minima
-    /// ([`LEAST_HIGHER`]). Then further descents of the toy start from more points, and from the mirror image unless
-    /// this was done before. In strongly nonlinear models, descents finally start from the lowest minimum with the
-    /// sign of a single parameter changed.
+    /// In the first round, descents of every toy start from the points that all fits share, and from the toy's
+    /// minimum moved along each of the `directions`. With fewer than two directions, a descent also starts from the
+    /// mirror image of the minimum, at which all parameters `nonlinear` have the opposite sign.
+    ///
+    /// The second round is for toys that may have more minima. These are toys with a long first descent, and toys of
+    /// which a descent of the first round ended in another minimum, lower or not. In strongly nonlinear models, where
+    /// the first round has more descents, two descents must have ended in higher minima ([`LEAST_HIGHER`]). The
+    /// second round starts from more points, and from the mirror image if the first round did not. In strongly
+    /// nonlinear models, descents finally start from the lowest minimum with the sign of a single parameter changed.
     ///
     /// In strongly nonlinear models, `-ln L` of a toy can fall without limit in the first descent. Such toys are
     /// treated before all others: descents start from all points that fits share.
     ///
-    /// Far from the point at which the metric was computed, a descent may reach a point below the known minimum and
-    /// use up its steps before the point is certified. Returns the lowest such point of each toy, or `None` if there
-    /// is none.
+    /// Far from the point at which the metric was computed, a descent may reach a point below the known minimum but
+    /// use up its steps before the point is certified. The function returns the lowest such point of each toy, or
+    /// `None` if there is none.
     pub(super) fn find_lower(
         &self,
         kind: &FitKind<'_>,
@@ -85,7 +86,7 @@ impl FurtherStarts<'_> {
         search.lower()
     }
 
-    /// Returns the starting points of round 0 or 1 that depend on the toy's minimum `theta`.
+    /// Returns the starting points of a round (0 or 1) that depend on the toy's minimum `theta`.
     fn own_starts(&self, kind: &FitKind<'_>, theta: &[f64], round: usize) -> Vec<Vec<f64>> {
         let (lower, upper) = (&kind.bounds.lower, &kind.bounds.upper);
         let mut starts = Vec::new();
@@ -107,18 +108,17 @@ impl FurtherStarts<'_> {
     }
 }
 
-/// State of the search for several toys.
+/// State of the search for lower minima of several toys.
 struct Search<'a> {
     kind: &'a FitKind<'a>,
     jobs: &'a [DescentJob<'a>],
-    /// Lowest certified minimum of each toy so far. For a toy without a certified minimum: the result of its
-    /// first descent.
+    /// Lowest certified minimum of each toy found so far. If a toy has none, this is the result of its first descent.
     ends: &'a mut [DescentEnd],
-    /// Lowest point of each toy that a further descent reached without a certificate.
+    /// For each toy, the lowest point that a further descent reached without a certificate.
     unfinished: Vec<Option<KnownMinimum>>,
-    /// Whether each toy seems to have several minima.
+    /// For each toy, whether it seems to have several minima.
     several_minima: Vec<bool>,
-    /// Number of descents of each toy that seem to end in a higher minimum.
+    /// For each toy, the number of descents that seem to end in a higher minimum.
     higher: Vec<usize>,
 }
 
@@ -128,7 +128,8 @@ impl Search<'_> {
         (0..self.ends.len()).filter(|&i| self.ends[i].converged).collect()
     }
 
-    /// Runs further descents. Each element of `starts` is the index of a toy and a starting point.
+    /// Runs further descents and updates the state. Each element of `starts` contains the index of a toy and a
+    /// starting point.
     fn from(&mut self, starts: &[(usize, &[f64])], memory: &mut DescentMemory) {
         let before: Vec<KnownMinimum> = self
             .ends
@@ -141,8 +142,8 @@ impl Search<'_> {
             .collect();
         let least_higher = if self.kind.plan.policy.strongly_nonlinear { LEAST_HIGHER } else { 1 };
         for (&(i, _), other) in starts.iter().zip(descend(self.kind, &again, memory)) {
-            // Most descents end before they are certified, as soon as they cannot become the lowest. The EDM
-            // limits how far they would have fallen. A start without a finite likelihood gives no
+            // Most descents end before they are certified, when they can no longer become the lowest. The EDM limits
+            // how far they would still have fallen. A starting point without a finite likelihood gives no
             // information.
             let higher =
                 other.value.is_finite() && other.value - EDM_MARGIN * other.edm > before[i].value + DISTINCT;
@@ -164,8 +165,8 @@ impl Search<'_> {
         }
     }
 
-    /// Changes the sign of single parameters at the minima of the toys `open` and descends from there.
-    /// Repeats this for toys that found a lower minimum.
+    /// Changes the sign of single parameters at the minima of the toys `open`, and descends from these points.
+    /// Repeats this for toys in which a lower minimum was found.
     fn flip(&mut self, flips: &Flips, mut open: Vec<usize>, memory: &mut DescentMemory) {
         for _ in 0..FLIP_ROUNDS {
             let before: Vec<f64> = self.ends.iter().map(|best| best.value).collect();
@@ -187,8 +188,8 @@ impl Search<'_> {
         }
     }
 
-    /// Looks for a certified minimum of each toy in `fallen`, whose `-ln L` fell without limit in the first
-    /// descent. Sets [`DescentEnd::falls`] of a toy if `-ln L` falls without limit from all starting points.
+    /// Searches for a certified minimum of each toy in `fallen`. `-ln L` of these toys fell without limit in the
+    /// first descent. Sets [`DescentEnd::falls`] of a toy if `-ln L` falls without limit from all starting points.
     fn rescue(&mut self, starts: &[Vec<f64>], fallen: &[usize], memory: &mut DescentMemory) {
         let again: Vec<(usize, DescentJob<'_>)> = fallen
             .iter()
@@ -212,7 +213,8 @@ impl Search<'_> {
         }
     }
 
-    /// Returns for each toy the lowest point without a certificate, if it is lower than the known minimum.
+    /// Returns for each toy the lowest point without a certificate, if `-ln L` is lower there than at the known
+    /// minimum.
     fn lower(self) -> Vec<Option<KnownMinimum>> {
         let known = self.unfinished.into_iter().zip(self.ends.iter());
         known.map(|(point, best)| point.filter(|point| point.value < best.value - SAME)).collect()

@@ -1,7 +1,7 @@
-//! Change of `-ln L` when one parameter moves and all others keep their values.
+//! Computes the change of `-ln L` when one parameter moves and all other parameters keep their values.
 //!
-//! A parameter acts on some cells only. The change for eight fits therefore takes a few operations per affected
-//! cell, instead of one evaluation of the whole model per parameter and value.
+//! A parameter acts only on some cells. The change for eight fits therefore takes a few operations per affected cell.
+//! An evaluation of the whole model for each parameter and value would take many more.
 
 use super::WIDTH;
 use super::evaluate::{at, normsys_factor, put};
@@ -12,32 +12,32 @@ use crate::simd::{MulAdd, Vector, isa_fn};
 use crate::terms::poisson::term;
 use crate::terms::{gaussian, histosys};
 
-/// The terms of one parameter in one block.
+/// The effects of one parameter on one block.
 #[derive(Debug)]
 struct BlockEffect {
     /// Index of the block.
     block: usize,
-    /// Index of the parameter's template in the block; `None` if the parameter has no histosys effect there.
+    /// Index of the parameter's histosys template in the block; `None` if it has no histosys effect in the block.
     template: Option<usize>,
-    /// Index of the parameter's normsys term; `None` if the parameter has no normsys effect in the block.
+    /// Index of the parameter's normsys term; `None` if it has no normsys effect in the block.
     normsys: Option<usize>,
 }
 
-/// Where one parameter acts.
+/// The effects of one parameter: blocks, bins and constraint.
 #[derive(Debug)]
 pub(super) struct SingleMoves {
     pub(super) param: usize,
     blocks: Vec<BlockEffect>,
-    /// Main bins whose expected yields depend on the parameter.
+    /// Indices of the main bins whose expected yields depend on the parameter, in ascending order.
     bins: Vec<usize>,
-    /// Index of the auxiliary datum of the parameter's Gaussian constraint, and one over the width of the
-    /// constraint.
+    /// The Gaussian constraint of the parameter: the index of its auxiliary datum, and 1 divided by its width. `None`
+    /// without a constraint.
     constraint: Option<(usize, f64)>,
 }
 
 impl SingleMoves {
-    /// Lists the effects of each of the parameters `params`. Returns `None` if one of the parameters is also a
-    /// factor on a sample or has a Poisson constraint.
+    /// Returns the effects of each of the parameters `params`. Returns `None` if one of the parameters is also a
+    /// factor on a sample, or has a Poisson constraint.
     pub(super) fn of_all(plan: &Plan, params: &[usize]) -> Option<Vec<Self>> {
         let structure = &plan.structure;
         let mut place = vec![None; plan.n_parameters()];
@@ -87,8 +87,8 @@ impl SingleMoves {
 
 isa_fn! {
     /// Computes for every lane the rise of `-ln L` when one parameter moves from its value in `group.trial` to the
-    /// value `to`. `scratch` holds the expected yields of all lanes at `group.trial`; `shifts` has room for one number
-    /// per main bin and lane.
+    /// value `to`. `scratch` contains the expected yields of all lanes at `group.trial`. `shifts` is working memory
+    /// with one number per main bin and lane.
     pub(super) fn rises(plan: &Plan, moves: &SingleMoves, to: &[f64; WIDTH], group: &Group, scratch: &Scratch, shifts: &mut [f64], rises: &mut [f64; WIDTH]) = rises_body
 }
 

@@ -1,4 +1,4 @@
-//! Factors and applies the Gauss-Newton metric of eight fits, one per SIMD lane (see [`Metric`]).
+//! Factors the Gauss-Newton metric of eight fits, one per SIMD lane, and applies its inverse (see [`Metric`]).
 
 use super::WIDTH;
 use super::derivatives::Derivatives;
@@ -9,49 +9,50 @@ use super::own_metric;
 use crate::shared_constants::FEWEST;
 use crate::simd::{MulAdd, Vector, isa_fn};
 
-/// Cholesky factors of the metric of every lane, and working memory. Module `metric` defines the matrices `M`
-/// and `K` and the three classes of parameters.
+/// Cholesky factors of the metric of every lane, with working memory. The module `metric` defines the matrices `M`
+/// and `K`, and the three classes of parameters.
 #[derive(Debug)]
 pub(super) struct Solver {
     pub(super) n_bins: usize,
-    /// Square roots of the weights of the bins.
+    /// Square root of the weight of each bin.
     root: Vec<f64>,
-    /// Inverse constraint curvature of local parameters; 0 where a lane holds the parameter at a bound.
+    /// 1 divided by the constraint curvature of each local parameter; 0 where a lane holds the parameter at a bound.
     local: Vec<f64>,
-    /// Inverse constraint curvature of dual parameters; 0 where a lane holds the parameter at a bound.
+    /// 1 divided by the constraint curvature of each dual parameter; 0 where a lane holds the parameter at a bound.
     pub(super) dual: Vec<f64>,
-    /// Working memory: one number per dual parameter and lane.
+    /// Working memory with one number per dual parameter and lane.
     pub(super) scaled: Vec<f64>,
-    /// Working memory: [`own_metric::AT_ONCE`] numbers per bin and lane.
+    /// Working memory with [`own_metric::AT_ONCE`] numbers per bin and lane.
     pub(super) scaled_rows: Vec<f64>,
-    /// Derivatives of the expected yields with respect to the local parameters.
+    /// Derivative of a bin's expected yield with respect to each local parameter.
     reaction: Vec<f64>,
-    /// Cholesky factor `L` of `M`, lower triangle row by row, with inverse diagonal elements. Only the
-    /// diagonal if there are no dual parameters.
+    /// Cholesky factor `L` of `M`: a lower triangle, row by row. In place of each diagonal element its inverse is
+    /// stored. If there are no dual parameters, only the diagonal is stored.
     pub(super) lower: Vec<f64>,
-    /// Whether there are no dual parameters, so that `M` is diagonal.
+    /// Whether `M` is diagonal, because there are no dual parameters.
     diagonal: bool,
-    /// `L^-1 W^(1/2) J` of every primal parameter.
+    /// The vector `L^-1 W^(1/2) J` of each primal parameter, one element per bin. `W` contains the weights of the bins,
+    /// and `J` the derivatives of the expected yields.
     columns: Vec<f64>,
-    /// Cholesky factor of `K`, with inverse diagonal elements. For a parameter that a lane holds at a bound,
-    /// it has the row of the unit matrix.
+    /// Cholesky factor of `K`: a lower triangle, row by row. In place of each diagonal element its inverse is stored.
+    /// For a parameter that a lane holds at a bound, the row is that of the unit matrix.
     inner: Vec<f64>,
-    /// 1 where a lane moves the primal parameter; 0 where it holds the parameter at a bound.
+    /// For each primal parameter, 1 where a lane moves it, and 0 where a lane holds it at a bound.
     moves: Vec<f64>,
-    /// Working memory over the bins.
+    /// Working memory with one number per bin and lane.
     pub(super) bins: Vec<f64>,
-    /// Working memory over the primal parameters.
+    /// Working memory with one number per primal parameter and lane.
     right: Vec<f64>,
 }
 
-/// Returns the position of row `i` in a packed lower triangle.
+/// Returns the index of the first element of row `i` in a packed lower triangle.
 #[inline(always)]
 pub(super) fn row(i: usize) -> usize {
     i * (i + 1) / 2
 }
 
 impl Solver {
-    /// Allocates the factors of eight lanes for `metric`.
+    /// Allocates the factors and working memory of eight lanes for `metric`.
     pub(super) fn new(metric: &Metric, n_bins: usize) -> Self {
         let primal = metric.primal.len();
         let diagonal = metric.dual.is_empty();
@@ -76,8 +77,8 @@ impl Solver {
 }
 
 isa_fn! {
-    /// Factors the metric of every lane at its accepted point, with the lane's bin weights, auxiliary data
-    /// and held parameters.
+    /// Factors the metric of every lane at its accepted point. The bin weights, auxiliary data and held parameters
+    /// are those of the lane.
     pub(super) fn factor(metric: &Metric, group: &Group, solver: &mut Solver) = factor_body
 }
 
@@ -126,7 +127,7 @@ fn factor_body<M: MulAdd>(metric: &Metric, group: &Group, solver: &mut Solver) {
     inner::<M>(metric, held, group.derivatives.as_ref(), solver);
 }
 
-/// Computes the lower triangle of `M` in `solver.lower`, where it is factored afterwards.
+/// Computes `J D^-1 J'`, without parameters that are held, as a lower triangle in `solver.lower`.
 #[inline(always)]
 fn fill<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
     let splat = M::V8::splat;
@@ -141,7 +142,7 @@ fn fill<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
         if held[p * WIDTH..][..WIDTH].iter().all(|&h| h == 0.0) {
             continue;
         }
-        // A parameter held in a lane is removed from the kernel of that lane.
+        // A parameter that a lane holds is removed from the kernel of this lane.
         let taken = half.below(holds, splat(-inverse), zero);
         let reaction = &metric.dual_rows[i * n_bins..(i + 1) * n_bins];
         for j in 0..n_bins {
@@ -152,8 +153,8 @@ fn fill<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
     }
 }
 
-/// Computes `M = 1 + W^(1/2) J D^-1 J' W^(1/2)` from `J D^-1 J'`. `W` holds the weights of the bins. `bins` holds
-/// the contributions of the local parameters to the diagonal.
+/// Computes `M = 1 + W^(1/2) J D^-1 J' W^(1/2)` from `J D^-1 J'` in place. `W` contains the weights of the bins.
+/// `solver.bins` contains the contributions of the local parameters to the diagonal.
 #[inline(always)]
 fn scale_by_weights<M: MulAdd>(solver: &mut Solver) {
     let one = M::V8::splat(1.0);
@@ -171,7 +172,7 @@ fn scale_by_weights<M: MulAdd>(solver: &mut Solver) {
     }
 }
 
-/// Computes the Cholesky factor in place. Afterwards the diagonal holds the inverses of the factor's diagonal
+/// Computes the Cholesky factor of `a` in place. The diagonal then contains the inverses of the factor's diagonal
 /// elements. Four rows at a time share the elements that they read from row `j`.
 #[inline(always)]
 fn cholesky<M: MulAdd>(n: usize, a: &mut [f64]) {
@@ -191,7 +192,7 @@ fn cholesky<M: MulAdd>(n: usize, a: &mut [f64]) {
     }
 }
 
-/// Computes the elements `(i..i + N, j)` of the factor; returns `N`.
+/// Computes the elements `(i..i + N, j)` of the Cholesky factor. Returns `N`.
 #[inline(always)]
 fn column<M: MulAdd, const N: usize>(i: usize, j: usize, inverse: M::V8, a: &mut [f64]) -> usize {
     let mut sum = [M::V8::splat(0.0); N];
@@ -209,7 +210,7 @@ fn column<M: MulAdd, const N: usize>(i: usize, j: usize, inverse: M::V8, a: &mut
     N
 }
 
-/// Computes the matrix `K` over the primal parameters and factors it.
+/// Computes the matrix `K` over the primal parameters, and factors it.
 #[inline(always)]
 fn inner<M: MulAdd>(metric: &Metric, held: &[f64], derivatives: Option<&Derivatives>, solver: &mut Solver) {
     let splat = M::V8::splat;
@@ -229,7 +230,7 @@ fn inner<M: MulAdd>(metric: &Metric, held: &[f64], derivatives: Option<&Derivati
             let column = |u: usize| &solver.columns[u * n_bins * WIDTH..];
             let mut element = dot::<M::V8>(n_bins, column(u), column(v));
             if u == v {
-                // Held parameters have 1 on the diagonal.
+                // A held parameter has 1 on the diagonal.
                 let stiffness = splat(metric.primal_stiffness.get(u).copied().unwrap_or(0.0));
                 element = half.below(moves, element.add(stiffness), one);
             }
@@ -239,7 +240,7 @@ fn inner<M: MulAdd>(metric: &Metric, held: &[f64], derivatives: Option<&Derivati
     cholesky::<M>(metric.primal.len(), &mut solver.inner);
 }
 
-/// Returns `sum_k a_k b_k` over the first `n` elements, from two partial sums.
+/// Returns `sum_k a_k b_k` over the first `n` elements in every lane, from two partial sums.
 #[inline(always)]
 fn dot<V: Vector>(n: usize, a: &[f64], b: &[f64]) -> V {
     let (mut even, mut odd) = (V::splat(0.0), V::splat(0.0));
@@ -255,7 +256,7 @@ fn dot<V: Vector>(n: usize, a: &[f64], b: &[f64]) -> V {
     even.add(odd)
 }
 
-/// Replaces `x` by `L^-1 x`.
+/// Replaces `x` by `L^-1 x` in every lane. `lower` contains `L`, or only its diagonal if `diagonal` is true.
 #[inline(always)]
 fn forward_substitute<M: MulAdd>(n: usize, diagonal: bool, lower: &[f64], x: &mut [f64]) {
     if diagonal {
@@ -270,7 +271,7 @@ fn forward_substitute<M: MulAdd>(n: usize, diagonal: bool, lower: &[f64], x: &mu
     }
 }
 
-/// Replaces `x` by `L^-T x`.
+/// Replaces `x` by `L^-T x` in every lane. `lower` contains `L`, or only its diagonal if `diagonal` is true.
 #[inline(always)]
 fn backward_substitute<M: MulAdd>(n: usize, diagonal: bool, lower: &[f64], x: &mut [f64]) {
     if diagonal {
@@ -288,8 +289,8 @@ fn backward_substitute<M: MulAdd>(n: usize, diagonal: bool, lower: &[f64], x: &m
 }
 
 isa_fn! {
-    /// Computes `to = P^-1 from` in every lane, where `P` is the factored metric. Elements of fixed and held
-    /// parameters are 0.
+    /// Computes `to = P^-1 from` in every lane, where `P` is the factored metric. Elements of fixed parameters and of
+    /// held parameters are 0.
     pub(super) fn solve(metric: &Metric, derivatives: Option<&Derivatives>, from: &[f64], solver: &mut Solver, to: &mut [f64]) = solve_body
 }
 
@@ -308,8 +309,8 @@ fn solve_body<M: MulAdd>(
     for b in 0..n_bins {
         put(&mut solver.bins, b, zero);
     }
-    // Displacements of the local and dual parameters due to their constraints alone, and their effects on the
-    // bins.
+    // First, the displacements of the local and dual parameters due to their constraints alone, and the effects of
+    // these displacements on the bins.
     for (i, local) in metric.locals.iter().enumerate() {
         let y = at::<M::V8>(from, local.param).mul(at(&solver.local, i));
         put(to, local.param, y);

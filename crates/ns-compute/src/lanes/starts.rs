@@ -1,4 +1,4 @@
-//! Starting points that all fits of one kind share, if there may be several minima.
+//! Starting points that all fits of one kind share. They are used if there may be several minima.
 
 use ns_core::random::{Stream, centred_uniform, exp, normal_quantile};
 
@@ -8,53 +8,53 @@ use super::factor_starts::factor_starts;
 use crate::eval::{Scratch, forward};
 use crate::optimise::MOST_FREE;
 
-/// Number of scattered starting points of every fit, and their total number in fits that seem to have several
+/// Numbers of scattered starting points: those in every fit, and the total number in fits that seem to have several
 /// minima.
 const SCATTERED: (usize, usize) = (2, 10);
 
-/// Number of scattered starting points of small models with kinks.
+/// Number of scattered starting points in fits of small models with kinks.
 const SCATTERED_BETWEEN_KINKS: u64 = 32;
 
-/// Seed of the scattered starting points.
+/// Seed of the random numbers from which the scattered starting points are computed.
 const SCATTER_SEED: u64 = 0x5ca7;
 
-/// Largest number of times that a starting point is moved halfway to the common point because some bin has no
+/// Largest number of times that a starting point is moved halfway to the common point. It is moved if some bin has no
 /// positive expected yield.
 const MOST_HALVINGS: usize = 4;
 
-/// Lists of starting points.
+/// Lists of starting points that fits of one kind share.
 #[derive(Debug, Default)]
 pub(super) struct Starts {
-    /// Starting points of further descents in every fit.
+    /// Starting points for further descents in every fit.
     pub(super) first: Vec<Vec<f64>>,
-    /// Additional starting points in fits that seem to have several minima.
+    /// Starting points for more descents in fits that seem to have several minima.
     pub(super) second: Vec<Vec<f64>>,
-    /// Starting points for the scalar optimiser in fits that lanes could not finish.
+    /// Starting points for the scalar optimiser in fits that SIMD lanes could not finish.
     pub(super) others: Vec<Vec<f64>>,
 }
 
-/// The point around which the starting points lie, and the data expected there.
+/// The common point, around which the starting points lie, and the data that are expected there.
 pub(super) struct CommonPoint<'a> {
-    /// The common point, inside the box.
+    /// Parameters of the common point, inside the bounds.
     pub(super) point: &'a [f64],
-    /// Main data expected at the point.
+    /// Main data that are expected at the common point.
     pub(super) main: &'a [f64],
-    /// Auxiliary data expected at the point.
+    /// Auxiliary data that are expected at the common point.
     pub(super) aux: &'a [f64],
 }
 
 impl Starts {
-    /// Returns the starting points of a model with kinks or exponential interpolation, for its fits on a GPU:
-    /// scattered points if the model is small, as on the CPU, otherwise none. With kinks these fits try the
-    /// opposite sign of each parameter anyway.
+    /// Returns the starting points for fits on a GPU of a model with kinks or exponential interpolation. For a small
+    /// model they are scattered points, as on the CPU; otherwise there are none. With kinks, these fits also try the
+    /// opposite sign of each parameter.
     pub(super) fn between_kinks(kind: &FitKind<'_>, point: &[f64]) -> Self {
         let free = kind.metric.free.len();
         let count = if free > MOST_FREE { 0 } else { SCATTERED_BETWEEN_KINKS };
         Self { first: (0..count).map(|i| scattered(kind, point, i)).collect(), ..Self::default() }
     }
 
-    /// Creates starting points around `common`. `apart` says that the first descents do not start at the
-    /// common point, so that it becomes one of these points.
+    /// Creates starting points around `common`. `apart` says that the first descents do not start at the common
+    /// point. It is then one of the starting points.
     pub(super) fn new(
         kind: &FitKind<'_>,
         common: &CommonPoint<'_>,
@@ -75,7 +75,7 @@ impl Starts {
         let scattered =
             |range: std::ops::Range<usize>| range.map(|i| scattered(kind, common.point, i as u64));
         let own = || apart.then(|| common.point.to_vec()).into_iter();
-        // Directions lead to other minima more often than scattered points, so they replace some of the
+        // Directions lead to other minima more often than scattered points. They therefore replace some of the
         // scattered points.
         let few = SCATTERED.0.saturating_sub(directions.len());
         let mut starts = Self {
@@ -84,7 +84,7 @@ impl Starts {
             others: own().chain(scattered(0..SCATTERED.0)).collect(),
         };
         if kind.plan.policy.strongly_nonlinear {
-            // The first two points have all asymmetric parameters moved.
+            // At the first two points, all asymmetric parameters are moved.
             starts.first.extend(starts.second.drain(..2));
             for start in starts.first.iter_mut().chain(&mut starts.second).chain(&mut starts.others) {
                 make_possible(kind, common.point, start, scratch);
@@ -97,9 +97,9 @@ impl Starts {
     }
 }
 
-/// Moves `start` towards `point` until every bin has a positive expected yield, in at most [`MOST_HALVINGS`]
-/// steps. In models with many asymmetric effects, a third of the scattered points would otherwise be useless
-/// for toys with counts in such a bin.
+/// Moves `start` towards `point` until every bin has a positive expected yield, in at most [`MOST_HALVINGS`] steps.
+/// Without this, a third of the scattered points in models with many asymmetric effects could not be used for toys
+/// with counts in such a bin.
 fn make_possible(kind: &FitKind<'_>, point: &[f64], start: &mut [f64], scratch: &mut Scratch) {
     for _ in 0..MOST_HALVINGS {
         forward(kind.level, kind.plan, start, scratch);
@@ -112,9 +112,9 @@ fn make_possible(kind: &FitKind<'_>, point: &[f64], start: &mut [f64], scratch: 
     }
 }
 
-/// Returns starting point number `index` around `start`. Each free parameter with a constraint is moved by a
-/// random multiple of the constraint's width. Each other free parameter is multiplied by a random factor. The
-/// point is the same for every toy.
+/// Returns starting point number `index` around `start`. Each free parameter with a constraint is moved by a random
+/// multiple of the constraint's width. All other free parameters are multiplied by random factors. The point is the
+/// same for every toy.
 fn scattered(kind: &FitKind<'_>, start: &[f64], index: u64) -> Vec<f64> {
     let stream = Stream::new(SCATTER_SEED, index, 0);
     let mut point = start.to_vec();

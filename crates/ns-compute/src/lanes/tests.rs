@@ -1,4 +1,4 @@
-//! Compares SIMD lanes with evaluations of single points, and checks that no lane depends on the other lanes.
+//! Compares SIMD lanes with evaluations of single points. Checks that no lane depends on the other lanes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -41,7 +41,7 @@ fn model(seed: u64) -> Model {
     Model { interpolation: CODES[seed as usize % CODES.len()], ..random_model(seed) }
 }
 
-/// Interleaves vectors: first element 0 of all of them, then element 1, and so on.
+/// Interleaves vectors: the result contains element 0 of all vectors, then element 1 of all vectors, and so on.
 fn interleave(columns: &[Vec<f64>]) -> Vec<f64> {
     (0..columns[0].len()).flat_map(|i| columns.iter().map(move |column| column[i])).collect()
 }
@@ -79,7 +79,7 @@ fn every_pair_of_codes_is_that_of_single_points() {
     }
 }
 
-/// Compares lanes with evaluations of single points, on all instruction sets. Returns the number of finite
+/// Compares SIMD lanes with evaluations of single points, on all instruction sets. Returns the number of finite
 /// values.
 fn compare_with_single_points(seed: u64, model: &Model) -> usize {
     let mut finite = 0;
@@ -122,7 +122,7 @@ fn a_lane_has_the_same_bits_whatever_the_others_hold() {
         let model = model(seed);
         let mut r = Random(seed ^ 0xdef);
         let point = random_point(&model, &mut r);
-        // The other lanes are at the same point, far away, and at NaN.
+        // The other lanes are at the same point, far away, or at NaN.
         let far: Vec<f64> = point.iter().map(|x| 3.0 * x + 1.0).collect();
         let nowhere = vec![f64::NAN; point.len()];
         for level in Level::available() {
@@ -158,7 +158,7 @@ fn a_descent_has_the_same_bits_after_and_beside_impossible_ones() {
             let plan = session.plan();
             let mut single = crate::eval::Scratch::new(plan);
             let rows = jacobian(level, plan, &start, &mut single);
-            // Free factors without effect are fixed.
+            // Free factors on which no yield depends are fixed.
             let fixed: Vec<bool> = (model.parameters.iter().enumerate())
                 .map(|(p, parameter)| {
                     matches!(parameter.constraint, Constraint::None) && rows.row(p).all(|(_, x)| x == 0.0)
@@ -217,7 +217,7 @@ fn a_descent_has_the_same_bits_after_and_beside_impossible_ones() {
     assert!(converged > 20, "only {converged} descents converge");
 }
 
-/// Returns all numbers in the result of a descent, the floating-point ones as their bits.
+/// Returns all numbers in the result of a descent. Floating-point numbers are returned as their bits.
 fn bits(end: &DescentEnd) -> (Vec<u64>, Vec<usize>, Vec<usize>, bool, [usize; 2]) {
     let numbers = end.theta.iter().chain([&end.value, &end.edm]);
     let numbers = numbers.map(|x| x.to_bits()).collect();
@@ -225,9 +225,9 @@ fn bits(end: &DescentEnd) -> (Vec<u64>, Vec<usize>, Vec<usize>, bool, [usize; 2]
     (numbers, end.held.clone(), end.empty.clone(), end.converged, counts)
 }
 
-/// A model with two bins: a signal and a background. The signal has a free factor `mu`, and the parameter
-/// `shape` moves the signal from the first bin to the second. The parameter `bent` raises the background by
-/// the same amount in both directions.
+/// Returns a model with two bins, a signal and a background. The signal has a free factor `mu`, and the parameter
+/// `shape` moves the signal from the first bin to the second. The parameter `bent` raises the background by the same
+/// amount in both directions.
 fn valley_model(observed: [f64; 2]) -> Model {
     let modifier = |first, effect| Modifier { name: String::new(), first, effect };
     let sample = |name: &str, nominal: [f64; 2], modifiers| Sample {
@@ -273,8 +273,8 @@ fn valley_model(observed: [f64; 2]) -> Model {
     }
 }
 
-/// Calls `look` with the inputs that all fits of `model` share, the starting point and working memory, on
-/// every instruction set.
+/// Calls `look` on every instruction set. Its arguments are the inputs that all fits of `model` share, the starting
+/// point, and working memory.
 fn with_kind(model: &Model, look: impl Fn(&FitKind<'_>, &[f64], &mut DescentMemory)) {
     let start: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
     for level in Level::available() {
@@ -327,14 +327,15 @@ fn valleys_follow_a_free_factor_where_others_make_room_for_it() {
         let found = factor_starts(kind, &common, memory);
         let places: Vec<f64> = found.iter().map(|point| point[0]).collect();
         assert_eq!(places, [0.25, 4.0]);
-        // The factor is 4 with a quarter of the sample, and 1/4 with more of the sample.
+        // In one point the factor is 4 and the sample is a quarter as large; in the other it is 1/4 and the sample is
+        // larger.
         let left = found[1][0] * (1.0 - 0.5 * found[1][1]);
         assert!((left - 1.0).abs() < 0.1 && found[0][1] < -0.5, "{found:?}");
     });
 }
 
-/// A signal with two free factors, one of which a control region determines. The best fit is at 1.4 and 0.01,
-/// and the uncertainty of the first factor is about 0.12.
+/// Returns a model of a signal with two free factors, one of which is determined by a control region. The best fit is
+/// at 1.4 and 0.01, and the uncertainty of the first factor is about 0.12.
 fn product_model() -> Model {
     let modifier = |first| Modifier { name: String::new(), first, effect: Effect::NormFactor };
     let both = vec![modifier(0), modifier(1)];
@@ -348,8 +349,8 @@ fn product_model() -> Model {
     model
 }
 
-/// Regression test: with a metric from a point where the signal is a hundred times as large, points were
-/// certified whose true EDM was ten thousand times the limit.
+/// Regression test: the metric came from a point at which the signal is a hundred times as large. Points with a true
+/// EDM of ten thousand times the limit were then certified as minima.
 #[test]
 fn a_metric_from_far_away_certifies_no_point_beside_the_minimum() {
     let model = product_model();

@@ -1,5 +1,5 @@
-//! Fits of toys in SIMD lanes. For each request, inputs that all toys share are prepared once; then each call
-//! of `ToyFitter::run` fits some of the toys.
+//! Fits of toys in SIMD lanes. The inputs that all toys share are prepared once for each request. Each call of
+//! `ToyFitter::run` then fits some of the toys.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -18,66 +18,68 @@ use crate::plan::Plan;
 use crate::simd::Level;
 use crate::stop::Stop;
 
-/// The inputs that the fits of all toys share for one request, and the functions that run these fits.
+/// The inputs that the fits of all toys share for one request, with the functions that make these fits.
 pub(crate) struct ToyFitter {
     metric: Metric,
     bounds: Bounds,
-    /// Free parameters that are asymmetric enough for a second minimum.
+    /// Indices of the free parameters whose effects are asymmetric enough for a second minimum.
     nonlinear: Vec<usize>,
-    /// Changes of the sign of one nonlinear parameter at a time; `None` unless the model is strongly
+    /// Flips: changes of the sign of one nonlinear parameter at a time. `None` unless the model is strongly
     /// nonlinear.
     flips: Option<Flips>,
     /// Starting points that all toys share.
     starts: Starts,
-    /// Directions in which normsys effects add up. Further descents start from the minimum of each fit, moved
+    /// Directions along which normsys effects add up. Descents start from the minimum of each fit after it was moved
     /// along these directions.
     directions: Vec<Direction>,
-    /// Width of the constraint of each parameter; `None` without a constraint.
+    /// For each parameter, the width of its constraint; `None` without a constraint.
     width: Vec<Option<f64>>,
-    /// Whether a descent may begin on the ridge between two minima, where the slope of `-ln L` is zero. Only
-    /// GPU sessions read this.
+    /// Whether a descent may begin on the ridge between two minima, where the slope of `-ln L` is zero. Only GPU
+    /// sessions use this field.
     #[cfg_attr(not(any(feature = "cuda", feature = "cuda-on-host")), allow(dead_code))]
     ridge: bool,
-    /// Working memory that no thread uses at the moment.
+    /// Idle working memory. No thread uses it at the moment.
     spare: Mutex<Vec<DescentMemory>>,
 }
 
-/// Further points from which each fit of a toy descends, besides the fit's starting point.
+/// The further points from which each fit of a toy descends. The first descent starts at the fit's own starting
+/// point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Further {
     /// No further points.
     None,
-    /// The points that the fits of all toys share.
+    /// The starting points that the fits of all toys share.
     Shared,
-    /// The shared points, and the point around which the toys scatter. This point is needed if the first
-    /// descents start elsewhere.
+    /// The shared points, and the point around which the toys scatter. The latter is needed if the first descents do
+    /// not start there.
     AndPoint,
 }
 
-/// Data and starting point of a toy.
+/// Data and starting point of one toy.
 pub(crate) struct Toy<'a> {
     pub(crate) main: &'a [f64],
     pub(crate) aux: &'a [f64],
     pub(crate) start: &'a [f64],
-    /// `-ln L` of the saturated model.
+    /// `-ln L` of the saturated model for the data of the toy.
     pub(crate) saturated: f64,
 }
 
-/// Result of a toy's fit in a SIMD lane.
+/// Result of the fit of one toy in a SIMD lane.
 pub(crate) enum ToyEnd {
-    /// A certified minimum, or a fit whose `-ln L` falls without limit from all starting points.
+    /// The outcome of a finished fit: a certified minimum, or a fit whose `-ln L` falls without limit from all
+    /// starting points.
     Fitted(FitOutcome),
-    /// The scalar optimiser should continue.
+    /// The fit is not finished, and the scalar optimiser should continue it.
     Left {
-        /// Point from which to continue; the starting point if `None`.
+        /// The point from which the scalar optimiser continues. `None` means the starting point of the fit.
         reached: Option<Vec<f64>>,
-        /// A certified minimum that was found before, if `reached` is lower than it; otherwise `None`.
+        /// A certified minimum, if one was found but `-ln L` is lower at `reached`; otherwise `None`.
         known: Option<Vec<f64>>,
     },
 }
 
-/// Returns whether fits in SIMD lanes support the interpolation codes of a model. They do not support kinks
-/// and exponential interpolation.
+/// Returns whether fits in SIMD lanes support the interpolation codes of a model. Codes with kinks and exponential
+/// interpolation are not supported.
 pub(crate) fn suit_lanes(plan: &Plan) -> bool {
     let smooth = !plan.structure.histosys.has_kink() || plan.numbers.hist_curve.is_empty();
     let exponential = !plan.structure.normsys.is_smooth_at_zero() && !plan.structure.norm_runs.is_empty();
@@ -85,12 +87,12 @@ pub(crate) fn suit_lanes(plan: &Plan) -> bool {
 }
 
 impl ToyFitter {
-    /// Prepares fits with the parameters `fixed` fixed and the others between `lower` and `upper`, for toys
-    /// that scatter around the data expected at `point`, whose auxiliary part is `aux`. `further` says from which
-    /// further points fits also descend if the model can have several minima.
+    /// Prepares the fits of toys that scatter around the data expected at `point`. `aux` contains the expected
+    /// auxiliary data. The parameters `fixed` are fixed, and all others are between `lower` and `upper`. If the model
+    /// can have several minima, `further` says from which further points fits also descend.
     ///
-    /// Returns `None` if SIMD lanes do not suit the fits: kinks, exponential interpolation, a model that is
-    /// too large, or a free factor without effect. GPU sessions set `any_code`: then kinks and exponential
+    /// Returns `None` if SIMD lanes do not suit the fits. Reasons are kinks, exponential interpolation, a model that
+    /// is too large, or a free factor without effect. GPU sessions set `any_code`. Then kinks and exponential
     /// interpolation are accepted, and fits also start from mirror images of the minimum.
     #[expect(clippy::too_many_arguments, reason = "what fits share comes from many places")]
     pub(crate) fn new(
@@ -122,7 +124,7 @@ impl ToyFitter {
             width[p] = Some(1.0 / tau.sqrt());
         }
         let bounds = Bounds { lower, upper, barrier };
-        // After `jacobian`, `scratch` holds the expected yields at `point`.
+        // `jacobian` has written the expected yields at `point` to `scratch`.
         let directions = if plan.structure.has_kinks || !searches {
             Vec::new()
         } else {
@@ -146,7 +148,7 @@ impl ToyFitter {
                 common[p] = common[p].clamp(fitter.bounds.lower[p], fitter.bounds.upper[p]);
             }
             if !suit_lanes(plan) {
-                // The other starting points need descents in SIMD lanes, which do not support this model.
+                // All other starting points need descents in SIMD lanes, which do not support this model.
                 let starts = Starts::between_kinks(&fitter.kind(level, plan, Stop::default()), &common);
                 fitter.starts = starts;
                 return Some(fitter);
@@ -163,7 +165,7 @@ impl ToyFitter {
         Some(fitter)
     }
 
-    /// Returns whether there can be several minima.
+    /// Returns whether the model can have several minima.
     fn is_nonlinear(&self) -> bool {
         !self.nonlinear.is_empty() || !self.directions.is_empty()
     }
@@ -172,10 +174,10 @@ impl ToyFitter {
         FitKind { plan, level, metric: &self.metric, bounds: &self.bounds, width: &self.width, stop }
     }
 
-    /// Fits all `toys` and returns the results in their order. Once `stop` is asked it returns at once, with
-    /// results that must not be used.
+    /// Makes the fits of all `toys`, and returns the results in the order of the toys. If `stop` is set, returns
+    /// early with results that must not be used.
     pub(crate) fn run(&self, level: Level, plan: &Plan, toys: &[Toy<'_>], stop: Stop<'_>) -> Vec<ToyEnd> {
-        // A poisoned lock only means that another thread panicked; every fit resets its lane.
+        // A poisoned lock only means that another thread panicked. Every fit resets its lane.
         let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         let mut memory = spare().pop().unwrap_or_else(|| DescentMemory::new(plan, &self.metric));
         let kind = self.kind(level, plan, stop);
@@ -196,14 +198,14 @@ impl ToyFitter {
         ends.map(|((end, lower), toy)| self.describe(end, lower, toy)).collect()
     }
 
-    /// Returns further starting points for a fit that lanes could not finish; empty if there cannot be
-    /// several minima.
+    /// Returns further starting points for a fit that SIMD lanes could not finish. There are none if the model cannot
+    /// have several minima.
     pub(crate) fn other_starts(&self) -> &[Vec<f64>] {
         &self.starts.others
     }
 
-    /// Returns the result of a toy's fit. `end` is its best descent; `lower` is a lower point that another
-    /// descent reached without a certificate, if there is one.
+    /// Returns the result of a toy's fit. `end` is its best descent. `lower` is a lower point that another descent
+    /// reached without a certificate, if there is one.
     fn describe(&self, end: DescentEnd, lower: Option<KnownMinimum>, toy: &Toy<'_>) -> ToyEnd {
         if !end.converged && !end.falls {
             return ToyEnd::Left { reached: end.is_usable().then_some(end.theta), known: None };
@@ -220,8 +222,8 @@ impl ToyFitter {
             nll: end.value + toy.saturated,
             certificate: Certificate {
                 edm: end.edm,
-                // sqrt(2 EDM) is the length of the gradient in the metric, an upper bound of each element in
-                // units of the metric.
+                // sqrt(2 EDM) is the length of the gradient in the metric. No element of the gradient, in units of
+                // the metric, is larger.
                 projected_gradient: (2.0 * end.edm).sqrt(),
                 indefinite_steps: 0,
                 restarts_improved: 0,
@@ -238,27 +240,27 @@ impl ToyFitter {
     }
 }
 
-/// Inputs that GPU sessions copy to the device.
+/// Access to the inputs that GPU sessions copy to the device.
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 impl ToyFitter {
-    /// Returns the part of the metric that all fits share.
+    /// Returns the part of the Gauss-Newton metric that all fits share.
     pub(crate) fn metric(&self) -> &Metric {
         &self.metric
     }
 
-    /// Returns whether a single descent may end on the ridge between two minima, because the effect of a
+    /// Returns whether a single descent may end on the ridge between two minima. This is possible if the effect of a
     /// parameter is the same in both directions.
     pub(crate) fn has_ridge(&self) -> bool {
         self.ridge
     }
 
-    /// Returns two lists of starting points that are the same for all toys: those of every fit, and the
-    /// additional ones of fits that seem to have several minima.
+    /// Returns two lists of starting points, which are the same for all toys. The first list is for every fit. The
+    /// second is for fits that seem to have several minima.
     pub(crate) fn starts(&self) -> (&[Vec<f64>], &[Vec<f64>]) {
         (&self.starts.first, &self.starts.second)
     }
 
-    /// Returns the free parameters that may have another minimum at the opposite sign.
+    /// Returns the free parameters for which there may be another minimum at the opposite sign.
     pub(crate) fn nonlinear(&self) -> &[usize] {
         &self.nonlinear
     }

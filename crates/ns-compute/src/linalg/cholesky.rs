@@ -1,47 +1,47 @@
-//! Computes the Cholesky factor `H = U^T U` of a row-major upper triangle, in blocks of rows.
+//! Computes the Cholesky factor `U` of a symmetric matrix `H = U^T U`, block by block. The upper triangle of `H` is
+//! stored row by row.
 
 use super::product::{Shape, product};
 use crate::simd::{Level, MulAdd, isa_fn};
 use crate::stop::Stop;
 
-/// Number of rows in a block. The trailing matrix is read and written once per block.
+/// Number of rows in a block. The rows below a block are read and written once per block.
 const BLOCK: usize = 16;
 
-/// Largest ratio between a pivot and the original diagonal element at which the pivot counts as vanished (a
-/// flat direction).
+/// A pivot counts as zero (a flat direction) if it is at most this fraction of the original diagonal element.
 const FLAT: f64 = 2e-14;
 
-/// Pivot of a flat direction, practically infinite, so that steps along it are zero.
+/// Pivot that replaces the pivot of a flat direction. It is so large that steps along the flat direction are zero.
 pub(crate) const FROZEN: f64 = 1e140;
 
-/// Returns true for a pivot that cannot be distinguished from zero, given rounding errors of elements of size
-/// `scale`.
+/// Returns whether a pivot cannot be distinguished from zero. `scale` is the size of the elements whose rounding
+/// errors the pivot contains.
 #[inline(always)]
 pub(crate) fn is_flat(pivot: f64, scale: f64) -> bool {
     pivot <= FLAT * scale || pivot < f64::MIN_POSITIVE
 }
 
-/// Returns true for a pivot that is NaN or clearly below zero: beyond the rounding errors of elements of size
-/// `scale`, and beyond the tolerance `slack`.
+/// Returns whether a pivot is NaN or clearly below zero. It must be below zero by more than the tolerance `slack` and
+/// by more than the rounding errors of elements of size `scale`.
 #[inline(always)]
 pub(crate) fn is_negative(pivot: f64, (scale, slack): (f64, f64)) -> bool {
     pivot.is_nan() || pivot < -(1e-9 * scale).max(slack)
 }
 
-/// Rows with vanishing or negative pivots in a factorisation.
+/// The rows of a factorisation whose pivots were zero or negative.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Pivots {
-    /// Rows whose pivot vanished, because the matrix has no curvature left in that direction. Their pivots
-    /// are frozen.
+    /// Rows whose pivot was zero, because the matrix has no curvature in that direction. Their pivots were replaced
+    /// by [`FROZEN`].
     pub(crate) flat: Vec<usize>,
-    /// First row with a clearly negative pivot, if there is one; the factor is then unusable.
+    /// First row with a clearly negative pivot; `None` if there is no such row. With such a row the factor cannot be
+    /// used.
     pub(crate) negative: Option<usize>,
 }
 
-/// Factors the first `rows` rows of the `n x n` upper triangle `h` in place (leading dimension `ld`, a
-/// multiple of 16, rows up to `n` present). With `rows < n` the trailing triangle becomes the Schur
-/// complement. `limits` holds the scale and the slack of each row's pivot. Once `stop` is set, the next pivot
-/// counts as negative.
+/// Factors the first `rows` rows of the `n x n` upper triangle `h` in place. The leading dimension `ld` is a multiple
+/// of 16, and `h` has `n` rows. If `rows < n`, the remaining triangle becomes the Schur complement. `limits` contains
+/// the scale and the slack of each row's pivot. Once `stop` is set, the next pivot counts as negative.
 pub(crate) fn factor_until(
     level: Level,
     h: &mut [f64],
@@ -73,13 +73,13 @@ pub(crate) fn factor_until(
     }
 }
 
-/// Subtracts the contribution of the `inner` factored rows in `rows` from the triangle `c`, which has the
-/// rows from `first` to `n`. Elements left of the diagonal may be overwritten; they are never read.
+/// Subtracts the contribution of `inner` factored rows, which are in `rows`, from the triangle `c` with the rows
+/// `first` to `n`. Elements left of the diagonal may be overwritten, because they are never read.
 fn trailing(level: Level, rows: &[f64], ld: usize, c: &mut [f64], (first, n): (usize, usize), inner: usize) {
     for i in (0..n - first).step_by(16) {
         let columns = ((first + i) / 16 * 16, n);
         let shape = Shape { rows: (i, (i + 16).min(n - first)), columns, inner: (0, inner), upper: false };
-        // Column `first + i` of A belongs to row `i` of C, so A is passed from column `first` on.
+        // Column `first + i` of A belongs to row `i` of C. Therefore A is passed from column `first` on.
         product(level, &rows[first..], ld, rows, ld, c, ld, shape, -1.0);
     }
 }
@@ -88,7 +88,7 @@ isa_fn! {
     fn panel(h: &mut [f64], ld: usize, n: usize, rows: (usize, usize), limits: &[(f64, f64)], pivots: &mut Pivots) = panel_body
 }
 
-/// Factors the rows of one block, using only these rows.
+/// Factors the rows of one block. Other rows are neither read nor written.
 #[inline(always)]
 fn panel_body<M: MulAdd>(
     h: &mut [f64],
@@ -129,8 +129,9 @@ fn panel_body<M: MulAdd>(
 }
 
 isa_fn! {
-    /// Solves `U^T y = b` for the first `rows` rows. `x` holds `b` before and `y` after. The later elements
-    /// of `x` (up to `n`) become `b - U_rest^T y`, where `U_rest` has the later columns of these rows.
+    /// Solves `U^T y = b` for the first `rows` rows. `x` contains `b` at first, and `y` in its first `rows` elements
+    /// at the end. The elements from `rows` to `n` become `b - U_rest^T y`, where `U_rest` contains the later columns
+    /// of the same rows.
     pub(crate) fn solve_lower(u: &[f64], ld: usize, n: usize, rows: usize, x: &mut [f64]) = solve_lower_body
 }
 
@@ -148,8 +149,8 @@ fn solve_lower_body<M: MulAdd>(u: &[f64], ld: usize, n: usize, rows: usize, x: &
 }
 
 isa_fn! {
-    /// Solves `U x = y` in place for the first `rows` rows; the elements of `x` from `rows` to `n` are
-    /// already solved.
+    /// Solves `U x = y` in place for the first `rows` rows. The elements of `x` from `rows` to `n` must contain the
+    /// solution already.
     pub(crate) fn solve_upper(u: &[f64], ld: usize, n: usize, rows: usize, x: &mut [f64]) = solve_upper_body
 }
 
@@ -174,8 +175,8 @@ fn solve_upper_body<M: MulAdd>(u: &[f64], ld: usize, n: usize, rows: usize, x: &
     }
 }
 
-/// Writes `W = U^-T` (lower triangle, row-major, same leading dimension) for the first `rows` rows of the
-/// factor. Then `H^-1 = W^T W`. Ends early once `stop` is set.
+/// Writes `W = U^-T` for the first `rows` rows of the factor. `W` is a lower triangle, stored row by row with the
+/// same leading dimension, and `H^-1 = W^T W`. Returns early once `stop` is set.
 pub(crate) fn invert_factor(level: Level, u: &[f64], ld: usize, rows: usize, w: &mut [f64], stop: Stop<'_>) {
     w[..rows * ld].fill(0.0);
     let mut k = 0;
@@ -198,7 +199,7 @@ isa_fn! {
     fn substitute(u: &[f64], ld: usize, rows: (usize, usize), w: &mut [f64]) = substitute_body
 }
 
-/// Applies forward substitution within one block of rows.
+/// Applies forward substitution to the rows of one block.
 #[inline(always)]
 fn substitute_body<M: MulAdd>(u: &[f64], ld: usize, rows: (usize, usize), w: &mut [f64]) {
     for i in rows.0..rows.1 {
@@ -235,7 +236,7 @@ mod tests {
     }
 
     fn matrix(n: usize, ld: usize) -> Vec<f64> {
-        // B^T B + diagonal: positive definite.
+        // B^T B plus a diagonal matrix is positive definite.
         let b: Vec<f64> = (0..n * n).map(|x| ((x * x) as f64 * 0.013).sin()).collect();
         let mut h = vec![0.0; n.div_ceil(16) * 16 * ld + 16];
         for i in 0..n {
@@ -307,7 +308,7 @@ mod tests {
     fn flat_and_negative_directions_are_told_apart() {
         let level = Level::detect();
         let (d, mut pivots) = (vec![(1.0, 0.0); 3], Pivots::default());
-        // [[1, 1], [1, 1]]: the second direction is flat.
+        // The matrix [[1, 1], [1, 1]] has one flat direction, which is found at the second pivot.
         let mut h = vec![0.0; 16 * 16 + 16];
         (h[0], h[1], h[17]) = (1.0, 1.0, 1.0);
         factor(level, &mut h, 16, 2, 2, &d, &mut pivots);

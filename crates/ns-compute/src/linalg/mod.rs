@@ -1,6 +1,6 @@
-//! Small dense linear algebra on row-major upper triangles, built on one product
-//! kernel. At 20 to 1 000 columns it is about twice as fast as a general library
-//! (`docs/benchmarks.md`), and it never allocates.
+//! Small dense linear algebra with upper triangles that are stored row by row. All functions use one kernel for
+//! products of matrices. For 20 to 1 000 columns they are about twice as fast as a general library
+//! (`docs/benchmarks.md`). They never allocate memory.
 
 mod cholesky;
 mod product;

@@ -1,33 +1,35 @@
-//! Computes `C += sign * A^T B` for row-major matrices, on which all dense algebra is built.
+//! Computes `C += sign * A^T B` for matrices that are stored row by row. All dense linear algebra here uses this
+//! product.
 
 use crate::simd::{Level, MulAdd, Vector, isa_fn};
 use crate::stop::Stop;
 
-/// Number of rows of `C` in one register tile.
+/// Number of rows of `C` that are kept in registers at a time (a tile).
 const TILE_ROWS: usize = 8;
-/// Number of columns of `C` in one register tile.
+/// Number of columns of `C` that are kept in registers at a time (a tile).
 const TILE_COLUMNS: usize = 16;
 
-/// The part of `C` to compute, and the range of the summed index.
+/// The part of `C` that is computed, and the range of the index that is summed over.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
-    /// Index of the first row of `C` (column of `A`), and index after the last one.
+    /// Range of rows of `C`, which are columns of `A`: first index, and index after the last.
     pub(crate) rows: (usize, usize),
-    /// Index of the first column of `C` (column of `B`), and index after the last one.
+    /// Range of columns of `C`, which are columns of `B`: first index, and index after the last.
     pub(crate) columns: (usize, usize),
-    /// First value of the summed index (row of `A` and `B`), and the value after the last one.
+    /// Range of the index that is summed over, which numbers the rows of `A` and `B`: first index, and index after
+    /// the last.
     pub(crate) inner: (usize, usize),
-    /// Whether to compute only tiles that touch the upper triangle (column >= row).
+    /// Whether only the tiles that contain elements of the upper triangle (column >= row) are computed.
     pub(crate) upper: bool,
 }
 
 isa_fn! {
-    /// Adds `sign * sum_k A[k][i] B[k][j]` to `C[i][j]`. Leading dimensions are `lda`, `ldb`, `ldc`; `C` must
-    /// have room for whole tiles (16 columns). Rows of `C` outside `shape.rows` are not touched.
+    /// Adds `sign * sum_k A[k][i] B[k][j]` to `C[i][j]`. The leading dimensions are `lda`, `ldb` and `ldc`. `C` must
+    /// have space for whole tiles of 16 columns. Rows of `C` outside `shape.rows` do not change.
     pub(crate) fn product(a: &[f64], lda: usize, b: &[f64], ldb: usize, c: &mut [f64], ldc: usize, shape: Shape, sign: f64) = body
 }
 
-/// Computes the same bits as [`product`], a few rows at a time, and ends early once `stop` is set.
+/// Computes the same bits as [`product`], a few rows at a time. Returns early once `stop` is set.
 pub(crate) fn product_until(
     level: Level,
     (a, lda): (&[f64], usize),
@@ -65,7 +67,7 @@ fn body<M: MulAdd>(
         let left = shape.rows.1 - i;
         let mut j = shape.columns.0;
         if shape.upper {
-            // Start at the tile that holds the diagonal.
+            // Starts at the tile that contains the diagonal element.
             j = j.max(shape.columns.0 + (i.saturating_sub(shape.columns.0)) / TILE_COLUMNS * TILE_COLUMNS);
         }
         while j < shape.columns.1 {
@@ -85,7 +87,7 @@ fn body<M: MulAdd>(
     }
 }
 
-/// Computes one register tile of `R` rows and 16 columns.
+/// Computes one tile of `R` rows and 16 columns, which is kept in registers.
 #[inline(always)]
 fn tile<M: MulAdd, const R: usize>(
     a: &[f64],
@@ -123,7 +125,7 @@ fn tile<M: MulAdd, const R: usize>(
 mod tests {
     use super::*;
 
-    /// Checks that results do not depend on whether the work may be stopped. If it may be stopped, rows are
+    /// Checks that results do not depend on whether the computation may be stopped. If it may be stopped, rows are
     /// computed in strips of whole tiles.
     #[test]
     fn work_that_may_be_stopped_gives_the_same_bits() {

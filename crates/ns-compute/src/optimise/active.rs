@@ -1,13 +1,13 @@
-//! Determines which parameters may move at a point, and on which side of a kink.
+//! Determines which parameters may move at a point, and on which side of its kink each parameter moves.
 
 use ns_core::Inactive;
 
 use super::{Problem, Worker};
 
-/// Sets the worker's `active`, `side`, `slope` (the gradient on the chosen side, zero where inactive) and the
-/// box of the current orthant, from the gradient at `theta`.
+/// Determines the state of all parameters at `theta` from the gradient there. Writes to the worker: `active`, `side`,
+/// `slope` (the gradient on the chosen side, zero for inactive parameters), and the bounds of the current orthant.
 ///
-/// A kink is a bound of the orthant: a parameter stays at its kink while `-ln L` rises on both sides.
+/// A kink is a bound of the orthant. A parameter stays at its kink as long as `-ln L` rises on both sides.
 pub(crate) fn classify(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) {
     for p in 0..theta.len() {
         let (lower, upper) = (problem.lower[p], problem.upper[p]);
@@ -43,8 +43,8 @@ pub(crate) fn classify(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]
         worker.active[p] = active;
         worker.slope[p] = if active { slope } else { 0.0 };
     }
-    // A Poisson constraint is a logarithmic barrier at zero. A step may reduce its parameter to a tenth at
-    // most, because a descent would need dozens of doublings to return from a value close to zero.
+    // A Poisson constraint is a logarithmic barrier at zero. A step may reduce its parameter to a tenth at most. From
+    // a value close to zero, a descent would need dozens of doublings to return.
     for (p, a, _) in problem.plan.poisson() {
         if theta[p] > 0.0 && problem.data.aux[a] > 0.0 {
             worker.box_lower[p] = worker.box_lower[p].max(0.1 * theta[p]);
@@ -52,7 +52,7 @@ pub(crate) fn classify(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]
     }
 }
 
-/// Returns the free parameters that `classify` found inactive, with the reasons.
+/// Returns the free parameters that [`classify`] found inactive, each with the reason.
 pub(super) fn inactive(worker: &Worker, problem: &Problem<'_>, theta: &[f64]) -> Vec<(usize, Inactive)> {
     (0..theta.len())
         .filter(|&p| !problem.fixed[p] && !worker.active[p])

@@ -1,29 +1,30 @@
-//! Corrects rejected steps so that they follow a curved valley.
+//! Corrects rejected steps, so they follow a curved valley of `-ln L`.
 //!
-//! Products of free factors on bins with millions of entries make valleys whose curvature across the valley
-//! is larger than the curvature along it by many orders of magnitude. A straight step leaves such a valley at
-//! once, and a line search along it is very slow. The likelihood of the counts depends only on the expected
-//! yields, so the step is corrected until the expected yields are those that the linear model predicted. Each
-//! correction is the displacement that removes the difference at least cost. This is the geodesic correction
-//! of Transtrum and Sethna (arXiv:1201.5885), iterated, with a difference of expected yields in place of the
-//! second derivative along the step.
+//! Products of free factors on bins with millions of entries lead to narrow valleys: the curvature across the valley
+//! is larger than the curvature along it by many orders of magnitude. A straight step leaves such a valley at once,
+//! and a line search along the step is very slow.
+//!
+//! The likelihood of the counts depends only on the expected yields. Therefore the step is corrected until the
+//! expected yields are those that the linear model predicted. Each correction is the displacement that removes the
+//! difference at least cost. This is the geodesic correction of Transtrum and Sethna (arXiv:1201.5885), which is
+//! iterated here. A difference of expected yields takes the place of the second derivative along the step.
 
 use super::{Problem, Worker};
 use crate::curvature::{Factored, Point, assemble, factor, solve};
 use crate::eval::{Likelihood, forward};
 
-/// Largest number of corrections of one trial point.
+/// Largest number of corrections for one trial point.
 const MOST_CORRECTIONS: usize = 4;
 
-/// Levenberg damping of a correction, which keeps the correction from moving far along the valley.
+/// Levenberg damping of a correction. It keeps the correction from moving far along the valley.
 const DAMPING: f64 = 1e-6;
 
-/// Fraction of the step over which the linear model is measured by finite differences.
+/// Fraction of the step over which finite differences measure the linear model.
 const SHORT: f64 = 1e-3;
 
-/// Corrects `worker.trial`, a rejected point on the step from `theta`. Returns its likelihood once the value
-/// is at most `target`, or `None` if no correction achieves that. Afterwards the scratch belongs to another
-/// point than `theta`, and `worker.curvature` holds another factor.
+/// Corrects `worker.trial`, a rejected point on the step from `theta`. Returns the likelihood at the corrected point
+/// when its value is at most `target`, or `None` if no correction achieves this. After the call the scratch belongs
+/// to another point than `theta`, and `worker.curvature` contains another factor.
 pub(super) fn curve_step(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -37,8 +38,8 @@ pub(super) fn curve_step(
     let mut along = std::mem::take(&mut worker.along);
     let mut found = None;
 
-    // The expected yields of the linear model at the end of the step: a forward difference of second order,
-    // whose points are all between `theta` and the end of the step, on the same side of every kink.
+    // Computes the expected yields of the linear model at the end of the step, by a forward difference of second
+    // order. Its points lie between `theta` and the end of the step, on the same side of every kink.
     goal.clear();
     goal.resize(n_bins, 0.0);
     for (length, weight) in [(0.0, -1.5), (SHORT, 2.0), (2.0 * SHORT, -0.5)] {
@@ -51,9 +52,9 @@ pub(super) fn curve_step(
     }
 
     for _ in 0..MOST_CORRECTIONS {
-        // Computes `-J^T W e`, with the difference `e` from the goal: a backward pass with `W e` in place of
-        // the residuals, less the contribution of the constraints, which a second pass without residuals
-        // gives.
+        // Computes `-J^T W e`, where `e` is the difference from the goal. One backward pass uses `W e` in place of
+        // the residuals. A second pass without residuals gives the contribution of the constraints, which is
+        // subtracted.
         worker.evaluate(problem, &trial, 0.0);
         for b in 0..n_bins {
             worker.scratch.slope[b] = worker.scratch.curvature[b] * (worker.scratch.lambda[b] - goal[b]);

@@ -1,8 +1,9 @@
 //! Newton's method from one starting point.
 //!
-//! Each iteration uses the exact Hessian. If it is indefinite, the Gauss-Newton form (always positive
-//! semi-definite) replaces it; if a step fails, the Levenberg damping grows. Near the minimum a Cholesky
-//! factor is reused as long as the EDM shrinks fast, because a gradient costs a tenth of a factorisation.
+//! Each iteration uses the exact Hessian. If it is indefinite, the Gauss-Newton matrix replaces it, which is always
+//! positive semi-definite. If a step fails, the Levenberg damping grows. Near the minimum a Cholesky factor is used
+//! again as long as the EDM (estimated distance to the minimum) shrinks fast, because a gradient takes only a tenth
+//! of the time of a factorisation.
 
 use ns_core::{FitFailure, FitStatus, Reason};
 
@@ -17,34 +18,34 @@ use crate::eval::Likelihood;
 use crate::plan::EDM_TOLERANCE;
 use crate::shared_constants::{EDM_MARGIN, LOWER_BY};
 
-/// EDM of a certified point above which one more Newton step is taken. An EDM of 1e-12 allows an error of
-/// 1.4e-6 uncertainties, which would be visible in differences between fits.
+/// A certified point with a larger EDM gets one more Newton step. An EDM of 1e-12 allows an error of 1.4e-6
+/// uncertainties, which would be visible in differences between fits.
 const LAST_STEP: f64 = 1e-16;
 
 /// Largest number of iterations of one descent.
 pub(crate) const MOST_ITERATIONS: usize = 250;
 
-/// Number of Gauss-Newton steps after which an indefinite exact Hessian is damped instead.
+/// After this number of Gauss-Newton steps, an indefinite exact Hessian is damped instead of being replaced.
 const PATIENCE: usize = 8;
 
-/// Largest ratio of the EDM after and before a step for which the factor of the Hessian is reused.
+/// The factor of the Hessian is used again if a step reduces the EDM at least to this fraction.
 const GOOD_CONTRACTION: f64 = 2e-2;
 
-/// Levenberg damping above which a descent ends without convergence.
+/// A descent ends without convergence if the Levenberg damping exceeds this number.
 const MOST_DAMPING: f64 = 1e10;
 
-/// Curvature `n / expected^2` of a bin above which a starting point cannot be used: the expected yield is
-/// nearly zero in a bin with observed events.
+/// A starting point cannot be used if the curvature `n / expected^2` of a bin exceeds this number. The expected yield
+/// is then nearly zero in a bin with observed events.
 const MOST_CURVATURE: f64 = 1e100;
 
 /// Number of trial points of one line search for which a curved step is tried.
 const CURVED_TRIALS: usize = 3;
 
-/// Largest EDM for which the EDM predicts the remaining decrease of `-ln L` within a factor of 10.
+/// Up to this EDM, the EDM predicts the remaining decrease of `-ln L` within a factor of 10.
 const FORESEEABLE: f64 = 0.1;
 
-/// Expected yield, as a fraction of the bin's count, below which the relaxed likelihood replaces the bin's
-/// Poisson term by a parabola.
+/// In the relaxed likelihood, a parabola replaces the Poisson term of a bin below this expected yield. The number is
+/// a fraction of the bin's count.
 const RELAXED_FLOOR: f64 = 0.1;
 
 /// Status of a descent that makes no further progress.
@@ -53,20 +54,20 @@ const STUCK: FitStatus = FitStatus::NotConverged(Reason::NoProgress);
 /// Options of a descent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mode {
-    /// Whether the start is far from any minimum, where the exact Hessian is usually indefinite.
+    /// Whether the starting point is far from any minimum. The exact Hessian is usually indefinite there.
     pub(crate) cold: bool,
-    /// Whether the certificate must come from the Hessian at the final point itself, not from the factor of
-    /// an earlier point.
+    /// Whether the certificate must come from the Hessian at the final point. Otherwise the factor from an earlier
+    /// point suffices.
     pub(crate) verify: bool,
-    /// Largest number of iterations.
+    /// Largest number of iterations of the descent.
     pub(crate) iterations: usize,
-    /// Value of a known minimum. A descent that is not expected to reach a lower value ends early, without a
-    /// certificate.
+    /// Value of `-ln L` at a known minimum. The descent ends early, without a certificate, if it is not expected to
+    /// reach a lower value.
     pub(crate) beat: Option<f64>,
 }
 
 impl Mode {
-    /// Returns the usual options for a start that is far from any minimum (`cold`) or may be near one.
+    /// Returns the usual options. `cold` says that the starting point is far from any minimum.
     pub(crate) const fn from(cold: bool) -> Self {
         Self { cold, verify: false, iterations: MOST_ITERATIONS, beat: None }
     }
@@ -76,13 +77,13 @@ impl Mode {
 #[derive(Debug, Clone)]
 pub(crate) struct Descent {
     pub(crate) theta: Vec<f64>,
-    /// `-ln L` up to the constant of the data.
+    /// Value of `-ln L` at the final point, without the constants of the data.
     pub(crate) likelihood: Likelihood,
     pub(crate) edm: f64,
     pub(crate) status: FitStatus,
     pub(crate) iterations: usize,
     pub(crate) indefinite: usize,
-    /// Parameters without curvature at the final point.
+    /// Indices of the parameters without curvature at the final point.
     pub(crate) flat: Vec<usize>,
 }
 
@@ -92,11 +93,11 @@ impl Descent {
     }
 }
 
-/// Minimises `-ln L` from `start`, which is moved into the box first.
+/// Minimises `-ln L` from `start`, after moving `start` into the bounds.
 ///
 /// # Errors
-/// If `-ln L` is not finite at the start, and a descent of the relaxed likelihood does not reach a point
-/// where it is.
+/// If `-ln L` is not finite at `start`, and a descent of the relaxed likelihood does not reach a point at which it is
+/// finite.
 pub(crate) fn descend(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -112,8 +113,8 @@ pub(crate) fn descend(
     let value = worker.evaluate(problem, &theta, 0.0).value();
     let curvature = &worker.scratch.curvature[..problem.plan.n_bins()];
     if !value.is_finite() || !curvature.iter().all(|c| c.abs() < MOST_CURVATURE) {
-        // The relaxed likelihood is finite everywhere, and its minimisation makes the expected yields of bins
-        // with counts positive.
+        // The relaxed likelihood is finite everywhere. Minimising it makes the expected yields of bins with counts
+        // positive.
         let relaxed = run(worker, problem, theta, RELAXED_FLOOR, Mode::from(true));
         theta = relaxed.theta;
         if !worker.evaluate(problem, &theta, 0.0).value().is_finite() {
@@ -123,8 +124,8 @@ pub(crate) fn descend(
     Ok(run(worker, problem, theta, 0.0, mode))
 }
 
-/// Runs the iterations of a descent. With `floor > 0` it minimises the relaxed likelihood, and stops as soon
-/// as all bins with counts have positive expected yields.
+/// Runs the iterations of a descent. With `floor > 0` it minimises the relaxed likelihood, and stops as soon as all
+/// bins with counts have positive expected yields.
 fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f64, mode: Mode) -> Descent {
     let (plan, level) = (problem.plan, problem.level);
     let mut here = worker.evaluate(problem, &theta, floor);
@@ -191,8 +192,8 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                         flat = found;
                         break;
                     }
-                    // After many Gauss-Newton steps the exact Hessian is used, with damping that makes it
-                    // positive definite, because it follows a curved valley better.
+                    // After many Gauss-Newton steps the exact Hessian is used again, because it follows a curved
+                    // valley better. Damping makes it positive definite.
                     Factored::Indefinite if exactness > 0.0 && indefinite > PATIENCE && damping < 1e3 => {
                         exact = false;
                         damping = (damping * 10.0).max(1e-8);
@@ -205,7 +206,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                         exact = false;
                         indefinite += 1;
                     }
-                    // No damping makes a matrix positive definite whose elements are not finite.
+                    // If elements of the matrix are not finite, no damping makes it positive definite.
                     Factored::Indefinite if damping > MOST_DAMPING => {
                         (edm, status) = (f64::INFINITY, STUCK);
                         break 'descent;
@@ -250,7 +251,8 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             if mode.cold && iterations == 1 {
                 continue;
             }
-            // The point is stationary, but not a minimum: leave it along a direction of negative curvature.
+            // The point is stationary but not a minimum. The descent leaves it along a direction of negative
+            // curvature.
             escapes += 1;
             let escaped = if escapes > 5 { None } else { escape(worker, problem, &theta, here) };
             let Some((point, value)) = escaped else {
@@ -266,7 +268,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
         last_edm = edm;
         worker.last_slope.copy_from_slice(&worker.slope);
 
-        // Backtracking along the step.
+        // Backtracking line search along the step.
         let descent: f64 = worker.slope.iter().zip(&worker.step).map(|(g, d)| g * d).sum();
         let noise = 8.0 * f64::EPSILON * here.scale;
         let mut t = 1.0;
@@ -286,8 +288,8 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                     break;
                 }
             }
-            // Minimum of the parabola through both values and the slope, limited to between 0.1 and 0.5 of
-            // the last length.
+            // The new length is at the minimum of the parabola through both values and the slope. It is limited to
+            // between 0.1 and 0.5 of the last length.
             let parabola =
                 if change.is_finite() { -0.5 * descent * t * t / (change - descent * t) } else { 0.0 };
             t = if parabola.is_nan() { 0.1 * t } else { parabola.clamp(0.1 * t, 0.5 * t) };
@@ -301,7 +303,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                 if t == 1.0 {
                     damping = if damping > 1e-5 { damping * 0.1 } else { 0.0 };
                 }
-                // Count steps whose gain is at the level of rounding errors.
+                // Counts the steps whose gain is not larger than rounding errors.
                 if gain <= noise && edm < 1e3 * noise.max(EDM_TOLERANCE) {
                     stalled += 1;
                     if stalled > 6 {
@@ -330,8 +332,8 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
     Descent { theta, likelihood: here, edm, status, iterations, indefinite, flat }
 }
 
-/// Evaluates `-ln L` at the fraction `part` of the current step from `theta`, within the box. Stores that
-/// point in `worker.trial`.
+/// Evaluates `-ln L` at the fraction `part` of the current step from `theta`, inside the bounds. Writes that point to
+/// `worker.trial`.
 fn try_step(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], part: f64, floor: f64) -> Likelihood {
     let mut trial = std::mem::take(&mut worker.trial);
     for p in 0..theta.len() {
@@ -346,8 +348,8 @@ fn try_step(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], part: f64
     there
 }
 
-/// Takes the current step and computes the EDM there with the same factor. If the EDM does not become
-/// smaller, `theta`, `here` and `edm` keep their values.
+/// Takes the current step and computes the EDM at its end with the same factor. If the EDM does not become smaller,
+/// `theta`, `here` and `edm` do not change.
 fn last_step(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -372,8 +374,8 @@ fn last_step(
     worker.trial = trial;
 }
 
-/// Extends the step along flat directions in which `-ln L` has a slope, up to the box or by ten times the
-/// size of the parameter. Returns true if there is such a direction.
+/// Extends the step along flat directions in which `-ln L` has a slope. The extension ends at the bounds, or at ten
+/// times the size of the parameter. Returns whether there is such a direction.
 fn push_flat(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], flat: &[usize]) -> bool {
     let n = theta.len();
     let mut pushed = false;
@@ -381,8 +383,7 @@ fn push_flat(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], flat: &[
         if !worker.active[p] {
             continue;
         }
-        // Because the pivot of `p` is frozen, solving for the unit vector of `p` gives the flat direction
-        // itself.
+        // The pivot of `p` is frozen. Therefore the solution for the unit vector of `p` is the flat direction itself.
         worker.unit.fill(0.0);
         worker.unit[p] = 1.0;
         solve(

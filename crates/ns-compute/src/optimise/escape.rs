@@ -5,19 +5,19 @@ use faer::Side;
 use super::{Problem, Worker};
 use crate::eval::Likelihood;
 
-/// Eigenvalues and eigenvectors of the exact Hessian over the active parameters, scaled to a unit diagonal so
-/// that different scales of parameters do not hide a direction.
+/// Eigenvalues and eigenvectors of the exact Hessian over the active parameters. The Hessian is scaled to a unit
+/// diagonal, because different scales of parameters could hide a direction.
 pub(super) struct Spectrum {
-    /// Eigenvalues of the scaled Hessian, ascending.
+    /// Eigenvalues of the scaled Hessian, in ascending order.
     pub(super) values: Vec<f64>,
-    /// Eigenvectors, one after the other, in the units of the parameters.
+    /// Eigenvectors in the units of the parameters, one after the other, in the order of the eigenvalues.
     pub(super) vectors: Vec<f64>,
-    /// Square roots of the diagonal of the Hessian.
+    /// Square root of each diagonal element of the Hessian.
     pub(super) scale: Vec<f64>,
 }
 
-/// Computes the spectrum at `theta`; `None` if that fails. This is rarely needed, so the function allocates
-/// memory.
+/// Computes the spectrum at `theta`, or returns `None` if this fails. The function allocates memory, which is
+/// acceptable because it is rarely needed.
 pub(super) fn spectrum(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) -> Option<Spectrum> {
     let (plan, n) = (problem.plan, theta.len());
     worker.evaluate(problem, theta, 0.0);
@@ -26,7 +26,7 @@ pub(super) fn spectrum(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]
     let result =
         plan.structure.flat.components.first().zip(whole.matrices.first()).and_then(|(component, m)| {
             let at = |i: usize, j: usize| m.h[i.min(j) * component.width + i.max(j)];
-            // Division by a diagonal element that cancels to nearly zero must not enlarge its direction.
+            // A diagonal element may be nearly zero by cancellation. Dividing by it must not enlarge its direction.
             let scale: Vec<f64> = (0..n).map(|i| at(i, i).abs().sqrt().max(1e-6)).collect();
             let h = faer::Mat::from_fn(n, n, |i, j| at(i, j) / (scale[i] * scale[j]));
             let eigen = h.self_adjoint_eigen(Side::Upper).ok()?;
@@ -38,8 +38,8 @@ pub(super) fn spectrum(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]
     result
 }
 
-/// Returns a lower point along the directions of negative curvature (both ways, several lengths) and its
-/// likelihood, if there is one.
+/// Searches for a lower point along the directions of negative curvature, both ways and with several lengths. Returns
+/// the point and its likelihood, or `None` if there is no lower point.
 pub(super) fn escape(
     worker: &mut Worker,
     problem: &Problem<'_>,

@@ -18,31 +18,31 @@ use crate::curvature::{
 };
 use crate::plan::EDM_TOLERANCE;
 
-/// Largest number of parameters for which uncertainties come from the full covariance. Up to this number it
-/// takes no longer than the variances alone.
+/// Largest number of parameters for which uncertainties come from the full covariance. Up to this number, the full
+/// covariance takes no longer than the variances alone.
 pub(crate) const DENSE_LIMIT: usize = 400;
 
-/// Largest eigenvalue of the Hessian, scaled to a unit diagonal, that counts as zero.
+/// An eigenvalue of the Hessian, scaled to a unit diagonal, counts as zero up to this number.
 const SPECTRUM_FLOOR: f64 = 1e-11;
 
-/// Distance from a kink at 0 below which the optimiser tries to put a parameter exactly on the kink. An EDM
-/// of 1e-12 does not decide whether the minimum is on the kink, and the curvatures of the two sides differ.
+/// If a parameter is closer to its kink at 0 than this distance, the optimiser tries to put it exactly on the kink.
+/// An EDM of 1e-12 does not decide whether the minimum is on the kink, and the curvatures on the two sides differ.
 pub(crate) const NEAR_KINK: f64 = 1e-6;
 
-/// Difference in `-ln L` below which a kink and a point beside it count as the same minimum.
+/// A kink and a point beside it count as the same minimum if their values of `-ln L` differ by less than this number.
 const SAME_MINIMUM: f64 = 0.1 * EDM_TOLERANCE;
 
-/// Asymmetric part of an effect (in statistical errors, summed over bins) above which the curvatures on the
-/// two sides of a kink differ significantly.
+/// The curvatures on the two sides of a kink differ significantly if the asymmetric part of the effect exceeds this
+/// number. The asymmetric part is measured in statistical errors and summed over the bins.
 const LEAST_DIFFERENCE: f64 = 1e-2;
 
-/// Jump of the slope at a kink below which it counts as zero.
+/// The jump of the slope at a kink counts as zero below this number.
 const LEAST_JUMP: f64 = 1e-6;
 
 /// Minimises `-ln L`, certifies the minimum, and computes the wanted uncertainties.
 ///
 /// # Errors
-/// If no starting point has a finite likelihood, or the caller asked to stop meanwhile.
+/// If no starting point has a finite likelihood, or the caller asked to stop.
 pub(crate) fn fit(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -55,7 +55,7 @@ pub(crate) fn fit(
 ) -> Result<FitOutcome, FitFailure> {
     worker.n_evaluations = 0;
     let found = search(worker, problem, start, further, effort, cold, metric)?;
-    // An interrupted search may have missed a lower minimum.
+    // If the search was interrupted, a lower minimum may have been missed.
     if problem.is_cancelled() {
         return Err(FitFailure::Cancelled);
     }
@@ -70,7 +70,7 @@ pub(crate) fn fit(
         }
     }
     put_on_kinks(worker, problem, &mut best);
-    // Parameters without effect return to their starting values. Everything below treats them as fixed.
+    // Parameters without effect return to their starting values. All code below treats them as fixed.
     let idle = without_effect(worker, problem, start, &mut best);
     let held;
     let problem = if idle.is_empty() {
@@ -85,8 +85,8 @@ pub(crate) fn fit(
     };
     let mut outcome = describe(worker, problem, &best, found.improved);
     if wanted.uncertainties || wanted.covariance {
-        // The last steps may have used the factor of an earlier point. If the Hessian at the final point does
-        // not confirm the minimum, descend further from there.
+        // The last steps may have used the factor from an earlier point. If the Hessian at the final point does not
+        // confirm the minimum, the descent continues from there.
         for round in 0..3 {
             let confirmed = uncertainties(worker, problem, wanted, &mut outcome);
             if problem.is_cancelled() {
@@ -107,8 +107,8 @@ pub(crate) fn fit(
         outcome.certificate.projected_gradient =
             worker.slope.iter().zip(&worker.newton).map(|(g, d)| (g * d).abs()).fold(0.0, f64::max).sqrt();
         if outcome.status == FitStatus::NotConverged(Reason::NoProgress) {
-            // This is the same final check as with uncertainties, because the status must not depend on what
-            // is wanted.
+            // This is the same final check as with uncertainties. The status must not depend on what the caller
+            // wants.
             outcome.uncertainties = vec![None; outcome.parameters.len()];
             saddle_uncertainties(worker, problem, wanted, &mut outcome);
             outcome.uncertainties.clear();
@@ -120,8 +120,8 @@ pub(crate) fn fit(
     Ok(outcome)
 }
 
-/// Returns the parameters that ended at a bound although `-ln L` is the same, within rounding errors, at
-/// their starting values. Sets them back to these values.
+/// Finds the parameters that ended at a bound although `-ln L` has the same value, within rounding errors, at their
+/// starting values. Sets these parameters back to their starting values, and returns their indices.
 fn without_effect(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -158,7 +158,8 @@ fn without_effect(
     back
 }
 
-/// Returns the point with all parameters that are next to their kink moved onto it; `None` if there are none.
+/// Returns the point with all parameters that are close to their kink moved onto it. Returns `None` if there are no
+/// such parameters.
 fn onto_kinks(problem: &Problem<'_>, theta: &[f64]) -> Option<Vec<f64>> {
     let is_near = |p: usize, x: f64| {
         problem.plan.structure.kinked[p] && !problem.fixed[p] && x != 0.0 && x.abs() < NEAR_KINK
@@ -167,9 +168,9 @@ fn onto_kinks(problem: &Problem<'_>, theta: &[f64]) -> Option<Vec<f64>> {
     near.then(|| theta.iter().enumerate().map(|(p, &x)| if is_near(p, x) { 0.0 } else { x }).collect())
 }
 
-/// Moves parameters that ended next to their kink onto it, if that is the same minimum within the precision
-/// of a certificate. If the slope is 0 on both sides, rounding errors decide on which side a descent ends,
-/// and the curvature on that side says nothing about the other side.
+/// Moves parameters that ended close to their kink onto it, if this is the same minimum within the precision of a
+/// certificate. If the slope is 0 on both sides, rounding errors decide on which side a descent ends. The curvature
+/// on that side says nothing about the other side.
 fn put_on_kinks(worker: &mut Worker, problem: &Problem<'_>, best: &mut Descent) {
     if best.status != FitStatus::Converged {
         return;
@@ -191,8 +192,8 @@ fn put_on_kinks(worker: &mut Worker, problem: &Problem<'_>, best: &mut Descent) 
     }
 }
 
-/// Returns the outcome of a descent, without uncertainties. Afterwards the worker's gradient and active
-/// parameters belong to the final point.
+/// Returns the outcome of a descent, without uncertainties. After the call, the worker's gradient and active
+/// parameters are those of the final point.
 fn describe(worker: &mut Worker, problem: &Problem<'_>, best: &Descent, improved: usize) -> FitOutcome {
     let theta = &best.theta;
     worker.evaluate(problem, theta, 0.0);
@@ -225,8 +226,8 @@ fn describe(worker: &mut Worker, problem: &Problem<'_>, best: &Descent, improved
     }
 }
 
-/// Computes uncertainties (and the covariance) from the exact Hessian at the minimum, and the EDM with the
-/// same Hessian. Returns false if this Hessian is not positive definite or the EDM is too large.
+/// Computes uncertainties from the exact Hessian at the minimum, and the covariance if it is wanted. Also computes
+/// the EDM with the same Hessian. Returns false if this Hessian is not positive definite or the EDM is too large.
 fn uncertainties(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -235,7 +236,7 @@ fn uncertainties(
 ) -> bool {
     let (plan, level, n) = (problem.plan, problem.level, outcome.parameters.len());
     outcome.uncertainties = vec![None; n];
-    // At a kink at which the slope does not jump, the mean of the curvatures on both sides is used.
+    // If the slope does not jump at a kink, the mean of the curvatures on both sides is used.
     let mut two_sides = Vec::new();
     for p in 0..n {
         if worker.scratch.jump[p].abs() < LEAST_JUMP {
@@ -304,8 +305,8 @@ fn uncertainties(
     confirmed
 }
 
-/// Writes variances and the covariance `matrix` into the outcome, and leaves out inactive and flat
-/// parameters. Returns for each parameter whether it was left out.
+/// Writes the uncertainties, and the covariance `matrix`, to the outcome. Inactive and flat parameters are left out.
+/// Returns for each parameter whether it was left out.
 fn report(
     worker: &Worker,
     flat: &[usize],
@@ -342,9 +343,9 @@ fn report(
     without
 }
 
-/// Computes uncertainties if the exact Hessian stays indefinite although no lower point is found along its
-/// negative directions (because of rounding errors or a bound). These directions count as flat; for the
-/// others, the pseudo-inverse gives the uncertainties.
+/// Computes uncertainties in the case that the exact Hessian stays indefinite although no lower point is found along
+/// its negative directions. Rounding errors or a bound can cause this. The negative directions count as flat. The
+/// pseudo-inverse gives the uncertainties of all other directions.
 fn saddle_uncertainties(
     worker: &mut Worker,
     problem: &Problem<'_>,

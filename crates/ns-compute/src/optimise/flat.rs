@@ -1,24 +1,23 @@
-//! Finds the parameters that take part in flat directions of the likelihood.
+//! Finds the parameters that change along flat directions of the likelihood.
 
 use super::escape::spectrum;
 use super::{Problem, Worker};
 use crate::curvature::{Curvature, Factored, factor};
 
-/// Largest eigenvalue of the scaled Hessian that belongs to a flat direction if a pivot has vanished. It is
-/// due to rounding errors.
+/// If a pivot was zero, an eigenvalue of the scaled Hessian belongs to a flat direction up to this number. Such an
+/// eigenvalue is due to rounding errors.
 const FLAT_FLOOR: f64 = 1e-13;
 
-/// Squared component of a parameter in a flat direction, a unit vector in scaled units, above which the
-/// parameter has no uncertainty of its own.
+/// A parameter has no uncertainty of its own if its squared component in a flat direction exceeds this number. The
+/// direction is a unit vector in scaled units.
 pub(super) const LEAST_SHARE: f64 = 1e-6;
 
-/// Largest number of parameters for which the whole Hessian is formed to find the parameters of flat
-/// directions.
+/// Largest number of parameters for which the full Hessian is computed to find the parameters of flat directions.
 pub(super) const LARGEST_WHOLE: usize = 3000;
 
-/// Returns all parameters that take part in a flat direction, given the parameters `pivots` whose pivot
-/// vanished. This is rare, so it uses the whole Hessian. If the model is too large for that, it returns
-/// `pivots`.
+/// Returns all parameters that change along a flat direction. `pivots` contains the parameters whose pivot was zero.
+/// The function uses the full Hessian, because it is rarely called. If the model is too large for the full Hessian,
+/// it returns `pivots`.
 pub(super) fn flat_directions(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -30,8 +29,8 @@ pub(super) fn flat_directions(
         return pivots.to_vec();
     }
     let mut whole = worker.whole_hessian(problem, theta);
-    // Which pivot vanishes depends on the order of elimination. Parameters found in this order and in the
-    // nested one both count.
+    // Which pivot becomes zero depends on the order of elimination. Both the parameters found in this order and those
+    // found in the nested order are returned.
     let mut found = pivots.to_vec();
     if let Factored::Positive { flat } = factor(problem.level, &plan.structure.flat, &mut whole) {
         found.extend(flat.iter().flat_map(|&p| companions(&whole, p, n, &worker.active)));
@@ -39,7 +38,7 @@ pub(super) fn flat_directions(
     worker.flat = Some(whole);
     found.sort_unstable();
     found.dedup();
-    // If there are several flat directions, the elimination does not find all of their parameters. The
+    // If there are several flat directions, the elimination does not find all of their parameters, but the
     // eigenvectors do.
     if let Some(spectrum) = spectrum(worker, problem, theta) {
         for (k, _) in spectrum.values.iter().enumerate().take_while(|(_, value)| **value <= FLAT_FLOOR) {
@@ -53,18 +52,18 @@ pub(super) fn flat_directions(
     found
 }
 
-/// Returns the parameters that change along the flat direction that was found at pivot `p`.
+/// Returns the parameters that change along the flat direction that was found at the pivot of `p`.
 fn companions(curvature: &Curvature, p: usize, n: usize, active: &[bool]) -> Vec<usize> {
     let Some(m) = curvature.matrices.first() else { return vec![p] };
     let width = n.div_ceil(16).max(1) * 16;
-    // U[..p][..p] x = -U[..p][p]: the null vector with x_p = 1.
+    // Solves U[..p][..p] x = -U[..p][p], which gives the null vector with x_p = 1.
     let mut x = vec![0.0; p + 1];
     x[p] = 1.0;
     for k in (0..p).rev() {
         let sum: f64 = (k + 1..=p).map(|j| m.h[k * width + j] * x[j]).sum();
         x[k] = -sum / m.h[k * width + k];
     }
-    // Each component is multiplied by its pivot, so that the comparison does not depend on the scales of the
+    // Each component is multiplied by its pivot, which makes the comparison independent of the scales of the
     // parameters.
     let weight: Vec<f64> = (0..p).map(|k| (x[k] * m.h[k * width + k]).abs()).collect();
     let largest = weight.iter().copied().fold(0.0, f64::max);

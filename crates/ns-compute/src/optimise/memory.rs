@@ -1,38 +1,38 @@
-//! Corrects the Cholesky factor of an earlier point when it is reused. The corrections are limited-memory
-//! BFGS pairs that were collected after the factorisation (Nocedal and Wright, algorithm 7.4). The factor is
-//! the initial matrix.
+//! Corrects the Cholesky factor from an earlier point when it is used again. The corrections are limited-memory BFGS
+//! pairs that were collected after the factorisation (Nocedal and Wright, algorithm 7.4). The initial matrix of the
+//! recursion is the factored Hessian.
 
 use super::Worker;
 use crate::curvature::solve;
 use crate::plan::Plan;
 use crate::simd::Level;
 
-/// Largest number of pairs. A factor is renewed long before there are so many.
+/// Largest number of BFGS pairs. The Hessian is factored anew long before there are so many.
 const MOST_PAIRS: usize = 12;
 
-/// Steps and gradient changes since the last factorisation.
+/// BFGS pairs: steps and changes of the gradient since the last factorisation.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    /// Steps, one after the other.
+    /// Step of each BFGS pair, one after the other.
     steps: Vec<f64>,
     /// Change of the gradient along each step, one after the other.
     changes: Vec<f64>,
-    /// `1 / (step . change)` of each pair.
+    /// `1 / (step . change)` of each BFGS pair.
     rho: Vec<f64>,
-    /// Coefficients that the first half of the recursion computes and the second half uses.
+    /// Coefficients that the first half of the BFGS recursion computes and the second half uses.
     alpha: Vec<f64>,
 }
 
 impl Memory {
-    /// Drops all pairs, after a new factorisation.
+    /// Removes all pairs. This is needed after a new factorisation.
     pub(crate) fn clear(&mut self) {
         self.steps.clear();
         self.changes.clear();
         self.rho.clear();
     }
 
-    /// Adds a step and the change of the gradient along it, unless the curvature along the step is not
-    /// positive or there are [`MOST_PAIRS`] pairs.
+    /// Adds a step, with the change of the gradient along it, as a BFGS pair. Does nothing if the curvature along the
+    /// step is not positive, or if there are already [`MOST_PAIRS`] pairs.
     pub(crate) fn push(&mut self, step: impl Iterator<Item = f64>, change: impl Iterator<Item = f64>) {
         if self.rho.len() >= MOST_PAIRS {
             return;
@@ -49,8 +49,8 @@ impl Memory {
         }
     }
 
-    /// Applies the first half of the recursion to `q`. Next, the inverse of the initial matrix has to be
-    /// applied.
+    /// Applies the first half of the BFGS recursion to `q`. The caller must apply the inverse of the initial matrix
+    /// next.
     pub(super) fn before(&mut self, q: &mut [f64]) {
         let n = q.len();
         self.alpha.clear();
@@ -63,8 +63,8 @@ impl Memory {
         }
     }
 
-    /// Applies the second half of the recursion to `d`, the product of the inverse of the initial matrix and
-    /// the vector from `before`.
+    /// Applies the second half of the BFGS recursion to `d`. `d` must be the product of the inverse of the initial
+    /// matrix and the vector that [`Self::before`] returned in `q`.
     pub(super) fn after(&self, d: &mut [f64]) {
         let n = d.len();
         for i in 0..self.rho.len() {
@@ -75,8 +75,8 @@ impl Memory {
     }
 }
 
-/// Writes `-H^-1 slope` to `worker.newton`, where `H` is the factored Hessian corrected by the pairs.
-/// Elements of parameters that do not move stay zero.
+/// Writes `-H^-1 slope` to `worker.newton`. `H` is the factored Hessian, corrected by the BFGS pairs. Elements of
+/// parameters that may not move are zero.
 pub(super) fn direction(level: Level, plan: &Plan, worker: &mut Worker) {
     let mut memory = std::mem::take(&mut worker.memory);
     for (q, slope) in worker.unit.iter_mut().zip(&worker.slope) {

@@ -1,8 +1,7 @@
 //! Minimises one likelihood within bounds, and certifies the minimum.
 //!
-//! `descend` runs Newton's method with the exact Hessian from one starting point; `search` chooses further
-//! starting points; `finish` adds uncertainties. `step` solves the box-constrained quadratic problem of one
-//! iteration.
+//! `descend` runs Newton's method with the exact Hessian from one starting point. `step` solves the quadratic problem
+//! with bounds of one iteration. `search` chooses further starting points. `finish` adds uncertainties.
 
 mod active;
 mod curved_step;

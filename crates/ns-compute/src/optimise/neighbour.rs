@@ -1,11 +1,12 @@
-//! Fits near a known minimum, with the inverse Hessian of that minimum.
+//! Fits close to a known minimum, with the inverse Hessian of that minimum.
 //!
-//! The fits of a ranking, a scan or a limit end close to the minimum of one parent fit. The inverse Hessian of
-//! the parent fit is a good approximation for them. A step takes one gradient and one product with this matrix
-//! (in large models a solve with its factors), about a tenth of the time of a factorisation. Limited-memory
-//! BFGS pairs correct the matrix for the differences (Nocedal and Wright, algorithm 7.4, with the parent's
-//! inverse Hessian as initial matrix). In case of slow progress, a parameter at a bound, or other free
-//! parameters, the ordinary descent continues from the point reached.
+//! The fits of a ranking, a scan or a limit end close to the minimum of one parent fit. The inverse Hessian of the
+//! parent fit is a good approximation for them. A step takes one gradient and one product with this matrix (in large
+//! models, a solve with its factors). This is about a tenth of the time of a factorisation. Limited-memory BFGS pairs
+//! correct the matrix (Nocedal and Wright, algorithm 7.4, with the parent's inverse Hessian as the initial matrix).
+//!
+//! The ordinary descent continues from the last point in three cases: progress is slow, a parameter reaches a bound,
+//! or the free parameters are different ones.
 
 use ns_core::{Covariance, FactoredHessian, FitStatus, InverseHessian};
 
@@ -14,17 +15,17 @@ use super::descend::Descent;
 use super::{Problem, Worker};
 use crate::simd::{MulAdd, Vector, isa_fn};
 
-/// Largest number of steps before the ordinary descent takes over.
+/// Largest number of steps with the parent's inverse Hessian. After this number the ordinary descent continues.
 const MOST_STEPS: usize = 10;
 
-/// Largest ratio of the EDM after and before a step. Above it the ordinary descent takes over.
+/// The ordinary descent continues if a step does not reduce the EDM at least to this fraction.
 const CONTRACTION: f64 = 0.2;
 
-/// Largest number of parameters that the parent fit moved and this fit does not move.
+/// Largest number of parameters that moved in the parent fit but do not move in this fit.
 const MOST_HELD: usize = 8;
 
-/// Descends from `start` with the parent's inverse Hessian. `Err` holds the point from which the ordinary
-/// descent should go on.
+/// Descends from `start` with the parent's inverse Hessian. `Err` contains the point from which the ordinary descent
+/// should continue.
 pub(super) fn approach(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -68,8 +69,8 @@ pub(super) fn approach(
         if !(edm >= 0.0) || !(edm <= (CONTRACTION * last).max(0.25 * tolerance)) {
             return Err(theta);
         }
-        // The EDM must be within the tolerance at two points in a row: the step from the first point is
-        // taken, and the EDM is computed again.
+        // The EDM must be within the tolerance at two points in a row. The step from the first of these points is
+        // taken, and then the EDM is computed again.
         if edm <= tolerance && last <= tolerance {
             return Ok(Descent {
                 theta,
@@ -113,7 +114,7 @@ pub(super) fn approach(
     Err(theta)
 }
 
-/// The inverse Hessian `C` of the parent fit.
+/// The inverse Hessian `C` of the parent fit, as a matrix or as factors.
 #[derive(Clone, Copy)]
 enum Parent<'a> {
     Dense(&'a Covariance),
@@ -121,7 +122,7 @@ enum Parent<'a> {
 }
 
 impl Parent<'_> {
-    /// Returns whether the parent fit moved a parameter.
+    /// Returns whether the parameter `p` moved in the parent fit.
     fn has(self, p: usize) -> bool {
         match self {
             Self::Dense(matrix) => {
@@ -133,21 +134,21 @@ impl Parent<'_> {
     }
 }
 
-/// The parent's inverse Hessian `C`, conditional on the parameters `h` that were free in the parent fit and
-/// are fixed in this fit: `C - C_:h C_hh^-1 C_h:`.
+/// The parent's inverse Hessian `C`, conditional on some parameters `h`: `C - C_:h C_hh^-1 C_h:`. The parameters `h`
+/// were free in the parent fit and are fixed in this fit.
 struct Conditional<'a> {
     parent: Parent<'a>,
-    /// Indices of the parameters `h`.
+    /// Indices of the parameters `h`, which are fixed in this fit.
     index: Vec<usize>,
-    /// `C_hh^-1`, row-major.
+    /// The matrix `C_hh^-1`, row by row.
     inverse: Vec<f64>,
-    /// Rows `C_h:`, one after the other; empty if the parent is a matrix.
+    /// Rows of `C_h:`, one after the other. Empty if the parent's inverse Hessian is stored as a matrix.
     rows: Vec<f64>,
 }
 
 impl<'a> Conditional<'a> {
-    /// Computes the conditional matrix. `None` if this fit moves a parameter that the parent fit did not, or
-    /// there are too many parameters `h`.
+    /// Computes the conditional matrix. Returns `None` if this fit moves a parameter that did not move in the parent
+    /// fit, or if there are more than [`MOST_HELD`] parameters `h`.
     fn new(worker: &mut Worker, metric: &'a InverseHessian) -> Option<Self> {
         let n = metric.n_parameters();
         let parent = match metric {
@@ -178,7 +179,7 @@ impl<'a> Conditional<'a> {
             }
         }
         let mut conditional = Self { parent, index, inverse: Vec::new(), rows: solved };
-        // Gauss-Jordan on a positive definite matrix of at most eight rows.
+        // Gauss-Jordan elimination of a positive definite matrix with at most eight rows.
         let mut rows: Vec<f64> = Vec::with_capacity(2 * k * k);
         for i in 0..k {
             let row = conditional.row(i, n);
@@ -207,7 +208,7 @@ impl<'a> Conditional<'a> {
         Some(conditional)
     }
 
-    /// Returns row number `i` of `C_h:`, of `n` elements.
+    /// Returns row number `i` of `C_h:`, which has `n` elements.
     fn row(&self, i: usize, n: usize) -> &[f64] {
         match self.parent {
             Parent::Dense(matrix) => &matrix.values[self.index[i] * n..(self.index[i] + 1) * n],
@@ -215,7 +216,7 @@ impl<'a> Conditional<'a> {
         }
     }
 
-    /// Writes `-C slope` to `worker.newton`, where `C` is the conditional matrix corrected by the BFGS pairs.
+    /// Writes `-C slope` to `worker.newton`. `C` is the conditional matrix, corrected by the BFGS pairs.
     fn direction(&self, worker: &mut Worker, problem: &Problem<'_>) {
         let mut memory = std::mem::take(&mut worker.memory);
         for (q, slope) in worker.unit.iter_mut().zip(&worker.slope) {
@@ -253,8 +254,7 @@ impl<'a> Conditional<'a> {
 }
 
 isa_fn! {
-    /// Computes `to = matrix x` for a symmetric matrix. Columns for which the element of `x` is zero are not
-    /// read.
+    /// Computes `to = matrix x` for a symmetric matrix. Columns for which `x` is zero are not read.
     fn product(matrix: &[f64], x: &[f64], to: &mut [f64]) = product_body
 }
 
@@ -262,7 +262,7 @@ isa_fn! {
 fn product_body<M: MulAdd>(matrix: &[f64], x: &[f64], to: &mut [f64]) {
     let n = x.len();
     to.fill(0.0);
-    // Four columns at a time, so that the result is loaded and stored a quarter as often.
+    // Four columns at a time, because the result is then loaded and stored a quarter as often.
     let columns: [usize; 4] = [0; 4];
     let mut chosen = (columns, 0);
     for j in 0..n {

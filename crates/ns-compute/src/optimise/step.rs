@@ -1,4 +1,4 @@
-//! Computes the step of one iteration, which minimises the quadratic model within the bounds.
+//! Computes the step of one iteration. It minimises the quadratic model of `-ln L` within the bounds.
 
 use super::Worker;
 use super::memory::direction;
@@ -6,14 +6,15 @@ use crate::curvature::solve;
 use crate::plan::Plan;
 use crate::simd::Level;
 
-/// Largest number of parameters held at bounds at the same time. If there are more, the step is clipped.
+/// Largest number of parameters that are held at bounds at the same time. If more parameters reach their bounds, the
+/// step is clipped at the bounds.
 const MOST_HELD: usize = 256;
 
-/// Writes the step to `worker.step` and the unconstrained Newton step to `worker.newton`. Returns the EDM,
-/// `-g'd/2` of the Newton step.
+/// Writes the step within the bounds to `worker.step`, and the Newton step without bounds to `worker.newton`. Returns
+/// the EDM, which is `-g'd/2` for the gradient `g` and the Newton step `d`.
 ///
-/// The factored curvature does not change: parameters held at a bound enter through the inverse restricted to
-/// them (a Schur complement), as in a primal-dual active-set method.
+/// The factored curvature does not change. For parameters that are held at a bound, the inverse restricted to these
+/// parameters is used (a Schur complement), as in a primal-dual active-set method.
 pub(super) fn step(level: Level, plan: &Plan, worker: &mut Worker, theta: &[f64]) -> f64 {
     let n = theta.len();
     direction(level, plan, worker);
@@ -23,7 +24,7 @@ pub(super) fn step(level: Level, plan: &Plan, worker: &mut Worker, theta: &[f64]
     }
     worker.step.copy_from_slice(&worker.newton);
 
-    // Parameters held at a bound: index, displacement, +1 at the upper bound and -1 at the lower bound.
+    // Parameters that are held at a bound: index, displacement, and +1 for the upper or -1 for the lower bound.
     let mut held: Vec<(usize, f64, f64)> = Vec::new();
     let mut known: Vec<usize> = Vec::new();
     worker.columns.clear();
@@ -84,7 +85,7 @@ pub(super) fn step(level: Level, plan: &Plan, worker: &mut Worker, theta: &[f64]
         for &(p, to, _) in &held {
             worker.step[p] = to;
         }
-        // A parameter is released if its bound pulls it outwards (the multiplier has the wrong sign).
+        // A parameter is released if its multiplier has the wrong sign: its bound would have to pull it outwards.
         let mut i = 0;
         let released = held.len();
         held.retain(|&(_, _, edge)| {
@@ -107,8 +108,8 @@ pub(super) fn step(level: Level, plan: &Plan, worker: &mut Worker, theta: &[f64]
     edm
 }
 
-/// Solves `m x = b` in place for a symmetric `n x n` matrix by Gaussian elimination. Returns false if a pivot
-/// is not positive.
+/// Solves `m x = b` in place for a symmetric `n x n` matrix `m`, by Gaussian elimination. `b` becomes `x`. Returns
+/// false if a pivot is not positive.
 fn solve_small(m: &mut [f64], b: &mut [f64], n: usize) -> bool {
     for k in 0..n {
         let pivot = m[k * n + k];

@@ -9,8 +9,7 @@ use crate::plan::Plan;
 use crate::simd::Level;
 use crate::stop::Stop;
 
-/// Largest number of parameters for which the time of a factorisation is negligible compared with an
-/// evaluation of all events.
+/// Up to this number of parameters, a factorisation takes negligible time compared with an evaluation of all events.
 const MOST_FOR_FREE: usize = 64;
 
 /// One minimisation problem: model, data, bounds and fixed parameters.
@@ -21,24 +20,24 @@ pub(crate) struct Problem<'a> {
     pub(crate) data: &'a Dataset,
     pub(crate) lower: Vec<f64>,
     pub(crate) upper: Vec<f64>,
-    /// Whether each parameter is fixed: by the model, by the request, or by equal bounds.
+    /// For each parameter, whether it is fixed by the model, by the request, or by equal bounds.
     pub(crate) fixed: Vec<bool>,
-    /// Whether a descent gives up far below the saturated model (`shared_constants::BELOW_SATURATED`), as for
-    /// toys.
+    /// Whether a descent ends when `-ln L` falls far below its value in the saturated model
+    /// (`shared_constants::BELOW_SATURATED`). Toys use this.
     pub(crate) physical: bool,
-    /// Flag that is set once the caller wants to stop. The outcome is then not used.
+    /// Flag that is set once the caller wants to stop. The outcome is not used after that.
     pub(crate) stop: Stop<'a>,
 }
 
 impl<'a> Problem<'a> {
-    /// Returns a problem without bounds, for points that are only evaluated.
+    /// Returns a problem without bounds, for evaluations at given points.
     pub(crate) fn without_box(plan: &'a Plan, level: Level, data: &'a Dataset) -> Self {
         let (lower, upper, fixed) = Default::default();
         Self { plan, level, data, lower, upper, fixed, physical: false, stop: Stop::default() }
     }
 
-    /// Returns whether the curvature at a point takes almost no time in addition to the value: the evaluation of
-    /// the events gives both, and the matrix is small. Then every step uses the curvature at its point.
+    /// Returns whether the curvature at a point takes almost no more time than the value. This is the case if the
+    /// evaluation of the events gives both and the matrix is small. Every step then uses the curvature at its point.
     pub(crate) fn curvature_is_free(&self) -> bool {
         self.plan.events.has_channels() && self.plan.n_parameters() <= MOST_FOR_FREE
     }
@@ -54,43 +53,44 @@ impl<'a> Problem<'a> {
 pub(crate) struct Worker {
     pub(crate) scratch: Scratch,
     pub(crate) curvature: Curvature,
-    /// Curvature for the covariance, allocated when it is first needed.
+    /// Curvature from which the covariance is computed. It is allocated when it is first needed.
     pub(crate) wide: Option<Curvature>,
-    /// Hessian as one dense matrix, for flat directions and saddle points; allocated when it is first needed.
+    /// The full Hessian as one dense matrix, for flat directions and saddle points. It is allocated when it is first
+    /// needed.
     pub(crate) flat: Option<Curvature>,
     /// Trial point of the current step.
     pub(crate) trial: Vec<f64>,
-    /// Step within the bounds.
+    /// The step of the current iteration, within the bounds.
     pub(crate) step: Vec<f64>,
-    /// Newton step without bounds.
+    /// The Newton step of the current iteration, without bounds.
     pub(crate) newton: Vec<f64>,
-    /// Gradient on the chosen side of each kink; zero for parameters that do not move.
+    /// Gradient on the chosen side of each kink. It is zero for parameters that may not move.
     pub(crate) slope: Vec<f64>,
-    /// Right-hand side of linear systems; zero between two uses.
+    /// Right-hand side of linear systems. All elements are zero between two uses.
     pub(crate) unit: Vec<f64>,
-    /// Working memory for solves with the factors of another fit.
+    /// Working memory for solving with the factors of another fit.
     pub(crate) solving: Vec<f64>,
-    /// Columns of the inverse Hessian that belong to parameters held at bounds.
+    /// Columns of the inverse Hessian that belong to parameters which are held at bounds.
     pub(crate) columns: Vec<f64>,
     /// Lower bounds of the current orthant.
     pub(crate) box_lower: Vec<f64>,
     /// Upper bounds of the current orthant.
     pub(crate) box_upper: Vec<f64>,
-    /// Whether each parameter may move.
+    /// For each parameter, whether it may move.
     pub(crate) active: Vec<bool>,
-    /// Side of its kink on which each parameter moves: -1, +1, or 0.
+    /// For each parameter, the side of its kink on which it moves: -1, +1, or 0.
     pub(crate) side: Vec<f64>,
-    /// Value of `active` when the curvature was last factored.
+    /// Value of `active` at the last factorisation of the curvature.
     pub(crate) factored_active: Vec<bool>,
-    /// Value of `side` when the curvature was last factored.
+    /// Value of `side` at the last factorisation of the curvature.
     pub(crate) factored_side: Vec<f64>,
-    /// BFGS corrections to the last factor.
+    /// BFGS pairs that correct the last factor.
     pub(crate) memory: Memory,
-    /// `slope` before the last step.
+    /// Value of `slope` before the last step.
     pub(crate) last_slope: Vec<f64>,
-    /// Expected yields that a second-order step aims at (see `curved_step`).
+    /// Expected yields to which a curved step is corrected (see `curved_step`).
     pub(crate) goal: Vec<f64>,
-    /// Point along a step at which a second-order step compares the linear model with the expected yields.
+    /// Working memory: a point on a step, at which `curved_step` measures the linear model.
     pub(crate) along: Vec<f64>,
     pub(crate) n_evaluations: usize,
     /// Columns of the events of a toy that is being drawn.
@@ -98,7 +98,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Allocates the memory for any fit of `plan`.
+    /// Allocates working memory that suffices for any fit of `plan`.
     pub(crate) fn new(plan: &Plan) -> Self {
         let n = plan.n_parameters();
         let vector = || vec![0.0; n];
@@ -129,8 +129,8 @@ impl Worker {
         }
     }
 
-    /// Makes one evaluation and one assembly of the curvature, so that the pages of the memory that a fit
-    /// usually needs are mapped. The numbers are not used.
+    /// Evaluates the model and its curvature once, and ignores the results. The operating system thus provides the
+    /// memory before the first fit.
     pub(crate) fn rehearse(&mut self, plan: &Plan, level: Level, data: &Dataset) {
         let problem = Problem::without_box(plan, level, data);
         let theta = &plan.structure.table.init;
@@ -148,16 +148,16 @@ impl Worker {
         }
     }
 
-    /// Returns `-ln L` up to the constant of the data, with `floor` as in `likelihood`. Afterwards the
-    /// scratch belongs to `theta`.
+    /// Returns `-ln L` without the constants of the data. `floor` has the same meaning as in `likelihood`. After the
+    /// call, the scratch belongs to the point `theta`.
     pub(crate) fn evaluate(&mut self, problem: &Problem<'_>, theta: &[f64], floor: f64) -> Likelihood {
         self.n_evaluations += 1;
         forward(problem.level, problem.plan, theta, &mut self.scratch);
         likelihood(problem.level, problem.plan, theta, problem.data, floor, &mut self.scratch)
     }
 
-    /// Returns the exact Hessian over the active parameters as one dense matrix. `theta` must be the point of
-    /// the last `evaluate`. The caller must put the returned memory back into `flat`.
+    /// Returns the exact Hessian over the active parameters as one dense matrix. The last [`Self::evaluate`] must
+    /// have been at `theta`. The caller must put the returned memory back into `flat`.
     pub(super) fn whole_hessian(&mut self, problem: &Problem<'_>, theta: &[f64]) -> Curvature {
         let layout = &problem.plan.structure.flat;
         let mut whole = self.flat.take().unwrap_or_else(|| Curvature::new(layout));
@@ -173,8 +173,8 @@ impl Worker {
         whole
     }
 
-    /// Computes the gradient, and the jumps of the slope at kinks. `theta` must be the point of the last
-    /// `evaluate`.
+    /// Computes the gradient of `-ln L`, and the jumps of the slope at kinks. The last [`Self::evaluate`] must have
+    /// been at `theta`.
     pub(crate) fn gradient(&mut self, problem: &Problem<'_>, theta: &[f64]) {
         gradient(problem.level, problem.plan, theta, problem.data, &mut self.scratch);
     }

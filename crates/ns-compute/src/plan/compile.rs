@@ -21,11 +21,11 @@ struct NormTerm {
     slot: u32,
     lo: f64,
     hi: f64,
-    /// Sources of the factors at alpha = -1 and 1, if at least one of the factors is an input.
+    /// Sources of the factors at alpha = -1 and 1, if at least one of them is an input; otherwise `None`.
     open: Option<(Source, Source)>,
 }
 
-/// A compiled model that is not complete yet.
+/// A compiled model that is still being built.
 struct Draft {
     structure: Structure,
     numbers: Numbers,
@@ -33,7 +33,7 @@ struct Draft {
 }
 
 impl Plan {
-    /// Compiles a validated model. Lengths and indices are checked again.
+    /// Compiles a model that has been validated. Lengths and indices are checked again.
     ///
     /// # Errors
     /// [`SessionError::MemoryLimit`] if the arrays would exceed the memory limit, and
@@ -110,7 +110,8 @@ impl Plan {
 }
 
 impl Draft {
-    /// Adds the sample with index `s` of a channel. The channel is given together with its index.
+    /// Adds the sample with index `s` of a channel. The argument `(c, channel)` contains the index of the channel and
+    /// the channel.
     fn add_block(
         &mut self,
         (c, channel): (usize, &Channel),
@@ -138,7 +139,7 @@ impl Draft {
             (structure.hist_param.len(), numbers.hist_slope.len(), numbers.hist_curve.len());
         let (factor, binwise) = (structure.factor_param.len(), structure.binwise_first.len());
 
-        // Templates with an asymmetric part A come first, then those with S alone. Templates equal to the
+        // Templates with an asymmetric part A come first, then templates with S alone. Templates that equal the
         // nominal histogram are left out.
         let mut symmetric = Vec::new();
         let nominal_input = Input::Nominal { channel: c, sample: s };
@@ -155,8 +156,7 @@ impl Draft {
                         parts.map(|((lo, nominal), hi)| template::parts(*lo, *nominal, *hi)).unzip();
                     let hi_input = Input::HistoHi { channel: c, sample: s, modifier: m };
                     let lo_input = Input::HistoLo { channel: c, sample: s, modifier: m };
-                    // If a template may be replaced, its asymmetric part can become nonzero, even if it is
-                    // zero now.
+                    // If a template may be replaced, its asymmetric part may become nonzero even if it is zero now.
                     let is_open = places.any(&[nominal_input, hi_input, lo_input]);
                     if is_open {
                         opened.templates.push(OpenTemplate {
@@ -230,8 +230,8 @@ impl Draft {
         });
     }
 
-    /// Adds the normsys terms sorted by parameter, so that all terms of a run share one alpha and one branch
-    /// of the interpolation. Also lists the terms of each block.
+    /// Adds the normsys terms, sorted by parameter. All terms of a run thus have the same alpha, and use the same
+    /// branch of the interpolation. Also lists the terms of each block.
     fn add_normsys(&mut self, mut terms: Vec<NormTerm>) {
         let Self { structure, numbers, open } = self;
         terms.sort_by_key(|t| (t.param, t.block));
@@ -292,8 +292,8 @@ fn push_padded(array: &mut Vec<f64>, values: &[f64], padded: usize) {
     array.resize(start + padded, 0.0);
 }
 
-/// Returns an error if indices or lengths of the model are inconsistent, or if the memory limit is exceeded.
-/// The code that evaluates the model does not check indices.
+/// Returns an error if indices or lengths of the model are inconsistent, or if the memory limit is exceeded. Code
+/// that evaluates the model relies on these checks, and does not check indices.
 fn check(model: &Model, execution: &Execution) -> Result<(), SessionError> {
     let n = model.parameters.len();
     let parameter = |index: usize| {

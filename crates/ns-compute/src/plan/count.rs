@@ -1,8 +1,9 @@
-//! Counts the floating-point operations of an evaluation, for predictions of time and for roofline models.
+//! Counts the floating-point operations of an evaluation. Predictions of time and roofline models use this number.
 
 use super::Plan;
 
-/// Floating-point operations of an elementary function: the length of the polynomials in `exp` and `log1p`.
+/// Number of floating-point operations of an elementary function, from the lengths of the polynomials in `exp` and
+/// `log1p`.
 const ELEMENTARY: usize = 25;
 
 impl Plan {

@@ -1,25 +1,25 @@
-//! The channels and bins on which each parameter acts, and the cost of each choice of border parameters (see
-//! `layout`).
+//! The channels and bins on which each parameter acts, and the time that a factorisation takes for each choice of
+//! border parameters (see `layout`).
 
 use super::Structure;
 
-/// The channels and bins on which each parameter acts. The choice of a layout depends on them.
+/// The channels and bins on which each parameter acts. They determine the layout of the curvature matrix.
 pub(super) struct Incidence {
-    /// Index of the channel of each block.
+    /// For each block, the index of its channel.
     pub(super) channel: Vec<usize>,
     pub(super) n_channels: usize,
-    /// Index of the first channel that is an event channel or a penalty.
+    /// Index of the first channel that is an event channel or a penalty term.
     pub(super) first_event_term: usize,
-    /// First bin and number of bins of each channel.
+    /// For each channel, its first bin and its number of bins.
     pub(super) bins: Vec<(usize, usize)>,
-    /// Channels on which each parameter acts, sorted.
+    /// For each parameter, the channels on which it acts, in ascending order.
     pub(super) channels: Vec<Vec<u32>>,
-    /// The only bin on which each local parameter acts; `None` for other parameters.
+    /// For each local parameter, the only bin on which it acts; `None` for all other parameters.
     pub(super) only_bin: Vec<Option<usize>>,
 }
 
 impl Incidence {
-    /// Collects the channels and bins from the blocks of `structure`.
+    /// Collects the channels and bins of each parameter from the blocks of `structure`.
     pub(super) fn new(structure: &Structure) -> Self {
         let n = structure.table.init.len();
         let mut this = Self {
@@ -60,7 +60,7 @@ impl Incidence {
                 }
             }
         }
-        // Event channels and penalties are channels without bins.
+        // Event channels and penalty terms count as channels without bins.
         this.first_event_term = this.n_channels;
         for parameters in &structure.event_terms {
             for &p in parameters {
@@ -78,8 +78,8 @@ impl Incidence {
         this
     }
 
-    /// Groups channels that share a non-local parameter acting on at most `limit` channels. Returns the first
-    /// channel of each channel's group.
+    /// Groups the channels. Two channels are in the same group if they share a parameter that is not local and acts
+    /// on at most `limit` channels. Returns for each channel the first channel of its group.
     pub(super) fn groups(&self, limit: usize) -> Vec<usize> {
         let mut parent: Vec<usize> = (0..self.n_channels).collect();
         fn root(parent: &mut [usize], mut i: usize) -> usize {
@@ -100,8 +100,8 @@ impl Incidence {
         (0..self.n_channels).map(|c| root(&mut parent, c)).collect()
     }
 
-    /// Estimates the number of multiplications of one factorisation if parameters that act on more than
-    /// `limit` channels are border parameters.
+    /// Estimates the number of multiplications of one factorisation, if parameters that act on more than `limit`
+    /// channels are border parameters.
     pub(super) fn cost(&self, limit: usize) -> f64 {
         let groups = self.groups(limit);
         let mut dense = vec![0.0; self.n_channels];
@@ -122,7 +122,7 @@ impl Incidence {
         for c in 0..self.n_channels {
             if groups[c] == c {
                 let width: f64 = dense[c] + border;
-                // Products of rows, partial elimination, and copies of the border block.
+                // Products of rows, the partial elimination, and copies of the border block.
                 total += rows[c] * width * width / 2.0
                     + (width.powi(3) - border.powi(3)) / 6.0
                     + 8.0 * border * border

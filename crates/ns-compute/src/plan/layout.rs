@@ -1,106 +1,112 @@
-//! Order of elimination of the parameters, which uses the sparsity of the curvature.
+//! The order in which parameters are eliminated when the curvature is factored. It uses the sparsity of the
+//! curvature.
 //!
-//! Parameters have three levels, which are eliminated in this order. *Local* parameters scale one single bin
-//! (most shapesys and staterror gammas); they only couple to parameters that act on the same bin. *Dense*
-//! parameters act on whole channels; channels that share one belong to the same *component*. *Border*
-//! parameters act on so many channels that they would join all components into one (a POI, a luminosity);
-//! they come last. The border is chosen by counting the multiplications of each choice.
+//! There are three classes of parameters, which are eliminated in this order:
+//!
+//! * *Local* parameters scale one single bin (most shapesys and staterror gammas). They couple only to parameters
+//!   that act on the same bin.
+//! * *Dense* parameters act on whole channels. Channels that share a dense parameter belong to the same *component*.
+//! * *Border* parameters act on so many channels that they would join all components into one (for example a POI or a
+//!   luminosity). They are eliminated last.
+//!
+//! The border is chosen so that a factorisation takes the fewest multiplications.
 
 use super::Structure;
 use super::incidence::Incidence;
 
-/// Component index of a channel that does not belong to a component yet.
+/// Component index of a channel that is not assigned to a component yet.
 const NONE: u32 = u32::MAX;
 
 /// Position of one parameter in the curvature matrices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CurvatureSlot {
-    /// The parameter acts on no bin; only its constraint has curvature.
+    /// The parameter acts on no bin. Only its constraint has curvature.
     Isolated,
-    /// Row of a local parameter in its component.
+    /// The parameter is local: its component, and its row there.
     Local { component: u32, row: u32 },
-    /// Column of a dense parameter in its component.
+    /// The parameter is dense: its component, and its column there.
     Dense { component: u32, column: u32 },
-    /// Column of a border parameter, which every component has.
+    /// The parameter is a border parameter: its column in the border, which every component has.
     Border { column: u32 },
 }
 
-/// Describes whether a block belongs to the samples of its channel that share one local per-bin factor.
+/// Whether a block is one of several blocks in its channel that share one local per-bin factor.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Shared {
-    /// True if the block shares the factor.
+    /// True if the block is one of the blocks with the shared factor.
     pub(crate) member: bool,
-    /// True for the last block of the channel that shares the factor.
+    /// True for the last block of the channel that has the shared factor.
     pub(crate) last: bool,
-    /// Parameter of the shared factor in the channel's first bin.
+    /// Parameter of the shared factor in the first bin of the channel.
     pub(crate) first: u32,
 }
 
-/// Channels that share dense parameters.
+/// A component: channels that share dense parameters.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Component {
-    /// Indices of the blocks, channel after channel. Within a channel, blocks that share a local factor come
-    /// first.
+    /// Indices of the component's blocks, channel after channel. Within a channel, blocks that share a local factor
+    /// come first.
     pub(crate) blocks: Vec<u32>,
-    /// For each element of `blocks`, whether the block shares a local factor with other samples of its
-    /// channel.
+    /// For each element of `blocks`, whether the block shares a local factor with other blocks of its channel.
     pub(crate) shared: Vec<Shared>,
-    /// Number of bins.
+    /// Number of bins of the component.
     pub(crate) n_bins: usize,
-    /// Global index of each bin.
+    /// For each bin of the component, its index among all bins.
     pub(crate) bins: Vec<u32>,
-    /// Dense parameters, in the order of their columns.
+    /// Dense parameters of the component, in the order of their columns.
     pub(crate) dense: Vec<u32>,
-    /// Local parameters in the order of their rows, grouped by bin.
+    /// Local parameters of the component, in the order of their rows. They are grouped by bin.
     pub(crate) local: Vec<u32>,
-    /// First local row of each bin, with one more element for the end.
+    /// For each bin, the row of its first local parameter. One more element marks the end.
     pub(crate) local_start: Vec<u32>,
-    /// Bin of each local parameter, counted within the component.
+    /// For each local parameter, its bin, counted within the component.
     pub(crate) local_bin: Vec<u32>,
-    /// Number of columns of the component's matrix: dense, then border, rounded up to a multiple of 16.
+    /// Number of columns of the component's matrix: first the dense, then the border parameters, rounded up to a
+    /// multiple of 16.
     pub(crate) width: usize,
-    /// Number of columns without the padding in `width`.
+    /// Number of columns of the component's matrix without the padding in `width`.
     pub(crate) columns: usize,
 }
 
-/// Order of elimination of the parameters, and the columns of each block's parameters.
+/// The order in which parameters are eliminated, and the columns of the parameters of each block.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Layout {
     pub(crate) components: Vec<Component>,
     pub(crate) border: Vec<u32>,
     pub(crate) isolated: Vec<u32>,
-    /// Position of each parameter in the curvature matrices.
+    /// For each parameter, its position in the curvature matrices.
     pub(crate) place: Vec<CurvatureSlot>,
-    /// Component to which each event channel and penalty belongs.
+    /// For each event channel and penalty term, the component to which it belongs.
     pub(crate) event_component: Vec<u32>,
-    /// First bin of each block, counted within its component.
+    /// For each block, its first bin, counted within its component.
     pub(crate) block_bin: Vec<u32>,
-    /// Positions (slots) in each block's parameter list (`Block::params`), sorted by column.
+    /// For each block, the positions (slots) in its parameter list `Block::params`, in the order of the columns.
     pub(crate) slots: Vec<u32>,
-    /// Column of each element of `slots`.
+    /// For each element of `slots`, the column of its parameter.
     pub(crate) columns: Vec<u32>,
-    /// Position of each slot in the sorted list `slots` of its block.
+    /// For each position in a block's parameter list, its position in the sorted list `slots`.
     pub(crate) rank: Vec<u32>,
 }
 
 impl Layout {
-    /// Returns the layout with all parameters dense in one component, columns in parameter order.
+    /// Returns the layout in which all parameters are dense in one component. The columns are in the order of the
+    /// parameters.
     pub(super) fn flat(structure: &Structure, incidence: &Incidence) -> Self {
         Self::build(structure, incidence, usize::MAX, false)
     }
 
-    /// Returns the layout that eliminates local parameters first. The remaining parameters form one dense block, and
-    /// none of them is in a border block.
+    /// Returns the layout in which local parameters are eliminated first. All other parameters are dense in one
+    /// component, and there are no border parameters.
     pub(super) fn wide(structure: &Structure, incidence: &Incidence) -> Self {
         Self::build(structure, incidence, usize::MAX, true)
     }
 
-    /// Returns the layout with the border for which a factorisation takes the fewest multiplications.
+    /// Returns the layout whose border leads to the fewest multiplications in a factorisation.
     pub(super) fn nested(structure: &Structure, incidence: &Incidence) -> Self {
         let mut limits: Vec<usize> = incidence.channels.iter().map(Vec::len).collect();
         limits.sort_unstable();
         limits.dedup();
-        // If there are many distinct counts, about 48 of them are enough to try.
+        // Of many distinct counts, about 48 are tried.
         let step = limits.len().div_ceil(48).max(1);
         let best = limits
             .iter()
@@ -154,7 +160,7 @@ impl Layout {
                     layout.isolated.push(p as u32);
                     continue;
                 }
-                // The flat layout keeps every parameter, so that column numbers equal parameter indices.
+                // The flat layout contains every parameter. Its column numbers are therefore parameter indices.
                 if let Some(component) = layout.components.first_mut() {
                     layout.place[p] =
                         CurvatureSlot::Dense { component: 0, column: component.dense.len() as u32 };
@@ -198,8 +204,8 @@ impl Layout {
         layout
     }
 
-    /// In each channel, puts the blocks first that share one per-bin factor of local parameters (usually a
-    /// staterror) and have no other per-bin factor.
+    /// Reorders the blocks of each channel. Blocks come first if they share one per-bin factor of local parameters
+    /// (usually a staterror) and have no other per-bin factor.
     fn share_factors(&mut self, structure: &Structure) {
         let place = &self.place;
         for component in &mut self.components {
@@ -240,8 +246,8 @@ impl Layout {
         }
     }
 
-    /// Returns the column of a parameter in the matrix of `component`; border columns follow the dense ones.
-    /// `None` for local and isolated parameters.
+    /// Returns the column of a parameter in the matrix of `component`. Border columns follow the dense columns.
+    /// Returns `None` for local and isolated parameters.
     pub(crate) fn column(&self, component: usize, param: usize) -> Option<usize> {
         match self.place[param] {
             CurvatureSlot::Dense { column, .. } => Some(column as usize),
@@ -252,7 +258,7 @@ impl Layout {
         }
     }
 
-    /// Sorts the parameters of every block by column, so that updates fill the upper triangle.
+    /// Sorts the parameters of every block by column. Updates then fill the upper triangle only.
     fn sort_slots(&mut self, structure: &Structure) {
         let total = structure.block_params.len();
         (self.slots, self.columns, self.rank) = (vec![0; total], vec![0; total], vec![0; total]);

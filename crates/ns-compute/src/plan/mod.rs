@@ -1,7 +1,7 @@
-//! The compiled model: flat arrays and indices, no names.
+//! The compiled model: flat arrays of numbers and indices, without names.
 //!
-//! [`Structure`] describes which parameter acts on which sample and bin. [`Numbers`] holds the sizes of these
-//! effects. [`SearchPolicy`] says for which parameters the optimiser looks for further minima; the likelihood
+//! [`Structure`] describes which parameter acts on which sample and bin. [`Numbers`] contains the sizes of these
+//! effects. [`SearchPolicy`] lists the parameters for which the optimiser searches for further minima; the likelihood
 //! does not depend on it. [`OpenTerms`] lists the numbers that data may replace.
 
 mod compile;
@@ -30,10 +30,10 @@ pub(crate) use structure::{Block, NormRun, Structure};
 /// Per-bin arrays are padded to a multiple of this number of bins.
 pub(crate) const LANES: usize = 4;
 
-/// The normsys terms of one parameter are padded to a multiple of this number.
+/// The number of normsys terms of one parameter is padded to a multiple of this number.
 pub(crate) const TERM_LANES: usize = 8;
 
-/// Effect of one histosys on one bin: it adds `alpha slope + f(alpha) curve` to the nominal yield.
+/// Effect of one histosys modifier on one bin. It adds `alpha slope + f(alpha) curve` to the nominal yield.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Template {
     pub(crate) param: usize,
@@ -41,33 +41,33 @@ pub(crate) struct Template {
     pub(crate) curve: f64,
 }
 
-/// A compiled model. Data are not part of it.
+/// A compiled model. It does not contain the data.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub(crate) structure: Arc<Structure>,
     pub(crate) numbers: Numbers,
     pub(crate) policy: SearchPolicy,
-    /// Event channels and penalties.
+    /// Event channels and penalty terms of the model.
     pub(crate) events: Arc<EventPlan>,
-    /// Numbers of the plan that data may replace.
+    /// The numbers of the plan that data may replace.
     pub(crate) open: Arc<OpenTerms>,
 }
 
 impl Plan {
-    /// Returns whether the model has event channels or penalties, which are evaluated on the CPU alone.
+    /// Returns whether the model has event channels or penalty terms, which only the CPU evaluates.
     #[must_use]
     pub fn has_event_terms(&self) -> bool {
         !self.events.is_empty()
     }
 
-    /// Replaces the numbers of all inputs by `values`, which [`OpenTerms::check`] has accepted. The search
-    /// policy of the optimiser stays unchanged; [`Self::judge`] computes it anew.
+    /// Replaces the numbers of all inputs by `values`. [`OpenTerms::check`] must have accepted these values. The
+    /// search policy of the optimiser does not change; [`Self::judge`] computes a new one.
     pub(crate) fn replace(&mut self, values: &[f64]) {
         self.open.write(&self.structure, values, &mut self.numbers);
     }
 
-    /// Determines anew for which parameters the optimiser looks for further minima, after numbers were
-    /// replaced.
+    /// Determines the parameters for which the optimiser searches for further minima. This is needed after numbers
+    /// were replaced.
     pub(crate) fn judge(&mut self) {
         self.policy = SearchPolicy::new(&self.structure, &self.numbers, self.policy.edm_tolerance);
     }
@@ -78,13 +78,13 @@ impl Plan {
         self.structure.table.init.len()
     }
 
-    /// Returns whether second minima are common in this model, because many effects are strongly asymmetric.
+    /// Returns whether second minima are common in this model, because many of its effects are strongly asymmetric.
     #[must_use]
     pub fn is_strongly_nonlinear(&self) -> bool {
         self.policy.strongly_nonlinear
     }
 
-    /// Returns the number of main bins.
+    /// Returns the number of main bins of all channels together.
     #[must_use]
     pub fn n_bins(&self) -> usize {
         self.structure.n_bins
@@ -96,30 +96,32 @@ impl Plan {
         self.structure.n_aux
     }
 
-    /// Iterates over the Gaussian constraints: parameter, auxiliary datum, and one over the width.
+    /// Iterates over the Gaussian constraints. Each element contains the parameter, the auxiliary datum, and 1
+    /// divided by the width.
     pub(crate) fn gaussian(&self) -> impl ExactSizeIterator<Item = (usize, usize, f64)> {
         self.structure.gaussian.with(&self.numbers.inverse_sigma)
     }
 
-    /// Iterates over the Poisson constraints: parameter, auxiliary datum, and the expected auxiliary count at
-    /// a parameter value of 1.
+    /// Iterates over the Poisson constraints. Each element contains the parameter, the auxiliary datum, and the
+    /// expected auxiliary count at the parameter value 1.
     pub(crate) fn poisson(&self) -> impl ExactSizeIterator<Item = (usize, usize, f64)> {
         self.structure.poisson.with(&self.numbers.tau)
     }
 
-    /// Returns the parameters of the scale factors of a block.
+    /// Returns the parameters of the scale factors (normfactor, lumi) of a block.
     #[inline(always)]
     pub(crate) fn scale_factors(&self, block: &Block) -> &[u32] {
         &self.structure.factor_param[block.factor.0..block.factor.1]
     }
 
-    /// Returns the parameter of each per-bin factor of a block in its first bin.
+    /// Returns the per-bin factors of a block. Each is given by its parameter in the first bin; the parameters of the
+    /// other bins follow.
     #[inline(always)]
     pub(crate) fn per_bin_factors(&self, block: &Block) -> &[u32] {
         &self.structure.binwise_first[block.binwise.0..block.binwise.1]
     }
 
-    /// Returns the parameter of a normsys term of a block; `i` lies in the range `Block::norm`.
+    /// Returns the parameter of a normsys term of a block. `i` must be in the range `Block::norm`.
     #[inline(always)]
     pub(crate) fn norm_param(&self, block: &Block, i: usize) -> usize {
         self.structure.block_params[block.params.0 + self.structure.norm_slot[i] as usize] as usize
@@ -131,7 +133,7 @@ impl Plan {
         &self.structure.hist_param[block.hist.0..block.hist.1]
     }
 
-    /// Iterates over the histosys templates of a block, with their numbers for the block's bin `b`.
+    /// Iterates over the histosys templates of a block. Each comes with its numbers for bin `b` of the block.
     #[inline(always)]
     pub(crate) fn templates_in(&self, block: &Block, b: usize) -> impl Iterator<Item = Template> {
         self.templates(block).iter().enumerate().map(move |(i, &param)| {

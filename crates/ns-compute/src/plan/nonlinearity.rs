@@ -1,29 +1,32 @@
 //! Measures how nonlinear the effect of each parameter on the expected yields is.
 //!
-//! The asymmetric part of an effect, `(hi + lo)/2 - nominal`, can cause second minima. Without it, the
-//! likelihood along a parameter is nearly a parabola.
+//! The asymmetric part of an effect is `(hi + lo)/2 - nominal`. It can cause second minima. Without it, `-ln L` along
+//! a parameter is nearly a parabola.
 
 use std::collections::BTreeMap;
 
 use super::{Block, LANES, Numbers, Structure};
 
-/// Smallest asymmetric part of a parameter's effect, summed over bins in units of the statistical error, with
-/// which a second minimum along the parameter is possible. A second minimum needs negative curvature from the
-/// data that exceeds the curvature of the constraint, and residuals are a few standard deviations at most.
+/// A second minimum along a parameter is possible only if the asymmetric part of its effect exceeds this number. The
+/// asymmetric part is summed over the bins, in units of the statistical error. A second minimum needs negative
+/// curvature from the data that exceeds the curvature of the constraint, while residuals are a few standard
+/// deviations at most.
 const LEAST_NONLINEARITY: f64 = 0.05;
 
-/// Sum of the asymmetric parts over all parameters, in the same units, above which second minima are common
-/// because tens of parameters can act together.
+/// Second minima are common if the sum of the asymmetric parts over all parameters exceeds this number. Tens of
+/// parameters can then act together. The sum is in units of the statistical error.
 const STRONG_NONLINEARITY: f64 = 8.0;
 
 /// The asymmetric parts of the effects of all parameters.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Nonlinearity {
-    /// Asymmetric part of each parameter's effect, summed over bins in units of the statistical error.
+    /// Asymmetric part of each parameter's effect, summed over the bins in units of the statistical error.
     pub(crate) amount: Vec<f64>,
-    /// Range of each parameter in `shifts`; empty if `amount` does not exceed [`LEAST_NONLINEARITY`].
+    /// For each parameter, its range in `shifts`. The range is empty if `amount` does not exceed
+    /// [`LEAST_NONLINEARITY`].
     ranges: Vec<(usize, usize)>,
-    /// Bin index and asymmetric part in events, summed over samples with all other factors at 1.
+    /// Index of a bin, and the asymmetric part of the parameter's effect in this bin, in events. It is summed over the
+    /// samples, with all other factors at 1.
     shifts: Vec<(u32, f64)>,
 }
 
@@ -32,7 +35,7 @@ impl Nonlinearity {
         let n = structure.table.init.len();
         let mut amount = vec![0.0; n];
         let mut shifts: Vec<Vec<(u32, f64)>> = vec![Vec::new(); n];
-        // The asymmetric part of each parameter in each bin of a channel.
+        // For each parameter, the asymmetric part of its effect in each bin of the channel.
         let mut by_parameter: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for channel in structure.blocks.chunk_by(|a, b| a.bin == b.bin) {
             let Some(Block { bin: first_bin, n_bins, .. }) = channel.first() else { continue };
@@ -78,7 +81,8 @@ impl Nonlinearity {
         nonlinearity
     }
 
-    /// Returns whether a parameter is nonlinear enough for a second minimum under smooth interpolation codes.
+    /// Returns whether the effect of a parameter is nonlinear enough for a second minimum with smooth interpolation
+    /// codes.
     pub(super) fn is_nonlinear(&self, p: usize) -> bool {
         self.amount[p] > LEAST_NONLINEARITY
     }
@@ -88,10 +92,12 @@ impl Nonlinearity {
         self.amount.iter().sum::<f64>() > STRONG_NONLINEARITY
     }
 
-    /// Returns the slope of `-ln L` along the asymmetric part of a parameter's effect: `sum_b r_b A_b`. `r_b`
-    /// (`slopes`) are the derivatives of `-ln L` with respect to the expected yields, and `A_b` is the
-    /// asymmetric part. This sum times the second derivative of the interpolation function is a curvature of
-    /// `-ln L`. A second minimum is possible if it exceeds the curvature 1 of the constraint.
+    /// Returns the slope of `-ln L` along the asymmetric part of a parameter's effect: `sum_b r_b A_b`. `slopes`
+    /// contains the derivatives `r_b` of `-ln L` with respect to the expected yields, and `A_b` is the asymmetric
+    /// part.
+    ///
+    /// The product of this sum with the second derivative of the interpolation function is a curvature of `-ln L`. A
+    /// second minimum is possible if it exceeds 1, which is the curvature of the constraint.
     pub(crate) fn pull(&self, p: usize, slopes: &[f64]) -> f64 {
         let (from, to) = self.ranges[p];
         self.shifts[from..to].iter().map(|&(bin, shift)| slopes[bin as usize] * shift).sum()

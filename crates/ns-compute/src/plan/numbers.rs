@@ -5,36 +5,36 @@ use crate::terms::normsys::Normsys;
 /// Nominal yields, templates, normsys factors, and widths of constraints.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Numbers {
-    /// Nominal yield of each cell, padded.
+    /// Nominal yield of each cell (a bin of a block), with padding.
     pub(crate) nominal: Vec<f64>,
-    /// `S = (hi - lo)/2` of each bin, one histosys term after the other, padded.
+    /// `S = (hi - lo)/2` in each bin, one histosys term after the other, with padding.
     pub(crate) hist_slope: Vec<f64>,
-    /// `A = (hi + lo)/2 - nominal` in the same form, for the asymmetric histosys terms only.
+    /// `A = (hi + lo)/2 - nominal` in each bin, for the asymmetric histosys terms only, with padding.
     pub(crate) hist_curve: Vec<f64>,
-    /// Coefficients of the polynomials of the normsys terms, one array per power of alpha (see
+    /// Coefficients of the polynomial of each normsys term. There is one array per power of alpha (see
     /// `terms::normsys`).
     pub(crate) norm_coefficients: [Vec<f64>; 6],
-    /// Rate of each normsys factor beyond the polynomial (see `terms::normsys::Beyond`), for positive alpha.
+    /// Rate of each normsys factor outside the range of the polynomial, for positive alpha (see
+    /// `terms::normsys::Beyond`).
     pub(crate) norm_rate_hi: Vec<f64>,
-    /// Rate of each normsys factor beyond the polynomial, for negative alpha.
+    /// Rate of each normsys factor outside the range of the polynomial, for negative alpha.
     pub(crate) norm_rate_lo: Vec<f64>,
-    /// Each normsys factor at alpha = 1; 1 in the padding.
+    /// Value of each normsys factor at alpha = 1; it is 1 in the padding.
     pub(crate) norm_hi: Vec<f64>,
-    /// Each normsys factor at alpha = -1; 1 in the padding.
+    /// Value of each normsys factor at alpha = -1; it is 1 in the padding.
     pub(crate) norm_lo: Vec<f64>,
     /// Width of each Gaussian constraint.
     pub(crate) sigma: Vec<f64>,
-    /// One over the width of each Gaussian constraint.
+    /// 1 divided by the width of each Gaussian constraint.
     pub(crate) inverse_sigma: Vec<f64>,
-    /// `sum ln(sigma sqrt(2 pi))` over the Gaussian constraints.
+    /// The sum of `ln(sigma sqrt(2 pi))` over all Gaussian constraints.
     pub(crate) gaussian_constant: f64,
-    /// Expected auxiliary count of each Poisson constraint at a parameter value of 1.
+    /// Expected auxiliary count of each Poisson constraint at the parameter value 1.
     pub(crate) tau: Vec<f64>,
 }
 
 impl Numbers {
-    /// Sets the number of normsys terms. New terms, for example padding, are factors of 1 at any parameter
-    /// value.
+    /// Sets the number of normsys terms. New terms, for example padding, are factors of 1 for any parameter value.
     pub(super) fn resize_normsys(&mut self, n: usize) {
         for array in &mut self.norm_coefficients {
             array.resize(n, 0.0);
@@ -45,7 +45,7 @@ impl Numbers {
         self.norm_lo.resize(n, 1.0);
     }
 
-    /// Sets the factors of normsys term `i` at alpha = -1 and 1.
+    /// Sets the factors of the normsys term `i` at alpha = -1 (`lo`) and at alpha = 1 (`hi`).
     pub(super) fn set_normsys(&mut self, i: usize, normsys: &Normsys, lo: f64, hi: f64) {
         let coefficients = (normsys.coefficients)(lo, hi);
         for (array, c) in self.norm_coefficients.iter_mut().zip(coefficients) {
@@ -56,7 +56,7 @@ impl Numbers {
         (self.norm_hi[i], self.norm_lo[i]) = (hi, lo);
     }
 
-    /// Computes the numbers that depend on the widths of the Gaussian constraints.
+    /// Computes all numbers that depend on the widths of the Gaussian constraints.
     pub(super) fn finish_gaussian(&mut self) {
         self.inverse_sigma.clear();
         self.inverse_sigma.extend(self.sigma.iter().map(|sigma| 1.0 / sigma));

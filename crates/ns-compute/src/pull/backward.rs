@@ -1,10 +1,10 @@
-//! Computes derivatives with respect to parameters, inputs and data in one pass back from the expected yields
-//! (reverse-mode differentiation).
+//! Computes derivatives with respect to parameters, inputs and data in one backward pass, which begins at the
+//! expected yields (reverse-mode differentiation).
 //!
-//! The yield of a sample in bin `b` is `nu_b = D_b N g_b`. `D_b` is the nominal yield plus its additive
-//! variations, `N` the product of the scalar factors and `g_b` the product of the per-bin factors. Let `r_b` be
-//! the derivative of the result with respect to the expected yield of bin `b`. Then the derivatives with
-//! respect to `D_b`, `N` and `g_b` are `r_b N g_b`, `sum_b r_b D_b g_b` and `r_b D_b N`.
+//! The yield of a sample in bin `b` is `nu_b = D_b N g_b`. `D_b` is the nominal yield plus its additive variations.
+//! `N` is the product of the scalar factors, and `g_b` the product of the per-bin factors. Let `r_b` be the
+//! derivative of the result with respect to the expected yield of bin `b`. Then the derivatives with respect to
+//! `D_b`, `N` and `g_b` are `r_b N g_b`, `sum_b r_b D_b g_b` and `r_b D_b N`.
 
 use super::forward::{Ray, Sweep};
 use crate::number::{Jet, Number};
@@ -12,8 +12,8 @@ use crate::plan::{Block, LANES, Plan};
 use crate::terms::poisson::{deviance_derivatives, log_factorial_slope};
 use crate::terms::{gaussian, histosys, per_bin, scale};
 
-/// Sets the slopes to the derivatives of the Poisson terms with respect to the expected yields, and computes
-/// the derivatives with respect to the counts `main`.
+/// Computes the derivatives of the Poisson terms with respect to the expected yields (`sweep.slope`), and with
+/// respect to the counts `main` (`sweep.by_main`).
 pub(super) fn poisson_slopes<T: Number>(main: &[f64], sweep: &mut Sweep<T>) {
     sweep.slope.clear();
     sweep.by_main.clear();
@@ -24,9 +24,9 @@ pub(super) fn poisson_slopes<T: Number>(main: &[f64], sweep: &mut Sweep<T>) {
     }
 }
 
-/// Returns the derivatives of the Poisson term of a count `n` with respect to its expectation and with respect
-/// to the count. If the expectation is not positive, the second derivative does not exist. It is set to 0, so
-/// that an empty bin does not contribute.
+/// Returns the derivatives of a Poisson term: with respect to the expected yield `lambda`, and with respect to the
+/// count `n`. If `lambda` is not positive, the derivative with respect to the count does not exist. It is set to 0,
+/// and an empty bin then does not contribute.
 #[inline(always)]
 fn poisson<T: Number>(lambda: T, n: f64) -> (T, T) {
     let slope = if n > 0.0 { deviance_derivatives(lambda, T::splat(n)).0 } else { T::splat(1.0) };
@@ -49,7 +49,7 @@ pub(super) fn clear<T: Number>(plan: &Plan, sweep: &mut Sweep<T>) {
     }
 }
 
-/// Returns `sum_b r_b g_b D_b` of a block (see the module).
+/// Returns `sum_b r_b g_b D_b` of a block. The comment of the module defines these quantities.
 #[inline(always)]
 fn total<T: Number>(block: &Block, sweep: &Sweep<T>) -> T {
     let mut total = T::splat(0.0);
@@ -60,7 +60,7 @@ fn total<T: Number>(block: &Block, sweep: &Sweep<T>) -> T {
     total
 }
 
-/// Adds the derivatives with respect to the nominal yields, templates and normsys factors that are inputs.
+/// Adds the derivatives with respect to those nominal yields, templates and normsys factors that are inputs.
 pub(super) fn inputs<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>) {
     for open in &plan.open.blocks {
         let block = &plan.structure.blocks[open.block];
@@ -69,7 +69,7 @@ pub(super) fn inputs<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>)
             sweep.slope[block.bin + b].mul(sweep.binwise[block.cell + b]).mul(scale)
         };
         let params = plan.templates(block);
-        // With `A = (hi + lo)/2 - nominal`, a nominal yield acts through all templates of its sample.
+        // Because of `A = (hi + lo)/2 - nominal`, a nominal yield also acts through all templates of its sample.
         let mut by_nominal = T::splat(1.0);
         for t in &open.templates {
             let p = params[t.index] as usize;
@@ -109,7 +109,7 @@ pub(super) fn inputs<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>)
     }
 }
 
-/// Returns the derivatives of the normsys factor `value` with respect to the factors at alpha = -1 and 1.
+/// Returns the derivatives of the normsys factor `value` with respect to its values at alpha = -1 and alpha = 1.
 fn by_factors<T: Number>(plan: &Plan, ray: Ray<'_>, term: usize, alpha: T, value: T) -> (T, T) {
     let normsys = plan.structure.normsys;
     let (lo, hi): (T, T) = (
@@ -135,15 +135,15 @@ fn by_factors<T: Number>(plan: &Plan, ray: Ray<'_>, term: usize, alpha: T, value
         }
         sum
     };
-    // A coefficient is a function of `lo` plus a function of `hi`: there are no mixed derivatives.
+    // Each coefficient is a function of `lo` plus a function of `hi`, so there are no mixed derivatives.
     (
         polynomial((normsys.coefficients_of_jets)(moved_lo, fixed_hi), along[0]),
         polynomial((normsys.coefficients_of_jets)(fixed_lo, moved_hi), along[1]),
     )
 }
 
-/// Adds the derivatives of the expected yields, weighted with the slopes, to the derivatives with respect to
-/// the parameters.
+/// Adds the derivatives with respect to the parameters: the derivatives of the expected yields, weighted with the
+/// slopes.
 pub(super) fn parameters<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>) {
     for (index, block) in plan.structure.blocks.iter().enumerate() {
         let (stride, scale, sum) = (block.n_lanes * LANES, sweep.scale[index], total(block, sweep));
@@ -181,14 +181,14 @@ pub(super) fn parameters<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep
     }
 }
 
-/// Adds the derivatives with respect to the parameters of a block's normsys factors. `rest` multiplies the
-/// product of these factors.
+/// Adds the derivatives with respect to the parameters of a block's normsys factors. `rest` is the number by which
+/// the product of these factors is multiplied.
 #[inline(always)]
 fn normsys<T: Number>(plan: &Plan, block: &Block, rest: T, sweep: &mut Sweep<T>) {
     let Sweep { kappa, kappa_first, products, by_parameters, .. } = sweep;
     let terms = block.norm.0..block.norm.1;
-    // First the products of all factors before each factor. The products of the factors after it are
-    // multiplied in on the way back.
+    // The first loop computes the product of all factors before each factor. The second loop goes backwards, and
+    // multiplies by the factors after it.
     products.clear();
     let mut product = rest;
     for i in terms.clone() {
@@ -203,8 +203,8 @@ fn normsys<T: Number>(plan: &Plan, block: &Block, rest: T, sweep: &mut Sweep<T>)
     }
 }
 
-/// Adds the derivatives of the constraint terms with respect to parameters, auxiliary data and the widths
-/// that are inputs.
+/// Adds the derivatives of the constraint terms with respect to parameters, auxiliary data, and those widths that are
+/// inputs.
 pub(super) fn constraints<T: Number>(plan: &Plan, ray: Ray<'_>, aux: &[f64], sweep: &mut Sweep<T>) {
     for (i, (p, a, weight)) in plan.gaussian().enumerate() {
         let weight = match ray.numbers.map_or(0.0, |numbers| numbers.sigma[i]) {
@@ -221,7 +221,7 @@ pub(super) fn constraints<T: Number>(plan: &Plan, ray: Ray<'_>, aux: &[f64], swe
         let gaussian = &plan.structure.gaussian;
         let (theta, datum) = (sweep.theta[gaussian.param[open.term]], aux[gaussian.aux[open.term]]);
         let pull = gaussian::pull(theta, T::splat(datum), weight);
-        // The term is `pull^2/2 + ln(sigma)` and a constant.
+        // The term is `pull^2/2 + ln(sigma)` plus a constant.
         sweep.by_inputs[open.place] =
             sweep.by_inputs[open.place].add(weight.mul(T::splat(1.0).sub(pull.mul(pull))));
     }
@@ -241,7 +241,7 @@ pub(super) fn constraints<T: Number>(plan: &Plan, ray: Ray<'_>, aux: &[f64], swe
     }
 }
 
-/// Adds the derivatives of the weighted sum of the expected auxiliary data. The weights are `aux`.
+/// Adds the derivatives of a weighted sum of the expected auxiliary data. `aux` contains the weights.
 pub(super) fn expected_auxiliary<T: Number>(plan: &Plan, ray: Ray<'_>, aux: &[f64], sweep: &mut Sweep<T>) {
     for (p, a, _) in plan.gaussian() {
         sweep.by_parameters[p] = sweep.by_parameters[p].add(T::splat(aux[a]));
@@ -258,8 +258,8 @@ pub(super) fn expected_auxiliary<T: Number>(plan: &Plan, ray: Ray<'_>, aux: &[f6
     }
 }
 
-/// Returns the rate `tau` of a Poisson constraint as a function of its relative uncertainty `1/sqrt(tau)`,
-/// which changes along the direction.
+/// Returns the rate `tau` of a Poisson constraint. It is a function of the relative uncertainty `1/sqrt(tau)`, which
+/// changes along the direction.
 #[inline(always)]
 fn rate<T: Number>(ray: Ray<'_>, term: usize, tau: f64) -> T {
     match ray.numbers.map_or(0.0, |numbers| numbers.tau[term]) {
@@ -271,7 +271,7 @@ fn rate<T: Number>(ray: Ray<'_>, term: usize, tau: f64) -> T {
     }
 }
 
-/// Returns the derivative of a rate `tau` with respect to its relative uncertainty: `-2 tau^(3/2)`.
+/// Returns the derivative of a rate `tau` with respect to its relative uncertainty `1/sqrt(tau)`: `-2 tau^(3/2)`.
 #[inline(always)]
 fn by_width<T: Number>(tau: T) -> T {
     T::splat(-2.0).mul(tau).mul(tau.sqrt())

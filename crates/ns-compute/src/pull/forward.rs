@@ -1,6 +1,6 @@
 //! Computes the expected yields of all samples at one point, with their derivatives along a direction.
 //!
-//! The formulas are those of `eval::forward`, without SIMD vectors. Every number may carry derivatives
+//! The formulas are the same as in `eval::forward`, but without SIMD vectors. Every number may carry derivatives
 //! ([`Number`]).
 
 use crate::number::{Jet, Number};
@@ -8,30 +8,30 @@ use crate::plan::{Block, LANES, Numbers, Plan};
 use crate::terms::normsys::{signed_rate, value_and_slope};
 use crate::terms::{histosys, per_bin, scale};
 
-/// All intermediate and final numbers of one evaluation. The memory is kept between evaluations.
+/// All numbers of one evaluation and differentiation. The memory is used again by the next evaluation.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sweep<T> {
-    /// Parameters of the evaluation.
+    /// Values of the parameters.
     pub(super) theta: Vec<T>,
-    /// Interpolation function of the histosys code at each parameter.
+    /// Value of the interpolation function of the histosys code, per parameter.
     pub(super) curved: Vec<T>,
-    /// First derivative of the interpolation function at each parameter.
+    /// First derivative of the interpolation function, per parameter.
     pub(super) curved_first: Vec<T>,
     /// Each normsys factor, in the order of `Structure::norm_of_block`.
     pub(super) kappa: Vec<T>,
-    /// Derivative of each normsys factor with respect to its parameter.
+    /// Derivative of each normsys factor with respect to its parameter, in the same order as `kappa`.
     pub(super) kappa_first: Vec<T>,
-    /// Product of the normsys factors of each block.
+    /// Product of the normsys factors, per block.
     pub(super) norm: Vec<T>,
-    /// Product of all scalar factors of each block.
+    /// Product of all scalar factors, per block.
     pub(super) scale: Vec<T>,
-    /// Nominal yield plus additive variations of each padded cell.
+    /// Nominal yield plus additive variations, per cell. A cell is one bin of one block.
     pub(super) additive: Vec<T>,
-    /// Product of the per-bin factors of each padded cell.
+    /// Product of the per-bin factors, per cell.
     pub(super) binwise: Vec<T>,
     /// Expected yield of each bin.
     pub(super) lambda: Vec<T>,
-    /// Derivative of the result with respect to the expected yield of each bin.
+    /// Derivative of the result with respect to the expected yield, per bin.
     pub(super) slope: Vec<T>,
     /// Derivatives with respect to the parameters.
     pub(crate) by_parameters: Vec<T>,
@@ -41,7 +41,7 @@ pub(crate) struct Sweep<T> {
     pub(crate) by_main: Vec<T>,
     /// Derivatives with respect to the auxiliary data.
     pub(crate) by_aux: Vec<T>,
-    /// Products of the first factors of a block. They serve to compute the product of all factors but one.
+    /// Products of the first factors of a block. The product of all factors except one is computed from them.
     pub(super) products: Vec<T>,
 }
 
@@ -51,13 +51,13 @@ pub(crate) struct Ray<'a> {
     pub(crate) theta: &'a [f64],
     /// Direction of the parameters; `None` if the parameters do not change.
     pub(crate) along: Option<&'a [f64]>,
-    /// Direction of the numbers of the model; `None` if these numbers do not change. The field `sigma` holds
-    /// changes of widths, the field `tau` changes of the relative uncertainties `1/sqrt(tau)`.
+    /// Direction of the numbers of the model; `None` if these numbers do not change. The field `sigma` contains
+    /// changes of Gaussian widths. The field `tau` contains changes of the relative uncertainties `1/sqrt(tau)`.
     pub(crate) numbers: Option<&'a Numbers>,
 }
 
 impl<'a> Ray<'a> {
-    /// Returns a number of the model, with its derivative along the direction.
+    /// Returns a number of the model together with its derivative along the direction.
     #[inline(always)]
     pub(super) fn number<T: Number>(
         self,
@@ -69,7 +69,7 @@ impl<'a> Ray<'a> {
     }
 }
 
-/// Computes everything in `sweep` up to the expected yields.
+/// Computes the expected yields, and all quantities in `sweep` from which they are computed.
 pub(crate) fn forward<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>) {
     let structure = &plan.structure;
     let zero = T::splat(0.0);
@@ -109,7 +109,7 @@ pub(crate) fn forward<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>
     }
 }
 
-/// Computes the yields of one block's cells and adds them to the expected yields.
+/// Computes the yields of one block's cells, and adds them to the expected yields.
 #[inline(always)]
 fn add_up<T: Number>(plan: &Plan, ray: Ray<'_>, index: usize, block: &Block, sweep: &mut Sweep<T>) {
     let (stride, scale) = (block.n_lanes * LANES, sweep.scale[index]);
@@ -138,7 +138,7 @@ fn add_up<T: Number>(plan: &Plan, ray: Ray<'_>, index: usize, block: &Block, swe
     }
 }
 
-/// Returns a normsys factor and its derivative with respect to the parameter.
+/// Returns a normsys factor and its derivative with respect to its parameter.
 #[inline(always)]
 fn factor<T: Number>(plan: &Plan, ray: Ray<'_>, term: usize, alpha: T) -> (T, T) {
     let (normsys, numbers) = (plan.structure.normsys, &plan.numbers);
@@ -149,7 +149,7 @@ fn factor<T: Number>(plan: &Plan, ray: Ray<'_>, term: usize, alpha: T) -> (T, T)
             if move_by != [0.0; 2] {
                 let lo = Jet::moving(numbers.norm_lo[term], move_by[0]);
                 let hi = Jet::moving(numbers.norm_hi[term], move_by[1]);
-                // With replaced numbers, only first derivatives along the direction are needed.
+                // If numbers of the model change, only first derivatives along the direction are needed.
                 coefficients = (normsys.coefficients_of_jets)(lo, hi).map(|c| T::moving(c.value, c.first));
             }
         }

@@ -1,9 +1,10 @@
-//! Derivatives of `-ln L` with respect to parameters, inputs (numbers of the model that data may replace), main counts
-//! and auxiliary data. The same code computes derivatives of a directional derivative of `-ln L`.
+//! Derivatives of `-ln L` with respect to parameters, inputs (numbers of the model that data may replace), main
+//! counts and auxiliary data. The same code computes derivatives of a directional derivative of `-ln L`.
 //!
-//! One pass gives all derivatives: `forward` computes the expected yields from the numbers of the model, and `backward`
-//! computes the derivatives from the yields. Both are written for any [`Number`]. With a [`Jet`](crate::number::Jet),
-//! which carries derivatives along a direction, the same formulas give mixed second and third derivatives.
+//! All derivatives come from two passes. `forward` computes the expected yields from the numbers of the model, and
+//! `backward` computes the derivatives from the yields. Both are written for any [`Number`]. A
+//! [`Jet`](crate::number::Jet) carries derivatives along a direction. With it the same formulas give mixed second and
+//! third derivatives.
 
 mod backward;
 mod forward;
@@ -13,8 +14,8 @@ pub(crate) use forward::{Ray, Sweep};
 use crate::number::Number;
 use crate::plan::Plan;
 
-/// Computes the derivatives of `-ln L` for the data `main` and `aux` and stores them in `sweep`. Derivatives
-/// with respect to parameters are computed only if `parameters` is true.
+/// Computes the derivatives of `-ln L` for the data `main` and `aux`, and stores them in `sweep`. Derivatives with
+/// respect to parameters are computed only if `parameters` is true.
 pub(crate) fn of_likelihood<T: Number>(
     plan: &Plan,
     ray: Ray<'_>,
@@ -32,8 +33,8 @@ pub(crate) fn of_likelihood<T: Number>(
     backward::constraints(plan, ray, aux, sweep);
 }
 
-/// Computes the derivatives of a weighted sum of all expected data with respect to parameters and inputs, and
-/// stores them in `sweep`. The weights are `main` (one per bin) and `aux` (one per auxiliary datum).
+/// Computes the derivatives of a weighted sum of all expected data with respect to parameters and inputs, and stores
+/// them in `sweep`. `main` contains one weight per bin, and `aux` one weight per auxiliary datum.
 pub(crate) fn of_expected(plan: &Plan, theta: &[f64], (main, aux): (&[f64], &[f64]), sweep: &mut Sweep<f64>) {
     let ray = Ray { theta, along: None, numbers: None };
     forward::forward(plan, ray, sweep);

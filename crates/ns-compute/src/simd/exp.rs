@@ -3,10 +3,11 @@
 use super::MulAdd;
 use crate::shared_constants::{EXP_TERMS, LN2_HIGH, LN2_LOW, LOG2_E, ROUND_TO_INTEGER};
 
-/// Returns `e^x`, within about one unit in the last place; saturates to 0 and infinity.
+/// Returns `e^x` with an error of about one unit in the last place. Very small and very large results become 0 and
+/// infinity.
 ///
-/// Uses the argument reduction `x = k ln 2 + r`, `|r| <= ln(2)/2`, and the Taylor polynomial of degree 13,
-/// whose truncation error for these `r` is below 2^-57.
+/// The argument is reduced as `x = k ln 2 + r` with `|r| <= ln(2)/2`. For `r` the Taylor polynomial of degree 13 is
+/// used, whose truncation error is below 2^-57.
 #[inline(always)]
 pub(crate) fn exp<M: MulAdd>(x: f64) -> f64 {
     let clamped = x.clamp(-745.5, 710.0);
@@ -18,7 +19,8 @@ pub(crate) fn exp<M: MulAdd>(x: f64) -> f64 {
         p = M::mul_add(p, r, *c);
     }
     let e = M::mul_add(p, r * r, r) + 1.0;
-    // 2^k is multiplied in two factors, so that subnormal and infinite results are right.
+    // The multiplication by 2^k is made in two steps, because subnormal and infinite results would otherwise be
+    // wrong.
     let integer = shifted.to_bits().wrapping_sub(ROUND_TO_INTEGER.to_bits()) as i64;
     let half = integer >> 1;
     let rest = integer.wrapping_sub(half);

@@ -1,13 +1,13 @@
-//! Vectors of one, four and eight f64 with the same operations on every instruction set.
+//! SIMD vectors of one, four and eight f64 numbers, with the same operations on every instruction set.
 //!
-//! With plain arrays the compiler would choose the order of the loops, and would sometimes choose badly
-//! (gathers inside a matrix product).
+//! With plain arrays the compiler would choose the order of loops, and would sometimes choose badly (for example
+//! gather instructions inside a matrix product).
 
 /// Operations on a SIMD vector of `N` numbers.
 pub(crate) trait Vector: Copy {
     /// Returns a vector with `x` in all lanes.
     fn splat(x: f64) -> Self;
-    /// Loads the first `N` elements.
+    /// Loads the first `N` elements of `from`.
     fn load(from: &[f64]) -> Self;
     /// Writes the lanes to the first `N` elements of `to`.
     fn store(self, to: &mut [f64]);
@@ -21,13 +21,14 @@ pub(crate) trait Vector: Copy {
     fn sub(self, b: Self) -> Self;
     /// Returns `self / b`, lane by lane.
     fn div(self, b: Self) -> Self;
-    /// Selects lane by lane: `then` where `self < limit`, else `otherwise` (also where `self` is NaN).
+    /// Selects a value in each lane: `then` where `self < limit`, and `otherwise` elsewhere, also where `self` is
+    /// NaN.
     fn below(self, limit: Self, then: Self, otherwise: Self) -> Self;
     /// Returns the square root of each lane.
     fn sqrt(self) -> Self;
-    /// Returns the sum of all lanes, added in a fixed order.
+    /// Returns the sum of all lanes. They are added in a fixed order.
     fn sum(self) -> f64;
-    /// Writes the lane sums of four vectors to the first four elements of `to`.
+    /// Writes the sum over all lanes of each of four vectors to the first four elements of `to`.
     #[inline(always)]
     fn sums(four: [Self; 4], to: &mut [f64]) {
         for (to, vector) in to[..4].iter_mut().zip(four) {
@@ -40,25 +41,25 @@ pub(crate) trait Vector: Copy {
         let zero = Self::splat(0.0);
         self.below(zero, zero.sub(self), self)
     }
-    /// Returns the sign of each lane: -1 below 0, 1 above 0, and 0 at 0.
+    /// Returns the sign of each lane: -1 for negative numbers, 1 for positive numbers, and 0 for 0.
     #[inline(always)]
     fn sign(self) -> Self {
         let zero = Self::splat(0.0);
         self.below(zero, Self::splat(-1.0), zero.below(self, Self::splat(1.0), zero))
     }
-    /// Returns `1 / self`, lane by lane, with an error of one or two units in the last place.
+    /// Returns `1 / self`, lane by lane. The error is at most one or two units in the last place.
     fn reciprocal(self) -> Self;
-    /// Loads `N` elements from index `at` on. Implementations need not check the bounds.
+    /// Loads `N` elements of `from`, beginning with index `at`. Implementations need not check the bounds.
     ///
     /// # Safety
-    /// `from` has at least `at + N` elements.
+    /// `from` must have at least `at + N` elements.
     #[inline(always)]
     unsafe fn load_at(from: &[f64], at: usize) -> Self {
         Self::load(&from[at..])
     }
 }
 
-/// An instruction set as a type: its vectors, and how `a * b + c` is rounded.
+/// An instruction set as a type. It determines the vector types, and how `a * b + c` is rounded.
 pub(crate) trait MulAdd: Copy {
     /// A vector of one number.
     type V1: Vector;
@@ -66,18 +67,19 @@ pub(crate) trait MulAdd: Copy {
     type V4: Vector;
     /// A vector of eight numbers.
     type V8: Vector;
-    /// Returns `a * b + c`, rounded once if the instruction set has a fused multiply-add.
+    /// Returns `a * b + c`. It is rounded only once if the instruction set has a fused multiply-add.
     #[inline(always)]
     fn mul_add(a: f64, b: f64, c: f64) -> f64 {
         Self::V1::splat(a).mul_add(Self::V1::splat(b), Self::V1::splat(c)).sum()
     }
 }
 
-/// An instruction set without fused multiply-add: `f64::mul_add` would call a library function.
+/// An instruction set without fused multiply-add. Products and sums are rounded separately, because `f64::mul_add`
+/// would call a slow library function.
 #[derive(Clone, Copy)]
 pub(crate) struct Separate;
 
-/// An instruction set whose baseline has a fused multiply-add (NEON).
+/// An instruction set in which fused multiply-add is always available (NEON).
 #[cfg(any(target_arch = "aarch64", test))]
 #[derive(Clone, Copy)]
 pub(crate) struct Fused;
@@ -95,7 +97,7 @@ impl MulAdd for Fused {
     type V8 = Lanes<8, true>;
 }
 
-/// Defines methods of [`Vector`] that treat all lanes alike, each from one expression.
+/// Defines methods of [`Vector`] that treat all lanes in the same way. Each method is given by one expression.
 macro_rules! operations {
     ($($name:ident($x:ident $(, $arg:ident)*) $result:expr;)*) => {$(
         #[inline(always)]
@@ -106,7 +108,7 @@ macro_rules! operations {
     )*};
 }
 
-/// A vector of one number, with separate rounding.
+/// A vector of one number. Products and sums are rounded separately.
 impl Vector for f64 {
     operations! {
         add(a, b) a + b;
@@ -140,12 +142,12 @@ impl Vector for f64 {
     }
 }
 
-/// The portable vector: an array of `N` numbers, with fused multiply-add if `FUSED`.
+/// The portable vector: an array of `N` numbers. It uses fused multiply-add if `FUSED` is true.
 #[derive(Clone, Copy)]
 pub(crate) struct Lanes<const N: usize, const FUSED: bool>([f64; N]);
 
-/// Computes a vector lane by lane. The macro is a loop because a library function would not be compiled for
-/// the instruction set.
+/// Computes a vector lane by lane, in a loop. A library function in its place would not be compiled for the
+/// instruction set.
 macro_rules! each {
     ($i:ident => $lane:expr) => {{
         let mut lanes = [0.0; N];

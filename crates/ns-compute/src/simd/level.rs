@@ -1,11 +1,11 @@
-//! The instruction set that the kernels use. It is detected once, when a session opens.
+//! The instruction set for which the code of hot loops is chosen. It is detected once, when a session is opened.
 
-/// An instruction set that this CPU has. Only [`Level::detect`] and [`Level::available`] create values above
+/// An instruction set of this CPU. Only [`Level::detect`] and [`Level::available`] create values other than
 /// `Baseline`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Level {
-    /// The instruction set that every CPU of this architecture has (SSE2, NEON).
+    /// The instruction set that every CPU of this architecture has (SSE2 or NEON).
     Baseline,
     /// 256-bit vectors with fused multiply-add.
     Avx2,
@@ -14,13 +14,13 @@ pub enum Level {
 }
 
 impl Level {
-    /// Returns the best instruction set of this CPU.
+    /// Returns the best instruction set that this CPU has.
     #[must_use]
     pub fn detect() -> Self {
         *Self::available().last().unwrap_or(&Self::Baseline)
     }
 
-    /// Returns every instruction set of this CPU, slowest first.
+    /// Returns all instruction sets that this CPU has, the slowest first.
     #[must_use]
     pub fn available() -> Vec<Self> {
         let mut levels = vec![Self::Baseline];

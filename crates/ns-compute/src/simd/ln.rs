@@ -3,29 +3,30 @@
 use super::MulAdd;
 use crate::shared_constants::{DEVIANCE_TERMS, LN2_HIGH, LN2_LOW};
 
-/// Bits of the double just above `1/sqrt(2)`, with zeros in the lower half.
+/// Bits of the double just above `1/sqrt(2)` whose lower half is zero.
 const HALF_ROOT: u64 = 0x3FE6_A09E_0000_0000;
 
-/// Bits of the fraction of a double.
+/// Mask of the fraction bits of a double.
 const FRACTION: u64 = (1 << 52) - 1;
 
-/// 2^54, which makes every subnormal number normal.
+/// The number 2^54. Multiplying a subnormal number by it gives a normal number.
 const SCALE: f64 = 18_014_398_509_481_984.0;
 
-/// 1.5 times 2^52, whose last bits hold an integer that is added to it.
+/// Bits of the number 1.5 times 2^52. If an integer is added to this number, the last bits of the sum contain the
+/// integer.
 const MAGIC: u64 = 0x4338_0000_0000_0000;
 
-/// Returns the natural logarithm of `x` within about one unit in the last place; minus infinity for 0,
-/// infinity for infinity and NaN for negative numbers and NaN.
+/// Returns the natural logarithm of `x` with an error of about one unit in the last place. It is minus infinity for
+/// 0, infinity for infinity, and NaN for negative numbers and NaN.
 ///
-/// With `x = 2^k (1 + f)` and `1 + f` between `sqrt(1/2)` and `sqrt(2)`, `ln(1 + f) = f - s (f - R)`, where
+/// Let `x = 2^k (1 + f)` with `1 + f` between `sqrt(1/2)` and `sqrt(2)`. Then `ln(1 + f) = f - s (f - R)`, where
 /// `s = f / (2 + f)` and `R` is a polynomial in `s^2`.
 #[inline(always)]
 pub(crate) fn ln<M: MulAdd>(x: f64) -> f64 {
     let small = x < f64::MIN_POSITIVE;
     let scaled = if small { x * SCALE } else { x };
     let shifted = scaled.to_bits().wrapping_add(1.0_f64.to_bits() - HALF_ROOT);
-    // The exponent as a double, without a conversion of integers, for which AVX2 has no instruction.
+    // The exponent as a double. AVX2 has no instruction to convert a 64-bit integer, so the conversion uses bits.
     let biased = f64::from_bits(MAGIC | (shifted >> 52)) - f64::from_bits(MAGIC | 1023);
     let k = if small { biased - 54.0 } else { biased };
     let f = f64::from_bits((shifted & FRACTION) + HALF_ROOT) - 1.0;

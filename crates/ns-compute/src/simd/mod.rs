@@ -1,8 +1,8 @@
-//! Vector arithmetic, compiled once per instruction set and chosen at run time.
+//! Vector arithmetic that is compiled once per instruction set. The instruction set is chosen at run time.
 //!
-//! Every kernel is an `#[inline(always)]` generic body; [`isa_fn!`] defines one copy per instruction set and
-//! a function that chooses the copy. Results of different instruction sets may differ in the last bits (fused
-//! multiply-add). Results of the same instruction set are identical.
+//! Every hot loop is in an `#[inline(always)]` generic function. [`isa_fn!`] compiles one copy of this function per
+//! instruction set, and defines a function that chooses the copy. Results of different instruction sets may differ in
+//! the last bits because of fused multiply-add. Results of one instruction set are always identical.
 
 mod exp;
 mod lanes;
@@ -20,8 +20,8 @@ pub(crate) use ln::ln;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{Avx2, Avx512};
 
-/// Defines `$name(level, args...)`, which runs `$body::<M>(args...)` compiled for
-/// the instruction set `level`.
+/// Defines a function `$name(level, args...)`. It runs `$body::<M>(args...)`, which is compiled for the instruction
+/// set `level`.
 macro_rules! isa_fn {
     ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $body:ident) => {
         $(#[$meta])*
@@ -47,7 +47,7 @@ macro_rules! isa_fn {
             }
             #[cfg(target_arch = "aarch64")]
             {
-                // NEON with fused multiply-add belongs to the baseline of this architecture.
+                // On this architecture, NEON with fused multiply-add is always available.
                 let _ = level;
                 $body::<$crate::simd::Fused>($($arg),*)
             }

@@ -1,7 +1,7 @@
 //! Implements [`Vector`] with AVX2 and AVX-512 registers.
 //!
-//! These methods are only called from functions that [`super::isa_fn!`] compiled for the instruction set,
-//! after [`super::Level::detect`] found it on this CPU.
+//! These methods are called only from functions that [`super::isa_fn!`] compiled for the instruction set. Such a
+//! function is called only after [`super::Level::detect`] found the instruction set on this CPU.
 
 use std::arch::x86_64::{
     __m256d, __m512d, _CMP_LT_OQ, _mm_add_pd, _mm_add_sd, _mm_cvtsd_f64, _mm_unpackhi_pd, _mm256_add_pd,
@@ -35,19 +35,19 @@ impl MulAdd for Avx512 {
     type V8 = V8;
 }
 
-/// Four numbers in one register.
+/// Four numbers in one 256-bit register.
 #[derive(Clone, Copy)]
 pub(crate) struct V4(__m256d);
 
-/// Eight numbers in two registers.
+/// Eight numbers in two 256-bit registers.
 #[derive(Clone, Copy)]
 pub(crate) struct V8Pair(V4, V4);
 
-/// Eight numbers in one register.
+/// Eight numbers in one 512-bit register.
 #[derive(Clone, Copy)]
 pub(crate) struct V8(__m512d);
 
-/// Defines the operations on a register of `$n` numbers that take one instruction each.
+/// Defines those operations on a register of `$n` numbers that take one instruction each.
 macro_rules! instructions {
     ($n:literal, $splat:ident, $load:ident, $store:ident, $($name:ident($($arg:ident),*) $instruction:ident),*) => {
         #[inline(always)]
@@ -85,7 +85,7 @@ macro_rules! instructions {
     };
 }
 
-/// Defines operations that act on both halves of a pair.
+/// Defines operations that treat both halves of a pair in the same way.
 macro_rules! halves {
     ($($name:ident($($arg:ident),*)),*) => {$(
         #[inline(always)]
@@ -171,14 +171,14 @@ impl Vector for V8Pair {
 
     #[inline(always)]
     fn sums(four: [Self; 4], to: &mut [f64]) {
-        // Not `map`: a closure has no instruction set, so that its calls are not inlined.
+        // A closure, for example in `map`, would have no instruction set, and its calls would not be inlined.
         let [a, b, c, d] = four;
         V4::sums([a.0.add(a.1), b.0.add(b.1), c.0.add(c.1), d.0.add(d.1)], to);
     }
 }
 
 impl V8 {
-    /// Returns the sum of both halves.
+    /// Returns a register with the sums of the lower and the upper four numbers.
     #[inline(always)]
     fn folded(self) -> V4 {
         // SAFETY: the CPU has the instruction set (module comment).
@@ -201,8 +201,7 @@ impl Vector for V8 {
         }
     }
 
-    /// Computes `1 / self` from a 14-bit estimate and two Newton steps, because a division takes four times
-    /// as long.
+    /// Computes `1 / self` from a 14-bit estimate and two Newton steps. A division takes four times as long.
     #[inline(always)]
     fn reciprocal(self) -> Self {
         // SAFETY: the CPU has the instruction set (module comment).
@@ -222,7 +221,7 @@ impl Vector for V8 {
 
     #[inline(always)]
     fn sums(four: [Self; 4], to: &mut [f64]) {
-        // Not `map`: a closure has no instruction set, so that its calls are not inlined.
+        // A closure, for example in `map`, would have no instruction set, and its calls would not be inlined.
         let [a, b, c, d] = four;
         V4::sums([a.folded(), b.folded(), c.folded(), d.folded()], to);
     }

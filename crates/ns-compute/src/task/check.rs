@@ -4,7 +4,7 @@ use ns_core::{FitTask, Observations, Seen, SessionError, Start};
 
 use crate::plan::Plan;
 
-/// Returns an error for data for which the likelihood is not defined.
+/// Returns an error if the likelihood is not defined for `data`: a length is wrong, or a number is not allowed.
 pub(crate) fn check_data(plan: &Plan, data: &Observations) -> Result<(), SessionError> {
     let Observations { main, aux, events } = data;
     length("main data", main.len(), plan.n_bins())?;
@@ -32,8 +32,8 @@ pub(crate) fn check_data(plan: &Plan, data: &Observations) -> Result<(), Session
     Ok(())
 }
 
-/// Returns an error for a task with invalid data, parameter indices, values, bounds or references to earlier
-/// fits.
+/// Returns an error for a task that is not valid for the model: its data, parameter indices, values, bounds, and
+/// references to earlier fits are checked.
 pub(crate) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError> {
     let n = plan.n_parameters();
     let index = |index: usize| {
@@ -57,7 +57,7 @@ pub(crate) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError
         Seen::Observed => {}
     }
     for (number, request) in task.fits.iter().enumerate() {
-        // GPU sessions use these indices of earlier fits without a further check.
+        // GPU sessions use these indices of earlier fits without another check.
         let earlier = |what, fit: usize| {
             let remedy = "name a fit that comes before this one in its task";
             if fit < number {
@@ -115,7 +115,7 @@ pub(crate) fn length(what: &'static str, actual: usize, expected: usize) -> Resu
     if actual == expected { Ok(()) } else { Err(SessionError::WrongLength { what, actual, expected }) }
 }
 
-/// Returns the number of points in `points`, or an error if a point is incomplete or a number is not finite.
+/// Returns the number of points in `points`. Returns an error if a point is incomplete or a number is not finite.
 pub(crate) fn check_points(plan: &Plan, points: &[f64]) -> Result<usize, SessionError> {
     let n = plan.n_parameters();
     if n == 0 || !points.len().is_multiple_of(n) {

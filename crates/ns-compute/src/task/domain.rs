@@ -2,7 +2,7 @@
 
 use ns_core::{FitRequest, ParameterTable, Start};
 
-/// The domain of one fit: bounds and fixed parameters, by parameter index.
+/// The bounds and the fixed parameters of one fit. Each vector has one element per parameter.
 #[derive(Debug, Clone)]
 pub(crate) struct FitDomain {
     pub(crate) lower: Vec<f64>,
@@ -33,9 +33,9 @@ impl FitDomain {
         domain
     }
 
-    /// Sets the fixed parameters of `point` to their values. If the request has a direction
-    /// ([`Start::Along`]), first moves the free parameters along it, within the bounds, by the multiple that
-    /// would bring the first fixed parameter to its value.
+    /// Sets the fixed parameters of `point` to the values of the request. If the request has a direction
+    /// ([`Start::Along`]), the free parameters first move along this direction, within their bounds. The length of
+    /// the move is the one that would bring the first fixed parameter to its value.
     pub(crate) fn place(&self, request: &FitRequest, point: &mut [f64]) {
         if let (Start::Along(_, direction), Some(&(held, value))) = (&request.start, request.fixed.first()) {
             let length = (value - point[held]) / direction[held];
@@ -52,8 +52,8 @@ impl FitDomain {
         }
     }
 
-    /// Returns the starting point of a request: `start` after [`Self::place`], with the free parameters
-    /// within the bounds.
+    /// Returns the starting point of a request. It is `start` after [`Self::place`], with the free parameters moved
+    /// into their bounds.
     pub(crate) fn begin(&self, request: &FitRequest, mut start: Vec<f64>) -> Vec<f64> {
         self.place(request, &mut start);
         for (p, x) in start.iter_mut().enumerate().filter(|(p, _)| !self.fixed[*p]) {

@@ -1,5 +1,5 @@
-//! Functions that all devices use to run a task: checks of the task, and the bounds, fixed parameters and
-//! starting point of each fit.
+//! Functions that all devices use to run a task. They check the task, and determine the bounds, the fixed parameters
+//! and the starting point of each fit.
 
 mod check;
 mod domain;

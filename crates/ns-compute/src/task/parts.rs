@@ -1,12 +1,12 @@
-//! Chooses the parts of an outcome that a fit computes.
+//! Chooses the parts of an outcome that a fit has to compute.
 
 use ns_core::OutcomeParts;
 
 use crate::optimise::DENSE_LIMIT;
 
-/// Returns the parts to compute for a model of `n` parameters. In a small model the inverse Hessian is the
-/// covariance matrix. In other models the inverse Hessian consists of factors, which are computed together
-/// with the uncertainties.
+/// Returns the parts to compute for a model of `n` parameters. If the inverse Hessian is wanted in a small model, the
+/// covariance matrix is computed. In all other models the inverse Hessian consists of factors, which are computed
+/// together with the uncertainties.
 pub(crate) fn parts_of(n: usize, wanted: OutcomeParts) -> OutcomeParts {
     let small = n <= DENSE_LIMIT;
     OutcomeParts {

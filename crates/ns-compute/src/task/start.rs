@@ -1,10 +1,9 @@
-//! The starting point of a fit, and whether the fit is needed. Both can depend on earlier fits of the same
-//! task.
+//! The starting point of a fit, and whether the fit is needed. Both may depend on earlier fits of the same task.
 
 use ns_core::{FitFailure, FitOutcome, FitRequest, FitStatus, ParameterTable, Reason, Start};
 
-/// Returns whether a fit is needed. A fit with a condition is not needed if the earlier fit that the
-/// condition names converged and the condition's parameter ended outside the condition's range.
+/// Returns whether a fit is needed. A fit with a condition is not needed if two things are true: the earlier fit that
+/// the condition names converged, and the condition's parameter ended outside the condition's range.
 pub(crate) fn needed(request: &FitRequest, earlier: &[Result<FitOutcome, FitFailure>]) -> bool {
     let Some(condition) = &request.only_if else { return true };
     match earlier.get(condition.fit) {
@@ -16,9 +15,9 @@ pub(crate) fn needed(request: &FitRequest, earlier: &[Result<FitOutcome, FitFail
     }
 }
 
-/// Returns the starting point of request `index` of a task, before fixed parameters are set. If the request
-/// starts from the result of an earlier fit that failed or was unbounded, the starting point of that earlier
-/// fit is returned instead.
+/// Returns the starting point of request number `index` of a task, before fixed parameters are set. If the request
+/// starts from the result of an earlier fit, and that fit failed or was unbounded, returns the starting point of that
+/// earlier fit.
 pub(crate) fn start_of(
     table: &ParameterTable,
     requests: &[FitRequest],

@@ -1,22 +1,21 @@
-//! Formulas of the terms of the likelihood with their derivatives, one folder per kind. Each formula is
-//! written here only once.
+//! Formulas of the terms of the likelihood with their derivatives, one folder per kind. Each formula is written only
+//! once, here.
 //!
-//! Formulas use the type [`Vector`](crate::simd::Vector). The elements of a vector are several effects of a
-//! single fit, or, in SIMD lanes, the same effect of several fits; both use the same functions. The CUDA
-//! version of a file is beside it (`.cuh`).
+//! Formulas use the type [`Vector`](crate::simd::Vector). The elements of a vector are several effects of a single
+//! fit, or, in SIMD lanes, the same effect of several fits. Both use the same functions. The CUDA version of a file
+//! (`.cuh`) is beside it.
 //!
-//! Every engine (single fits, SIMD lanes, kernels) has value, slope and second derivative of every
-//! interpolation code. Code outside this folder does not depend on which code a model has; it calls the
-//! functions here.
+//! Single fits, SIMD lanes and kernels all have the value, the slope and the second derivative of every interpolation
+//! code. Code outside this folder does not depend on the code of a model. It calls the functions here.
 //!
-//! * histosys: [`histosys::curved`] and `histosys.cuh` give `f`, `f'` and `f''`. A code does not compile without
-//!   a branch in both files, and all three numbers.
-//! * normsys: [`normsys::normsys`] and `normsys.cuh` give the polynomial and the function
-//!   [beyond](normsys::Beyond) it, each with its derivatives. A code does not compile without a branch in both
-//!   files, and every field of [`normsys::Normsys`].
+//! * histosys: [`histosys::curved`] and `histosys.cuh` compute `f`, `f'` and `f''`. An interpolation code compiles
+//!   only if both files have a branch for it with all three numbers.
+//! * normsys: [`normsys::normsys`] and `normsys.cuh` give the polynomial and the function [beyond](normsys::Beyond)
+//!   it, each with its derivatives. An interpolation code compiles only if both files have a branch for it, and if
+//!   every field of [`normsys::Normsys`] is set.
 //!
-//! Factors have no interpolation codes. A derivative of a product of factors is the product without one or
-//! two of them ([`scale::product`]).
+//! Factors have no interpolation codes. A first or second derivative of a product of factors is the product without
+//! one or two of them ([`scale::product`]).
 
 pub(crate) mod gaussian;
 pub(crate) mod histosys;

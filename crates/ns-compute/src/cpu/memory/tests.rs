@@ -6,8 +6,7 @@ use ns_core::{
 
 use super::*;
 
-// The functions of this file are visible to its parent module alone, so every test module includes the file
-// itself.
+// The module `models` is private to the file that includes it. Therefore each test module includes it again.
 #[allow(dead_code, clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
@@ -22,7 +21,7 @@ fn open(limit: Option<u64>, threads: usize) -> Result<CpuSession, SessionError> 
     CpuSession::open(&model(), &Execution { threads, memory_limit: limit, ..Execution::default() })
 }
 
-/// Returns the smallest memory limit, in bytes, with which a session with this number of threads opens.
+/// Returns the smallest memory limit, in bytes, at which a session with this number of threads can be opened.
 fn least(threads: usize) -> u64 {
     let held = Held::of(&open(None, 1).unwrap().plan);
     8 * (held.plan + held.thread * threads) as u64
@@ -31,7 +30,8 @@ fn least(threads: usize) -> u64 {
 fn tasks() -> Vec<FitTask> {
     let point: Vec<f64> = model().parameters.iter().map(|p| p.init).collect();
     let fits = vec![FitRequest { search: Search::Local, ..FitRequest::default() }];
-    // The session that makes the source has no limit, because computing the expected yields needs memory too.
+    // The source of toys comes from a session without a limit, because computing the expected yields needs memory
+    // too.
     let source = open(None, 1).unwrap().toy_source(&point, &Data::observed(), 7, 0).unwrap();
     let drawn = Drawn { source, toys: 0..300 };
     vec![

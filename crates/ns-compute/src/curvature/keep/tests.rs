@@ -1,4 +1,4 @@
-//! Compares results from a stored factorisation of the Hessian with those from the dense inverse.
+//! Compares results of a stored factorisation of the Hessian with results of the dense inverse.
 
 use ns_core::{Execution, FactoredHessian};
 
@@ -15,7 +15,8 @@ mod models;
 
 use models::{Random, random_model, random_point};
 
-/// Returns the factored Gauss-Newton matrix at `theta` in `layout`; `None` if it is flat or singular there.
+/// Returns the factored Gauss-Newton matrix at `theta` in the given layout, or `None` if the matrix is flat or
+/// singular.
 fn factored(
     session: &CpuSession,
     worker: &mut Worker,
@@ -79,7 +80,7 @@ fn products_with_kept_factors_are_those_with_the_dense_inverse() {
             }
         }
     }
-    // Machines have different numbers of instruction sets.
+    // Machines support different numbers of instruction sets.
     let levels = Level::available().len();
     assert!(
         compared > 75 * levels && with_border > 25 * levels,

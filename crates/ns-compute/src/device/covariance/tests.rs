@@ -10,8 +10,7 @@ use super::super::test_support::{both, execution};
 use super::*;
 use crate::cpu::CpuSession;
 
-// The functions of `oracle/models.rs` are visible only in the module that includes that file, so each test
-// module includes it anew.
+// The module `models` is private to the file that includes it. Therefore each test module includes it again.
 #[allow(dead_code, clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
@@ -28,8 +27,8 @@ fn run(session: &dyn Session, tasks: &[FitTask], wanted: OutcomeParts) -> Vec<Ta
     outcomes
 }
 
-/// Returns a random model without kinks whose fits the device can make. Its free parameters without effect
-/// are fixed.
+/// Returns a random model without kinks whose fits the device can make. Free parameters on which nothing depends are
+/// fixed in it.
 fn fitted_model(seed: u64) -> Model {
     let mut model = Model { interpolation: Interpolation::SMOOTH, ..models::random_model(seed) };
     let point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
@@ -42,8 +41,8 @@ fn local(fixed: &[(usize, f64)]) -> FitRequest {
     FitRequest { search: Search::Local, fixed: fixed.to_vec(), ..FitRequest::default() }
 }
 
-/// Compares the fit `there` of a device, with its covariance, with the fit `here` of the CPU. Returns the
-/// largest difference of covariance elements `C_ij`, divided by `sqrt(C_ii C_jj)`.
+/// Compares a fit `there` of a device, with its covariance, with the same fit `here` of the CPU. Returns the largest
+/// difference of two covariance elements `C_ij`, divided by `sqrt(C_ii C_jj)`.
 fn compare(what: &str, here: &FitOutcome, there: &FitOutcome) -> f64 {
     assert_eq!(here.status, there.status, "{what}");
     assert_eq!(here.inactive, there.inactive, "{what}");
@@ -74,16 +73,17 @@ fn compare(what: &str, here: &FitOutcome, there: &FitOutcome) -> f64 {
 /// Summary of the covariances that the device computed for a batch of fits.
 #[derive(Debug, Default)]
 struct Confirmed {
-    /// Number of fits in the batch.
+    /// Number of fits whose covariances were wanted.
     asked: usize,
     /// Number of fits whose covariances the device computed.
     made: usize,
-    /// Largest difference from the inverse of the CPU's Hessian at the same point, divided by
-    /// `sqrt(C_ii C_jj)`.
+    /// Largest difference between an element `C_ij` of a covariance and of the inverse of the CPU's Hessian at the
+    /// same point, divided by `sqrt(C_ii C_jj)`.
     worst: f64,
 }
 
-/// Calls `work` with the inputs of `tasks`, which have given data, for the computation of uncertainties.
+/// Calls `work` with the requests and data of `tasks`, whose data are given, as inputs for the computation of
+/// uncertainties.
 fn with_fitted(gpu: &GpuSession, tasks: &[FitTask], work: impl FnOnce(&Fitted<'_>)) {
     let set = |task: &FitTask| gpu.cpu.dataset(&task.data).unwrap();
     let sets: Vec<Dataset> =
@@ -99,7 +99,7 @@ fn with_fitted(gpu: &GpuSession, tasks: &[FitTask], work: impl FnOnce(&Fitted<'_
     });
 }
 
-/// Fits a batch, lets the device compute covariances without the help of the CPU, and adds the comparison to
+/// Fits a batch and lets the device alone compute the covariances. Compares them with the CPU and adds the result to
 /// `all`.
 fn confirm(gpu: &GpuSession, tasks: &[FitTask], all: &mut Confirmed) {
     let mut outcomes = run(gpu, tasks, OutcomeParts::default());
@@ -129,8 +129,8 @@ fn confirm(gpu: &GpuSession, tasks: &[FitTask], all: &mut Confirmed) {
     }
 }
 
-/// Returns the largest difference of an element `C_ij` of a covariance from the inverse of the CPU's Hessian
-/// at the same point, divided by `sqrt(C_ii C_jj)`.
+/// Returns the largest difference between an element `C_ij` of a covariance and the same element of the inverse of
+/// the CPU's Hessian at the same point, divided by `sqrt(C_ii C_jj)`.
 fn apart(
     gpu: &GpuSession,
     data: &Data,
@@ -154,8 +154,8 @@ fn apart(
     worst
 }
 
-/// Returns the inverse of the Hessian over the parameters for which `rests` is false, i.e. that are not held
-/// fixed, computed by elimination with the largest pivot first. Elements of other parameters have no meaning.
+/// Returns the inverse of the Hessian over the parameters that may move (`rests` is false). It is computed by
+/// elimination with the largest pivot first. Elements of other parameters have no meaning.
 fn inverse(hessian: &[f64], n: usize, rests: &dyn Fn(usize) -> bool) -> Vec<f64> {
     let mut a = hessian.to_vec();
     let mut to_do: Vec<usize> = (0..n).filter(|&p| !rests(p)).collect();
@@ -216,8 +216,8 @@ fn covariances_of_fits_are_the_cpu_s() {
     assert!(worst < 1e-8 && made * 2 > asked, "{made} of {asked} by the device, {worst:e} apart");
 }
 
-/// Returns the outcomes as text. Outcomes with the same text have the same bits, because Rust prints as many
-/// digits of a number as are needed to tell it from others.
+/// Returns each outcome as text. Two outcomes have the same text only if their numbers have the same bits, because
+/// Rust prints as many digits as a number needs to differ from all other numbers.
 fn text(outcomes: &[TaskOutcome]) -> Vec<String> {
     outcomes.iter().map(|outcome| format!("{outcome:?}")).collect()
 }

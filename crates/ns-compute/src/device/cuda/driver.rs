@@ -1,8 +1,8 @@
 //! A CUDA device, accessed through NVIDIA's driver.
 //!
-//! Each device has one context (the primary context, which other libraries of the process share), one stream
-//! besides those of lanes, and one module with the kernels. They are created when first needed and kept until
-//! the process ends or the device is lost, because creating them takes 0.2 s.
+//! Each device has one context (the primary context, which other libraries of the process share), one stream in
+//! addition to the streams of lanes, and one module with the kernels. Creating them takes 0.2 s. They are therefore
+//! created when they are first needed, and kept until the process ends or the device is lost.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -25,15 +25,15 @@ use super::pinned::CudaPinned;
 use super::pool::Pool;
 use super::staging::Staging;
 
-/// Largest size in bytes of a copy to the device that does not use page-locked memory. The driver sends so
-/// little data together with the copy command.
+/// Largest copy to the device, in bytes, that does not use page-locked memory. The driver sends so few bytes together
+/// with the copy command.
 const SMALL: usize = 64 << 10;
-/// Largest total size in bytes of freed device memory that is kept for reuse.
+/// Largest total size of freed device memory that is kept for later allocations, in bytes.
 const KEPT: usize = 1 << 30;
-/// Largest size in bytes of a kernel's parameters that every GPU accepts.
+/// Largest size of a kernel's parameters that every GPU accepts, in bytes.
 const MOST_PARAMETERS: usize = 4096;
 
-/// A CUDA device.
+/// A CUDA device with its context, stream and kernels.
 pub(super) struct CudaDriver {
     pub(super) device: Device,
     pub(super) properties: Properties,
@@ -45,7 +45,7 @@ pub(super) struct CudaDriver {
     lost: AtomicBool,
 }
 
-/// A pointer that the driver uses as a handle.
+/// A handle of the driver. It is a pointer that only the driver may dereference.
 pub(super) struct Handle<T>(pub(super) *mut T);
 
 // SAFETY: the driver's handles are valid on any thread.
@@ -57,15 +57,16 @@ unsafe impl<T> Sync for Handle<T> {}
 /// until it is lost.
 ///
 /// # Errors
-/// If the driver, the device, or code for the GPU is missing, each with its remedy.
+/// If the driver, the device, or kernel code for the GPU is missing. Each error names a remedy.
 pub(super) fn open(index: usize) -> Result<Arc<CudaDriver>, SessionError> {
-    // Each device has its own lock, so that several devices can be opened in parallel.
+    // Each device has its own lock, so several devices can be opened at the same time.
     type DriverSlot = Arc<Mutex<Option<Arc<CudaDriver>>>>;
     static OPEN: Mutex<BTreeMap<usize, DriverSlot>> = Mutex::new(BTreeMap::new());
     let place = Arc::clone(OPEN.lock().unwrap_or_else(PoisonError::into_inner).entry(index).or_default());
     let mut open = place.lock().unwrap_or_else(PoisonError::into_inner);
     if open.as_ref().is_some_and(|device| device.lost.load(Ordering::Relaxed)) {
-        // If no session uses the lost device any more, its context ends here. A new context is created below.
+        // If no session uses the lost device any more, this assignment ends its context. A new context is created
+        // below.
         *open = None;
     }
     if let Some(device) = open.as_ref() {
@@ -77,10 +78,10 @@ pub(super) fn open(index: usize) -> Result<Arc<CudaDriver>, SessionError> {
     Ok(device)
 }
 
-/// Whether a device has been opened in this process.
+/// Whether this process has opened a device.
 static WARM: AtomicBool = AtomicBool::new(false);
 
-/// Returns whether this process has opened a CUDA device before. The next session on that device then opens
+/// Returns whether this process has already opened a CUDA device. If it has, the next session on that device opens
 /// without delay.
 #[must_use]
 pub fn is_warm() -> bool {
@@ -124,9 +125,9 @@ impl CudaDriver {
         Ok(this)
     }
 
-    /// Runs `call` with the device's context as the current context of the thread, and restores the previous
-    /// context. Converts errors of the driver and panics to errors of the session; `doing` names the
-    /// operation in them.
+    /// Runs `call` while the device's context is the current context of the thread, and then restores the previous
+    /// context. Converts errors of the driver, and panics, to errors of the session. The errors name the operation
+    /// `doing`.
     pub(super) fn inside<T>(
         &self,
         doing: DriverCall,
@@ -135,8 +136,8 @@ impl CudaDriver {
         guarded(self.device, || self.current(call).map_err(|error| self.failed(doing, error.0)))
     }
 
-    /// Converts an error of the driver to an error of the session. If the error means that the device is
-    /// lost, records that loss.
+    /// Converts an error of the driver to an error of the session. If the error means that the device is lost, marks
+    /// the device as lost.
     pub(super) fn failed(&self, doing: DriverCall, code: CUresult) -> SessionError {
         let error = explain(self.device, doing, code);
         if matches!(error, SessionError::DeviceLost { .. }) {
@@ -145,7 +146,7 @@ impl CudaDriver {
         error
     }
 
-    /// Runs `call` with the device's context as the current context of the thread, and restores the previous
+    /// Runs `call` while the device's context is the current context of the thread, and then restores the previous
     /// context. Returns errors of the driver unchanged.
     pub(super) fn current<T>(&self, call: impl FnOnce() -> Result<T, DriverError>) -> Result<T, DriverError> {
         // SAFETY: the context is retained as long as `self` lives.
@@ -161,14 +162,15 @@ impl CudaDriver {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the size of the device's free memory in bytes, including freed memory that is kept for reuse.
+    /// Returns the free memory of the device in bytes. Freed memory that is kept for later allocations counts as
+    /// free.
     pub(super) fn free_memory(&self) -> Result<u64, SessionError> {
         let (free, _) = self.inside(DriverCall::Asking, result::mem_get_info)?;
         Ok((free + self.pool().held()) as u64)
     }
 
-    /// Returns memory at these addresses to the driver. Errors are ignored: after a failure of the device,
-    /// freeing is neither possible nor needed.
+    /// Returns the memory at `addresses` to the driver. Errors are ignored: after a failure of the device, memory can
+    /// no longer be freed, and this is not necessary either.
     fn free(&self, addresses: Vec<u64>) {
         let _ = self.inside(DriverCall::Allocating, || {
             for address in addresses {
@@ -224,11 +226,11 @@ impl CudaDriver {
         })
     }
 
-    /// Makes the stream `lane` wait for all work that was submitted to the device's own stream so far.
-    /// `event` is an event of the lane, which records the end of that work.
+    /// Makes the stream `lane` wait for all work that was submitted to the device's own stream so far. `event` must
+    /// be an event of the lane. The call uses it to record the end of that work.
     ///
     /// # Safety
-    /// Stream and event must belong to this device and not be destroyed. The device's context must be the
+    /// `lane` and `event` must belong to this device and must not be destroyed. The device's context must be the
     /// current context of the thread.
     pub(super) unsafe fn precede(&self, lane: sys::CUstream, event: sys::CUevent) -> Result<(), DriverError> {
         // SAFETY: the caller guarantees both; the device's own stream lives as long as the device.
@@ -243,7 +245,7 @@ impl CudaDriver {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Runs `copy` with the page-locked memory for copies and the device's own stream.
+    /// Runs `copy`. Its arguments are the page-locked memory for copies and the device's own stream.
     fn staged(
         &self,
         doing: DriverCall,
@@ -285,7 +287,7 @@ impl Backend for CudaDriver {
         };
         let mut given = ask()?;
         if given.is_none() {
-            // The pool may hold the memory that is missing.
+            // The missing memory may be in the pool, so the pool is emptied.
             let kept = self.pool().empty();
             self.free(kept);
             given = ask()?;
@@ -327,8 +329,7 @@ impl Backend for CudaDriver {
         if to.is_empty() {
             return Ok(());
         }
-        // Errors of earlier kernels are reported by this call.
-        // SAFETY: `from` is device memory of that size.
+        // This call reports errors of earlier kernels. SAFETY: `from` is device memory of that size.
         self.staged(DriverCall::Waiting, |staging, stream| unsafe { staging.read(stream, from.bytes(), to) })
     }
 
@@ -377,7 +378,7 @@ impl Backend for CudaDriver {
 
 impl Drop for CudaDriver {
     /// Releases the context. If nothing else uses the context, the driver then frees everything in it. A
-    /// `CudaDriver` is dropped only after its device was lost.
+    /// [`CudaDriver`] is dropped only after its device was lost.
     fn drop(&mut self) {
         let Device::Cuda(index) = self.device else { return };
         let _ = guarded(self.device, || {

@@ -3,14 +3,14 @@
 use cudarc::driver::sys::CUresult;
 use ns_core::{Device, SessionError};
 
-/// The operation in which the driver reported an error.
+/// The operation during which the driver reported an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DriverCall {
-    /// Starting the driver and looking for devices.
+    /// Starting the driver and searching for devices.
     Starting,
     /// Opening the device.
     Opening,
-    /// Reading properties of the device or the size of its free memory.
+    /// Reading a property of the device, or the size of its free memory.
     Asking,
     Allocating,
     Copying,
@@ -32,14 +32,14 @@ impl DriverCall {
     }
 }
 
-/// The state of the device after an error.
+/// The state of a device after an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FailureKind {
-    /// The device cannot be used. No work was started.
+    /// The device cannot be used, and no work was started.
     Unavailable,
-    /// The operation was refused; the device still works.
+    /// The device refused the operation and still works.
     Refused,
-    /// The device is lost: all later operations fail until it is opened again.
+    /// The device is lost. All later operations fail until the device is opened again.
     Lost,
 }
 

@@ -1,4 +1,4 @@
-//! Loads the kernels of a device when they are first needed, and sets how much shared memory each may use.
+//! Loads the kernels of a device when they are first needed, and sets how much shared memory each kernel may use.
 
 use std::ffi::{CString, c_void};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -13,32 +13,31 @@ use super::failure::{DriverCall, name};
 use super::images::Image;
 use super::loading::guarded;
 
-/// Dynamic shared memory in bytes that every kernel may use without asking the driver for more.
+/// Dynamic shared memory, in bytes, that every kernel may use without a request to the driver.
 const PLAIN_SHARED: u32 = 48 << 10;
-/// Preferred percentage of shared memory in the on-chip memory that is divided between shared memory and L1
-/// cache.
+/// Preferred share of shared memory in percent. The on-chip memory is divided between shared memory and the L1 cache.
 const ALL_SHARED: i32 = 100;
 
-/// A loaded kernel, and the dynamic shared memory that it may use.
+/// A loaded kernel, with the limit of its dynamic shared memory.
 pub(super) struct Function {
     pub(super) handle: Handle<sys::CUfunc_st>,
-    /// Dynamic shared memory in bytes that the kernel may use. The lock is held during a change, because
-    /// otherwise the smaller of two simultaneous changes could come last.
+    /// Limit of the kernel's dynamic shared memory, in bytes. The lock is held during a change. Otherwise the smaller
+    /// of two limits that are set at the same time could be set last.
     allowed: Mutex<u32>,
 }
 
 /// All kernels of a device.
 pub(super) struct Functions {
-    /// Images (forms of the compiled code) to try, best first.
+    /// Images to try, the best first. An image is a form of the compiled code.
     images: Vec<Image>,
     loaded: OnceLock<Vec<Function>>,
-    /// Error of the attempt to load the code, kept if the driver rejected all images. The lock is held while
-    /// the code is loaded.
+    /// Error of the last attempt to load the code, if the driver rejected all images. The lock is held while the code
+    /// is loaded.
     refused: Mutex<Option<SessionError>>,
 }
 
 impl Functions {
-    /// Creates the list. No kernel is loaded yet.
+    /// Creates the list of kernels from the images. Loads no kernel yet.
     pub(super) fn new(images: Vec<Image>) -> Self {
         Self { images, loaded: OnceLock::new(), refused: Mutex::new(None) }
     }
@@ -57,8 +56,8 @@ impl CudaDriver {
             .ok_or_else(|| self.no_image(format!("{kernel:?} is unknown")))
     }
 
-    /// Loads the code, unless it is loaded already or all images were rejected. A rejection is final; other
-    /// errors, for example too little memory, may be temporary, so that the next call tries again.
+    /// Loads the code, unless it is loaded already or all images were rejected. A rejection is final. Other errors,
+    /// such as too little memory, may be temporary, so the next call tries again.
     fn load_once(&self) -> Result<&[Function], SessionError> {
         let mut refused = self.functions.refused.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = refused.as_ref() {
@@ -106,7 +105,8 @@ impl CudaDriver {
         }
     }
 
-    /// Allows a kernel to use `shared` bytes of dynamic shared memory. A larger earlier allowance stays.
+    /// Allows a kernel to use `shared` bytes of dynamic shared memory. If a larger size was allowed before, that
+    /// limit remains.
     pub(super) fn allow(&self, function: &Function, shared: u32) -> Result<(), SessionError> {
         if shared as usize > self.properties.shared_per_block {
             return Err(SessionError::TooLarge {
@@ -148,7 +148,7 @@ fn find(module: sys::CUmodule, kernel: Kernel) -> Result<Function, DriverError> 
     Ok(Function { handle: Handle(handle), allowed: Mutex::new(0) })
 }
 
-/// Returns whether an error is about the image, so that another image may load.
+/// Returns whether an error concerns the image, so another image may still load.
 fn is_about_code(code: CUresult) -> bool {
     matches!(
         code,

@@ -16,16 +16,16 @@ use super::driver::CudaDriver;
 use super::failure::DriverCall;
 use super::locked::Locked;
 
-/// Launches kernels on streams of the caller, in the order of the calls.
+/// Launches kernels on CUDA streams of the caller. The kernels run in the order of the calls.
 pub(super) struct CudaGuest {
     driver: Arc<CudaDriver>,
     /// Event that marks the end of the last launch.
     done: CUevent,
-    /// Event that marks the end of earlier work on the device's own stream.
+    /// Event that marks the end of the work that was submitted to the device's own stream before a launch.
     before: CUevent,
     /// Page-locked memory for copies from the device.
     down: Locked,
-    /// Stream of the last launch.
+    /// Handle of the stream of the last launch; `None` before the first launch.
     last: Option<u64>,
 }
 
@@ -39,7 +39,7 @@ impl CudaGuest {
         Ok(Self { driver, done, before, down: Locked::NONE, last: None })
     }
 
-    /// Returns an attribute of a pointer, `None` for addresses that the driver does not know.
+    /// Returns an attribute of a device pointer, or `None` for an address that the driver does not know.
     fn attribute(&self, which: Attribute, address: u64) -> Result<Option<u32>, SessionError> {
         let mut value = 0_u32;
         self.driver.inside(DriverCall::Asking, || {

@@ -1,7 +1,7 @@
 //! Embeds the compiled kernels, and chooses the images that suit a GPU.
 //!
-//! An image contains all kernels, as machine code for one kind of GPU or as PTX. `scripts/kernels` compiles
-//! the images; `.ci/run` fails if they were not compiled from the present sources.
+//! An image contains all kernels, either as machine code for one kind of GPU or as PTX. `scripts/kernels` compiles
+//! the images. `.ci/run` fails if the images were not compiled from the present sources.
 
 use ns_core::SessionError;
 
@@ -9,10 +9,10 @@ use super::super::backend::Kernel;
 
 /// Oldest supported driver: CUDA 12.0, of December 2022. Older drivers reject the PTX and the machine code.
 pub(super) const LEAST_DRIVER: u32 = 12_000;
-/// Smallest supported compute capability: Volta, for which the PTX is compiled.
+/// Smallest supported compute capability, as (major, minor). This is Volta, for which the PTX is compiled.
 pub(super) const LEAST_CAPABILITY: (u32, u32) = (7, 0);
 
-/// An image: code of all kernels that the driver can load.
+/// An image: code of all kernels in a form that the driver can load.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Image {
     /// Name of the image in messages, for example `sm_90` or `PTX`.
@@ -22,7 +22,7 @@ pub(super) struct Image {
 }
 
 impl Kernel {
-    /// All kernels.
+    /// All kernels, in the order of the enum.
     pub(super) const ALL: [Self; 17] = [
         Self::Fit,
         Self::FitGlobal,
@@ -43,7 +43,7 @@ impl Kernel {
         Self::FlowBatchNllReduce,
     ];
 
-    /// Returns the name of the kernel's function in the images.
+    /// Returns the name that the kernel's function has in the images.
     pub(super) const fn symbol(self) -> &'static str {
         match self {
             Self::Fit => "ns_fit",
@@ -67,7 +67,7 @@ impl Kernel {
     }
 }
 
-/// Bytes with the alignment that the header of machine code needs.
+/// Bytes with the alignment that the driver needs for machine code.
 #[repr(C, align(64))]
 struct Aligned<T: ?Sized>(T);
 
@@ -75,10 +75,11 @@ static SM_90: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../kernels/built/
 static SM_80: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../kernels/built/ns_sm80.cubin"));
 static PTX: &str = concat!(include_str!("../../../kernels/built/ns_sm70.ptx"), "\0");
 
-/// Returns the images for a GPU with this compute capability and a driver of this version (12000 for CUDA
-/// 12.0), best first. `index` and `name` of the GPU appear in errors only. Machine code runs on GPUs of the
-/// same major and the same or a higher minor compute capability. PTX runs on all supported GPUs; the driver
-/// compiles it and caches the machine code.
+/// Returns the images that a GPU can run, the best first. `capability` is the compute capability of the GPU. `driver`
+/// is the CUDA version of the driver (12000 for CUDA 12.0). `index` and `name` of the GPU are used for errors only.
+///
+/// Machine code runs on GPUs of the same major compute capability and the same or a higher minor one. PTX runs on all
+/// supported GPUs; the driver compiles it to machine code and caches the result.
 ///
 /// # Errors
 /// [`SessionError::CudaDriverTooOld`] if the driver is older than [`LEAST_DRIVER`],
@@ -142,8 +143,8 @@ mod tests {
         assert_eq!(names((9, 0), 11_080), Err(old_driver));
     }
 
-    /// Checks that every image contains every kernel under its name, and that the oldest driver can read the
-    /// PTX.
+    /// Checks that every image contains every kernel under its name, and that the oldest supported driver can read
+    /// the PTX.
     #[test]
     fn images_hold_every_kernel() {
         for capability in [(9, 0), (8, 0)] {

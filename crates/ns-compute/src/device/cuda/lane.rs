@@ -1,5 +1,5 @@
-//! A CUDA stream that has its own page-locked memory, so that copies and kernels of several launches run in
-//! parallel.
+//! A CUDA stream with page-locked memory of its own. With several of these streams, copies and kernels of several
+//! launches run in parallel.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use super::driver::CudaDriver;
 use super::failure::DriverCall;
 use super::locked::Locked;
 
-/// A lane on a CUDA device.
+/// A lane (a stream of copies and launches) on a CUDA device.
 pub(super) struct CudaLane {
     driver: Arc<CudaDriver>,
     stream: CUstream,
-    /// Event that marks the end of earlier work on the device's own stream. The work of this lane begins
-    /// after it.
+    /// Event that marks the end of earlier work on the device's own stream. The work of this lane begins after this
+    /// event.
     before: CUevent,
     /// Event that marks the end of the work of this lane.
     done: CUevent,
@@ -26,7 +26,7 @@ pub(super) struct CudaLane {
     up: Locked,
     /// Page-locked memory for copies from the device.
     down: Locked,
-    /// Size in bytes of the last copy from the device.
+    /// Number of bytes of the last copy from the device.
     coming: usize,
     /// Whether work has been submitted since the last wait.
     busy: bool,
@@ -53,8 +53,8 @@ impl CudaLane {
         })
     }
 
-    /// Begins a sequence of work, unless one is in progress, by a wait for earlier work on the device's own
-    /// stream.
+    /// Begins a sequence of work, unless one is already in progress. The sequence starts with a wait for earlier work
+    /// on the device's own stream.
     fn begin(&mut self) -> Result<(), SessionError> {
         if !self.busy {
             self.busy = true;
@@ -104,8 +104,7 @@ impl Lane for CudaLane {
     fn wait(&mut self) -> Result<(), SessionError> {
         if self.busy {
             let (done, stream) = (self.done, self.stream);
-            // Errors of earlier kernels are reported by this call.
-            // SAFETY: stream and event live as long as the lane.
+            // This call reports errors of earlier kernels. SAFETY: stream and event live as long as the lane.
             self.driver.inside(DriverCall::Waiting, || unsafe {
                 result::event::record(done, stream)?;
                 result::event::synchronize(done)

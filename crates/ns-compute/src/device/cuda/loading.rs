@@ -1,4 +1,4 @@
-//! Loads NVIDIA's driver, if it is installed, and lists its version and the devices.
+//! Loads NVIDIA's driver, if it is installed. Finds its version and lists the devices.
 //!
 //! The driver's library is loaded when it is first needed, never when the program starts.
 
@@ -12,16 +12,16 @@ use ns_core::{Device, SessionError};
 use super::failure::{DriverCall, explain};
 use super::images::LEAST_DRIVER;
 
-/// A GPU that the driver lists.
+/// A GPU that the driver lists, with its properties.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CudaDevice {
     /// Index of the device: `I` in the device name `cuda:I`.
     pub index: usize,
     /// Name of the GPU, for example "NVIDIA H200".
     pub name: String,
-    /// Compute capability, for example (9, 0) for 9.0.
+    /// Compute capability as (major, minor), for example (9, 0).
     pub capability: (u32, u32),
-    /// Total memory in bytes.
+    /// Total memory of the GPU in bytes.
     pub memory: u64,
     /// Number of multiprocessors.
     pub multiprocessors: usize,
@@ -29,7 +29,7 @@ pub struct CudaDevice {
     pub driver: u32,
 }
 
-/// A driver that has been started.
+/// A driver that has been started, with what it reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Driver {
     /// CUDA version, for example 13000 for 13.0.
@@ -38,20 +38,20 @@ pub(super) struct Driver {
     pub(super) devices: usize,
 }
 
-/// Returns the CUDA devices of this machine. The list is empty if there is a driver but no GPU. Whether a
-/// device can be used is not checked before a session is opened.
+/// Returns the CUDA devices of this machine. The list is empty if there is a driver but no GPU. Whether a device can
+/// be used is checked only when a session is opened.
 ///
 /// The first call starts the driver. No device is opened.
 ///
 /// # Errors
-/// [`SessionError::CudaDriverMissing`], [`SessionError::CudaDriverTooOld`], [`SessionError::DeviceUnavailable`] with
-/// the driver's own reason.
+/// [`SessionError::CudaDriverMissing`] without a driver, [`SessionError::CudaDriverTooOld`] for an old driver, and
+/// [`SessionError::DeviceUnavailable`] with the reason that the driver gives in all other cases.
 pub fn found() -> Result<Vec<CudaDevice>, SessionError> {
     let driver = driver()?;
     (0..driver.devices).map(|index| guarded(Device::Cuda(index), || describe(driver, index))).collect()
 }
 
-/// Returns version and number of devices of the driver. The first call starts the driver, and later calls
+/// Returns the version of the driver and the number of its devices. The first call starts the driver. Later calls
 /// return the same result.
 pub(super) fn driver() -> Result<Driver, SessionError> {
     static DRIVER: OnceLock<Result<Driver, SessionError>> = OnceLock::new();
@@ -68,7 +68,7 @@ fn start() -> Result<Driver, SessionError> {
     // SAFETY: the pointer is to a local integer; this function needs no initialisation.
     unsafe { sys::cuDriverGetVersion(&raw mut version) }.result().map_err(failed)?;
     let version = u32::try_from(version).unwrap_or(0);
-    // The version is checked first, because older drivers lack functions that are used below.
+    // The version is checked before anything else, because older drivers lack functions that are used below.
     if version < LEAST_DRIVER {
         return Err(SessionError::CudaDriverTooOld { found: version, needed: LEAST_DRIVER });
     }
@@ -80,7 +80,7 @@ fn start() -> Result<Driver, SessionError> {
     Ok(Driver { version, devices })
 }
 
-/// Returns the description of a device.
+/// Returns the properties of the device with this index.
 pub(super) fn describe(driver: Driver, index: usize) -> Result<CudaDevice, SessionError> {
     let device = handle(driver, index)?;
     let name = result::device::get_name(device)
@@ -97,7 +97,7 @@ pub(super) fn describe(driver: Driver, index: usize) -> Result<CudaDevice, Sessi
     Ok(CudaDevice { index, name, capability, memory, multiprocessors, driver: driver.version })
 }
 
-/// Returns the driver's handle of a device.
+/// Returns the driver's handle of the device with this index.
 pub(super) fn handle(driver: Driver, index: usize) -> Result<sys::CUdevice, SessionError> {
     let missing = SessionError::NoSuchCudaDevice { index, count: driver.devices };
     if index >= driver.devices {
@@ -107,7 +107,7 @@ pub(super) fn handle(driver: Driver, index: usize) -> Result<sys::CUdevice, Sess
     result::device::get(ordinal).map_err(|error| explain(Device::Cuda(index), DriverCall::Asking, error.0))
 }
 
-/// Returns an attribute of a device.
+/// Returns an attribute of a device. `index` is used for errors only.
 pub(super) fn attribute(index: usize, device: sys::CUdevice, which: Attribute) -> Result<u32, SessionError> {
     // SAFETY: the device is one that the driver gave.
     let value = unsafe { result::device::get_attribute(device, which) }
@@ -115,8 +115,8 @@ pub(super) fn attribute(index: usize, device: sys::CUdevice, which: Attribute) -
     Ok(u32::try_from(value).unwrap_or(0))
 }
 
-/// Runs code that calls the driver, and converts a panic to an error. The Rust bindings of the driver panic
-/// if the library or one of its functions is missing. Earlier checks should make that impossible.
+/// Runs code that calls the driver, and converts a panic to an error. The Rust bindings of the driver panic if the
+/// library or one of its functions is missing. Earlier checks should already exclude this.
 pub(super) fn guarded<T>(
     device: Device,
     call: impl FnOnce() -> Result<T, SessionError>,

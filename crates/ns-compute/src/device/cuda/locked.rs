@@ -1,22 +1,22 @@
-//! Page-locked host memory, which a GPU reads and writes directly, at the full speed of the bus.
+//! Page-locked host memory. A GPU reads and writes it directly, at the full speed of the bus.
 
 use cudarc::driver::result::{self, DriverError};
 
-/// Granularity of page-locked memory in bytes: allocations are multiples of it.
+/// Unit of allocations in bytes: the size of page-locked memory is a multiple of this number.
 const GRAIN: usize = 1 << 16;
 
-/// Page-locked host memory, which must be freed explicitly.
+/// Page-locked host memory. It is not freed when the value is dropped; [`Self::free`] must be called.
 pub(super) struct Locked {
     memory: *mut u8,
     bytes: usize,
 }
 
 impl Locked {
-    /// A value without memory.
+    /// A value without any memory.
     pub(super) const NONE: Self = Self { memory: std::ptr::null_mut(), bytes: 0 };
 
-    /// Ensures that the memory has at least `bytes` bytes. If a new allocation is needed, the content is
-    /// lost. No copy from or to the memory may be in progress.
+    /// Ensures that the memory has at least `bytes` bytes. If this needs a new allocation, the content is lost. No
+    /// copy from or to the memory may be in progress.
     pub(super) fn reserve(&mut self, bytes: usize) -> Result<(), DriverError> {
         if bytes <= self.bytes {
             return Ok(());
@@ -24,7 +24,8 @@ impl Locked {
         self.reserve_exactly(bytes.saturating_add(bytes / 4))
     }
 
-    /// Does the same as [`Self::reserve`], but allocates no more than `bytes` bytes.
+    /// Does the same as [`Self::reserve`]. A new allocation has `bytes` bytes, rounded up to a multiple of [`GRAIN`],
+    /// and no spare memory for later growth.
     pub(super) fn reserve_exactly(&mut self, bytes: usize) -> Result<(), DriverError> {
         if bytes <= self.bytes {
             return Ok(());
@@ -49,7 +50,7 @@ impl Locked {
         *self = Self::NONE;
     }
 
-    /// Returns the first `bytes` bytes, or all bytes if there are fewer.
+    /// Returns the first `bytes` bytes of the memory, or all bytes if there are fewer.
     pub(super) fn content(&self, bytes: usize) -> &[u8] {
         let bytes = bytes.min(self.bytes);
         if bytes == 0 {
@@ -60,7 +61,7 @@ impl Locked {
         unsafe { std::slice::from_raw_parts(self.memory, bytes) }
     }
 
-    /// Returns the first `bytes` bytes, or all bytes if there are fewer, for writing.
+    /// Returns the first `bytes` bytes of the memory for writing, or all bytes if there are fewer.
     pub(super) fn content_mut(&mut self, bytes: usize) -> &mut [u8] {
         let bytes = bytes.min(self.bytes);
         if bytes == 0 {

@@ -1,4 +1,4 @@
-//! The backend for NVIDIA GPUs: calls of the driver and its errors, device memory, streams, and the compiled
+//! The backend for NVIDIA GPUs: calls of the driver and their errors, device memory, streams, and the compiled
 //! kernels.
 
 mod driver;

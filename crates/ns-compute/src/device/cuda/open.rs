@@ -21,8 +21,8 @@ pub(crate) fn backend(index: usize) -> Result<Arc<dyn Backend>, SessionError> {
     Ok(driver::open(index)?)
 }
 
-/// Returns the indices of all devices of the same type as the first one: same name, compute capability,
-/// number of multiprocessors and memory. An empty list `found` is an error.
+/// Returns the indices of all devices that are of the same type as the first device. The type consists of name,
+/// compute capability, number of multiprocessors and memory. An empty list `found` is an error.
 fn alike(found: &[CudaDevice]) -> Result<Vec<usize>, SessionError> {
     let kind = |gpu: &CudaDevice| (gpu.name.clone(), gpu.capability, gpu.multiprocessors, gpu.memory);
     let Some(first) = found.first().map(kind) else {
@@ -31,15 +31,14 @@ fn alike(found: &[CudaDevice]) -> Result<Vec<usize>, SessionError> {
     Ok(found.iter().filter(|gpu| kind(gpu) == first).map(|gpu| gpu.index).collect())
 }
 
-/// Opens a session on the CUDA device that `execution` names. With [`Device::CudaAll`] the session uses all
-/// devices of the same type as the first one. Any other device than [`Device::Cuda`] means the first CUDA
-/// device.
+/// Opens a session on CUDA devices. [`Device::Cuda`] names one device. With [`Device::CudaAll`] the session uses all
+/// devices of the same type as the first one. With any other device it uses the first CUDA device.
 ///
 /// # Errors
 /// If there is no driver, no such device, or not enough device memory, and the errors of `GpuSession::open`.
 pub fn open(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
     if model.has_event_terms() {
-        // A fit uses one device.
+        // Fits use one device.
         let index = if let Device::Cuda(index) = execution.device { index } else { 0 };
         let device = Device::Cuda(index);
         let session = EventGpuSession::open(model, execution, device, backend(index)?, FEWEST_EVENTS)?;
@@ -65,8 +64,8 @@ pub fn open(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, Se
     Ok(Box::new(GpuSession::open(model, execution, Device::Cuda(index), backend(index)?)?))
 }
 
-/// Prepares the CUDA device with this index to reduce log-densities of `n_processes` processes to `-ln L`. `weights`
-/// are the weights of the events, for calls with one set of data.
+/// Prepares a CUDA device to compute `-ln L` from log-densities of `n_processes` processes. `index` is the index of
+/// the device. `weights` are the weights of the events, for calls with a single set of data.
 ///
 /// # Errors
 /// If there is no driver, no such device, or not enough device memory; if there are too many processes or a weight is not
@@ -79,7 +78,7 @@ pub fn open_flow(
     DeviceFlow::new(backend(index)?, Device::Cuda(index), n_processes, weights)
 }
 
-/// Returns the CUDA device with this index as a place for columns of events.
+/// Returns the CUDA device with this index as a target for columns of events.
 ///
 /// # Errors
 /// If there is no driver or no such device.

@@ -1,4 +1,4 @@
-//! Page-locked memory with its own stream, on which its content is copied to the device.
+//! Page-locked memory with its own stream. Copies from this memory to the device run on that stream.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::driver::CudaDriver;
 use super::failure::DriverCall;
 use super::locked::Locked;
 
-/// Page-locked memory with a stream.
+/// Page-locked host memory, with the stream on which it is copied to the device.
 pub(super) struct CudaPinned {
     driver: Arc<CudaDriver>,
     stream: CUstream,
@@ -32,9 +32,8 @@ impl CudaPinned {
             let done = result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)?;
             let mut memory = Locked::NONE;
             memory.reserve_exactly(bytes)?;
-            // Earlier work on the device's own stream may still use the memory of the device, so the copies
-            // come after that work.
-            // SAFETY: stream and event are of this device.
+            // Earlier work on the device's own stream may still use the target memory of the copies. The copies
+            // therefore wait for that work. SAFETY: stream and event are of this device.
             unsafe { driver.precede(stream, done) }?;
             Ok((stream, done, memory))
         })?;

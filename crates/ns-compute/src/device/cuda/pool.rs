@@ -1,15 +1,17 @@
 //! Keeps freed device memory for later allocations.
 //!
-//! An allocation by the driver waits for the device, and analyses with many small batches would wait each
-//! time. Freed memory may be reused while earlier work still uses it: all work with the memory is either on
-//! one stream of the device, so that later work comes after it, or has ended before the memory is freed.
+//! An allocation by the driver waits for the device, which would slow down analyses with many small batches. Memory
+//! is therefore kept after it is freed.
+//!
+//! Freed memory may be used again while earlier work still uses it. This is safe because all work with the memory is
+//! either on one stream of the device, where later work comes after it, or has ended before the memory is freed.
 
 use std::collections::BTreeMap;
 
-/// Alignment in bytes of the addresses that the driver allocates.
+/// Alignment of the addresses that the driver allocates, in bytes.
 const GRAIN: usize = 256;
 
-/// Addresses of free memory, by size.
+/// Addresses of free memory, grouped by the size of the memory.
 #[derive(Debug)]
 pub(super) struct Pool {
     free: BTreeMap<usize, Vec<u64>>,
@@ -23,23 +25,23 @@ impl Pool {
         Self { free: BTreeMap::new(), held: 0, limit }
     }
 
-    /// Returns the size to allocate for a request of `bytes` bytes. The size is rounded up to one of four
-    /// steps per power of two, so that requests of nearly equal size can use the same memory.
+    /// Returns the size that is allocated for a request of `bytes` bytes. It is rounded up to one of four steps per
+    /// power of two, so requests of nearly equal size can use the same memory.
     pub(super) fn size(bytes: usize) -> usize {
         let step = (bytes.next_power_of_two() / 8).max(GRAIN);
         bytes.div_ceil(step).saturating_mul(step)
     }
 
-    /// Takes memory of exactly this size from the pool and returns its address; `None` if there is none.
-    /// `size` must be a value that [`Self::size`] returned.
+    /// Takes memory of exactly `size` bytes from the pool and returns its address. Returns `None` if the pool has no
+    /// such memory. `size` must be a value that [`Self::size`] returned.
     pub(super) fn take(&mut self, size: usize) -> Option<u64> {
         let address = self.free.get_mut(&size)?.pop()?;
         self.held -= size;
         Some(address)
     }
 
-    /// Adds memory to the pool and returns true. If the pool would then exceed its limit, returns false
-    /// instead; the caller must free the memory.
+    /// Adds memory to the pool and returns true. If this would exceed the limit of the pool, adds nothing and returns
+    /// false; the caller must then free the memory.
     pub(super) fn keep(&mut self, address: u64, size: usize) -> bool {
         if size > self.limit - self.held {
             return false;
@@ -49,12 +51,12 @@ impl Pool {
         true
     }
 
-    /// Returns the size of all memory in the pool in bytes.
+    /// Returns the total size of the memory in the pool, in bytes.
     pub(super) fn held(&self) -> usize {
         self.held
     }
 
-    /// Empties the pool and returns the addresses of its memory, which the caller frees.
+    /// Empties the pool and returns the addresses of its memory. The caller must free this memory.
     pub(super) fn empty(&mut self) -> Vec<u64> {
         self.held = 0;
         std::mem::take(&mut self.free).into_values().flatten().collect()

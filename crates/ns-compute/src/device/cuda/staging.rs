@@ -1,5 +1,5 @@
-//! Copies between host and device in pieces through page-locked memory. While the device copies one piece,
-//! the host copies another piece from or to page-locked memory.
+//! Copies between host and device in pieces, through page-locked memory. While the device transfers one piece, the
+//! host copies another piece from or to page-locked memory.
 
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{CUevent, CUevent_flags, CUstream};
@@ -9,12 +9,12 @@ use super::locked::Locked;
 /// Size of a piece of page-locked memory in bytes.
 const PIECE: usize = 2 << 20;
 
-/// Two pieces of page-locked memory, which are used alternately.
+/// Two pieces of page-locked memory. Copies use them alternately.
 pub(super) struct Staging {
     pieces: [Piece; 2],
 }
 
-/// Page-locked memory, and an event that marks the end of the GPU's use of it.
+/// A piece of page-locked memory, with an event that marks the end of its use by the GPU.
 struct Piece {
     memory: Locked,
     done: CUevent,
@@ -24,14 +24,14 @@ struct Piece {
 unsafe impl Send for Staging {}
 
 impl Staging {
-    /// Allocates the page-locked memory. In this and all other functions of `Staging`, the device's context
-    /// must be the current context of the thread.
+    /// Allocates the page-locked memory. The device's context must be the current context of the thread, here and in
+    /// all other functions of `Staging`.
     pub(super) fn new() -> Result<Self, DriverError> {
         Ok(Self { pieces: [Piece::new()?, Piece::new()?] })
     }
 
-    /// Copies `from` to the device address `to`, in order with other work of the stream. `from` may change as
-    /// soon as the call returns.
+    /// Copies `from` to the device address `to`, in order with other work of the stream. The caller may change `from`
+    /// as soon as the call returns.
     ///
     /// # Safety
     /// `to` must be the address of device memory that is at least as large as `from`.
@@ -49,8 +49,8 @@ impl Staging {
         Ok(())
     }
 
-    /// Copies from the device address `from` to `to`, after all work that was submitted to the stream before,
-    /// and waits for the end of the copy.
+    /// Copies device memory, which begins at the address `from`, to `to`. The copy begins after all work that was
+    /// submitted to the stream before. Waits for the end of the copy.
     ///
     /// # Safety
     /// `from` must be the address of device memory that is at least as large as `to`.
@@ -61,8 +61,8 @@ impl Staging {
         to: &mut [u8],
     ) -> Result<(), DriverError> {
         let mut at = from;
-        // The device copies one chunk to page-locked memory while the host copies the previous chunk out of
-        // it.
+        // While the device copies one chunk to page-locked memory, the host copies the previous chunk from there to
+        // `to`.
         let mut coming: Option<(usize, &mut [u8])> = None;
         for (i, chunk) in to.chunks_mut(PIECE).enumerate() {
             let piece = &mut self.pieces[i % 2];
@@ -89,7 +89,7 @@ impl Piece {
         Ok(Self { memory, done: result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)? })
     }
 
-    /// Marks this piece as in use until the work submitted to the stream so far is done.
+    /// Marks this piece as used by the GPU until all work that was submitted to the stream so far has ended.
     fn mark(&self, stream: CUstream) -> Result<(), DriverError> {
         // SAFETY: event and stream are of the current context.
         unsafe { result::event::record(self.done, stream) }

@@ -1,4 +1,4 @@
-//! Lists the positions of the inputs in the model arrays on a device, and makes copies of these arrays.
+//! Finds the positions of the inputs in the model arrays on a device, and makes copies of these arrays.
 
 use super::super::arena::Arena;
 use super::super::upload::Places;
@@ -6,15 +6,15 @@ use super::layout::{DifferentiateLaunch, InputCell, InputNorm, InputTemplate, In
 use crate::plan::{OpenBlock, OpenNorm, OpenWidth, Plan, Source};
 use crate::shared_constants::{GAUSSIAN, POISSON};
 
-/// One set of copies of the model arrays that inputs change. It contains the model's own numbers, one array
-/// after the other.
+/// One set of copies of the model arrays in which inputs can replace numbers. At first the copies contain the numbers
+/// of the compiled model. The arrays follow one another.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
     pub(super) numbers: Vec<f64>,
 }
 
 impl Copies {
-    /// Adds an array, and returns its position in doubles. Every array begins at a multiple of 16 bytes.
+    /// Appends an array and returns its position, counted in doubles. Every array begins at a multiple of 16 bytes.
     fn put(&mut self, numbers: impl IntoIterator<Item = f64>) -> u64 {
         let at = self.numbers.len().next_multiple_of(2);
         self.numbers.resize(at, 0.0);
@@ -23,8 +23,8 @@ impl Copies {
     }
 }
 
-/// Returns the index of a number in the array of all inputs (-1 if the number does not belong to an input),
-/// and the model's own value of this number.
+/// Returns two things about number `i` of a source: its index in the array of all inputs (-1 if it is not an input),
+/// and its value in the compiled model.
 fn index_and_own(source: &Source, i: usize, values: &[f64]) -> (i32, f64) {
     match source {
         Source::Input(at) => ((at + i) as i32, values.get(at + i).copied().unwrap_or(0.0)),
@@ -32,8 +32,8 @@ fn index_and_own(source: &Source, i: usize, values: &[f64]) -> (i32, f64) {
     }
 }
 
-/// Adds the lists of inputs to `arena`, which holds the arrays of `launch.plan`, and sets the fields of these lists in
-/// `launch`. Returns the initial content of the copies of one thread block.
+/// Adds the lists of inputs to `arena`, which already contains the arrays of `launch.plan`. Sets the fields of
+/// `launch` that refer to these lists. Returns the initial content of the copies of one thread block.
 pub(super) fn place(
     plan: &Plan,
     places: &Places,
@@ -51,7 +51,7 @@ pub(super) fn place(
     if !(plan.open.gaussian.is_empty() && plan.open.poisson.is_empty()) {
         widths(plan, arena, launch, &mut copies);
     }
-    // The sets are in one buffer, one after the other, so the length of a set is even.
+    // All sets are in one buffer, one after the other. An even length keeps each set aligned to 16 bytes.
     copies.numbers.resize(copies.numbers.len().next_multiple_of(2), 0.0);
     launch.copies_stride = copies.numbers.len() as u64;
     copies

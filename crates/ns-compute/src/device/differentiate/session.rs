@@ -1,4 +1,4 @@
-//! A compiled model as a function of its inputs on a device.
+//! A compiled model on a device, as a differentiable function of its parameters and inputs.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,33 +19,35 @@ use crate::shared_constants::{
     BAD_INPUT, FINE, MOST_DIFFERENTIATING, MOST_SUMS, NO_LIKELIHOOD, WARP, ZERO_FACTOR,
 };
 
-/// Number of doubles for the partial sums of a thread block: two areas that are used in turn.
+/// Number of doubles for the partial sums of a thread block. There are two areas, which are used alternately.
 const SUMS: usize = 2 * MOST_SUMS * (MOST_DIFFERENTIATING / WARP);
 
-/// Arguments of one call: numbers of rows and addresses of arrays. Each row is one point at which `-ln L` is computed.
-/// Addresses are device addresses of the driver. All arrays except `status` contain f64 numbers.
+/// Arguments of one call: numbers of rows and addresses of arrays. `-ln L` is computed at one point per row. The
+/// addresses are device addresses of the driver. All arrays except `status` contain f64 numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceRows {
-    /// Number of rows.
+    /// Number of rows, each a point at which `-ln L` is computed.
     pub n_rows: usize,
-    /// Address of the values of all inputs: one array per row, or one array for all rows.
+    /// Address of the values of all inputs: one array per row, or a single array for all rows.
     pub inputs: u64,
-    /// Whether `inputs` has one array for all rows.
+    /// Whether `inputs` is a single array for all rows.
     pub one_row_of_inputs: bool,
-    /// Address of the parameters: one array per row, or one array for all rows.
+    /// Address of the parameter values: one array per row, or a single array for all rows.
     pub parameters: u64,
-    /// Whether `parameters` has one array for all rows.
+    /// Whether `parameters` is a single array for all rows.
     pub one_row_of_parameters: bool,
-    /// Address to which `-ln L` of each row is written.
+    /// Address to which `-ln L` is written, one number per row.
     pub values: u64,
-    /// Address to which the derivatives with respect to the parameters are written, row after row.
+    /// Address to which the derivatives with respect to the parameters are written, one number per row and parameter,
+    /// row after row.
     pub by_parameters: u64,
-    /// Address to which the derivatives with respect to the inputs are written, row after row.
+    /// Address to which the derivatives with respect to the inputs are written, one number per row and input, row
+    /// after row.
     pub by_inputs: u64,
-    /// Distance in numbers between the derivatives of neighbouring rows, in `by_parameters` and in `by_inputs`;
-    /// `None` if the rows follow each other directly.
+    /// Distances between the starts of neighbouring rows in `by_parameters` and in `by_inputs`, counted in numbers.
+    /// `None` means that the rows follow each other without gaps.
     pub strides: Option<(usize, usize)>,
-    /// Address to which the status of each row is written, a 32-bit integer ([`RowStatus::of`]).
+    /// Address to which the status of each row is written, as a 32-bit integer. [`RowStatus::of`] decodes it.
     pub status: u64,
 }
 
@@ -54,17 +56,18 @@ pub struct DeviceRows {
 pub enum RowStatus {
     /// All results are finite.
     Fine,
-    /// An input or a parameter is not finite, or a factor or a width is not positive. All results are NaN.
+    /// An input or a parameter is not finite, or an input that must be positive (a factor or a width) is not. All
+    /// results of the row are NaN.
     BadInput,
-    /// The likelihood is not finite at this point.
+    /// `-ln L` is not finite at this point.
     NoLikelihood,
-    /// A product of normsys factors is zero, so that the derivatives with respect to these factors and their
-    /// parameters are not finite.
+    /// A product of normsys factors is zero. The derivatives with respect to these factors and their parameters are
+    /// then not finite.
     ZeroFactor,
 }
 
 impl RowStatus {
-    /// Returns the meaning of a status that a kernel wrote; `None` for a number that is no status.
+    /// Returns the meaning of a status that a kernel wrote, or `None` if the number is not a status.
     #[must_use]
     pub fn of(status: i32) -> Option<Self> {
         match status {
@@ -77,15 +80,15 @@ impl RowStatus {
     }
 }
 
-/// Computes `-ln L` of a model and its derivatives with respect to parameters and inputs on one device, for arrays
-/// in the memory of this device.
+/// Computes `-ln L` of a model and its derivatives with respect to parameters and inputs on one device. The arrays of
+/// the caller are in the memory of this device.
 ///
-/// Calls return before the work ends: the work is part of the caller's stream. Different streams may be used. The
-/// calls of one object run one after the other.
+/// A call returns before its work ends, because the work is part of the caller's stream. Different calls may use
+/// different streams. The work of all calls of one object runs in order.
 pub struct DeviceNll {
     device: Device,
-    /// Launches kernels. This field is dropped first, so that all work ends before the memory in the fields
-    /// below is freed.
+    /// Launches kernels. This field is dropped first: dropping it waits for all work. The memory in the fields below
+    /// is freed after that.
     work: Mutex<Work>,
     backend: Arc<dyn Backend>,
     _lists: Buffer,
@@ -94,13 +97,13 @@ pub struct DeviceNll {
     placement: ArrayPlacement,
     kernel: Kernel,
     threads: u32,
-    /// Largest number of thread blocks of a launch.
+    /// Largest number of thread blocks in one launch.
     most_blocks: usize,
-    /// Initial content of the copies of one thread block.
+    /// Initial content of the model copies of one thread block.
     copies: Vec<f64>,
 }
 
-/// Working memory of launches. It grows when a call has more rows than all calls before.
+/// Working memory of launches. It grows when a call needs more thread blocks than all calls before.
 struct Work {
     guest: Box<dyn Guest>,
     blocks: usize,
@@ -161,13 +164,13 @@ impl DeviceNll {
         })
     }
 
-    /// Returns the device.
+    /// Returns the device on which the model is.
     #[must_use]
     pub fn device(&self) -> Device {
         self.device
     }
 
-    /// Checks that all arrays are in the memory of the device.
+    /// Checks that all arrays of `rows` are in the memory of the device.
     ///
     /// # Errors
     /// [`SessionError::NotOnDevice`] with the name of an array that is not in the memory of the device.
@@ -189,16 +192,17 @@ impl DeviceNll {
         Ok(())
     }
 
-    /// Starts the computation of all rows on the caller's `stream` and returns before it ends. `stream` is the driver's
-    /// handle, 0 for the default stream. Allocates memory only if the call has more rows than all calls before.
+    /// Starts the computation of all rows on the caller's `stream`, and returns before it ends. `stream` is the
+    /// driver's handle of the stream; 0 is the default stream. Memory is allocated only if the call has more rows
+    /// than all calls before.
     ///
     /// # Errors
-    /// Errors of the device.
+    /// If the device reports an error.
     ///
     /// # Safety
-    /// Every address must be the address of an array on the device ([`Self::check_addresses`]) with the size that
-    /// [`DeviceRows`] gives. The array must exist until the stream has done this work. `stream` must be a stream of the
-    /// device in this process.
+    /// Every address must be the address of an array on the device (see [`Self::check_addresses`]). The array must
+    /// have the size that [`DeviceRows`] describes, and must exist until the stream has done this work. `stream` must
+    /// be a stream of the device in this process.
     pub unsafe fn enqueue(&self, stream: u64, rows: DeviceRows) -> Result<(), SessionError> {
         if rows.n_rows == 0 {
             return Ok(());
@@ -232,7 +236,7 @@ impl DeviceNll {
         unsafe { work.guest.launch(stream, self.kernel, shape, bytemuck::bytes_of(&launch)) }
     }
 
-    /// Makes the working memory large enough for this number of thread blocks.
+    /// Enlarges the working memory if it is too small for `blocks` thread blocks.
     fn reserve(&self, work: &mut Work, blocks: usize) -> Result<(), SessionError> {
         if work.blocks >= blocks {
             return Ok(());
@@ -245,7 +249,7 @@ impl DeviceNll {
             let to = copies.at::<f64, true>().plus(block * self.copies.len()).cast();
             self.backend.write(to, bytemuck::cast_slice(&self.copies))?;
         }
-        // Copies are on the device's own stream; reading waits for them.
+        // The copies run on the device's own stream. Reading a number waits for them.
         let mut last = [0.0_f64; 1];
         if !self.copies.is_empty() {
             copies.read_into(0, &mut last)?;
@@ -257,7 +261,7 @@ impl DeviceNll {
     }
 }
 
-/// Returns the number of threads of a block. It determines the order of sums, so it depends on the model alone.
+/// Returns the number of threads of a block. It depends on the model alone, because it determines the order of sums.
 fn threads(work: i32) -> u32 {
     match work {
         ..=32 => 32,

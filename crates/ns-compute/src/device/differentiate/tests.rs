@@ -1,4 +1,4 @@
-//! Compares values and derivatives of the kernel, compiled for the CPU, with results of the CPU session.
+//! Compares values and derivatives of the kernel, which is compiled for the CPU, with results of the CPU session.
 
 use ns_core::{Data, Evaluation, EvaluationRequest, Execution, Interpolation, Model, NormsysCode, Session};
 
@@ -31,7 +31,7 @@ struct Made {
     status: Vec<i32>,
 }
 
-/// Computes rows with the kernel.
+/// Computes rows with the kernel and returns all results.
 fn compute(
     nll: &DeviceNll,
     inputs: &[f64],

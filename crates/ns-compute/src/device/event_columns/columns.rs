@@ -1,4 +1,4 @@
-//! [`DeviceEvents`]: columns of events that are on a device.
+//! [`DeviceEvents`]: columns of events in the memory of a device.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use ns_core::{Device, SessionError};
 use super::super::backend::{Backend, Buffer};
 use super::super::offset::Offset;
 
-/// A device to which events are copied.
+/// A device to whose memory events can be copied.
 #[derive(Clone)]
 pub struct EventTarget {
     pub(super) backend: Arc<dyn Backend>,
@@ -26,21 +26,22 @@ impl EventTarget {
     }
 }
 
-/// Numbers of rows that were left out because of bounds.
+/// Counts of the rows that were left out of a copy because a value is outside the bounds of its column.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OutsideBounds {
-    /// Number of all rows of the file.
+    /// Number of rows of the file, including those that were left out.
     pub rows: u64,
-    /// Number of rows with a value outside the bounds of its column. These rows are not on the device. NaN is
-    /// outside.
+    /// Number of rows in which at least one value is outside the bounds of its column. A NaN counts as outside. These
+    /// rows are not on the device.
     pub outside: u64,
-    /// For each column, the number of rows whose value is outside the bounds of the column. A row may be
-    /// outside the bounds of several columns.
+    /// For each column, the number of rows whose value in this column is outside the bounds. One row can count in
+    /// several columns.
     pub by_column: Vec<u64>,
 }
 
-/// Columns of events in the memory of a device: 64-bit floating-point numbers, column after column without gaps.
-/// Dropping the value frees the memory. All work of other libraries that uses the memory must have ended before.
+/// Columns of events in the memory of a device. They are 64-bit floating-point numbers, column after column without
+/// gaps. Dropping the value frees the memory. Before that, all work of other libraries that uses the memory must have
+/// ended.
 pub struct DeviceEvents {
     pub(super) device: Device,
     pub(super) names: Vec<String>,
@@ -60,13 +61,13 @@ impl std::fmt::Debug for DeviceEvents {
 }
 
 impl DeviceEvents {
-    /// Returns the device.
+    /// Returns the device on which the events are.
     #[must_use]
     pub fn device(&self) -> Device {
         self.device
     }
 
-    /// Returns the names of the columns, in their order.
+    /// Returns the names of the columns, in the order of the columns.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
@@ -78,21 +79,21 @@ impl DeviceEvents {
         self.rows
     }
 
-    /// Returns how many rows of the file are outside the bounds.
+    /// Returns the numbers of rows that were left out because of the bounds.
     #[must_use]
     pub fn outside(&self) -> &OutsideBounds {
         &self.outside
     }
 
-    /// Returns the device address of a column; `None` if there is no such column. The next column begins
-    /// [`Self::rows`] numbers later. The copy to the device is complete when the upload returns.
+    /// Returns the device address of a column, or `None` if there is no such column. Each column has [`Self::rows`]
+    /// numbers, and the next column follows directly. The copy to the device is complete when the upload returns.
     #[must_use]
     pub fn address(&self, column: usize) -> Option<u64> {
         let start = || self.buffer.start().cast::<f64, false>().plus(column * self.rows);
         (column < self.names.len()).then(|| start().bytes())
     }
 
-    /// Copies a column back to the host.
+    /// Copies a column back to the host and returns its values, one per event.
     ///
     /// # Errors
     /// If there is no such column, or the device fails.
@@ -106,7 +107,8 @@ impl DeviceEvents {
         Ok(to)
     }
 
-    /// Copies the first `rows` numbers of each column of `capacity` numbers to a new buffer without gaps.
+    /// Copies columns to a new buffer without gaps. In `wide` each column has space for `capacity` numbers, of which
+    /// the first `rows` are copied.
     pub(super) fn packed(
         target: &EventTarget,
         wide: Buffer,
@@ -122,7 +124,7 @@ impl DeviceEvents {
             let to: Offset<f64, true> = packed.at().plus(column * rows);
             target.backend.duplicate(from.cast(), to.cast(), 8 * rows)?;
         }
-        // The old buffer is freed only after the copies have ended.
+        // The read waits for the end of the copies. The old buffer is freed only after that.
         let mut last = [0_u8; 8];
         if rows > 0 {
             target.backend.read(packed.start(), &mut last)?;

@@ -1,9 +1,9 @@
-//! Columns of events in the memory of a device. Several threads decode them from a file while decoded columns
-//! are copied.
+//! Columns of events in the memory of a device. Several threads decode them from a file while decoded columns are
+//! copied.
 //!
-//! A thread decodes a group of rows into a piece of page-locked memory and applies the bounds there. The calling thread
-//! copies the groups in order. It copies a group as soon as the number of selected rows of all earlier groups is known.
-//! The number of pieces of page-locked memory is limited, which limits the use of host memory.
+//! Each thread decodes a group of rows into a piece of page-locked memory and applies the bounds there. The calling
+//! thread copies the groups to the device in order. A group can be copied when the numbers of selected rows of all
+//! earlier groups are known. The number of pieces of page-locked memory is limited, and so is the use of host memory.
 
 mod columns;
 mod error;

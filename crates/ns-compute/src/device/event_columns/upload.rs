@@ -11,22 +11,22 @@ use super::super::offset::OffsetMut;
 use super::columns::{DeviceEvents, EventTarget, OutsideBounds};
 use super::error::UploadError;
 
-/// Largest table in bytes that is copied without page-locked memory and threads. For such tables these would
-/// take longer than the copy.
+/// Largest size of a table, in bytes, that is copied without page-locked memory and further threads. For such a
+/// table, preparing them would take longer than the copy.
 const SMALL: usize = 64 << 10;
 
-/// Options of a copy of events to a device.
+/// Options for copying events to a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UploadOptions {
-    /// Number of threads that decode; 0 means all threads of the machine.
+    /// Number of threads that decode the file; 0 means all threads of the machine.
     pub threads: usize,
-    /// Largest number of bytes of host memory that may be used: page-locked memory, and compressed bytes that are
-    /// being decoded.
+    /// Largest number of bytes of host memory that may be used. It contains page-locked memory, and compressed bytes
+    /// that are being decoded.
     pub host_memory: usize,
 }
 
 impl Default for UploadOptions {
-    /// All threads of the machine, and 512 MiB of host memory.
+    /// Returns the default options: all threads of the machine, and 512 MiB of host memory.
     fn default() -> Self {
         Self { threads: 0, host_memory: 512 << 20 }
     }
@@ -35,8 +35,8 @@ impl Default for UploadOptions {
 /// Copies all rows of a file to a device.
 ///
 /// # Errors
-/// If the file cannot be decoded, the device fails or has too little memory, or a group of rows is too large for the
-/// host memory that may be used.
+/// If the file cannot be decoded, the device fails or has too little memory, or the largest group of rows needs more
+/// host memory than the options allow.
 pub fn upload_events_to_cuda<R: RowGroups>(
     file: &R,
     target: &EventTarget,
@@ -45,11 +45,11 @@ pub fn upload_events_to_cuda<R: RowGroups>(
     upload(file, None, target, options)
 }
 
-/// Copies the rows of a file whose numbers are within `bounds` to a device. `bounds` has one pair (lower, upper) for
-/// each column; both ends are included. [`DeviceEvents::outside`] counts the rows that are left out.
+/// Copies those rows of a file to a device whose numbers are all within `bounds`. `bounds` has one pair (lower,
+/// upper) for each column. Both ends are included. [`DeviceEvents::outside`] counts the rows that are left out.
 ///
 /// # Errors
-/// The errors of [`upload_events_to_cuda`]; also if the number of pairs is wrong, or a lower bound is above
+/// The errors of [`upload_events_to_cuda`]. Also if the number of pairs of bounds is wrong, or a lower bound is above
 /// its upper bound.
 pub fn upload_events_with_bounds_to_cuda<R: RowGroups>(
     file: &R,
@@ -69,14 +69,15 @@ pub fn upload_events_with_bounds_to_cuda<R: RowGroups>(
     upload(file, Some(bounds), target, options)
 }
 
-/// Result of the bounds for one group: the number of rows within all bounds, and for each column the number
+/// Result of the bounds for one group of rows: the number of rows within all bounds, and for each column the number
 /// of rows outside its bounds.
 struct Selected {
     kept: usize,
     outside: Vec<u64>,
 }
 
-/// Decodes a group into `to`, column after column, and moves the rows within bounds to the front of each column.
+/// Decodes a group of rows into `to`, column after column. Then moves the rows within bounds to the front of each
+/// column.
 fn decode<R: RowGroups>(
     file: &R,
     group: usize,
@@ -112,8 +113,8 @@ fn decode<R: RowGroups>(
     Ok(selected)
 }
 
-/// Number of rows that each column can hold, number of rows that previous groups have filled, and the counts
-/// of rows that were left out.
+/// State of a copy: the number of rows for which each column has space, the number of rows that previous groups have
+/// filled, and the counts of rows that were left out.
 struct Progress {
     capacity: usize,
     rows: usize,
@@ -121,7 +122,8 @@ struct Progress {
 }
 
 impl Progress {
-    /// Adds a group, and returns the index of its first row in the columns on the device.
+    /// Adds a group of `rows` rows to the counts. Returns the index of the group's first row in the columns on the
+    /// device.
     fn next(&mut self, rows: usize, selected: &Selected) -> usize {
         let first = self.rows;
         self.rows += selected.kept;
@@ -155,7 +157,7 @@ fn upload<R: RowGroups>(
     Ok(DeviceEvents { device: target.device, names: names.to_vec(), buffer, rows, outside })
 }
 
-/// Copies a small table without threads.
+/// Copies a small table without page-locked memory and without further threads.
 fn small<R: RowGroups>(
     file: &R,
     bounds: Option<&[(f64, f64)]>,
@@ -178,8 +180,8 @@ fn small<R: RowGroups>(
     Ok(())
 }
 
-/// The index of a group and the result of its decoding: the memory that contains the group, with the numbers
-/// of selected rows.
+/// A decoded group: its index, and either an error or the memory that contains the group with the result of its
+/// bounds.
 type Decoded<E> = (usize, Result<(Box<dyn Pinned>, Selected), UploadError<E>>);
 
 fn in_pieces<R: RowGroups>(
@@ -192,13 +194,13 @@ fn in_pieces<R: RowGroups>(
 ) -> Result<(), UploadError<R::Error>> {
     let (columns, groups) = (file.names().len(), file.groups());
     let largest = groups.iter().copied().max().unwrap_or(0);
-    // The compressed bytes of one column are hardly more than the decoded numbers of a column.
+    // The compressed bytes of a column hardly need more memory than its decoded numbers.
     let needed = 8 * largest * (columns + 1);
     let threads = match options.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         threads => threads,
     };
-    // Two pieces of memory more than threads, so that no thread waits while two groups are being copied.
+    // There are two pieces of memory more than threads. Thus no thread waits while two groups are being copied.
     let count = (threads + 2).min(groups.len()).min(options.host_memory / needed.max(1));
     if count == 0 {
         let limit = options.host_memory;
@@ -209,7 +211,7 @@ fn in_pieces<R: RowGroups>(
     let (free, next) = (Mutex::new(free), AtomicUsize::new(0));
     let work = |post: mpsc::Sender<Decoded<R::Error>>| {
         loop {
-            // A thread first takes memory and then a group. So the next group in order always has memory.
+            // A thread takes memory first and a group second. Therefore the next group in order always has memory.
             let got = free.lock().unwrap_or_else(PoisonError::into_inner).recv();
             let Ok(mut memory) = got else { return };
             let group = next.fetch_add(1, Ordering::Relaxed);
@@ -230,7 +232,7 @@ fn in_pieces<R: RowGroups>(
             scope.spawn(move || work(post));
         }
         drop(post);
-        // The first groups are decoded while further memory is being page-locked.
+        // Threads decode the first groups while further memory is being page-locked.
         let mut locked = Ok(());
         for _ in 0..count {
             match Arc::clone(&target.backend).pinned(8 * largest * columns) {
@@ -242,7 +244,7 @@ fn in_pieces<R: RowGroups>(
             }
         }
         let result = locked.and_then(|()| copy(&decoded, &give, (groups, columns), wide, progress));
-        // This ends the threads that wait for memory.
+        // This store ends the threads that wait for memory.
         next.store(groups.len(), Ordering::Relaxed);
         drop(give);
         drop(decoded);
@@ -251,14 +253,14 @@ fn in_pieces<R: RowGroups>(
     for mut memory in finished {
         memory.wait()?;
     }
-    // Each thread has waited for the copies from its memory before it freed the memory. This read reports errors of
-    // those copies.
+    // Each thread has waited for the copies from its memory before it freed this memory. The read below reports
+    // errors of those copies.
     let mut first = [0_u8; 8];
     target.backend.read(wide.start(), &mut first)?;
     Ok(())
 }
 
-/// Copies groups in their order. Returns the memory whose copies may still be in progress.
+/// Copies decoded groups to the device in order. Returns the memory whose copies may still be in progress.
 fn copy<E: std::error::Error>(
     decoded: &mpsc::Receiver<Decoded<E>>,
     give: &mpsc::Sender<Box<dyn Pinned>>,
@@ -272,8 +274,8 @@ fn copy<E: std::error::Error>(
             if let Some(ready) = waiting.remove(&group) {
                 break ready;
             }
-            // The channel closes without the group only if a thread ended with an error, and that error was
-            // received first.
+            // The channel can close before this group arrives only if a thread ended with an error. That error was
+            // received before.
             let Ok((other, result)) = decoded.recv() else { return Ok(finished) };
             waiting.insert(other, result?);
         };
@@ -282,7 +284,7 @@ fn copy<E: std::error::Error>(
             let to: OffsetMut<f64> = wide.at().plus(column * progress.capacity + first);
             memory.send(column * rows..column * rows + selected.kept, to.cast())?;
         }
-        // After the last group, the memory is kept until its copies have ended.
+        // The memory of the last group is kept until its copies have ended.
         if group + 1 < groups.len() {
             if let Err(back) = give.send(memory) {
                 finished.push(back.0);

@@ -11,25 +11,26 @@ use super::rows::Rows;
 use super::upload;
 use crate::events::Offload;
 
-/// Number of sums that do not depend on the coordinates, as in `kernels/events.cuh`.
+/// Number of sums of a channel that do not depend on its coordinates. `kernels/events.cuh` lists them.
 const PLAIN_SUMS: usize = 3;
 
-/// An event channel on the device.
+/// An event channel of a model in device memory.
 pub(super) struct ChannelOnDevice {
     pub(super) channel: EventChannel,
     _lists: Buffer,
-    /// Number of values per evaluation that depend on the parameters.
+    /// Number of values that each evaluation sends to the device. They depend on the parameters.
     pub(super) numbers: usize,
-    /// Number of sums over the events that one evaluation needs.
+    /// Number of sums over the events that each evaluation returns.
     pub(super) sums: usize,
-    /// Working memory per thread, in doubles.
+    /// Working memory of one thread, in doubles.
     pub(super) per_thread: usize,
-    /// Describes the sums that the device makes over the events of a toy, and which sum of the channel each belongs to.
+    /// Describes the sums that the device computes over the events of a toy, and the sum of the channel to which each
+    /// belongs.
     pub(super) rows: Rows,
 }
 
 impl ChannelOnDevice {
-    /// Uploads a channel.
+    /// Copies the description of a channel to the device.
     ///
     /// # Errors
     /// If the device has too little memory.

@@ -1,5 +1,5 @@
-//! Checks fits of toys on a device: of each group of toys, the CPU draws one toy again and evaluates `-ln L` at the
-//! end points of its fits.
+//! Checks fits of toys on a device. The CPU draws one toy of each group again, and evaluates `-ln L` at the end
+//! points of this toy's fits.
 
 use ns_core::{Device, DeviceCheck, EventColumns, SessionError, TaskOutcome};
 
@@ -7,12 +7,12 @@ use crate::cpu::UnitOfToys;
 use crate::eval::Dataset;
 use crate::optimise::{Problem, Worker};
 
-/// Rounding error that docs/gpu-contract.md allows for a sum over events, as a fraction of the sum of the absolute
-/// values of its terms.
+/// Largest rounding error of a sum over events that docs/gpu-contract.md allows, as a fraction of the sum of the
+/// absolute values of the terms.
 const ROUNDING: f64 = 1e-12;
 
-/// Compares `-ln L` at the end points of the fits of toy `index` with the value that the CPU computes for the
-/// same toy.
+/// Compares `-ln L` at the end points of the fits of the toy `index`, as computed by the device, with the values that
+/// the CPU computes for the same toy.
 ///
 /// # Errors
 /// [`SessionError::DeviceDisagrees`] if a difference exceeds its tolerance in docs/gpu-contract.md.

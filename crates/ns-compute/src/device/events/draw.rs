@@ -1,6 +1,7 @@
-//! Draws toys with events. In channels with one observable, the device draws the events below a hat (a function above
-//! the density). The CPU draws the events of all other channels, and those few events that the bounds of the density
-//! neither accept nor reject. The bits are the same as in toys of the CPU.
+//! Draws toys with events. In channels with one observable, the device draws the events with the rejection method. It
+//! draws candidates below a hat, which is a function above the density. The CPU draws the events of all other
+//! channels. It also draws the few events for which bounds of the density decide neither on acceptance nor on
+//! rejection. The toys have the same bits as toys of the CPU.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,36 +19,36 @@ use crate::shared_constants::EVENT_THREADS;
 
 /// Number of events that one thread block draws.
 const EVENTS_PER_DRAW: usize = 4096;
-/// The device may leave at most `FEW_OPEN` plus one in `ONE_OPEN_IN` events to the CPU.
+/// The device may leave at most `FEW_OPEN + n / ONE_OPEN_IN` of `n` events to the CPU.
 const ONE_OPEN_IN: usize = 16;
 const FEW_OPEN: usize = 256;
-/// Largest number of events in a channel of a toy that the device fits. The fit of a larger toy begins with a subset of
-/// its events, for which the CPU needs the events.
+/// Largest number of events in a channel of a toy for which the device fits the toy. The fit of a larger toy begins
+/// with a subset of its events, and for this the events must be on the host.
 const MOST_EVENTS: usize = 32_768;
 
-/// Position and number of the events of one channel of a toy.
+/// Position and number of the events of one channel of a toy in the columns on the device.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
-    /// Index in the columns on the device of the first observable of the first event. The other observables
+    /// Index of the first event's first observable in the columns on the device. The values of the other observables
     /// follow, column after column.
     pub(super) start: u64,
     pub(super) count: usize,
-    /// Slot of the random numbers of the first event, if the device draws the events.
+    /// Number of the random stream's slot for the first event. `None` if the CPU draws the events.
     slot: Option<u32>,
 }
 
 /// A toy whose events are on the device, or will be drawn there.
 pub(super) struct Toy {
     pub(super) index: u64,
-    /// Counts, auxiliary data, and tables of events. The table of a channel is empty if the device draws its
-    /// events.
+    /// Counts, auxiliary data, and tables of events of the toy. If the device draws the events of a channel, the
+    /// channel's table is empty.
     pub(super) data: Dataset,
     pub(super) places: Vec<Place>,
     pub(super) failure: Option<FitFailure>,
 }
 
 impl Toy {
-    /// Returns whether a channel has more than [`MOST_EVENTS`] events, so that the CPU has to fit the toy.
+    /// Returns whether a channel has more than [`MOST_EVENTS`] events. The CPU then has to fit the toy.
     pub(super) fn is_long(&self) -> bool {
         self.places.iter().any(|place| place.count > MOST_EVENTS)
     }
@@ -57,7 +58,7 @@ impl Toy {
     }
 }
 
-/// A hat on the device (a function above a density, from which events are drawn).
+/// The hat of one channel in device memory. A hat is a function above a density; events are drawn below it.
 pub(super) struct HatOnDevice {
     cells: Buffer,
     guide: Buffer,
@@ -65,7 +66,7 @@ pub(super) struct HatOnDevice {
 }
 
 impl HatOnDevice {
-    /// Uploads the hat of a channel.
+    /// Copies the hat of a channel to the device.
     pub(super) fn new(hat: &DeviceHat<'_>, backend: &Arc<dyn Backend>) -> Result<Self, SessionError> {
         let cell = |[begin, low, last, slope, sure]: [f64; 5]| EventCell { begin, low, last, slope, sure };
         let cells: Vec<EventCell> = hat.cells().map(cell).collect();
@@ -77,8 +78,8 @@ impl HatOnDevice {
     }
 }
 
-/// Draws the counts, the auxiliary data and the numbers of events of a toy. In channels without a hat it also draws the
-/// events, and appends them to `columns`.
+/// Draws the counts and auxiliary data of a toy, and the number of events in each channel. For channels without a
+/// hat, also draws the events and appends them to `columns`.
 fn begin(
     unit: &UnitOfToys<'_>,
     index: u64,
@@ -118,8 +119,9 @@ fn begin(
     toy
 }
 
-/// Draws toys into the columns of `slot`. `hats` has, for each channel, the hat from which the device draws, or `None`
-/// if the CPU draws the events. Returns `None` if the device leaves too many events to the CPU.
+/// Draws toys, and stores their events in the columns of `slot`. `hats` has one element per channel: the hat with
+/// which the device draws the events, or `None` if the CPU draws them. Returns `None` if the device leaves too many
+/// events to the CPU.
 ///
 /// # Errors
 /// If the device fails or has too little memory.
@@ -155,7 +157,7 @@ pub(super) fn draw(
     Ok(Some(toys))
 }
 
-/// Draws the events of one channel of all toys on the device. Returns false if the device leaves too many events to
+/// Draws the events of one channel for all toys, on the device. Returns false if the device leaves too many events to
 /// the CPU.
 fn draw_channel(
     source: &ToySource,

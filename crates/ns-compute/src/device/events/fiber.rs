@@ -1,5 +1,6 @@
-//! Runs fits as coroutines. The optimiser of the CPU runs unchanged, and a fit is suspended when it needs sums over
-//! events. So one thread advances the fits of many toys, and a device computes the sums for all of them in one launch.
+//! Runs fits as coroutines. The optimiser of the CPU runs unchanged. A fit is suspended when it needs sums over
+//! events. One thread can thus run the fits of many toys at the same time, and a device computes the sums for all of
+//! them in one launch.
 
 use std::io;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -12,29 +13,28 @@ use ns_core::EventTable;
 use super::channel::ChannelOnDevice;
 use crate::events::{ChannelSums, Totals};
 
-/// Size of the stack of a fit in bytes. The operating system provides memory only for the used parts of the
-/// stack.
+/// Size of the stack of a fit, in bytes. The operating system provides memory only for the parts that are used.
 pub(super) const STACK: usize = 1 << 20;
 
 /// A request of a fit for sums over the events of one channel.
 #[derive(Debug, Default)]
 pub(super) struct Order {
     pub(super) channel: usize,
-    /// The numbers of the channel that depend on the parameters.
+    /// The values of the channel that depend on the parameters, at the point of the fit.
     pub(super) numbers: Vec<f64>,
-    /// The sums over the pieces of the toy, after the device has computed them; empty if the device failed.
+    /// The sums over the pieces of the toy's events, after the device has computed them. Empty if the device failed.
     pub(super) sums: Vec<f64>,
 }
 
-/// Exchanges requests and sums between a fit and the thread that runs it.
+/// Passes requests and sums between a fit and the thread that runs the fit.
 pub(super) struct Mailbox {
     channels: Arc<[Option<ChannelOnDevice>]>,
     order: Mutex<Order>,
     /// For each channel of the toy, the number of pieces into which its events are divided.
     pieces: Vec<usize>,
-    /// Suspends the fit; null before it starts.
+    /// The object that suspends the fit. Null before the fit starts.
     yielder: AtomicPtr<Yielder<(), ()>>,
-    /// Number of fits that finished since the last call of [`Self::take_finished`].
+    /// Number of fits that have finished since the last call of [`Self::take_finished`].
     finished: AtomicUsize,
 }
 
@@ -59,17 +59,17 @@ impl Mailbox {
         self.order.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds to the number of finished fits.
+    /// Adds `count` to the number of finished fits.
     pub(super) fn add_finished(&self, count: usize) {
         self.finished.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// Returns the number of finished fits, and sets it to zero.
+    /// Returns the number of finished fits since the last call, and sets it to zero.
     pub(super) fn take_finished(&self) -> usize {
         self.finished.swap(0, Ordering::Relaxed)
     }
 
-    /// Suspends the fit until the thread that runs it has the sums.
+    /// Suspends the fit. The thread that runs the fit resumes it when the sums are available.
     fn wait(&self) {
         // SAFETY: `Fiber::new` stores the coroutine's own yielder, which lives until the end of the coroutine. Only the
         // coroutine calls this function, since the mailbox is in the worker that it owns.
@@ -95,22 +95,22 @@ impl ChannelSums for Mailbox {
         let rows = self.channels.get(channel).and_then(Option::as_ref).map(|channel| &channel.rows);
         match rows.filter(|rows| count == 0 || order.sums.len() == count * rows.per_piece()) {
             Some(rows) => rows.add(if count == 0 { &[] } else { &order.sums }, out),
-            // The device failed. The result of this fit is not used; the fit ends because no value is finite.
+            // The device failed. NaN makes the fit end; its result is not used.
             None => *out.value = f64::NAN,
         }
         true
     }
 }
 
-/// A fit in progress.
+/// A fit in progress, which can be suspended and resumed.
 pub(super) struct Fiber<R> {
     coroutine: Coroutine<(), (), R, DefaultStack>,
     pub(super) mailbox: Arc<Mailbox>,
 }
 
 impl<R> Fiber<R> {
-    /// Creates the fit `work`, which gets its sums through `mailbox`. The fit does not start yet. `work` and its result
-    /// must be small.
+    /// Creates a coroutine for the fit `work`, which receives its sums through `mailbox`. The fit does not start yet.
+    /// `work` and its result must be small.
     ///
     /// # Safety
     /// Everything that `work` borrows must live until the fiber is dropped, and `std::mem::forget` must not
@@ -126,7 +126,7 @@ impl<R> Fiber<R> {
         Self { coroutine, mailbox: Arc::clone(mailbox) }
     }
 
-    /// Continues the fit until it waits for sums or ends. Returns its result if it has ended.
+    /// Continues the fit until it waits for sums or ends. Returns its result if it has ended, and `None` if it waits.
     pub(super) fn resume(&mut self) -> Option<R> {
         match self.coroutine.resume(()) {
             CoroutineResult::Yield(()) => None,
@@ -134,16 +134,16 @@ impl<R> Fiber<R> {
         }
     }
 
-    /// Returns the stack of a fit that has ended.
+    /// Returns the stack of a fit that has ended, for another fit.
     pub(super) fn into_stack(self) -> DefaultStack {
         self.coroutine.into_stack()
     }
 }
 
-/// Returns a stack from `shelf`, or a new one.
+/// Returns an unused stack from `shelf`, or a new stack.
 ///
 /// # Errors
-/// If the system has no memory for a new stack.
+/// If the operating system has no memory for a new stack.
 pub(super) fn stack(shelf: &mut Vec<DefaultStack>) -> io::Result<DefaultStack> {
     shelf.pop().map_or_else(|| DefaultStack::new(STACK), Ok)
 }

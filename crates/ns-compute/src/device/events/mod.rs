@@ -1,5 +1,5 @@
-//! Computes sums over events on a device, for fits of many events and for toys. The device also draws the events of
-//! toys. The optimiser and all other work run on the CPU.
+//! Computes sums over events on a device, for fits of many events and for fits of toys. The device also draws the
+//! events of toys. The optimiser and all other code run on the CPU.
 
 mod channel;
 mod check;

@@ -2,23 +2,24 @@
 
 use crate::events::{Offload, Totals};
 
-/// Number of rows that do not depend on the number of coordinates: the value of each event, and the absolute
-/// sum of its terms.
+/// Number of rows that every channel has: the value of each event, and the sum of the absolute values of the event's
+/// terms.
 const PLAIN: usize = 2;
 
-/// The sums over the events of a toy. A *row* has one number per event: components of the leaves, slopes, value, magnitude,
-/// and second derivatives, in this order (`kernels/event_toys.cuh`).
+/// Describes the sums over the events of a toy. A *row* is an array with one number per event. The rows are the
+/// components of the leaves (basic densities), slopes, value, magnitude, and second derivatives, in this order (see
+/// `kernels/event_toys.cuh`).
 #[derive(Debug, Clone)]
 pub(super) struct Rows {
-    /// Number of rows.
+    /// Total number of rows.
     pub(super) count: usize,
-    /// Number of second derivatives of the density that can differ from zero.
+    /// Number of second derivatives of the density that are not always zero.
     pub(super) n_bends: usize,
-    /// For each pair of coordinates, in the order of a lower triangle, the index of its second derivative; -1 if
-    /// the second derivative is always zero.
+    /// For each pair of coordinates, the index of its second derivative, or -1 if this derivative is always zero. The
+    /// pairs are in the order of a lower triangle.
     pub(super) bends: Vec<i32>,
-    /// For each sum, the row that is added, or the two rows whose product is added. A second index of -1
-    /// means that there is no second row.
+    /// For each sum, the indices of two rows whose product is summed over the events. If the second index is -1, only
+    /// the first row is summed.
     pub(super) outputs: Vec<[i32; 2]>,
 }
 
@@ -27,7 +28,7 @@ fn triangle(a: usize, b: usize) -> usize {
     a * (a + 1) / 2 + b
 }
 
-/// Marks the pairs of coordinates with respect to which a density can have a second derivative.
+/// Marks each pair of coordinates for which the density can have a mixed second derivative that is not zero.
 fn mark(offload: &Offload, marked: &mut [bool]) {
     for (t, leaves) in offload.terms.iter().enumerate() {
         for (j, leaf) in leaves.iter().map(|&l| &offload.leaves[l]).enumerate() {
@@ -66,12 +67,12 @@ impl Rows {
         Self { count: offload.event_components + n + PLAIN + n_bends, n_bends, bends, outputs }
     }
 
-    /// Returns how many numbers the device writes for one piece of a toy.
+    /// Returns how many sums the device writes for one piece of a toy's events.
     pub(super) fn per_piece(&self) -> usize {
         self.outputs.len() + 1
     }
 
-    /// Adds the sums over the pieces of a toy, in their order, and writes the totals to `out`.
+    /// Adds the sums over all pieces of a toy's events, in the order of the pieces. Writes the totals to `out`.
     pub(super) fn add(&self, pieces: &[f64], out: &mut Totals<'_>) {
         let (n, pairs) = (out.gradient.len(), out.squares.len());
         let mut bad = f64::INFINITY;

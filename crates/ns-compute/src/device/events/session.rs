@@ -1,5 +1,5 @@
-//! A session of a model with event channels. A device draws the events of toys, and computes sums over the events of toys
-//! and over many events. The CPU does everything else.
+//! A session of a model with event channels. The device draws the events of toys, and computes the sums over their
+//! events. It also computes the sums over observed events if there are many. The CPU does everything else.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,25 +16,25 @@ use super::sums::EventSums;
 use super::toys::EventToys;
 use crate::cpu::CpuSession;
 
-/// A compiled model with event channels on one device.
+/// A compiled model with event channels, which uses one device.
 pub struct EventGpuSession {
     cpu: CpuSession,
     sums: Arc<EventSums>,
     toys: Arc<EventToys>,
     device: Device,
-    /// Whether there is a channel with a density that the kernels cannot compute.
+    /// Whether the kernels cannot compute the density of some channel.
     lacks: bool,
-    /// Value of `done` before the last batch.
+    /// Value of [`Self::done`] before the last batch.
     before: AtomicU64,
 }
 
 impl EventGpuSession {
-    /// Compiles `model` and uploads its channels to `device` with `backend`. The CPU computes the sums of data with
-    /// fewer than `fewest` events.
+    /// Compiles `model` and uploads its channels to `device` with `backend`. For data with fewer than `fewest`
+    /// events, the CPU computes the sums.
     ///
     /// # Errors
-    /// If the model is inconsistent, the memory of the device or the part of it that `execution` allows is too
-    /// small, or the precision is not f64.
+    /// If the model is inconsistent, or the precision is not f64. Also if the memory of the device, or the part of it
+    /// that `execution` allows, is too small.
     pub(crate) fn open(
         model: &Model,
         execution: &Execution,
@@ -53,12 +53,14 @@ impl EventGpuSession {
         Ok(Self { cpu, sums, toys, device, lacks, before: AtomicU64::new(0) })
     }
 
-    /// Returns the number of sums plus the number of fits of toys that the device has computed.
+    /// Returns the number of sums that the device has computed, plus the number of fits of toys for which it computed
+    /// the sums.
     fn done(&self) -> u64 {
         self.sums.done() + self.toys.done()
     }
 
-    /// Runs `work`. Returns its error, or an error of the device during the work.
+    /// Runs `work` and returns its result. If `work` succeeds but the device failed meanwhile, returns the error of
+    /// the device.
     fn checked<T>(&self, work: impl FnOnce() -> Result<T, SessionError>) -> Result<T, SessionError> {
         let made = work()?;
         match (self.sums.take_failure(), self.toys.take_failure()) {

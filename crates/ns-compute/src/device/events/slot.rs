@@ -1,4 +1,4 @@
-//! The stream and the device memory with which a thread fits toys.
+//! The stream and the device memory that one thread uses to fit toys.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use ns_core::SessionError;
 use super::super::backend::{Backend, Buffer, Lane};
 use super::super::offset::Memory;
 
-/// Device memory that is allocated anew when more is needed.
+/// Device memory that can grow. A larger size needs a new allocation.
 #[derive(Default)]
 pub(super) struct Grown(Option<Buffer>);
 
 impl Grown {
-    /// Returns memory of at least `bytes` bytes. Its content is lost if it has to grow.
+    /// Returns the memory, with at least `bytes` bytes. If it has to grow, its content is lost.
     pub(super) fn at_least(
         &mut self,
         backend: &Arc<dyn Backend>,
@@ -29,19 +29,19 @@ impl Grown {
     }
 }
 
-/// Stream and memory of one thread.
+/// Stream and memory that one thread uses to fit toys.
 pub(super) struct Slot {
-    /// The lane is dropped first, because dropping it waits for the work that uses the memory.
+    /// The stream. This field is dropped first, because dropping it waits for the work that uses the memory.
     pub(super) lane: Box<dyn Lane>,
-    /// Events of the toys.
+    /// Events of the toys, on the device.
     pub(super) columns: Grown,
-    /// Input of the launches.
+    /// Input arrays of the launches, on the device.
     pub(super) input: Grown,
     pub(super) room: Grown,
     pub(super) partials: Grown,
-    /// Content of `input` on the host, before it is copied to the device.
+    /// Bytes on the host that are copied to `input` on the device.
     pub(super) bytes: Vec<u8>,
-    /// Stacks that no fit uses at the moment.
+    /// Stacks for coroutines that no fit uses at the moment.
     pub(super) stacks: Vec<DefaultStack>,
 }
 
@@ -65,7 +65,7 @@ impl Slot {
         Ok(start)
     }
 
-    /// Appends numbers to `self.bytes`, and returns the position of the first number in bytes.
+    /// Appends values to `self.bytes`. Returns the byte position of the first value, which is a multiple of 16.
     pub(super) fn put<T: bytemuck::NoUninit>(&mut self, values: &[T]) -> usize {
         let at = self.bytes.len().next_multiple_of(16);
         self.bytes.resize(at, 0);

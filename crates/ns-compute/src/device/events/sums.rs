@@ -1,5 +1,5 @@
-//! Computes sums over the events of channels on a device. The events stay in the memory of the device. Each evaluation
-//! sends the numbers that depend on the parameters, and receives the sums.
+//! Computes sums over the events of channels on a device. The events stay in the memory of the device. An evaluation
+//! sends the values that depend on the parameters, and receives the sums.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,31 +13,32 @@ use crate::events::{ChannelSums, Offload, Totals};
 use crate::shared_constants::EVENT_THREADS;
 
 /// Smallest number of events for which a device computes the sums. For fewer events the CPU is faster than the
-/// transfer of the numbers.
+/// transfer to the device.
 #[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "tests choose smaller numbers"))]
 pub(crate) const FEWEST_EVENTS: usize = 32_768;
-/// Smallest number of events per thread. It determines, with [`MOST_BLOCKS`], the order of sums. Therefore it
-/// is the same for all devices.
+/// Smallest number of events that one thread sums. Together with [`MOST_BLOCKS`] this number determines the order of
+/// sums, so it is the same for all devices.
 const EVENTS_PER_THREAD: usize = 8;
 const MOST_BLOCKS: usize = 528;
-/// Largest working memory of all thread blocks of one launch together, in doubles.
+/// Largest working memory of all thread blocks of a launch together, in doubles.
 const MOST_ROOM: usize = 32 << 20;
-/// Number of tables of events that stay on the device, for each channel.
+/// Number of tables of events per channel that stay on the device.
 const TABLES_PER_CHANNEL: usize = 2;
 
-/// The channels of a model on a device.
+/// The event channels of a model on a device, with the memory for their sums.
 pub(super) struct EventSums {
     backend: Arc<dyn Backend>,
-    /// Smallest number of events for which the device computes the sums.
+    /// Smallest number of events for which the device computes the sums; for fewer events the CPU computes them.
     fewest: usize,
     channels: Arc<[Option<ChannelOnDevice>]>,
-    /// Tables of events on the device, ordered by their last use.
+    /// Tables of events on the device, in the order of their last use.
     tables: Mutex<Vec<Arc<TableOnDevice>>>,
-    /// Streams and memory for evaluations that no thread uses at the moment.
+    /// Streams and memory for evaluations. No thread uses them at the moment.
     slots: Mutex<Vec<Slot>>,
-    /// Error of the device, until `take_failure` returns it. While it is set, the CPU computes all sums.
+    /// Error of the device, until [`Self::take_failure`] returns it. While there is an error, the CPU computes all
+    /// sums.
     failure: Mutex<Option<SessionError>>,
-    /// Number of sums that the device has computed.
+    /// Number of evaluations for which the device has computed the sums.
     done: std::sync::atomic::AtomicU64,
 }
 
@@ -47,17 +48,17 @@ impl std::fmt::Debug for EventSums {
     }
 }
 
-/// The events of one channel on the device.
+/// The table of events of one channel, in device memory.
 struct TableOnDevice {
-    /// The table on the host. Its address identifies it.
+    /// The same table on the host. The address of the table identifies it.
     table: Arc<EventTable>,
     columns: Buffer,
     weights: Option<Buffer>,
 }
 
-/// Stream and memory that one evaluation at a time uses.
+/// Stream and device memory for one evaluation at a time.
 struct Slot {
-    /// The lane is dropped first, because dropping it waits for the work that uses the memory.
+    /// The stream. This field is dropped first, because dropping it waits for the work that uses the memory.
     lane: Box<dyn Lane>,
     numbers: Buffer,
     room: Buffer,
@@ -69,20 +70,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the largest number of thread blocks if each thread needs `per_thread` doubles of working memory.
+/// Returns the largest number of thread blocks of a launch in which each thread needs `per_thread` doubles of working
+/// memory.
 fn most_blocks(per_thread: usize) -> usize {
     (MOST_ROOM / (per_thread * EVENT_THREADS).max(1)).clamp(1, MOST_BLOCKS)
 }
 
-/// Returns the number of thread blocks for `events` events, if each thread needs `per_thread` doubles of working
-/// memory.
+/// Returns the number of thread blocks for sums over `events` events. Each thread needs `per_thread` doubles of
+/// working memory.
 fn blocks(events: usize, per_thread: usize) -> usize {
     events.div_ceil(EVENT_THREADS * EVENTS_PER_THREAD).clamp(1, most_blocks(per_thread))
 }
 
 impl EventSums {
-    /// Uploads the channels that the kernels can compute. The CPU computes the sums of data with fewer than `fewest`
-    /// events.
+    /// Uploads the channels whose densities the kernels can compute. For data with fewer than `fewest` events, the
+    /// CPU computes the sums.
     ///
     /// # Errors
     /// If the device has too little memory.
@@ -105,22 +107,22 @@ impl EventSums {
         })
     }
 
-    /// Returns the device, and its channels.
+    /// Returns the device and the event channels on it (`None` for a channel that the kernels cannot compute).
     pub(super) fn parts(&self) -> (&Arc<dyn Backend>, &Arc<[Option<ChannelOnDevice>]>) {
         (&self.backend, &self.channels)
     }
 
-    /// Returns the first error of the device since the last call, and removes it.
+    /// Returns the first error of the device since the last call of this function, and forgets it.
     pub(super) fn take_failure(&self) -> Option<SessionError> {
         lock(&self.failure).take()
     }
 
-    /// Returns the number of sums that the device has computed.
+    /// Returns the number of evaluations for which the device has computed the sums.
     pub(super) fn done(&self) -> u64 {
         self.done.load(std::sync::atomic::Ordering::Relaxed)
     }
 
-    /// Returns a table of events on the device. The first call for a table uploads it.
+    /// Returns the table in device memory. The first call for a table uploads it.
     fn table(&self, table: &Arc<EventTable>) -> Result<Arc<TableOnDevice>, SessionError> {
         let mut tables = lock(&self.tables);
         if let Some(at) = tables.iter().position(|known| Arc::ptr_eq(&known.table, table)) {
@@ -143,7 +145,7 @@ impl EventSums {
         Ok(made)
     }
 
-    /// Returns a stream and memory that suffice for every channel.
+    /// Returns an idle stream with memory, or allocates a new one. The memory suffices for every channel.
     fn slot(&self) -> Result<Slot, SessionError> {
         if let Some(slot) = lock(&self.slots).pop() {
             return Ok(slot);

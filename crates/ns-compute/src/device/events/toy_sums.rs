@@ -1,4 +1,4 @@
-//! Launches kernels that compute the sums over the events of many toys.
+//! Launches the kernels that compute the sums over the events of many toys.
 
 use ns_core::SessionError;
 
@@ -11,17 +11,17 @@ use super::slot::Slot;
 use super::toys::{Ended, EventToys};
 use crate::shared_constants::EVENT_THREADS;
 
-/// Number of events over which one thread block sums. It determines the order of sums, so it is the same for all
-/// devices.
+/// Number of events in a piece. One thread block sums over one piece. This number determines the order of sums, so it
+/// is the same for all devices.
 const EVENTS_PER_PIECE: usize = 2048;
-/// Largest shared memory of a thread block in bytes. With more shared memory, too few blocks would run at the
-/// same time.
+/// Largest shared memory of a thread block, in bytes. With more shared memory per block, too few blocks would run at
+/// the same time.
 const MOST_SHARED: usize = 48 << 10;
-/// Largest working memory of all thread blocks of one launch, in doubles, if it is not in shared memory.
+/// Largest working memory of all thread blocks of a launch together, in doubles, if it is not in shared memory.
 const MOST_ROOM: usize = 4 << 20;
 
 impl EventToys {
-    /// Allocates the memory that the largest launch for these toys needs, so that no later launch fails for
+    /// Allocates the memory for the largest launch that these toys can need. Later launches therefore cannot fail for
     /// lack of memory.
     pub(super) fn reserve(&self, toys: &[Toy], slot: &mut Slot) -> Result<(), SessionError> {
         let (mut partials, mut input) = (0, 0);
@@ -45,8 +45,8 @@ impl EventToys {
         self.channels.get(index).and_then(Option::as_ref)
     }
 
-    /// Returns the largest number of thread blocks of a launch whose working memory is outside shared memory. The
-    /// working memory of these blocks together is at most an eighth of the memory of the device.
+    /// Returns the largest number of thread blocks of a launch whose working memory is not in shared memory. The
+    /// working memory of all these blocks takes at most an eighth of the memory of the device.
     fn blocks(&self, channel: &ChannelOnDevice) -> usize {
         let memory = usize::try_from(self.backend.properties().memory / 64).unwrap_or(usize::MAX);
         (MOST_ROOM.min(memory) / room(channel).max(1)).max(1)
@@ -56,7 +56,7 @@ impl EventToys {
         MOST_SHARED.min(self.backend.properties().shared_per_block)
     }
 
-    /// Computes the sums for which the fits wait, and writes them to the mailboxes of the fits.
+    /// Computes the sums for which the fits wait, and writes these sums to the mailboxes of the fits.
     pub(super) fn sum(
         &self,
         toys: &[Toy],
@@ -64,8 +64,8 @@ impl EventToys {
         slot: &mut Slot,
     ) -> Result<(), SessionError> {
         slot.bytes.clear();
-        // For each channel: the channel, the fibers that wait for its sums, the number of pieces, and the positions at
-        // which pieces, numbers and sums begin.
+        // One element per channel: the channel, the fibers that wait for its sums, the number of pieces, and the
+        // positions at which pieces, numbers and sums begin.
         let (mut launches, mut total) = (Vec::new(), 0);
         for (c, channel) in self.channels.iter().enumerate() {
             let Some(channel) = channel else { continue };
@@ -138,17 +138,17 @@ impl EventToys {
     }
 }
 
-/// Returns the number of pieces into which this number of events of a channel is divided.
+/// Returns the number of pieces into which `events` events of a channel are divided.
 pub(super) fn pieces(events: usize) -> usize {
     events.div_ceil(EVENTS_PER_PIECE)
 }
 
-/// Returns the working memory of a thread block in doubles.
+/// Returns the working memory that a thread block needs for a channel, in doubles.
 fn room(channel: &ChannelOnDevice) -> usize {
     channel.rows.count * EVENT_THREADS
 }
 
-/// Returns the working memory of a thread block in bytes.
+/// Returns the working memory that a thread block needs for a channel, in bytes.
 fn shared(channel: &ChannelOnDevice) -> usize {
     8 * room(channel)
 }

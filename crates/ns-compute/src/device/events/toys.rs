@@ -1,5 +1,5 @@
-//! Fits toys with events. A thread has the fits of many toys in progress ([`super::fiber`]). It advances each fit until
-//! the fit needs sums over events. The device then computes the sums for all these fits in one launch.
+//! Fits toys with events. Each thread runs the fits of many toys at the same time, as coroutines ([`super::fiber`]).
+//! Each fit runs until it needs sums over events. The device then computes the sums for all these fits in one launch.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,23 +18,22 @@ use crate::cpu::{EventToyFits, UnitOfToys, put, take};
 use crate::events::DeviceHat;
 use crate::optimise::Worker;
 
-/// Largest number of fits that a thread has in progress at the same time.
+/// Largest number of toys that one thread fits at the same time.
 const MOST_AT_ONCE: u64 = 128;
-/// Number of hats that stay on the device.
+/// Number of hats that stay on the device. A hat is a function above a density; events are drawn below it.
 const MOST_HATS: usize = 16;
 
-/// Draws and fits toys on one device.
+/// Draws and fits toys with events on one device.
 pub(super) struct EventToys {
     pub(super) backend: Arc<dyn Backend>,
     device: Device,
     pub(super) channels: Arc<[Option<ChannelOnDevice>]>,
-    /// Streams and memory that no thread uses at the moment.
+    /// Streams and memory for fits. No thread uses them at the moment.
     slots: Mutex<Vec<Slot>>,
-    /// Hats on the device, with the distributions to which they belong.
+    /// Hats on the device, each with the distribution to which it belongs.
     hats: Mutex<Vec<(EventSource, Arc<HatOnDevice>)>>,
     failure: Mutex<Option<SessionError>>,
-    /// The result of all comparisons with the CPU, and the number of fits for which the device computed the
-    /// sums.
+    /// The result of all comparisons with the CPU. Also counts the fits for which the device computed the sums.
     check: Mutex<DeviceCheck>,
 }
 
@@ -48,10 +47,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The hat of a channel on the host and on the device.
+/// The hat of a channel, on the host and in device memory.
 type Hats<'a> = (DeviceHat<'a>, Arc<HatOnDevice>);
 
-/// A fit that ended: the outcome of its toy, and the worker that it used.
+/// The end of the fits of a toy: their outcome, and the worker that made them.
 pub(super) type Ended = (TaskOutcome, Box<Worker>);
 
 impl EventToys {
@@ -68,7 +67,7 @@ impl EventToys {
         }
     }
 
-    /// Returns the first error of the device since the last call, and removes it.
+    /// Returns the first error of the device since the last call of this function, and forgets it.
     pub(super) fn take_failure(&self) -> Option<SessionError> {
         lock(&self.failure).take()
     }
@@ -83,7 +82,7 @@ impl EventToys {
         *lock(&self.check)
     }
 
-    /// Returns the hat of a distribution on the device; `None` if the device cannot draw from it.
+    /// Returns the hat of a distribution on the host and on the device, or `None` if the device cannot draw from it.
     fn hat<'a>(&self, source: &'a EventSource) -> Result<Option<Hats<'a>>, SessionError> {
         let Some(hat) = DeviceHat::of(source) else { return Ok(None) };
         let mut known = lock(&self.hats);
@@ -98,8 +97,8 @@ impl EventToys {
         Ok(Some((hat, made)))
     }
 
-    /// Draws and fits the toys of a range. If the toys do not fit in the memory of the device, it divides the
-    /// range into two halves.
+    /// Draws and fits a range of toys. If the toys do not fit in the memory of the device, divides the range into two
+    /// halves.
     fn toys(
         &self,
         unit: &UnitOfToys<'_>,
@@ -136,8 +135,7 @@ impl EventToys {
         slot: &mut Slot,
     ) -> Result<Vec<Toy>, SessionError> {
         let none = || -> Vec<Option<Hats<'_>>> { unit.source.events.iter().map(|_| None).collect() };
-        // If the model has a smooth twin, the CPU needs the events for the fit of the twin, so the CPU draws
-        // them.
+        // If the model has a smooth twin, the fit of the twin needs the events on the host. The CPU then draws them.
         let hats: Vec<Option<Hats<'_>>> = if unit.session.has_twin() {
             none()
         } else {
@@ -220,7 +218,7 @@ impl EventToys {
         }
         let mut outcomes: Vec<TaskOutcome> =
             outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(cancelled)).collect();
-        // The CPU repeats the fits of toys that did not converge on the device.
+        // Some fits may not have converged with the sums of the device. The CPU repeats the fits of these toys.
         let doubtful = |outcome: &TaskOutcome| outcome.fits.iter().flatten().any(|fit| !fit.converged());
         for (toy, outcome) in toys.iter().zip(&mut outcomes).filter(|(_, outcome)| doubtful(outcome)) {
             *outcome = unit.run_one(toy.index, worker, &|_| ());
@@ -267,7 +265,7 @@ impl EventToyFits for EventToys {
 }
 
 impl EventToys {
-    /// Draws and fits all toys of a unit.
+    /// Draws and fits all toys of a unit, in groups of at most [`MOST_AT_ONCE`].
     fn made(
         &self,
         unit: &UnitOfToys<'_>,

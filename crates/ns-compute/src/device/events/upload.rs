@@ -1,11 +1,11 @@
-//! Converts the description of a channel to the structures that kernels read.
+//! Converts the description of an event channel to the structures that kernels read.
 
 use super::super::arena::Arena;
 use super::layout::{self, EventCode, EventLeaf, EventStep, LeafKind};
 use super::rows::Rows;
 use crate::events::{LeafSteps, Offload, Operand, Operation, OwnKernel, Table, UnaryOperation};
 
-/// Lists of operations and variables. The densities of a channel refer to ranges of these lists.
+/// Lists of operations and variables. The description of each density contains ranges of these lists.
 #[derive(Debug, Default)]
 struct Lists {
     steps: Vec<EventStep>,
@@ -14,14 +14,14 @@ struct Lists {
 }
 
 impl Lists {
-    /// Adds variables, and returns their range.
+    /// Appends variables to the list of variables, and returns their range in it.
     fn singles(&mut self, variables: &[usize]) -> [i32; 2] {
         let first = self.singles.len() as i32;
         self.singles.extend(variables.iter().map(|&v| v as i32));
         [first, self.singles.len() as i32]
     }
 
-    /// Appends pairs of variables to the list of pairs, and returns the range of their indices in it.
+    /// Appends pairs of variables to the list of pairs, and returns their range in it.
     fn pairs(&mut self, pairs: &[(usize, usize)]) -> [i32; 2] {
         let first = self.pairs.len() as i32;
         self.pairs.extend(pairs.iter().map(|&(v, w)| [v as i32, w as i32]));
@@ -107,8 +107,8 @@ fn leaf(of: &LeafSteps, lists: &mut Lists) -> EventLeaf {
     }
 }
 
-/// Returns the code of an operation, the index of its source, the index of its row in a table, and its
-/// constant exponent.
+/// Returns four properties of an operation: its code, the index of its source, the index of its row in a table, and
+/// its constant exponent.
 fn code(operation: Operation) -> (EventCode, usize, usize, f64) {
     let plain = |code| (code, 0, 0, 0.0);
     match operation {

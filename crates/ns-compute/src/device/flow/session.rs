@@ -1,5 +1,4 @@
-//! Reduces the log-densities of events to `-ln L` and its derivatives with respect to the rates of the
-//! processes.
+//! Computes `-ln L` and its derivatives with respect to the rates of the processes from the log-densities of events.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,41 +9,41 @@ use super::super::offset::{Offset, OffsetMut};
 use super::layout::FlowLaunch;
 use crate::shared_constants::EVENT_THREADS;
 
-/// Number of events per thread. It determines, with the largest number of thread blocks, the order of sums. Therefore
-/// both are the same for all devices.
+/// Number of events that one thread sums. Together with the largest number of thread blocks it determines the order
+/// of sums. Both are therefore the same for all devices.
 const EVENTS_PER_THREAD: usize = 8;
 const MOST_BLOCKS: usize = 264;
-/// Number of sums that do not depend on the processes, as in `kernels/flow.cuh`.
+/// Number of sums that do not depend on the number of processes. `kernels/flow.cuh` lists them.
 const PLAIN_SUMS: usize = 2;
-/// Largest number of processes. A thread keeps sums for each process.
+/// Largest number of processes, because each thread keeps sums for each process.
 const MOST_PROCESSES: usize = 64;
 
-/// Log-densities on the host or on the device: one row per process, with one number per event.
+/// Log-densities in the memory of the host or of the device. There is one row per process, with one number per event.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FlowData<'a> {
     /// An array in the memory of the host.
     Host(&'a [f64]),
-    /// The driver's address of an array in the memory of the device, in double precision.
+    /// Device address of an array of f64 numbers.
     Device(u64),
-    /// The driver's address of an array in the memory of the device, in single precision.
+    /// Device address of an array of f32 numbers.
     DeviceF32(u64),
 }
 
-/// `-sum_i w_i ln sum_k nu_k p_k(x_i)` with its derivatives with respect to the rates `nu_k`. The sums are
-/// over the events `i` and the processes `k`.
+/// `-sum_i w_i ln sum_k nu_k p_k(x_i)` with its derivatives with respect to the rates `nu_k`. `i` numbers the events
+/// and `k` the processes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FlowSums {
-    /// The value. It is infinite if the density of an event is zero.
+    /// Value of the sum. It is infinite if the density of an event is zero.
     pub value: f64,
-    /// First derivatives with respect to the rates.
+    /// First derivatives with respect to the rates, one per process.
     pub gradient: Vec<f64>,
-    /// Second derivatives with respect to the rates: the lower triangle, row by row.
+    /// Second derivatives with respect to the rates: the lower triangle of the matrix, row by row.
     pub curvature: Vec<f64>,
-    /// Index of the first event whose density is not positive or not finite.
+    /// Index of the first event whose density is not positive or not finite; `None` if there is no such event.
     pub bad: Option<usize>,
 }
 
-/// Reduces log-densities on one device. Simultaneous calls run one after the other.
+/// Computes `-ln L` from log-densities on one device. Calls from several threads run one after the other.
 pub struct DeviceFlow {
     device: Device,
     work: Mutex<Work>,
@@ -54,12 +53,13 @@ pub struct DeviceFlow {
     n_weights: usize,
 }
 
-/// Working memory. It grows when a call needs more.
+/// Working memory of calls. It grows when a call needs more.
 struct Work {
-    /// Launches kernels. This field is dropped first, so that all work ends before the memory is freed.
+    /// Launches kernels. This field is dropped first, because dropping it waits for the work that uses the memory
+    /// below.
     guest: Box<dyn Guest>,
     log_probs: Option<Buffer>,
-    /// Indices of the first event of each set of data, then the rates.
+    /// Input of the kernels: the index of the first event of each set of data, then the rates.
     input: Option<Buffer>,
     room: Option<Buffer>,
     partials: Option<Buffer>,
@@ -82,8 +82,8 @@ fn at_least<'a>(
 }
 
 impl DeviceFlow {
-    /// Prepares a device for `n_processes` processes. `weights` are the weights of the events, for calls with one set
-    /// of data.
+    /// Prepares a device for `n_processes` processes. `weights` contains one weight per event, for calls with a
+    /// single set of data.
     ///
     /// # Errors
     /// If there are no or too many processes, a weight is not finite, or the device has too little memory.
@@ -119,21 +119,22 @@ impl DeviceFlow {
         })
     }
 
-    /// Returns the device.
+    /// Returns the device that computes the sums.
     #[must_use]
     pub fn device(&self) -> Device {
         self.device
     }
 
-    /// Returns the sums over `n_events` events, with one rate per process. A kernel on the caller's stream `stream`
-    /// (the driver's handle, 0 for the default stream) reads log-densities on the device without copying them.
+    /// Returns the sums over `n_events` events. `rates` has one rate per process. A kernel on the caller's stream
+    /// reads log-densities that are on the device, without a copy. `stream` is the driver's handle of the stream; 0
+    /// is the default stream.
     ///
     /// # Errors
-    /// If a length does not fit, an address is not on the device, or the device fails.
+    /// If a length is wrong, an address is not on the device, or the device fails.
     ///
     /// # Safety
-    /// An address must be that of an array on the device with one number for each process and event. `stream` must be
-    /// a stream of the device in this process.
+    /// An address in `data` must be the address of an array on the device with one number for each process and event.
+    /// `stream` must be a stream of the device in this process.
     pub unsafe fn nll(
         &self,
         data: FlowData<'_>,
@@ -150,8 +151,8 @@ impl DeviceFlow {
         all.pop().ok_or(SessionError::WrongLength { what: "the sums", actual: 0, expected: 1 })
     }
 
-    /// Returns the sums of several sets of data. The events of the sets follow each other: set `i` has `counts[i]`
-    /// events. The rates of the sets follow each other too, one rate per process. Events have no weights.
+    /// Returns the sums of several sets of data. Set `i` has `counts[i]` events. The events of all sets follow one
+    /// another, and so do the rates, with one rate per set and process. The events have weight 1.
     ///
     /// # Errors
     /// The errors of [`Self::nll`].
@@ -201,7 +202,7 @@ impl DeviceFlow {
         let blocks = if single { parts.clamp(1, MOST_BLOCKS) } else { n_sets.min(MOST_BLOCKS) };
         let mut guard = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         let work = &mut *guard;
-        // The kernels of the last call may still read memory that is written or freed below.
+        // Kernels of the last call may still read memory that is written or freed below.
         work.guest.wait()?;
         let mut launch = FlowLaunch {
             n_processes: n as i32,

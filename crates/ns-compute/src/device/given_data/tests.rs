@@ -1,5 +1,5 @@
-//! Compares fits of given data by the kernels compiled for the CPU with fits of a CPU session: for models
-//! with kinks, for models with a ridge between two minima, and for fits whose certificates do not hold.
+//! Compares fits of given data by the kernels, which are compiled for the CPU, with fits of a CPU session. The models
+//! have kinks or a ridge between two minima, or their fits have certificates that do not hold.
 
 use ns_core::{
     Channel, Condition, Constraint, Data, Effect, Execution, FitOutcome, FitRequest, Interpolation,
@@ -10,13 +10,13 @@ use super::super::host;
 use super::*;
 use crate::cpu::CpuSession;
 
-// The functions of `oracle/models.rs` are visible only in the module that includes that file, so each test
-// module includes it anew.
+// The module `models` is private to the file that includes it. Therefore each test module includes it again.
 #[allow(dead_code, clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
 
-/// Returns those of 60 random models that have kinks, each with its seed, a CPU session and a GPU session.
+/// Returns all models with kinks among 60 random models. Each element is the seed, the model, a CPU session and a GPU
+/// session.
 fn kinked() -> impl Iterator<Item = (u64, Model, CpuSession, GpuSession)> {
     let of = |seed| {
         let mut model = Model { interpolation: Interpolation::PIECEWISE, ..models::random_model(seed) };
@@ -45,7 +45,7 @@ fn fits(session: &dyn Session, requests: &[FitRequest]) -> Vec<FitOutcome> {
     outcomes.into_iter().flat_map(|outcome| outcome.fits).flatten().collect()
 }
 
-/// Regression test: the upload added the address of the plan in device memory to the EDM tolerance.
+/// Regression test: the upload changed the EDM tolerance by adding the device address of the plan to it.
 #[test]
 fn the_device_s_certificates_have_the_cpu_s_tolerance() {
     for (_, _, cpu, gpu) in kinked().take(5) {
@@ -80,8 +80,8 @@ fn searches_between_kinks_end_in_the_cpu_s_minima() {
     assert!(apart.len() * 50 <= compared as usize, "{apart:?} of {compared}");
 }
 
-/// Checks that fits stay within the bounds of their requests. The starting points that all fits share are
-/// chosen within the bounds of the model, which may be wider.
+/// Checks that fits stay within the bounds of their requests. All fits share starting points, which lie within the
+/// bounds of the model. These bounds may be wider.
 #[test]
 fn a_search_between_kinks_stays_in_the_box_of_its_request() {
     let mut narrowed = 0;
@@ -109,8 +109,8 @@ fn refused(session: &dyn Session, requests: Vec<FitRequest>) -> bool {
     result.is_err()
 }
 
-/// Regression test: a request named a later fit of its task as the earlier one. Kernels then read an outcome
-/// of another task, or read beyond all outcomes.
+/// Regression test: a request named a later fit of its task as its earlier fit. Kernels then read an outcome of
+/// another task, or read beyond the end of the outcomes.
 #[test]
 fn a_fit_that_names_a_later_one_as_earlier_is_refused() {
     let model = Model { interpolation: Interpolation::SMOOTH, ..models::random_model(13) };
@@ -138,7 +138,7 @@ fn modifier(first: usize, effect: Effect) -> Modifier {
     Modifier { name: String::new(), first, effect }
 }
 
-/// Returns a model with one channel per list of samples in `channels`.
+/// Returns a model with one channel for each list of samples in `channels`.
 fn model_of(parameters: Vec<Parameter>, channels: Vec<Vec<Sample>>, main: Vec<f64>, aux: Vec<f64>) -> Model {
     let set =
         |(i, p): (usize, &Parameter)| ParameterSet { name: p.name.clone(), range: i..i + 1, scalar: true };
@@ -170,8 +170,8 @@ fn sample(nominal: &[f64], modifiers: Vec<Modifier>) -> Sample {
 
 const UNIT: Constraint = Constraint::Gaussian { sigma: 1.0, aux: 0 };
 
-/// Regression test: an effect that is the same in both directions has no slope at 0. A descent without a
-/// search ended there, on the ridge between two minima, with a certificate.
+/// Regression test: an effect that is the same in both directions has no slope at 0. A descent without a search ended
+/// at 0, on the ridge between two minima, and was certified.
 #[test]
 fn a_ridge_between_two_minima_is_no_minimum() {
     let effects = [
@@ -202,8 +202,8 @@ fn a_ridge_between_two_minima_is_no_minimum() {
     }
 }
 
-/// Checks that a GPU session reports why the CPU made the fits of a model that is too large for the kernels, and
-/// reports no reason before the fits.
+/// Checks that a GPU session states the reason when the CPU made the fits of a model that is too large for the
+/// kernels. Before the fits it states no reason.
 #[test]
 fn fits_of_a_large_model_are_left_to_the_cpu_with_the_reason() {
     let (n_alphas, n_bins) = (150, 200);
@@ -228,10 +228,10 @@ fn fits_of_a_large_model_are_left_to_the_cpu_with_the_reason() {
     assert_eq!(gpu.check().map(|check| check.n_fits), Some(0));
 }
 
-/// Regression test: all fits share a metric, which is computed at one point. At that point the derivative of
-/// the yields with respect to the signal strength was ten thousand times as large as at the minimum. So the
-/// device issued a certificate for a point that is 4e-5 uncertainties away from the minimum, and the run
-/// ended because GPU and CPU disagreed.
+/// Regression test: all fits share a metric that is computed at one point. At that point the derivative of the yields
+/// with respect to the signal strength was ten thousand times as large as at the minimum. The device therefore
+/// certified a point that was 4e-5 uncertainties away from the minimum. The run then ended because GPU and CPU
+/// disagreed.
 #[test]
 fn a_certificate_of_a_metric_from_far_away_is_the_cpu_s_to_give() {
     let parameters = vec![

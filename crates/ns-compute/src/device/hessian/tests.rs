@@ -1,4 +1,4 @@
-//! Compares Hessians computed by the kernels compiled for the CPU with those of a CPU session.
+//! Compares Hessians of the kernels, which are compiled for the CPU, with Hessians of a CPU session.
 
 use ns_core::{Data, EvaluationRequest, HistosysCode, Interpolation, Model, NormsysCode, Session};
 
@@ -6,8 +6,7 @@ use super::super::host;
 use super::super::test_support::{both, execution};
 use super::*;
 
-// The functions of `oracle/models.rs` are visible only in the module that includes that file, so each test
-// module includes it anew.
+// The module `models` is private to the file that includes it. Therefore each test module includes it again.
 #[allow(dead_code, clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
@@ -17,8 +16,8 @@ const HESSIAN: EvaluationRequest =
 
 const WHOLE: EvaluationRequest = EvaluationRequest { nll: true, gradient: true, ..HESSIAN };
 
-/// Returns the scale of each element of a Hessian: 1 plus the geometric mean of the diagonal elements of its
-/// row and column.
+/// Returns the scale of each element of a Hessian. It is 1 plus the geometric mean of the diagonal elements of the
+/// element's row and column.
 fn scales(hessian: &[f64], n: usize) -> Vec<f64> {
     (0..n * n).map(|at| 1.0 + (hessian[at / n * (n + 1)] * hessian[at % n * (n + 1)]).abs().sqrt()).collect()
 }
@@ -50,9 +49,9 @@ fn every_pair_of_codes_is_the_cpu_s() {
     }
 }
 
-/// Compares Hessians, values and gradients at four points. At one of them, parameters are where the pieces of
-/// interpolation codes meet. Returns the number of points that were compared: those at which no expected
-/// yield is close to 0.
+/// Compares Hessians, values and gradients at four points. At one of them, the parameters are where two pieces of an
+/// interpolation code meet. Points at which an expected yield is close to 0 are skipped. Returns the number of points
+/// that were compared.
 fn compare(seed: u64, model: &Model) -> usize {
     let mut compared = 0;
     let (cpu, gpu) = both(model);
@@ -62,7 +61,7 @@ fn compare(seed: u64, model: &Model) -> usize {
     for k in 0..4 {
         let mut point = models::random_point(model, &mut random);
         if k == 3 {
-            // This point is at kinks and at the ends of polynomials.
+            // The parameters of this point are at kinks and at the ends of polynomials.
             for (p, x) in point.iter_mut().enumerate() {
                 if model.parameters[p].bounds.0 == -5.0 {
                     *x = [0.0, 1.0, -1.0][p % 3];
@@ -78,7 +77,7 @@ fn compare(seed: u64, model: &Model) -> usize {
         let (here, there) = (&here.hessian, &there.hessian);
         let expected = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
         let lambda = cpu.evaluate(&Data::observed(), &point, expected).unwrap().expected;
-        // An expected yield near 0 may be a difference of large numbers, so that its relative error is large.
+        // An expected yield near 0 may be a difference of large numbers. Its relative error may then be large.
         if lambda[..model.n_bins()].iter().any(|x| *x < 0.1) {
             assert!(here.iter().zip(there).all(|(a, b)| a.is_finite() == b.is_finite()), "seed {seed}");
             continue;
@@ -129,7 +128,7 @@ fn a_hessian_has_the_same_bits_alone_and_among_others() {
     }
 }
 
-/// A kernel that meets an unknown interpolation code ends its process on the CPU, so the test runs the kernel
+/// On the CPU, a kernel that finds an unknown interpolation code ends the process. Therefore the test runs the kernel
 /// in another process.
 #[test]
 fn a_kernel_that_meets_an_unknown_code_ends() {
@@ -147,7 +146,7 @@ fn a_kernel_that_meets_an_unknown_code_ends() {
         let name = "device::hessian::tests::a_kernel_that_meets_an_unknown_code_ends";
         let mut again = std::process::Command::new(std::env::current_exe().unwrap());
         let ended = again.args(["--exact", name]).env(CODE, kind).output().unwrap().status;
-        // Without an exit code the process was ended by a signal.
+        // A process without an exit code was ended by a signal.
         assert_eq!(ended.code(), None, "{kind}");
     }
 }

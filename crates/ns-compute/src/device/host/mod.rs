@@ -1,6 +1,6 @@
-//! Runs the kernels compiled for the CPU, so that their results can be tested without a GPU. A thread block
-//! has one thread. If the environment variable `NEXTSTAT_CUDA_ON_HOST` is `blocks`, a thread block has as
-//! many threads as on a GPU, which is slower.
+//! Runs the kernels compiled for the CPU. Their results can thus be tested without a GPU. A thread block has one
+//! thread. If the environment variable `NEXTSTAT_CUDA_ON_HOST` is `blocks`, a thread block has as many threads as on
+//! a GPU, which is slower.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::ops::Range;
@@ -45,7 +45,7 @@ unsafe extern "C" {
     fn ns_many_differentiate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
 }
 
-/// Entry points of the kernels, compiled for one or for many threads per block.
+/// Entry points of the kernels. There is one set compiled for one thread per block, and one for many.
 #[derive(Debug)]
 struct Kernels {
     fit: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
@@ -57,8 +57,8 @@ struct Kernels {
     event_toys: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
     event_draw: unsafe extern "C" fn(*const u8, i32, i32),
     event_place: unsafe extern "C" fn(*const u8, i32, i32),
-    /// Kernels for log-densities: the sums over one set of events, the total of these sums, and the sums over
-    /// many sets.
+    /// Kernels for log-densities. They compute the sums over one set of events, the total of these sums, and the sums
+    /// over many sets.
     flow: [unsafe extern "C" fn(*const u8, i32, i32); 3],
     differentiate: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
 }
@@ -91,22 +91,22 @@ const OF_MANY: Kernels = Kernels {
     differentiate: ns_many_differentiate,
 };
 
-/// A device whose kernels run on the CPU. Its device memory is the heap.
+/// A device whose kernels run on the CPU. Its device memory is memory of the process.
 #[derive(Debug)]
 pub(super) struct Host {
     properties: Properties,
     kernels: Kernels,
-    /// Lock that allows one launch at a time, as on a stream.
+    /// Lock that is held during a launch. Launches thus run one after the other, as on a stream.
     running: Mutex<()>,
 }
 
-/// Returns the memory of the process as a device to which events are copied, for tests.
+/// Returns a device whose memory is the memory of the process, as a target for columns of events in tests.
 #[must_use]
 pub fn event_target() -> EventTarget {
     EventTarget::new(backend(), Device::Cuda(0))
 }
 
-/// Opens a session that runs the kernels compiled for the CPU. The session is slow and is meant for tests.
+/// Opens a session that runs the kernels compiled for the CPU. It is slow and is meant for tests.
 ///
 /// # Errors
 /// The errors of [`GpuSession::open`].
@@ -114,8 +114,8 @@ pub fn open(model: &Model, execution: &Execution) -> Result<GpuSession, SessionE
     GpuSession::open(model, execution, Device::Cuda(0), Arc::new(Host::new()))
 }
 
-/// Opens a session of a model with event channels on a device that runs the kernels compiled for the CPU. The CPU's own
-/// code computes the sums of data with fewer than `fewest` events.
+/// Opens a session of a model with event channels, on a device that runs the kernels compiled for the CPU. For data
+/// with fewer than `fewest` events, the normal code of the CPU computes the sums.
 ///
 /// # Errors
 /// The same errors as [`open`].
@@ -127,8 +127,8 @@ pub fn open_events(
     EventGpuSession::open(model, execution, Device::Cuda(0), backend(), fewest)
 }
 
-/// Prepares the kernels compiled for the CPU to reduce log-densities, as [`super::cuda::open_flow`] does for
-/// a GPU.
+/// Prepares the kernels compiled for the CPU to compute `-ln L` from log-densities, as [`super::cuda::open_flow`]
+/// does for a GPU.
 ///
 /// # Errors
 /// The errors of [`super::cuda::open_flow`].
@@ -141,7 +141,7 @@ pub(crate) fn backend() -> Arc<dyn Backend> {
     Arc::new(Host::new())
 }
 
-/// Opens a session with `n` devices, each of which runs the kernels compiled for the CPU.
+/// Opens a session on `n` devices. Each of them runs the kernels compiled for the CPU.
 ///
 /// # Errors
 /// The errors of [`open`].
@@ -150,14 +150,14 @@ pub fn open_several(model: &Model, execution: &Execution, n: usize) -> Result<Mu
     MultiGpuSession::open(model, execution, (0..n).map(backend).collect())
 }
 
-/// Alignment of allocations in bytes.
+/// Alignment of allocated memory, in bytes.
 const ALIGNMENT: usize = 256;
 
 impl Host {
     pub(super) fn new() -> Self {
         let properties = Properties {
             multiprocessors: 2,
-            // This is small, so that tests include models that do not fit into shared memory.
+            // This size is small, so tests include models that do not fit into shared memory.
             shared_per_block: 16 << 10,
             shared_per_multiprocessor: 64 << 10,
             memory: u64::MAX,
@@ -165,7 +165,7 @@ impl Host {
         Self::with(properties)
     }
 
-    /// Creates a device that reports these properties.
+    /// Creates a device that reports the given properties.
     pub(super) fn with(properties: Properties) -> Self {
         let many = std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some_and(|how| how == "blocks");
         let kernels = if many { OF_MANY } else { OF_ONE_THREAD };
@@ -177,7 +177,7 @@ fn layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes.max(1), ALIGNMENT).ok()
 }
 
-/// Returns the pointer for an offset. Offsets are host addresses.
+/// Returns the pointer to the memory at an offset. Offsets of this device are host addresses.
 fn pointer(at: Memory) -> *mut u8 {
     at.bytes() as *mut u8
 }
@@ -199,8 +199,8 @@ impl Backend for Host {
         if address.is_null() {
             return Err(refused());
         }
-        // The memory is filled with NaN, so that tests find reads of uninitialised memory. SAFETY: the
-        // allocation has this many bytes.
+        // The memory is filled with NaN, so tests notice reads of uninitialised memory. SAFETY: the allocation has
+        // this many bytes.
         unsafe { address.write_bytes(0xff, bytes) };
         Ok(Offset::new(address as u64))
     }
@@ -283,7 +283,7 @@ impl Backend for Host {
     }
 }
 
-/// Memory from which every copy is complete when the call returns.
+/// Host memory for copies to the device. Every copy from it is complete when the call returns.
 pub(super) struct PlainMemory {
     backend: Arc<dyn Backend>,
     numbers: Vec<f64>,
@@ -309,10 +309,10 @@ impl Pinned for PlainMemory {
     }
 }
 
-/// A lane on a synchronous backend. All work of a call is complete when the call returns.
+/// A lane on a device that works synchronously: all work of a call is complete when the call returns.
 pub(super) struct AtOnce {
     backend: Arc<dyn Backend>,
-    /// Bytes of the last copy. The 64-bit words ensure their alignment.
+    /// Bytes of the last copy from the device. They are stored in 64-bit words, which ensures their alignment.
     fetched: Vec<u64>,
     bytes: usize,
 }
@@ -353,7 +353,7 @@ impl Guest for AtOnce {
     }
 
     fn check_address(&self, _what: &'static str, _address: u64) -> Result<(), SessionError> {
-        // All addresses are those of the process.
+        // All addresses are valid, because they are addresses in the process.
         Ok(())
     }
 }

@@ -1,5 +1,5 @@
-//! Asserts that sessions on several devices give the same bits as a session on one device. The devices run
-//! the kernels compiled for the CPU.
+//! Asserts that sessions on several devices return the same bits as a session on one device. The devices run the
+//! kernels compiled for the CPU.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,16 +16,15 @@ use super::super::prepared::Prepared;
 use super::super::test_support::execution;
 use super::*;
 
-// The functions of `oracle/models.rs` are visible only in the module that includes that file, so each test
-// module includes it anew.
+// The module `models` is private to the file that includes it. Therefore each test module includes it again.
 #[allow(dead_code, clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
 
-/// Index of a parameter that the model fixes and that some requests set free.
+/// Index of a parameter that is fixed in the model. Some requests free it.
 const RELEASED: usize = 1;
 
-/// A model that devices can fit, a session on one device, a source of toys, and requests.
+/// A model whose fits devices can make, with a session on one device, a source of toys, and requests.
 struct Study {
     model: Model,
     one: GpuSession,
@@ -57,7 +56,7 @@ impl Study {
         FitTask { data: drawn.into(), fits: self.fits.clone(), cancel: None }
     }
 
-    /// Returns `n` tasks with given data, which are drawn as toys.
+    /// Returns `n` tasks with given data. These data are toys that are drawn here, on the CPU.
     fn given(&self, n: u64) -> Vec<FitTask> {
         let data = |toy| -> Observations { self.source.draw(toy) };
         (0..n).map(|toy| FitTask { data: data(toy).into(), fits: self.fits.clone(), cancel: None }).collect()
@@ -68,7 +67,7 @@ fn sizes(fewest: u64, most: u64) -> Sizes {
     Sizes { alone: 0, toys: (fewest, most), given: most, points: 0 }
 }
 
-/// Returns the outcomes of a session, and asserts that their indices are consecutive.
+/// Returns the outcomes of a session for the tasks. Asserts that the indices of the outcomes are consecutive.
 fn run(session: &dyn Session, tasks: &[FitTask]) -> Vec<TaskOutcome> {
     let mut out = InOrder::default();
     session.fit_batch(tasks, OutcomeParts::default(), Control::default(), &mut out).unwrap();
@@ -85,8 +84,8 @@ impl Sink for InOrder {
     }
 }
 
-/// Returns the outcomes as text. Outcomes with the same text have the same bits, including the signs of
-/// zeros.
+/// Returns the outcomes as text. Two outcomes have the same text only if they have the same bits, including the signs
+/// of zeros.
 fn text(outcomes: &[TaskOutcome]) -> Vec<String> {
     outcomes.iter().map(|outcome| format!("{outcome:?}")).collect()
 }
@@ -116,7 +115,7 @@ fn given_tasks_are_the_same_bits_alone_and_shared_out() {
         let multi_gpu = study.multi_gpu(n, sizes(1, most));
         assert_eq!(text(&run(&multi_gpu, &tasks)), reference, "{n} devices, {most} at most");
     }
-    // A few tasks stay on one device, and a session without devices leaves all tasks to the CPU.
+    // One device alone makes the fits of a few tasks. A session without devices leaves all tasks to the CPU.
     let usual = study.multi_gpu(2, Sizes::default());
     assert_eq!(text(&run(&usual, &tasks)), reference);
     assert_eq!(usual.check(), usual.gpus[0].check());
@@ -133,7 +132,7 @@ fn batches_of_all_kinds_of_tasks_keep_their_order() {
     tasks[5].fits[0].released = vec![RELEASED];
     tasks[6].fits[0].search = Search::Standard;
     tasks.push(study.toys(0..9));
-    // A fit of toys that searches for further minima is left to the CPU.
+    // The CPU makes fits of toys that search for further minima.
     let mut searching = study.toys(0..3);
     searching.fits[0].search = Search::Standard;
     tasks.push(searching);
@@ -154,11 +153,11 @@ fn tasks_of_toys_run_in_one_line_as_one_after_the_other() {
     };
     let mut searching = study.toys(7..9);
     searching.fits[1].search = Search::Standard;
-    // The tasks have more toys than a chunk, no toys, or a few toys. Some tasks in the middle are left to the
-    // CPU.
+    // Some tasks have more toys than a chunk, some have no toys, and some have a few toys. Some tasks in the middle
+    // are left to the CPU.
     let mut tasks = vec![study.toys(0..600), other(90..90, 1.25), other(3..20, 1.25), study.toys(40..700)];
     tasks.extend([searching.clone(), searching, other(0..30, 1.75)]);
-    // These tasks have a single toy each.
+    // Each of these tasks has a single toy.
     tasks.extend((0..5).map(|toy| other(toy..toy + 1, 1.0 + 0.125 * toy as f64)));
     let apart: Vec<TaskOutcome> =
         tasks.iter().flat_map(|task| run(&study.one, std::slice::from_ref(task))).collect();
@@ -166,7 +165,7 @@ fn tasks_of_toys_run_in_one_line_as_one_after_the_other() {
     let together = run(&study.one, &tasks);
     assert_eq!(text(&together), text(&apart));
     assert_eq!(text(&run(&study.multi_gpu(2, sizes(50, 90)), &tasks)), text(&apart));
-    // Each fit that the device completed is counted once, however the outcomes are divided for delivery.
+    // Each fit that the device completed is counted once, no matter how the outcomes are divided for their delivery.
     let one = host::open(&study.model, &execution()).unwrap();
     run(&one, &tasks[..1]);
     let made = together[..600].iter().flat_map(|outcome| &outcome.fits).filter(|fit| fit.is_ok()).count();
@@ -233,7 +232,7 @@ fn values_and_checks_of_all_devices_are_put_together() {
     }
     assert!(multi_gpu.evaluate(&Data::observed(), &points[1..], request).is_err());
 
-    // The CPU session takes the same data, and its fits do not count as fits of a device.
+    // The CPU session takes the same data. Its fits do not count as fits of a device.
     for session in [&multi_gpu as &dyn Session, &study.one] {
         let cpu = session.cpu().unwrap();
         assert_eq!((cpu.device(), cpu.check()), (Device::Cpu, None));
@@ -260,13 +259,13 @@ fn what_batches_share_is_made_once() {
         change(&mut source);
         Arc::new(source)
     };
-    // A source with the same numbers at another address uses the same inputs. A source with another seed
-    // shares the inputs that do not depend on the seed.
+    // A source with the same numbers at another address has the same inputs. A source with another seed shares the
+    // inputs that do not depend on the seed.
     let again = one.prepare(&changed(&|_| ()), &study.fits).unwrap();
     assert!(Arc::ptr_eq(&first, &again));
     let other = one.prepare(&changed(&|source| source.seed += 1), &study.fits).unwrap();
     assert!(!Arc::ptr_eq(&first, &other) && Arc::ptr_eq(&shared(&first), &shared(&other)));
-    // Sources with other means and other requests share nothing.
+    // Sources with other means, and other requests, share no inputs.
     let moved = changed(&|source| source.main[0] = ns_core::random::Poisson::new(3.75).unwrap());
     let moved = one.prepare(&moved, &study.fits).unwrap();
     assert!(!Arc::ptr_eq(&shared(&first), &shared(&moved)));
@@ -274,7 +273,7 @@ fn what_batches_share_is_made_once() {
     fits[1].fixed[0].1 = 1.25;
     let held = one.prepare(&study.source, &fits).unwrap();
     assert!(!Arc::ptr_eq(&shared(&first), &shared(&held)));
-    // The inputs that were used last stay in the cache.
+    // The most recently used inputs stay in the cache.
     for seed in 100..102 {
         one.prepare(&changed(&|source| source.seed = seed), &study.fits).unwrap();
     }
@@ -290,7 +289,7 @@ fn what_batches_share_is_made_once() {
     assert!(all.iter().all(|source| source.parameters == point));
 }
 
-/// Observer that cancels the batch after `after` fits, and checks that the reported progress never decreases.
+/// Observer that cancels the batch after `after` fits. It also checks that the reported progress never decreases.
 struct Stopper {
     after: usize,
     cancel: AtomicBool,
@@ -336,7 +335,7 @@ fn a_cancelled_batch_delivers_the_first_of_its_outcomes() {
     }
 }
 
-/// A device that is lost at its third launch of fits.
+/// A device that becomes lost at its third launch of fits.
 struct Failing {
     host: Host,
     launches: AtomicUsize,

@@ -1,5 +1,5 @@
-//! Tests of batches that need more memory than a device has: they are run in several launches, with the same
-//! bits of all outcomes.
+//! Tests batches that need more memory than the device has. They run in several launches, and all outcomes have the
+//! same bits.
 
 use std::sync::Arc;
 
@@ -16,13 +16,12 @@ use super::super::test_support::execution;
 use super::*;
 use crate::cpu::CpuSession;
 
-// The functions of `oracle/models.rs` are visible only in the module that includes that file, so each test
-// module includes it anew.
+// The module `models` is private to the file that includes it. Therefore each test module includes it again.
 #[allow(dead_code, clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
 
-/// Memory of the small device in bytes.
+/// Memory of the device with little memory, in bytes.
 const MEMORY: usize = 4 << 20;
 
 /// Returns a device with [`MEMORY`] bytes of memory and many multiprocessors.
@@ -31,7 +30,7 @@ fn little() -> Arc<dyn Backend> {
     Limited::around(Arc::new(Host::with(properties)), Device::Cuda(0), Some(MEMORY as u64))
 }
 
-/// A model that devices can fit, with a session on a device with enough memory (`much`) and a session on a
+/// A model whose fits devices can make, with a session on a device with enough memory (`much`) and a session on a
 /// device with little memory (`little`).
 struct Study {
     model: Model,
@@ -62,7 +61,7 @@ impl Study {
     }
 }
 
-/// Returns the outcomes of a session as text. Outcomes with the same text have the same bits.
+/// Returns the outcomes of a session as text. Two outcomes have the same text only if they have the same bits.
 fn run(session: &GpuSession, tasks: &[FitTask]) -> Vec<String> {
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
     session.fit_batch(tasks, OutcomeParts::default(), Control::default(), &mut outcomes).unwrap();
@@ -109,7 +108,7 @@ fn tasks_that_take_more_memory_than_there_is_go_in_portions() {
 fn a_memory_limit_is_kept_with_the_same_bits_or_refused() {
     let study = Study::new();
     let open = |limit| host::open(&study.model, &Execution { memory_limit: Some(limit), ..execution() });
-    // The host's working memory must also be within this limit.
+    // The working memory on the host must also fit within this limit.
     let limit = 32 << 20;
     let limited = open(limit).unwrap();
     let drawn = Drawn { source: Arc::clone(&study.source), toys: 0..600 };

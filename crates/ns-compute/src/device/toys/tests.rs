@@ -1,12 +1,11 @@
-//! Fits toys of a strongly nonlinear model, whose minima are known, with the kernels compiled for the CPU.
+//! Fits toys of a strongly nonlinear model with the kernels compiled for the CPU. The minima of the toys are known.
 
 use ns_core::{Execution, Session};
 
 use super::super::host;
 use crate::cpu::CpuSession;
 
-// The functions of `oracle/nonlinear.rs` are visible only in the module that includes that file, so each test
-// module includes it anew.
+// The module `nonlinear` is private to the file that includes it. Therefore each test module includes it again.
 #[allow(clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/nonlinear.rs"]
 mod nonlinear;

@@ -1,8 +1,9 @@
-//! Argus density.
+//! The Argus density as steps of a program.
 
 use crate::events::program::{Builder, Slot, Step, Unary};
 
-/// Appends `x u^power exp(slope u)` with `u = 1 - (x / resonance)^2`, and 0 where `u` is not positive.
+/// Appends the steps that compute the density, and returns the slot of the result. The density is
+/// `x u^power exp(slope u)` with `u = 1 - (x / resonance)^2`, and 0 where `u` is not positive.
 pub(super) fn value(b: &mut Builder, x: Slot, resonance: Slot, slope: Slot, power: Slot) -> Slot {
     let (zero, u) = (b.number(0.0), remainder(b, x, resonance));
     let allowed = b.push(Step::Less(zero, u));
@@ -14,7 +15,7 @@ pub(super) fn value(b: &mut Builder, x: Slot, resonance: Slot, slope: Slot, powe
     b.push(Step::Select(allowed, value, zero))
 }
 
-/// Appends `1 - (x / resonance)^2`.
+/// Appends the steps that compute `u = 1 - (x / resonance)^2`, and returns its slot.
 fn remainder(b: &mut Builder, x: Slot, resonance: Slot) -> Slot {
     let one = b.number(1.0);
     let inverse = b.div(one, resonance);
@@ -23,11 +24,11 @@ fn remainder(b: &mut Builder, x: Slot, resonance: Slot) -> Slot {
     b.sub(one, square)
 }
 
-/// Appends an integrand over `t` from 0 to 1. Its integral is equal to the integral of the density over
-/// `lo..hi`.
+/// Appends the steps of an integrand, and returns its slot. The variable of integration `t` goes from 0 to 1. The
+/// integral is equal to the integral of the density over `lo..hi`.
 ///
-/// With `u = v^2` it is `resonance^2 v^(2 power + 1) exp(slope v^2) dv`, which has no root singularity at the
-/// end of the spectrum.
+/// With `u = v^2` the integrand is `resonance^2 v^(2 power + 1) exp(slope v^2) dv`. Unlike the density, it has no
+/// square-root singularity at the end of the spectrum.
 pub(super) fn integrand(
     b: &mut Builder,
     t: Slot,

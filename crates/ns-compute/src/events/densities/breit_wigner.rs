@@ -2,7 +2,7 @@
 
 use crate::events::program::{Builder, Slot, Unary};
 
-/// Appends `1 / (1 + t^2)` with `t = 2 (x - mean) / width`.
+/// Appends the steps that compute the density `1 / (1 + t^2)` with `t = 2 (x - mean) / width`, and returns its slot.
 pub(super) fn value(b: &mut Builder, x: Slot, mean: Slot, width: Slot) -> Slot {
     let t = distance(b, x, mean, width);
     let one = b.number(1.0);
@@ -11,7 +11,7 @@ pub(super) fn value(b: &mut Builder, x: Slot, mean: Slot, width: Slot) -> Slot {
     b.unary(Unary::Reciprocal, sum)
 }
 
-/// Appends the integral over `lo..hi`.
+/// Appends the steps that compute the integral of the density over `lo..hi`, and returns its slot.
 pub(super) fn integral(b: &mut Builder, mean: Slot, width: Slot, (lo, hi): (f64, f64)) -> Slot {
     let (lo, hi) = (b.number(lo), b.number(hi));
     let (from, to) = (distance(b, lo, mean, width), distance(b, hi, mean, width));

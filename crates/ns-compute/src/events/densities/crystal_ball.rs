@@ -1,26 +1,28 @@
 //! Crystal Ball density: a Gaussian core with power-law tails.
 //!
-//! With `u = 1 + (|t| - alpha) alpha / n`, a tail is `exp(-alpha^2/2) u^-n` for `|t| > alpha`.
+//! Let `t` be the distance from the mean in units of the width. In a tail, where `|t| > alpha`, the density is
+//! `exp(-alpha^2/2) u^-n` with `u = 1 + (|t| - alpha) alpha / n`.
 
 use super::gaussian;
 use crate::events::program::{Binary, Builder, Slot, Step, Unary};
 
-/// Slots of the parameters.
+/// Slots that contain the parameters of the density.
 pub(super) struct Shape {
     mean: Slot,
     sides: [Side; 2],
 }
 
-/// One side of the peak.
+/// Parameters of one side of the peak.
 #[derive(Clone, Copy)]
 struct Side {
     sigma: Slot,
-    /// `alpha` and `n` of the tail, if there is one.
+    /// Slots of `alpha` and `n` of the tail; `None` if this side has no tail.
     tail: Option<(Slot, Slot)>,
 }
 
 impl Shape {
-    /// Returns the shape. `own` are the values in the order of [`ns_core::Density::own_values`].
+    /// Returns the shape. `own` contains the slots of the parameters, in the order of
+    /// [`ns_core::Density::own_values`]. `left` and `right` say whether there is a tail on that side.
     pub(super) fn new(own: &[Slot], left: bool, right: bool) -> Option<Self> {
         let (&[mean, sigma_left, sigma_right], tails) = own.split_first_chunk()?;
         let mut tails = tails.chunks_exact(2).map(|pair| (pair[0], pair[1]));
@@ -32,7 +34,7 @@ impl Shape {
         })
     }
 
-    /// Appends the density at `x`.
+    /// Appends the steps that compute the density at `x`, and returns its slot.
     pub(super) fn value(&self, b: &mut Builder, x: Slot) -> Slot {
         let distance = b.sub(x, self.mean);
         let [left, right] = self.sides;
@@ -63,14 +65,15 @@ impl Shape {
         value
     }
 
-    /// Appends the integral over `lo..hi`: core and tail on each side of the peak.
+    /// Appends the steps that compute the integral over `lo..hi`, and returns its slot. The integral is the sum of
+    /// core and tail on each side of the peak.
     pub(super) fn integral(&self, b: &mut Builder, (lo, hi): (f64, f64)) -> Slot {
         let (zero, lo, hi) = (b.number(0.0), b.number(lo), b.number(hi));
         let mut total = zero;
         for (side, sign) in self.sides.into_iter().zip([-1.0, 1.0]) {
             let one = b.number(1.0);
             let inverse = b.div(one, side.sigma);
-            // Distances of the limits from the peak on this side; the smaller distance comes first.
+            // Distances of the two limits from the peak on this side. The smaller distance comes first.
             let end = |b: &mut Builder, x: Slot| {
                 let t = b.sub(x, self.mean);
                 let t = b.mul(t, inverse);
@@ -95,7 +98,7 @@ impl Shape {
     }
 }
 
-/// Appends `u` at the distance `size` from the peak.
+/// Appends the steps that compute `u` at the distance `size` from the peak, and returns its slot.
 fn stretch(b: &mut Builder, size: Slot, alpha: Slot, n: Slot) -> Slot {
     let beyond = b.sub(size, alpha);
     let slope = b.div(alpha, n);
@@ -104,10 +107,11 @@ fn stretch(b: &mut Builder, size: Slot, alpha: Slot, n: Slot) -> Slot {
     b.add(one, excess)
 }
 
-/// Appends the integral of a tail between the distances `near` and `far`, both at least `alpha`.
+/// Appends the steps that compute the integral of a tail between the distances `near` and `far`, and returns its
+/// slot. Both distances are at least `alpha`.
 ///
-/// With `dt = n/alpha du`, the integral of `u^-n` is `u_near^(1-n) L D((n-1) L)` with `L = ln(u_far/u_near)`
-/// and `D(z) = (1 - e^-z) / z`, which holds for `n = 1` too.
+/// With `dt = n/alpha du`, the integral of `u^-n` is `u_near^(1-n) L D((n-1) L)`. Here `L = ln(u_far/u_near)` and
+/// `D(z) = (1 - e^-z) / z`. This formula is also valid for `n = 1`.
 fn tail_integral(b: &mut Builder, near: Slot, far: Slot, alpha: Slot, n: Slot) -> Slot {
     let (u_near, u_far) = (stretch(b, near, alpha, n), stretch(b, far, alpha, n));
     let (log_near, log_far) = (b.unary(Unary::Ln, u_near), b.unary(Unary::Ln, u_far));
@@ -128,13 +132,13 @@ fn tail_integral(b: &mut Builder, near: Slot, far: Slot, alpha: Slot, n: Slot) -
     b.mul(area, width)
 }
 
-/// Appends the larger of two numbers.
+/// Appends the steps that compute the larger of two numbers, and returns its slot.
 fn larger(b: &mut Builder, x: Slot, y: Slot) -> Slot {
     let less = b.push(Step::Less(x, y));
     b.push(Step::Select(less, y, x))
 }
 
-/// Appends the smaller of two numbers.
+/// Appends the steps that compute the smaller of two numbers, and returns its slot.
 fn smaller(b: &mut Builder, x: Slot, y: Slot) -> Slot {
     let less = b.push(Step::Less(x, y));
     b.push(Step::Select(less, x, y))

@@ -4,8 +4,8 @@ use ns_core::Observable;
 
 use crate::events::program::{Builder, Slot, Step, Unary};
 
-/// Appends `exp(-slope (x - origin))`. The origin is the end of the axis where the density is largest, so that
-/// the value is at most 1.
+/// Appends the steps that compute the density `exp(-slope (x - origin))`, and returns its slot. The origin is the end
+/// of the axis at which the density is largest. The value is therefore at most 1.
 pub(super) fn value(b: &mut Builder, x: Slot, slope: Slot, axis: &Observable) -> Slot {
     let origin = larger_end(b, slope, (axis.min, axis.max));
     let distance = b.sub(x, origin);
@@ -14,12 +14,12 @@ pub(super) fn value(b: &mut Builder, x: Slot, slope: Slot, axis: &Observable) ->
     b.unary(Unary::Exp, exponent)
 }
 
-/// Appends the integral over `lo..hi`.
+/// Appends the steps that compute the integral of the density over `lo..hi`, and returns its slot.
 pub(super) fn integral(b: &mut Builder, slope: Slot, axis: &Observable, (lo, hi): (f64, f64)) -> Slot {
     let end = larger_end(b, slope, (lo, hi));
     let largest = value(b, end, slope, axis);
-    // The mean of the density, relative to its largest value, is `Decay` of the absolute slope times the
-    // length.
+    // The mean of the density over the interval, divided by its largest value there, is `Decay` of the absolute slope
+    // times the length of the interval.
     let steep = b.unary(Unary::Abs, slope);
     let drop = b.scale(hi - lo, steep);
     let mean = b.unary(Unary::Decay, drop);
@@ -27,7 +27,7 @@ pub(super) fn integral(b: &mut Builder, slope: Slot, axis: &Observable, (lo, hi)
     b.scale(hi - lo, height)
 }
 
-/// Appends the end of the interval at which the density is larger.
+/// Appends the steps that compute the end of the interval at which the density is larger, and returns its slot.
 fn larger_end(b: &mut Builder, slope: Slot, (lo, hi): (f64, f64)) -> Slot {
     let (zero, lo, hi) = (b.number(0.0), b.number(lo), b.number(hi));
     let rises = b.push(Step::Less(slope, zero));

@@ -2,7 +2,7 @@
 
 use crate::events::program::{Builder, Slot, Unary};
 
-/// Appends `exp(-(|x - mean| / alpha)^beta)`.
+/// Appends the steps that compute the density `exp(-(|x - mean| / alpha)^beta)`, and returns its slot.
 pub(super) fn value(b: &mut Builder, x: Slot, mean: Slot, alpha: Slot, beta: Slot) -> Slot {
     let distance = b.sub(x, mean);
     let size = b.unary(Unary::Abs, distance);

@@ -1,6 +1,6 @@
-//! Formulae of densities and of their integrals over an interval of one observable, as steps of a program.
+//! Formulae of densities, and of their integrals over an interval of one observable, as steps of a program.
 //!
-//! A density need not be normalised. But its integral must have the same normalisation as its value.
+//! The value of a density need not be normalised. The integral must use the same normalisation as the value.
 
 mod argus;
 mod bifurcated;
@@ -21,8 +21,8 @@ use ns_core::{Density, Observable};
 
 use super::program::{Builder, Slot, Step, Unary, Values};
 
-/// Appends the steps of a density and returns the slot of its value. Returns `None` for a density that has no
-/// program, or that is a product or a mixture of other densities.
+/// Appends the steps that compute a density, and returns the slot of its value. Returns `None` for a density without
+/// a formula, and for a product or mixture of other densities.
 pub(super) fn value(
     b: &mut Builder,
     density: &Density,
@@ -30,7 +30,7 @@ pub(super) fn value(
     values: Values<'_>,
 ) -> Option<Slot> {
     let own: Vec<Slot> = match density {
-        // The steps of an expression request its values themselves.
+        // The steps of an expression ask for its values themselves.
         Density::Generic(_) => Vec::new(),
         other => other.own_values().into_iter().map(|v| values(b, v)).collect(),
     };
@@ -110,8 +110,8 @@ pub(super) fn value(
     })
 }
 
-/// Appends the integral of a histogram or template over a box. `sides` gives the ends of the box along an
-/// observable. Returns `None` for other densities.
+/// Appends the steps that compute the integral of a histogram or template over a box, and returns its slot. `side`
+/// returns the ends of the box along an observable. Returns `None` for other densities.
 pub(super) fn histogram_integral(
     b: &mut Builder,
     density: &Density,
@@ -134,8 +134,8 @@ pub(super) fn histogram_integral(
     }
 }
 
-/// Appends the steps of the integral of a density over `lo..hi`, and returns the slot of its value; `None` if
-/// it has no closed form.
+/// Appends the steps that compute the integral of a density over `lo..hi`, and returns its slot. Returns `None` if
+/// the integral has no closed form.
 pub(super) fn integral(
     b: &mut Builder,
     density: &Density,
@@ -171,9 +171,9 @@ pub(super) fn integral(
     })
 }
 
-/// Appends the steps of an integrand over 0..1 whose integral is equal to the integral of the density over
-/// `lo..hi`. It is the density itself, or a smoother function after a change of variables. The variable of
-/// integration is the observable `x`.
+/// Appends the steps of an integrand over the interval 0..1, and returns its slot. Its integral is equal to the
+/// integral of the density over `lo..hi`, but it is smoother, because of a change of variables. The variable of
+/// integration is the observable `x`. Returns `None` for densities that need no such change.
 pub(super) fn integrand(
     b: &mut Builder,
     density: &Density,

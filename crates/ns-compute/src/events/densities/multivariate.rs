@@ -2,11 +2,11 @@
 
 use crate::events::program::{Builder, Slot, Step, Unary};
 
-/// Appends `exp(-d' C^-1 d / 2)` with `d = x - mean`. `own` are the means, then the covariance matrix `C` row
-/// by row.
+/// Appends the steps that compute the density `exp(-d' C^-1 d / 2)` with `d = x - mean`, and returns its slot. `own`
+/// contains the slots of the means, and then of the covariance matrix `C`, row by row.
 ///
-/// With the Cholesky factor `C = L L'`, the exponent is `-|L^-1 d|^2 / 2`. The factor does not depend on the
-/// events.
+/// With the Cholesky factorisation `C = L L'`, the exponent is `-|L^-1 d|^2 / 2`. `L` does not depend on the events,
+/// so it is computed once per evaluation.
 pub(super) fn value(b: &mut Builder, observables: &[usize], own: &[Slot]) -> Slot {
     let n = observables.len();
     let (mean, covariance) = own.split_at(n.min(own.len()));

@@ -1,10 +1,11 @@
-//! Polynomials in powers, Chebyshev polynomials and Bernstein polynomials.
+//! Densities that are polynomials: in powers of `x`, Chebyshev polynomials, and Bernstein polynomials.
 
 use ns_core::Observable;
 
 use crate::events::program::{Builder, Slot};
 
-/// Appends `sum_i c_i x^i`.
+/// Appends the steps that compute `sum_i c_i x^i`, and returns its slot. `own` contains the slots of the
+/// coefficients.
 pub(super) fn powers(b: &mut Builder, x: Slot, own: &[Slot]) -> Slot {
     let mut sum = b.number(0.0);
     for &c in own.iter().rev() {
@@ -14,7 +15,7 @@ pub(super) fn powers(b: &mut Builder, x: Slot, own: &[Slot]) -> Slot {
     sum
 }
 
-/// Appends the integral of `sum_i c_i x^i` over `lo..hi`.
+/// Appends the steps that compute the integral of `sum_i c_i x^i` over `lo..hi`, and returns its slot.
 pub(super) fn powers_integral(b: &mut Builder, own: &[Slot], (lo, hi): (f64, f64)) -> Slot {
     let moment = |i: usize| {
         let n = i as i32 + 1;
@@ -23,7 +24,8 @@ pub(super) fn powers_integral(b: &mut Builder, own: &[Slot], (lo, hi): (f64, f64
     weighted(b, own, 0.0, moment)
 }
 
-/// Appends `1 + sum_i c_i T_(i+1)(z)`.
+/// Appends the steps that compute `1 + sum_i c_i T_(i+1)(z)`, and returns its slot. `T_n` are Chebyshev polynomials,
+/// and `z` is the observable mapped from its axis to `-1..1`.
 pub(super) fn chebyshev(b: &mut Builder, x: Slot, own: &[Slot], axis: &Observable) -> Slot {
     let z = mapped(b, x, axis, -1.0);
     let one = b.number(1.0);
@@ -39,7 +41,7 @@ pub(super) fn chebyshev(b: &mut Builder, x: Slot, own: &[Slot], axis: &Observabl
     sum
 }
 
-/// Appends the integral of `1 + sum_i c_i T_(i+1)(z)` over `lo..hi`.
+/// Appends the steps that compute the integral of `1 + sum_i c_i T_(i+1)(z)` over `lo..hi`, and returns its slot.
 ///
 /// The integral of `T_n` is `(T_(n+1) / (n+1) - T_(n-1) / (n-1)) / 2` for `n > 1`, and `z^2 / 2` for `n = 1`.
 pub(super) fn chebyshev_integral(
@@ -50,7 +52,7 @@ pub(super) fn chebyshev_integral(
 ) -> Slot {
     let half = 0.5 * (axis.max - axis.min);
     let z = |x: f64| (x - axis.min) / half - 1.0;
-    // `T_n(z)` for z within [-1, 1]: cos(n arccos z).
+    // `T_n(z)` for z within [-1, 1] is cos(n arccos z).
     let t = |n: f64, z: f64| (n * z.clamp(-1.0, 1.0).acos()).cos();
     let antiderivative = |n: f64, z: f64| {
         if n == 1.0 { 0.5 * z * z } else { 0.5 * (t(n + 1.0, z) / (n + 1.0) - t(n - 1.0, z) / (n - 1.0)) }
@@ -62,7 +64,8 @@ pub(super) fn chebyshev_integral(
     weighted(b, own, hi - lo, moment)
 }
 
-/// Appends `sum_i c_i B_(i,n)(u)`.
+/// Appends the steps that compute `sum_i c_i B_(i,n)(u)`, and returns its slot. `B_(i,n)` are Bernstein polynomials,
+/// and `u` is the observable mapped from its axis to `0..1`.
 pub(super) fn bernstein(b: &mut Builder, x: Slot, own: &[Slot], axis: &Observable) -> Slot {
     let u = mapped(b, x, axis, 0.0);
     let one = b.number(1.0);
@@ -85,8 +88,8 @@ pub(super) fn bernstein(b: &mut Builder, x: Slot, own: &[Slot], axis: &Observabl
     sum
 }
 
-/// Appends the integral of `sum_i c_i B_(i,n)(u)` over `lo..hi`: the integral of `B_(i,n)` from 0 to `u` is
-/// the sum of `B_(j,n+1)(u)` over `j > i`, divided by `n + 1`.
+/// Appends the steps that compute the integral of `sum_i c_i B_(i,n)(u)` over `lo..hi`, and returns its slot. The
+/// integral of `B_(i,n)` from 0 to `u` is the sum of `B_(j,n+1)(u)` over `j > i`, divided by `n + 1`.
 pub(super) fn bernstein_integral(
     b: &mut Builder,
     own: &[Slot],
@@ -105,7 +108,8 @@ pub(super) fn bernstein_integral(
     weighted(b, own, 0.0, |i| length * (cumulative(i, hi) - cumulative(i, lo)))
 }
 
-/// Appends `constant + sum_i c_i weight(i)`.
+/// Appends the steps that compute `constant + sum_i c_i weight(i)`, and returns its slot. `own` contains the slots of
+/// `c_i`.
 fn weighted(b: &mut Builder, own: &[Slot], constant: f64, weight: impl Fn(usize) -> f64) -> Slot {
     let mut sum = b.number(constant);
     for (i, &c) in own.iter().enumerate() {
@@ -115,7 +119,8 @@ fn weighted(b: &mut Builder, own: &[Slot], constant: f64, weight: impl Fn(usize)
     sum
 }
 
-/// Appends the observable mapped linearly from its axis to `least..1`.
+/// Appends the steps that map the observable linearly from its axis to `least..1`, and returns the slot of the
+/// result.
 fn mapped(b: &mut Builder, x: Slot, axis: &Observable, least: f64) -> Slot {
     let origin = b.number(axis.min);
     let distance = b.sub(x, origin);

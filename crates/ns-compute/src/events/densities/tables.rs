@@ -1,8 +1,8 @@
-//! Densities that are given by tables: histograms and splines.
+//! Densities that are given by tables of numbers: histograms and splines.
 
 use crate::events::program::{Builder, Slot, Step, Table};
 
-/// Appends the value of a histogram.
+/// Appends the steps that look up the value of a histogram, and returns its slot.
 pub(super) fn histogram(b: &mut Builder, observables: &[usize], edges: &[Vec<f64>], heights: &[f64]) -> Slot {
     let table = b.table(Table::Histogram {
         observables: observables.to_vec(),
@@ -12,14 +12,15 @@ pub(super) fn histogram(b: &mut Builder, observables: &[usize], edges: &[Vec<f64
     b.push(Step::Table(table, 0))
 }
 
-/// Appends the integral of a histogram over a box with these sides along its axes.
+/// Appends the integral of a histogram over a box as a constant, and returns its slot. `sides` contains the ends of
+/// the box along each axis.
 pub(super) fn histogram_integral(
     b: &mut Builder,
     edges: &[Vec<f64>],
     heights: &[f64],
     sides: &[(f64, f64)],
 ) -> Slot {
-    // Lengths along each axis for which bins and box overlap.
+    // For each axis and bin, the length of the overlap of the bin with the box.
     let overlaps: Vec<Vec<f64>> = edges
         .iter()
         .zip(sides)
@@ -39,7 +40,8 @@ pub(super) fn histogram_integral(
     b.number(total)
 }
 
-/// Appends the value of the spline that has the values `values` at its knots.
+/// Appends the steps that compute a spline, and returns its slot. `values` contains the slots of the values at its
+/// knots.
 pub(super) fn spline(b: &mut Builder, x: usize, knots: &[f64], values: &[Slot]) -> Slot {
     let table = b.table(Table::spline(x, knots));
     let mut sum = b.number(0.0);
@@ -51,7 +53,7 @@ pub(super) fn spline(b: &mut Builder, x: usize, knots: &[f64], values: &[Slot]) 
     sum
 }
 
-/// Appends the integral of a spline over `lo..hi`.
+/// Appends the steps that compute the integral of a spline over `lo..hi`, and returns its slot.
 pub(super) fn spline_integral(b: &mut Builder, knots: &[f64], values: &[Slot], ends: (f64, f64)) -> Slot {
     let table = Table::spline(0, knots);
     let mut sum = b.number(0.0);

@@ -1,7 +1,7 @@
-//! Histograms of simulated events whose weights depend on nuisance parameters.
+//! Templates: histograms of simulated events whose weights depend on nuisance parameters.
 //!
-//! The height of bin `b` is `h_b + sum_k alpha_k S_kb + f_k(alpha_k) A_kb` with `S = (hi - lo)/2` and `A =
-//! (hi + lo)/2 - h`. This is the formula of histosys. The weights of all events follow the same formula.
+//! The height of bin `b` is `h_b + sum_k alpha_k S_kb + f_k(alpha_k) A_kb`, with `S = (hi - lo)/2` and
+//! `A = (hi + lo)/2 - h`. This is the formula of histosys. The weights of the single events follow the same formula.
 
 use ns_core::{HistosysCode, WeightSys};
 
@@ -9,22 +9,22 @@ use super::tables;
 use crate::events::program::{Builder, Slot, Step, Table, Unary};
 use crate::events::special::Interpolation;
 
-/// One of the histograms that add up to the template.
+/// One of the histograms whose weighted sum is the template.
 struct Part {
     heights: Vec<f64>,
     factor: Factor,
 }
 
-/// Number by which a histogram is multiplied.
+/// The number by which one histogram is multiplied.
 enum Factor {
     One,
-    /// The parameter of the effect on the shape with this index.
+    /// The parameter `alpha_k` of effect number `k` on the shape.
     Alpha(usize),
-    /// The function `f` of the parameter of the effect with this index.
+    /// The function `f_k` of the parameter of effect number `k`.
     Curved(usize, HistosysCode),
 }
 
-/// Returns the histograms of a template, without those that are 0.
+/// Returns the histograms of a template. Histograms whose numbers are all 0 are left out.
 fn parts(heights: &[f64], variations: &[WeightSys]) -> Vec<Part> {
     let mut parts = vec![Part { heights: heights.to_vec(), factor: Factor::One }];
     for (k, variation) in variations.iter().filter(|v| v.shape).enumerate() {
@@ -40,8 +40,8 @@ fn parts(heights: &[f64], variations: &[WeightSys]) -> Vec<Part> {
     parts
 }
 
-/// Appends the sum of the parts, each times its factor. `number` gives the slot of the histogram of a part.
-/// `own` are the slots of the parameters of the effects on the shape.
+/// Appends the steps that compute the sum of all parts, each multiplied by its factor, and returns its slot. `number`
+/// returns the slot of the histogram of a part. `own` contains the slots of the parameters of the effects.
 fn sum(
     b: &mut Builder,
     parts: &[Part],
@@ -64,7 +64,7 @@ fn sum(
     Some(total)
 }
 
-/// Appends the value of a template.
+/// Appends the steps that compute the value of a template, and returns its slot.
 pub(super) fn value(
     b: &mut Builder,
     (observables, edges): (&[usize], &[Vec<f64>]),
@@ -81,7 +81,8 @@ pub(super) fn value(
     sum(b, &parts, own, |b, row| b.push(Step::Table(table, row)))
 }
 
-/// Appends the integral of a template over a box with these sides along its axes.
+/// Appends the steps that compute the integral of a template over a box, and returns its slot. `sides` contains the
+/// ends of the box along each axis.
 pub(super) fn integral(
     b: &mut Builder,
     (edges, sides): (&[Vec<f64>], &[(f64, f64)]),

@@ -1,10 +1,11 @@
-//! Voigt density: a Breit-Wigner density that is smeared by a Gaussian.
+//! Voigt density: a Breit-Wigner density convolved with a Gaussian.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
 use crate::events::program::{Binary, Builder, Slot, Step};
 
-/// Appends `Re w(a + i b)` with `a = (x - mean) / (sqrt(2) sigma)` and `b = width / (2 sqrt(2) sigma)`.
+/// Appends the steps that compute the density `Re w(a + i b)`, and returns its slot. `w` is the Faddeeva function,
+/// `a = (x - mean) / (sqrt(2) sigma)` and `b = width / (2 sqrt(2) sigma)`.
 pub(super) fn value(b: &mut Builder, x: Slot, mean: Slot, width: Slot, sigma: Slot) -> Slot {
     let scale = b.number(FRAC_1_SQRT_2);
     let inverse = b.div(scale, sigma);

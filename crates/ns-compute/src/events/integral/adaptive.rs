@@ -1,34 +1,35 @@
-//! Adaptive quadrature over one observable.
+//! Adaptive numerical integration over one observable.
 
 use super::rules::{KRONROD, kronrod};
 use crate::events::program::{Memory, Program, Sources, components};
 use crate::simd::Level;
 
-/// Number of panels with which the quadrature over a whole fit range begins. The quadrature could miss peaks that are
-/// narrower than about a hundredth of a panel.
+/// Number of panels with which the integration over a fit range begins. Peaks that are narrower than about a
+/// hundredth of a panel could be missed.
 pub(in crate::events) const PANELS: usize = 16;
 
-/// Largest difference between the Kronrod and the Gauss rule on a panel, as a fraction of the integral. The
-/// error of the Kronrod rule is far smaller where the integrand is smooth.
+/// Largest accepted difference between the Kronrod rule and the Gauss rule on a panel, as a fraction of the integral.
+/// If the integrand is smooth, the error of the Kronrod rule is far smaller than this difference.
 const TOLERANCE: f64 = 1e-10;
 
 /// Largest number of times that a panel is halved.
 const MOST_HALVINGS: u32 = 40;
 
-/// Largest number of panels.
+/// Number of integrated panels after which an integration does not halve further panels.
 const MOST_PANELS: usize = 20_000;
 
-/// Working memory of an adaptive quadrature.
+/// Working memory of an adaptive integration.
 #[derive(Debug, Clone)]
 pub(in crate::events) struct Quadrature {
     memory: Memory,
     nodes: Vec<f64>,
-    /// Panels that are not integrated yet: lower end, upper end, and how often the panel was halved.
+    /// Panels that are not integrated yet. Each has a lower end, an upper end, and the number of halvings that
+    /// produced it.
     panels: Vec<(f64, f64, u32)>,
     panel: Vec<f64>,
-    /// Number of panels at the beginning.
+    /// Number of panels at the beginning of the integration.
     first: usize,
-    /// Bound of the error of the last integral, as a fraction of the integral.
+    /// Upper limit of the error of the last integral, as a fraction of the integral.
     pub(in crate::events) error: f64,
 }
 
@@ -44,7 +45,7 @@ impl Quadrature {
         }
     }
 
-    /// Integrates value and derivatives of `program` over `lo..hi` of its only observable. Panels are halved
+    /// Integrates the value and the derivatives of `program` over `lo..hi` of its only observable. Panels are halved
     /// until both rules agree.
     pub(super) fn integrate(
         &mut self,
@@ -85,7 +86,7 @@ impl Quadrature {
         self.error = error / out[0].abs();
     }
 
-    /// Applies the Kronrod rule to one panel, and returns how far the Gauss rule differs.
+    /// Applies the Kronrod rule to one panel. Returns the difference between the Kronrod rule and the Gauss rule.
     fn rule(&mut self, level: Level, program: &Program, from: f64, to: f64) -> f64 {
         let (centre, half) = (0.5 * (from + to), 0.5 * (to - from));
         for (index, node) in self.nodes.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! Integrals of densities with context, such as flows. The program that computes the density also computes
+//! Integrals of densities with context, such as flows. The external program that computes the density also computes
 //! its integral.
 
 use ns_core::{LogProbError, SharedLogProb};
@@ -6,30 +6,30 @@ use ns_core::{LogProbError, SharedLogProb};
 use super::super::conditional::ContextNumber;
 use super::super::program::{components, pair};
 
-/// An integral whose integrand is not a formula.
+/// An integral of a density that has no formula.
 #[derive(Debug, Clone)]
 pub(in crate::events) struct ConditionalIntegral {
     pub(in crate::events) source: SharedLogProb,
-    /// Lower and upper end of each feature.
+    /// Ends of the integration range of each feature, as (lower, upper).
     pub(in crate::events) sides: Vec<(f64, f64)>,
-    /// Number of panels of the quadrature, chosen at the initial parameters.
+    /// Number of panels of the numerical integration. It was chosen at the initial parameters.
     pub(in crate::events) panels: usize,
-    /// The context: constants and variables of the integral.
+    /// The context of the density: constants and variables of the integral.
     pub(in crate::events) context: Vec<ContextNumber>,
 }
 
-/// The result for the last context.
+/// Working memory: the result for the last context.
 #[derive(Debug, Clone, Default)]
 pub(in crate::events) struct ConditionalIntegralMemory {
     context: Vec<f64>,
-    /// Integral and its derivatives with respect to the context.
+    /// The integral, and its derivatives with respect to the context.
     found: Vec<f64>,
     pub(in crate::events) failure: Option<LogProbError>,
 }
 
 impl ConditionalIntegral {
-    /// Computes the integral with its derivatives with respect to the variables, and writes them to `out`. After a
-    /// failure the memory contains the error, and the integral is NaN.
+    /// Computes the integral and its derivatives with respect to the variables, and writes them to `out`. After a
+    /// failure the integral is NaN, and `memory` contains the error.
     pub(super) fn evaluate(
         &self,
         variables: &[f64],
@@ -51,7 +51,7 @@ impl ConditionalIntegral {
         let (d, found) = (variables.len(), &memory.found);
         out.fill(0.0);
         out[0] = found[0];
-        // Several numbers of the context may be the same variable.
+        // Several numbers of the context may be the same variable. Their derivatives are then added.
         for (k, one) in self.context.iter().enumerate() {
             let ContextNumber::Variable(i) = *one else { continue };
             out[1 + i] += found[1 + k];

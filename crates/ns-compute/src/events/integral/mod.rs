@@ -13,26 +13,26 @@ pub(super) use tensor::TensorQuadrature;
 use super::program::{Components, Memory, Program, Sources, components};
 use crate::simd::Level;
 
-/// Method by which an integral is computed.
+/// The method that computes an integral.
 #[derive(Debug, Clone)]
 pub(super) enum Rule {
-    /// A formula of the integral.
+    /// A formula for the integral.
     Closed(Program),
-    /// Adaptive quadrature over one observable.
+    /// Adaptive numerical integration over one observable: the integrand and the range.
     Adaptive(Program, (f64, f64)),
-    /// Quadrature over several observables.
+    /// Numerical integration over several observables: the integrand and the box.
     Tensor(Program, Vec<(f64, f64)>),
-    /// Quadrature by the program that computes a density with context.
+    /// Numerical integration by the external program that computes a density with context.
     Conditional(ConditionalIntegral),
 }
 
-/// An integral over one box.
+/// An integral of densities over one box.
 #[derive(Debug, Clone)]
 pub(super) struct Integral {
     pub(super) rule: Rule,
-    /// Values of the channel that are the integral's variables.
+    /// Indices of the values of the channel that are the variables of the integral.
     pub(super) variables: Vec<usize>,
-    /// Number of panels with which an adaptive quadrature begins.
+    /// Number of panels with which an adaptive integration begins.
     pub(super) panels: usize,
 }
 
@@ -46,7 +46,7 @@ pub(super) enum IntegralMemory {
 }
 
 impl Integral {
-    /// Returns which components of the integral can differ from zero.
+    /// Returns which derivatives of the integral may differ from zero.
     pub(super) fn components(&self) -> Components {
         match &self.rule {
             Rule::Closed(program) | Rule::Adaptive(program, _) | Rule::Tensor(program, _) => {
@@ -58,12 +58,12 @@ impl Integral {
         }
     }
 
-    /// Returns the number of components of the integral.
+    /// Returns the number of components of the integral: value, first and second derivatives.
     pub(super) fn size(&self) -> usize {
         components(self.variables.len())
     }
 
-    /// Allocates the working memory.
+    /// Allocates the working memory of [`Self::evaluate`].
     pub(super) fn memory(&self) -> IntegralMemory {
         match &self.rule {
             Rule::Closed(program) => IntegralMemory::Closed(Memory::new(program, 1)),
@@ -75,8 +75,8 @@ impl Integral {
         }
     }
 
-    /// Computes the integral and its derivatives, and writes them to `out`. `variables` are the values of the
-    /// integral's variables.
+    /// Computes the integral and its derivatives, and writes them to `out`. `variables` contains the values of the
+    /// variables of the integral.
     pub(super) fn evaluate(
         &self,
         level: Level,

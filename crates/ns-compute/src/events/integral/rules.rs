@@ -1,10 +1,10 @@
-//! Nodes and weights of quadrature rules on [-1, 1].
+//! Nodes and weights of rules for numerical integration on [-1, 1].
 
 /// Number of nodes of the Kronrod rule.
 pub(in crate::events) const KRONROD: usize = 21;
 
-/// Non-negative nodes of the Kronrod rule with 21 nodes, from the outermost inwards (Piessens et al.,
-/// "QUADPACK", 1983). The nodes with odd index are also the nodes of the Gauss rule with 10 nodes.
+/// Non-negative nodes of the Kronrod rule with 21 nodes, the largest first (Piessens et al., "QUADPACK", 1983). Nodes
+/// with odd index are also the nodes of the Gauss rule with 10 nodes.
 const NODES: [f64; 11] = [
     0.99565716302580808961,
     0.97390652851717174343,
@@ -19,7 +19,7 @@ const NODES: [f64; 11] = [
     0.00000000000000000000,
 ];
 
-/// Weights of the Kronrod rule.
+/// Weights of the Kronrod rule, in the order of [`NODES`].
 const KRONROD_WEIGHTS: [f64; 11] = [
     0.01169463886737187423,
     0.03255816230796472477,
@@ -34,7 +34,7 @@ const KRONROD_WEIGHTS: [f64; 11] = [
     0.14944555400291689717,
 ];
 
-/// Weights of the Gauss rule with 10 nodes, from the outermost node inwards.
+/// Weights of the Gauss rule with 10 nodes, for its positive nodes from the largest on.
 const GAUSS_WEIGHTS: [f64; 5] = [
     0.06667134430868813799,
     0.14945134915058058689,
@@ -43,8 +43,8 @@ const GAUSS_WEIGHTS: [f64; 5] = [
     0.29552422471475287002,
 ];
 
-/// Returns the node with this index, its Kronrod weight and its Gauss weight. The Gauss weight is 0 for nodes
-/// that belong to the Kronrod rule alone.
+/// Returns three numbers: the node with this index, its Kronrod weight, and its Gauss weight. The Gauss weight is 0
+/// for a node that does not belong to the Gauss rule.
 pub(in crate::events) fn kronrod(index: usize) -> (f64, f64, f64) {
     let (half, sign) = if index < NODES.len() { (index, -1.0) } else { (KRONROD - 1 - index, 1.0) };
     let gauss = if half % 2 == 1 { GAUSS_WEIGHTS[half / 2] } else { 0.0 };

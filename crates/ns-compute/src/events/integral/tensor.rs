@@ -1,29 +1,30 @@
-//! Quadrature over several observables: a product of rules, refined until the integral is stable.
+//! Numerical integration over several observables with a product of rules. It is refined until the integral is
+//! stable.
 
 use super::rules::{KRONROD, kronrod};
 use crate::events::program::{Memory, Program, Sources, components};
 use crate::simd::Level;
 
-/// Relative change of the integral below which the refinement ends.
+/// The refinement ends when the integral changes by less than this fraction.
 const TOLERANCE: f64 = 1e-11;
 
-/// Largest number of nodes.
+/// Largest number of nodes in one refinement.
 const MOST_NODES: f64 = 4e6;
 
-/// Number of nodes that are evaluated together.
+/// Number of nodes in a block. They are evaluated together.
 const LANES: usize = 64;
 
-/// Working memory of a quadrature over several observables.
+/// Working memory of an integration over several observables.
 #[derive(Debug, Clone)]
 pub(in crate::events) struct TensorQuadrature {
     memory: Memory,
-    /// Coordinates of the nodes of a block, one column per observable.
+    /// Coordinates of the nodes of a block, one array per observable.
     nodes: Vec<[f64; LANES]>,
     weights: [f64; LANES],
     before: Vec<f64>,
     /// Index of the current node in each observable.
     index: Vec<usize>,
-    /// Relative change of the integral in the last refinement.
+    /// Change of the integral in the last refinement, as a fraction of the integral.
     pub(in crate::events) error: f64,
 }
 
@@ -39,7 +40,7 @@ impl TensorQuadrature {
         }
     }
 
-    /// Integrates value and derivatives of `program` over a box. The number of panels per observable is
+    /// Integrates the value and the derivatives of `program` over a box. The number of panels per observable is
     /// doubled until the integral is stable.
     pub(super) fn integrate(
         &mut self,
@@ -64,7 +65,7 @@ impl TensorQuadrature {
         }
     }
 
-    /// Applies the product of Kronrod rules with `panels` panels per observable.
+    /// Computes the integral with a product of Kronrod rules, with `panels` panels per observable.
     fn sum(&mut self, level: Level, program: &Program, ends: &[(f64, f64)], panels: usize, out: &mut [f64]) {
         out.fill(0.0);
         self.index.fill(0);
@@ -96,7 +97,7 @@ impl TensorQuadrature {
         self.add(level, program, filled, out);
     }
 
-    /// Adds the first `n` nodes of the block.
+    /// Adds the contributions of the first `n` nodes of the block to `out`.
     fn add(&mut self, level: Level, program: &Program, n: usize, out: &mut [f64]) {
         let columns: Vec<&[f64]> = self.nodes.iter().map(<[f64; LANES]>::as_slice).collect();
         program.run(level, &columns, 0, n, &mut self.memory);

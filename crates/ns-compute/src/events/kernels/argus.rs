@@ -1,7 +1,7 @@
-//! Argus density with its derivatives.
+//! The Argus density and its derivatives, computed for many events in one loop.
 //!
-//! The density is `exp(E)` with `E = ln x + power ln u + slope u` and `u = 1 - (x / resonance)^2`, and 0 where `u` is not
-//! positive. Its derivatives are those of `E` times the density.
+//! The density is `exp(E)` with `E = ln x + power ln u + slope u` and `u = 1 - (x / resonance)^2`, and 0 where `u` is
+//! not positive. The derivatives of `E` give the derivatives of the density.
 
 use ns_core::{Density, Value};
 
@@ -10,7 +10,7 @@ use crate::events::program::pair;
 use crate::events::sums::{BLOCK, Column};
 use crate::simd::{MulAdd, exp, isa_fn, ln};
 
-/// An Argus density.
+/// Parameters of an Argus density.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::events) struct Argus {
     pub(super) x: usize,
@@ -21,8 +21,8 @@ pub(in crate::events) struct Argus {
 }
 
 impl Argus {
-    /// Returns the kernel of an Argus density. Returns `None` for another density, or if two parameters are the same
-    /// variable.
+    /// Returns the kernel of an Argus density. Returns `None` for any other density, or if two parameters are the
+    /// same variable.
     pub(super) fn new(density: &Density) -> Option<Self> {
         let Density::Argus { x, resonance, slope, power } = density else { return None };
         let mut seen: Vec<Value> = Vec::new();
@@ -33,8 +33,8 @@ impl Argus {
 }
 
 isa_fn! {
-    /// Writes the value of the density and its derivatives with respect to its variables, in the order
-    /// resonance, slope, power.
+    /// Writes the density and its derivatives with respect to its variables for all events `x`. The variables are in
+    /// the order resonance, slope, power. Constant parameters are not variables.
     pub(super) fn run(argus: Argus, variables: &[f64], x: &[f64], out: &mut [f64]) = body
 }
 
@@ -51,11 +51,11 @@ fn body<M: MulAdd>(argus: Argus, variables: &[f64], x: &[f64], out: &mut [f64]) 
         let ratio = place[i] * inverse;
         let rest = 1.0 - ratio * ratio;
         allowed[i] = if rest > 0.0 { 1.0 } else { 0.0 };
-        // Where the density is 0, `u` may be any positive finite number.
+        // Where the density is 0, any positive finite number may replace `u`.
         u[i] = if rest > 0.0 { rest } else { 1.0 };
     }
     match argus.power {
-        // The commonest power, 1/2, is computed by a square root.
+        // The most common power is 1/2. A square root computes it.
         Number::Constant(0.5) => {
             for i in 0..BLOCK {
                 value[i] = allowed[i] * place[i] * u[i].sqrt() * exp::<M>(slope * u[i]);
@@ -90,7 +90,7 @@ fn body<M: MulAdd>(argus: Argus, variables: &[f64], x: &[f64], out: &mut [f64]) 
     }
 }
 
-/// Writes the components that contain derivatives with respect to the resonance.
+/// Writes the derivatives with respect to the resonance, for all events.
 #[inline(always)]
 fn by_resonance<M: MulAdd>(
     argus: Argus,
@@ -102,7 +102,7 @@ fn by_resonance<M: MulAdd>(
     let (slope, power, d) = (argus.slope.at(variables), argus.power.at(variables), argus.variables);
     let inverse = 1.0 / variables[r];
     let zero = [0.0; BLOCK];
-    // Derivatives of `u` and of `ln u`, and first and second derivative of `E`.
+    // Derivatives of `u` and of `ln u`, and the first and second derivatives of `E`.
     let (mut of_u, mut of_log, mut first, mut second) = (zero, zero, zero, zero);
     for i in 0..BLOCK {
         let ratio = x[i] * inverse;
@@ -123,7 +123,7 @@ fn by_resonance<M: MulAdd>(
     }
 }
 
-/// Writes one component for all events.
+/// Writes one component (value or derivative) for all events. `f` returns the number for an event.
 #[inline(always)]
 fn put(out: &mut [f64], component: usize, f: impl Fn(usize) -> f64) {
     for (i, to) in out[component * BLOCK..][..BLOCK].iter_mut().enumerate() {

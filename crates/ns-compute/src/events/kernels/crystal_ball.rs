@@ -1,9 +1,8 @@
-//! Crystal Ball density with one width and its derivatives.
+//! The Crystal Ball density with one width and its derivatives, computed for many events in one loop.
 //!
-//! The density is `exp(E)`. In the core, `E = -t^2/2`. In a tail at the distance `s = |t| > alpha`, `E =
-//! -alpha^2/2 - n ln u` with `u = 1 + (s - alpha) alpha / n`. First the derivatives of `E` with respect to `t`,
-//! `alpha` and `n` are computed, without branches. They give the derivatives of the density with respect to its
-//! variables.
+//! The density is `exp(E)`. In the core, `E = -t^2/2`. In a tail, where `s = |t| > alpha`, `E = -alpha^2/2 - n ln u`
+//! with `u = 1 + (s - alpha) alpha / n`. First, the derivatives of `E` with respect to `t`, `alpha` and `n` are
+//! computed without branches. They then give the derivatives of the density with respect to its variables.
 
 use ns_core::{Density, Value};
 
@@ -12,18 +11,18 @@ use crate::events::program::pair;
 use crate::events::sums::{BLOCK, Column};
 use crate::simd::{MulAdd, exp, isa_fn, ln};
 
-/// A Crystal Ball density whose mean is variable 0, and whose only width is variable 1.
+/// Parameters of a Crystal Ball density. Its mean is variable 0, and its only width is variable 1.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::events) struct Ball {
     pub(super) x: usize,
-    /// `alpha` and `n` of the tails below and above the peak.
+    /// `alpha` and `n` of the tail below the peak and of the tail above it. `None` if there is no such tail.
     tails: [Option<(Number, Number)>; 2],
     pub(super) variables: usize,
 }
 
 impl Ball {
-    /// Returns the kernel of a Crystal Ball density. Returns `None` for another density, if its mean or width
-    /// is constant, if it has two widths, or if two of its parameters are the same variable.
+    /// Returns the kernel of a Crystal Ball density. Returns `None` for any other density, if the mean or width is
+    /// constant, if there are two widths, or if two parameters are the same variable.
     pub(super) fn new(density: &Density) -> Option<Self> {
         let Density::CrystalBall { x, mean, sigma_left, sigma_right, left, right } = density else {
             return None;
@@ -44,7 +43,7 @@ impl Ball {
     }
 }
 
-/// Derivatives of `E` for each event of a block.
+/// Derivatives of the exponent `E` for each event of a block.
 struct Exponent {
     t: Column,
     by_t: Column,
@@ -56,13 +55,13 @@ struct Exponent {
     alpha_alpha: Column,
     alpha_n: Column,
     n_n: Column,
-    /// 1 for events in the tail below the peak, and 1 for events in the tail above it; otherwise 0.
+    /// For the tail below the peak and the tail above it: 1 for events in the tail, 0 for all other events.
     inside: [Column; 2],
 }
 
 isa_fn! {
-    /// Writes the value of the density and its derivatives with respect to its variables: mean, width, then
-    /// the parameters of the tails.
+    /// Writes the density and its derivatives with respect to its variables for all events `x`. The variables are
+    /// mean, width, and then the parameters of the tails.
     pub(super) fn run(ball: Ball, variables: &[f64], x: &[f64], out: &mut [f64]) = body
 }
 
@@ -86,7 +85,7 @@ fn body<M: MulAdd>(ball: Ball, variables: &[f64], x: &[f64], out: &mut [f64]) {
     exponent::<M>(ball, variables, x, &mut value, &mut e);
     let inverse = 1.0 / variables[1];
     let d = ball.variables;
-    // `t` has the derivatives -1/sigma and -t/sigma by mean and width.
+    // The derivatives of `t` with respect to mean and width are -1/sigma and -t/sigma.
     let (mut mean, mut sigma) = (zero, zero);
     for i in 0..BLOCK {
         mean[i] = -inverse * e.by_t[i];
@@ -122,7 +121,7 @@ fn body<M: MulAdd>(ball: Ball, variables: &[f64], x: &[f64], out: &mut [f64]) {
     }
 }
 
-/// Writes one component for all events.
+/// Writes one component (value or derivative) for all events. `f` returns the number for an event.
 #[inline(always)]
 fn put(out: &mut [f64], component: usize, f: impl Fn(usize) -> f64) {
     for (i, to) in out[component * BLOCK..][..BLOCK].iter_mut().enumerate() {
@@ -134,7 +133,7 @@ fn put(out: &mut [f64], component: usize, f: impl Fn(usize) -> f64) {
 #[inline(always)]
 fn exponent<M: MulAdd>(ball: Ball, variables: &[f64], x: &[f64], value: &mut Column, e: &mut Exponent) {
     let (mean, inverse) = (variables[0], 1.0 / variables[1]);
-    // A side without a tail gets a tail that begins beyond all events.
+    // A side without a tail gets a tail that begins beyond all events, and so has no effect.
     let tail = |side: usize| {
         ball.tails[side].map_or((f64::MAX, 1.0), |(alpha, n)| (alpha.at(variables), n.at(variables)))
     };

@@ -1,10 +1,11 @@
-//! Exponential density with its derivatives with respect to the slope.
+//! The exponential density and its derivatives with respect to the slope, computed for many events in one loop.
 
 use crate::events::sums::BLOCK;
 use crate::simd::{MulAdd, exp, isa_fn};
 
 isa_fn! {
-    /// Writes `p = exp(-slope (x - origin))`, and its first and second derivative with respect to the slope.
+    /// Writes `p = exp(-slope (x - origin))` and its first and second derivatives with respect to the slope, for all
+    /// events `x`.
     pub(super) fn run(slope: f64, origin: f64, x: &[f64], out: &mut [f64]) = body
 }
 

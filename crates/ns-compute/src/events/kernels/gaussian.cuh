@@ -1,9 +1,9 @@
-// Gaussian density with its derivatives by mean and width: gaussian.rs for CUDA.
+// Gaussian density with its derivatives with respect to mean and width: the CUDA version of gaussian.rs.
 #pragma once
 
 namespace ns {
 
-// Writes value, first and second derivatives of `exp(-t^2/2)` with `t = (x - mean) / sigma` to `to[0]` to `to[5]`.
+// Writes `exp(-t^2/2)` with `t = (x - mean) / sigma`, and its first and second derivatives, to `to[0]` to `to[5]`.
 template <class To>
 NS_DEVICE void gaussian_leaf(double mean, double sigma, double x, To to) {
     double inverse = 1.0 / sigma, t = (x - mean) * inverse, square = t * t;

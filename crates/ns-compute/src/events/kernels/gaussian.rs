@@ -1,11 +1,12 @@
-//! Gaussian density with its derivatives with respect to mean and width.
+//! The Gaussian density and its derivatives with respect to mean and width, computed for many events in one loop.
 
 use crate::events::sums::BLOCK;
 use crate::simd::{MulAdd, exp, isa_fn};
 
 isa_fn! {
-    /// Writes `p = exp(-t^2/2)` with `t = (x - mean) / sigma`, its first derivatives with respect to mean and
-    /// width, and its second derivatives with respect to mean and mean, mean and width, and width and width.
+    /// Writes the density and its derivatives for all events `x`. The density is `p = exp(-t^2/2)` with
+    /// `t = (x - mean) / sigma`. It is followed by the first derivatives with respect to mean and width. The second
+    /// derivatives come last: mean and mean, mean and width, width and width.
     pub(super) fn run(mean: f64, sigma: f64, x: &[f64], out: &mut [f64]) = body
 }
 

@@ -1,6 +1,7 @@
-//! Densities that occur so often that each has its own loop instead of a program.
+//! Kernels: loops that compute one frequent density for many events, in place of a general program.
 //!
-//! A kernel writes the same components as the program of its density, without storing intermediate results.
+//! A kernel writes the same components as the program of its density: the value and the derivatives. It stores no
+//! intermediate results.
 
 mod argus;
 mod crystal_ball;
@@ -17,22 +18,22 @@ use super::program::components;
 use super::sums::BLOCK;
 use crate::simd::Level;
 
-/// A density with its own loop. Its variables are its parameters, in the order of the formula.
+/// A density that has its own loop. Its variables are its parameters, in the order of the formula.
 #[derive(Debug, Clone)]
 pub(super) enum Kernel {
-    /// Gaussian with variable mean and width.
+    /// Gaussian whose mean and width are both variables.
     Gaussian { x: usize },
-    /// Exponential with variable slope on this axis.
+    /// Exponential whose slope is a variable. `axis` contains the ends of the observable's range.
     Exponential { x: usize, axis: (f64, f64) },
-    /// Argus.
+    /// Argus density.
     Argus(Argus),
-    /// Crystal Ball with one width.
+    /// Crystal Ball density with one width.
     CrystalBall(Ball),
 }
 
 impl Kernel {
-    /// Returns the kernel of a density. Returns `None` if there is no kernel, for example because a parameter
-    /// is constant.
+    /// Returns the kernel of a density. Returns `None` if no kernel suits it, for example because a parameter is
+    /// constant.
     pub(super) fn new(density: &Density, axes: &[Observable]) -> Option<Self> {
         let varies = |value: &Value| !matches!(value, Value::Number(_));
         match density {
@@ -48,7 +49,8 @@ impl Kernel {
         }
     }
 
-    /// Returns the function with which other devices compute the density; `None` if they use its formula.
+    /// Returns the function with which other devices compute the density. Returns `None` if they use the steps of its
+    /// formula.
     pub(super) fn on_devices(&self) -> Option<OwnKernel> {
         match *self {
             Self::Gaussian { x } => Some(OwnKernel::Gaussian { observable: x }),
@@ -57,7 +59,7 @@ impl Kernel {
         }
     }
 
-    /// Returns the number of variables.
+    /// Returns the number of variables of the density.
     pub(super) fn variables(&self) -> usize {
         match self {
             Self::Gaussian { .. } => 2,
@@ -67,13 +69,13 @@ impl Kernel {
         }
     }
 
-    /// Allocates the output of [`Self::run`] for one block of events: value, first and second derivatives of the density with
-    /// respect to its variables, `BLOCK` numbers each.
+    /// Allocates the output of [`Self::run`] for one block of events. It has `BLOCK` numbers for each component: the
+    /// density, and its first and second derivatives with respect to its variables.
     pub(super) fn columns(&self) -> Vec<f64> {
         vec![0.0; components(self.variables()) * BLOCK]
     }
 
-    /// Writes the components for the events `from..from + n` to `out`.
+    /// Computes the density and its derivatives for the events `from..from + n`, and writes them to `out`.
     pub(super) fn run(
         &self,
         level: Level,

@@ -1,8 +1,8 @@
-//! Parameters of densities, each a constant or a variable.
+//! Parameters of densities. Each is either a constant or a variable.
 
 use ns_core::Value;
 
-/// A parameter of a density.
+/// A parameter of a density: a constant or a variable.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Number {
     Constant(f64),
@@ -11,9 +11,9 @@ pub(super) enum Number {
 }
 
 impl Number {
-    /// Converts a value to a number, and appends the value to the variables `seen` unless it is constant. Returns
-    /// `None` if `seen` contains the value already, because a kernel differentiates with respect to each of its
-    /// parameters separately.
+    /// Converts a value to a constant or a variable, and appends a variable to `seen`. Returns `None` if `seen`
+    /// already contains this value: a kernel needs different variables, because it differentiates with respect to
+    /// each parameter separately.
     pub(super) fn new(value: Value, seen: &mut Vec<Value>) -> Option<Self> {
         match value {
             Value::Number(x) => Some(Self::Constant(x)),
@@ -25,7 +25,7 @@ impl Number {
         }
     }
 
-    /// Returns the value of the number, given the values of all variables.
+    /// Returns the value of the parameter. `variables` contains the values of all variables.
     pub(super) fn at(self, variables: &[f64]) -> f64 {
         match self {
             Self::Constant(x) => x,
@@ -33,7 +33,7 @@ impl Number {
         }
     }
 
-    /// Returns the index of the variable; `None` for a constant.
+    /// Returns the index of the variable, or `None` for a constant.
     pub(super) fn variable(self) -> Option<usize> {
         match self {
             Self::Constant(_) => None,

@@ -1,13 +1,13 @@
-//! Determines which components of a result can differ from zero.
+//! Determines which derivatives of a result may differ from zero.
 
 use super::{Step, components, pair};
 
-/// Components of one result that can differ from zero, besides the value.
+/// The derivatives of one result that may differ from zero.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(in crate::events) struct Components {
-    /// Variables with a first derivative, ascending.
+    /// Variables whose first derivative may differ from zero, in ascending order.
     pub(in crate::events) first: Vec<usize>,
-    /// Pairs of variables `(i, j)`, `j <= i`, with a second derivative.
+    /// Pairs of variables `(i, j)` with `j <= i` whose second derivative may differ from zero.
     pub(in crate::events) second: Vec<(usize, usize)>,
 }
 
@@ -20,7 +20,7 @@ impl Components {
         self.second.contains(&pair)
     }
 
-    /// Returns the components of a sum.
+    /// Returns the derivatives that a sum of two results may have.
     fn union(&self, other: &Self, d: usize) -> Self {
         Self::select(
             d,
@@ -37,14 +37,15 @@ impl Components {
         }
     }
 
-    /// Returns all components that a result can have if it depends on these variables.
+    /// Returns all derivatives that a result may have if it depends on the given variables.
     pub(in crate::events) fn of_variables(variables: &[usize]) -> Self {
         let d = variables.iter().max().map_or(0, |most| most + 1);
         let has = |i: usize| variables.contains(&i);
         Self::select(d, has, |i, j| has(i) && has(j))
     }
 
-    /// Returns the components of the result of `step`, given those of earlier results and of the inputs.
+    /// Returns the derivatives that the result of `step` may have, given those of earlier results and of the inputs.
+    /// `d` is the number of variables of the program.
     pub(super) fn of(step: Step, earlier: &[Self], inputs: &[Self], d: usize) -> Self {
         let at = |slot: usize| earlier.get(slot).cloned().unwrap_or_default();
         match step {
@@ -82,7 +83,8 @@ impl Components {
         }
     }
 
-    /// Iterates over the indices of the components among those of `d` variables, the value first.
+    /// Iterates over the indices of the value and of all derivatives in `self`, for a program with `d` variables. The
+    /// value has the index 0 and comes first.
     pub(in crate::events) fn columns(&self, d: usize) -> impl Iterator<Item = usize> {
         debug_assert!(self.first.iter().all(|&i| i < components(d)));
         let first = self.first.iter().map(|&i| 1 + i);

@@ -4,10 +4,10 @@ use ns_core::{Op, Tape, Value};
 
 use super::{Binary, Components, Program, Slot, Step, Table, Unary};
 
-/// Gives the slot of a value: a constant, a variable or an input of the program.
+/// Function that returns the slot of a value. The value is a constant, a variable or an input of the program.
 pub(in crate::events) type Values<'a> = &'a mut dyn FnMut(&mut Builder, Value) -> Slot;
 
-/// A program that is being built. Its methods return the slots of results.
+/// A program that is being built. Most methods append a step and return the slot of its result.
 #[derive(Debug, Clone, Default)]
 pub(in crate::events) struct Builder {
     steps: Vec<Step>,
@@ -15,7 +15,7 @@ pub(in crate::events) struct Builder {
 }
 
 impl Builder {
-    /// Appends a step and returns its slot. If an equal step exists, returns the slot of that step.
+    /// Appends a step and returns its slot. If the program already has an equal step, returns the slot of that step.
     pub(in crate::events) fn push(&mut self, step: Step) -> Slot {
         if let Some(known) = self.steps.iter().position(|other| *other == step) {
             return known;
@@ -24,7 +24,8 @@ impl Builder {
         self.steps.len() - 1
     }
 
-    /// Adds a table and returns its index. If an equal table exists, returns the index of that table.
+    /// Adds a table and returns its index. If the program already has an equal table, returns the index of that
+    /// table.
     pub(in crate::events) fn table(&mut self, table: Table) -> usize {
         self.tables.iter().position(|known| *known == table).unwrap_or_else(|| {
             self.tables.push(table);
@@ -32,12 +33,12 @@ impl Builder {
         })
     }
 
-    /// Appends a constant.
+    /// Appends a constant, and returns its slot.
     pub(in crate::events) fn number(&mut self, x: f64) -> Slot {
         self.push(Step::Number(x))
     }
 
-    /// Returns the constant in a slot; `None` if the slot does not contain a constant.
+    /// Returns the constant in a slot, or `None` if the slot does not contain a constant.
     pub(in crate::events) fn constant(&self, slot: Slot) -> Option<f64> {
         match self.steps.get(slot) {
             Some(Step::Number(x)) => Some(*x),
@@ -45,7 +46,7 @@ impl Builder {
         }
     }
 
-    /// Returns the variable in a slot; `None` if the slot does not contain a variable.
+    /// Returns the index of the variable in a slot, or `None` if the slot does not contain a variable.
     pub(in crate::events) fn variable(&self, slot: Slot) -> Option<usize> {
         match self.steps.get(slot) {
             Some(Step::Variable(variable)) => Some(*variable),
@@ -53,7 +54,7 @@ impl Builder {
         }
     }
 
-    /// Appends a sum.
+    /// Appends the sum of two results, and returns its slot.
     pub(in crate::events) fn add(&mut self, a: Slot, b: Slot) -> Slot {
         match (self.constant(a), self.constant(b)) {
             (Some(x), Some(y)) => self.number(x + y),
@@ -63,7 +64,7 @@ impl Builder {
         }
     }
 
-    /// Appends a difference.
+    /// Appends the difference of two results, and returns its slot.
     pub(in crate::events) fn sub(&mut self, a: Slot, b: Slot) -> Slot {
         match (self.constant(a), self.constant(b)) {
             (Some(x), Some(y)) => self.number(x - y),
@@ -72,7 +73,7 @@ impl Builder {
         }
     }
 
-    /// Appends a product.
+    /// Appends the product of two results, and returns its slot.
     pub(in crate::events) fn mul(&mut self, a: Slot, b: Slot) -> Slot {
         match (self.constant(a), self.constant(b)) {
             (Some(x), Some(y)) => self.number(x * y),
@@ -82,13 +83,13 @@ impl Builder {
         }
     }
 
-    /// Appends a product with a constant.
+    /// Appends the product of a constant and a result, and returns its slot.
     pub(in crate::events) fn scale(&mut self, factor: f64, a: Slot) -> Slot {
         let factor = self.number(factor);
         self.mul(factor, a)
     }
 
-    /// Appends a quotient.
+    /// Appends the quotient of two results, and returns its slot.
     pub(in crate::events) fn div(&mut self, a: Slot, b: Slot) -> Slot {
         match (self.constant(a), self.constant(b)) {
             (Some(x), Some(y)) => self.number(x / y),
@@ -97,12 +98,12 @@ impl Builder {
         }
     }
 
-    /// Appends a function of one number.
+    /// Appends a function of one result, and returns its slot.
     pub(in crate::events) fn unary(&mut self, unary: Unary, a: Slot) -> Slot {
         self.push(Step::Unary(unary, a))
     }
 
-    /// Appends a power.
+    /// Appends the result `a` to the power `b`, and returns its slot.
     pub(in crate::events) fn pow(&mut self, a: Slot, b: Slot) -> Slot {
         match self.constant(b) {
             Some(1.0) => a,
@@ -113,7 +114,7 @@ impl Builder {
         }
     }
 
-    /// Appends the operations of an expression, and returns the slot of its value. `value` gives the slots of
+    /// Appends the operations of an expression, and returns the slot of its value. `value` returns the slots of
     /// parameters and functions.
     pub(in crate::events) fn tape(
         &mut self,
@@ -179,13 +180,14 @@ impl Builder {
         }
     }
 
-    /// Appends a choice between two constants.
+    /// Appends a choice between two constants, and returns its slot. The result is `yes` where the condition is not
+    /// 0, and `no` elsewhere.
     fn choose(&mut self, condition: Slot, yes: f64, no: f64) -> Slot {
         let (yes, no) = (self.number(yes), self.number(no));
         self.push(Step::Select(condition, yes, no))
     }
 
-    /// Renumbers the observables: `observables[k]` gets the index `k`.
+    /// Renumbers the observables: observable `observables[k]` gets the index `k`.
     pub(in crate::events) fn renumber(&mut self, observables: &[usize]) {
         for table in &mut self.tables {
             table.renumber(observables);
@@ -199,8 +201,8 @@ impl Builder {
         }
     }
 
-    /// Returns the program whose value is the result in the slot `result`. `inputs` are the components of the
-    /// inputs.
+    /// Returns the finished program, whose value is the result in the slot `result`. `inputs` contains the
+    /// derivatives that each input may have.
     pub(in crate::events) fn finish(
         mut self,
         result: Slot,
@@ -208,7 +210,7 @@ impl Builder {
         inputs: &[Components],
     ) -> Program {
         self.steps.truncate(result + 1);
-        // Steps that the result does not need are dropped.
+        // Steps on which the result does not depend are dropped.
         let mut needed = vec![false; self.steps.len()];
         if let Some(last) = needed.last_mut() {
             *last = true;
@@ -244,7 +246,7 @@ impl Builder {
     }
 }
 
-/// Returns the operands of a step.
+/// Returns the slots of the operands of a step.
 pub(super) fn operands(step: Step) -> [Option<Slot>; 3] {
     match step {
         Step::Number(_)
@@ -265,7 +267,7 @@ pub(super) fn operands(step: Step) -> [Option<Slot>; 3] {
     }
 }
 
-/// Returns the step with the new slots of its operands.
+/// Returns the step with new slots of its operands. `moved` contains the new slot of each old slot.
 fn renamed(step: Step, moved: &[Slot]) -> Step {
     match step {
         Step::Unary(unary, a) => Step::Unary(unary, moved[a]),

@@ -1,4 +1,4 @@
-//! Functions of one and two numbers with first and second derivatives.
+//! Functions of one and two numbers, with their first and second derivatives.
 
 use crate::events::special;
 use crate::simd::{MulAdd, exp, ln};
@@ -34,11 +34,11 @@ pub(in crate::events) enum Unary {
     Reciprocal,
     /// Logarithm of the gamma function.
     LnGamma,
-    /// `(1 - e^-x) / x`, which is 1 at 0.
+    /// `(1 - e^-x) / x`. At 0 its value is 1.
     Decay,
     /// `x` to a constant power.
     Power(f64),
-    /// Factor or shift of an interpolation, see [`special::interpolation`].
+    /// Factor or shift of an interpolation between variations (see [`special::interpolation`]).
     Interpolation(special::Interpolation),
 }
 
@@ -49,19 +49,19 @@ pub(in crate::events) enum Binary {
     Div,
     /// `a^b`.
     Pow,
-    /// Integral of `exp(-t^2/2)` from `a` to `b`.
+    /// Integral of `exp(-t^2/2)` over `t` from `a` to `b`.
     NormalIntegral,
-    /// Voigt profile `Re w(a + i b)`.
+    /// Voigt profile `Re w(a + i b)`, where `w` is the Faddeeva function.
     Voigt,
 }
 
 impl Unary {
-    /// Returns whether the second derivative can differ from zero.
+    /// Returns whether the second derivative of the function may differ from zero.
     pub(super) fn is_curved(self) -> bool {
         !matches!(self, Self::Neg | Self::Abs)
     }
 
-    /// Returns value, first and second derivative at `x`.
+    /// Returns the value, the first derivative and the second derivative at `x`.
     #[inline(always)]
     pub(super) fn at<M: MulAdd>(self, x: f64) -> [f64; 3] {
         match self {
@@ -122,7 +122,7 @@ impl Unary {
 }
 
 impl Binary {
-    /// Returns at `(a, b)`: the value, the first derivatives with respect to `a` and `b`, and the second
+    /// Returns six numbers at `(a, b)`: the value, the first derivatives with respect to `a` and `b`, and the second
     /// derivatives with respect to `aa`, `ab` and `bb`.
     #[inline(always)]
     pub(super) fn at(self, a: f64, b: f64) -> [f64; 6] {
@@ -134,7 +134,7 @@ impl Binary {
             }
             Self::Pow => {
                 let value = a.powf(b);
-                // For base 0, the value is 0 or 1, and the derivative with respect to the exponent is 0.
+                // For the base 0 the value is 0 or 1. The derivative with respect to the exponent is 0.
                 let l = if a > 0.0 { a.ln() } else { 0.0 };
                 let [_, first, second] = power(a, b);
                 let lower = a.powf(b - 1.0);
@@ -146,7 +146,7 @@ impl Binary {
     }
 }
 
-/// Returns `x^p` with its derivatives with respect to `x`, also for `x = 0`.
+/// Returns `x^p` and its first and second derivatives with respect to `x`. `x` may be 0.
 fn power(x: f64, p: f64) -> [f64; 3] {
     // For smaller `x`, `1/x` may be infinite.
     if x > f64::MIN_POSITIVE {

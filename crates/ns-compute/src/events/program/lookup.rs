@@ -1,33 +1,34 @@
-//! Functions of observables that are given by tables: histograms and splines.
+//! Functions of observables that are given by tables of numbers: histograms and splines.
 
-/// A function of observables without parameters, or several such functions.
+/// One or more functions of observables that do not depend on parameters. Each function is a row of the table.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Table {
-    /// Piecewise constant functions of one or more observables with the same bins. Outside the bins the
-    /// functions are 0.
+    /// Functions of one or more observables that are constant within each bin. All functions have the same bins.
+    /// Outside the bins they are 0.
     Histogram {
-        /// Observable of each axis.
+        /// Observable of each axis of the bins.
         observables: Vec<usize>,
-        /// Bin edges of each axis.
+        /// Bin edges of each axis, in ascending order.
         edges: Vec<Vec<f64>>,
-        /// Value of each function in each bin, function after function; the last axis varies fastest.
+        /// Values of the functions in the bins, function after function. The last axis varies fastest.
         heights: Vec<f64>,
     },
-    /// Natural cubic splines, one per knot. Each is 1 at its knot and 0 at the other knots. Outside the knots
-    /// the splines are 0.
+    /// Natural cubic splines, one per knot. Each spline is 1 at its own knot and 0 at all other knots. Outside the
+    /// knots all splines are 0.
     Spline {
         observable: usize,
         knots: Vec<f64>,
-        /// Second derivatives of spline `j` at knot `i`, at `i n + j`.
+        /// Second derivatives of the `n` splines at the `n` knots. Element `i n + j` belongs to spline `j` and knot
+        /// `i`.
         bends: Vec<f64>,
     },
 }
 
 impl Table {
-    /// Returns the splines for these knots.
+    /// Creates the splines for the given knots.
     ///
-    /// The second derivatives of each spline solve the usual tridiagonal system with zeros at both ends
-    /// (Thomas algorithm).
+    /// The second derivatives of each spline solve a tridiagonal system of equations with zeros at both ends. The
+    /// system is solved by the Thomas algorithm.
     pub(in crate::events) fn spline(observable: usize, knots: &[f64]) -> Self {
         let n = knots.len();
         let mut bends = vec![0.0; n * n];
@@ -48,7 +49,7 @@ impl Table {
         Self::Spline { observable, knots: knots.to_vec(), bends }
     }
 
-    /// Replaces observables by their positions in `observables`.
+    /// Replaces each observable by its position in `observables`.
     pub(in crate::events) fn renumber(&mut self, observables: &[usize]) {
         let place = |x: &mut usize| {
             if let Some(k) = observables.iter().position(|o| o == x) {
@@ -61,12 +62,12 @@ impl Table {
         }
     }
 
-    /// Returns the value of function `row` for one event.
+    /// Returns the value of the function `row` for one event.
     pub(super) fn at(&self, row: usize, columns: &[&[f64]], event: usize) -> f64 {
         self.value(row, |x| columns[x][event])
     }
 
-    /// Returns the value of function `row` at a point.
+    /// Returns the value of the function `row` at a point.
     pub(in crate::events) fn at_point(&self, row: usize, point: &[f64]) -> f64 {
         self.value(row, |x| point[x])
     }
@@ -95,8 +96,8 @@ impl Table {
         }
     }
 
-    /// Returns bounds of function `row` in a box. `side` returns the ends of the box along an observable. The
-    /// upper end does not belong to the box.
+    /// Returns a lower and an upper bound of the function `row` in a box. `side` returns the ends of the box along an
+    /// observable. The upper end does not belong to the box.
     pub(in crate::events) fn bounds(&self, row: usize, side: &dyn Fn(usize) -> (f64, f64)) -> (f64, f64) {
         let mut all = (f64::INFINITY, f64::NEG_INFINITY);
         let mut join = |lo: f64, hi: f64| all = (all.0.min(lo), all.1.max(hi));
@@ -150,7 +151,7 @@ impl Table {
                         if knot == row {
                             (least, most) = (least + from, most + to);
                         }
-                        // The range of `t^3 - t`, whose lowest point is at `1/sqrt(3)`.
+                        // The range of `t^3 - t`. Its minimum is at `1/sqrt(3)`.
                         let cubic = |t: f64| t * t * t - t;
                         let lowest = 3.0_f64.sqrt().recip().clamp(from, to);
                         let (down, up) = (cubic(lowest), cubic(from).max(cubic(to)));
@@ -167,7 +168,7 @@ impl Table {
         if all.0 > all.1 { (0.0, 0.0) } else { all }
     }
 
-    /// Returns the integral of spline `row` over `lo..hi`.
+    /// Returns the integral of the spline `row` over `lo..hi`.
     pub(in crate::events) fn spline_integral(&self, row: usize, (lo, hi): (f64, f64)) -> f64 {
         let Self::Spline { knots, bends, .. } = self else { return f64::NAN };
         let n = knots.len();
@@ -178,7 +179,7 @@ impl Table {
             if from >= to {
                 continue;
             }
-            // Antiderivatives with respect to `b = (x - knot_i) / h`, with `a = 1 - b`.
+            // Antiderivatives with respect to `b = (x - knot_i) / h`, where `a = 1 - b`.
             let whole = |b: f64| {
                 let a = 1.0 - b;
                 let value =
@@ -198,8 +199,8 @@ fn bins(edges: &[Vec<f64>]) -> usize {
     edges.iter().map(|axis| axis.len() - 1).product()
 }
 
-/// Returns the index of the interval between edges that contains `x`. The last edge belongs to the last
-/// interval.
+/// Returns the index of the interval between two edges that contains `x`. The last edge belongs to the last interval.
+/// Returns `None` if `x` is outside the edges.
 fn interval(edges: &[f64], x: f64) -> Option<usize> {
     let (first, last) = (*edges.first()?, *edges.last()?);
     if !(x >= first && x <= last) {

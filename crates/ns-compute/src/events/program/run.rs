@@ -3,28 +3,28 @@
 use super::{Binary, Program, Slot, Step, Unary, components, pair};
 use crate::simd::{Level, MulAdd, isa_fn};
 
-/// The result of another computation, with the program's variables on which it depends.
+/// The result of another computation, which is an input of a program.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::events) struct Input<'a> {
-    /// Value and derivatives with respect to `variables.len()` variables.
+    /// Value and derivatives of the input with respect to its `variables.len()` variables.
     pub(in crate::events) result: &'a [f64],
-    /// For each variable of the input, the index of this variable in the program.
+    /// For each variable of the input, the index of the same variable in the program.
     pub(in crate::events) variables: &'a [usize],
 }
 
-/// Everything that a program reads besides the columns of events.
+/// Everything that a program reads, except the columns of events.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::events) struct Sources<'a> {
-    /// Values of the variables.
+    /// Values of the program's variables.
     pub(in crate::events) variables: &'a [f64],
-    /// Results of other computations.
+    /// Results of other computations, which are inputs of the program.
     pub(in crate::events) inputs: &'a [Input<'a>],
-    /// Auxiliary data.
+    /// Auxiliary data that the program reads.
     pub(in crate::events) data: &'a [f64],
 }
 
 impl<'a> Sources<'a> {
-    /// Returns sources that contain only variables.
+    /// Returns sources with the given variables, and without inputs and data.
     pub(in crate::events) fn of(variables: &'a [f64]) -> Self {
         Self { variables, inputs: &[], data: &[] }
     }
@@ -33,34 +33,35 @@ impl<'a> Sources<'a> {
 /// The results of all operations of a program for a block of events.
 #[derive(Debug, Clone, Default)]
 pub(in crate::events) struct Memory {
-    /// Number of events of a block.
+    /// Number of events in a block.
     lanes: usize,
-    /// Components of each result; each component has `lanes` numbers. Components that a program never
-    /// computes stay zero.
+    /// Components of all results, with `lanes` numbers per component. Components that are always zero are never
+    /// computed and stay zero.
     results: Vec<f64>,
-    /// Value and derivatives of one operation, in six columns.
+    /// Working memory: value and derivatives of one operation, in six columns.
     slopes: Vec<f64>,
 }
 
 impl Memory {
-    /// Allocates the memory for blocks of `lanes` events.
+    /// Allocates the memory of a program for blocks of `lanes` events.
     pub(in crate::events) fn new(program: &Program, lanes: usize) -> Self {
         let size = program.steps.len() * components(program.variables) * lanes;
         Self { lanes, results: vec![0.0; size], slopes: vec![0.0; 6 * lanes] }
     }
 
-    /// Returns the value of a result that is the same for all events, after [`Program::prepare`].
+    /// Returns the value of a result that is the same for all events. [`Program::prepare`] must have been called
+    /// before.
     pub(in crate::events) fn number(&self, program: &Program, slot: Slot) -> f64 {
         self.results[slot * components(program.variables) * self.lanes]
     }
 
-    /// Returns the components of the result of an operation, `lanes` numbers each.
+    /// Returns the components of the result of an operation, with `lanes` numbers per component.
     pub(in crate::events) fn components(&self, program: &Program, slot: Slot) -> &[f64] {
         let size = components(program.variables) * self.lanes;
         &self.results[slot * size..(slot + 1) * size]
     }
 
-    /// Returns the components of the program's value, `lanes` numbers each.
+    /// Returns the components of the program's value, with `lanes` numbers per component.
     pub(in crate::events) fn value(&self, program: &Program) -> &[f64] {
         let size = components(program.variables) * self.lanes;
         &self.results[self.results.len() - size..]
@@ -68,7 +69,7 @@ impl Memory {
 }
 
 impl Program {
-    /// Computes the operations that do not depend on events. Their results are valid for all blocks.
+    /// Computes the operations that do not depend on events. Their results are valid for all blocks of events.
     pub(in crate::events) fn prepare(&self, level: Level, sources: Sources<'_>, memory: &mut Memory) {
         run(level, self, sources, None, 0, 1, memory);
         let (size, lanes) = (components(self.variables), memory.lanes);
@@ -82,8 +83,8 @@ impl Program {
         }
     }
 
-    /// Computes the operations that depend on events, for the `n` events of `columns` from the event `from`
-    /// on. A call of [`Program::prepare`] must have come before.
+    /// Computes the operations that depend on events, for the events `from..from + n` of `columns`.
+    /// [`Program::prepare`] must have been called before.
     pub(in crate::events) fn run(
         &self,
         level: Level,
@@ -100,20 +101,20 @@ isa_fn! {
     fn run(program: &Program, sources: Sources<'_>, columns: Option<&[&[f64]]>, from: usize, n: usize, memory: &mut Memory) = run_body
 }
 
-/// The operands of one step, and the memory for its result.
+/// The operands of one step, and the memory for the step's result.
 struct Place<'a> {
     earlier: &'a [f64],
     out: &'a mut [f64],
     slopes: &'a mut [f64],
     lanes: usize,
-    /// Number of lanes in use.
+    /// Number of events in use.
     n: usize,
     /// Number of components of a result.
     size: usize,
 }
 
 impl Place<'_> {
-    /// Sets a component of the result from the same component of two operands.
+    /// Computes component `c` of the result from component `c` of two operands.
     #[inline(always)]
     fn both(&mut self, c: usize, a: Slot, b: Slot, f: impl Fn(f64, f64) -> f64) {
         let (first, second) = (slice(self.earlier, a, c, self), slice(self.earlier, b, c, self));
@@ -204,8 +205,8 @@ fn run_body<M: MulAdd>(
     }
 }
 
-/// Copies an input, and assigns its derivatives to the program's variables. Several variables of the input
-/// may be the same variable of the program.
+/// Copies an input to the result, and assigns its derivatives to the program's variables. Several variables of the
+/// input may be the same variable of the program.
 fn input(input: Input<'_>, d: usize, place: &mut Place<'_>) {
     let lanes = place.lanes;
     let own = input.variables.len();
@@ -249,7 +250,7 @@ fn product<M: MulAdd>(program: &Program, slot: Slot, a: Slot, b: Slot, place: &m
     }
 }
 
-/// Computes value, first and second derivative of a function of one number into `slopes`.
+/// Computes a function of one number for each event. Writes its value and its two derivatives to `slopes`.
 #[inline(always)]
 fn unary_slopes<M: MulAdd>(unary: Unary, a: Slot, place: &mut Place<'_>) {
     #[inline(always)]
@@ -263,7 +264,7 @@ fn unary_slopes<M: MulAdd>(unary: Unary, a: Slot, place: &mut Place<'_>) {
             [value[i], first[i], second[i]] = f(x[i]);
         }
     }
-    // One loop per common function, so that the compiler can vectorise it.
+    // Each common function has its own loop, which the compiler can vectorise.
     match unary {
         Unary::Neg => each(place, a, |x| Unary::Neg.at::<M>(x)),
         Unary::Exp => each(place, a, |x| Unary::Exp.at::<M>(x)),
@@ -299,7 +300,7 @@ fn unary_chain<M: MulAdd>(program: &Program, slot: Slot, a: Slot, place: &mut Pl
     }
 }
 
-/// Computes value and derivatives of a function of two numbers into `slopes`.
+/// Computes a function of two numbers for each event. Writes its value and its derivatives to `slopes`.
 #[inline(always)]
 fn binary_slopes(binary: Binary, a: Slot, b: Slot, place: &mut Place<'_>) {
     #[inline(always)]

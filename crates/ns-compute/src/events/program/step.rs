@@ -2,37 +2,37 @@
 
 use super::{Binary, Slot, Unary};
 
-/// One operation; operands are earlier results.
+/// One operation of a program. Its operands are results of earlier operations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::events) enum Step {
     /// A constant.
     Number(f64),
     /// A variable. Its derivative with respect to itself is 1.
     Variable(usize),
-    /// A result of another computation with its derivatives.
+    /// An input: the result of another computation, with its derivatives. The number is the index of the input.
     Input(usize),
-    /// A column of the events.
+    /// A column of the events, given by its index.
     Observable(usize),
-    /// An auxiliary datum.
+    /// An auxiliary datum, given by its index.
     Datum(usize),
-    /// A function of observables that is given by a table: index of the table, index of the row.
+    /// A function of observables that is given by a table: index of the table, and index of the row.
     Table(usize, usize),
-    /// Sum.
+    /// Sum of two results.
     Add(Slot, Slot),
-    /// First minus second.
+    /// First result minus second result.
     Sub(Slot, Slot),
-    /// Product.
+    /// Product of two results.
     Mul(Slot, Slot),
     /// A function of one result.
     Unary(Unary, Slot),
     /// A function of two results.
     Binary(Binary, Slot, Slot),
-    /// 1 where the first result is less than the second, otherwise 0.
+    /// 1 where the first result is less than the second; 0 elsewhere.
     Less(Slot, Slot),
-    /// 1 where the first result is at most the second, otherwise 0.
+    /// 1 where the first result is at most the second; 0 elsewhere.
     LessEqual(Slot, Slot),
-    /// 1 where two results are equal, otherwise 0.
+    /// 1 where both results are equal; 0 elsewhere.
     Equal(Slot, Slot),
-    /// The second result where the first is not 0, otherwise the third.
+    /// The second result where the first is not 0; the third result elsewhere.
     Select(Slot, Slot, Slot),
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::simd::Level;
 
-/// Runs a program of two variables for some events, and returns the components for each event.
+/// Runs a program of two variables for the events `x`, and returns all components of its value for each event.
 fn components_of(program: &Program, variables: [f64; 2], x: &[f64]) -> Vec<Vec<f64>> {
     let lanes = x.len();
     let mut memory = Memory::new(program, lanes);

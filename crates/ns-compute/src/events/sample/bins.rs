@@ -1,8 +1,8 @@
 //! Draws the contents of bins, for channels whose data are a histogram.
 //!
-//! The likelihood of such a channel compares the contents with the density at the bin centres, or with its mean over
-//! each bin. The expected contents are this density (or mean) times the volume of the bin, scaled so that they add
-//! up to the expected number of events.
+//! The likelihood of such a channel compares the contents with the density at the bin centres, or with the mean of
+//! the density over each bin. The expected contents are the same density (or mean) times the volume of the bin. They
+//! are scaled so that their sum is the expected number of events.
 
 use ns_core::random::{Poisson, Stream, open_uniform};
 use ns_core::{DrawEvents, EventColumns, NotDrawn};
@@ -12,26 +12,26 @@ use super::formula::{Formula, FormulaMemory};
 use super::hat::{NEGATIVE, VANISHES};
 use crate::events::asimov::add_bins;
 
-/// The distribution of the contents of bins.
+/// The distribution from which the contents of all bins are drawn.
 #[derive(Debug, Clone)]
 pub(super) struct BinSampler {
-    /// Bin centres, column by column.
+    /// Coordinates of the bin centres, one column per observable.
     centres: Vec<Vec<f64>>,
     contents: Contents,
 }
 
 #[derive(Debug, Clone)]
 enum Contents {
-    /// Independent contents.
+    /// Independent Poisson distributions, one per bin.
     Poisson(Vec<Poisson>),
-    /// A fixed number of events. The numbers are cumulative probabilities: for each bin, the probability of
-    /// this bin and all bins before it.
+    /// A fixed total number of events, and cumulative probabilities. For each bin, the number is the probability of
+    /// this bin plus that of all bins before it.
     Multinomial(usize, Vec<f64>),
 }
 
 impl BinSampler {
-    /// Returns the distribution for an expected total number of events. `centres` are the bin centres, column by
-    /// column. The expected contents are proportional to `parts`.
+    /// Creates the distribution of bins whose expected contents are proportional to `parts` and add up to `total`.
+    /// `centres` contains the bin centres, one column per observable.
     pub(super) fn new(
         centres: Vec<Vec<f64>>,
         parts: &[f64],
@@ -60,8 +60,8 @@ impl BinSampler {
     }
 }
 
-/// Returns the centres of the bins within the fit ranges, column by column, and for each bin the density at
-/// its centre times its volume.
+/// Returns the centres of the bins within the fit ranges, one column per observable. With them come the expected
+/// contents up to a factor: the density at the centre of each bin times its volume.
 pub(super) fn parts_at_centres(
     edges: &[Vec<f64>],
     boxes: &[Vec<(f64, f64)>],

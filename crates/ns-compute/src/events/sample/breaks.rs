@@ -1,21 +1,22 @@
-//! The points at which a density may have a jump or a kink, or its second derivative a jump. A quadrature rule is exact
-//! only between such points.
+//! Finds the points at which a density may have a jump or a kink, or its second derivative a jump. A rule for
+//! numerical integration is accurate only between such points.
 
 use super::formula::{Formula, FormulaMemory};
 use super::whole_formula;
 use crate::events::channel::ChannelPlan;
 
-/// Number of equal steps along an observable between which conditions are compared.
+/// Number of equal steps along an observable. Conditions of the formula are compared at the ends of each step.
 const STEPS: usize = 256;
-/// Number of halvings that locate a point.
+/// Number of halvings of a step that locate the point at which a condition changes.
 const HALVINGS: usize = 60;
-/// Largest number of points along an observable. Points of finer densities, such as histograms with many bins, are left
-/// out.
+/// Largest number of points along an observable. For a density with more points, such as a histogram with many bins,
+/// these points are left out.
 const MOST: usize = 24;
 
-/// Returns the points within a box along each of its sides, in ascending order: the knots and bin edges of tables, and
-/// the points at which a comparison in a formula changes, such as the mean of a bifurcated Gaussian. Comparisons are
-/// followed along the lines through the centre of the box. `values` has the parameters and the amplitudes of the channel.
+/// Returns the points within a box along each of its sides, in ascending order. They are the knots and bin edges of
+/// tables, and the points at which the result of a comparison in a formula changes, such as the mean of a bifurcated
+/// Gaussian. Comparisons are followed along the lines through the centre of the box. `values` contains the values of
+/// the channel and its amplitudes.
 pub(in crate::events) fn breaks(
     plan: &ChannelPlan,
     values: (&[f64], &[f64]),

@@ -1,4 +1,4 @@
-//! Draws events below hats (functions above the density) by rejection.
+//! Draws events by the rejection method, below hats. A hat is a function above the density.
 
 use ns_core::random::{Poisson, Stream, open_uniform};
 use ns_core::{DrawEvents, EventColumns, NotDrawn};
@@ -7,7 +7,7 @@ use super::formula::{Formula, FormulaMemory};
 use super::hat::Hat;
 use crate::simd::{Level, MulAdd, isa_fn};
 
-/// Distribution of the number of events of a toy.
+/// Distribution of the number of events in a toy.
 #[derive(Debug, Clone)]
 pub(super) enum Number {
     Poisson(Poisson),
@@ -15,7 +15,7 @@ pub(super) enum Number {
 }
 
 impl Number {
-    /// Draws the number of events. Also returns the first slot of the random stream that is free after it.
+    /// Draws the number of events. Also returns the first slot of the random stream that is still unused.
     pub(super) fn draw(&self, stream: &Stream, slot: u32) -> (usize, u32) {
         match self {
             Self::Poisson(poisson) => (poisson.draw(stream, slot) as usize, slot.wrapping_add(1)),
@@ -24,18 +24,18 @@ impl Number {
     }
 }
 
-/// Observables that are drawn together.
+/// A group of observables that are drawn together.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
     pub(super) observables: Vec<usize>,
-    /// Density of the group. Its observables are indices in `observables`.
+    /// Density of the group. It refers to observables by their position in `observables`.
     pub(super) formula: Formula,
     pub(super) hat: Hat,
 }
 
 impl Group {
-    /// Appends a proposed point, computed from one uniform number per observable. Returns the index of its
-    /// cell of the hat.
+    /// Appends the coordinates of a proposed point to `point`, computed from one uniform number per observable.
+    /// Returns the index of the cell of the hat that contains the point.
     pub(super) fn propose(&self, uniforms: &[f64], point: &mut Vec<f64>) -> usize {
         let Some((&u, rest)) = uniforms.split_first() else { return 0 };
         let at = self.hat.find(u);
@@ -49,7 +49,8 @@ impl Group {
         at
     }
 
-    /// Returns whether the uniform number `decision` accepts a point in this cell.
+    /// Returns whether the proposed point in the given cell is accepted. `decision` is a uniform number between 0 and
+    /// 1.
     pub(super) fn accepts(
         &self,
         decision: f64,
@@ -61,8 +62,7 @@ impl Group {
             return Ok(true);
         }
         let (height, value) = (self.hat.heights[cell], self.formula.at(point, memory));
-        // The height of the hat is a proven bound. So this happens only if the density is not a number or is
-        // negative.
+        // The height of the hat is a proven upper bound. So this happens only if the density is NaN or negative.
         if !(value >= -1e-12 * height) || value > height {
             return Err(NotDrawn);
         }
@@ -70,8 +70,8 @@ impl Group {
     }
 }
 
-/// Returns the cumulative fractions of the weights: for each part, the fraction of this part and all parts
-/// before it.
+/// Returns the cumulative fractions of the weights. For each part, this is the fraction of this part plus those of
+/// all parts before it.
 pub(super) fn ends(parts: &[Part]) -> Vec<f64> {
     let total: f64 = parts.iter().map(|part| part.weight).sum();
     let mut sum = 0.0;
@@ -82,15 +82,15 @@ pub(super) fn ends(parts: &[Part]) -> Vec<f64> {
     parts.iter().map(end).collect()
 }
 
-/// A part of a density: a product of the densities of groups.
+/// A part of a density: a product of the densities of some groups.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     pub(super) groups: Vec<usize>,
-    /// Product of the amplitude and the areas of the hats.
+    /// Weight of the part: its amplitude times the areas below the hats of its groups.
     pub(super) weight: f64,
 }
 
-/// The distribution of the events of a channel at one parameter point.
+/// The distribution from which the events of a channel are drawn, at one parameter point.
 #[derive(Debug, Clone)]
 pub(super) struct Sampler {
     level: Level,
@@ -98,13 +98,13 @@ pub(super) struct Sampler {
     number: Number,
     groups: Vec<Group>,
     parts: Vec<Part>,
-    /// Cumulative fractions of the weights: for each part, the fraction of this part and all parts before it.
+    /// Cumulative fractions of the weights of the parts: element `i` is the sum of the fractions of the parts 0 to `i`.
     ends: Vec<f64>,
-    /// Number of blocks of random numbers that an attempt uses.
+    /// Number of blocks of random numbers that one attempt uses.
     blocks: u32,
 }
 
-/// Working memory of one call.
+/// Working memory for drawing events.
 pub(crate) struct Attempt {
     uniforms: Vec<f64>,
     event: Vec<f64>,
@@ -121,8 +121,7 @@ impl Sampler {
         parts: Vec<Part>,
     ) -> Self {
         let ends = ends(&parts);
-        // Besides the observables, one number decides whether the attempt is accepted, and one number chooses
-        // the part.
+        // An attempt needs one number per observable, one that decides on acceptance, and one that chooses the part.
         let uniforms = 1 + observables + usize::from(parts.len() > 1);
         Self { level, observables, number, groups, parts, ends, blocks: uniforms.div_ceil(2) as u32 }
     }
@@ -136,7 +135,7 @@ impl Sampler {
         }
     }
 
-    /// Returns the hat of the whole density, if there is one observable.
+    /// Returns the hat of the whole density in a channel with one observable, and `None` in other channels.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(super) fn only_hat(&self) -> Option<&Hat> {
         match (self.observables, self.groups.as_slice()) {
@@ -145,21 +144,22 @@ impl Sampler {
         }
     }
 
-    /// Draws the number of events of a toy. Also returns the slot of the first event.
+    /// Draws the number of events in a toy. Also returns the slot of the first event.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(super) fn number(&self, stream: &Stream, slot: u32) -> (usize, u32) {
         self.number.draw(stream, slot)
     }
 
-    /// Draws the event with this slot in a channel with a single observable, and returns the observable.
+    /// Draws the event that belongs to the given slot, in a channel with one observable. Returns the value of the
+    /// observable.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(super) fn single(&self, stream: &Stream, slot: u32, memory: &mut Attempt) -> Result<f64, NotDrawn> {
         self.event(stream, slot, memory)?;
         memory.event.first().copied().ok_or(NotDrawn)
     }
 
-    /// Draws the event with this slot into `memory.event`. Makes attempts, beginning with the first, until
-    /// one is accepted.
+    /// Draws the event that belongs to the given slot, and writes it to `memory.event`. Attempts are made in order
+    /// until one is accepted.
     fn event(&self, stream: &Stream, slot: u32, memory: &mut Attempt) -> Result<(), NotDrawn> {
         for attempt in 0..Stream::ATTEMPTS / self.blocks {
             for (block, pair) in (0..).zip(memory.uniforms.chunks_exact_mut(2)) {
@@ -174,7 +174,7 @@ impl Sampler {
         Err(NotDrawn)
     }
 
-    /// Makes one attempt, and returns whether it is accepted.
+    /// Makes one attempt to draw an event. Returns whether it is accepted.
     fn attempt(&self, memory: &mut Attempt) -> Result<bool, NotDrawn> {
         let Attempt { uniforms, event, own, memories } = memory;
         let decision = uniforms[0];
@@ -206,8 +206,7 @@ impl Sampler {
             own.clear();
             own.extend(group.observables.iter().map(|&x| event[x]));
             let value = group.formula.at(own, &mut memories[g]);
-            // The height of the hat is a proven bound. So this happens only if the density is not a number or
-            // is negative.
+            // The height of the hat is a proven upper bound. So this happens only if the density is NaN or negative.
             if !(value >= -1e-12 * height) {
                 return Err(NotDrawn);
             }
@@ -249,8 +248,8 @@ impl DrawEvents for Sampler {
 }
 
 isa_fn! {
-    /// Makes the first attempt for every event of a channel with one observable, eight at a time. Returns the
-    /// indices of the events that the bounds of the density do not accept.
+    /// Makes the first attempt for every event of a channel with one observable, eight events at a time. Returns the
+    /// indices of the events for which the bounds of the density do not decide on acceptance.
     fn draw_column(hat: &Hat, stream: &Stream, first: u32, column: &mut [f64]) -> Vec<usize> = body
 }
 

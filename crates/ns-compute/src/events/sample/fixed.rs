@@ -1,14 +1,14 @@
-//! Functions as fixed sequences of correctly rounded operations. They give the same bits on every CPU.
+//! Functions as fixed sequences of correctly rounded operations. They return the same bits on every CPU.
 //!
-//! Logarithm and exponential are those of [`ns_core::random`]. The other functions are those of the crate
-//! `libm`, which are also such sequences.
+//! Logarithm and exponential are those of [`ns_core::random`]. All other functions are those of the crate `libm`,
+//! which are sequences of the same kind.
 
-/// Returns the exponential.
+/// Returns the exponential of `x`.
 pub(super) fn exp(x: f64) -> f64 {
     ns_core::random::exp(x)
 }
 
-/// Returns the natural logarithm: minus infinity for 0, NaN for negative numbers.
+/// Returns the natural logarithm of `x`. It is minus infinity for 0, and NaN for negative numbers.
 pub(super) fn ln(x: f64) -> f64 {
     if x == 0.0 {
         f64::NEG_INFINITY
@@ -19,7 +19,7 @@ pub(super) fn ln(x: f64) -> f64 {
     }
 }
 
-/// Returns a power.
+/// Returns `x` to the power `p`.
 pub(super) fn power(x: f64, p: f64) -> f64 {
     match p {
         0.5 => x.sqrt(),

@@ -1,5 +1,5 @@
-//! A density at one parameter point. It contains the steps of its program that depend on the event, and the
-//! results of all other steps as numbers.
+//! The formula of a density at one parameter point. It contains those steps of the density's program that depend on
+//! the event. The results of all other steps are stored as numbers.
 
 use super::fixed;
 use super::interval::Interval;
@@ -7,19 +7,19 @@ use crate::events::program::{Binary, Memory, Program, Slot, Sources, Step, Table
 use crate::events::special;
 use crate::simd::Level;
 
-/// The formula of a density of observables, without parameters.
+/// The formula of a density that depends on observables alone, not on parameters.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Formula {
-    /// Value of each slot that is the same for all events; 0 for the other slots.
+    /// Results of the steps that are the same for all events, at the slots of these steps. All other elements are 0.
     numbers: Vec<f64>,
-    /// Slots that depend on the event, in order.
+    /// The steps that depend on the event, in order, each with its slot.
     steps: Vec<(Slot, Step)>,
     tables: Vec<Table>,
-    /// Slot of the value.
+    /// Slot that contains the value of the formula.
     result: Slot,
 }
 
-/// Memory of a formula: values of all slots, and bounds of them.
+/// Working memory of a formula: the values of all slots, and the bounds of all slots.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FormulaMemory {
     values: Vec<f64>,
@@ -27,13 +27,13 @@ pub(super) struct FormulaMemory {
 }
 
 impl Formula {
-    /// Returns the constant formula.
+    /// Returns a formula with the constant value `x`.
     pub(super) fn number(x: f64) -> Self {
         Self { numbers: vec![x], ..Self::default() }
     }
 
-    /// Appends a program for given values of its variables, and returns the slot of its value. Results that
-    /// do not depend on the event are computed without fused multiply-add, so that they are the same on every
+    /// Appends a program for given values of its variables, and returns the slot of its value. Results that do not
+    /// depend on the event are computed without fused multiply-add operations, so they have the same bits on every
     /// CPU.
     pub(super) fn append(&mut self, program: &Program, variables: &[f64]) -> Slot {
         let mut memory = Memory::new(program, 1);
@@ -50,8 +50,8 @@ impl Formula {
         self.result
     }
 
-    /// Appends the product of a constant and the values of some slots. Adds it to the value of the slot `sum`
-    /// if `sum` is given.
+    /// Appends the product of a constant and the values of some slots. If `sum` is given, the product is added to the
+    /// value of the slot `sum`. Returns the slot of the result.
     pub(super) fn add_product(&mut self, sum: Option<Slot>, factor: f64, slots: &[Slot]) -> Slot {
         let mut product = self.constant(factor);
         for &slot in slots {
@@ -64,7 +64,7 @@ impl Formula {
         product
     }
 
-    /// Replaces the indices of observables by their positions in `own`.
+    /// Replaces the index of each observable by its position in `own`.
     pub(super) fn renumber(&mut self, own: &[usize]) {
         for table in &mut self.tables {
             table.renumber(own);
@@ -89,8 +89,7 @@ impl Formula {
         slot
     }
 
-    /// Returns the points along an observable at which the density may have a jump or a kink: bin edges and
-    /// knots.
+    /// Returns the bin edges and knots along an observable. At these points the density may have a jump or a kink.
     pub(super) fn breaks(&self, observable: usize) -> Vec<f64> {
         let mut breaks = Vec::new();
         for table in &self.tables {
@@ -108,7 +107,7 @@ impl Formula {
         breaks
     }
 
-    /// Returns the density of an event.
+    /// Returns the value of the formula for an event.
     pub(super) fn at(&self, event: &[f64], memory: &mut FormulaMemory) -> f64 {
         let values = &mut memory.values;
         if values.len() != self.numbers.len() {
@@ -134,7 +133,7 @@ impl Formula {
         values[self.result]
     }
 
-    /// Returns the results of the comparisons in the formula at an event.
+    /// Returns the results of all comparisons in the formula for an event.
     pub(super) fn comparisons(&self, event: &[f64], memory: &mut FormulaMemory) -> Vec<bool> {
         self.at(event, memory);
         let is_comparison =
@@ -143,7 +142,7 @@ impl Formula {
         compared.map(|&(slot, _)| memory.values.get(slot).is_some_and(|value| *value != 0.0)).collect()
     }
 
-    /// Returns bounds of the density in a box.
+    /// Returns a lower and an upper bound of the formula in a box.
     pub(super) fn bounds(&self, sides: &[Interval], memory: &mut FormulaMemory) -> Interval {
         let bounds = &mut memory.bounds;
         if bounds.len() != self.numbers.len() {
@@ -183,7 +182,7 @@ impl Formula {
     }
 }
 
-/// Returns a step with the new indices of its operands and of its table.
+/// Returns a step whose operands are shifted by `by` slots, and whose table is shifted by `tables`.
 fn moved(step: Step, by: usize, tables: usize) -> Step {
     match step {
         Step::Table(table, row) => Step::Table(table + tables, row),
@@ -200,7 +199,7 @@ fn moved(step: Step, by: usize, tables: usize) -> Step {
     }
 }
 
-/// Returns the bounds of a condition, which is 1 if true and 0 if false.
+/// Returns the bounds of a condition. A condition is 1 if it is true and 0 if it is false.
 fn decided(always: bool, never: bool) -> Interval {
     if always {
         Interval::new(1.0, 1.0)
@@ -227,7 +226,7 @@ fn unary_at(unary: Unary, x: f64) -> f64 {
         Unary::Asinh => libm::asinh(x),
         Unary::Reciprocal => 1.0 / x,
         Unary::Power(p) => fixed::power(x, p),
-        // No density of events applies these functions to an observable.
+        // No density of events applies any of these functions to an observable.
         Unary::LnGamma | Unary::Decay | Unary::Interpolation(_) => f64::NAN,
     }
 }

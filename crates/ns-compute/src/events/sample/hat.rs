@@ -1,10 +1,11 @@
-//! A piecewise constant function above a density, from which events are drawn by rejection.
+//! Hats: piecewise constant functions above a density. Events are drawn below a hat by the rejection method.
 //!
-//! The range is divided into cells. Interval arithmetic gives a lower and an upper bound of the density in each
-//! cell. The function is the upper bound, so it is nowhere below the density. The cell with the largest area between
-//! its bounds is halved, until the total area between the bounds is at most 2 % of the area below the function, or the
-//! largest number of cells is reached. Most events are then accepted without an evaluation of the density (J. H. Ahrens, "A one-table method for sampling from continuous and discrete
-//! distributions", Computing 54 (1995) 127, with bounds from interval arithmetic in place of monotonic pieces).
+//! The range is divided into cells. Interval arithmetic gives a lower and an upper bound of the density in each cell.
+//! The hat is the upper bound, so it is nowhere below the density. The cell with the largest area between its bounds
+//! is halved, again and again. This ends when the total area between the bounds is at most 2 % of the area below the
+//! hat, or when the number of cells reaches its limit. Most events are then accepted without an evaluation of the
+//! density (J. H. Ahrens, "A one-table method for sampling from continuous and discrete distributions", Computing 54
+//! (1995) 127, with bounds from interval arithmetic in place of monotonic pieces).
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -12,66 +13,66 @@ use std::collections::BinaryHeap;
 use super::formula::{Formula, FormulaMemory};
 use super::interval::Interval;
 
-/// Cells are halved until at most this fraction of the area of the hat is between the bounds.
+/// Cells are halved until the area between the bounds is at most this fraction of the area below the hat.
 const LOOSE: f64 = 0.02;
 
-/// Largest numbers of cells for one, two, and three or more observables.
+/// Largest number of cells for one observable, for two, and for three or more.
 const MOST_CELLS: [usize; 3] = [2048, 8192, 32_768];
 
-/// Largest fraction of the area of the hat that may be between the bounds when the largest number of cells is
-/// reached. Above this fraction an event could take very many attempts.
+/// Largest accepted fraction of the area below the hat that is between the bounds, when the number of cells has
+/// reached its limit. With a larger fraction, drawing one event could take very many attempts.
 const TOO_LOOSE: f64 = 0.9999;
 
-/// Number of entries of the guide per cell. With more entries, a search makes fewer steps.
+/// Number of entries of the guide per cell. The more entries there are, the fewer steps a search for a cell takes.
 const FINE: usize = 4;
 
-/// Problem of a density that has no usable upper bound.
+/// Error text for a density without a usable upper bound.
 pub(super) const UNBOUNDED: &str = "has no finite bound, or a far too loose one; shorten the fit range so that it leaves out the place where it diverges";
 
-/// Problem of a density that is not positive anywhere.
+/// Error text for a density that is nowhere positive.
 pub(super) const VANISHES: &str =
     "is zero everywhere; check the rates and coefficients at the point where toys are drawn";
 
-/// Problem of a density that is negative somewhere.
+/// Error text for a density that is negative somewhere.
 pub(super) const NEGATIVE: &str = "is negative somewhere in the fit range; draw toys at a point where rates, coefficients and densities are positive";
 
-/// A cell of the hat along the first observable. Its upper end does not belong to it.
+/// A cell of the hat along the first observable. The upper end does not belong to the cell.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cell {
-    /// Fraction of the area of the hat that belongs to the cells before this one.
+    /// Fraction of the area below the hat that belongs to all earlier cells.
     pub(super) begin: f64,
     pub(super) low: f64,
     /// Largest coordinate of the first observable in the cell.
     pub(super) last: f64,
-    /// Length of the cell along the first observable, divided by the cell's fraction of the area of the hat.
+    /// Length of the cell along the first observable, divided by the cell's fraction of the area below the hat.
     pub(super) slope: f64,
-    /// Lower bound of the density, divided by its upper bound.
+    /// Lower bound of the density in the cell, divided by its upper bound.
     pub(super) sure: f64,
 }
 
-/// The hat of a density.
+/// The hat of a density: a piecewise constant function above it.
 #[derive(Debug, Clone)]
 pub(super) struct Hat {
-    /// The cells, and one cell that marks the end.
+    /// The cells, followed by one cell that marks the end.
     pub(super) cells: Vec<Cell>,
     /// Upper bound of the density in each cell.
     pub(super) heights: Vec<f64>,
-    /// For each cell and each observable after the first: lower end, length, and largest coordinate.
+    /// Extent of each cell along each observable after the first: lower end, length, and largest coordinate.
     pub(super) others: Vec<(f64, f64, f64)>,
-    /// The range from 0 to 1 is divided into parts of equal length. For each part, the index of the cell that
-    /// contains its beginning.
+    /// Table that speeds up the search for a cell. The range from 0 to 1 is divided into equal parts. Each element of
+    /// the table is the index of the cell that contains the beginning of one part.
     guide: Vec<u32>,
     /// Area below the hat.
     pub(super) area: f64,
-    /// Whether the density can be negative somewhere.
+    /// Whether the density is negative in at least one whole cell, by more than rounding errors.
     pub(super) negative: bool,
 }
 
-/// A cell that may be halved.
+/// A cell that may still be halved.
 struct Open {
     sides: Vec<Interval>,
     bounds: Interval,
-    /// Volume of the cell times the difference of the bounds.
+    /// Volume of the cell times the difference between the upper and the lower bound.
     excess: f64,
 }
 
@@ -98,7 +99,7 @@ impl Ord for Open {
 impl Open {
     fn new(sides: Vec<Interval>, formula: &Formula, memory: &mut FormulaMemory) -> Self {
         let bounds = formula.bounds(&sides, memory);
-        // Where the density is not a number, there are no events.
+        // Where the density is NaN, there are no events.
         let bounds = if bounds.is_empty() { Interval::new(0.0, 0.0) } else { bounds };
         let volume: f64 = sides.iter().map(|side| side.hi - side.lo).product();
         let excess = volume * (bounds.hi.max(0.0) - bounds.lo.max(0.0));
@@ -109,13 +110,13 @@ impl Open {
         self.sides.iter().map(|side| side.hi - side.lo).product()
     }
 
-    /// Returns the area below the upper bound.
+    /// Returns the volume of the cell times the upper bound.
     fn area(&self) -> f64 {
         self.volume() * self.bounds.hi.max(0.0)
     }
 
-    /// Returns the two halves of the cell. It is cut along the side for which the area between the bounds
-    /// becomes smallest. Returns `None` if all sides are too short.
+    /// Cuts the cell in two halves. The cut is across the side for which the area between the bounds becomes
+    /// smallest. Returns `None` if all sides are too short.
     fn halves(&self, formula: &Formula, memory: &mut FormulaMemory) -> Option<[Self; 2]> {
         let mut best: Option<[Self; 2]> = None;
         for (axis, side) in self.sides.iter().enumerate() {
@@ -131,8 +132,8 @@ impl Open {
             let pair = [half(side.lo, middle, memory), half(middle, side.hi, memory)];
             let loose = |pair: &[Self; 2]| pair[0].excess + pair[1].excess;
             let longer = |best: &[Self; 2]| {
-                // If two cuts give the same area, for example because there is no finite bound yet, the
-                // longer side is cut.
+                // Several cuts may give the same area, for example if there is no finite bound yet. Then the longest
+                // side is cut.
                 let length = |s: &[Interval]| s.iter().map(|side| side.hi - side.lo).fold(0.0, f64::max);
                 loose(&pair) == loose(best) && length(&pair[0].sides) < length(&best[0].sides)
             };
@@ -145,10 +146,10 @@ impl Open {
 }
 
 impl Hat {
-    /// Makes the hat of a density over a union of boxes.
+    /// Creates the hat of a density over a union of boxes.
     ///
     /// # Errors
-    /// If the density has no bound, or is zero everywhere.
+    /// If the density has no usable upper bound, or is zero everywhere.
     pub(super) fn new(formula: &Formula, boxes: &[Vec<(f64, f64)>]) -> Result<Self, &'static str> {
         let mut memory = FormulaMemory::default();
         let mut open = BinaryHeap::new();
@@ -173,8 +174,8 @@ impl Hat {
                     area += halves[0].area() + halves[1].area() - cell.area();
                     excess += halves[0].excess + halves[1].excess - cell.excess;
                     open.extend(halves);
-                    // The sums accumulate rounding errors, and an infinite sum stays infinite. So both sums
-                    // are computed again at intervals.
+                    // The sums accumulate rounding errors, and an infinite sum stays infinite. Both sums are
+                    // therefore recomputed from time to time.
                     if open.len() % 64 == 0 {
                         (area, excess) = sums(&open, &done);
                     }
@@ -186,9 +187,9 @@ impl Hat {
         Self::of(done)
     }
 
-    /// Sorts the cells and computes the numbers that a search for a cell needs.
+    /// Sorts the cells, and computes the numbers with which a cell is found.
     fn of(mut cells: Vec<Open>) -> Result<Self, &'static str> {
-        // The area must be finite, and the area between the bounds must not be too large.
+        // The area must be finite, and the part between the bounds must not be too large.
         let area: f64 = cells.iter().map(Open::area).sum();
         let excess: f64 = cells.iter().map(|cell| cell.excess).sum();
         if !area.is_finite() || excess > TOO_LOOSE * area {
@@ -244,14 +245,14 @@ impl Hat {
         self.cells.push(end);
     }
 
-    /// Returns the guide: for each of the equal parts of the range from 0 to 1, the index of the cell that
-    /// contains its beginning.
+    /// Returns the guide. For each of the equal parts of the range from 0 to 1, it contains the index of the cell
+    /// that contains the beginning of the part.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(super) fn guide(&self) -> &[u32] {
         &self.guide
     }
 
-    /// Returns the index of the cell that contains the fraction `u` of the area, between 0 and 1.
+    /// Returns the index of the cell at the fraction `u` of the area below the hat. `u` is between 0 and 1.
     #[inline(always)]
     pub(super) fn find(&self, u: f64) -> usize {
         let mut at = self.guide[(u * self.guide.len() as f64) as usize] as usize;
@@ -262,7 +263,7 @@ impl Hat {
     }
 }
 
-/// Cuts a box with one observable at the points at which the density may jump.
+/// Cuts a box with one observable at the points at which the density may have a jump.
 fn pieces(formula: &Formula, sides: &[(f64, f64)]) -> Vec<Vec<Interval>> {
     let [(lo, hi)] = sides else {
         return vec![sides.iter().map(|&(lo, hi)| Interval::new(lo, hi)).collect()];

@@ -1,15 +1,16 @@
-//! Interval arithmetic: bounds of the results of an operation for all operands within given bounds.
+//! Interval arithmetic: computes bounds of the result of an operation, for all operands within given bounds.
 //!
-//! R. E. Moore, R. B. Kearfott, M. J. Cloud, "Introduction to Interval Analysis" (SIAM, 2009). Every result is
-//! widened by more than the rounding errors of the operation, so that it contains the result of the same
+//! Reference: R. E. Moore, R. B. Kearfott, M. J. Cloud, "Introduction to Interval Analysis" (SIAM, 2009). Every
+//! result is widened by more than the rounding errors of the operation. It therefore contains the result of the same
 //! operation in [`super::fixed`].
 
 use super::fixed;
 
-/// Bound of the relative error of every operation: a few units in the last place.
+/// Upper limit of the relative rounding error of every operation: a few units in the last place.
 const ROUNDING: f64 = 1e-15;
 
-/// All numbers from `lo` to `hi`. Both are NaN if the operation is not defined for any operand.
+/// All numbers from `lo` to `hi`. Both ends are NaN in the empty interval, where an operation is not defined for any
+/// operand.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Interval {
     pub(super) lo: f64,
@@ -20,7 +21,7 @@ impl Interval {
     /// The empty interval.
     pub(super) const EMPTY: Self = Self { lo: f64::NAN, hi: f64::NAN };
 
-    /// All numbers.
+    /// The interval of all numbers.
     pub(super) const ALL: Self = Self { lo: f64::NEG_INFINITY, hi: f64::INFINITY };
 
     pub(super) fn new(lo: f64, hi: f64) -> Self {
@@ -31,7 +32,7 @@ impl Interval {
         self.lo.is_nan() || self.hi.is_nan()
     }
 
-    /// Returns the interval, widened by the largest rounding errors.
+    /// Returns the interval, widened by the largest possible rounding errors.
     fn widened(self) -> Self {
         let room = |x: f64| if x.is_finite() { ROUNDING * x.abs() } else { 0.0 };
         Self { lo: self.lo - room(self.lo), hi: self.hi + room(self.hi) }
@@ -57,7 +58,7 @@ impl Interval {
         if self.is_empty() || other.is_empty() {
             return Self::EMPTY;
         }
-        // The sum of infinities of opposite sign is NaN. There is no bound then.
+        // The sum of infinities of opposite sign is NaN. Then there is no bound.
         let or = |x: f64, unbounded: f64| if x.is_nan() { unbounded } else { x };
         let (lo, hi) = (self.lo + other.lo, self.hi + other.hi);
         Self { lo: or(lo, f64::NEG_INFINITY), hi: or(hi, f64::INFINITY) }.widened()
@@ -71,13 +72,13 @@ impl Interval {
         if self.is_empty() || other.is_empty() {
             return Self::EMPTY;
         }
-        // An infinite end means that the numbers are not bounded. Zero times any such number is zero.
+        // An infinite end means that the numbers have no bound. Zero times any of these numbers is zero.
         let product = |x: f64, y: f64| if x == 0.0 || y == 0.0 { 0.0 } else { x * y };
         let (a, b) = (self, other);
         Self::of(&[product(a.lo, b.lo), product(a.lo, b.hi), product(a.hi, b.lo), product(a.hi, b.hi)])
     }
 
-    /// Returns the square, which is never negative.
+    /// Returns the interval of the squares. Squares are never negative.
     pub(super) fn square(self) -> Self {
         let size = self.abs();
         if size.is_empty() { size } else { Self::of(&[size.lo * size.lo, size.hi * size.hi]) }
@@ -110,17 +111,17 @@ impl Interval {
         }
     }
 
-    /// Returns the image of the interval under a non-decreasing function.
+    /// Returns the values of a non-decreasing function on the interval.
     pub(super) fn rising(self, f: impl Fn(f64) -> f64) -> Self {
         if self.is_empty() { self } else { Self { lo: f(self.lo), hi: f(self.hi) }.widened() }
     }
 
-    /// Returns the image of the interval under a non-increasing function.
+    /// Returns the values of a non-increasing function on the interval.
     pub(super) fn falling(self, f: impl Fn(f64) -> f64) -> Self {
         if self.is_empty() { self } else { Self { lo: f(self.hi), hi: f(self.lo) }.widened() }
     }
 
-    /// Returns the part of the interval between two numbers, where a function is defined.
+    /// Returns the part of the interval between `lo` and `hi`.
     pub(super) fn within(self, lo: f64, hi: f64) -> Self {
         if self.is_empty() || self.hi < lo || self.lo > hi {
             return Self::EMPTY;
@@ -128,7 +129,7 @@ impl Interval {
         Self { lo: self.lo.max(lo), hi: self.hi.min(hi) }
     }
 
-    /// Returns the sine of `self + shift`.
+    /// Returns the interval of the sine of `self + shift`.
     pub(super) fn sin(self, shift: f64) -> Self {
         if self.is_empty() {
             return self;
@@ -138,7 +139,8 @@ impl Interval {
         if !(hi - lo < TAU) || lo.abs().max(hi.abs()) > 1e6 {
             return Self::new(-1.0, 1.0);
         }
-        // Checks whether a maximum (at pi/2) or a minimum (at -pi/2) is inside, with a margin for rounding.
+        // Checks whether a maximum (at pi/2) or a minimum (at -pi/2) of the sine is inside. There is a margin for
+        // rounding errors.
         let holds = |at: f64| {
             let room = 1e-9;
             ((hi - at) / TAU + room).floor() >= ((lo - at) / TAU - room).ceil()
@@ -159,7 +161,7 @@ impl Interval {
         if inside { self.rising(libm::tan) } else { Self::ALL }
     }
 
-    /// Returns `self` to a constant power.
+    /// Returns the interval of `self` to the constant power `p`.
     pub(super) fn power(self, p: f64) -> Self {
         if self.is_empty() {
             return self;
@@ -180,8 +182,8 @@ impl Interval {
         }
     }
 
-    /// Returns `self` to the power `other`. If `self` is not negative, the extremes are at the corners,
-    /// because a power is monotonic in each argument.
+    /// Returns the interval of `self` to the power `other`. If `self` is not negative, the extreme values are at the
+    /// corners of the two intervals, because a power is monotonic in each argument.
     pub(super) fn pow(self, other: Self) -> Self {
         if other.lo == other.hi {
             return self.power(other.lo);
@@ -189,7 +191,7 @@ impl Interval {
         if self.is_empty() || other.is_empty() {
             return Self::EMPTY;
         }
-        // Powers of negative numbers exist only for integer exponents.
+        // A power of a negative number exists only for an integer exponent.
         if self.lo < 0.0 {
             return Self::ALL;
         }
@@ -209,7 +211,7 @@ impl Interval {
 mod tests {
     use super::*;
 
-    /// Checks that the values of every function at points of many intervals are within the bounds.
+    /// Checks for many intervals that the values of every function at points inside are within the bounds.
     #[test]
     fn bounds_hold() {
         type Case = (&'static str, fn(Interval) -> Interval, fn(f64) -> f64);

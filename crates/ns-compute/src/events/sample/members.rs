@@ -1,5 +1,5 @@
-//! Prepares the distributions from which the events of channels with flows are drawn. There is one part per
-//! term of the density and per fit range.
+//! Prepares the distributions from which the events of channels with flows are drawn. There is one part per term of
+//! the density and per fit range.
 
 use ns_core::Density;
 
@@ -11,10 +11,12 @@ use super::table::Table;
 use super::{observables_of, product};
 use crate::events::channel::ChannelPlan;
 
-/// Problem of a product of a flow with a density of the same observable. Such a product cannot be normalised either.
+/// Error text for a product of a flow with another density of the same observable. Such a product cannot be
+/// normalised either.
 const SHARED: &str = "multiplies a neural density with a density of the same observable";
 
-/// Returns the members and the parts of a channel with flows. There is one part per term and fit range.
+/// Returns the members (distributions of some observables) and the parts of a channel with flows. There is one part
+/// per term and per fit range.
 pub(super) fn members(
     plan: &ChannelPlan,
     (locals, amplitudes): (&[f64], &[f64]),
@@ -52,7 +54,7 @@ pub(super) fn members(
     if parts.is_empty() { Err(VANISHES) } else { Ok((members, parts)) }
 }
 
-/// Returns the distribution of the observables of a flow.
+/// Returns the distribution of the observables of one flow within a region.
 fn flow(
     plan: &ChannelPlan,
     leaf: usize,
@@ -79,8 +81,8 @@ fn flow(
     }))
 }
 
-/// Returns the distribution of the observables of leaves with formulae; `None` if there are no events in this
-/// region.
+/// Returns the distribution of the observables of some leaves with formulae. Returns `None` if there are no events in
+/// this region.
 fn formula(
     plan: &ChannelPlan,
     leaves: &[usize],

@@ -1,12 +1,13 @@
-//! Draws the events of toys, exactly distributed as the density of their channel.
+//! Draws the events of toys. Their distribution is exactly the density of their channel.
 //!
-//! Events are drawn by rejection below a [`hat`]. Interval arithmetic proves that the hat is above the density,
-//! for every density with a formula. About one event in a hundred needs an evaluation of its density. Densities
-//! are evaluated by operations that give the same bits on every CPU ([`fixed`]).
+//! Events are drawn by the rejection method below a [`hat`], which is a function above the density. Interval
+//! arithmetic proves that the hat is above the density, for every density with a formula. Only about one event in a
+//! hundred needs an evaluation of its density. Densities are evaluated by operations that give the same bits on every
+//! CPU ([`fixed`]).
 //!
-//! With one observable, the density of the whole channel has one hat. With several observables, each term of
-//! the density and each fit range has one hat per group of observables that depend on each other. An attempt
-//! then also draws the term and the range. If a term is negative, all observables have one common hat.
+//! In a channel with one observable, the density of the whole channel has one hat. With several observables, there is
+//! one hat for each term of the density, each fit range, and each group of observables that depend on each other. An
+//! attempt then also draws the term and the fit range. If a term is negative, all observables together have one hat.
 
 mod bins;
 mod breaks;
@@ -46,18 +47,18 @@ use crate::simd::Level;
 /// Largest expected number of events of a channel.
 const MOST_EVENTS: f64 = 1e8;
 
-/// Problem of a channel whose expected number of events is negative, not finite or too large.
+/// Error text for a channel whose expected number of events is negative, not finite or too large.
 const TOO_MANY: &str = "expects a number of events that is negative, not finite or above 1e8";
 
-/// Problem of a channel in which bins are compared with a flow.
+/// Error text for a channel in which the contents of bins are compared with a flow.
 const FLOW_AND_BINS: &str =
     "compares bins with a neural density, for which toys cannot be drawn; give the data as single events";
 
-/// Returns the distributions from which the events of toys at `theta` are drawn, one per channel. A channel
-/// that is not extended gets the number of events of its table in `tables`.
+/// Returns the distributions from which the events of toys at the point `theta` are drawn, one per channel. A channel
+/// without an extended likelihood has as many events as its table in `tables`.
 ///
 /// # Errors
-/// If a density has no bound, is negative or zero everywhere, or a number of events is not allowed.
+/// If a density has no bound, or is negative or zero everywhere. Also if a number of events is not allowed.
 pub(crate) fn event_sources(
     level: Level,
     plan: &EventPlan,
@@ -77,8 +78,8 @@ pub(crate) fn event_sources(
         .collect()
 }
 
-/// Returns the widths of the auxiliary data of Gaussian penalties at `theta`, each with the index of the
-/// auxiliary datum.
+/// Returns the widths of the auxiliary data of Gaussian penalties at the point `theta`. Each comes with the index of
+/// the auxiliary datum.
 pub(crate) fn auxiliary_widths(
     level: Level,
     plan: &EventPlan,
@@ -97,7 +98,8 @@ pub(crate) fn auxiliary_widths(
         .collect()
 }
 
-/// Returns the distribution of the events of one channel, given its values and amplitudes.
+/// Returns the distribution from which the events of one channel are drawn. `values` contains the values of the
+/// channel and its amplitudes. `total` is the expected number of events.
 fn source(
     level: Level,
     plan: &ChannelPlan,
@@ -126,7 +128,7 @@ fn source(
                 parts_at_centres(&binning.edges, &plan.boxes, &whole)?
             }
             BinRule::Integral => {
-                // The baseline instruction set gives the same bits on every CPU of an architecture.
+                // The baseline instruction set gives the same bits on every CPU of one architecture.
                 let grid = weighted_grid(Level::Baseline, plan, values, 1.0, GridOf::Channel)
                     .map_err(|_| NEGATIVE)?;
                 let columns = grid.columns.iter().map(|column| column.to_vec()).collect();
@@ -146,7 +148,7 @@ fn source(
     Ok(EventSource(Arc::new(Sampler::new(level, plan.observables, number, groups, parts))))
 }
 
-/// Returns the formula of a product of leaves.
+/// Returns the formula of a product of leaves at the values `locals` of the channel.
 fn product(plan: &ChannelPlan, leaves: &[usize], locals: &[f64]) -> Formula {
     let mut formula = Formula::default();
     let slots = append(&mut formula, plan, leaves, locals);
@@ -154,7 +156,7 @@ fn product(plan: &ChannelPlan, leaves: &[usize], locals: &[f64]) -> Formula {
     formula
 }
 
-/// Returns the formula of the density of a channel.
+/// Returns the formula of the whole density of a channel.
 fn whole_formula(plan: &ChannelPlan, (locals, amplitudes): (&[f64], &[f64])) -> Formula {
     let mut formula = Formula::default();
     let all: Vec<usize> = (0..plan.leaves.len()).collect();
@@ -167,7 +169,7 @@ fn whole_formula(plan: &ChannelPlan, (locals, amplitudes): (&[f64], &[f64])) -> 
     formula
 }
 
-/// Appends leaves to a formula, and returns their slots.
+/// Appends leaves to a formula, and returns the slots of their values.
 fn append(formula: &mut Formula, plan: &ChannelPlan, leaves: &[usize], locals: &[f64]) -> Vec<usize> {
     let slot = |&leaf: &usize| {
         let leaf = &plan.leaves[leaf];
@@ -177,13 +179,13 @@ fn append(formula: &mut Formula, plan: &ChannelPlan, leaves: &[usize], locals: &
     leaves.iter().map(slot).collect()
 }
 
-/// Identifies a group: its leaves, its observables, and the sides of its box.
+/// Key that identifies a group: its leaves, its observables, and the sides of its box.
 type Key = (Vec<usize>, Vec<usize>, Vec<(f64, f64)>);
 
-/// Groups of observables with their hats, and parts that are products of some groups.
+/// Groups of observables with their hats, and the parts of the density. Each part is a product of some groups.
 type Parts = (Vec<Group>, Vec<Part>);
 
-/// Returns one hat for all observables together.
+/// Returns one hat for all observables of a channel together.
 fn joint(plan: &ChannelPlan, values: (&[f64], &[f64])) -> Result<Parts, &'static str> {
     let formula = whole_formula(plan, values);
     let hat = Hat::new(&formula, &plan.boxes)?;
@@ -194,7 +196,7 @@ fn joint(plan: &ChannelPlan, values: (&[f64], &[f64])) -> Result<Parts, &'static
     Ok((vec![group], vec![Part { groups: vec![0], weight: 1.0 }]))
 }
 
-/// Returns one part per term and fit range; `None` if a term or a factor is negative somewhere.
+/// Returns one part per term and fit range. Returns `None` if a term or a factor is negative somewhere.
 fn factored(
     plan: &ChannelPlan,
     (locals, amplitudes): (&[f64], &[f64]),
@@ -251,8 +253,8 @@ fn factored(
     if parts.is_empty() { Err(VANISHES) } else { Ok(Some((groups, parts))) }
 }
 
-/// Splits leaves into groups that share observables, and returns the leaves and observables of each group. An
-/// observable on which no leaf depends is a separate group.
+/// Splits leaves into groups. Leaves that share observables are in the same group. Returns the leaves and the
+/// observables of each group. An observable on which no leaf depends is a group of its own.
 fn observables_of(plan: &ChannelPlan, leaves: &[usize]) -> Vec<(Vec<usize>, Vec<usize>)> {
     let of = |leaf: usize| plan.leaves[leaf].density.observables();
     let mut sets: Vec<(Vec<usize>, Vec<usize>)> = connected(leaves, &of)

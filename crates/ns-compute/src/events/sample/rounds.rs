@@ -1,7 +1,7 @@
-//! Draws the events of channels with densities that are not formulae, such as flows.
+//! Draws the events of channels with densities that have no formula, such as flows.
 //!
 //! All events of a toy are drawn together, in rounds. Each round makes one attempt for every event that is not
-//! accepted yet, so a flow is called only a few times per toy. If a flow has a sampler, the sampler proposes the
+//! accepted yet. A flow is thus called only a few times per toy. If the flow has a sampler, the sampler proposes the
 //! events, and events outside the fit range are rejected. Otherwise events are drawn below a [`Table`]. The
 //! log-densities of the events are computed once, at the end.
 
@@ -12,13 +12,14 @@ use super::draw::{Group, Number, Part};
 use super::formula::FormulaMemory;
 use super::table::Table;
 
-/// Largest number of rounds.
+/// Largest number of rounds in which events are proposed. Each round repeats only the events that all previous rounds
+/// rejected.
 const MOST_ROUNDS: u32 = 10_000;
 
-/// A density that is not a formula, with given values of its context.
+/// A density that has no formula, with the values of its context.
 #[derive(Debug, Clone)]
 pub(super) struct Neural {
-    /// Observables that are the features of the density.
+    /// Indices of the observables that are the features of the density.
     pub(super) observables: Vec<usize>,
     pub(super) source: SharedLogProb,
     pub(super) context: Vec<f64>,
@@ -30,19 +31,19 @@ impl Neural {
     }
 }
 
-/// Features that are drawn together.
+/// The distribution of features that are drawn together.
 #[derive(Debug, Clone)]
 pub(super) enum Member {
-    /// Drawn below the hat of a formula.
+    /// Features that are drawn below the hat of a formula.
     Formula(Group),
-    /// Drawn by the sampler of a flow, and accepted within the sides of a box.
+    /// Features that the sampler of a flow draws. They are accepted if they are within the sides of a box.
     Sampler { density: Neural, sides: Vec<(f64, f64)>, base: Base, numbers: usize },
-    /// Drawn below a table and accepted by the density of a flow.
+    /// Features that are drawn below a table. The density of a flow decides whether they are accepted.
     Table { density: Neural, table: Table },
 }
 
 impl Member {
-    /// Returns the area below the hat or table; 1 for a sampler.
+    /// Returns the area below the hat or the table. It is 1 for a sampler.
     pub(super) fn area(&self) -> f64 {
         match self {
             Self::Formula(group) => group.hat.area,
@@ -61,33 +62,34 @@ impl Member {
     }
 }
 
-/// The distribution of the events of a channel at one parameter point.
+/// The distribution from which the events of a channel with flows are drawn, at one parameter point.
 #[derive(Debug, Clone)]
 pub(super) struct Rounds {
     observables: usize,
     number: Number,
-    /// All densities of the channel that are columns of log-densities.
+    /// All densities of the channel whose log-densities are columns of the events.
     logs: Vec<LogDensity>,
     members: Vec<Member>,
     parts: Vec<Part>,
-    /// Cumulative fractions of the weights: for each part, the fraction of this part and all parts before it.
+    /// Cumulative fractions of the weights of the parts: element `i` is the sum of the fractions of the parts 0 to `i`.
     ends: Vec<f64>,
-    /// Number of blocks of random numbers that an attempt uses.
+    /// Number of blocks of random numbers that one attempt uses.
     blocks: u32,
 }
 
-/// Evaluations of the flow of one member in a round.
+/// The points at which the flow of one member is evaluated in a round.
 #[derive(Debug, Clone, Default)]
 struct Batch {
-    /// Indices among the events of the round.
+    /// Indices of the points among the events of the round.
     places: Vec<usize>,
-    /// Rows of random numbers for a sampler, or of proposed features.
+    /// Input rows: random numbers for a sampler, or proposed features for a table.
     rows: Vec<f64>,
-    /// For a table: the uniform number of the decision times the height, and the height.
+    /// For a table, two numbers per point: the uniform number of the decision times the height of the cell, and the
+    /// height.
     limits: Vec<(f64, f64)>,
 }
 
-/// The random numbers of one attempt.
+/// The random numbers that one attempt uses.
 struct Numbers<'a> {
     stream: &'a Stream,
     slot: u32,
@@ -130,7 +132,7 @@ impl Rounds {
         Self { observables, number, logs, members, parts, ends, blocks }
     }
 
-    /// Makes an attempt for each event of `pending`, and returns the events that are not accepted.
+    /// Makes one attempt for each event in `pending`. Returns the events that are not accepted.
     fn round(
         &self,
         stream: &Stream,
@@ -198,8 +200,8 @@ impl Rounds {
                     let rows = batch.rows.chunks_exact(density.observables.len());
                     for (i, (&place, row)) in batch.places.iter().zip(rows).enumerate() {
                         let ((limit, height), p) = (batch.limits[i], logs[i].exp());
-                        // The table is not above the density at this point, so the drawn events would have a
-                        // wrong distribution.
+                        // The table is not above the density at this point. The drawn events would have a wrong
+                        // distribution.
                         if p > height {
                             return Err(NotDrawn);
                         }

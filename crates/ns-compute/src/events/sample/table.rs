@@ -1,17 +1,20 @@
-//! A piecewise constant function above a density that can only be evaluated point by point, for one or two features.
+//! A piecewise constant function above a density that has no formula, for one or two features. The density can only
+//! be evaluated point by point.
 //!
 //! There is no proof that the function is above the density. The height of each cell is the largest density at points
-//! in and around the cell, with a margin. If a drawn point has a larger density than the height, this is an error.
+//! in and around the cell, times a margin. If the density at a drawn point exceeds the height, drawing fails with an
+//! error.
 
 use ns_core::LogProb;
 
 /// Number of cells per feature, for one and for two features.
 const CELLS: [usize; 2] = [1000, 100];
 
-/// Ratio of the height of a cell to the largest density at its points.
+/// Height of a cell divided by the largest density at the points of the cell.
 const MARGIN: f64 = 1.25;
 
-/// Largest difference between the sum over the points and the known integral, as a fraction of the integral.
+/// Largest accepted difference between the integral from the points and the known integral, as a fraction of the
+/// integral.
 const COARSE: f64 = 0.02;
 
 const NOT_EVALUATED: &str = "has a neural density that cannot be evaluated everywhere in the fit range";
@@ -20,20 +23,21 @@ const TOO_NARROW: &str =
 const TOO_MANY_FEATURES: &str =
     "has a neural density of more than two features and no sampler; add a sampler graph to its manifest";
 
-/// Cells of equal size in a box, with a height for each cell.
+/// Cells of equal size in a box, each with a height.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     sides: Vec<(f64, f64)>,
     cells: usize,
     heights: Vec<f64>,
-    /// Cumulative fractions of the area: for each cell, the fraction of this cell and all cells before it.
+    /// Cumulative fractions of the area below the heights. For each cell, this is the fraction of this cell plus
+    /// those of all cells before it.
     ends: Vec<f64>,
-    /// Area below the heights.
+    /// Area below the heights of all cells.
     pub(super) area: f64,
 }
 
 impl Table {
-    /// Returns a table for a density with this context over a box.
+    /// Creates a table for a density over a box. `context` contains the values of the density's context.
     pub(super) fn new(
         density: &dyn LogProb,
         context: &[f64],
@@ -41,7 +45,8 @@ impl Table {
     ) -> Result<Self, &'static str> {
         let d = sides.len();
         let cells = *CELLS.get(d.wrapping_sub(1)).ok_or(TOO_MANY_FEATURES)?;
-        // The points are at the ends and in the middle of each cell. The last feature varies fastest.
+        // The points are at the ends and in the middle of each cell. The coordinate of the last feature varies
+        // fastest.
         let points = 2 * cells + 1;
         let total = points.pow(d as u32);
         let at = |index: usize, axis: usize| index / points.pow((d - 1 - axis) as u32) % points;
@@ -90,7 +95,7 @@ impl Table {
         Ok(Self { sides: sides.to_vec(), cells, heights, ends, area: total * volume })
     }
 
-    /// Proposes a point, computed from uniform numbers, the first of which chooses the cell. Returns the
+    /// Appends the coordinates of a proposed point to `point`. The first uniform number chooses the cell. Returns the
     /// height of the cell.
     pub(super) fn propose(&self, uniforms: &[f64], point: &mut Vec<f64>) -> f64 {
         let Some((choice, others)) = uniforms.split_first() else { return 0.0 };

@@ -1,13 +1,13 @@
-//! Integral of an exponential function.
+//! The integral of an exponential function over an interval.
 
-/// Absolute value of the argument below which the series is summed.
+/// The series is used for arguments whose absolute value is below this number.
 const SMALL: f64 = 0.5;
 
-/// Number of terms of the series; the next one is below 1e-17 for arguments up to [`SMALL`].
+/// Number of terms of the series. For arguments up to [`SMALL`] the next term is below 1e-17.
 const TERMS: i32 = 16;
 
-/// Returns `(1 - e^-x) / x`, the integral of `e^(-x t)` over `t` from 0 to 1, with first and second
-/// derivative.
+/// Returns `(1 - e^-x) / x` with its first and second derivatives. It is the integral of `e^(-x t)` over `t` from 0
+/// to 1.
 pub(in crate::events) fn decay(x: f64) -> [f64; 3] {
     if x.abs() < SMALL {
         // sum_k (-x)^k / (k + 1)!

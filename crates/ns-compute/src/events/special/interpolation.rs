@@ -1,41 +1,41 @@
-//! Interpolates a number as a function of a nuisance parameter, from its values where the parameter is -1, 0 and 1.
+//! Interpolates a number as a function of a nuisance parameter. Its values at -1, 0 and 1 are given.
 
 use ns_core::{HistosysCode, InterpolationForm};
 
 use crate::terms::histosys::{Curved, curved};
 
-/// A polynomial near 0, and exponential functions beyond it.
+/// A factor that is a polynomial of the nuisance parameter near 0, and an exponential function farther away.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Factor {
-    /// Absolute value of the nuisance parameter up to which the polynomial is used.
+    /// The polynomial is used up to this absolute value of the nuisance parameter.
     inside: f64,
     /// Coefficients of the polynomial in ascending order of powers of `alpha`.
     polynomial: [f64; 7],
-    /// Rates of the exponential functions: minus the logarithm of the factor at -1, and the logarithm of the
+    /// Rates of the two exponential functions: minus the logarithm of the factor at -1, and the logarithm of the
     /// factor at 1.
     rates: (f64, f64),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Form {
-    /// `base + alpha slope + f(alpha) bend` with the function `f` of a code of histosys.
+    /// The sum `base + alpha slope + f(alpha) bend`, where `f` is the function of a histosys code.
     Sum { code: HistosysCode, base: f64, slope: f64, bend: f64 },
     /// A factor: a polynomial near 0 and exponential functions outside.
     Factor(Factor),
 }
 
-/// The change of a number by a nuisance parameter: a summand or a factor. At a kink the derivatives are the means
+/// The effect of a nuisance parameter on a number, as a summand or a factor. At a kink, the derivatives are the means
 /// of both one-sided derivatives.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::events) struct Interpolation {
     form: Form,
-    /// Whether the function is a factor of the number; otherwise it is a summand.
+    /// Whether the number is multiplied by the function. Otherwise the function is added to the number.
     pub(in crate::events) multiplies: bool,
 }
 
 impl Interpolation {
     /// Returns the function for a number whose value at 0 is `nominal`. The formulae are those of RooFit's
-    /// `flexibleInterpSingle`; codes 0, 2, 4 and 6 are those of histosys.
+    /// `flexibleInterpSingle`. Codes 0, 2, 4 and 6 are those of histosys.
     pub(in crate::events) fn new(form: &InterpolationForm, nominal: f64) -> Self {
         let (hi, lo) = (form.hi / nominal, form.lo / nominal);
         let sum = |code, base, lo: f64, hi: f64, nominal: f64| Form::Sum {
@@ -55,17 +55,17 @@ impl Interpolation {
             4 => adds(HistosysCode::Code4p),
             5 => factor(1.0, exponential_polynomial(lo, hi)),
             6 => Self { form: sum(HistosysCode::Code4p, 1.0, lo, hi, 1.0), multiplies: true },
-            // This is code 0. Models with other codes are rejected earlier.
+            // The last case is code 0. Models with unknown codes are rejected earlier.
             _ => adds(HistosysCode::Code0),
         }
     }
 
-    /// Returns the function `f` of a code of histosys alone.
+    /// Returns the function `f` of a histosys code alone.
     pub(in crate::events) fn curved(code: HistosysCode) -> Self {
         Self { form: Form::Sum { code, base: 0.0, slope: 0.0, bend: 1.0 }, multiplies: false }
     }
 
-    /// Returns the function at `alpha` with its first and second derivative.
+    /// Returns the value of the function at `alpha`, with its first and second derivatives.
     pub(in crate::events) fn at(&self, alpha: f64) -> [f64; 3] {
         match self.form {
             Form::Sum { code, base, slope, bend } => {
@@ -103,8 +103,8 @@ impl Factor {
     }
 }
 
-/// Returns the coefficients of the polynomial of degree 6 that is 1 at 0. Its value and first two derivatives
-/// agree with those of `hi^alpha` at 1 and of `lo^-alpha` at -1.
+/// Returns the coefficients of a polynomial of degree 6 that is 1 at 0. Its value and first two derivatives agree
+/// with those of `hi^alpha` at 1, and with those of `lo^-alpha` at -1.
 fn exponential_polynomial(lo: f64, hi: f64) -> [f64; 7] {
     let (log_hi, log_lo) = (hi.ln(), lo.ln());
     let (v_up, d_up, s_up) = (hi - 1.0, hi * log_hi, hi * log_hi * log_hi);

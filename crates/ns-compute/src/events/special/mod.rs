@@ -1,4 +1,4 @@
-//! Functions that densities and their integrals need, with first and second derivatives.
+//! Special functions that densities and their integrals need, with first and second derivatives.
 
 mod decay;
 mod gamma;

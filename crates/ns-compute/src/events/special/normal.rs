@@ -1,15 +1,15 @@
-//! Integral of the normal density.
+//! The integral of the normal density.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
 /// sqrt(pi / 2).
 const ROOT_HALF_PI: f64 = 1.253_314_137_315_500_251_2;
 
-/// Returns the integral of `exp(-t^2/2)` from `a` to `b`, with its derivatives with respect to `a`, `b`,
-/// `aa`, `ab` and `bb`.
+/// Returns the integral of `exp(-t^2/2)` from `a` to `b`, and its derivatives with respect to `a`, `b`, `aa`, `ab`
+/// and `bb`.
 ///
-/// If both limits have the same sign, the integral is a difference of complementary error functions. This
-/// keeps the relative precision in a tail.
+/// If both limits have the same sign, the integral is a difference of complementary error functions, which keeps the
+/// relative precision in a tail.
 pub(in crate::events) fn normal_integral(a: f64, b: f64) -> [f64; 6] {
     let (x, y) = (a * FRAC_1_SQRT_2, b * FRAC_1_SQRT_2);
     let difference = if x > 0.0 && y > 0.0 {
@@ -20,7 +20,7 @@ pub(in crate::events) fn normal_integral(a: f64, b: f64) -> [f64; 6] {
         libm::erf(y) - libm::erf(x)
     };
     let (at_a, at_b) = ((-0.5 * a * a).exp(), (-0.5 * b * b).exp());
-    // The derivative with respect to an infinite limit is 0. The product below would be NaN.
+    // The second derivative with respect to an infinite limit is 0. The product would be NaN.
     let bend = |t: f64, e: f64| if e == 0.0 { 0.0 } else { t * e };
     [ROOT_HALF_PI * difference, -at_a, at_b, bend(a, at_a), 0.0, -bend(b, at_b)]
 }

@@ -1,7 +1,6 @@
 //! The Voigt profile: the real part of the Faddeeva function `w(z) = exp(-z^2) erfc(-i z)`.
 //!
-//! The profile is computed by operations that give the same bits on every CPU, because events are drawn from
-//! it.
+//! The operations give the same bits on every CPU, because events are drawn from this profile.
 
 use std::f64::consts::{FRAC_2_SQRT_PI, PI};
 use std::ops::{Add, Div, Mul};
@@ -9,10 +8,10 @@ use std::ops::{Add, Div, Mul};
 /// Number of terms of the trapezoidal rules.
 const TERMS: usize = 12;
 
-/// Distance from the origin beyond which the asymptotic series is summed.
+/// The asymptotic series is used if the distance from the origin is larger than this number.
 const FAR: f64 = 30.0;
 
-/// Number of terms of the asymptotic series. The next one is below 1e-17 of the sum.
+/// Number of terms of the asymptotic series. The next term is below 1e-17 of the sum.
 const FAR_TERMS: usize = 8;
 
 /// A complex number: real and imaginary part.
@@ -55,18 +54,19 @@ impl Complex {
     }
 }
 
-/// Returns `Re w(x + i y)` for `y > 0`, with its derivatives with respect to `x`, `y`, `xx`, `xy` and `yy`.
+/// Returns `Re w(x + i y)` for `y > 0`, and its derivatives with respect to `x`, `y`, `xx`, `xy` and `yy`.
 pub(in crate::events) fn voigt(x: f64, y: f64) -> [f64; 6] {
     if !(y > 0.0) {
         return [f64::NAN; 6];
     }
-    // The real part is even in `x`, the imaginary part odd.
+    // The real part is an even function of `x`, the imaginary part an odd function.
     let [w, first, second] = faddeeva(Complex(x.abs(), y));
     let sign = if x < 0.0 { -1.0 } else { 1.0 };
     [w.0, sign * first.0, -first.1, second.0, -sign * second.1, -second.0]
 }
 
-/// Returns `w` with its first and second derivative. Near the origin, `w' = 2 i / sqrt(pi) - 2 z w`.
+/// Returns `w(z)` with its first and second derivatives. Near the origin they follow from
+/// `w' = 2 i / sqrt(pi) - 2 z w`.
 fn faddeeva(z: Complex) -> [Complex; 3] {
     if z.0 * z.0 + z.1 * z.1 > FAR * FAR {
         return far(z);
@@ -93,9 +93,9 @@ fn far(z: Complex) -> [Complex; 3] {
     sums
 }
 
-/// Sums a trapezoidal rule whose nodes are not close to `z`, and adds the residue of the pole where it is
-/// needed (Al Azah and Chandler-Wilde, SIAM J. Numer. Anal. 59 (2021) 2346). The relative error of the real
-/// part is below 1e-13.
+/// Computes `w(z)` by a trapezoidal rule whose nodes are not close to `z`. The residue of the pole is added if it is
+/// needed (Al Azah and Chandler-Wilde, SIAM J. Numer. Anal. 59 (2021) 2346). The relative error of the real part is
+/// below 1e-13.
 fn near(z: Complex) -> Complex {
     let Complex(x, y) = z;
     let h = (PI / TERMS as f64).sqrt();
@@ -125,8 +125,8 @@ fn near(z: Complex) -> Complex {
 mod tests {
     use super::*;
 
-    /// The convolution of which `Re w` is the value: `y/pi` times the integral of
-    /// `exp(-t^2) / ((x - t)^2 + y^2)`, by a trapezoidal rule in `t`.
+    /// Returns `Re w(x + i y)` from its definition as a convolution: `y/pi` times the integral of
+    /// `exp(-t^2) / ((x - t)^2 + y^2)` over `t`, by a trapezoidal rule.
     fn convolution(x: f64, y: f64) -> f64 {
         let step = 1e-3;
         let term = |i: i32| {

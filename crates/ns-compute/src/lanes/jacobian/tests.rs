@@ -1,4 +1,4 @@
-//! Compares the derivatives with differences of expected yields.
+//! Compares the derivatives in the Jacobian with finite differences of expected yields.
 
 use ns_core::{Execution, Interpolation, Model};
 

@@ -1,5 +1,5 @@
-//! Compares the derivatives at each lane's point with those of the shared Jacobian, and the change of `-ln L` by a single
-//! parameter with two evaluations.
+//! Compares the derivatives at each lane's point with those of the shared Jacobian. Also compares the change of
+//! `-ln L` by a single parameter with the difference of two evaluations.
 
 #![allow(clippy::unwrap_used)]
 
@@ -42,7 +42,8 @@ impl Lanes {
     }
 }
 
-/// Returns the derivatives of all expected yields at a point, one parameter after the other.
+/// Returns the derivatives of all expected yields at a point with respect to each parameter, one parameter after the
+/// other.
 fn all_rows(level: Level, plan: &Plan, point: &[f64], scratch: &mut crate::eval::Scratch) -> Vec<f64> {
     let jacobian = jacobian(level, plan, point, scratch);
     let mut rows = Vec::new();
@@ -50,7 +51,7 @@ fn all_rows(level: Level, plan: &Plan, point: &[f64], scratch: &mut crate::eval:
     rows
 }
 
-/// Calls `look` with random models for every instruction set.
+/// Calls `look` with random models, for every instruction set.
 fn of_models(look: impl Fn(&str, &Model, Level, &Plan, &Lanes)) {
     for seed in 0..40 {
         let model = model(seed);
@@ -67,7 +68,7 @@ fn derivatives_at_each_lane_are_those_of_the_jacobian_at_its_point() {
     of_models(|name, _, level, plan, lanes| {
         let with = lanes.evaluated(level, plan, Some(Derivatives::zero(plan)));
         let without = lanes.evaluated(level, plan, None);
-        // The order of the additions differs.
+        // The additions are made in a different order.
         for l in 0..WIDTH {
             let (got, want, noise) = (with.value[l], without.value[l], without.noise[l]);
             let same = got.to_bits() == want.to_bits() || (got - want).abs() <= 1e-12 * noise.max(1.0);
@@ -106,7 +107,7 @@ fn second_derivatives_by_one_parameter_are_those_of_difference_quotients() {
         let mut single = crate::eval::Scratch::new(plan);
         for (l, point) in lanes.points.iter().enumerate().filter(|(l, _)| with.value[*l].is_finite()) {
             for p in (0..model.parameters.len()).filter(|&p| templates(p) != normsys(p)) {
-                // The polynomials of both effects end at 1, where the second derivative may jump.
+                // The polynomials of both effects end at 1 and -1, where the second derivative may jump.
                 if (point[p].abs() - 1.0).abs() < 2.0 * STEP || point[p].abs() < 2.0 * STEP {
                     continue;
                 }

@@ -11,7 +11,7 @@ use crate::task::FitDomain;
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
 
-/// Checks that near its minimum a smooth function exceeds its smallest value by the EDM.
+/// Checks for a smooth function that a point near the minimum exceeds the smallest value by the EDM.
 #[test]
 fn the_certificate_says_how_far_the_minimum_is() {
     let wanted = OutcomeParts { uncertainties: true, covariance: true, inverse: false };
@@ -30,7 +30,7 @@ fn the_certificate_says_how_far_the_minimum_is() {
         let mut worker = take(&session.workers, session.plan());
         let fitted = descend(&mut worker, &problem, &start, Mode::from(true));
         let Some(best) = fitted.ok().filter(|best| best.status == FitStatus::Converged) else { continue };
-        // The point beside the minimum is a thousandth of the uncertainty of one parameter away.
+        // The distance of this point from the minimum is a thousandth of the uncertainty of one parameter.
         let mut outcome = describe(&mut worker, &problem, &best, 0);
         assert!(uncertainties(&mut worker, &problem, wanted, &mut outcome), "seed {seed}");
         let Some(sigma) = outcome.uncertainties[2] else { continue };

@@ -1,13 +1,14 @@
 //! Chooses combinations of many parameters with an additive model of the likelihood.
 //!
-//! In nonlinear models the lowest minimum may differ from a known one in many parameters at once. Around the
-//! known minimum the expected yields are nearly the sum of the shifts by each parameter, and `-ln L` is
-//! quadratic in this sum. For parameters with linear effects the minimum is known for every combination of
-//! the others. Minimising over them only changes the metric in which shifts of the expected yields are
-//! measured. In this metric, the value of a combination is half the squared length of a vector with one
-//! element per bin, plus the constraints. So a change of one parameter costs one scalar product, and
-//! simulated annealing over a few values of each parameter costs less than one descent. The best combinations
-//! are starting points of descents.
+//! In nonlinear models the lowest minimum may differ from a known minimum in many parameters at once. Close to the
+//! known minimum, the expected yields are nearly the sum of the shifts by each parameter, and `-ln L` is quadratic in
+//! this sum. The parameters are divided into those with linear effects and those with nonlinear effects. For each
+//! combination of values of the nonlinear parameters, the best values of the linear parameters are known. Minimising
+//! over them only changes the metric in which shifts of the expected yields are measured.
+//!
+//! In this metric, the value of a combination is half the squared length of a vector with one element per bin, plus
+//! the constraint terms. A change of one parameter takes one scalar product. Simulated annealing over a few values of
+//! each parameter therefore takes less time than one descent. Descents start from the best combinations.
 
 use super::super::active::classify;
 use super::super::{Problem, Worker};
@@ -16,58 +17,58 @@ use crate::linalg::{Pivots, factor_until, solve_lower};
 use crate::simd::{Level, MulAdd, Vector, exp, isa_fn};
 use crate::stop::Stop;
 
-/// Values that a parameter can take besides its value at the minimum.
+/// Values that are tried for a parameter, in addition to its value at the minimum.
 const VALUES: [f64; 17] =
     [-3.0, -2.4, -1.9, -1.5, -1.1, -0.75, -0.4, -0.15, 0.0, 0.15, 0.4, 0.75, 1.1, 1.5, 1.9, 2.4, 3.0];
 
-/// Number of options of a parameter. The first is to keep its value at the minimum.
+/// Number of options of a parameter. The first option is its value at the minimum.
 const OPTIONS: usize = VALUES.len() + 1;
 
-/// `OPTIONS`, rounded up to whole vectors of eight.
+/// [`OPTIONS`] rounded up to whole SIMD vectors of eight numbers.
 const LANES: usize = OPTIONS.next_multiple_of(8);
 
-/// Largest number of parameters with options: the most nonlinear ones.
+/// Largest number of parameters with options. The most nonlinear parameters have options.
 const MOST_PARAMETERS: usize = 256;
 
-/// Largest number of bins for which the model is built: the metric is a dense matrix over bins.
+/// Largest number of bins for which the additive model is built. Its metric is a dense matrix over the bins.
 const MOST_BINS: usize = 512;
 
 /// Change of a parameter in a difference quotient.
 const STEP: f64 = 0.05;
 
-/// Temperatures of the first and the last sweep of the annealing, in units of `-ln L`.
+/// Temperatures of the first and the last sweep of the simulated annealing, in units of `-ln L`.
 const TEMPERATURES: (f64, f64) = (4.0, 0.3);
 
-/// Absolute value below which a parameter counts as lying on neither side of 0.
+/// A parameter counts as lying on neither side of 0 if its absolute value is below this number.
 const NEAR_ZERO: f64 = 0.1;
 
-/// Exponent below which a Boltzmann weight is 0.
+/// A Boltzmann weight counts as 0 if its exponent is below this number.
 const LEAST_EXPONENT: f64 = -100.0;
 
-/// Smallest count that is used for the weight of a bin, so that a bin without counts has a weight too.
+/// Smallest count that is used for the weight of a bin. Bins without counts thus also have a weight.
 const LEAST_COUNT: f64 = 0.3;
 
 /// An additive model of `-ln L` around one point.
 pub(super) struct Additive {
     level: Level,
     n_bins: usize,
-    /// Parameters with options.
+    /// Indices of the parameters with options.
     parameters: Vec<usize>,
-    /// Shift of the expected yields by each option, whitened (in units of the metric),
-    /// `[parameter][option][bin]`.
+    /// Shift of the expected yields by each option, whitened: measured in units of the metric. The index order is
+    /// parameter, option, bin.
     shift: Vec<f64>,
-    /// `shift` transposed to `[parameter][bin][lane]`: lane `i` is option `i`, padded with zeros to `LANES`. Options with an
-    /// infinite cost stay 0.
+    /// The same numbers as `shift` in the index order parameter, bin, lane. Lane `i` is option `i`, and there are
+    /// zeros up to [`LANES`]. Options with an infinite cost have zeros too.
     beside: Vec<f64>,
-    /// Half the squared length of each option's shift plus the change of its constraint term,
-    /// `[parameter][lane]`; infinite for options out of bounds.
+    /// Half the squared length of each option's shift, plus the change of its constraint term. It is infinite for
+    /// options outside the bounds. The index order is parameter, lane.
     cost: Vec<f64>,
-    /// Parameter value of each option, `[parameter][option]`.
+    /// Parameter value of each option. The index order is parameter, option.
     values: Vec<f64>,
-    /// Derivatives of `-ln L` with respect to the expected yields, whitened like the shifts. Every sum of
-    /// shifts starts from them.
+    /// Derivatives of `-ln L` with respect to the expected yields, whitened like the shifts. Every sum of shifts
+    /// begins with these numbers.
     offset: Vec<f64>,
-    /// Change of each linear parameter per unit of whitened shift, `[linear parameter][bin]`.
+    /// Change of each linear parameter per unit of whitened shift. The index order is linear parameter, bin.
     follow: Vec<f64>,
     /// Indices of the linear parameters.
     linear: Vec<usize>,
@@ -79,8 +80,8 @@ impl Additive {
         self.parameters.len()
     }
 
-    /// Builds the model around `theta`, with options for the parameters `nonlinear`. Returns `None` if there
-    /// are no such parameters, there are more than [`MOST_BINS`] bins, or the metric is singular.
+    /// Builds the model around `theta`, with options for the parameters `nonlinear`. Returns `None` if there are no
+    /// such parameters, if there are more than [`MOST_BINS`] bins, or if the metric is singular.
     pub(super) fn new(
         worker: &mut Worker,
         problem: &Problem<'_>,
@@ -99,8 +100,8 @@ impl Additive {
         let lambda = worker.scratch.lambda[..n_bins].to_vec();
         let slopes = worker.scratch.slope[..n_bins].to_vec();
         let mut trial = theta.to_vec();
-        // The inverse metric of the bins: the statistical variance of each bin, and the contribution of the
-        // linear parameters.
+        // The inverse metric of the bins is the sum of two parts: the statistical variance of each bin, and the
+        // contribution of the linear parameters.
         let mut metric = vec![0.0; n_bins * n_bins];
         for b in 0..n_bins {
             let count = problem.data.main[b].max(LEAST_COUNT);
@@ -116,7 +117,7 @@ impl Additive {
             trial[p] = theta[p] + STEP;
             let above = worker.evaluate(problem, &trial, 0.0).constraint;
             trial[p] = theta[p];
-            // The variance is limited, so that a free factor moves by about ten times its value at most.
+            // The variance is limited. A free factor can thus move by about ten times its value at most.
             let least = 0.01 / theta[p].abs().max(1.0).powi(2);
             let variance = 1.0 / ((above + below - 2.0 * here.constraint) / (STEP * STEP)).max(least);
             let column: Vec<f64> =
@@ -138,9 +139,8 @@ impl Additive {
             let row = &metric.values[b * metric.stride..b * metric.stride + n_bins];
             offset[b] = (b..n_bins).map(|a| row[a] * slopes[a]).sum();
         }
-        // A shift s of the expected yields moves the linear parameters by -C^-1 J^T (U^T U)^-1 s. With the
-        // whitened shift y = U^-T s this is -C^-1 J^T U^-1 y. The rows of `follow` become those of this
-        // matrix.
+        // A shift s of the expected yields moves the linear parameters by -C^-1 J^T (U^T U)^-1 s. For the whitened
+        // shift y = U^-T s this is -C^-1 J^T U^-1 y. The loop computes the rows of this matrix in `follow`.
         for row in follow.chunks_exact_mut(n_bins) {
             metric.whiten(row);
         }
@@ -189,15 +189,15 @@ impl Additive {
         Some(model)
     }
 
-    /// Draws one combination: an option for each parameter.
+    /// Draws one combination by simulated annealing, and returns the option of each parameter.
     ///
-    /// Starts with all parameters at the minimum, anneals over `sweeps` sweeps, and then sets one parameter
-    /// after the other to the option with the lowest value until none changes. The parameter `forced` (an
-    /// index into `parameters`) stays on the side of 0 opposite to its value at the minimum.
+    /// All parameters begin at the minimum, and the annealing has `sweeps` sweeps. Then each parameter in turn is set
+    /// to the option with the lowest value, until no parameter changes. The parameter `forced`, an index into
+    /// `parameters`, must have the opposite sign to its value at the minimum.
     pub(super) fn anneal(&self, sweeps: usize, forced: Option<usize>, draw: &mut Scatter) -> Vec<u8> {
         let n = self.parameters.len();
         let draw_side = draw.uniform().signum();
-        // For a parameter near 0 the side is random.
+        // If the value at the minimum is close to 0, the sign is random.
         let side = |k: usize| {
             if self.values[k * OPTIONS].abs() < NEAR_ZERO {
                 draw_side
@@ -251,7 +251,7 @@ impl Additive {
         options
     }
 
-    /// Adds `factor` times the whitened shift of an option of parameter `k` to `at`.
+    /// Adds `factor` times the whitened shift of an option of parameter number `k` to `at`.
     fn add(&self, at: &mut [f64], k: usize, option: u8, factor: f64) {
         let index = k * OPTIONS + usize::from(option);
         let shift = &self.shift[index * self.n_bins..(index + 1) * self.n_bins];
@@ -260,15 +260,16 @@ impl Additive {
         }
     }
 
-    /// Computes the rise of `-ln L` for each option of parameter `k`, where `at` is the sum of the shifts of
-    /// all other parameters.
+    /// Computes the rise of `-ln L` for each option of parameter number `k`. `at` is the sum of the shifts of all
+    /// other parameters.
     fn rises(&self, at: &[f64], k: usize, rises: &mut [f64; LANES]) {
         let width = self.n_bins * LANES;
         let shifts = &self.beside[k * width..(k + 1) * width];
         sum_up(self.level, &self.cost[k * LANES..(k + 1) * LANES], shifts, at, rises);
     }
 
-    /// Returns the point of a combination, with the linear parameters moved to their best values for it.
+    /// Returns the point that belongs to a combination. The linear parameters have their best values for this
+    /// combination.
     pub(super) fn point(&self, problem: &Problem<'_>, theta: &[f64], options: &[u8]) -> Vec<f64> {
         let mut point = theta.to_vec();
         let mut shift = vec![0.0; self.n_bins];
@@ -285,7 +286,8 @@ impl Additive {
 }
 
 isa_fn! {
-    /// Computes `to = cost + sum_b at[b] shifts[b][..]`.
+    /// Writes the rise of `-ln L` for each option of a parameter to `to`. The rise is the option's element of `cost`
+    /// plus the scalar product over the bins of `at` and the option's shifts. `shifts` has [`LANES`] numbers per bin.
     fn sum_up(cost: &[f64], shifts: &[f64], at: &[f64], to: &mut [f64; LANES]) = sum_up_body
 }
 
@@ -304,8 +306,8 @@ fn sum_up_body<M: MulAdd>(cost: &[f64], shifts: &[f64], at: &[f64], to: &mut [f6
 }
 
 isa_fn! {
-    /// Chooses an option at random with its Boltzmann weight; `unit` is a random number in [0, 1). Replaces
-    /// the rises by the weights.
+    /// Chooses an option at random, with its Boltzmann weight as probability. `unit` is a random number in [0, 1).
+    /// Replaces the rises by the weights.
     fn choose(rises: &mut [f64; LANES], temperature: f64, unit: f64) -> u8 = choose_body
 }
 
@@ -322,7 +324,7 @@ fn choose_body<M: MulAdd>(rises: &mut [f64; LANES], temperature: f64, unit: f64)
     let per_temperature = 1.0 / temperature;
     for rise in rises.iter_mut() {
         let exponent = (least - *rise) * per_temperature;
-        // Subnormal numbers would take a hundred times as long.
+        // The exponent is limited, because operations on subnormal numbers take a hundred times as long.
         let weight = exp::<M>(exponent.max(LEAST_EXPONENT));
         *rise = if exponent < LEAST_EXPONENT { 0.0 } else { weight };
     }
@@ -340,7 +342,7 @@ fn choose_body<M: MulAdd>(rises: &mut [f64; LANES], temperature: f64, unit: f64)
     0
 }
 
-/// The Cholesky factor `U` of the inverse metric `U^T U` of the bins, padded as `linalg` requires.
+/// Cholesky factor `U` of the inverse metric `U^T U` of the bins, padded as `linalg` requires.
 struct Metric {
     level: Level,
     n: usize,
@@ -349,7 +351,7 @@ struct Metric {
 }
 
 impl Metric {
-    /// Factors a symmetric `n x n` matrix; `None` if it is not positive definite.
+    /// Factors a symmetric `n x n` matrix. Returns `None` if it is not positive definite.
     fn factored(level: Level, matrix: &[f64], n: usize) -> Option<Self> {
         let stride = n.div_ceil(16) * 16;
         let mut values = vec![0.0; n * stride];
@@ -362,7 +364,7 @@ impl Metric {
         (pivots == Pivots::default()).then_some(Self { level, n, stride, values })
     }
 
-    /// Replaces `x` by `U^-T x`: a shift of the expected yields becomes a whitened one.
+    /// Replaces a shift `x` of the expected yields by the whitened shift `U^-T x`.
     fn whiten(&self, x: &mut [f64]) {
         solve_lower(self.level, &self.values, self.stride, self.n, self.n, x);
     }

@@ -1,4 +1,4 @@
-//! Searches for lower minima around the best minimum known.
+//! Searches for lower minima around the best known minimum.
 
 use ns_core::Search;
 
@@ -11,32 +11,31 @@ use super::lines::{Along, lines, strain};
 use super::restarts::{Restarts, restarts};
 use super::whole_box::{crossings, search_whole_box};
 
-/// Largest number of free parameters for which combinations are tried. In larger models a descent takes too
-/// long.
+/// Largest number of free parameters for which combinations of parameters are tried. In larger models a descent takes
+/// too long.
 const MOST_COMBINED: usize = 400;
 
-/// Largest number of rounds over single parameters and combinations. Each further round begins at a lower
-/// minimum.
+/// Largest number of rounds over single parameters and combinations. A further round begins only at a lower minimum.
 const MOST_ROUNDS: usize = 5;
 
-/// Limits of the default search along single parameters.
+/// Limits of the search along single parameters in the default search.
 const FEW_LINES: Along = Along { all: false, parameters: 64, rise: 5.0, descents: 100 };
-/// Limits of a thorough search along single parameters.
+/// Limits of the search along single parameters in a thorough search.
 const MANY_LINES: Along = Along { all: true, parameters: 256, rise: 10.0, descents: 400 };
 
-/// Value of [`strain`] above which the default search tries free factors and combinations of parameters, and
-/// starts from scattered points. The three values are for models of up to [`MIDDLING`] free parameters, for
-/// larger ones under smooth codes, and for larger ones under codes with kinks.
+/// If [`strain`] is at least this number, the default search tries free factors and combinations of parameters, and
+/// starts from scattered points. The first value is for models of up to [`MIDDLING`] free parameters. The second and
+/// the third are for larger models with smooth codes and with kinks.
 const LEAST_STRAIN: [f64; 3] = [2.5, 4.0, 2.7];
-/// Largest number of free parameters for the first value of [`LEAST_STRAIN`].
+/// The first value of [`LEAST_STRAIN`] is used up to this number of free parameters.
 const MIDDLING: usize = 100;
 
-/// Number of parameters that the default search fixes at the opposite sign, in models with kinks.
+/// In models with kinks, the default search fixes this number of parameters at the opposite sign, one at a time.
 const FEW_CROSSINGS: usize = 48;
 
-/// Looks for lower minima around the best one, with the methods that `effort` allows. The argument
-/// `neighbour` says that the minimum is close to that of an earlier fit, whose search covered the whole box.
-/// The default search then does not start from scattered points.
+/// Searches for lower minima around the best minimum, with the methods that `effort` allows. `neighbour` says that
+/// the minimum is close to that of an earlier fit, whose search covered all values within the bounds. The default
+/// search then does not start from scattered points.
 pub(super) fn look_around(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -46,8 +45,8 @@ pub(super) fn look_around(
     found: &mut BestSoFar,
 ) {
     let toy = problem.physical;
-    // The best minimum is not far below the saturated model. Descents that fall far below it, because bins
-    // have negative expected yields, are stopped.
+    // The best minimum is not far below the saturated model. Descents that fall far below it are stopped: they have
+    // bins with negative expected yields.
     let inside = &Problem { physical: true, ..problem.clone() };
     let kinks = problem.plan.structure.has_kinks;
     if !kinks {
@@ -92,8 +91,8 @@ pub(super) fn look_around(
         }
     }
     search_whole_box(worker, if toy { problem } else { inside }, start, neighbour, found);
-    // The last minimum may have been found after the flips of its round. Without kinks the opposite sign
-    // rarely has its own minimum.
+    // The last minimum may have been found after the sign changes of its round. Without kinks there is rarely a
+    // minimum at the opposite sign.
     if kinks && found.improved > flipped {
         flips(worker, inside, found, effort);
     }

@@ -6,13 +6,13 @@ use super::super::descend::{Descent, Mode, descend};
 use super::super::{Problem, Worker};
 use super::scatter::Census;
 
-/// Options of a descent that is one of many: few iterations.
+/// Options of a descent that is one of many. It has few iterations.
 pub(super) const SHORT: Mode = Mode { iterations: 60, ..Mode::from(false) };
 
-/// Difference in `-ln L` below which two minima count as the same minimum.
+/// Two minima count as the same minimum if their values of `-ln L` differ by less than this number.
 pub(super) const SAME_VALUE: f64 = 1e-6;
 
-/// The best result of several descents, with totals over all of them.
+/// The best result of several descents, with totals over all descents.
 pub(in super::super) struct BestSoFar {
     pub(in super::super) best: Descent,
     pub(in super::super) iterations: usize,
@@ -28,8 +28,8 @@ impl BestSoFar {
     }
 }
 
-/// Does the same as [`attempt`] with few iterations. If the descent ends lower without a certificate,
-/// `attempt` continues it. Returns the result of a descent that was not kept, otherwise `None`.
+/// Does the same as [`attempt`], with few iterations. If the descent ends lower but without a certificate,
+/// [`attempt`] continues it. Returns the result of the descent if it was not kept, and `None` if it was kept.
 pub(super) fn short_attempt(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -46,7 +46,7 @@ pub(super) fn short_attempt(
     (!take(other, found)).then_some(end)
 }
 
-/// Descends from `start` and keeps the result if it is lower than the best one. Returns whether the result
+/// Descends from `start`, and keeps the result if it is lower than the best one so far. Returns whether the result
 /// was kept.
 pub(super) fn attempt(
     worker: &mut Worker,
@@ -58,8 +58,8 @@ pub(super) fn attempt(
     take(other, found)
 }
 
-/// Does the same as [`attempt`] for one of many starts around the best minimum. Most of them lead back to
-/// that minimum. The descent ends as soon as this is foreseeable.
+/// Does the same as [`attempt`] for one of many starting points around the best minimum. Most of these descents lead
+/// back to that minimum. The descent ends as soon as this is expected.
 pub(super) fn attempt_below(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -75,20 +75,21 @@ pub(super) fn attempt_below(
     take(other, found)
 }
 
-/// Returns whether `-ln L` fell without bound in a descent: its result has no certificate and is far below
-/// the saturated model.
+/// Returns whether `-ln L` fell without limit in a descent. The result then has no certificate, and is far below the
+/// saturated model.
 pub(super) fn runaway(descent: &Descent) -> bool {
     descent.status == FitStatus::NotConverged(Reason::Unbounded)
         || (descent.status != FitStatus::Converged && descent.value() < descent.likelihood.least)
 }
 
-/// Keeps the result of a descent if it is lower than the best one. Returns whether the result was kept.
+/// Keeps the result of a descent if it is lower than the best one so far. Returns whether it was kept.
 pub(super) fn take(other: Descent, found: &mut BestSoFar) -> bool {
     found.iterations += other.iterations;
     found.census.count(other.value());
     let noise = 64.0 * f64::EPSILON * other.likelihood.scale + 1e-10;
     let better = match (runaway(&other), runaway(&found.best)) {
-        // A certified minimum is kept, even if `-ln L` falls without bound elsewhere, which is unphysical.
+        // A certified minimum is kept even if `-ln L` falls without limit elsewhere, because such points are
+        // unphysical.
         (false, true) => other.status == FitStatus::Converged,
         (true, false) => found.best.status != FitStatus::Converged,
         // A point without a certificate does not replace a certified minimum either.

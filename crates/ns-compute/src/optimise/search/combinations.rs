@@ -1,27 +1,27 @@
-//! Descents from points at which many parameters have new values at once (combinations).
+//! Combinations: points at which many parameters have new values at once. Descents start from the lowest of them.
 
 use super::super::{Problem, Worker};
 use super::additive::Additive;
 use super::attempt::{BestSoFar, attempt_below};
 use super::scatter::Scatter;
 
-/// Number of combinations and descents in one round.
+/// Number of combinations and of descents in one round.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effort {
-    /// Number of combinations that are drawn.
+    /// Number of combinations that are drawn in a round.
     drawn: usize,
-    /// Number of descents from the lowest of these combinations.
+    /// Number of descents in a round. They start from the lowest of the combinations.
     descents: usize,
 }
 
 impl Effort {
     pub(super) const THOROUGH: Self = Self { drawn: 300, descents: 200 };
-    /// Effort around each of many minima.
+    /// Effort that is used around each of many minima.
     pub(super) const FEW: Self = Self { drawn: 8, descents: 4 };
     pub(super) const SOME: Self = Self { drawn: 16, descents: 8 };
 
-    /// Returns the effort of the default search. It is larger with kinks, because each side of a kink may
-    /// have its own minimum.
+    /// Returns the effort of the default search. It is larger for models with kinks, because each side of a kink may
+    /// have a minimum of its own.
     pub(super) fn standard(problem: &Problem<'_>) -> Self {
         if problem.plan.structure.has_kinks {
             Self { drawn: 60, descents: 30 }
@@ -31,17 +31,17 @@ impl Effort {
     }
 }
 
-/// Largest number of rounds. Each further round begins at a lower minimum.
+/// Largest number of rounds. A further round begins only at a lower minimum.
 const MOST_ROUNDS: usize = 10;
 
-/// Number of sweeps of the annealing of one combination.
+/// Number of sweeps of the simulated annealing that draws one combination.
 const SWEEPS: usize = 20;
 
-/// Asymmetric part of a parameter's effect (in statistical errors, summed over bins) below which the
-/// parameter counts as linear.
+/// A parameter counts as linear if the asymmetric part of its effect is below this number. The asymmetric part is
+/// measured in statistical errors and summed over the bins.
 const LEAST_NONLINEARITY: f64 = 0.02;
 
-/// Descends from the lowest of many combinations, and does so again around every new minimum.
+/// Descends from the lowest of many combinations. Does the same around every new minimum.
 pub(super) fn combinations(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -63,8 +63,8 @@ pub(super) fn combinations(
             if problem.is_cancelled() {
                 return;
             }
-            // In every second combination one parameter is forced to its opposite sign, beginning with the
-            // most nonlinear parameter.
+            // In every second combination, one parameter is forced to have the opposite sign. The most nonlinear
+            // parameter is the first.
             let forced = (index % 2 == 1).then_some(index / 2 % model.len());
             let combination = model.anneal(SWEEPS, forced, &mut draw);
             let point = model.point(problem, &minimum, &combination);

@@ -1,6 +1,6 @@
 //! Tries other values of free scale factors.
 //!
-//! A free factor multiplies the effects of all parameters of its samples. If it is much smaller or larger,
+//! A free factor multiplies the effects of all parameters of its samples. If the factor is much smaller or larger,
 //! these parameters matter less or more, and another minimum may be the lowest.
 
 use super::super::descend::{Mode, descend};
@@ -14,23 +14,23 @@ const MOST_FACTORS: usize = 4;
 /// Values of a factor that are tried, as multiples of its initial value.
 const MULTIPLES: [f64; 6] = [0.0, 0.4, 1.0, 2.0, 4.0, 8.0];
 
-/// Distance from the factor's value at the minimum, in units of its initial value, below which a value is not
-/// tried because it belongs to the same valley.
+/// Smallest distance between a value that is tried and the value of the factor at the minimum, in units of the
+/// initial value of the factor. A closer value belongs to the same valley.
 const LEAST_MOVE: f64 = 0.2;
 
-/// Options of the descent with the factor fixed. A rough minimum is enough, because a descent with the factor
+/// Options of the descent with the factor fixed. An approximate minimum is enough, because a descent with the factor
 /// free follows.
 const SETTLE: Mode = Mode { iterations: 20, ..Mode::from(false) };
 
-/// Difference in `-ln L` between the rough minimum and the best minimum above which a value of the factor is
-/// given up.
+/// A value of the factor is given up if the approximate minimum exceeds the best minimum by more than this number (in
+/// `-ln L`).
 const MOST_RISE: f64 = 20.0;
 
-/// Largest number of rounds over the values of a factor. Each further round begins at a lower minimum.
+/// Largest number of rounds over the values of a factor. A further round begins only at a lower minimum.
 const MOST_ROUNDS: usize = 4;
 
-/// Fixes each free factor at other values while all other parameters are minimised, and then releases it.
-/// With `combine`, combinations of the other parameters are tried before the release.
+/// Fixes each free factor at other values while all other parameters are minimised, and then frees it again. With
+/// `combine`, combinations of the other parameters are tried before the factor is freed.
 pub(super) fn factors(worker: &mut Worker, problem: &Problem<'_>, combine: bool, found: &mut BestSoFar) {
     let plan = problem.plan;
     let able = |&p: &usize| !problem.fixed[p] && !plan.structure.constrained[p];

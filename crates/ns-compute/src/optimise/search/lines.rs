@@ -1,20 +1,21 @@
-//! Descents from the lowest points along single parameters.
+//! Lines: descents from the lowest points along single parameters.
 
 use super::super::descend::descend;
 use super::super::{Problem, Worker};
 use super::attempt::{BestSoFar, SHORT, attempt_below};
 use super::single_parameter::LocalCurvature;
 
-/// Returns the free parameters along which there may be a second minimum, judged by the slopes at `theta`,
-/// the most promising first. With `all`, the strongly nonlinear parameters are always among them.
+/// Returns the free parameters along which there may be a second minimum, the most promising first. They are chosen
+/// by the slopes at `theta`. With `all`, the strongly nonlinear parameters are always returned.
 ///
-/// The curvature of `-ln L` along a parameter is 1 from its constraint, a positive part from the data, and
-/// `f''(alpha) sum_b r_b A_b` from the asymmetric part `A_b` of its effect. Here `r_b` is the derivative of
-/// `-ln L` with respect to the expected yield, and `f''` of code 4p is between -1.25 and 3.75. So a parameter
-/// can have a second minimum only if `sum_b r_b A_b` is below -0.27 or above 0.8. If there is such a
-/// parameter, other parameters with half this sum may change together with it. They are returned too. The
-/// limits used are a little closer to 0, and still closer with kinks, where the barrier between two minima
-/// may be arbitrarily low.
+/// The curvature of `-ln L` along a parameter has three parts: 1 from its constraint, a positive part from the data,
+/// and `f''(alpha) sum_b r_b A_b` from the asymmetric part `A_b` of its effect. `r_b` is the derivative of `-ln L`
+/// with respect to the expected yield. The second derivative `f''` of code 4p is between -1.25 and 3.75. Therefore a
+/// parameter can have a second minimum only if `sum_b r_b A_b` is below -0.27 or above 0.8.
+///
+/// If there is such a parameter, other parameters with half this sum may change together with it, and are returned
+/// too. The limits that are used are a little closer to 0. With kinks they are still closer, because the barrier
+/// between two minima may be arbitrarily low.
 fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: bool) -> Vec<usize> {
     let plan = problem.plan;
     let able = |p: usize| plan.policy.nonlinear[p] && !problem.fixed[p];
@@ -34,14 +35,14 @@ fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: boo
     let mut chosen: Vec<usize> = (0..theta.len())
         .filter(|&p| able(p) && ((all && plan.policy.nonlinearity.amount[p] > 0.2) || beyond(p, 0.5)))
         .collect();
-    // There may be thousands of parameters: the most promising ones come first.
+    // There may be thousands of parameters. The most promising ones come first.
     let strength = |p: usize| plan.policy.nonlinearity.pull(p, slopes).abs();
     chosen.sort_by(|&a, &b| strength(b).total_cmp(&strength(a)));
     chosen
 }
 
-/// Returns the sum over all free nonlinear parameters of `|sum_b r_b A_b|`, the criterion of [`promising`],
-/// at `theta`.
+/// Returns the sum of `|sum_b r_b A_b|` over all free nonlinear parameters at `theta`. [`promising`] explains this
+/// criterion.
 pub(super) fn strain(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) -> f64 {
     worker.evaluate(problem, theta, 0.0);
     let slopes = &worker.scratch.slope;
@@ -52,17 +53,17 @@ pub(super) fn strain(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) 
 /// Limits of a search along single parameters.
 #[derive(Clone, Copy)]
 pub(super) struct Along {
-    /// Whether to try every strongly nonlinear parameter, not only the promising ones.
+    /// Whether every strongly nonlinear parameter is tried. Otherwise only the promising parameters are tried.
     pub(super) all: bool,
-    /// Largest number of parameters.
+    /// Largest number of parameters that are tried.
     pub(super) parameters: usize,
-    /// Largest rise of `-ln L` from the minimum to a point from which a descent starts.
+    /// A descent starts from a point only if `-ln L` rises by less than this number from the minimum to the point.
     pub(super) rise: f64,
     /// Largest number of descents.
     pub(super) descents: usize,
 }
 
-/// Descends from the lowest points along single parameters, and does so again around every new minimum.
+/// Descends from the lowest points along single parameters. Does the same around every new minimum.
 pub(super) fn lines(worker: &mut Worker, problem: &Problem<'_>, along: Along, found: &mut BestSoFar) {
     let mut descents = 0;
     let mut failed: Vec<(usize, bool)> = Vec::new();
@@ -95,7 +96,7 @@ pub(super) fn lines(worker: &mut Worker, problem: &Problem<'_>, along: Along, fo
             descents += 1;
             let mut start = candidate.theta;
             if problem.plan.structure.has_kinks {
-                // The first step from a distant point may cross the kink back at once, so the other
+                // The first step from a distant point may return across the kink at once. Therefore the other
                 // parameters are minimised first.
                 let mut held = problem.clone();
                 held.fixed[candidate.parameter] = true;

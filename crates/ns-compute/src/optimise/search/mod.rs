@@ -1,9 +1,9 @@
-//! The search for the lowest minimum, which chooses the starting points of descents.
+//! The search for the lowest minimum. It chooses the starting points of descents.
 //!
-//! The first descent ends in the valley of its starting point. From there `flips` and `lines` look along
-//! single parameters, `factors` along free scale factors, `combinations` at many parameters at once,
-//! `restarts` around other minima, and `search_whole_box` in the whole box of small models. See
-//! `docs/numerics.md`.
+//! The first descent ends in the valley of its starting point. Further methods begin there: `flips` and `lines` vary
+//! single parameters, `factors` varies free scale factors, and `combinations` varies many parameters at once.
+//! `restarts` tries combinations around other minima. `search_whole_box` tries all values within the bounds of small
+//! models. See `docs/numerics.md`.
 
 mod additive;
 mod around_best;
@@ -29,11 +29,11 @@ use recover::recover_minimum;
 pub(crate) use scatter::MOST_FREE;
 use whole_box::attempt_shifted;
 
-/// Largest number of parameters of a model in which a few more descents cost only microseconds.
+/// Largest number of parameters of a model for which a few more descents take only microseconds.
 const SMALL_MODEL: usize = 24;
 
-/// Minimises from `start` and, depending on `effort`, from further points. `cold` says that `start` is far
-/// from any minimum; `metric` is the inverse Hessian of a nearby fit.
+/// Minimises `-ln L` from `start` and, depending on `effort`, from further points. `cold` says that `start` is far
+/// from any minimum. `metric` is the inverse Hessian of a nearby fit, if there is one.
 ///
 /// # Errors
 /// If no starting point has a finite likelihood.
@@ -57,7 +57,7 @@ pub(super) fn search(
     let mut found = match first {
         Ok(best) => BestSoFar::new(best),
         Err(failure) => {
-            // Any further starting point with a finite likelihood is good enough to begin with.
+            // Any further starting point with a finite likelihood can be the first.
             let mut other = further.iter().filter_map(|s| descend(worker, problem, s, Mode::from(true)).ok());
             let Some(best) = other.next() else { return Err(failure) };
             BestSoFar::new(best)
@@ -76,14 +76,13 @@ pub(super) fn search(
     if runaway(&found.best) && !problem.physical {
         recover_minimum(worker, problem, start, &mut found);
     }
-    // There is no search around a point at which bins have a negative expected yield.
+    // If bins have a negative expected yield at the best point, there is no search around it.
     if runaway(&found.best) || found.best.value() < found.best.likelihood.least {
         return Ok(found);
     }
-    // With `metric`, the nearby fit has searched the whole box before.
+    // If `metric` is given, the nearby fit has already searched all values within the bounds.
     look_around(worker, problem, start, Search::Standard, metric.is_some(), &mut found);
-    // The default search comes first, so that a thorough search never ends at a higher minimum than the
-    // default one.
+    // The default search comes first. A thorough search thus never ends at a higher minimum than the default search.
     if effort == Search::Thorough {
         if !small {
             attempt_shifted(worker, problem, start, &mut found);

@@ -1,7 +1,7 @@
-//! Finds a certified minimum in models whose `-ln L` falls without bound.
+//! Finds a certified minimum in models whose `-ln L` falls without limit.
 //!
-//! In a bin without observed events, `-ln L` falls without bound if asymmetric effects make the expected
-//! yield negative. A local minimum with positive expected yields is a valid result; a point with such a bin
+//! In a bin without observed events, `-ln L` falls without limit if asymmetric effects make the expected yield
+//! negative. A local minimum with positive expected yields is a valid result. A point with a negative expected yield
 //! is not.
 
 use super::super::descend::descend;
@@ -10,14 +10,14 @@ use super::attempt::{BestSoFar, SHORT, attempt, runaway};
 use super::scatter::scattered;
 use crate::eval::Dataset;
 
-/// Numbers of events that are put into every empty bin, one after the other. Any of them keeps the expected
-/// yield positive; the smallest moves the minimum least.
+/// Numbers of events that are put into every empty bin, one number after the other. Each of them keeps the expected
+/// yield positive. The smallest number moves the minimum least.
 const IN_EMPTY_BINS: [f64; 4] = [1.0, 0.1, 0.01, 0.001];
 
-/// Largest number of scattered starting points. Few of them lead to a minimum.
+/// Largest number of scattered starting points. Only few of them lead to a minimum.
 const MOST_RETURNS: usize = 200;
 
-/// Looks for a certified minimum from other points, if `-ln L` fell without bound in all descents so far.
+/// Searches for a certified minimum from other points, if `-ln L` fell without limit in all descents so far.
 pub(super) fn recover_minimum(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -25,9 +25,9 @@ pub(super) fn recover_minimum(
     found: &mut BestSoFar,
 ) {
     let problem = &Problem { physical: true, ..problem.clone() };
-    // The first descent has all asymmetric parameters fixed at their starting values. Then the expected
-    // yields seldom become negative, and a descent of all parameters from that minimum often stays where they
-    // are positive.
+    // In the first descent, all asymmetric parameters are fixed at their starting values. The expected yields then
+    // seldom become negative. A descent of all parameters from that minimum often stays where the yields are
+    // positive.
     let mut held = problem.clone();
     for (fixed, asymmetric) in held.fixed.iter_mut().zip(&problem.plan.policy.asymmetric) {
         *fixed |= asymmetric;
@@ -47,8 +47,8 @@ pub(super) fn recover_minimum(
     }
 }
 
-/// Puts events into every empty bin, fewer each time ([`IN_EMPTY_BINS`]), and descends. From each of these
-/// minima it descends once more, with the original data.
+/// Puts events into every empty bin and descends, with fewer events each time ([`IN_EMPTY_BINS`]). Then descends from
+/// each of these minima with the original data.
 fn fill_empty_bins(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mut BestSoFar) {
     let mut from = start.to_vec();
     for events in IN_EMPTY_BINS {

@@ -1,8 +1,7 @@
-//! Tries combinations of many parameters around other minima than the best one.
+//! Restarts: combinations of many parameters around minima other than the best one.
 //!
-//! A model of the likelihood around one minimum (`additive`) gives the combinations. Around another minimum
-//! the combinations are different, and lead to minima that the model around the best minimum does not
-//! predict.
+//! A model of the likelihood around one minimum (`additive`) gives the combinations. Around another minimum the
+//! combinations are different. They lead to minima that the model around the best minimum does not predict.
 
 use ns_core::Search;
 
@@ -17,15 +16,15 @@ use super::scatter::scattered;
 pub(super) struct Restarts {
     /// Number of scattered starting points.
     starts: usize,
-    /// Largest height of a minimum above the best one (`-ln L`) for which combinations around it are tried.
+    /// Combinations around a minimum are tried only if `-ln L` there exceeds the best value by at most this number.
     most_rise: f64,
-    /// Number of combinations around each minimum.
+    /// Number of combinations that are tried around each minimum.
     combinations: Effort,
 }
 
 impl Restarts {
-    /// Returns the limits for `effort`. They are lower with kinks, where nearly every starting point leads to
-    /// a different minimum.
+    /// Returns the limits for the given `effort`. They are lower for models with kinks, in which nearly every
+    /// starting point leads to a different minimum.
     pub(super) fn of(effort: Search, kinks: bool) -> Self {
         match (effort, kinks) {
             (Search::Thorough, false) => Self { starts: 200, most_rise: 8.0, combinations: Effort::SOME },
@@ -35,7 +34,7 @@ impl Restarts {
     }
 }
 
-/// Descends from points all over the box, and from combinations around each new minimum.
+/// Descends from scattered points within the bounds, and from combinations around each new minimum.
 pub(super) fn restarts(
     worker: &mut Worker,
     problem: &Problem<'_>,

@@ -1,24 +1,24 @@
-//! Starting points all over the box, for models so small that a descent costs microseconds.
+//! Scattered starting points within the bounds, for small models in which a descent takes only microseconds.
 //!
-//! The number of starting points depends on the minima that they find. As long as new minima are found, more
-//! minima are to be expected. If `N` descents have found `W` different minima, the expected total number of
-//! minima is `W (N - 1) / (N - W - 2)` (Boender and Rinnooy Kan, Mathematical Programming 37, 1987). The
-//! search ends once this is at most `W + 1/4`.
+//! The number of starting points depends on the minima that are found. As long as new minima are found, more are
+//! expected. If `N` descents have found `W` different minima, the expected total number of minima is `W (N - 1) / (N
+//! - W - 2)` (Boender and Rinnooy Kan, Mathematical Programming 37, 1987). The search ends when this number is at
+//! most `W + 1/4`.
 
 use super::super::Problem;
 
-/// Largest number of free parameters of models that are searched in this way.
+/// Largest number of free parameters of a model that is searched with scattered starting points.
 pub(crate) const MOST_FREE: usize = 48;
 
 /// Largest number of descents from scattered points.
 pub(super) const MOST_STARTS: usize = 64;
 
-/// Largest distances of the scattered points from the given start, used in turn. For asymmetric parameters
-/// and for parameters near 0 the distance is the change of the parameter. For all other parameters it is the
-/// change of the parameter's logarithm.
+/// Largest distances of the scattered points from the given start. The points use these distances in turn. For
+/// asymmetric parameters and for parameters near 0, the distance is the change of the parameter. For all other
+/// parameters it is the change of the parameter's logarithm.
 const SPREADS: [f64; 4] = [1.0, 2.0, 4.0, 0.5];
 
-/// Values of the different minima found so far, and the number of descents.
+/// The values of the different minima that were found so far, and the number of descents.
 #[derive(Debug, Default)]
 pub(super) struct Census {
     minima: Vec<f64>,
@@ -34,15 +34,15 @@ impl Census {
         }
     }
 
-    /// Returns whether no further minima are expected.
+    /// Returns whether no further minima are expected, so the search can end.
     pub(super) fn is_complete(&self) -> bool {
         let (n, w) = (self.descents as f64, self.minima.len() as f64);
         n > w + 2.0 && w * (n - 1.0) / (n - w - 2.0) <= w + 0.25
     }
 }
 
-/// Returns whether the likelihood may have several minima at all: a free parameter has an asymmetric effect,
-/// or the effects of two parameters multiply each other.
+/// Returns whether the likelihood may have several minima. This needs a free parameter with an asymmetric effect, or
+/// two parameters whose effects multiply each other.
 pub(super) fn may_have_several_minima(problem: &Problem<'_>) -> bool {
     let plan = problem.plan;
     let length = |(from, to): (usize, usize)| to - from;
@@ -60,7 +60,7 @@ impl Scatter {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15))
     }
 
-    /// Returns a uniform random number in [-1, 1), from the top 53 bits.
+    /// Returns a uniform random number in [-1, 1). It consists of the top 53 bits of the generator's output.
     pub(super) fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -70,7 +70,7 @@ impl Scatter {
     }
 }
 
-/// Returns the scattered starting point number `index` around `start`, which is the same in every call.
+/// Returns scattered starting point number `index` around `start`. The point is the same in every call.
 pub(super) fn scattered(problem: &Problem<'_>, start: &[f64], index: usize) -> Vec<f64> {
     let mut scatter = Scatter::new(index as u64 + 1);
     let mut uniform = || scatter.uniform();

@@ -1,48 +1,48 @@
-//! Looks for other valleys along single parameters.
+//! Searches for other valleys of `-ln L` along single parameters.
 //!
-//! If the effect of a parameter is nonlinear, the parameter may have the opposite sign in a second minimum,
-//! or lie beyond the end of the interpolation polynomial on the same side. Each such parameter is set to a
-//! few values between -2.4 and 2.4. The other parameters are then adjusted by Newton steps with the factored
-//! Hessian of the minimum; each step costs one gradient. Descents start from the lowest of these points.
+//! If the effect of a parameter is nonlinear, there may be a second minimum at the opposite sign of the parameter, or
+//! beyond the end of the interpolation polynomial at the same sign. Each such parameter is set to a few values
+//! between -2.4 and 2.4. The other parameters are then adjusted by Newton steps with the factored Hessian of the
+//! minimum. Each of these steps takes one gradient. Descents start from the lowest of these points.
 
 use super::super::active::classify;
 use super::super::{Problem, Worker};
 use crate::curvature::{Factored, Point, assemble, factor, solve};
 
-/// Values of a parameter that are tried, besides the opposite of its value at the minimum.
+/// Values of a parameter that are tried, in addition to the opposite of its value at the minimum.
 const VALUES: [f64; 8] = [-2.4, -1.6, -1.0, -0.5, 0.5, 1.0, 1.6, 2.4];
 
-/// Distance from the value at the minimum below which a value is not tried because it belongs to the same
-/// valley.
+/// Smallest distance between a value that is tried and the parameter's value at the minimum. A closer value belongs
+/// to the same valley.
 const LEAST_MOVE: f64 = 0.3;
 
-/// Number of Newton steps of the other parameters.
+/// Number of Newton steps that adjust the other parameters.
 const STEPS: usize = 2;
 
-/// A point beside a minimum from which a descent may end lower.
+/// A point beside a minimum. A descent from this point may end in a lower minimum.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
-    /// Rise of `-ln L` above the minimum.
+    /// Rise of `-ln L` from the minimum to this point.
     pub(super) rise: f64,
     pub(super) theta: Vec<f64>,
-    /// The parameter that was moved.
+    /// Index of the parameter that was moved.
     pub(super) parameter: usize,
 }
 
-/// A minimum, whose Hessian is factored in `worker.curvature`, and working memory.
+/// A minimum whose Hessian is factored in `worker.curvature`, with working memory.
 pub(super) struct LocalCurvature<'a> {
     minimum: &'a [f64],
     value: f64,
-    /// Column of the inverse Hessian that belongs to the parameter that is moved.
+    /// One column of the inverse Hessian: the column of the parameter that is moved.
     column: Vec<f64>,
     /// Gradient of `-ln L` with respect to the parameters that are adjusted.
     force: Vec<f64>,
-    /// Point after the adjustment of the other parameters.
+    /// The point after the adjustment of the other parameters.
     point: Vec<f64>,
 }
 
 impl<'a> LocalCurvature<'a> {
-    /// Factors the exact Hessian at `minimum`. Returns `None` if it is not positive definite there.
+    /// Factors the exact Hessian at `minimum`. Returns `None` if the Hessian is not positive definite.
     pub(super) fn new(worker: &mut Worker, problem: &Problem<'_>, minimum: &'a [f64]) -> Option<Self> {
         let n = minimum.len();
         let value = worker.evaluate(problem, minimum, 0.0).value();
@@ -63,8 +63,8 @@ impl<'a> LocalCurvature<'a> {
         Some(Self { minimum, value, column: vector(), force: vector(), point: vector() })
     }
 
-    /// Appends to `found` the lowest point on either side of the value of parameter `p` at the minimum, if it
-    /// rises by less than `most`.
+    /// Varies parameter `p`, and appends the lowest point on either side of its value at the minimum to `found`. A
+    /// point is left out if `-ln L` rises by `most` or more.
     pub(super) fn look_along(
         &mut self,
         worker: &mut Worker,
@@ -99,9 +99,9 @@ impl<'a> LocalCurvature<'a> {
         found.extend(best.into_iter().flatten());
     }
 
-    /// Sets the parameters `moved` to the given values and adjusts the others by Newton steps. Writes the
-    /// final point to `self.point` and returns its rise above the minimum; `None` if `-ln L` is not finite
-    /// before the Newton steps.
+    /// Sets the parameters `moved` to the given values, and adjusts all other parameters by Newton steps. Writes the
+    /// final point to `self.point`, and returns its rise of `-ln L` above the minimum. Returns `None` if `-ln L` is
+    /// not finite before the Newton steps.
     fn follow(&mut self, worker: &mut Worker, problem: &Problem<'_>, moved: &[(usize, f64)]) -> Option<f64> {
         let n = self.minimum.len();
         self.point.copy_from_slice(self.minimum);
@@ -128,7 +128,7 @@ impl<'a> LocalCurvature<'a> {
                 &mut worker.newton,
             );
             if let [(p, _)] = moved {
-                // The moved parameter keeps its value: the step is conditional on it.
+                // The moved parameter must keep its value, so the step is conditional on it.
                 let weight = worker.newton[*p] / self.column[*p];
                 if weight.is_finite() {
                     for (d, c) in worker.newton.iter_mut().zip(&self.column) {

@@ -1,4 +1,4 @@
-//! Searches the whole box of small models.
+//! Searches all values within the bounds (the box) of small models.
 
 use ns_core::FitStatus;
 
@@ -7,20 +7,21 @@ use super::super::{Problem, Worker};
 use super::attempt::{BestSoFar, SAME_VALUE, SHORT, attempt, runaway, short_attempt};
 use super::scatter::{MOST_FREE, MOST_STARTS, may_have_several_minima, scattered};
 
-/// Largest number of free parameters for which each parameter is also fixed at each of its bounds.
+/// Up to this number of free parameters, each parameter is also fixed at each of its bounds.
 const TINY_MODEL: usize = 16;
 
-/// Largest number of other minima, found with a parameter fixed at a bound, around which parameters are fixed
-/// at bounds again.
+/// Minima that are not the best may be found while a parameter is fixed at a bound. Around at most this number of
+/// them, parameters are again fixed at bounds.
 const MOST_OTHERS: usize = 6;
-/// Largest height of such a minimum above the best one (`-ln L`).
+/// Parameters are fixed at bounds around a minimum only if `-ln L` at this minimum exceeds the value at the best
+/// minimum by at most this number.
 const MOST_RISE: f64 = 5.0;
 
-/// Approximate limit of the number of iterations of all scattered descents together.
+/// Approximate limit of the total number of iterations of all scattered descents.
 const MOST_SCATTERED_ITERATIONS: usize = 1500;
 
-/// Descends from all asymmetric parameters moved up and down by 1, and from all unconstrained parameters
-/// scaled by 0.3 and by 3: products of free factors have several valleys.
+/// Descends from points at which all asymmetric parameters are moved up or down by 1, and from points at which all
+/// unconstrained parameters are multiplied by 0.3 or by 3. Products of free factors have several valleys.
 pub(super) fn attempt_shifted(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -47,9 +48,9 @@ pub(super) fn attempt_shifted(
     }
 }
 
-/// Searches the box of small models at the opposite sign of each asymmetric parameter, at bounds, and from
-/// scattered points. If the minimum is close to the minimum of an earlier fit (`neighbour`), most bounds were
-/// tried by that fit and are not tried again.
+/// Searches all values within the bounds of a small model: at the opposite sign of each asymmetric parameter, at
+/// bounds, and from scattered points. `neighbour` says that the minimum is close to that of an earlier fit. That fit
+/// has tried most bounds, so they are not tried again.
 pub(super) fn search_whole_box(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -68,8 +69,8 @@ pub(super) fn search_whole_box(
     }
     let all = !neighbour && free <= TINY_MODEL;
     let others = bounds(worker, problem, all, found);
-    // The lowest minimum may have two parameters at their bounds. One of them is at its bound in another
-    // minimum too, so it is fixed there while the others are tried at their bounds.
+    // The lowest minimum may have two parameters at their bounds. In another minimum one of the two is also at its
+    // bound. It is fixed there while the other parameters are tried at their bounds.
     for other in others.into_iter().filter(|_| all) {
         let mut held = problem.clone();
         hold_at_bounds(&mut held, &other.theta);
@@ -88,11 +89,12 @@ pub(super) fn search_whole_box(
     }
 }
 
-/// Fixes one free parameter after the other at each of its bounds, minimises the others, and then releases
-/// the parameter. With `all`, this is done for unconstrained parameters, which have no scale for a distant
-/// start, and for constrained ones with an asymmetric effect, which may have a minimum far out. Otherwise
-/// only unconstrained parameters that ended at a bound are fixed, at the other bound. Returns minima other
-/// than the best one that are not far above it.
+/// Fixes one free parameter after the other at each of its bounds, minimises all other parameters, and then frees the
+/// parameter. Returns the minima that are not the best one and not far above it.
+///
+/// With `all`, this is done for two kinds of parameters: unconstrained parameters, which have no scale for a distant
+/// starting point, and constrained parameters with an asymmetric effect, which may have a distant minimum. Without
+/// `all`, it is done only for unconstrained parameters that ended at a bound, which are fixed at the other bound.
 fn bounds(worker: &mut Worker, problem: &Problem<'_>, all: bool, found: &mut BestSoFar) -> Vec<Descent> {
     let mut others: Vec<Descent> = Vec::new();
     for p in 0..problem.fixed.len() {
@@ -125,15 +127,15 @@ fn bounds(worker: &mut Worker, problem: &Problem<'_>, all: bool, found: &mut Bes
     others
 }
 
-/// Fixes the parameters that are at a bound in `theta`.
+/// Fixes those parameters that are at a bound in `theta`.
 fn hold_at_bounds(problem: &mut Problem<'_>, theta: &[f64]) {
     for (p, value) in theta.iter().enumerate() {
         problem.fixed[p] |= *value == problem.lower[p] || *value == problem.upper[p];
     }
 }
 
-/// Fixes each of the `most` most nonlinear parameters at its opposite sign until the others are minimised,
-/// and then releases it.
+/// For each of the `most` most nonlinear parameters: fixes it at its opposite sign, minimises all other parameters,
+/// and then frees it.
 pub(super) fn crossings(worker: &mut Worker, problem: &Problem<'_>, most: usize, found: &mut BestSoFar) {
     let amount = &problem.plan.policy.nonlinearity.amount;
     let mut nonlinear: Vec<usize> =
@@ -147,8 +149,8 @@ pub(super) fn crossings(worker: &mut Worker, problem: &Problem<'_>, most: usize,
     }
 }
 
-/// Fixes one parameter at its opposite sign (near 0: at 1 and at -1) until the others are minimised, and then
-/// releases it.
+/// Fixes one parameter at its opposite sign, minimises all other parameters, and then frees it. A parameter near 0 is
+/// fixed at 1 and at -1.
 fn cross(worker: &mut Worker, problem: &Problem<'_>, p: usize, found: &mut BestSoFar) {
     let value = found.best.theta[p];
     let sides: &[f64] = if value.abs() < 0.5 { &[1.0, -1.0] } else { &[-value] };
@@ -157,8 +159,8 @@ fn cross(worker: &mut Worker, problem: &Problem<'_>, p: usize, found: &mut BestS
     }
 }
 
-/// Fixes one parameter at a value until the others are minimised, and then releases it. Returns the result of
-/// the final descent if it is not lower than the best one.
+/// Fixes one parameter at a value, minimises all other parameters, and then frees it. Returns the result of the final
+/// descent if it is not lower than the best one.
 fn hold(
     worker: &mut Worker,
     problem: &Problem<'_>,

@@ -3,7 +3,7 @@
 use super::Curved;
 use crate::simd::Vector;
 
-/// Returns `f = |alpha|` with its derivatives. At 0 the slope is the mean of both sides, 0.
+/// Returns `f = |alpha|` with its first and second derivatives. At 0 the slope is 0, the mean of both sides.
 #[inline(always)]
 pub(super) fn curved<V: Vector>(alpha: V) -> Curved<V> {
     Curved { f: alpha.abs(), first: alpha.sign(), second: V::splat(0.0) }

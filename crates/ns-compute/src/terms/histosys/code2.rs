@@ -3,7 +3,8 @@
 use super::{Curved, EDGE};
 use crate::simd::Vector;
 
-/// Returns `f` with its derivatives: `alpha^2` inside, `2 |alpha| - 1` outside.
+/// Returns `f` with its first and second derivatives. `f` is `alpha^2` for `|alpha| <= 1` and `2 |alpha| - 1`
+/// outside.
 #[inline(always)]
 pub(super) fn curved<V: Vector>(alpha: V) -> Curved<V> {
     let (size, edge, two) = (alpha.abs(), V::splat(EDGE), V::splat(2.0));

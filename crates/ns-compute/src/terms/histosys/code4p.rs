@@ -4,7 +4,8 @@
 use super::{Curved, EDGE};
 use crate::simd::Vector;
 
-/// Returns `f` with its derivatives: `(3 alpha^6 - 10 alpha^4 + 15 alpha^2)/8` inside, `|alpha|` outside.
+/// Returns `f` with its first and second derivatives. `f` is `(3 alpha^6 - 10 alpha^4 + 15 alpha^2)/8` for
+/// `|alpha| <= 1` and `|alpha|` outside.
 #[inline(always)]
 pub(super) fn curved<V: Vector>(alpha: V) -> Curved<V> {
     let (size, edge, s) = (alpha.abs(), V::splat(EDGE), alpha.mul(alpha));

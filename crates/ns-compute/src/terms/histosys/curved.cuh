@@ -1,4 +1,4 @@
-// Values f, f' and f'' of a histosys interpolation code at one value of the parameter.
+// Value and derivatives f, f' and f'' of a histosys interpolation function at one value of the parameter.
 #pragma once
 #include "block.cuh"
 

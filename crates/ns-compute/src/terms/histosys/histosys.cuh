@@ -6,7 +6,7 @@
 
 namespace ns {
 
-// Makes the enclosing function return the member `ask` of the structure of interpolation code `code`. An
+// Returns, from the enclosing function, the member `ask` of the structure of the interpolation code `code`. An
 // unknown code ends the kernel.
 #define NS_OF_HISTOSYS(ask)                                    \
     switch ((HistosysCode)code) {                              \
@@ -17,12 +17,13 @@ namespace ns {
     trap();                                                    \
     return {}
 
-// Returns `f`, `f'` and `f''` of a code at `alpha`. At a kink, `f'` is the mean of the slopes on both sides.
+// Returns `f`, `f'` and `f''` of an interpolation code at `alpha`. At a kink, `f'` is the mean of the slopes on both
+// sides.
 NS_DEVICE Curved histosys(int code, double alpha) {
     NS_OF_HISTOSYS(curved(alpha));
 }
 
-// Returns whether the slope of the code jumps at 0.
+// Returns whether the slope of an interpolation code jumps at 0.
 NS_DEVICE bool histosys_has_kink(int code) {
     NS_OF_HISTOSYS(KINK);
 }

@@ -1,10 +1,8 @@
-//! histosys: an additive variation of a template that depends on one parameter. Each interpolation code has a
-//! file.
+//! histosys: an additive variation of a template that depends on one parameter. Each interpolation code has a file.
 //!
-//! All codes share one form, `nominal + alpha S + f(alpha) A` with
-//! `S = (hi - lo)/2` and `A = (hi + lo)/2 - nominal`; only `f` differs, and it
-//! depends on the parameter alone. So a code gives three numbers per parameter:
-//! `f`, `f'` and `f''`.
+//! With every code the yield of a bin is `nominal + alpha S + f(alpha) A`, where `S = (hi - lo)/2` and
+//! `A = (hi + lo)/2 - nominal`. Only the function `f` differs between codes, and it depends on the parameter alone. A
+//! code therefore gives three numbers per parameter: `f`, `f'` and `f''`.
 
 mod code0;
 mod code2;
@@ -17,7 +15,7 @@ use ns_core::HistosysCode;
 
 use crate::simd::Vector;
 
-/// Values `f`, `f'` and `f''` of a code at one value of its parameter.
+/// Value and derivatives `f`, `f'` and `f''` of the interpolation function at one value of the parameter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Curved<V> {
     pub(crate) f: V,
@@ -25,11 +23,11 @@ pub(crate) struct Curved<V> {
     pub(crate) second: V,
 }
 
-/// Next double above 1, so that `x < EDGE` means `x <= 1`.
+/// The next double above 1. The condition `x < EDGE` is the same as `x <= 1`.
 const EDGE: f64 = 1.0 + f64::EPSILON;
 
-/// Returns `f`, `f'` and `f''` of a code at `alpha`. At the kink of code0 the slope is the mean of both
-/// sides.
+/// Returns `f`, `f'` and `f''` of an interpolation code at `alpha`. At the kink of code0 the slope is the mean of
+/// both sides.
 #[inline(always)]
 pub(crate) fn curved<V: Vector>(code: HistosysCode, alpha: V) -> Curved<V> {
     match code {

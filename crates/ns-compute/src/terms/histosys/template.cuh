@@ -4,7 +4,7 @@
 
 namespace ns {
 
-// Returns `S` and `A` of a template with the yields `lo`, `nominal` and `hi` in a bin.
+// Returns `S` and `A` of a template in one bin. `lo`, `nominal` and `hi` are the yields at alpha = -1, 0 and 1.
 NS_DEVICE Pair template_parts(double lo, double nominal, double hi) {
     return {0.5 * (hi - lo), 0.5 * ((hi - nominal) + (lo - nominal))};
 }

@@ -1,9 +1,9 @@
-//! Coefficients of a histosys template: a template changes the nominal yield by `alpha S + f(alpha) A`.
+//! Coefficients of a histosys template. A template changes the nominal yield of a bin by `alpha S + f(alpha) A`.
 
 use crate::number::Number;
 
-/// Returns the coefficients `S = (hi - lo)/2` and `A = (hi + lo)/2 - nominal` for the yields `lo`, `nominal`
-/// and `hi` of a bin.
+/// Returns the coefficients `S = (hi - lo)/2` and `A = (hi + lo)/2 - nominal`. The arguments are the yields of a bin
+/// at alpha = -1, 0 and 1.
 pub(crate) fn parts(lo: f64, nominal: f64, hi: f64) -> (f64, f64) {
     (0.5 * (hi - lo), 0.5 * ((hi - nominal) + (lo - nominal)))
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::simd::{MulAdd, Separate};
 
-/// Returns `f` of a code by the textbook formula.
+/// Returns `f` of an interpolation code, computed by the textbook formula.
 fn textbook(code: HistosysCode, alpha: f64) -> f64 {
     let size = alpha.abs();
     match code {
@@ -17,7 +17,7 @@ fn textbook(code: HistosysCode, alpha: f64) -> f64 {
     }
 }
 
-/// Returns `f`, `f'` and `f''` as single fits compute them, and as SIMD lanes do.
+/// Returns `f`, `f'` and `f''` twice: as single fits compute them, and as SIMD lanes compute them.
 fn computed<M: MulAdd>(code: HistosysCode, alpha: f64) -> [[f64; 3]; 2] {
     let single = curved(code, M::V1::splat(alpha));
     let lanes = curved(code, M::V8::splat(alpha));

@@ -1,4 +1,4 @@
-// code0: a line on either side, with a kink at 0 (see code0.rs).
+// code0: the factor is a line on either side of 0, with a kink at 0 (see code0.rs).
 #pragma once
 #include "block.cuh"
 #include "terms/normsys/coefficients.cuh"

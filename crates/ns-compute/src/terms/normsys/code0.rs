@@ -1,16 +1,16 @@
-//! code0: a line on either side, with a kink at 0 (`pyhf.interpolators.code0`, as a factor).
+//! code0: the factor is a line on either side of 0, with a kink at 0 (`pyhf.interpolators.code0`, as a factor).
 
 use ns_core::NormsysCode;
 
 use super::{Beyond, Normsys, code6};
 
-/// Properties of code0.
+/// Properties of the interpolation code code0.
 pub(super) const CODE: Normsys = Normsys {
     code: NormsysCode::Code0,
     inside: 0.0,
     beyond: Beyond::Linear,
     coefficients: code6::coefficients,
     coefficients_of_jets: code6::coefficients,
-    // Operations of the factor, the product over terms, and the gradient.
+    // Operations of the factor, of the product over terms, and of the gradient.
     operations: 8,
 };

@@ -1,4 +1,4 @@
-// code1: an exponential on either side, with a kink at 0 (see code1.rs).
+// code1: the factor is an exponential on either side of 0, with a kink at 0 (see code1.rs).
 #pragma once
 #include "block.cuh"
 #include "terms/normsys/coefficients.cuh"

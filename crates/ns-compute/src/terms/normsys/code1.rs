@@ -1,16 +1,16 @@
-//! code1: an exponential on either side, with a kink at 0 (`pyhf.interpolators.code1`).
+//! code1: the factor is an exponential on either side of 0, with a kink at 0 (`pyhf.interpolators.code1`).
 
 use ns_core::NormsysCode;
 
 use super::{Beyond, Normsys, code4};
 
-/// Properties of code1.
+/// Properties of the interpolation code code1.
 pub(super) const CODE: Normsys = Normsys {
     code: NormsysCode::Code1,
     inside: 0.0,
     beyond: Beyond::Exponential,
     coefficients: code4::coefficients,
     coefficients_of_jets: code4::coefficients,
-    // Operations of a term in the exponent, and of the gradient.
+    // Operations of a term in the exponent, and of its part of the gradient.
     operations: 6,
 };

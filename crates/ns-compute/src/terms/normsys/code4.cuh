@@ -1,4 +1,4 @@
-// code4: a polynomial inside |alpha| < 1 and an exponential outside (see code4.rs).
+// code4: the factor is a polynomial for |alpha| < 1 and an exponential outside (see code4.rs).
 #pragma once
 #include "block.cuh"
 #include "terms/normsys/coefficients.cuh"

@@ -1,43 +1,44 @@
-//! code4: a polynomial of degree six inside `|alpha| < 1` and an exponential outside (`pyhf.interpolators.code4` with
-//! `alpha0 = 1`).
+//! code4: the factor is a polynomial of degree six for `|alpha| < 1` and an exponential outside
+//! (`pyhf.interpolators.code4` with `alpha0 = 1`).
 
 use ns_core::NormsysCode;
 
 use super::{Beyond, Normsys};
 use crate::number::Number;
 
-/// Properties of code4.
+/// Properties of the interpolation code code4.
 pub(super) const CODE: Normsys = Normsys {
     code: NormsysCode::Code4,
     inside: 1.0,
     beyond: Beyond::Exponential,
     coefficients,
     coefficients_of_jets: coefficients,
-    // Operations of value and slope of a polynomial of degree six, the product over terms, and the gradient.
+    // Operations of the value and slope of a polynomial of degree six, of the product over terms, and of the
+    // gradient.
     operations: 28,
 };
 
-/// Returns the coefficients `c1..c6` of `1 + c1 alpha + ... + c6 alpha^6`, such that value and the first two
-/// derivatives match `hi^alpha` at 1 and `lo^-alpha` at -1.
+/// Returns the coefficients `c1..c6` of the polynomial `1 + c1 alpha + ... + c6 alpha^6`. Its value and first two
+/// derivatives agree with those of `hi^alpha` at 1, and with those of `lo^-alpha` at -1.
 ///
-/// Solved by splitting into even and odd parts at `alpha = 1`: with
-/// `E = (up + down)/2` and `O = (up - down)/2` for value, slope and curvature.
+/// The equations are split into an even and an odd part. They use `E = (up + down)/2` and `O = (up - down)/2` of the
+/// value, the slope and the curvature at 1.
 pub(super) fn coefficients<T: Number>(lo: T, hi: T) -> [T; 6] {
     let (log_hi, log_lo) = (hi.ln(), lo.ln());
     let (one, half) = (T::splat(1.0), T::splat(0.5));
-    // Value (minus 1), first and second derivative at +1 and, mirrored, at -1.
+    // Value (minus 1), first and second derivatives at 1, and the same at -1 (mirrored).
     let (v_up, d_up, s_up) = (hi.sub(one), hi.mul(log_hi), hi.mul(log_hi).mul(log_hi));
     let (v_dn, d_dn, s_dn) = (lo.sub(one), T::splat(0.0).sub(lo.mul(log_lo)), lo.mul(log_lo).mul(log_lo));
     let sum = |factors: [f64; 3], [v, d, s]: [T; 3]| {
         let [a, b, c] = factors.map(T::splat);
         a.mul(v).add(b.mul(d)).add(c.mul(s))
     };
-    // Even part c2 + c4 + c6 = v, 2 c2 + 4 c4 + 6 c6 = d, 2 c2 + 12 c4 + 30 c6 = s.
+    // Equations of the even part: c2 + c4 + c6 = v, 2 c2 + 4 c4 + 6 c6 = d, 2 c2 + 12 c4 + 30 c6 = s.
     let even = [half.mul(v_up.add(v_dn)), half.mul(d_up.sub(d_dn)), half.mul(s_up.add(s_dn))];
     let c6 = sum([1.0, -0.625, 0.125], even);
     let c4 = sum([-3.0, 1.75, -0.25], even);
     let c2 = sum([3.0, -1.125, 0.125], even);
-    // Odd part c1 + c3 + c5 = v, c1 + 3 c3 + 5 c5 = d, 6 c3 + 20 c5 = s.
+    // Equations of the odd part: c1 + c3 + c5 = v, c1 + 3 c3 + 5 c5 = d, 6 c3 + 20 c5 = s.
     let odd = [half.mul(v_up.sub(v_dn)), half.mul(d_up.add(d_dn)), half.mul(s_up.sub(s_dn))];
     let c5 = sum([0.375, -0.375, 0.125], odd);
     let c3 = sum([-1.25, 1.25, -0.25], odd);

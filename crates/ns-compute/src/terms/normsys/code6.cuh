@@ -1,4 +1,4 @@
-// code6: a polynomial inside |alpha| < 1 and linear outside (see code6.rs).
+// code6: the factor is a polynomial for |alpha| < 1 and linear outside (see code6.rs).
 #pragma once
 #include "block.cuh"
 #include "terms/normsys/coefficients.cuh"

@@ -4,11 +4,11 @@
 
 namespace ns {
 
-// Computes the coefficients of alpha to alpha^6 of code4, given the factors at -1 and 1.
+// Computes the coefficients of alpha to alpha^6 for code4, given the factors at -1 and 1.
 template <class T>
 NS_DEVICE void coefficients_of_code4(T lo, T hi, T (&c)[6]) {
     T log_hi = logarithm(hi), log_lo = logarithm(lo);
-    // Value (minus 1), first and second derivative at +1 and, mirrored, at -1.
+    // Value (minus 1), first and second derivatives at 1, and the same at -1 (mirrored).
     T v_up = hi - 1.0, d_up = hi * log_hi, s_up = d_up * log_hi;
     T v_dn = lo - 1.0, minus_d_dn = lo * log_lo, s_dn = minus_d_dn * log_lo;
     T even[3] = {0.5 * (v_up + v_dn), 0.5 * (d_up + minus_d_dn), 0.5 * (s_up + s_dn)};
@@ -21,7 +21,7 @@ NS_DEVICE void coefficients_of_code4(T lo, T hi, T (&c)[6]) {
     c[0] = 1.875 * odd[0] + -0.875 * odd[1] + 0.125 * odd[2];
 }
 
-// Computes the coefficients of alpha to alpha^6 of code6, given the factors at -1 and 1.
+// Computes the coefficients of alpha to alpha^6 for code6, given the factors at -1 and 1.
 template <class T>
 NS_DEVICE void coefficients_of_code6(T lo, T hi, T (&c)[6]) {
     T s = 0.5 * (hi - lo), a = 0.5 * ((hi - 1.0) + (lo - 1.0));

@@ -1,11 +1,11 @@
-// A factor that grows exponentially: e^(rate |alpha|) (see exponential.rs).
+// A factor that is an exponential function of the distance from 0: e^(rate |alpha|) (see exponential.rs).
 #pragma once
 #include "block.cuh"
 
 namespace ns {
 
-// Returns `e^x` to a unit in the last place; `x` is limited to [-700, 700]. A multiple of ln 2 is subtracted,
-// and the exponential of the remainder, which is at most ln(2)/2 in magnitude, is a Taylor polynomial.
+// Returns `e^x` with an error of one unit in the last place. `x` is limited to [-700, 700]. A multiple of ln 2 is
+// subtracted. The exponential of the remainder, whose absolute value is at most ln(2)/2, is a Taylor polynomial.
 NS_DEVICE double exponential(double x) {
     x = fmin(fmax(x, -700.0), 700.0);
     double shifted = fma(x, LOG2_E, ROUND_TO_INTEGER), k = shifted - ROUND_TO_INTEGER;
@@ -19,7 +19,7 @@ NS_DEVICE double exponential(double x) {
     return from_bits(bits(value) + (bits(shifted) << 52));
 }
 
-// Returns the rate for which the factor at distance 1 is `factor`.
+// Returns the rate with which the factor at |alpha| = 1 is `factor`.
 NS_DEVICE double exponential_rate(double factor) { return log(factor); }
 
 }  // namespace ns

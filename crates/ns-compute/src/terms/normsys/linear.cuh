@@ -1,4 +1,4 @@
-// A factor that grows linearly: 1 + rate |alpha| (see linear.rs).
+// A factor that is a linear function of the distance from 0: 1 + rate |alpha| (see linear.rs).
 #pragma once
 #include "block.cuh"
 
@@ -6,7 +6,7 @@ namespace ns {
 
 NS_DEVICE double linear(double size, double rate) { return fma(size, rate, 1.0); }
 
-// Returns the rate for which the factor at distance 1 is `factor`.
+// Returns the rate with which the factor at |alpha| = 1 is `factor`.
 NS_DEVICE double linear_rate(double factor) { return factor - 1.0; }
 
 }  // namespace ns

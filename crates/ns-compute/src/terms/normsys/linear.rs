@@ -1,26 +1,26 @@
-//! A factor that grows linearly: `1 + rate |alpha|`.
+//! A factor that is a linear function of the distance from 0: `1 + rate |alpha|`.
 
 use crate::simd::Vector;
 
-/// Returns the rate for which the factor at distance 1 is `factor`.
+/// Returns the rate with which the factor at `|alpha| = 1` is `factor`.
 pub(super) fn rate(factor: f64) -> f64 {
     factor - 1.0
 }
 
-/// Returns the factor at the distance `size`.
+/// Returns the factor at the distance `size = |alpha|` from 0.
 #[inline(always)]
 pub(super) fn value<V: Vector>(size: V, rate: V) -> V {
     size.mul_add(rate, V::splat(1.0))
 }
 
-/// Returns the first and second derivatives with respect to `alpha`. `signed_rate` is the rate with its sign
-/// ([`super::signed_rate`]).
+/// Returns the first and second derivatives of the factor with respect to `alpha`. `signed_rate` is the result of
+/// [`super::signed_rate`].
 #[inline(always)]
 pub(super) fn derivatives<V: Vector>(signed_rate: V) -> (V, V) {
     (signed_rate, V::splat(0.0))
 }
 
-/// Returns the first and second derivatives with respect to `alpha`, both divided by the factor.
+/// Returns the first and second derivatives of the factor with respect to `alpha`, both divided by the factor.
 #[inline(always)]
 pub(super) fn relative<V: Vector>(signed_rate: V, value: V) -> (V, V) {
     (signed_rate.mul(value.reciprocal()), V::splat(0.0))

@@ -1,9 +1,9 @@
-//! normsys: a factor on a sample that depends on one parameter. Each interpolation code has a file. Each
-//! function from which factors are composed has a file too.
+//! normsys: a factor on a sample that depends on one parameter. Each interpolation code has a file, and so has each
+//! function of which factors consist.
 //!
-//! A factor is a polynomial of degree six near 0 (some codes have none) and a simpler function further out,
-//! with a separate rate on either side. A code defines which functions these are, where they meet, and the
-//! coefficients of the polynomial.
+//! Near 0 a factor is a polynomial of degree six (not in all codes). Farther from 0 it is a simpler function, with a
+//! separate rate on either side. An interpolation code defines these functions, the points at which they meet, and
+//! the coefficients of the polynomial.
 
 mod code0;
 mod code1;
@@ -21,27 +21,28 @@ use crate::number::{Jet, Number};
 use crate::simd::{MulAdd, Vector};
 pub(crate) use polynomial::{second, value_and_slope};
 
-/// Properties of an interpolation code. A code is a constant of this type, so no property can be left out.
-/// The `.cuh` file beside the code's file has the same properties for the kernels.
+/// Properties of an interpolation code. Each code is a constant of this type, so no property can be left out. The
+/// `.cuh` file beside the code's Rust file has the same properties for the kernels.
 #[derive(Debug)]
 pub(crate) struct Normsys {
-    /// Name of the code.
+    /// Name of the interpolation code.
     pub(crate) code: NormsysCode,
-    /// Value of `|alpha|` below which the factor is the polynomial; 0 if the code has no polynomial.
+    /// The factor is the polynomial where `|alpha|` is below this number. It is 0 if the code has no polynomial.
     pub(crate) inside: f64,
-    /// Form of the factor further out.
+    /// Form of the factor outside the range of the polynomial.
     pub(crate) beyond: Beyond,
-    /// Returns the coefficients of `alpha` to `alpha^6`, given the factors at -1 and 1. For a code without a
-    /// polynomial, returns the coefficients of the smooth code that replaces it in some descents on devices.
+    /// Returns the coefficients of the powers `alpha` to `alpha^6` of the polynomial, given the factors at -1 and 1.
+    /// For a code without a polynomial, returns the coefficients of the smooth code that replaces it in some descents
+    /// on devices.
     pub(crate) coefficients: fn(lo: f64, hi: f64) -> [f64; 6],
-    /// Returns the coefficients for factors that carry derivatives. Each coefficient is the sum of a function
-    /// of `lo` and a function of `hi`.
+    /// Returns the same coefficients for factors that carry derivatives. Each coefficient is the sum of a function of
+    /// `lo` and a function of `hi`.
     pub(crate) coefficients_of_jets: fn(lo: Jet, hi: Jet) -> [Jet; 6],
-    /// Number of floating-point operations of one factor and its part of the gradient.
+    /// Number of floating-point operations for one factor and its part of the gradient.
     pub(crate) operations: usize,
 }
 
-/// Returns the properties of a code.
+/// Returns the properties of an interpolation code.
 pub(crate) const fn normsys(code: NormsysCode) -> &'static Normsys {
     match code {
         NormsysCode::Code0 => &code0::CODE,
@@ -63,26 +64,26 @@ impl Normsys {
         self.inside > 0.0
     }
 
-    /// Returns whether the factor is an exponential everywhere, so that factors of one sample add up in the
-    /// exponent.
+    /// Returns whether the factor is an exponential everywhere. The exponents of all factors of a sample can then be
+    /// added.
     #[inline(always)]
     pub(crate) fn is_exponential(&self) -> bool {
         self.inside == 0.0 && self.beyond.adds_exponents()
     }
 
-    /// Returns whether the slope of an asymmetric effect jumps at 0.
+    /// Returns whether the slope of the factor jumps at 0, if the effect is asymmetric.
     pub(crate) fn has_kink(&self) -> bool {
         self.code.has_kink()
     }
 
-    /// Returns whether the rates on both sides differ in more than their sign.
+    /// Returns whether the effect is asymmetric: the rates on both sides differ in more than their sign.
     pub(crate) fn is_asymmetric(&self, lo: f64, hi: f64) -> bool {
         (self.beyond.rate(lo) + self.beyond.rate(hi)).abs() > 1e-12
     }
 }
 
-/// Form of a factor beyond its polynomial: a function of the distance `|alpha|` and of a rate, which differs
-/// between positive and negative `alpha`.
+/// Form of a factor outside the range of its polynomial. It is a function of the distance `|alpha|` and of a rate,
+/// which may be different for positive and negative `alpha`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Beyond {
     /// The factor is `e^(rate |alpha|)`.
@@ -92,7 +93,7 @@ pub(crate) enum Beyond {
 }
 
 impl Beyond {
-    /// Returns the rate on the side where the factor at distance 1 is `factor`.
+    /// Returns the rate on the side of 0 on which the factor at `|alpha| = 1` is `factor`.
     pub(crate) fn rate(self, factor: f64) -> f64 {
         match self {
             Self::Exponential => exponential::rate(factor),
@@ -100,7 +101,7 @@ impl Beyond {
         }
     }
 
-    /// Returns the result of [`Self::rate`] for a factor that carries derivatives.
+    /// Does the same as [`Self::rate`] for a factor that carries derivatives.
     #[inline(always)]
     pub(crate) fn rate_of<T: Number>(self, factor: T) -> T {
         match self {
@@ -118,8 +119,8 @@ impl Beyond {
         }
     }
 
-    /// Returns the derivative of the factor `value` at the distance `size` with respect to the factor at
-    /// distance 1.
+    /// Returns the derivative of the factor `value` at the distance `size` with respect to `factor`, the factor at
+    /// the distance 1.
     #[inline(always)]
     pub(crate) fn by_factor<T: Number>(self, size: T, factor: T, value: T) -> T {
         match self {
@@ -128,14 +129,13 @@ impl Beyond {
         }
     }
 
-    /// Returns whether the factors are exponential functions, so that the exponents of several factors can be
-    /// added.
+    /// Returns whether the factors are exponential functions. The exponents of several factors can then be added.
     #[inline(always)]
     pub(crate) fn adds_exponents(self) -> bool {
         matches!(self, Self::Exponential)
     }
 
-    /// Returns the factor at the distance `size`.
+    /// Returns the factor at the distance `size = |alpha|` from 0.
     #[inline(always)]
     pub(crate) fn value<M: MulAdd>(self, size: M::V8, rate: M::V8) -> M::V8 {
         match self {
@@ -144,8 +144,8 @@ impl Beyond {
         }
     }
 
-    /// Returns the first and second derivatives with respect to `alpha`. `signed_rate` is the rate with its
-    /// sign ([`signed_rate`]), `value` the factor.
+    /// Returns the first and second derivatives of the factor with respect to `alpha`. `signed_rate` is the result of
+    /// [`signed_rate`], and `value` is the factor.
     #[inline(always)]
     pub(crate) fn derivatives<V: Vector>(self, signed_rate: V, value: V) -> (V, V) {
         match self {
@@ -154,8 +154,8 @@ impl Beyond {
         }
     }
 
-    /// Returns the first and second derivatives with respect to `alpha`, both divided by the factor, which
-    /// must not be zero.
+    /// Returns the first and second derivatives of the factor with respect to `alpha`, both divided by the factor.
+    /// The factor must not be zero.
     #[inline(always)]
     pub(crate) fn relative<V: Vector>(self, signed_rate: V, value: V) -> (V, V) {
         match self {
@@ -165,8 +165,8 @@ impl Beyond {
     }
 }
 
-/// Returns the derivative of `rate |alpha|` with respect to `alpha`: `hi` for `sign` 1, `-lo` for `sign` -1,
-/// and the mean of these two for `sign` 0 (at a kink).
+/// Returns the derivative of `rate |alpha|` with respect to `alpha`. It is `hi` for `sign` 1 and `-lo` for `sign` -1.
+/// For `sign` 0 (at a kink) it is the mean of both.
 #[inline(always)]
 pub(crate) fn signed_rate<V: Vector>(sign: V, hi: V, lo: V) -> V {
     let (half, one) = (V::splat(0.5), V::splat(1.0));

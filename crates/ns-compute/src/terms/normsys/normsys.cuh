@@ -11,7 +11,7 @@
 
 namespace ns {
 
-// Makes the enclosing function return the member `ask` of the structure of interpolation code `code`. An
+// Returns, from the enclosing function, the member `ask` of the structure of the interpolation code `code`. An
 // unknown code ends the kernel.
 #define NS_OF_NORMSYS(ask)                                 \
     switch ((NormsysCode)code) {                           \
@@ -23,14 +23,14 @@ namespace ns {
     trap();                                                \
     return {}
 
-// Returns which kind of function the factor of a code is at |alpha| = `size`.
+// Returns the kind of function that the factor is at |alpha| = `size`.
 NS_DEVICE Piece normsys_piece(int code, double size) {
     NS_OF_NORMSYS(piece(size));
 }
 
-// Computes the factor of term `i` at `alpha`, and its derivative divided by the factor (`ratio`). At a kink,
-// the derivative is the mean of the slopes on both sides. The caller reads the coefficients of the
-// polynomial, so that they are loaded in parallel with `alpha`.
+// Computes the factor of term `i` at `alpha`, and its derivative divided by the factor (`ratio`). At a kink, the
+// derivative is the mean of the slopes on both sides. The caller reads the coefficients of the polynomial. They are
+// then loaded in parallel with `alpha`.
 NS_DEVICE void normsys(
     const Plan& plan, int code, int i, Pair high, Pair middle, Pair low, double alpha, double& factor, double& ratio
 ) {
@@ -53,8 +53,8 @@ NS_DEVICE void normsys(
     }
 }
 
-// Returns the second derivative of the factor of term `i` divided by the factor, minus the square of `ratio`.
-// For an exponential this difference is 0, also at its kink. The second derivative of a line is 0.
+// Returns the second derivative of the factor of term `i` divided by the factor, minus the square of `ratio`. This
+// difference is 0 for an exponential, also at its kink. For a line, the second derivative is 0.
 NS_DEVICE double normsys_second_derivative(const Plan& plan, int code, int i, double alpha, double factor, double ratio) {
     Piece piece = normsys_piece(code, fabs(alpha));
     if (piece != Piece::POLYNOMIAL) return piece == Piece::LINEAR ? -ratio * ratio : 0.0;
@@ -63,7 +63,7 @@ NS_DEVICE double normsys_second_derivative(const Plan& plan, int code, int i, do
     return fma(-ratio, ratio, second * reciprocal(factor));
 }
 
-// Computes the coefficients of alpha to alpha^6, given the factors at -1 and 1, for any number type.
+// Computes the coefficients of alpha to alpha^6 for any number type `T`, given the factors at -1 and 1.
 template <class T>
 NS_DEVICE void normsys_coefficients(int code, T lo, T hi, T (&c)[6]) {
     switch ((NormsysCode)code) {
@@ -75,7 +75,8 @@ NS_DEVICE void normsys_coefficients(int code, T lo, T hi, T (&c)[6]) {
     trap();
 }
 
-// Returns the rate of the factor beyond the polynomial, on the side where the factor at distance 1 is `factor`.
+// Returns the rate of the factor outside the range of the polynomial, on the side of 0 on which the factor at |alpha|
+// = 1 is `factor`.
 NS_DEVICE double normsys_rate(int code, double factor) {
     bool grows = normsys_piece(code, infinity()) == Piece::EXPONENTIAL;
     return grows ? exponential_rate(factor) : linear_rate(factor);
@@ -101,7 +102,7 @@ NS_DEVICE Pair normsys_by_factors(int code, double alpha, double lo, double hi, 
     return alpha > 0.0 ? Pair{0.0, by_side} : Pair{by_side, 0.0};
 }
 
-// Returns whether the slope of the code jumps at 0.
+// Returns whether the slope of an interpolation code jumps at 0.
 NS_DEVICE bool normsys_has_kink(int code) {
     NS_OF_NORMSYS(KINK);
 }

@@ -1,4 +1,4 @@
-// Kinds of functions that are the pieces of a normsys factor.
+// Kinds of functions of which normsys factors consist.
 #pragma once
 
 namespace ns {

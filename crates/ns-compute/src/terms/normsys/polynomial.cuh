@@ -1,11 +1,11 @@
-// A factor that is a polynomial of degree six with value 1 at 0 (see polynomial.rs). `high` has the
-// coefficients of degree 6 and 5, `middle` those of degree 4 and 3, `low` those of degree 2 and 1.
+// A factor that is a polynomial of degree six with the value 1 at 0 (see polynomial.rs). `high` contains the
+// coefficients of degree 6 and 5, `middle` those of degree 4 and 3, and `low` those of degree 2 and 1.
 #pragma once
 #include "block.cuh"
 
 namespace ns {
 
-// Computes value and slope of the polynomial by one Horner scheme.
+// Computes the value and the slope of the polynomial with one Horner scheme.
 NS_DEVICE void polynomial(Pair high, Pair middle, Pair low, double alpha, double& value, double& slope) {
     double sum = fma(high.a, alpha, high.b), first = fma(high.a, alpha, sum);
     sum = fma(sum, alpha, middle.a), first = fma(first, alpha, sum);

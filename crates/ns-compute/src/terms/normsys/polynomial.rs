@@ -2,7 +2,8 @@
 
 use crate::simd::Vector;
 
-/// Returns `1 + c1 alpha + ... + c6 alpha^6` and its derivative. Both are computed by one Horner scheme.
+/// Returns the polynomial `1 + c1 alpha + ... + c6 alpha^6` and its first derivative. One Horner scheme computes
+/// both.
 #[inline(always)]
 pub(crate) fn value_and_slope<V: Vector>(alpha: V, c: [V; 6]) -> (V, V) {
     let (mut value, mut first) = (c[5], c[5]);

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::simd::{MulAdd, Separate};
 
-/// Returns the factor of a code by the textbook formula.
+/// Returns the factor of an interpolation code, computed by the textbook formula.
 fn textbook(code: NormsysCode, lo: f64, hi: f64, alpha: f64) -> f64 {
     let exponential = if alpha >= 0.0 { hi.powf(alpha) } else { lo.powf(-alpha) };
     let linear = if alpha >= 0.0 { 1.0 + alpha * (hi - 1.0) } else { 1.0 + alpha * (1.0 - lo) };
@@ -23,7 +23,7 @@ fn textbook(code: NormsysCode, lo: f64, hi: f64, alpha: f64) -> f64 {
             1.0 + alpha * (s + alpha * a * (15.0 + t * (-10.0 + t * 3.0)))
         }
         NormsysCode::Code4 => {
-            // Even and odd part are each determined by value, slope and second derivative at 1.
+            // Value, slope and second derivative at 1 determine the even part, and also the odd part.
             let (up, down) = (hi.ln(), lo.ln());
             let (e0, o0) = ((hi + lo) / 2.0 - 1.0, (hi - lo) / 2.0);
             let (e1, o1) = ((hi * up + lo * down) / 2.0, (hi * up - lo * down) / 2.0);
@@ -38,8 +38,8 @@ fn textbook(code: NormsysCode, lo: f64, hi: f64, alpha: f64) -> f64 {
     }
 }
 
-/// Returns value, slope and second derivative as the engines compute them, then slope and second derivative
-/// divided by the value.
+/// Returns the value, the slope and the second derivative as single fits and SIMD lanes compute them. Then come the
+/// slope and the second derivative divided by the value.
 fn computed<M: MulAdd>(code: NormsysCode, lo: f64, hi: f64, alpha: f64) -> ([f64; 3], [f64; 2]) {
     let (of, splat) = (normsys(code), M::V8::splat);
     let (value, (first, second), relative) = if of.is_polynomial(alpha) {
@@ -62,7 +62,7 @@ proptest! {
     fn every_code_is_the_textbook_factor_with_its_derivatives(
         lo in 0.3..2.0_f64, hi in 0.3..2.0_f64, alpha in -2.5..2.5_f64,
     ) {
-        // Finite differences are not valid across the points where pieces meet.
+        // Finite differences are not valid across a point at which two pieces meet.
         let h = 1e-4;
         prop_assume!([-1.0, 0.0, 1.0].iter().all(|edge| (alpha - edge).abs() > 2.0 * h));
         for &code in NormsysCode::ALL {
@@ -80,8 +80,8 @@ proptest! {
     }
 }
 
-/// Checks that the slopes on both sides of 0 differ only for codes with a kink, and that polynomials join the
-/// outer pieces with two derivatives.
+/// Checks that the slopes on both sides of 0 differ only for codes with a kink. Also checks that polynomials join the
+/// outer pieces with two continuous derivatives.
 #[test]
 fn pieces_meet_as_the_code_says() {
     for &code in NormsysCode::ALL {
@@ -102,8 +102,8 @@ fn pieces_meet_as_the_code_says() {
     }
 }
 
-/// Checks that polynomials of a vector of parameters (SIMD lanes) and of a vector of effects (single fits)
-/// have the same bits.
+/// Checks that polynomials give the same bits for a vector of parameters (SIMD lanes) and for a vector of effects
+/// (single fits).
 #[test]
 fn effects_and_fits_side_by_side_are_the_same_numbers() {
     type V = <Separate as MulAdd>::V8;

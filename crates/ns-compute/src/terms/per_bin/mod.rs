@@ -1,11 +1,11 @@
-//! shapesys, staterror and shapefactor: factors on the bins of a sample, with a separate parameter for each
-//! bin.
+//! Per-bin factors (shapesys, staterror and shapefactor): factors on the bins of a sample, with a separate parameter
+//! for each bin.
 
 use super::scale;
 use crate::simd::Vector;
 
-/// Returns `product` times the factors of bin `b`, except those at the positions `without` in the list
-/// ([`scale::product`]). The list has the factors' parameters in the channel's first bin.
+/// Returns `product` times the per-bin factors of bin `b`. `list` contains the parameter of each factor in the
+/// channel's first bin. The factors at the positions `without` in the list are left out (see [`scale::product`]).
 #[inline(always)]
 pub(crate) fn product<V: Vector, const ORDER: usize>(
     product: V,

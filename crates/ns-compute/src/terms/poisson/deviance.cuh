@@ -1,4 +1,4 @@
-// A Poisson term relative to its value in the saturated model, in which `lambda = n` (see deviance.rs).
+// The Poisson term relative to its value in the saturated model, in which `lambda = n` (see deviance.rs).
 #pragma once
 #include "block.cuh"
 
@@ -30,7 +30,7 @@ NS_DEVICE double poisson_term(double lambda, double n) {
     return lambda > 0.0 ? deviance(lambda, n) : infinity();
 }
 
-// Returns the derivative of the Poisson term by `lambda`.
+// Returns the derivative of the Poisson term with respect to `lambda`.
 NS_DEVICE double poisson_slope(double lambda, double n) { return n > 0.0 ? (lambda - n) / lambda : 1.0; }
 
 }  // namespace ns

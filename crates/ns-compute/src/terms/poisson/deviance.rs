@@ -1,23 +1,22 @@
-//! The Poisson term relative to its saturated value, computed without cancellation.
+//! The Poisson term relative to its value in the saturated model. It is computed without cancellation.
 
 use ns_core::random::constants::FRACTION_BITS;
 
 use crate::shared_constants::{DEVIANCE_TERMS, HALF_ROOT_BITS, LN2_HIGH, LN2_LOW, ONE_BITS};
 use crate::simd::{MulAdd, Vector};
 
-/// Returns `lambda - n ln(lambda) - (n - n ln n)` for `n > 0` and `lambda > 0`. It is zero at `lambda = n`
-/// and positive elsewhere, with a relative error of a few units in the last place.
+/// Returns `lambda - n ln(lambda) - (n - n ln n)` for `n > 0` and `lambda > 0`. It is zero at `lambda = n` and
+/// positive elsewhere. The relative error is a few units in the last place.
 ///
-/// With `z = (lambda - n)/n` this is `n (z - log1p(z))`. Writing
-/// `lambda/n = 2^k (1 + f)`, the difference is formed before anything cancels:
-/// for `k = 0` it is `f^2/2 - s (f^2/2 + R)`, with `f = z` exactly.
+/// With `z = (lambda - n)/n` the result is `n (z - log1p(z))`. Let `lambda/n = 2^k (1 + f)`. The difference is then
+/// written so that nothing cancels: for `k = 0` it is `f^2/2 - s (f^2/2 + R)`, and `f = z` exactly.
 #[inline(always)]
 pub(crate) fn deviance<M: MulAdd>(lambda: f64, n: f64) -> f64 {
     let z = (lambda - n) / n;
     let x = lambda / n;
-    // The exponent is such that the mantissa falls in [sqrt(1/2), sqrt(2)).
+    // The exponent is chosen such that the mantissa is in [sqrt(1/2), sqrt(2)).
     let bits = x.to_bits().wrapping_add(ONE_BITS - HALF_ROOT_BITS);
-    // The integer is converted by setting the exponent bits, because AVX2 cannot convert 64-bit integers.
+    // The integer is converted to a double by setting its exponent bits, because AVX2 cannot convert 64-bit integers.
     let k = f64::from_bits(0x4330_0000_0000_0000 | (bits >> 52)) - (4_503_599_627_370_496.0 + 1023.0);
     let m = f64::from_bits((bits & FRACTION_BITS).wrapping_add(HALF_ROOT_BITS));
     let f = if k == 0.0 { z } else { m - 1.0 };
@@ -35,8 +34,8 @@ pub(crate) fn deviance<M: MulAdd>(lambda: f64, n: f64) -> f64 {
     n * if k == 0.0 { near } else { far }
 }
 
-/// Returns the first and second derivatives of the Poisson term with respect to `lambda`, for `n > 0`: `1 -
-/// n/lambda` and `n/lambda^2`.
+/// Returns the first and second derivatives of the Poisson term with respect to `lambda`: `1 - n/lambda` and
+/// `n/lambda^2`. `n` must be positive.
 #[inline(always)]
 pub(crate) fn deviance_derivatives<V: Vector>(lambda: V, n: V) -> (V, V) {
     let inverse = V::splat(1.0).div(lambda);
@@ -48,7 +47,7 @@ mod tests {
     use super::deviance;
     use crate::simd::{Fused, Separate};
 
-    /// Returns the deviance from its definition, or from a series where the terms of the definition cancel.
+    /// Returns the deviance from its definition. Where the terms of the definition cancel, a series is used.
     fn oracle(lambda: f64, n: f64) -> f64 {
         let z = (lambda - n) / n;
         if z.abs() < 0.05 {

@@ -1,5 +1,5 @@
-//! A Poisson term relative to its saturated value, for main counts and for the constraints of per-bin
-//! factors.
+//! The Poisson term relative to its value in the saturated model. It is used for main counts and for the constraints
+//! of per-bin factors.
 
 mod deviance;
 mod saturated;
@@ -9,13 +9,14 @@ use deviance::deviance;
 pub(crate) use deviance::deviance_derivatives;
 pub(crate) use saturated::{log_factorial_slope, saturated};
 
-/// The term of one bin, with an expected yield and a count by which one can divide.
+/// The Poisson term of one bin, with an expected yield and a count by which one can divide safely.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Term {
-    /// Value relative to the saturated value. It is the expected yield itself if the count is 0.
+    /// Value of the term relative to its value in the saturated model. If the count is 0, this difference is equal to
+    /// the expected yield.
     pub(crate) value: f64,
-    /// Whether the count is positive although the expected yield is zero or negative; the value is not used
-    /// then.
+    /// Whether the count is positive although the expected yield is zero or negative. In this case `value` must not be
+    /// used.
     pub(crate) is_impossible: bool,
     /// Expected yield, or 1 if the count is 0 or the term is impossible.
     pub(crate) lambda: f64,
@@ -23,19 +24,19 @@ pub(crate) struct Term {
     pub(crate) n: f64,
 }
 
-/// Returns the term of an expected yield and a count. It has no branches, so that a loop over bins is
-/// vectorised.
+/// Returns the Poisson term of an expected yield and a count. The function has no branches, so the compiler can
+/// vectorise a loop over bins.
 #[inline(always)]
 pub(crate) fn term<M: MulAdd>(expected: f64, count: f64) -> Term {
     let is_impossible = count > 0.0 && !(expected > 0.0);
-    // Operands that are not used are replaced by harmless ones.
+    // Operands that are not used are replaced by 1.
     let (lambda, n) = if count > 0.0 && !is_impossible { (expected, count) } else { (1.0, 1.0) };
     let value = if count > 0.0 { deviance::<M>(lambda, n) } else { expected };
     Term { value, is_impossible, lambda, n }
 }
 
-/// Returns a Poisson term with its first and second derivatives with respect to `lambda`. Below `floor * n`
-/// the term is continued by a parabola; for `n = 0` it is linear.
+/// Returns a Poisson term with its first and second derivatives with respect to `lambda`. Below `floor * n` a
+/// parabola continues the term. For `n = 0` the term is linear.
 #[inline(always)]
 pub(crate) fn extended<M: MulAdd>(lambda: f64, n: f64, floor: f64) -> (f64, f64, f64) {
     if !(n > 0.0) {

@@ -1,11 +1,11 @@
-//! The value of a Poisson term whose expected yield equals the count.
+//! The value of a Poisson term whose expected yield equals the count, as in the saturated model.
 
-/// Values of [`saturated`] for the counts below 1024. Most bins of toys have such counts.
+/// Values of [`saturated`] for all integer counts below 1024. Most bins of toys have such counts.
 static OF_COUNTS: std::sync::LazyLock<Vec<f64>> =
     std::sync::LazyLock::new(|| (0..1024).map(|n| stirling(f64::from(n))).collect());
 
-/// Returns `-ln Poisson(n; lambda = n)` for real `n >= 0`, i.e. `n - n ln n + ln Gamma(n+1)`, with Stirling's
-/// series where the terms would cancel.
+/// Returns `-ln Poisson(n; lambda = n)` for real `n >= 0`, which is `n - n ln n + ln Gamma(n+1)`. Stirling's series
+/// is used where these terms would cancel.
 pub(crate) fn saturated(n: f64) -> f64 {
     let index = n as usize;
     match OF_COUNTS.get(index) {
@@ -28,9 +28,9 @@ fn stirling(n: f64) -> f64 {
     }
 }
 
-/// Returns the derivative of `ln Gamma(n+1)` for real `n >= 0`, i.e. the digamma function at `n + 1`. Arguments
-/// above 12 use its asymptotic series (Abramowitz and Stegun 6.3.18), smaller ones the recurrence `psi(x) =
-/// psi(x + 1) - 1/x`.
+/// Returns the derivative of `ln Gamma(n+1)` for real `n >= 0`, which is the digamma function at `n + 1`. For
+/// arguments above 12 the asymptotic series is used (Abramowitz and Stegun 6.3.18), and for smaller arguments the
+/// recurrence `psi(x) = psi(x + 1) - 1/x`.
 pub(crate) fn log_factorial_slope(n: f64) -> f64 {
     let (mut x, mut below) = (n + 1.0, 0.0);
     while x < 12.0 {

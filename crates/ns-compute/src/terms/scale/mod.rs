@@ -1,12 +1,13 @@
-//! normfactor and lumi: factors on a sample, each of which is a parameter.
+//! Scale factors (normfactor and lumi): factors on a sample, each of which is a parameter.
 //!
-//! A product is linear in its factors. So the derivative with respect to a factor is the product of all other
-//! factors, and no division is needed.
+//! A product is linear in each of its factors. The derivative with respect to a factor is therefore the product of
+//! all other factors, and no division is needed.
 
 use crate::simd::Vector;
 
-/// Returns `product` times the factors in `list`, except those at the positions `without` in the list: no
-/// position for the value, one for a first derivative, two for a second derivative.
+/// Returns `product` times the factors in `list`, except those at the positions `without` in the list. With no
+/// position the result is the value of the product, with one position a first derivative, and with two a second
+/// derivative.
 #[inline(always)]
 pub(crate) fn product<V: Vector, const ORDER: usize>(
     mut product: V,

@@ -5,24 +5,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 
-/// Number of fits whose uncertainties the device computes.
+/// Number of fits whose uncertainties the device can compute.
 const CONFIRMED: usize = 4;
-/// Number of fits that the CPU has to finish, because their parameters are moved away from the minimum. In
-/// the batch they follow the fits whose uncertainties the device computes.
+/// Number of fits that the CPU has to finish, because the test moves their parameters away from the minimum. They
+/// follow the [`CONFIRMED`] fits in the batch.
 const LEFT: usize = 3;
 
-/// Time at which the user cancels the computation.
+/// The time at which the computation is cancelled.
 #[derive(Clone, Copy, PartialEq)]
 enum Stop {
     /// Before anything is computed.
     AtOnce,
-    /// While the CPU works on the first of the fits that it has to finish.
+    /// While the CPU works on the first fit that the device left to it.
     InTheRest,
 }
 
-/// Runs the computation and cancels it at the time `at`. The batch has [`CONFIRMED`] and [`LEFT`] fits
-/// without uncertainties, one fit that has uncertainties already, and one that was not needed. Returns the
-/// outcomes of the first [`CONFIRMED`] fits, then those of the others.
+/// Runs the computation of uncertainties and cancels it at the time `at`. The batch has [`CONFIRMED`] and then
+/// [`LEFT`] fits without uncertainties, one fit that has uncertainties already, and one that was not needed. Returns
+/// the outcomes of the [`CONFIRMED`] fits and those of all later fits.
 fn stopped(at: Stop) -> (Vec<TaskOutcome>, Vec<TaskOutcome>) {
     let model = fitted_model(13);
     // With one thread, the CPU finishes its fits one after the other.
@@ -57,7 +57,7 @@ fn stopped(at: Stop) -> (Vec<TaskOutcome>, Vec<TaskOutcome>) {
     (outcomes, rest)
 }
 
-/// Returns whether a fit has its uncertainties. A fit without them must be marked as cancelled.
+/// Returns whether a fit has its uncertainties. Panics if a fit without them is not marked as cancelled.
 fn has_uncertainties(outcome: &TaskOutcome) -> bool {
     match &outcome.fits[0] {
         Ok(fit) => {

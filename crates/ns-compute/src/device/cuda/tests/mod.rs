@@ -1,7 +1,8 @@
-//! Tests the code that calls NVIDIA's driver, with a stand-in for the driver's library (`fake_driver.c`).
+//! Tests the code that calls NVIDIA's driver. A stand-in (`fake_driver.c`) replaces the driver's library.
 //!
-//! A process loads the driver's library only once. So each test starts this program again for that test
-//! alone, with the stand-in first in the loader's path and with the behaviour that the test needs.
+//! A process can load the driver's library only once. Therefore each test starts this program again for that test
+//! alone. The new process finds the stand-in first in the loader's path. An environment variable sets the behaviour
+//! of the stand-in.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,18 +13,17 @@ use ns_core::{Device, SessionError};
 use super::super::backend::{Backend, Buffer, Kernel, Shape};
 use super::{driver, loading};
 
-/// Environment variable with the behaviour of the stand-in, set in the process that runs a test's body.
+/// Environment variable that sets the behaviour of the stand-in, in the process that runs a test's body.
 const BEHAVIOUR: &str = "FAKE_CUDA";
 
-/// Compiles the stand-in at the first call, and returns the folder that contains it. The folder is beside
-/// this program.
+/// Returns the folder of the stand-in, which is beside this program. The first call compiles the stand-in.
 fn library() -> &'static PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/device/cuda/tests/fake_driver.c");
         let folder = std::env::current_exe().unwrap().with_extension("fake-driver");
         std::fs::create_dir_all(&folder).unwrap();
-        // The library is renamed when it is complete, so that a parallel run never sees an incomplete one.
+        // The library gets its name only when it is complete, so a parallel run never finds an incomplete library.
         let made = folder.join(format!("made-by-{}", std::process::id()));
         let compiled = Command::new("cc")
             .args(["-std=c11", "-O1", "-shared", "-fPIC", "-D_DEFAULT_SOURCE", "-o"])
@@ -37,7 +37,7 @@ fn library() -> &'static PathBuf {
     })
 }
 
-/// Runs `body` in a separate process, in which the stand-in has this behaviour.
+/// Runs `body` in a separate process, in which the stand-in has the given behaviour.
 fn with_driver(test: &str, behaviour: &str, body: impl FnOnce()) {
     if std::env::var_os(BEHAVIOUR).is_some() {
         return body();
@@ -96,8 +96,8 @@ fn kernels_run_in_order_with_copies() {
     });
 }
 
-/// Returns a kernel parameter with which the stand-in's kernels fill the first `bytes` bytes of `buffer` with
-/// `byte`.
+/// Returns the parameter of a kernel launch. With this parameter the stand-in's kernels write `byte` to the first
+/// `bytes` bytes of `buffer`.
 fn filling(buffer: &Buffer, bytes: u64, byte: u64) -> Vec<u8> {
     [buffer.start().bytes(), bytes, byte].iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
@@ -108,7 +108,7 @@ fn lanes_bring_back_what_their_kernels_wrote() {
         let backend = super::backend(0).unwrap();
         let shape = Shape { blocks: 7, threads: 128, shared: 0 };
         let mut lanes: Vec<_> = (0..3).map(|_| Arc::clone(&backend).lane().unwrap()).collect();
-        // Sizes increase at first, so that memory grows while no work is in progress.
+        // The sizes increase at first, so memory also grows while no work is in progress.
         for n in [0, 24, 1000, 3_000_000, 100] {
             let buffers: Vec<Buffer> = lanes.iter().map(|_| Buffer::new(&backend, n).unwrap()).collect();
             for (i, (lane, buffer)) in lanes.iter_mut().zip(&buffers).enumerate() {
@@ -127,8 +127,8 @@ fn lanes_bring_back_what_their_kernels_wrote() {
                 assert!(n == 0 || (lane.fetched().as_ptr() as usize).is_multiple_of(8));
             }
         }
-        // These are more lanes than the stand-in can have at the same time. Each lane is dropped while its
-        // work is in progress.
+        // The stand-in cannot have so many lanes at the same time. Each lane is dropped while its work is in
+        // progress.
         for _ in 0..100 {
             let buffer = Buffer::new(&backend, 1000).unwrap();
             let mut lane = Arc::clone(&backend).lane().unwrap();
@@ -217,7 +217,7 @@ fn a_gpu_that_another_process_holds_is_unavailable() {
 fn used_up_memory_says_how_much_was_free() {
     with_driver("used_up_memory_says_how_much_was_free", "small", || {
         let backend = super::backend(0).unwrap();
-        // Freed memory that is kept must not prevent an allocation of another size.
+        // Freed memory that is kept must not prevent an allocation of a different size.
         drop(Buffer::new(&backend, 100_000).unwrap());
         let most = Buffer::new(&backend, 1 << 20).unwrap();
         let error = Buffer::new(&backend, 4096).err().unwrap();
@@ -248,8 +248,8 @@ fn code_that_cannot_be_loaded_is_listed() {
     });
 }
 
-/// Regression test: after a temporary failure to load the kernels, all later attempts failed too, so that the
-/// process could not use the device any more.
+/// Regression test: after a temporary failure to load the kernels, all later attempts failed too. The process could
+/// then no longer use the device.
 #[test]
 fn code_that_found_no_memory_is_loaded_once_there_is_some() {
     with_driver("code_that_found_no_memory_is_loaded_once_there_is_some", "crowded", || {
@@ -260,8 +260,8 @@ fn code_that_found_no_memory_is_loaded_once_there_is_some() {
     });
 }
 
-/// Regression test: of two parallel sessions, the session with the smaller model could reduce the shared
-/// memory that the kernels of the other session may use.
+/// Regression test: two sessions ran in parallel. The session with the smaller model could reduce the limit of shared
+/// memory of the other session's kernels.
 #[test]
 fn shared_memory_that_was_allowed_stays_allowed() {
     with_driver("shared_memory_that_was_allowed_stays_allowed", "slow", || {
