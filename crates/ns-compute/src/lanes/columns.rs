@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use super::own_norms;
 use crate::plan::{Block, LANES, Plan};
 
 /// All histosys and normsys effects of one parameter in one channel.
@@ -53,6 +54,9 @@ pub(super) struct Columns {
     /// Histosys effects without an asymmetric part, column after column. Their field `curve` is not used.
     pub(super) straight: Vec<Template>,
     pub(super) norms: Vec<NormTerm>,
+    /// For each element of `norms`: coefficients of 1, `alpha` and `alpha^2` of a parabola for the second derivative of
+    /// the factor, divided by the factor ([`own_norms::bend`](super::own_norms::bend)).
+    pub(super) bends: Vec<[f64; 3]>,
     /// Indices `bin * n_parameters + parameter` of the elements of the Jacobian to which factors contribute. These
     /// elements are set to zero before contributions are added.
     pub(super) cleared: Vec<usize>,
@@ -114,6 +118,7 @@ impl Columns {
             let (curved, straight, norms) = (out.curved.len(), out.straight.len(), out.norms.len());
             out.curved.extend(effects.curved);
             out.straight.extend(effects.straight);
+            out.bends.extend(effects.norms.iter().map(|norm| own_norms::bend(plan, norm.term)));
             out.norms.extend(effects.norms);
             out.columns.push(Column {
                 param,

@@ -12,7 +12,7 @@
 use super::columns::{Column, Columns};
 use super::evaluate::{add_product, at, put};
 use super::scratch::Scratch;
-use super::{WIDTH, metric::Metric};
+use super::{WIDTH, metric::Metric, own_norms};
 use crate::plan::{Block, LANES, Plan};
 use crate::simd::{MulAdd, Vector};
 use crate::terms::{per_bin, scale};
@@ -80,6 +80,7 @@ pub(super) fn backward<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scra
     for (index, block) in plan.structure.blocks.iter().enumerate() {
         of_factors::<M>(plan, index, block, theta, scratch, to);
     }
+    let by_parabola = own_norms::applies(plan);
     for column in &to.columns.columns {
         let mut b = 0;
         while b < column.n_bins {
@@ -99,12 +100,13 @@ pub(super) fn backward<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scra
                 }
             };
         }
-        let mut sum: M::V8 = at(&to.second, column.param);
-        for norm in &to.columns.norms[column.norms.clone()] {
-            let total: M::V8 = at(&scratch.norm, norm.block);
-            sum = total.mul_add(at(&scratch.relative_second, norm.term), sum);
-        }
-        put(&mut to.second, column.param, sum);
+        let sum: M::V8 = at(&to.second, column.param);
+        let bends = if by_parabola {
+            own_norms::bends::<M>(theta, &to.columns, column, &scratch.norm)
+        } else {
+            stored_bends::<M>(&to.columns, column, scratch)
+        };
+        put(&mut to.second, column.param, sum.add(bends));
     }
     for &(b, p) in &to.columns.alone {
         let slope: M::V8 = at(&scratch.slope, b);
@@ -191,6 +193,18 @@ fn of_factors<M: MulAdd>(
         put(&mut scratch.binwise, block.cell + b, binwise.mul(scale));
     }
     put(&mut scratch.norm, index, total);
+}
+
+/// Returns the same sum as [`own_norms::bends`] for all other normsys codes, whose second derivatives `evaluate` has
+/// stored.
+#[inline(always)]
+fn stored_bends<M: MulAdd>(columns: &Columns, column: &Column, scratch: &Scratch) -> M::V8 {
+    let mut sum = M::V8::splat(0.0);
+    for norm in &columns.norms[column.norms.clone()] {
+        let total: M::V8 = at(&scratch.norm, norm.block);
+        sum = total.mul_add(at(&scratch.relative_second, norm.term), sum);
+    }
+    sum
 }
 
 /// Computes the derivatives of the expected yields with respect to one parameter, from its histosys and normsys

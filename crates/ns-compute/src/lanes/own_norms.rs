@@ -9,6 +9,7 @@
 //! two thirds of the operations.
 
 use super::WIDTH;
+use super::columns::{Column, Columns};
 use super::evaluate::{at, finish_norms, put};
 use super::scratch::Scratch;
 use crate::plan::Plan;
@@ -19,19 +20,53 @@ pub(super) fn applies(plan: &Plan) -> bool {
     plan.structure.normsys.inside == 1.0 && plan.structure.normsys.beyond.adds_exponents()
 }
 
-/// Computes the product of the normsys factors of each block. Also computes the first and second derivatives of each
+/// Returns the point of `[-1, 1]` nearest to `alpha` in every lane.
+#[inline(always)]
+fn nearest<V: Vector>(alpha: V) -> V {
+    let (one, minus) = (V::splat(1.0), V::splat(-1.0));
+    alpha.below(minus, minus, one.below(alpha, one, alpha))
+}
+
+/// Returns the coefficients of the parabola in `alpha` that agrees with the second derivative of normsys factor `i`,
+/// divided by the factor, at -1, 0 and 1. Only the metric uses second derivatives, so that an approximation changes the
+/// steps of a descent and not its end.
+pub(super) fn bend(plan: &Plan, i: usize) -> [f64; 3] {
+    let numbers = &plan.numbers;
+    let (low, high) = (numbers.norm_rate_lo[i].powi(2), numbers.norm_rate_hi[i].powi(2));
+    let middle = 2.0 * numbers.norm_coefficients[1][i];
+    [middle, 0.5 * (high - low), 0.5 * (high + low) - middle]
+}
+
+/// Returns the sum of the second derivatives of all normsys factors of a column ([`bend`]), each times the element of
+/// its block in `totals`.
+#[inline(always)]
+pub(super) fn bends<M: MulAdd>(theta: &[f64], columns: &Columns, column: &Column, totals: &[f64]) -> M::V8 {
+    let splat = M::V8::splat;
+    let (mut constant, mut linear, mut square) = (splat(0.0), splat(0.0), splat(0.0));
+    let bends = &columns.bends[column.norms.clone()];
+    for (k, norm) in columns.norms[column.norms.clone()].iter().enumerate() {
+        let (total, bend): (M::V8, _) = (at(totals, norm.block), bends[k]);
+        constant = total.mul_add(splat(bend[0]), constant);
+        linear = total.mul_add(splat(bend[1]), linear);
+        square = total.mul_add(splat(bend[2]), square);
+    }
+    let near = nearest::<M::V8>(at(theta, column.param));
+    square.mul_add(near, linear).mul_add(near, constant)
+}
+
+/// Computes the product of the normsys factors of each block. Also computes the first derivative of each
 /// factor, divided by the factor.
 #[inline(always)]
 pub(super) fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let splat = M::V8::splat;
-    let (zero, one, minus) = (splat(0.0), splat(1.0), splat(-1.0));
+    let (zero, one) = (splat(0.0), splat(1.0));
     let n_blocks = plan.structure.blocks.len();
     scratch.exponent.fill(0.0);
     scratch.norm.fill(1.0);
     let numbers = &plan.numbers;
     for run in &plan.structure.norm_runs {
         let alpha: M::V8 = at(theta, run.param);
-        let near = alpha.below(minus, minus, one.below(alpha, one, alpha));
+        let near = nearest(alpha);
         let rest = alpha.sub(near);
         // Distances of `alpha` above 1 and below -1. Inside `[-1, 1]` both are 0.
         let (above, below) = (zero.below(rest, rest, zero), rest.below(zero, zero.sub(rest), zero));
@@ -41,26 +76,23 @@ pub(super) fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch
         let [c1, c2, c3, c4, c5, c6] = numbers.norm_coefficients.each_ref().map(|c| &c[run.start..][..n]);
         let blocks = &plan.structure.norm_block[run.start..][..n];
         let ratios = &mut scratch.ratio.as_chunks_mut::<WIDTH>().0[run.start..][..n];
-        let seconds = &mut scratch.relative_second.as_chunks_mut::<WIDTH>().0[run.start..][..n];
         for i in 0..n {
             let block = blocks[i] as usize;
             if block >= n_blocks {
                 break; // padding
             }
-            // One Horner scheme computes the value and the first two derivatives.
+            // One Horner scheme computes the value and the first derivative.
             let highest = splat(c6[i]);
-            let (mut value, mut first, mut second) = (highest, highest, highest);
+            let (mut value, mut first) = (highest, highest);
             for c in [c5[i], c4[i], c3[i], c2[i]] {
                 value = value.mul_add(near, splat(c));
                 first = first.mul_add(near, value);
-                second = second.mul_add(near, first);
             }
             value = value.mul_add(near, splat(c1[i]));
             first = first.mul_add(near, value);
             value = value.mul_add(near, one);
             let reciprocal = value.reciprocal();
             first.mul(reciprocal).store(&mut ratios[i]);
-            second.add(second).mul(reciprocal).store(&mut seconds[i]);
             let product: M::V8 = at(&scratch.norm, block);
             put(&mut scratch.norm, block, product.mul(value));
             if far {
