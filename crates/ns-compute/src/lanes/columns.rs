@@ -28,13 +28,11 @@ pub(super) struct Column {
     pub(super) adds: bool,
 }
 
-/// A histosys effect, given by three positions of its first bin: among the cells, in `Numbers::hist_slope`, and in
-/// `Numbers::hist_curve`.
+/// A histosys effect: the first cell on which it acts, and the position of its numbers in [`Columns::numbers`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Template {
     pub(super) cell: usize,
-    pub(super) slope: usize,
-    pub(super) curve: usize,
+    pub(super) numbers: usize,
 }
 
 /// A normsys effect, given by its block, the first cell of the block, and the index of the term.
@@ -51,9 +49,17 @@ pub(super) struct Columns {
     pub(super) columns: Vec<Column>,
     /// Histosys effects with an asymmetric part, column after column.
     pub(super) curved: Vec<Template>,
-    /// Histosys effects without an asymmetric part, column after column. Their field `curve` is not used.
+    /// Histosys effects without an asymmetric part, column after column.
     pub(super) straight: Vec<Template>,
     pub(super) norms: Vec<NormTerm>,
+    /// The slopes of every histosys effect in the bins of its channel, then, for an effect in `curved`, its asymmetric
+    /// part in these bins. The plan pads every effect to whole SIMD vectors, and then most of the memory that
+    /// evaluations read would be padding.
+    pub(super) numbers: Vec<f64>,
+    /// The same numbers in the order of the plan, in which a block's effects follow each other.
+    by_block: Vec<f64>,
+    /// Position of the first number of each block in `by_block`.
+    first: Vec<usize>,
     /// For each element of `norms`: coefficients of 1, `alpha` and `alpha^2` of a parabola for the second derivative of
     /// the factor, divided by the factor ([`own_norms::bend`](super::own_norms::bend)).
     pub(super) bends: Vec<[f64; 3]>,
@@ -73,6 +79,13 @@ struct Effects {
 }
 
 impl Columns {
+    /// Returns the numbers of the histosys effects of one block, one effect after the other: its slope in every bin,
+    /// then its asymmetric part in every bin if it has one.
+    #[inline(always)]
+    pub(super) fn of_block(&self, block: usize) -> &[f64] {
+        &self.by_block[self.first[block]..]
+    }
+
     /// Collects the effects of all parameters of a model.
     pub(super) fn new(plan: &Plan) -> Self {
         let mut out = Self::default();
@@ -85,10 +98,14 @@ impl Columns {
                 add(&mut collected.entry((bin, p)).or_insert_with(|| (n_bins, Effects::default())).1);
             };
             let stride = block.n_lanes * LANES;
+            out.first.push(out.by_block.len());
             for (i, &p) in plan.templates(block).iter().enumerate() {
-                let (slope, curve) = (block.slope + i * stride, block.curve + i * stride);
-                let template = Template { cell, slope, curve };
                 let is_curved = block.hist.0 + i < block.hist_curved;
+                let template = Template { cell, numbers: out.by_block.len() };
+                out.by_block.extend(&plan.numbers.hist_slope[block.slope + i * stride..][..n_bins]);
+                if is_curved {
+                    out.by_block.extend(&plan.numbers.hist_curve[block.curve + i * stride..][..n_bins]);
+                }
                 at(p as usize, &mut |effects| {
                     let list = if is_curved { &mut effects.curved } else { &mut effects.straight };
                     list.push(template);
@@ -116,8 +133,14 @@ impl Columns {
         out.cleared.dedup();
         for ((bin, param), (n_bins, effects)) in collected {
             let (curved, straight, norms) = (out.curved.len(), out.straight.len(), out.norms.len());
-            out.curved.extend(effects.curved);
-            out.straight.extend(effects.straight);
+            for (effects, list, size) in
+                [(effects.curved, &mut out.curved, 2 * n_bins), (effects.straight, &mut out.straight, n_bins)]
+            {
+                for Template { cell, numbers } in effects {
+                    list.push(Template { cell, numbers: out.numbers.len() });
+                    out.numbers.extend(&out.by_block[numbers..][..size]);
+                }
+            }
             out.bends.extend(effects.norms.iter().map(|norm| own_norms::bend(plan, norm.term)));
             out.norms.extend(effects.norms);
             out.columns.push(Column {

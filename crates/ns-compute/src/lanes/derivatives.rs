@@ -13,7 +13,7 @@ use super::columns::{Column, Columns};
 use super::evaluate::{add_product, at, put};
 use super::scratch::Scratch;
 use super::{WIDTH, metric::Metric, own_norms};
-use crate::plan::{Block, LANES, Plan};
+use crate::plan::{Block, Plan};
 use crate::simd::{MulAdd, Vector};
 use crate::terms::{per_bin, scale};
 
@@ -41,7 +41,7 @@ pub(super) struct Derivatives {
     /// Number of elements in one row of `rows`: parameters times lanes.
     length: usize,
     /// The effects of each parameter. Only those derivatives that an evaluation writes need this field.
-    columns: Columns,
+    pub(super) columns: Columns,
 }
 
 impl Derivatives {
@@ -86,18 +86,10 @@ pub(super) fn backward<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scra
         while b < column.n_bins {
             let (rows, columns) = (&mut to.rows[(column.bin + b) * to.length..], &to.columns);
             b += match column.n_bins - b {
-                1 => {
-                    of_column::<M, 1>(plan, (columns, column), b, scratch, (rows, to.length), &mut to.second)
-                }
-                2 => {
-                    of_column::<M, 2>(plan, (columns, column), b, scratch, (rows, to.length), &mut to.second)
-                }
-                3 => {
-                    of_column::<M, 3>(plan, (columns, column), b, scratch, (rows, to.length), &mut to.second)
-                }
-                _ => {
-                    of_column::<M, 4>(plan, (columns, column), b, scratch, (rows, to.length), &mut to.second)
-                }
+                1 => of_column::<M, 1>((columns, column), b, scratch, (rows, to.length), &mut to.second),
+                2 => of_column::<M, 2>((columns, column), b, scratch, (rows, to.length), &mut to.second),
+                3 => of_column::<M, 3>((columns, column), b, scratch, (rows, to.length), &mut to.second),
+                _ => of_column::<M, 4>((columns, column), b, scratch, (rows, to.length), &mut to.second),
             };
         }
         let sum: M::V8 = at(&to.second, column.param);
@@ -119,25 +111,27 @@ pub(super) fn backward<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scra
 #[inline(always)]
 pub(super) fn additive_apart<M: MulAdd, const N: usize>(
     plan: &Plan,
-    block: &Block,
+    (block, numbers): (&Block, &[f64]),
     b: usize,
     theta: &[f64],
     scratch: &mut Scratch,
 ) -> usize {
-    let stride = block.n_lanes * LANES;
     let mut sums = [[M::V8::splat(0.0); N]; 4];
     let n_curved = block.hist_curved - block.hist.0;
+    let mut start = b;
     for (pair, params) in plan.templates(block).chunks(2).enumerate() {
         for (half, &p) in params.iter().enumerate() {
             let i = 2 * pair + half;
             let alpha: M::V8 = at(theta, p as usize);
-            let slope = &plan.numbers.hist_slope[block.slope + i * stride + b..][..N];
+            let slope = &numbers[start..][..N];
+            start += block.n_bins;
             for v in 0..N {
                 sums[half][v] = alpha.mul_add(M::V8::splat(slope[v]), sums[half][v]);
             }
             if i < n_curved {
                 let f: M::V8 = at(&scratch.curved, p as usize);
-                let curve = &plan.numbers.hist_curve[block.curve + i * stride + b..][..N];
+                let curve = &numbers[start..][..N];
+                start += block.n_bins;
                 for v in 0..N {
                     sums[2 + half][v] = f.mul_add(M::V8::splat(curve[v]), sums[2 + half][v]);
                 }
@@ -213,7 +207,6 @@ fn stored_bends<M: MulAdd>(columns: &Columns, column: &Column, scratch: &Scratch
 /// `second`. Returns `N`.
 #[inline(always)]
 fn of_column<M: MulAdd, const N: usize>(
-    plan: &Plan,
     (columns, column): (&Columns, &Column),
     b: usize,
     scratch: &mut Scratch,
@@ -223,19 +216,22 @@ fn of_column<M: MulAdd, const N: usize>(
     let zero = M::V8::splat(0.0);
     let p = column.param;
     let (mut slopes, mut curves) = ([zero; N], [zero; N]);
+    let (weights, yields) = (scratch.binwise.as_chunks::<WIDTH>().0, scratch.additive.as_chunks::<WIDTH>().0);
     for template in &columns.curved[column.curved.clone()] {
-        let slope = &plan.numbers.hist_slope[template.slope + b..][..N];
-        let curve = &plan.numbers.hist_curve[template.curve + b..][..N];
+        let weights = &weights[template.cell + b..][..N];
+        let slope = &columns.numbers[template.numbers + b..][..N];
+        let curve = &columns.numbers[template.numbers + column.n_bins + b..][..N];
         for v in 0..N {
-            let weight: M::V8 = at(&scratch.binwise, template.cell + b + v);
+            let weight = M::V8::load(&weights[v]);
             slopes[v] = weight.mul_add(M::V8::splat(slope[v]), slopes[v]);
             curves[v] = weight.mul_add(M::V8::splat(curve[v]), curves[v]);
         }
     }
     for template in &columns.straight[column.straight.clone()] {
-        let slope = &plan.numbers.hist_slope[template.slope + b..][..N];
+        let weights = &weights[template.cell + b..][..N];
+        let slope = &columns.numbers[template.numbers + b..][..N];
         for v in 0..N {
-            let weight: M::V8 = at(&scratch.binwise, template.cell + b + v);
+            let weight = M::V8::load(&weights[v]);
             slopes[v] = weight.mul_add(M::V8::splat(slope[v]), slopes[v]);
         }
     }
@@ -250,12 +246,14 @@ fn of_column<M: MulAdd, const N: usize>(
     }
     for norm in &columns.norms[column.norms.clone()] {
         let ratio: M::V8 = at(&scratch.ratio, norm.term);
+        let yields = &yields[norm.cell + b..][..N];
         for v in 0..N {
-            slopes[v] = ratio.mul_add(at(&scratch.additive, norm.cell + b + v), slopes[v]);
+            slopes[v] = ratio.mul_add(M::V8::load(&yields[v]), slopes[v]);
         }
     }
     let mut gradient: M::V8 = at(&scratch.gradient, p);
-    for (v, row) in rows.chunks_mut(length).take(N).enumerate() {
+    for v in 0..N {
+        let row = &mut rows[v * length..][..length];
         let before: M::V8 = if column.adds { at(row, p) } else { zero };
         let derivative = slopes[v].add(before);
         put(row, p, derivative);

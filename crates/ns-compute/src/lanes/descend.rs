@@ -13,29 +13,20 @@ use super::WIDTH;
 use super::derivatives::Derivatives;
 use super::evaluate::evaluate;
 use super::group::{Bounds, Group, absorb, advance, after, before, reach};
+use super::known_minimum::{Progress, ToBeat};
 use super::metric::Metric;
 use super::scratch::Scratch;
 use super::solver::{Solver, factor, solve};
 use crate::plan::Plan;
 use crate::shared_constants::{
-    BELOW_SATURATED, CLOSE, EDM_MARGIN, FORESEEABLE, GOOD_CONTRACTION, LEAST_DECREASE, LEAST_PRODUCT,
-    MOST_ITERATIONS, MOST_PINS, MOST_TRIALS, RECOGNISABLE, SAME, SHORTENED, SHORTEST_REACH, SURELY,
-    VALUE_ROUNDINGS,
+    BELOW_SATURATED, EDM_MARGIN, FORESEEABLE, GOOD_CONTRACTION, LEAST_DECREASE, LEAST_PRODUCT,
+    MOST_ITERATIONS, MOST_PINS, MOST_TRIALS, SAME, SHORTENED, SHORTEST_REACH, SURELY, VALUE_ROUNDINGS,
 };
 use crate::simd::Level;
 use crate::stop::Stop;
 
 /// This number replaces `FORESEEABLE` in fits that use the derivatives at each lane's point ([`Derivatives`]).
 const FORESEEABLE_WITH_DERIVATIVES: f64 = 0.1;
-
-/// [`KnownMinimum::draws`] predicts the end of a descent only at points whose EDM is at most this number. With this
-/// value, 788 fits of toys of the model 1Lbb (13 400 further descents) have the same results as without the
-/// prediction. With the value 1, the prediction would be wrong for one of 62 descents to a lower minimum.
-const DRAWN: f64 = 0.3;
-
-/// For [`KnownMinimum::draws`]: largest ratio of the distance to the known minimum after the next step to the present
-/// distance.
-const APPROACH: f64 = 0.5;
 
 /// Working memory of one thread, for fits that share one [`FitKind`].
 pub(super) struct DescentMemory {
@@ -76,48 +67,6 @@ impl FitKind<'_> {
     }
 }
 
-/// A low point of a toy. It is the lowest minimum found so far, or a lower point that is not certified as a minimum.
-pub(super) struct KnownMinimum {
-    pub(super) value: f64,
-    pub(super) theta: Vec<f64>,
-}
-
-impl KnownMinimum {
-    /// Returns whether the descent in lane `l` is expected to end in this minimum. This is the case if the values of
-    /// `-ln L` and of the parameters after the next step are predicted to be nearly those of this minimum.
-    fn awaits(&self, lane: &Lane, l: usize, kind: &FitKind<'_>, group: &Group) -> bool {
-        let predicted = lane.value - lane.edm;
-        if lane.edm > RECOGNISABLE || (predicted - self.value).abs() > 0.5 * lane.edm + SAME {
-            return false;
-        }
-        kind.metric.free.iter().all(|&p| {
-            let i = p * WIDTH + l;
-            let scale = kind.width[p].unwrap_or(self.theta[p].abs());
-            (group.theta[i] + group.direction[i] - self.theta[p]).abs() <= CLOSE * scale.max(CLOSE)
-        })
-    }
-
-    /// Returns whether the descent in lane `l` approaches this minimum. This is the case if the next step leads to at
-    /// most half the distance from it, and to nearly the same value of `-ln L`.
-    ///
-    /// Fits use this test if their metric has the derivatives at the lane's point, because the steps of such fits
-    /// point to the minimum. The test predicts the end of a descent two steps earlier than [`Self::awaits`].
-    fn draws(&self, lane: &Lane, l: usize, kind: &FitKind<'_>, group: &Group) -> bool {
-        if lane.edm > DRAWN || (lane.value - lane.edm - self.value).abs() > 0.5 * lane.edm + SAME {
-            return false;
-        }
-        let (mut ahead, mut here) = (0.0, 0.0);
-        for &p in &kind.metric.free {
-            let i = p * WIDTH + l;
-            let scale = kind.width[p].unwrap_or(self.theta[p].abs()).max(CLOSE);
-            let from = (group.theta[i] - self.theta[p]) / scale;
-            let to = from + group.direction[i] / scale;
-            (ahead, here) = (ahead + to * to, here + from * from);
-        }
-        ahead <= APPROACH * APPROACH * here
-    }
-}
-
 /// The data and the starting point of one descent.
 #[derive(Clone, Copy)]
 pub(super) struct DescentJob<'a> {
@@ -126,7 +75,7 @@ pub(super) struct DescentJob<'a> {
     /// Starting point, which is inside the bounds. Fixed parameters have their fixed values.
     pub(super) start: &'a [f64],
     /// A known minimum. The descent ends early, without a certificate, if it is not expected to reach a lower value.
-    pub(super) beat: Option<&'a KnownMinimum>,
+    pub(super) beat: Option<ToBeat<'a>>,
 }
 
 impl DescentJob<'_> {
@@ -253,12 +202,15 @@ pub(super) fn descend(
             let certain = lane.edm <= SURELY * tolerance || lane.edm.max(lane.last_edm) <= tolerance;
             let converged = certain && lane.trials == 0 && !lost[l];
             let beaten = lane.trials == 0
-                && jobs.get(lane.job).and_then(|job| job.beat).is_some_and(|best| {
-                    let foreseen = lane.edm <= foreseeable
-                        && (lane.value - EDM_MARGIN * lane.edm >= best.value - SAME
-                            || best.awaits(lane, l, kind, &memory.group));
-                    foreseen || own && best.draws(lane, l, kind, &memory.group)
-                });
+                && jobs.get(lane.job).and_then(|job| job.beat).is_some_and(
+                    |ToBeat { known, starts_near }| {
+                        let at = Progress { lane: l, value: lane.value, edm: lane.edm };
+                        let foreseen = lane.edm <= foreseeable
+                            && (lane.value - EDM_MARGIN * lane.edm >= known.value - SAME
+                                || known.awaits(&at, kind, &memory.group));
+                        foreseen || own && known.recognises(&at, starts_near, kind, &memory.group)
+                    },
+                );
             if !converged && !lost[l] && !beaten {
                 continue;
             }

@@ -42,10 +42,11 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], main: &[f64], aux: &[f64], scratc
     }
     scratch.lambda.fill(0.0);
     for (index, block) in plan.structure.blocks.iter().enumerate() {
-        if derivatives.is_some() {
-            forward::<M, true>(plan, index, block, theta, scratch);
-        } else {
-            forward::<M, false>(plan, index, block, theta, scratch);
+        match &derivatives {
+            Some(own) => {
+                forward::<M, true>(plan, index, (block, own.columns.of_block(index)), theta, scratch);
+            }
+            None => forward::<M, false>(plan, index, (block, &[]), theta, scratch),
         }
     }
     counts::<M>(plan, main, scratch);
@@ -80,7 +81,7 @@ fn expect_body<M: MulAdd>(plan: &Plan, theta: &[f64], main: &[f64], scratch: &mu
     norms::<M, false>(plan, theta, scratch);
     scratch.lambda.fill(0.0);
     for (index, block) in plan.structure.blocks.iter().enumerate() {
-        forward::<M, false>(plan, index, block, theta, scratch);
+        forward::<M, false>(plan, index, (block, &[]), theta, scratch);
     }
     counts::<M>(plan, main, scratch);
 }
@@ -185,10 +186,14 @@ pub(super) fn finish_norms<M: MulAdd>(n_blocks: usize, scratch: &mut Scratch) {
     let mut least = M::V8::splat(f64::INFINITY);
     for i in 0..n_blocks {
         let exponents = &scratch.exponent[i * WIDTH..(i + 1) * WIDTH];
-        if exponents.iter().any(|exponent| *exponent != 0.0) {
+        let mut far = false;
+        for exponent in exponents {
+            far |= *exponent != 0.0;
+        }
+        if far {
             let mut factors = [0.0; WIDTH];
-            for (factor, exponent) in factors.iter_mut().zip(exponents) {
-                *factor = exp::<M>(*exponent);
+            for l in 0..WIDTH {
+                factors[l] = exp::<M>(exponents[l]);
             }
             let product: M::V8 = at(&scratch.norm, i);
             put(&mut scratch.norm, i, product.mul(M::V8::load(&factors)));
@@ -225,7 +230,7 @@ macro_rules! eight_by_eight {
 fn forward<M: MulAdd, const APART: bool>(
     plan: &Plan,
     index: usize,
-    block: &Block,
+    (block, numbers): (&Block, &[f64]),
     theta: &[f64],
     scratch: &mut Scratch,
 ) {
@@ -238,7 +243,7 @@ fn forward<M: MulAdd, const APART: bool>(
     }
     if APART {
         use super::derivatives::additive_apart;
-        eight_by_eight!(block, b => additive_apart(plan, block, b, theta, scratch));
+        eight_by_eight!(block, b => additive_apart(plan, (block, numbers), b, theta, scratch));
     } else {
         eight_by_eight!(block, b => additive(plan, block, b, theta, scratch));
     }

@@ -21,6 +21,7 @@ mod factor_starts;
 mod flips;
 mod group;
 mod jacobian;
+mod known_minimum;
 pub(crate) mod metric;
 mod own_metric;
 mod own_norms;

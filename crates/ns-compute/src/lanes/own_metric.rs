@@ -21,7 +21,8 @@ pub(super) fn fill<M: MulAdd>(metric: &Metric, held: &[f64], derivatives: &Deriv
     let splat = M::V8::splat;
     let (zero, one, half) = (splat(0.0), splat(1.0), splat(0.5));
     let n_bins = solver.n_bins;
-    for (i, (&p, &inverse)) in metric.dual.iter().zip(&metric.dual_inverse).enumerate() {
+    for i in 0..metric.dual.len() {
+        let (p, inverse) = (metric.dual[i], metric.dual_inverse[i]);
         let stiffness = splat(1.0 / inverse);
         let least = splat(LEAST_STIFFNESS / inverse);
         let sum = stiffness.add(at(&derivatives.second, p));
@@ -66,13 +67,16 @@ fn products<M: MulAdd, const N: usize, const K: usize>(
     k: usize,
     solver: &mut Solver,
 ) -> usize {
-    let rows: [&[f64]; K] = std::array::from_fn(|v| derivatives.row(k + v));
+    // Loops instead of `from_fn` and `zip`: closures have no instruction set, so their calls are not inlined.
+    let mut rows: [&[f64]; K] = [&[]; K];
+    for v in 0..K {
+        rows[v] = derivatives.row(k + v);
+    }
     let mut sums = [[M::V8::splat(0.0); K]; N];
     for (i, &p) in params.iter().enumerate() {
-        // A closure, for example in `from_fn`, would have no instruction set, and its calls would not be inlined.
         let mut row = [M::V8::splat(0.0); K];
-        for (to, from) in row.iter_mut().zip(rows) {
-            *to = at(from, p);
+        for v in 0..K {
+            row[v] = at(rows[v], p);
         }
         for u in 0..N {
             let scaled: M::V8 = at(&solver.scaled_rows, (j + u) * AT_ONCE + i);
@@ -100,8 +104,8 @@ pub(super) fn over_dual<M: MulAdd>(metric: &Metric, row: &[f64], x: &[f64]) -> M
     let mut sums = [M::V8::splat(0.0); 4];
     let mut fours = metric.dual.chunks_exact(4);
     for four in fours.by_ref() {
-        for (sum, &p) in sums.iter_mut().zip(four) {
-            *sum = at::<M::V8>(row, p).mul_add(at(x, p), *sum);
+        for k in 0..4 {
+            sums[k] = at::<M::V8>(row, four[k]).mul_add(at(x, four[k]), sums[k]);
         }
     }
     for &p in fours.remainder() {

@@ -70,10 +70,15 @@ pub(super) fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch
         let rest = alpha.sub(near);
         // Distances of `alpha` above 1 and below -1. Inside `[-1, 1]` both are 0.
         let (above, below) = (zero.below(rest, rest, zero), rest.below(zero, zero.sub(rest), zero));
-        let far = theta[run.param * WIDTH..][..WIDTH].iter().any(|alpha| alpha.abs() > 1.0);
+        let mut far = false;
+        for alpha in &theta[run.param * WIDTH..][..WIDTH] {
+            far |= alpha.abs() > 1.0;
+        }
         let n = run.end - run.start;
         // Slices of equal length let the compiler remove bounds checks from the loop.
-        let [c1, c2, c3, c4, c5, c6] = numbers.norm_coefficients.each_ref().map(|c| &c[run.start..][..n]);
+        let [c1, c2, c3, c4, c5, c6] = &numbers.norm_coefficients;
+        let (c1, c2, c3) = (&c1[run.start..][..n], &c2[run.start..][..n], &c3[run.start..][..n]);
+        let (c4, c5, c6) = (&c4[run.start..][..n], &c5[run.start..][..n], &c6[run.start..][..n]);
         let blocks = &plan.structure.norm_block[run.start..][..n];
         let ratios = &mut scratch.ratio.as_chunks_mut::<WIDTH>().0[run.start..][..n];
         for i in 0..n {

@@ -1,9 +1,10 @@
 //! Searches for lower minima of toys, in models that can have several minima.
 
 use super::WIDTH;
-use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind, KnownMinimum, descend};
+use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind, descend};
 use super::directions::Direction;
 use super::flips::Flips;
+use super::known_minimum::{KnownMinimum, ToBeat};
 use super::starts::Starts;
 use crate::shared_constants::{DISTINCT, EDM_MARGIN, FLIP_ROUNDS, LONG, MOST_DIRECTIONS, SAME};
 
@@ -77,7 +78,7 @@ impl FurtherStarts<'_> {
             for (&i, own) in open.iter().zip(&own) {
                 starts.extend(shared.iter().chain(own).map(|start| (i, start.as_slice())));
             }
-            search.from(&starts, memory);
+            search.from(&starts, false, memory);
             open.retain(|&i| search.several_minima[i]);
         }
         if let Some(flips) = self.flips {
@@ -129,8 +130,8 @@ impl Search<'_> {
     }
 
     /// Runs further descents and updates the state. Each element of `starts` contains the index of a toy and a
-    /// starting point.
-    fn from(&mut self, starts: &[(usize, &[f64])], memory: &mut DescentMemory) {
+    /// starting point. `starts_near` says that the points are next to the known minima of their toys.
+    fn from(&mut self, starts: &[(usize, &[f64])], starts_near: bool, memory: &mut DescentMemory) {
         let before: Vec<KnownMinimum> = self
             .ends
             .iter()
@@ -138,7 +139,11 @@ impl Search<'_> {
             .collect();
         let again: Vec<DescentJob<'_>> = starts
             .iter()
-            .map(|&(i, start)| DescentJob { start, beat: Some(&before[i]), ..self.jobs[i] })
+            .map(|&(i, start)| DescentJob {
+                start,
+                beat: Some(ToBeat { known: &before[i], starts_near }),
+                ..self.jobs[i]
+            })
             .collect();
         let least_higher = if self.kind.plan.policy.strongly_nonlinear { LEAST_HIGHER } else { 1 };
         for (&(i, _), other) in starts.iter().zip(descend(self.kind, &again, memory)) {
@@ -183,7 +188,7 @@ impl Search<'_> {
             }
             let starts: Vec<(usize, &[f64])> =
                 points.iter().map(|(i, point)| (*i, point.as_slice())).collect();
-            self.from(&starts, memory);
+            self.from(&starts, true, memory);
             open.retain(|&i| self.ends[i].value < before[i] - SAME);
         }
     }

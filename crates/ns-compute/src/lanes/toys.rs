@@ -5,11 +5,12 @@ use std::sync::{Mutex, PoisonError};
 
 use ns_core::{Certificate, FitOutcome, FitStatus, Inactive, Reason};
 
-use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind, KnownMinimum, descend};
+use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind, descend};
 use super::directions::{Direction, directions};
 use super::flips::Flips;
 use super::group::Bounds;
 use super::jacobian::{has_ridge, jacobian};
+use super::known_minimum::KnownMinimum;
 use super::metric::Metric;
 use super::search::FurtherStarts;
 use super::starts::{CommonPoint, Starts};
