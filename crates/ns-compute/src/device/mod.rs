@@ -5,6 +5,7 @@
 //! Each backend has its own folder: `cuda` for NVIDIA's GPUs, and `host` for the kernels compiled for the
 //! CPU, which tests use.
 
+mod answer;
 mod arena;
 mod arrays;
 mod backend;

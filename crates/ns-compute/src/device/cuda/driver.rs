@@ -238,6 +238,11 @@ impl CudaDriver {
         }
     }
 
+    /// Returns the handle of the device's own stream.
+    pub(super) fn own_stream(&self) -> u64 {
+        self.stream.0 as u64
+    }
+
     /// Returns whether the device was lost.
     pub(super) fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Relaxed)

@@ -1,5 +1,7 @@
 //! Page-locked host memory, which a GPU reads and writes directly, at the full speed of the bus.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use cudarc::driver::result::{self, DriverError};
 
 /// Granularity of page-locked memory in bytes: allocations are multiples of it.
@@ -47,6 +49,22 @@ impl Locked {
             let _ = unsafe { result::free_host(self.memory.cast()) };
         }
         *self = Self::NONE;
+    }
+
+    /// Returns the address, which is the same for the host and for every device.
+    pub(super) fn address(&self) -> u64 {
+        self.memory as u64
+    }
+
+    /// Reads the 64-bit word with this index, which a device may be writing; zero beyond the end of the memory.
+    pub(super) fn word(&self, index: usize) -> u64 {
+        if index >= self.bytes / 8 {
+            return 0;
+        }
+        // SAFETY: the memory has this word, aligned, and is accessed by atomic operations or by none while a device
+        // writes it.
+        let word = unsafe { AtomicU64::from_ptr(self.memory.cast::<u64>().add(index)) };
+        word.load(Ordering::Relaxed)
     }
 
     /// Returns the first `bytes` bytes, or all bytes if there are fewer.

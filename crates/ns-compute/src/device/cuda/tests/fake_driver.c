@@ -175,7 +175,7 @@ int cuStreamDestroy_v2(void* stream) { IN_CONTEXT A_STREAM(stream) finish(); str
 static const char* kernels[] = {"ns_fit", "ns_fit_global", "ns_evaluate", "ns_evaluate_global", "ns_covariance", "ns_draw",
                                 "ns_differentiate", "ns_differentiate_global", "ns_event_sums", "ns_event_totals",
                                 "ns_event_toys", "ns_event_toys_global", "ns_event_draw", "ns_event_place",
-                                "ns_flow_nll_reduce", "ns_flow_nll_total", "ns_flow_batch_nll_reduce"};
+                                "ns_flow_nll_reduce", "ns_flow_batch_nll_reduce"};
 enum { N_KERNELS = sizeof kernels / sizeof *kernels };
 static int allowed[N_KERNELS];
 int cuModuleLoadData(void** module, const void* image) {
