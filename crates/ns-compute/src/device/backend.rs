@@ -116,6 +116,10 @@ pub(crate) trait Backend: Send + Sync {
     /// Copies device memory from `from` to `to`, in order with other work. The two ranges must not overlap.
     fn duplicate(&self, from: Memory, to: Memory, bytes: usize) -> Result<(), SessionError>;
 
+    /// Waits for the end of all work on the device that this process has started, also that of other libraries. Errors
+    /// are ignored: work after an error ends too.
+    fn settle(&self) {}
+
     /// Returns an object that launches kernels on CUDA streams of the caller.
     fn guest(self: Arc<Self>) -> Result<Box<dyn Guest>, SessionError>;
 }
@@ -248,6 +252,11 @@ impl Buffer {
     /// Returns the start of the memory as an offset to elements of type `T`.
     pub(crate) fn at<T, const WRITTEN: bool>(&self) -> Offset<T, WRITTEN> {
         self.memory.cast()
+    }
+
+    /// Waits for the end of all work on the device, also that of other libraries.
+    pub(crate) fn settle(&self) {
+        self.backend.settle();
     }
 
     /// Returns the size in bytes.

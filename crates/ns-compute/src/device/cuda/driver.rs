@@ -375,6 +375,10 @@ impl Backend for CudaDriver {
         })
     }
 
+    fn settle(&self) {
+        let _ = self.inside(DriverCall::Waiting, result::ctx::synchronize);
+    }
+
     fn guest(self: Arc<Self>) -> Result<Box<dyn Guest>, SessionError> {
         Ok(Box::new(CudaGuest::new(self)?))
     }

@@ -40,7 +40,7 @@ pub struct OutsideBounds {
 }
 
 /// Columns of events in the memory of a device: 64-bit floating-point numbers, column after column without gaps.
-/// Dropping the value frees the memory. All work of other libraries that uses the memory must have ended before.
+/// Dropping the value waits for all work on the device, also that of other libraries, and frees the memory.
 pub struct DeviceEvents {
     pub(super) device: Device,
     pub(super) names: Vec<String>,
@@ -56,6 +56,12 @@ impl std::fmt::Debug for DeviceEvents {
             .field("names", &self.names)
             .field("rows", &self.rows)
             .finish_non_exhaustive()
+    }
+}
+
+impl Drop for DeviceEvents {
+    fn drop(&mut self) {
+        self.buffer.settle();
     }
 }
 
@@ -82,6 +88,13 @@ impl DeviceEvents {
     #[must_use]
     pub fn outside(&self) -> &OutsideBounds {
         &self.outside
+    }
+
+    /// Returns the device address of the first column, from which on all columns follow each other; 0 if there are no
+    /// numbers.
+    #[must_use]
+    pub fn start(&self) -> u64 {
+        self.buffer.start().bytes()
     }
 
     /// Returns the device address of a column; `None` if there is no such column. The next column begins

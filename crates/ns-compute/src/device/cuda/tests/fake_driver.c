@@ -59,6 +59,8 @@ int cuDevicePrimaryCtxRelease_v2(int device) {
 }
 int cuCtxPushCurrent_v2(void* context) { current += context == (void*)CONTEXT; return OK; }
 int cuCtxPopCurrent_v2(void** context) { *context = (void*)CONTEXT; current--; return OK; }
+static void finish(void);
+int cuCtxSynchronize(void) { IN_CONTEXT finish(); return OK; }
 // Streams and events that exist, by their handles.
 static char streams[8], events[64];
 static int make(void** handle, char* of, int n, size_t first) {
