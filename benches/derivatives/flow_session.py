@@ -59,7 +59,6 @@ def main():
         print(f"{n:9} events: differs from NumPy by {difference:.1e}, {'the same bits' if same else 'OTHER BITS'} from the host")
         if not (same and difference < 1e-11):
             sys.exit("wrong results")
-    # What a call costs without the GPU: Python's part, and errors before anything is started.
     small = torch.tensor(np.full((2, 1), -3.0), dtype=torch.float32, device="cuda")
     print(f"        1 event: float32 pointer {median(1000, lambda: session.nll_device_ptr_f32(small.data_ptr(), 1, [0.3, 0.7])):8.1f} us")
     for n in (1_000, 10_000, 100_000, 1_000_000):
