@@ -21,8 +21,10 @@ pub(crate) struct DlDevice {
 
 impl DlDevice {
     /// Kind of the CPU.
+    #[cfg(feature = "cuda-on-host")]
     pub(crate) const CPU: i32 = 1;
     /// Kind of NVIDIA GPUs.
+    #[cfg(feature = "cuda")]
     pub(crate) const CUDA: i32 = 2;
 }
 
