@@ -174,6 +174,120 @@ def check_model(folder, name, d, session, kind):
         assert abs(result.value(parameter) - truth) < 4 * result.uncertainty(parameter), (name, parameter)
 
 
+def flows_with_context():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: graphs of derivatives are NOT tested")
+    torch.manual_seed(4)
+    zuko = pytest.importorskip("zuko", reason="zuko is not installed: derivatives of its flows are NOT tested")
+    yield "maf", 1, zuko.flows.MAF(1, 2, transforms=2, hidden_features=(16,))
+    yield "nsf", 2, zuko.flows.NSF(2, 2, transforms=1, hidden_features=(16,))
+    flows = pytest.importorskip("nflows.flows", reason="nflows is not installed: derivatives of its flows are NOT tested")
+    from nflows import distributions, transforms
+
+    steps = [transforms.MaskedAffineAutoregressiveTransform(2, 16, context_features=2), transforms.ReversePermutation(2)]
+    base = distributions.StandardNormal([2])
+    yield "nflows", 2, flows.Flow(transforms.CompositeTransform(steps), base)
+
+
+def test_graphs_of_derivatives_by_the_context_agree_with_differences(tmp_path):
+    import nextstat.flows
+
+    schema = json.loads((ROOT / "docs" / "flow-manifest.schema.json").read_text())
+    random = np.random.default_rng(8)
+    for name, d, flow in flows_with_context():
+        import onnxruntime
+        import torch
+
+        location, scale = [125, 1][:d], [4, 2][:d]
+        features = [f"x{k}" for k in range(d)]
+        path = nextstat.flows.export(
+            flow, tmp_path, name, features, location=location, scale=scale, context=["a", "b"]
+        )
+        manifest = json.loads(path.read_text())
+        jsonschema.Draft202012Validator(schema).validate(manifest)
+        assert manifest["context_gradient"]["file"] == f"{name}_context_gradient.onnx"
+        assert "finite_differences" not in manifest
+        gradient = onnxruntime.InferenceSession(tmp_path / manifest["context_gradient"]["file"])
+        wide = "double" in gradient.get_inputs()[0].type
+        z, context = random.normal(size=(300, d)), random.normal(size=(300, 2))
+        given = {"x": np.array(location) + scale * z, "context": context}
+        (found,) = gradient.run(["gradient"], {key: v.astype("f8" if wide else "f4") for key, v in given.items()})
+        assert found.shape == (300, 2) and found.std() > 1e-3
+        flow.double().eval()
+
+        def value(context, flow=flow, z=z):
+            z, context = torch.from_numpy(z), torch.from_numpy(context)
+            with torch.no_grad():
+                return (flow.log_prob(z, context) if name == "nflows" else flow(context).log_prob(z)).numpy()
+
+        for k in range(2):
+            step = 1e-5 * np.eye(2)[k]
+            difference = (value(context + step) - value(context - step)) / 2e-5
+            # At kinks of the networks a difference is that of two sides.
+            wrong = np.abs(found[:, k] - difference) > (1e-5 if wide else 1e-3) * (1 + np.abs(difference))
+            assert np.mean(wrong) < 0.02, (name, k)
+        if nextstat._native._neural and name == "maf":
+            check_context(tmp_path, name)
+
+
+def check_context(folder, name):
+    """A fit of the context of a flow with a graph of derivatives, to events of its own sampler."""
+    import onnxruntime
+
+    from nextstat import build
+
+    sampler = onnxruntime.InferenceSession(folder / f"{name}_sampler.onnx")
+    context = np.tile([0.4, -0.3], (2000, 1))
+    (own,) = sampler.run(["x"], {"z": np.random.default_rng(6).normal(size=(2000, 1)), "context": context})
+    m = build.ModelBuilder(name)
+    axis = m.observable("x0", 80.0, 170.0)
+    a, b = m.parameter("a", 0.0, -3, 3), m.parameter("b", 0.0, -3, 3)
+    flow = m.flow("flow", axis, f"{name}.flow.json", context=[a, b])
+    m.channel("SR", {flow: m.parameter("n", 1500, 0, 5000)}, data={"x0": own[:, 0].astype(np.float64)})
+    m.constrain(a, 0.4, 0.5)
+    m.constrain(b, -0.3, 0.5)
+    m.write(folder / f"{name}.hs3.json")
+    result = nextstat.fit(folder / f"{name}.hs3.json")
+    assert result.converged and abs(result.value("n") - 2000) < 0.1
+    for parameter, truth in (("a", 0.4), ("b", -0.3)):
+        assert abs(result.value(parameter) - truth) < 4 * result.uncertainty(parameter)
+    assert [entry["method"] for entry in result.context_gradients] == ["graph"]
+
+
+def test_flows_that_cannot_be_differentiated_keep_differences(tmp_path):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: the fallback to differences is NOT tested")
+    import nextstat.flows
+
+    class Detached(torch.nn.Module):
+        """Its derivative by automatic differentiation lacks a part."""
+
+        def __init__(self, share):
+            super().__init__()
+            self.share = share
+
+        def log_prob(self, x, context):
+            mean = (1 - self.share) * context.detach()
+            if self.share > 0:
+                mean = mean + self.share * context
+            return -0.5 * ((x - mean) ** 2 + np.log(2 * np.pi)).sum(1)
+
+    arguments = {"context": ["a"], "sampler": False, "double": True}
+    for share, message in ((0.5, "% of PyTorch's derivatives differ from differences"), (0.0, "cannot differentiate it")):
+        with pytest.warns(UserWarning, match=message):
+            path = nextstat.flows.export(Detached(share), tmp_path, "bad", ["x"], finite_differences=[0.1], **arguments)
+        manifest = json.loads(path.read_text())
+        assert "context_gradient" not in manifest and manifest["finite_differences"] == [0.1]
+        with pytest.raises(nextstat.flows.ExportError, match="give finite_differences"):
+            nextstat.flows.export(Detached(share), tmp_path, "bad", ["x"], **arguments)
+    assert not (tmp_path / "bad_context_gradient.onnx").exists()
+    path = nextstat.flows.export(Detached(1.0), tmp_path, "good", ["x"], finite_differences=[0.1], **arguments)
+    manifest = json.loads(path.read_text())
+    assert "context_gradient" in manifest and manifest["finite_differences"] == [0.1]
+    path = nextstat.flows.export(
+        Detached(1.0), tmp_path, "none", ["x"], finite_differences=[0.1], context_gradient=False, **arguments
+    )
+    assert "context_gradient" not in json.loads(path.read_text())
+
+
 def test_what_export_needs_is_said(tmp_path):
     import nextstat.flows
 
@@ -187,7 +301,8 @@ def test_what_export_needs_is_said(tmp_path):
         ({"scale": [0]}, "scale must be positive"),
         ({"location": [1, 2]}, "location needs a finite number for each of the 1 features"),
         ({"support": [1, 2]}, "support needs a pair"),
-        ({"context": ["c"]}, "finite_differences needs a step"),
+        ({"context": ["c"], "finite_differences": [1, 2]}, "finite_differences needs a step"),
+        ({"context": ["c"], "context_gradient": False}, "finite_differences needs a step"),
         ({}, "a Linear is no flow"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -1,5 +1,7 @@
 """nextstat.GpuFlowSession on an NVIDIA GPU, with arrays of PyTorch there and with ONNX Runtime's I/O binding."""
 
+import concurrent.futures
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ def test_without_a_gpu_the_error_says_so():
         nextstat.GpuFlowSession(2, RATES)
 
 
+@pytest.mark.skipif(not hasattr(nextstat._native, "GpuFlowSession"), reason="this build has no CUDA backend")
 def test_mistakes_are_named():
     with pytest.raises(ValueError, match="on one NVIDIA GPU, not on 'cpu'"):
         nextstat.GpuFlowSession(2, RATES, device="cpu")
@@ -62,6 +65,50 @@ def test_host_and_device_give_the_same_bits(n):
     close(by_pointer[:3], host[:3], 1e-3)
     again = session.nll_device(single, PARAMS)
     assert again[0] == by_pointer[0]
+
+
+@gpu
+@pytest.mark.parametrize("long", [False, True])
+def test_work_of_the_stream_comes_first(long):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: streams of the caller were NOT tested")
+    session = nextstat.GpuFlowSession(2, RATES)
+    streams = [torch.cuda.Stream() for _ in range(3)]
+    matrix = torch.randn(4096, 4096, device="cuda")
+    there = torch.full((3, 20_000), -np.inf, dtype=torch.float32, device="cuda")
+    torch.cuda.synchronize()
+    for turn in range(30):
+        # Every size and every kind of call may leave memory that the next one uses.
+        n = (1, 500, 20_000)[turn // 3 % 3]
+        numbers = np.ascontiguousarray(log_probs(20_030, np.float32)[:, turn : turn + n])
+        given = torch.tensor(numbers).pin_memory()
+        stream = streams[turn % 3]
+        with torch.cuda.stream(stream):
+            there.fill_(-np.inf)
+            if long:
+                # Milliseconds, longer than the host looks for the answer without a pause.
+                for _ in range(8):
+                    matrix @ matrix
+            own = there.reshape(-1)[: 3 * n].reshape(3, n)
+            own.copy_(given, non_blocking=True)
+        found = session.nll_device_ptr_f32(own.data_ptr(), n, PARAMS, stream=stream.cuda_stream)
+        close(found[:3], reference(numbers, PARAMS), 1e-12)
+        assert found[3] is None
+        if turn % 4 == 0:
+            close(session.nll(numbers.astype(np.float64), PARAMS)[:3], found[:3], 1e-15)
+            close(session.nll_batch(numbers.astype(np.float64), [n], [PARAMS])[0][:3], found[:3], 1e-13)
+        stream.synchronize()
+
+
+@gpu
+def test_threads_share_a_session():
+    session = nextstat.GpuFlowSession(2, RATES)
+    sizes = [1 + 977 * i for i in range(16)]
+    sets = [np.ascontiguousarray(log_probs(n)) for n in sizes]
+    expected = [session.nll(numbers, PARAMS) for numbers in sets]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda i: session.nll(sets[i % 16], PARAMS), range(320)))
+    for i, result in enumerate(found):
+        assert result[0] == expected[i % 16][0] and np.array_equal(result[2], expected[i % 16][2])
 
 
 @gpu

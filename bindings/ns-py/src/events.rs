@@ -230,6 +230,17 @@ fn plain(table: &Bound<'_, PyAny>, what: &str, axes: &[String]) -> PyResult<Vec<
     Ok(axes.iter().enumerate().map(|(i, name)| (name.clone(), column(i))).collect())
 }
 
+/// Returns the exception for an error of reading a Parquet file.
+pub(crate) fn parquet_error(error: &ParquetReadError) -> PyErr {
+    match error {
+        ParquetReadError::Io { path, source } => match source.raw_os_error() {
+            Some(code) => PyOSError::new_err((code, source.to_string(), path.display().to_string())),
+            None => PyOSError::new_err(error.to_string()),
+        },
+        _ => PyValueError::new_err(error.to_string()),
+    }
+}
+
 /// Reads columns of a Parquet file as NumPy arrays of 64-bit floating-point numbers.
 ///
 /// `columns` are the names of the columns; by default all columns are read. `where` is a list of conditions
@@ -256,13 +267,7 @@ pub(crate) fn read_parquet<'py>(
     let options = ParquetOptions { columns, selection, threads };
     let read: Result<ParquetEventData, ParquetReadError> =
         released(py, || read_parquet_events_soa(&path, &options))?;
-    let data = read.map_err(|error| match &error {
-        ParquetReadError::Io { source, .. } => match source.raw_os_error() {
-            Some(code) => PyOSError::new_err((code, source.to_string(), path.display().to_string())),
-            None => PyOSError::new_err(error.to_string()),
-        },
-        _ => PyValueError::new_err(error.to_string()),
-    })?;
+    let data = read.map_err(|error| parquet_error(&error))?;
     let dict = PyDict::new(py);
     for (name, column) in data.names.iter().zip(&data.columns) {
         dict.set_item(name, array(py, column.to_vec(), &[column.len()])?)?;

@@ -8,7 +8,10 @@ mod batch;
 mod bounds;
 mod datasets;
 mod device;
+mod device_events;
 mod differentiable;
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+mod dlpack;
 mod edit;
 mod error;
 mod evaluate;
@@ -56,6 +59,11 @@ mod _native {
     use crate::batch::{_batch, BatchResult, fit_batch};
     #[pymodule_export]
     use crate::device::{_device, DeviceInfo, devices, has_cuda, has_metal};
+    #[pymodule_export]
+    use crate::device_events::upload_parquet;
+    #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+    #[pymodule_export]
+    use crate::device_events::{DeviceColumn, DeviceEvents};
     #[pymodule_export]
     use crate::differentiable::{BestFits, DifferentiableSession, ProfiledDifferentiableSession};
     #[pymodule_export]

@@ -4,15 +4,16 @@
 
 namespace ns {
 
-// The parameter of `ns_flow_nll_reduce`, `ns_flow_nll_total` and `ns_flow_batch_nll_reduce`. Log-densities are
-// those of one process after the other, `n_events` numbers each.
+// The parameter of `ns_flow_nll_reduce` and `ns_flow_batch_nll_reduce`. Log-densities are those of one process
+// after the other, `n_events` numbers each.
 struct FlowLaunch {
     int n_processes;
     // Number of sets of data, 1 but for a batch.
     int n_sets;
-    // Number of thread blocks of `ns_flow_nll_reduce`.
-    int n_blocks;
-    int padding;
+    // Number of this call of `ns_flow_nll_reduce`, which is in every word of its answer.
+    uint32_t call;
+    // Value of `finished` when all thread blocks of this call but one have finished.
+    uint32_t last;
     uint64_t n_events;
     // Log-densities in double precision; null if they are in `singles`.
     const double* log_probs;
@@ -20,20 +21,26 @@ struct FlowLaunch {
     const float* singles;
     // Weights of the events; null if all are 1.
     const double* weights;
-    // First event of each set of a batch, and the end of the last one.
-    const uint64_t* starts;
-    // Expected number of events of each process, n_processes per set.
-    const double* rates;
-    // Working memory of the thread blocks.
+    // Working memory of the thread blocks; null if it is shared memory.
     double* room;
     // Doubles from the working memory of one thread block to that of the next.
     uint64_t room_stride;
-    // Sums of each thread block of `ns_flow_nll_reduce`.
+    // Each sum of each thread block of `ns_flow_nll_reduce`.
     double* partials;
-    // Sums of each set: `-sum w ln f`, index of the first bad event, its derivatives by the rates, and the lower
-    // triangle of its second derivatives.
+    // Number of thread blocks of all calls of `ns_flow_nll_reduce` that have finished, modulo 2^32.
+    int* finished;
+    // Where the host waits for the sums of `ns_flow_nll_reduce`, in the order of `totals`.
+    uint64_t* answer;
+    // First event of each set of a batch, and the end of the last one.
+    const uint64_t* starts;
+    // Expected number of events of each process, n_processes per set of a batch.
+    const double* rates;
+    // Sums of each set of a batch: `-sum w ln f`, index of the first bad event, its derivatives by the rates, and
+    // the lower triangle of its second derivatives.
     double* totals;
+    // Expected number of events of each process for `ns_flow_nll_reduce`.
+    double own_rates[64];
 };
-static_assert(sizeof(FlowLaunch) == 96, "as on the host");
+static_assert(sizeof(FlowLaunch) == 624, "as on the host");
 
 }  // namespace ns

@@ -92,15 +92,16 @@ void NS_NAMED(event_place)(const ns::EventPlaceLaunch* launch, int threads, int 
         ns::run_block(threads, [=] { ns::place_events(*launch, block, blocks); });
     }
 }
-void NS_NAMED(flow_nll_reduce)(const ns::FlowLaunch* launch, int threads, int blocks) {
+void NS_NAMED(flow_nll_reduce)(const ns::FlowLaunch* launch, int threads, int numbers, int blocks) {
+    std::vector<double> shared(numbers, NAN);
+    ns_shared = shared.data();
     for (int block = 0; block < blocks; block++) {
         ns::run_block(threads, [=] { ns::flow_nll_reduce(*launch, block, blocks); });
     }
 }
-void NS_NAMED(flow_nll_total)(const ns::FlowLaunch* launch, int threads, int) {
-    ns::run_block(threads, [=] { ns::flow_nll_total(*launch); });
-}
-void NS_NAMED(flow_batch_nll_reduce)(const ns::FlowLaunch* launch, int threads, int blocks) {
+void NS_NAMED(flow_batch_nll_reduce)(const ns::FlowLaunch* launch, int threads, int numbers, int blocks) {
+    std::vector<double> shared(numbers, NAN);
+    ns_shared = shared.data();
     for (int block = 0; block < blocks; block++) {
         ns::run_block(threads, [=] { ns::flow_batch_nll_reduce(*launch, block, blocks); });
     }

@@ -129,9 +129,6 @@ extern "C" __global__ void __launch_bounds__(ns::EVENT_THREADS) ns_event_place(c
 extern "C" __global__ void __launch_bounds__(ns::EVENT_THREADS) ns_flow_nll_reduce(const __grid_constant__ ns::FlowLaunch launch) {
     ns::flow_nll_reduce(launch, blockIdx.x, gridDim.x);
 }
-extern "C" __global__ void __launch_bounds__(ns::EVENT_THREADS) ns_flow_nll_total(const __grid_constant__ ns::FlowLaunch launch) {
-    ns::flow_nll_total(launch);
-}
 extern "C" __global__ void __launch_bounds__(ns::EVENT_THREADS) ns_flow_batch_nll_reduce(const __grid_constant__ ns::FlowLaunch launch) {
     ns::flow_batch_nll_reduce(launch, blockIdx.x, gridDim.x);
 }

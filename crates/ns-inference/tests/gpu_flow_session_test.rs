@@ -1,9 +1,12 @@
 //! Compares `GpuFlowSession` with sums that are computed on the host. The session runs on a GPU. If
 //! `NEXTSTAT_CUDA_ON_HOST` is set, it runs on kernels compiled for the CPU.
-#![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr, clippy::panic)]
 
-use ns_core::SessionError;
+use ns_compute::cuda_parquet::{
+    EventTarget, UploadOptions, upload_events_to_cuda, upload_events_with_bounds_to_cuda,
+};
 use ns_core::random::{Stream, open_uniform};
+use ns_core::{RowGroups, SessionError};
 use ns_inference::gpu_session::{FlowConstraint, FlowNll, FlowProcess, FlowSessionOptions, GpuFlowSession};
 
 /// Opens a session. If there is no GPU, prints the reason and returns `None`.
@@ -173,6 +176,125 @@ fn numbers_on_the_device_are_read_in_place() {
     let batch = unsafe { session.nll_batch_device_ptr_f32(singles.as_ptr() as u64, &counts, &parameters, 0) }
         .unwrap();
     assert_eq!(batch, session.nll_batch(&rounded, &counts, &parameters).unwrap());
+}
+
+/// Log-densities in memory, as a file with a column per process and groups of 1000 rows.
+struct Columns {
+    names: Vec<String>,
+    groups: Vec<usize>,
+    numbers: Vec<f64>,
+}
+
+impl Columns {
+    fn of(log_probs: &[f64]) -> Self {
+        let n_events = log_probs.len() / 4;
+        let groups = (0..n_events).step_by(1000).map(|first| 1000.min(n_events - first)).collect();
+        Self { names: (0..4).map(|k| format!("log_prob_{k}")).collect(), groups, numbers: log_probs.to_vec() }
+    }
+}
+
+impl RowGroups for Columns {
+    type Error = SessionError;
+
+    fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    fn groups(&self) -> &[usize] {
+        &self.groups
+    }
+
+    fn decode(&self, group: usize, column: usize, out: &mut [f64]) -> Result<(), SessionError> {
+        let n_events = self.numbers.len() / self.names.len();
+        out.copy_from_slice(&self.numbers[column * n_events + 1000 * group..][..out.len()]);
+        Ok(())
+    }
+}
+
+/// Returns the device of [`open`].
+fn target() -> EventTarget {
+    #[cfg(feature = "cuda-on-host")]
+    if std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some() {
+        return ns_compute::device::host::event_target();
+    }
+    ns_compute::device::cuda::event_target(0).unwrap()
+}
+
+#[test]
+fn columns_of_a_file_are_read_in_place() {
+    for n_events in [1, 2500, 30_000] {
+        let weights: Vec<f64> = (0..n_events).map(|i| 0.5 + uniform(2_000_000 + i)).collect();
+        for options in [options(None), options(Some(weights))] {
+            let Some(session) = open(&options) else { return };
+            let log_probs = log_probs(n_events);
+            let columns =
+                upload_events_to_cuda(&Columns::of(&log_probs), &target(), UploadOptions::default()).unwrap();
+            let got = session.nll_columns(&columns, &PARAMETERS).unwrap();
+            assert_eq!(got, session.nll(&log_probs, &PARAMETERS).unwrap(), "the bits of numbers of the host");
+            assert_close(&got, &expected(&options, &log_probs, &PARAMETERS), 1e-12);
+        }
+    }
+}
+
+#[test]
+fn selected_rows_of_a_file_are_read_in_place() {
+    let options = options(None);
+    let Some(session) = open(&options) else { return };
+    let log_probs = log_probs(5000);
+    let bounds = [(-7.5, -2.0), (f64::NEG_INFINITY, f64::INFINITY), (-8.0, -2.5), (-8.0, -2.0)];
+    let inside = |i: &usize| (0..4).all(|k| (bounds[k].0..=bounds[k].1).contains(&log_probs[k * 5000 + i]));
+    let rows: Vec<usize> = (0..5000).filter(inside).collect();
+    let kept: Vec<f64> =
+        (0..4).flat_map(|k| rows.iter().map(move |i| (k, i))).map(|(k, i)| log_probs[k * 5000 + i]).collect();
+    let file = Columns::of(&log_probs);
+    let columns =
+        upload_events_with_bounds_to_cuda(&file, &bounds, &target(), UploadOptions::default()).unwrap();
+    assert_eq!(columns.outside().outside as usize, 5000 - rows.len());
+    let got = session.nll_columns(&columns, &PARAMETERS).unwrap();
+    assert_eq!(got, session.nll(&kept, &PARAMETERS).unwrap());
+}
+
+#[test]
+fn columns_that_do_not_fit_are_errors() {
+    let (mut fewer, mut weighted) = (options(None), options(Some(vec![1.0; 2999])));
+    fewer.processes.truncate(3);
+    let columns =
+        || upload_events_to_cuda(&Columns::of(&log_probs(3000)), &target(), UploadOptions::default());
+    for (wrong, actual, expected) in [(&mut fewer, 4, 3), (&mut weighted, 2999, 3000)] {
+        let Some(session) = open(wrong) else { return };
+        match session.nll_columns(&columns().unwrap(), &PARAMETERS) {
+            Err(SessionError::WrongLength { actual: a, expected: e, .. }) => {
+                assert_eq!((a, e), (actual, expected))
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let Some(session) = open(&options(None)) else { return };
+    let none = upload_events_to_cuda(&Columns::of(&[]), &target(), UploadOptions::default()).unwrap();
+    let got = session.nll_columns(&none, &PARAMETERS).unwrap();
+    assert_eq!(got, session.nll(&[], &PARAMETERS).unwrap());
+    assert_close(&got, &expected(&options(None), &[], &PARAMETERS), 1e-12);
+}
+
+#[test]
+fn many_processes_use_other_memory() {
+    // From 8 processes on, the working memory is not in shared memory.
+    for k in [1, 2, 7, 8, 20] {
+        let process = |i: usize| FlowProcess { rate: 10.0 + i as f64, parameter: (i % 3).checked_sub(1) };
+        let mut options = options(None);
+        options.processes = (0..k).map(process).collect();
+        let Some(session) = open(&options) else { return };
+        let log_probs: Vec<f64> = (0..k * 3000).map(|i| -8.0 + 6.0 * uniform(i)).collect();
+        let got = session.nll(&log_probs, &PARAMETERS).unwrap();
+        assert_close(&got, &expected(&options, &log_probs, &PARAMETERS), 1e-12);
+        // Calls of different sizes follow each other.
+        let few: Vec<f64> = (0..k).flat_map(|i| log_probs[i * 3000..][..100].to_vec()).collect();
+        let less = session.nll(&few, &PARAMETERS).unwrap();
+        assert_close(&less, &expected(&options, &few, &PARAMETERS), 1e-12);
+        assert_eq!(session.nll(&log_probs, &PARAMETERS).unwrap(), got);
+        let batch = session.nll_batch(&log_probs, &[3000], &PARAMETERS).unwrap();
+        assert_close(&batch[0], &got, 1e-12);
+    }
 }
 
 #[test]

@@ -20,7 +20,6 @@ from ._native import (
     FitResult,
     FitToysResult,
     GoodnessResult,
-    GpuFlowSession,
     HypotestResult,
     HypotestToysResult,
     Interval,
@@ -63,6 +62,7 @@ from ._native import (
     toys_from_header,
     toys_prepare,
     toys_summarise,
+    upload_parquet,
     upper_limit,
     yields,
 )
@@ -82,6 +82,11 @@ from ._spellings import (
     hypotest_qtilde_toys_metal,
 )
 
+try:
+    from ._native import DeviceColumn, DeviceEvents, GpuFlowSession
+except ImportError:
+    from ._without_cuda import DeviceColumn, DeviceEvents, GpuFlowSession  # type: ignore[assignment]
+
 # This only looks for the library of the runtime. The library is loaded with the first flow.
 if _native._neural:
     _onnxruntime.name_library()
@@ -92,7 +97,9 @@ __all__ = [
     "BestFits",
     "Client",
     "ConvergenceError",
+    "DeviceColumn",
     "DeviceError",
+    "DeviceEvents",
     "DeviceInfo",
     "DifferentiableSession",
     "EventGoodnessResult",
@@ -155,6 +162,7 @@ __all__ = [
     "toys_from_header",
     "toys_prepare",
     "toys_summarise",
+    "upload_parquet",
     "upper_limit",
     "yields",
 ]

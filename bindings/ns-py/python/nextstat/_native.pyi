@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, TypeAlias, TypedDict, final, overload
 
@@ -603,6 +603,61 @@ class GpuFlowSession:
     def nll_batch(self, log_probs: ArrayLike, counts: Sequence[int], params: ArrayLike) -> list[FlowNll]: ...
 
 @final
+class DeviceColumn:
+    """A column in the memory of an NVIDIA GPU."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def address(self) -> int: ...
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+    def __len__(self) -> int: ...
+    def to_numpy(self) -> Floats: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any: ...
+
+@final
+class DeviceEvents:
+    """Columns of a Parquet file in the memory of an NVIDIA GPU, as an array with a row per column."""
+
+    @property
+    def device(self) -> str: ...
+    @property
+    def names(self) -> list[str]: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def outside(self) -> int: ...
+    @property
+    def outside_by_column(self) -> dict[str, int]: ...
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+    def keys(self) -> list[str]: ...
+    def __len__(self) -> int: ...
+    def __contains__(self, name: str, /) -> bool: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def __getitem__(self, name: str, /) -> DeviceColumn: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any: ...
+
+@final
 class ProfiledDifferentiableSession:
     """A model whose fit results are differentiable functions of inputs (chosen numbers of the model)."""
 
@@ -1074,6 +1129,15 @@ def read_parquet(
     where: Sequence[tuple[str, str, float]] | None = None,
     threads: int | None = None,
 ) -> dict[str, Floats]: ...
+def upload_parquet(
+    path: str | PathLike[str],
+    columns: Sequence[str] | None = None,
+    *,
+    bounds: Mapping[str, tuple[float | None, float | None]] | None = None,
+    device: str = "cuda",
+    threads: int | None = None,
+    host_memory: int | str | None = None,
+) -> DeviceEvents: ...
 def splot(
     model: Model | Source, result: FitResult, channel: str | None = None, *, data: Any = None
 ) -> dict[str, Floats]: ...

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytemuck::{NoUninit, Pod};
 use ns_core::SessionError;
 
-use super::offset::{Memory, Offset};
+use super::offset::{Memory, Offset, OffsetMut};
 
 /// A GPU kernel. Its code is embedded in the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -46,11 +46,9 @@ pub(crate) enum Kernel {
     EventDraw,
     /// Copies events that the CPU has drawn to their places in the toys.
     EventPlace,
-    /// Adds the log-densities of one set of events, one sum per thread block.
+    /// Reduces log-densities of one set of events.
     FlowNllReduce,
-    /// Adds up the sums that the thread blocks of [`Self::FlowNllReduce`] computed.
-    FlowNllTotal,
-    /// Adds the log-densities of many sets of events, one thread block per set.
+    /// Reduces log-densities of many sets of events, one thread block per set.
     FlowBatchNllReduce,
 }
 
@@ -121,6 +119,10 @@ pub(crate) trait Backend: Send + Sync {
     /// overlap.
     fn duplicate(&self, from: Memory, to: Memory, bytes: usize) -> Result<(), SessionError>;
 
+    /// Waits for the end of all work on the device that this process has started, also that of other libraries. Errors
+    /// are ignored: work after an error ends too.
+    fn settle(&self) {}
+
     /// Returns an object that launches kernels on CUDA streams of the caller.
     fn guest(self: Arc<Self>) -> Result<Box<dyn Guest>, SessionError>;
 }
@@ -141,17 +143,32 @@ pub(crate) trait Guest: Send {
         parameter: &[u8],
     ) -> Result<(), SessionError>;
 
-    /// Does the same as [`Self::launch`]. The kernel starts after the end of all work, such as copies, that was
-    /// submitted to the [`Backend`] before.
+    /// Makes the stream wait for all work that was submitted to the [`Backend`] before, such as copies.
     ///
     /// # Safety
     /// The conditions of [`Self::launch`].
-    unsafe fn launch_after(
+    unsafe fn follow(&mut self, stream: u64) -> Result<(), SessionError>;
+
+    /// Returns the handle of the stream on which the [`Backend`] does its work.
+    fn own_stream(&self) -> u64;
+
+    /// Returns memory of the host with `words` words, in which kernels write answers. It is zero at first. A later call
+    /// with more words invalidates it.
+    fn answers(&mut self, words: usize) -> Result<OffsetMut<u64>, SessionError>;
+
+    /// Starts a kernel, and waits until it has written its answer to the memory of [`Self::answers`], which must be large
+    /// enough: for each number of `to` the word with its upper half, then that with its lower half. The upper half of
+    /// each word is `call`, which must differ from that of the last answer and from zero. The kernel may end later than
+    /// the call; it accesses no memory after its answer.
+    ///
+    /// # Safety
+    /// The conditions of [`Self::launch`].
+    unsafe fn ask(
         &mut self,
         stream: u64,
-        kernel: Kernel,
-        shape: Shape,
-        parameter: &[u8],
+        kernel: (Kernel, Shape, &[u8]),
+        call: u32,
+        to: &mut [f64],
     ) -> Result<(), SessionError>;
 
     /// Copies device memory, which begins at `from`, to `to`. The copy begins after all work that was submitted to
@@ -241,7 +258,12 @@ impl Buffer {
         self.memory.cast()
     }
 
-    /// Returns the size of the buffer in bytes.
+    /// Waits for the end of all work on the device, also that of other libraries.
+    pub(crate) fn settle(&self) {
+        self.backend.settle();
+    }
+
+    /// Returns the size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }

@@ -85,6 +85,10 @@ impl Backend for Limited {
         self.backend.duplicate(from, to, bytes)
     }
 
+    fn settle(&self) {
+        self.backend.settle();
+    }
+
     fn guest(self: Arc<Self>) -> Result<Box<dyn Guest>, SessionError> {
         Arc::clone(&self.backend).guest()
     }

@@ -4,6 +4,7 @@
 //! distribute work over several devices. Code that depends on the vendor is behind the trait `Backend`, with one
 //! folder per backend: `cuda` for NVIDIA's GPUs, and `host` for the kernels compiled for the CPU, which tests use.
 
+mod answer;
 mod arena;
 mod arrays;
 mod backend;

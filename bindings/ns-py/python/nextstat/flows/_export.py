@@ -11,6 +11,8 @@ import warnings
 
 # Numbers of events for tracing a graph and for comparing it with the flow.
 TRACED, COMPARED = 5, 257
+# Largest fraction of derivatives by the context that may differ from differences, at kinks of a flow.
+KINKS = 0.02
 
 
 class ExportError(RuntimeError):
@@ -28,12 +30,13 @@ def export(
     scale=None,
     context=(),
     finite_differences=None,
+    context_gradient=True,
     sampler=True,
     double=None,
     description=None,
 ):
-    """Writes a flow to `folder`: the graph ``NAME.onnx``, ``NAME_sampler.onnx`` and the manifest ``NAME.flow.json``.
-    Returns the path of the manifest.
+    """Writes a flow to `folder`: the graph ``NAME.onnx``, ``NAME_sampler.onnx``, with context
+    ``NAME_context_gradient.onnx``, and the manifest ``NAME.flow.json``. Returns the path of the manifest.
 
     `flow` is a flow of `zuko`, of `nflows`, or a module with a method ``log_prob(x)`` (``log_prob(x, context)`` with
     context). `features` are names, in the order of the columns of ``x``. If the flow was trained with ``(x -
@@ -41,8 +44,10 @@ def export(
     are then ``x``. `support` has a pair per feature, outside which the density is 0; None means an open end. Without
     `support` all ends are open.
 
-    `context` names the numbers of the context, if the flow has one. `finite_differences` are the steps for
-    derivatives with respect to these numbers. A sampler is written if the base is a standard normal or a uniform
+    `context` names the numbers of the context, if the flow has one. The derivatives of the log-density by these numbers
+    are a graph, traced from PyTorch's automatic differentiation and compared with differences, unless
+    `context_gradient` is false. `finite_differences` are steps for second derivatives, and for first ones without that
+    graph. If the graph cannot be written, there is a warning, or an error without steps. A sampler is written if the base is a standard normal or a uniform
     distribution; otherwise there is a warning. Graphs compute with 64 bits if `double` is true, with 32 if it is
     false. By default they compute with 64 bits if ONNX Runtime supports all operations of the flow in 64 bits.
 
@@ -69,7 +74,7 @@ def export(
     if len(support) != len(features):
         raise ValueError(f"support needs a pair (low, high) for each of the {len(features)} features")
     steps = [float(step) for step in finite_differences or ()]
-    if len(steps) != len(context):
+    if len(steps) != len(context) and (steps or not context_gradient):
         raise ValueError(f"finite_differences needs a step for each of the {len(context)} numbers of the context")
 
     if double is None:
@@ -88,13 +93,16 @@ def export(
         manifest["description"] = str(description)
     manifest |= {"features": features, "support": [list(side) for side in support]}
     if context:
-        manifest |= {"context": context, "finite_differences": steps}
+        manifest["context"] = context
+    if steps:
+        manifest["finite_differences"] = steps
     for kind in kinds:
         own = copy.deepcopy(flow).to(device="cpu", dtype=kind).eval()
         spread = (torch.tensor(location, dtype=kind), torch.tensor(scale, dtype=kind))
         graphs = Graphs(torch, folder, spread, support, len(context))
         try:
-            manifest["log_prob"] = graphs.write(log_prob_module(own, spread), f"{name}.onnx", "x", "log_prob")
+            log_prob = log_prob_module(own, spread)
+            manifest["log_prob"] = graphs.write(log_prob, f"{name}.onnx", "x", "log_prob")
             found = sampler_module(own, spread, len(context)) if sampler else None
             if found is not None:
                 module, base = found
@@ -104,6 +112,14 @@ def export(
         except _NotImplementedInRuntime as error:
             if kind == kinds[-1]:
                 raise ExportError(f"ONNX Runtime cannot run the flow '{name}': {error}") from error
+    if context and context_gradient:
+        try:
+            manifest["context_gradient"] = graphs.write_gradient(log_prob, f"{name}_context_gradient.onnx")
+        except (ExportError, _NotImplementedInRuntime) as error:
+            why = f"the flow '{name}' has no graph of its derivatives by the context: {error}"
+            if not steps:
+                raise ExportError(f"{why}; give finite_differences, a step for each number of the context") from error
+            warnings.warn(f"{why}. They are computed by differences with the steps {steps}", stacklevel=2)
     if sampler and found is None:
         warnings.warn(
             f"the flow '{name}' has no sampler graph, because its base is neither a standard normal nor a uniform "
@@ -142,11 +158,30 @@ class Graphs:
                 first[:, k] = first[:, k].clamp(low, high)
         return (first, 0.1 * self.random(rows, self.context)) if self.context else (first,)
 
-    def write(self, module, file, first, output, base=None):
-        """Writes one graph, and returns its entry in the manifest."""
+    def write_gradient(self, log_prob, file):
+        """Writes the graph of the derivatives by the context, and returns its entry in the manifest."""
+        from ._modules import ContextGradient
+
+        gradient = ContextGradient(log_prob)
+        try:
+            differs = gradient.differs(*self.inputs(COMPARED, None))
+            traced = gradient.traced(*self.inputs(TRACED, None))
+        except Exception as error:  # Flows and tracing raise errors of many types.
+            raise ExportError(f"PyTorch cannot differentiate it: {_first_line(error)}") from error
+        if differs > KINKS:
+            raise ExportError(f"{100 * differs:.0f} % of PyTorch's derivatives differ from differences")
+        try:
+            return self.write(gradient, file, "x", "gradient", traced=traced)
+        except (ExportError, _NotImplementedInRuntime):
+            (self.folder / file).unlink(missing_ok=True)
+            raise
+
+    def write(self, module, file, first, output, base=None, traced=None):
+        """Writes one graph, and returns its entry in the manifest. `traced` is what is exported, if it is not the module
+        itself."""
         path = self.folder / file
         names = [first, "context"] if self.context else [first]
-        _write(self.torch, module, path, self.inputs(TRACED, base), names, output)
+        _write(self.torch, traced or module, path, self.inputs(TRACED, base), names, output)
         _compare(self.torch, module, path, self.inputs(COMPARED, base), names, output)
         return {"file": file, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
 
@@ -165,6 +200,10 @@ def _per_feature(what, values, features, default):
     if len(values) != len(features) or not all(map(math.isfinite, values)):
         raise ValueError(f"{what} needs a finite number for each of the {len(features)} features")
     return values
+
+
+def _first_line(error):
+    return f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}"
 
 
 def _write(torch, module, path, inputs, names, output):
@@ -191,7 +230,7 @@ def _write(torch, module, path, inputs, names, output):
                 f"the exporter of PyTorch needs the package '{error.name}': pip install onnx onnxscript", name=error.name
             ) from error
         except Exception as error:  # Exporters raise errors of many types.
-            errors.append(f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}")
+            errors.append(_first_line(error))
     raise ExportError(f"PyTorch cannot export '{path.name}': {'; '.join(errors)}")
 
 

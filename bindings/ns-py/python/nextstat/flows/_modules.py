@@ -1,5 +1,7 @@
 """PyTorch modules whose inputs and outputs are those of the graphs of a flow."""
 
+import copy
+
 import torch  # type: ignore
 
 
@@ -29,6 +31,44 @@ class OtherLogProb(LogProb):
 
     def own(self, x, context):
         return self.flow.log_prob(x) if context is None else self.flow.log_prob(x, context)
+
+
+class ContextGradient(torch.nn.Module):
+    """Module from `x` and `context` to the derivatives of `log_prob` by the context, one row per event."""
+
+    def __init__(self, log_prob):
+        super().__init__()
+        self.log_prob = log_prob.requires_grad_(False)
+
+    def forward(self, x, context):
+        # The log-density of an event depends on its own context alone.
+        with torch.enable_grad():
+            context = context.detach().requires_grad_(True)
+            return torch.autograd.grad(self.log_prob(x, context).sum(), context)[0]
+
+    def traced(self, x, context):
+        """The same as a module of plain operations, without automatic differentiation, for any number of events."""
+        from torch._decomp import core_aten_decompositions  # type: ignore
+        from torch.fx.experimental.proxy_tensor import make_fx  # type: ignore
+
+        trace = make_fx(
+            self, decomposition_table=core_aten_decompositions(), tracing_mode="symbolic", _allow_non_fake_inputs=True
+        )
+        return trace(x, context)
+
+    def differs(self, x, context):
+        """The fraction of the derivatives that differ from central differences. At kinks a few may differ."""
+        wide = copy.deepcopy(self.log_prob).double()
+        x, context = x.double(), context.double()
+        found, step, wrong = ContextGradient(wide)(x, context), 1e-5, 0
+        with torch.no_grad():
+            for k in range(context.shape[1]):
+                moved = torch.zeros_like(context)
+                moved[:, k] = step
+                rise = (wide(x, context + moved) - wide(x, context - moved)).reshape(-1)
+                error = (found[:, k] - rise / (2 * step)).abs()
+                wrong += (~(error <= 1e-4 * found[:, k].abs().clamp(min=1.0))).sum().item()
+        return wrong / found.numel()
 
 
 class Sampler(torch.nn.Module):

@@ -240,6 +240,11 @@ impl CudaDriver {
         }
     }
 
+    /// Returns the handle of the device's own stream.
+    pub(super) fn own_stream(&self) -> u64 {
+        self.stream.0 as u64
+    }
+
     /// Returns whether the device was lost.
     pub(super) fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Relaxed)
@@ -369,6 +374,10 @@ impl Backend for CudaDriver {
         self.inside(DriverCall::Copying, || unsafe {
             result::memcpy_dtod_async(to.bytes(), from.bytes(), bytes, self.stream.0)
         })
+    }
+
+    fn settle(&self) {
+        let _ = self.inside(DriverCall::Waiting, result::ctx::synchronize);
     }
 
     fn guest(self: Arc<Self>) -> Result<Box<dyn Guest>, SessionError> {

@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use cudarc::driver::DriverError;
 use cudarc::driver::result;
@@ -10,13 +11,19 @@ use cudarc::driver::sys::{
 };
 use ns_core::{Device, SessionError};
 
+use super::super::answer::{answered, no_answer};
 use super::super::backend::{Guest, Kernel, Shape};
-use super::super::offset::Memory;
+use super::super::offset::{Memory, Offset, OffsetMut};
 use super::driver::CudaDriver;
 use super::failure::DriverCall;
 use super::locked::Locked;
 
-/// Launches kernels on CUDA streams of the caller. The kernels run in the order of the calls.
+/// Time during which the host looks for an answer without a pause. After it, the driver waits.
+const PATIENCE: Duration = Duration::from_micros(100);
+/// Number of looks for an answer between two looks at the clock.
+const POLLS: usize = 64;
+
+/// Launches kernels on streams of the caller, in the order of the calls.
 pub(super) struct CudaGuest {
     driver: Arc<CudaDriver>,
     /// Event that marks the end of the last launch.
@@ -25,7 +32,9 @@ pub(super) struct CudaGuest {
     before: CUevent,
     /// Page-locked memory for copies from the device.
     down: Locked,
-    /// Handle of the stream of the last launch; `None` before the first launch.
+    /// Page-locked memory in which kernels write answers.
+    answers: Locked,
+    /// Stream of the last launch.
     last: Option<u64>,
 }
 
@@ -36,7 +45,22 @@ impl CudaGuest {
     pub(super) fn new(driver: Arc<CudaDriver>) -> Result<Self, SessionError> {
         let event = || result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING);
         let (done, before) = driver.inside(DriverCall::Opening, || Ok((event()?, event()?)))?;
-        Ok(Self { driver, done, before, down: Locked::NONE, last: None })
+        Ok(Self { driver, done, before, down: Locked::NONE, answers: Locked::NONE, last: None })
+    }
+
+    /// Makes the stream wait for the last launch, if that was on another stream.
+    ///
+    /// # Safety
+    /// The handle must be that of a stream of the device.
+    unsafe fn order(&self, stream: u64) -> Result<(), SessionError> {
+        let (handle, done) = (stream as sys::CUstream, self.done);
+        if self.last.is_none_or(|last| last == stream) {
+            return Ok(());
+        }
+        // SAFETY: the caller guarantees the stream; the event lives as long as the guest.
+        self.driver.inside(DriverCall::Launching, || unsafe {
+            result::stream::wait_event(handle, done, CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT)
+        })
     }
 
     /// Returns an attribute of a device pointer, or `None` for an address that the driver does not know.
@@ -63,32 +87,62 @@ impl Guest for CudaGuest {
         parameter: &[u8],
     ) -> Result<(), SessionError> {
         let handle = stream as sys::CUstream;
+        // SAFETY: the caller guarantees the stream.
+        unsafe { self.order(stream) }?;
         let (driver, done) = (&self.driver, self.done);
-        if self.last.is_some_and(|last| last != stream) {
-            // SAFETY: the caller guarantees the stream; the event lives as long as the guest.
-            driver.inside(DriverCall::Launching, || unsafe {
-                result::stream::wait_event(handle, done, CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT)
-            })?;
-        }
         driver.launch_on(handle, kernel, shape, parameter)?;
         self.last = Some(stream);
         // SAFETY: as above.
         driver.inside(DriverCall::Launching, || unsafe { result::event::record(done, handle) })
     }
 
-    unsafe fn launch_after(
-        &mut self,
-        stream: u64,
-        kernel: Kernel,
-        shape: Shape,
-        parameter: &[u8],
-    ) -> Result<(), SessionError> {
+    unsafe fn follow(&mut self, stream: u64) -> Result<(), SessionError> {
+        if stream == self.own_stream() {
+            return Ok(());
+        }
         let (driver, before) = (&self.driver, self.before);
         let handle = stream as sys::CUstream;
         // SAFETY: the caller guarantees the stream; the event lives as long as the guest.
-        driver.inside(DriverCall::Launching, || unsafe { driver.precede(handle, before) })?;
+        driver.inside(DriverCall::Launching, || unsafe { driver.precede(handle, before) })
+    }
+
+    fn own_stream(&self) -> u64 {
+        self.driver.own_stream()
+    }
+
+    fn answers(&mut self, words: usize) -> Result<OffsetMut<u64>, SessionError> {
+        let answers = &mut self.answers;
+        self.driver.inside(DriverCall::Allocating, || answers.reserve(8 * words))?;
+        Ok(Offset::new(answers.address()))
+    }
+
+    unsafe fn ask(
+        &mut self,
+        stream: u64,
+        (kernel, shape, parameter): (Kernel, Shape, &[u8]),
+        call: u32,
+        to: &mut [f64],
+    ) -> Result<(), SessionError> {
+        let handle = stream as sys::CUstream;
         // SAFETY: the caller guarantees the stream.
-        unsafe { self.launch(stream, kernel, shape, parameter) }
+        unsafe { self.order(stream) }?;
+        self.driver.launch_on(handle, kernel, shape, parameter)?;
+        let begin = Instant::now();
+        loop {
+            for _ in 0..POLLS {
+                if answered(|i| self.answers.word(i), call, to) {
+                    return Ok(());
+                }
+                std::hint::spin_loop();
+            }
+            if begin.elapsed() > PATIENCE {
+                break;
+            }
+        }
+        // This reports errors of the kernel, and of work before it.
+        // SAFETY: the caller guarantees the stream.
+        self.driver.inside(DriverCall::Waiting, || unsafe { result::stream::synchronize(handle) })?;
+        if answered(|i| self.answers.word(i), call, to) { Ok(()) } else { Err(no_answer(self.driver.device)) }
     }
 
     unsafe fn read(&mut self, stream: u64, from: Memory, to: &mut [u8]) -> Result<(), SessionError> {
@@ -143,9 +197,10 @@ impl Drop for CudaGuest {
         if self.wait().is_err() || self.driver.is_lost() {
             return;
         }
-        let (done, before, down) = (self.done, self.before, &mut self.down);
+        let (done, before, down, answers) = (self.done, self.before, &mut self.down, &mut self.answers);
         let _ = self.driver.inside(DriverCall::Allocating, || {
             down.free();
+            answers.free();
             // SAFETY: no work is in progress, and nothing uses the events after this.
             unsafe {
                 result::event::destroy(before)?;

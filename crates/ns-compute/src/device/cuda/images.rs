@@ -22,8 +22,8 @@ pub(super) struct Image {
 }
 
 impl Kernel {
-    /// All kernels, in the order of the enum.
-    pub(super) const ALL: [Self; 17] = [
+    /// All kernels.
+    pub(super) const ALL: [Self; 16] = [
         Self::Fit,
         Self::FitGlobal,
         Self::Evaluate,
@@ -39,7 +39,6 @@ impl Kernel {
         Self::EventDraw,
         Self::EventPlace,
         Self::FlowNllReduce,
-        Self::FlowNllTotal,
         Self::FlowBatchNllReduce,
     ];
 
@@ -61,7 +60,6 @@ impl Kernel {
             Self::EventDraw => "ns_event_draw",
             Self::EventPlace => "ns_event_place",
             Self::FlowNllReduce => "ns_flow_nll_reduce",
-            Self::FlowNllTotal => "ns_flow_nll_total",
             Self::FlowBatchNllReduce => "ns_flow_batch_nll_reduce",
         }
     }

@@ -1,5 +1,7 @@
 //! Page-locked host memory. A GPU reads and writes it directly, at the full speed of the bus.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use cudarc::driver::result::{self, DriverError};
 
 /// Unit of allocations in bytes: the size of page-locked memory is a multiple of this number.
@@ -50,7 +52,23 @@ impl Locked {
         *self = Self::NONE;
     }
 
-    /// Returns the first `bytes` bytes of the memory, or all bytes if there are fewer.
+    /// Returns the address, which is the same for the host and for every device.
+    pub(super) fn address(&self) -> u64 {
+        self.memory as u64
+    }
+
+    /// Reads the 64-bit word with this index, which a device may be writing; zero beyond the end of the memory.
+    pub(super) fn word(&self, index: usize) -> u64 {
+        if index >= self.bytes / 8 {
+            return 0;
+        }
+        // SAFETY: the memory has this word, aligned, and is accessed by atomic operations or by none while a device
+        // writes it.
+        let word = unsafe { AtomicU64::from_ptr(self.memory.cast::<u64>().add(index)) };
+        word.load(Ordering::Relaxed)
+    }
+
+    /// Returns the first `bytes` bytes, or all bytes if there are fewer.
     pub(super) fn content(&self, bytes: usize) -> &[u8] {
         let bytes = bytes.min(self.bytes);
         if bytes == 0 {

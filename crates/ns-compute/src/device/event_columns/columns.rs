@@ -39,9 +39,8 @@ pub struct OutsideBounds {
     pub by_column: Vec<u64>,
 }
 
-/// Columns of events in the memory of a device. They are 64-bit floating-point numbers, column after column without
-/// gaps. Dropping the value frees the memory. Before that, all work of other libraries that uses the memory must have
-/// ended.
+/// Columns of events in the memory of a device: 64-bit floating-point numbers, column after column without gaps.
+/// Dropping the value waits for all work on the device, also that of other libraries, and frees the memory.
 pub struct DeviceEvents {
     pub(super) device: Device,
     pub(super) names: Vec<String>,
@@ -57,6 +56,12 @@ impl std::fmt::Debug for DeviceEvents {
             .field("names", &self.names)
             .field("rows", &self.rows)
             .finish_non_exhaustive()
+    }
+}
+
+impl Drop for DeviceEvents {
+    fn drop(&mut self) {
+        self.buffer.settle();
     }
 }
 
@@ -85,8 +90,15 @@ impl DeviceEvents {
         &self.outside
     }
 
-    /// Returns the device address of a column, or `None` if there is no such column. Each column has [`Self::rows`]
-    /// numbers, and the next column follows directly. The copy to the device is complete when the upload returns.
+    /// Returns the device address of the first column, from which on all columns follow each other; 0 if there are no
+    /// numbers.
+    #[must_use]
+    pub fn start(&self) -> u64 {
+        self.buffer.start().bytes()
+    }
+
+    /// Returns the device address of a column; `None` if there is no such column. The next column begins
+    /// [`Self::rows`] numbers later. The copy to the device is complete when the upload returns.
     #[must_use]
     pub fn address(&self, column: usize) -> Option<u64> {
         let start = || self.buffer.start().cast::<f64, false>().plus(column * self.rows);

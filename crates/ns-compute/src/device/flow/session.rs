@@ -1,22 +1,23 @@
 //! Computes `-ln L` and its derivatives with respect to the rates of the processes from the log-densities of events.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ns_core::{Device, SessionError};
 
 use super::super::backend::{Backend, Buffer, Guest, Kernel, Shape};
 use super::super::offset::{Offset, OffsetMut};
-use super::layout::FlowLaunch;
+use super::layout::{FlowLaunch, MOST_PROCESSES};
 use crate::shared_constants::EVENT_THREADS;
 
-/// Number of events that one thread sums. Together with the largest number of thread blocks it determines the order
-/// of sums. Both are therefore the same for all devices.
-const EVENTS_PER_THREAD: usize = 8;
-const MOST_BLOCKS: usize = 264;
-/// Number of sums that do not depend on the number of processes. `kernels/flow.cuh` lists them.
+/// Largest number of thread blocks for one set of events. It determines, with the size of their working memory, the order
+/// of sums. Therefore both are the same for all devices.
+const MOST_BLOCKS: usize = 528;
+/// Largest size of the working memory of all thread blocks together, in doubles. It limits the number of blocks.
+const MOST_ROOM: usize = 1 << 25;
+/// Largest size in bytes of the working memory of a thread block in shared memory, which every device has.
+const MOST_SHARED: usize = 48 << 10;
+/// Number of sums that do not depend on the processes, as in `kernels/flow.cuh`.
 const PLAIN_SUMS: usize = 2;
-/// Largest number of processes, because each thread keeps sums for each process.
-const MOST_PROCESSES: usize = 64;
 
 /// Log-densities in the memory of the host or of the device. There is one row per process, with one number per event.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,21 +60,32 @@ struct Work {
     /// below.
     guest: Box<dyn Guest>,
     log_probs: Option<Buffer>,
-    /// Input of the kernels: the index of the first event of each set of data, then the rates.
+    /// Indices of the first event of each set of a batch, then the rates.
     input: Option<Buffer>,
     room: Option<Buffer>,
     partials: Option<Buffer>,
     totals: Option<Buffer>,
+    /// Number of thread blocks of all calls with one set, modulo 2^32, in memory of the device and here.
+    finished: Buffer,
+    expected: u32,
+    /// Number of the last call with one set.
+    call: u32,
+    /// Whether memory is new or was written since the last kernel that came after the work of the backend. Earlier work
+    /// may still use new memory, and a copy to written memory may be in progress.
+    fresh: bool,
 }
 
-/// Returns a buffer of at least `bytes` bytes: the old one if it is large enough, else a new one.
+/// Returns a buffer of at least `bytes` bytes: the old one if it is large enough, else a new one. Then `fresh` becomes
+/// true.
 fn at_least<'a>(
     backend: &Arc<dyn Backend>,
     buffer: &'a mut Option<Buffer>,
     bytes: usize,
+    fresh: &mut bool,
 ) -> Result<&'a Buffer, SessionError> {
     if buffer.as_ref().is_none_or(|old| old.bytes() < bytes) {
         *buffer = None;
+        *fresh = true;
     }
     match buffer {
         Some(buffer) => Ok(buffer),
@@ -108,10 +120,13 @@ impl DeviceFlow {
         }
         let guest = Arc::clone(&backend).guest()?;
         let weights_there = weights.map(|weights| Buffer::holding(&backend, weights)).transpose()?;
+        let finished = Buffer::holding(&backend, &[0_i32])?;
         let (log_probs, input, room, partials, totals) = (None, None, None, None, None);
+        let (expected, call, fresh) = (0, 0, true);
+        let work = Work { guest, log_probs, input, room, partials, totals, finished, expected, call, fresh };
         Ok(Self {
             device,
-            work: Mutex::new(Work { guest, log_probs, input, room, partials, totals }),
+            work: Mutex::new(work),
             backend,
             n_processes,
             weights: weights_there,
@@ -142,13 +157,42 @@ impl DeviceFlow {
         rates: &[f64],
         stream: u64,
     ) -> Result<FlowSums, SessionError> {
-        if self.weights.is_some() && self.n_weights != n_events {
-            let (what, actual, expected) = ("the weights of the events", self.n_weights, n_events);
-            return Err(SessionError::WrongLength { what, actual, expected });
+        if self.weights.is_some() {
+            length("the weights of the events", self.n_weights, n_events)?;
         }
+        length("the list of rates", rates.len(), self.n_processes)?;
+        let (mut guard, n, sums) = (self.lock(), self.n_processes, self.sums());
+        let work = &mut *guard;
+        // The kernels of the last call may still read memory that is written or freed below.
+        work.guest.wait()?;
+        let per_thread = n + sums;
+        let most_blocks = (MOST_ROOM / (per_thread * EVENT_THREADS)).clamp(1, MOST_BLOCKS);
+        let blocks = n_events.div_ceil(EVENT_THREADS).clamp(1, most_blocks);
         // SAFETY: the caller guarantees address and stream.
-        let mut all = unsafe { self.run(data, &[0, n_events as u64], rates, stream, self.weights.as_ref()) }?;
-        all.pop().ok_or(SessionError::WrongLength { what: "the sums", actual: 0, expected: 1 })
+        let (mut launch, stream) = unsafe { self.launch(work, data, n_events, blocks, stream) }?;
+        launch.weights = self.weights.as_ref().map_or(Offset::NULL, Buffer::at);
+        launch.partials =
+            at_least(&self.backend, &mut work.partials, 8 * sums * blocks, &mut work.fresh)?.at();
+        launch.own_rates[..n].copy_from_slice(rates);
+        // Zero is in the words before the first answer.
+        work.call = work.call.wrapping_add(1).max(1);
+        launch.call = work.call;
+        launch.last = work.expected.wrapping_add(blocks as u32 - 1);
+        launch.finished = work.finished.at();
+        launch.answer = work.guest.answers(2 * sums)?;
+        let mut found = vec![0.0; sums];
+        let kernel = (Kernel::FlowNllReduce, self.shape(blocks, &launch), bytemuck::bytes_of(&launch));
+        // SAFETY: the caller guarantees stream and address; the other arrays live as long as `self`.
+        unsafe {
+            if std::mem::take(&mut work.fresh) {
+                work.guest.follow(stream)?;
+            }
+            work.guest.ask(stream, kernel, work.call, &mut found)?;
+        }
+        if blocks > 1 {
+            work.expected = work.expected.wrapping_add(blocks as u32);
+        }
+        Ok(collected(&found, n))
     }
 
     /// Returns the sums of several sets of data. Set `i` has `counts[i]` events. The events of all sets follow one
@@ -166,93 +210,113 @@ impl DeviceFlow {
         rates: &[f64],
         stream: u64,
     ) -> Result<Vec<FlowSums>, SessionError> {
-        let mut starts = vec![0_u64];
-        for &count in counts {
-            starts.push(starts.last().copied().unwrap_or(0) + count as u64);
-        }
+        let (n, n_sets, sums) = (self.n_processes, counts.len(), self.sums());
+        length("the list of rates", rates.len(), n * n_sets)?;
         if counts.is_empty() {
             return Ok(Vec::new());
         }
-        // SAFETY: the caller guarantees address and stream.
-        unsafe { self.run(data, &starts, rates, stream, None) }
-    }
-
-    unsafe fn run(
-        &self,
-        data: FlowData<'_>,
-        starts: &[u64],
-        rates: &[f64],
-        stream: u64,
-        weights: Option<&Buffer>,
-    ) -> Result<Vec<FlowSums>, SessionError> {
-        let (n, n_sets) = (self.n_processes, starts.len() - 1);
-        let n_events = starts.last().copied().unwrap_or(0);
-        let length = |what, actual, expected| {
-            if actual == expected {
-                Ok(())
-            } else {
-                Err(SessionError::WrongLength { what, actual, expected })
-            }
-        };
-        length("the list of rates", rates.len(), n * n_sets)?;
-        let sums = PLAIN_SUMS + n + n * (n + 1) / 2;
-        let single = n_sets == 1;
-        let parts =
-            usize::try_from(n_events).unwrap_or(usize::MAX).div_ceil(EVENT_THREADS * EVENTS_PER_THREAD);
-        let blocks = if single { parts.clamp(1, MOST_BLOCKS) } else { n_sets.min(MOST_BLOCKS) };
-        let mut guard = self.work.lock().unwrap_or_else(PoisonError::into_inner);
-        let work = &mut *guard;
-        // Kernels of the last call may still read memory that is written or freed below.
-        work.guest.wait()?;
-        let mut launch = FlowLaunch {
-            n_processes: n as i32,
-            n_sets: n_sets as i32,
-            n_blocks: blocks as i32,
-            n_events,
-            weights: weights.map_or(Offset::NULL, Buffer::at),
-            ..FlowLaunch::default()
-        };
-        match data {
-            FlowData::Host(numbers) => {
-                length("the list of log-densities", numbers.len(), n * n_events as usize)?;
-                let to = at_least(&self.backend, &mut work.log_probs, 8 * numbers.len())?;
-                self.backend.write(to.start(), bytemuck::cast_slice(numbers))?;
-                launch.log_probs = to.at();
-            }
-            FlowData::Device(address) | FlowData::DeviceF32(address) if n_events > 0 => {
-                work.guest.check_address("the array of log-densities", address)?;
-                match data {
-                    FlowData::DeviceF32(_) => launch.singles = Offset::new(address),
-                    _ => launch.log_probs = Offset::new(address),
-                }
-            }
-            FlowData::Device(_) | FlowData::DeviceF32(_) => {}
+        let mut input = vec![0_u64];
+        let mut n_events = 0;
+        for &count in counts {
+            n_events += count;
+            input.push(n_events as u64);
         }
-        let input: Vec<u64> = starts.iter().copied().chain(rates.iter().map(|x| x.to_bits())).collect();
-        let to = at_least(&self.backend, &mut work.input, 8 * input.len())?;
+        input.extend(rates.iter().map(|rate| rate.to_bits()));
+        let mut guard = self.lock();
+        let work = &mut *guard;
+        work.guest.wait()?;
+        let blocks = n_sets.min(MOST_BLOCKS);
+        // SAFETY: the caller guarantees address and stream.
+        let (mut launch, stream) = unsafe { self.launch(work, data, n_events, blocks, stream) }?;
+        launch.n_sets = n_sets as i32;
+        let to = at_least(&self.backend, &mut work.input, 8 * input.len(), &mut work.fresh)?;
         self.backend.write(to.start(), bytemuck::cast_slice(&input))?;
         launch.starts = to.at();
-        launch.rates = to.at::<f64, false>().plus(starts.len());
-        launch.room_stride = ((n + sums) * EVENT_THREADS) as u64;
-        launch.room = at_least(&self.backend, &mut work.room, 8 * (n + sums) * EVENT_THREADS * blocks)?.at();
-        launch.partials = at_least(&self.backend, &mut work.partials, 8 * sums * blocks)?.at();
-        let totals: OffsetMut<f64> = at_least(&self.backend, &mut work.totals, 8 * sums * n_sets)?.at();
+        launch.rates = to.at::<f64, false>().plus(n_sets + 1);
+        let totals: OffsetMut<f64> =
+            at_least(&self.backend, &mut work.totals, 8 * sums * n_sets, &mut work.fresh)?.at();
         launch.totals = totals;
-        let parameter = bytemuck::bytes_of(&launch);
-        let shape = |blocks: usize| Shape { blocks: blocks as u32, threads: EVENT_THREADS as u32, shared: 0 };
-        // SAFETY: the caller guarantees stream and address; the other arrays live as long as `self`.
-        unsafe {
-            let kernel = if single { Kernel::FlowNllReduce } else { Kernel::FlowBatchNllReduce };
-            work.guest.launch_after(stream, kernel, shape(blocks), parameter)?;
-            if single && blocks > 1 {
-                work.guest.launch(stream, Kernel::FlowNllTotal, shape(1), parameter)?;
-            }
-        }
+        let (shape, parameter) = (self.shape(blocks, &launch), bytemuck::bytes_of(&launch));
         let mut found = vec![0.0; sums * n_sets];
-        // SAFETY: the array on the device has this size.
-        unsafe { work.guest.read(stream, totals.cast(), bytemuck::cast_slice_mut(&mut found)) }?;
+        work.fresh = false;
+        // SAFETY: the caller guarantees stream and address; the other arrays live as long as `self`, and the array of sums
+        // has this size.
+        unsafe {
+            work.guest.follow(stream)?;
+            work.guest.launch(stream, Kernel::FlowBatchNllReduce, shape, parameter)?;
+            work.guest.read(stream, totals.cast(), bytemuck::cast_slice_mut(&mut found))?;
+        }
         Ok(found.chunks_exact(sums).map(|of| collected(of, n)).collect())
     }
+
+    fn lock(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the number of sums over the events of one set.
+    fn sums(&self) -> usize {
+        let n = self.n_processes;
+        PLAIN_SUMS + n + n * (n + 1) / 2
+    }
+
+    /// Prepares the log-densities and the working memory of `blocks` thread blocks. Returns the kernel's parameter with
+    /// both, and the stream for the kernel: log-densities of the host do not need that of the caller.
+    ///
+    /// # Safety
+    /// The conditions of [`Self::nll`].
+    unsafe fn launch(
+        &self,
+        work: &mut Work,
+        data: FlowData<'_>,
+        n_events: usize,
+        blocks: usize,
+        stream: u64,
+    ) -> Result<(FlowLaunch, u64), SessionError> {
+        let (n, own_stream) = (self.n_processes, work.guest.own_stream());
+        let mut launch = FlowLaunch {
+            n_processes: n as i32,
+            n_sets: 1,
+            n_events: n_events as u64,
+            room_stride: ((n + self.sums()) * EVENT_THREADS) as u64,
+            ..FlowLaunch::default()
+        };
+        let bytes = 8 * launch.room_stride as usize;
+        if bytes > MOST_SHARED {
+            launch.room = at_least(&self.backend, &mut work.room, bytes * blocks, &mut work.fresh)?.at();
+        }
+        let what = "the array of log-densities";
+        match data {
+            FlowData::Host(numbers) => {
+                length("the list of log-densities", numbers.len(), n * n_events)?;
+                let to = at_least(&self.backend, &mut work.log_probs, 8 * numbers.len(), &mut work.fresh)?;
+                self.backend.write(to.start(), bytemuck::cast_slice(numbers))?;
+                launch.log_probs = to.at();
+                return Ok((launch, own_stream));
+            }
+            FlowData::Device(_) | FlowData::DeviceF32(_) if n_events == 0 => {}
+            FlowData::Device(address) => {
+                work.guest.check_address(what, address)?;
+                launch.log_probs = Offset::new(address);
+            }
+            FlowData::DeviceF32(address) => {
+                work.guest.check_address(what, address)?;
+                launch.singles = Offset::new(address);
+            }
+        }
+        Ok((launch, stream))
+    }
+
+    /// Returns the size of a launch. Working memory is in shared memory unless `launch` has other memory. The kernel uses
+    /// a word of shared memory in any case.
+    fn shape(&self, blocks: usize, launch: &FlowLaunch) -> Shape {
+        let room = if launch.room.is_some() { 1 } else { launch.room_stride };
+        Shape { blocks: blocks as u32, threads: EVENT_THREADS as u32, shared: 8 * room as u32 }
+    }
+}
+
+/// Returns an error unless a length is the expected one.
+fn length(what: &'static str, actual: usize, expected: usize) -> Result<(), SessionError> {
+    if actual == expected { Ok(()) } else { Err(SessionError::WrongLength { what, actual, expected }) }
 }
 
 /// Converts the sums over the events of one set of data to [`FlowSums`].

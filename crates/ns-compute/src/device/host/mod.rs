@@ -8,12 +8,13 @@ use std::sync::{Arc, Mutex};
 
 use ns_core::{Device, Execution, Model, SessionError};
 
+use super::answer::{answered, no_answer};
 use super::backend::{Backend, Guest, Kernel, Lane, Pinned, Properties, Shape};
 use super::event_columns::EventTarget;
 use super::events::EventGpuSession;
 use super::flow::DeviceFlow;
 use super::multi_gpu::MultiGpuSession;
-use super::offset::{Memory, Offset};
+use super::offset::{Memory, Offset, OffsetMut};
 use super::session::GpuSession;
 
 unsafe extern "C" {
@@ -26,9 +27,8 @@ unsafe extern "C" {
     fn ns_host_event_toys(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
     fn ns_host_event_draw(launch: *const u8, threads: i32, blocks: i32);
     fn ns_host_event_place(launch: *const u8, threads: i32, blocks: i32);
-    fn ns_host_flow_nll_reduce(launch: *const u8, threads: i32, blocks: i32);
-    fn ns_host_flow_nll_total(launch: *const u8, threads: i32, blocks: i32);
-    fn ns_host_flow_batch_nll_reduce(launch: *const u8, threads: i32, blocks: i32);
+    fn ns_host_flow_nll_reduce(launch: *const u8, threads: i32, numbers: i32, blocks: i32);
+    fn ns_host_flow_batch_nll_reduce(launch: *const u8, threads: i32, numbers: i32, blocks: i32);
     fn ns_host_differentiate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
     fn ns_many_fit(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
     fn ns_many_evaluate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
@@ -39,9 +39,8 @@ unsafe extern "C" {
     fn ns_many_event_toys(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
     fn ns_many_event_draw(launch: *const u8, threads: i32, blocks: i32);
     fn ns_many_event_place(launch: *const u8, threads: i32, blocks: i32);
-    fn ns_many_flow_nll_reduce(launch: *const u8, threads: i32, blocks: i32);
-    fn ns_many_flow_nll_total(launch: *const u8, threads: i32, blocks: i32);
-    fn ns_many_flow_batch_nll_reduce(launch: *const u8, threads: i32, blocks: i32);
+    fn ns_many_flow_nll_reduce(launch: *const u8, threads: i32, numbers: i32, blocks: i32);
+    fn ns_many_flow_batch_nll_reduce(launch: *const u8, threads: i32, numbers: i32, blocks: i32);
     fn ns_many_differentiate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
 }
 
@@ -57,9 +56,8 @@ struct Kernels {
     event_toys: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
     event_draw: unsafe extern "C" fn(*const u8, i32, i32),
     event_place: unsafe extern "C" fn(*const u8, i32, i32),
-    /// Kernels for log-densities. They compute the sums over one set of events, the total of these sums, and the sums
-    /// over many sets.
-    flow: [unsafe extern "C" fn(*const u8, i32, i32); 3],
+    /// Kernels for log-densities: the sums over one set of events, and those over many sets.
+    flow: [unsafe extern "C" fn(*const u8, i32, i32, i32); 2],
     differentiate: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
 }
 
@@ -73,7 +71,7 @@ const OF_ONE_THREAD: Kernels = Kernels {
     event_toys: ns_host_event_toys,
     event_draw: ns_host_event_draw,
     event_place: ns_host_event_place,
-    flow: [ns_host_flow_nll_reduce, ns_host_flow_nll_total, ns_host_flow_batch_nll_reduce],
+    flow: [ns_host_flow_nll_reduce, ns_host_flow_batch_nll_reduce],
     differentiate: ns_host_differentiate,
 };
 
@@ -87,7 +85,7 @@ const OF_MANY: Kernels = Kernels {
     event_toys: ns_many_event_toys,
     event_draw: ns_many_event_draw,
     event_place: ns_many_event_place,
-    flow: [ns_many_flow_nll_reduce, ns_many_flow_nll_total, ns_many_flow_batch_nll_reduce],
+    flow: [ns_many_flow_nll_reduce, ns_many_flow_batch_nll_reduce],
     differentiate: ns_many_differentiate,
 };
 
@@ -253,9 +251,8 @@ impl Backend for Host {
                 Kernel::EventToysGlobal => event_toys(launch, threads, numbers, blocks, 0),
                 Kernel::EventDraw => event_draw(launch, threads, blocks),
                 Kernel::EventPlace => event_place(launch, threads, blocks),
-                Kernel::FlowNllReduce => flow[0](launch, threads, blocks),
-                Kernel::FlowNllTotal => flow[1](launch, threads, blocks),
-                Kernel::FlowBatchNllReduce => flow[2](launch, threads, blocks),
+                Kernel::FlowNllReduce => flow[0](launch, threads, numbers, blocks),
+                Kernel::FlowBatchNllReduce => flow[1](launch, threads, numbers, blocks),
                 Kernel::Differentiate => differentiate(launch, threads, numbers, blocks, 1),
                 Kernel::DifferentiateGlobal => differentiate(launch, threads, numbers, blocks, 0),
             }
@@ -315,11 +312,12 @@ pub(super) struct AtOnce {
     /// Bytes of the last copy from the device. They are stored in 64-bit words, which ensures their alignment.
     fetched: Vec<u64>,
     bytes: usize,
+    answers: Vec<u64>,
 }
 
 impl AtOnce {
     pub(super) fn new(backend: Arc<dyn Backend>) -> Self {
-        Self { backend, fetched: Vec::new(), bytes: 0 }
+        Self { backend, fetched: Vec::new(), bytes: 0, answers: Vec::new() }
     }
 }
 
@@ -334,14 +332,32 @@ impl Guest for AtOnce {
         self.backend.launch(kernel, shape, parameter)
     }
 
-    unsafe fn launch_after(
+    unsafe fn follow(&mut self, _stream: u64) -> Result<(), SessionError> {
+        Ok(())
+    }
+
+    fn own_stream(&self) -> u64 {
+        0
+    }
+
+    fn answers(&mut self, words: usize) -> Result<OffsetMut<u64>, SessionError> {
+        if self.answers.len() < words {
+            self.answers = vec![0; words];
+        }
+        Ok(Offset::new(self.answers.as_ptr() as u64))
+    }
+
+    unsafe fn ask(
         &mut self,
         _stream: u64,
-        kernel: Kernel,
-        shape: Shape,
-        parameter: &[u8],
+        (kernel, shape, parameter): (Kernel, Shape, &[u8]),
+        call: u32,
+        to: &mut [f64],
     ) -> Result<(), SessionError> {
-        self.backend.launch(kernel, shape, parameter)
+        self.backend.launch(kernel, shape, parameter)?;
+        // SAFETY: the kernel has ended, and nobody else uses the memory.
+        let word = |i| unsafe { self.answers.as_ptr().add(i).read_volatile() };
+        if answered(word, call, to) { Ok(()) } else { Err(no_answer(Device::Cuda(0))) }
     }
 
     unsafe fn read(&mut self, _stream: u64, from: Memory, to: &mut [u8]) -> Result<(), SessionError> {

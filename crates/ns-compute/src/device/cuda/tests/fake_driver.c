@@ -59,6 +59,8 @@ int cuDevicePrimaryCtxRelease_v2(int device) {
 }
 int cuCtxPushCurrent_v2(void* context) { current += context == (void*)CONTEXT; return OK; }
 int cuCtxPopCurrent_v2(void** context) { *context = (void*)CONTEXT; current--; return OK; }
+static void finish(void);
+int cuCtxSynchronize(void) { IN_CONTEXT finish(); return OK; }
 // Streams and events that exist, by their handles.
 static char streams[8], events[64];
 static int make(void** handle, char* of, int n, size_t first) {
@@ -175,7 +177,7 @@ int cuStreamDestroy_v2(void* stream) { IN_CONTEXT A_STREAM(stream) finish(); str
 static const char* kernels[] = {"ns_fit", "ns_fit_global", "ns_evaluate", "ns_evaluate_global", "ns_covariance", "ns_draw",
                                 "ns_differentiate", "ns_differentiate_global", "ns_event_sums", "ns_event_totals",
                                 "ns_event_toys", "ns_event_toys_global", "ns_event_draw", "ns_event_place",
-                                "ns_flow_nll_reduce", "ns_flow_nll_total", "ns_flow_batch_nll_reduce"};
+                                "ns_flow_nll_reduce", "ns_flow_batch_nll_reduce"};
 enum { N_KERNELS = sizeof kernels / sizeof *kernels };
 static int allowed[N_KERNELS];
 int cuModuleLoadData(void** module, const void* image) {

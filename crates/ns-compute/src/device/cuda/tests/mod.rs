@@ -139,6 +139,46 @@ fn lanes_bring_back_what_their_kernels_wrote() {
 }
 
 #[test]
+fn answers_of_kernels_arrive_in_memory_of_the_host() {
+    with_driver("answers_of_kernels_arrive_in_memory_of_the_host", "", || {
+        let backend = super::backend(0).unwrap();
+        let mut guest = Arc::clone(&backend).guest().unwrap();
+        let (stream, shape) = (guest.own_stream(), Shape { blocks: 1, threads: 128, shared: 0 });
+        for numbers in [1, 3, 20_000] {
+            let at = guest.answers(2 * numbers).unwrap();
+            for byte in [1_u64, 2, 77] {
+                // The stand-in's kernel writes this byte everywhere, also as the number of the call.
+                let word = byte * 0x0101_0101;
+                let parameter: Vec<u8> =
+                    [at.bytes(), 16 * numbers as u64, byte].into_iter().flat_map(u64::to_ne_bytes).collect();
+                let mut to = vec![0.0; numbers];
+                let kernel = (Kernel::FlowNllReduce, shape, parameter.as_slice());
+                // SAFETY: the stream is that of the device.
+                unsafe { guest.ask(stream, kernel, word as u32, &mut to) }.unwrap();
+                assert!(to.iter().all(|x| x.to_bits() == word << 32 | word));
+                // SAFETY: as above.
+                let other = unsafe { guest.ask(stream, kernel, 5, &mut to) };
+                assert!(matches!(other, Err(SessionError::DeviceRefused { .. })), "{other:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_kernel_that_fails_before_its_answer_is_an_error() {
+    with_driver("a_kernel_that_fails_before_its_answer_is_an_error", "broken", || {
+        let backend = super::backend(0).unwrap();
+        let mut guest = Arc::clone(&backend).guest().unwrap();
+        guest.answers(2).unwrap();
+        let shape = Shape { blocks: 1, threads: 128, shared: 0 };
+        let stream = guest.own_stream();
+        // SAFETY: the stream is that of the device.
+        let failed = unsafe { guest.ask(stream, (Kernel::FlowNllReduce, shape, &[0; 24]), 1, &mut [0.0]) };
+        assert!(matches!(failed, Err(SessionError::DeviceLost { .. })), "{failed:?}");
+    });
+}
+
+#[test]
 fn a_device_is_opened_once_and_memory_is_used_again() {
     with_driver("a_device_is_opened_once_and_memory_is_used_again", "", || {
         assert!(!driver::is_warm());
