@@ -100,7 +100,8 @@ fn as_text<S: serde::Serializer>(device: &Device, serializer: S) -> Result<S::Ok
 
 /// Returns the factor by which the fit of a toy takes longer than in a model of the same size without further minima.
 fn search_factor(costs: &Costs, size: &ModelSize) -> f64 {
-    if size.strongly_nonlinear { costs.several_minima } else { 1.0 }
+    let seconds = |fit: Fit| fit.seconds(size.operations as f64);
+    if size.strongly_nonlinear { seconds(costs.nonlinear_toy) / seconds(costs.toy) } else { 1.0 }
 }
 
 /// Predicts the time, in seconds, of the fits that the CPU makes in any case before a GPU makes the remaining fits.

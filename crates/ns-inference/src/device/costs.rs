@@ -6,9 +6,9 @@
 //!   (`first`), of `nextstat ranking` per refit (`near`) and of `nextstat hypotest-toys` per fit (`toy`). Plot each
 //!   time against the `operations` that `nextstat devices --explain` prints. The constants are the offset and the
 //!   slope of a line through the points.
-//! * `several_minima`, `toy_alone`: measure the time of `nextstat hypotest-toys` per fit, and divide it by the time
-//!   that `toy` predicts. For `several_minima`, use strongly nonlinear models. For `toy_alone`, use models that are
-//!   too large for SIMD lanes.
+//! * `nonlinear_toy`: as `toy`, for strongly nonlinear models.
+//! * `toy_alone`: measure the time of `nextstat hypotest-toys` per fit of models that are too large for SIMD lanes, and
+//!   divide it by the time that `toy` predicts.
 //! * `gpu_start`: measure the time of a process that opens a CUDA session and makes one fit. Subtract the time of the
 //!   same process on the CPU. The driver's cache of compiled code must be empty.
 //! * `gpu_launch`: measure the time of a batch with one fit of the smallest model, in a session that has made fits
@@ -49,8 +49,8 @@ pub(super) struct Costs {
     pub(super) near: Fit,
     /// Time of the fit of a toy in a batch of toys.
     pub(super) toy: Fit,
-    /// Factor by which the fit of a toy takes longer in a strongly nonlinear model, on the CPU and on a GPU.
-    pub(super) several_minima: f64,
+    /// Time of the fit of a toy in a batch of toys of a strongly nonlinear model, whose fits look for further minima.
+    pub(super) nonlinear_toy: Fit,
     /// Factor by which the fit of a toy takes longer in a model that is too large for SIMD lanes.
     pub(super) toy_alone: f64,
     /// Time per event of a fit of events, on one thread.
@@ -87,7 +87,7 @@ pub(super) const COSTS: Costs = Costs {
     first: Fit { least: 100e-6, operation: 5.5e-9 },
     near: Fit { least: 8e-6, operation: 0.6e-9 },
     toy: Fit { least: 2e-6, operation: 2.0e-9 },
-    several_minima: 14.0,
+    nonlinear_toy: Fit { least: 160e-6, operation: 6.8e-9 },
     toy_alone: 2.2,
     event: 25e-9,
     toy_event: 25e-9,
