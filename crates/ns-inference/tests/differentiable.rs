@@ -86,6 +86,44 @@ fn warm_fits_end_where_cold_ones_do_and_keep_rows_apart() {
     }
 }
 
+/// Returns a model of 80 nuisance parameters, whose two fits run on two threads.
+fn large() -> Model {
+    let modifiers: Vec<String> = (0..80)
+        .map(|i| {
+            let (hi, lo) = (1.02 + 0.001 * f64::from(i % 7), 0.97 - 0.001 * f64::from(i % 5));
+            format!(r#"{{"name": "sys{i}", "type": "normsys", "data": {{"hi": {hi}, "lo": {lo}}}}}"#)
+        })
+        .collect();
+    let workspace = format!(
+        r#"{{"channels": [{{"name": "region", "samples": [
+            {{"name": "signal", "data": [4.0, 9.0, 2.0], "modifiers": [
+                {{"name": "mu", "type": "normfactor", "data": null}}]}},
+            {{"name": "background", "data": [60.0, 40.0, 50.0], "modifiers": [{}]}}]}}],
+          "observations": [{{"name": "region", "data": [66.0, 55.0, 53.0]}}],
+          "measurements": [{{"name": "all", "config": {{"poi": "mu", "parameters": []}}}}], "version": "1.0.0"}}"#,
+        modifiers.join(", ")
+    );
+    let model = Workspace::from_slice(workspace.as_bytes()).unwrap().model(&ModelOptions::default()).unwrap();
+    model.open(&model.nominal_inputs("signal")).unwrap()
+}
+
+#[test]
+fn statistics_do_not_depend_on_the_number_of_threads() {
+    let steps = |threads: usize| -> Vec<Differentiated> {
+        let execution = Execution { threads, ..Execution::default() };
+        let session =
+            ProfiledDifferentiableSession::open(&large(), &ProfiledOptions::default(), &execution).unwrap();
+        let nominal = session.likelihood().inputs().values.clone();
+        let yields =
+            |step: usize| nominal.iter().map(|x| x * (1.0 + 0.003 * step as f64)).collect::<Vec<f64>>();
+        let one = |step, row| session.statistic(TestStatistic::Q0, 0.0, &yields(step), row).unwrap();
+        (0..6).flat_map(|step| [one(step, None), one(step, Some(0))]).collect()
+    };
+    let single = steps(1);
+    assert!(single.iter().all(|made| made.value > 1.0 && made.gradient.iter().all(|x| *x != 0.0)));
+    assert_eq!(steps(2), single);
+}
+
 #[test]
 fn what_follows_the_yields_is_in_the_derivatives() {
     let follow = Follow { templates: true, staterror: true, shapesys: false };

@@ -190,13 +190,18 @@ impl ProfiledDifferentiableSession {
         if zero || value <= 0.0 {
             return Ok(Differentiated { value: 0.0, gradient: vec![0.0; yields.len()], one_sided });
         }
-        let near_free = metrics.as_ref().map(|metrics| &metrics.free);
-        let free = self.inner.minimum_near(&data, &free, &[], near_free)?;
-        let near_conditional = metrics.as_ref().map(|metrics| &metrics.conditional);
-        let conditional = self.inner.minimum_near(&data, &conditional, &[poi], near_conditional)?;
+        let near = metrics.as_ref();
+        let derivatives = |fit: &FitOutcome, held: &[usize], metric: Option<&InverseHessian>| {
+            let minimum = self.inner.minimum_near(&data, fit, held, metric)?;
+            Ok(self.inner.direct(&minimum, poi)?.1)
+        };
+        let (free, conditional) = self.inner.both(
+            || derivatives(&free, &[], near.map(|metrics| &metrics.free)),
+            || derivatives(&conditional, &[poi], near.map(|metrics| &metrics.conditional)),
+        )?;
         let mut pulled = Pulled::default();
-        add_pulled(&mut pulled, 2.0, &self.inner.direct(&conditional, poi)?.1);
-        add_pulled(&mut pulled, -2.0, &self.inner.direct(&free, poi)?.1);
+        add_pulled(&mut pulled, 2.0, &conditional);
+        add_pulled(&mut pulled, -2.0, &free);
         let gradient = self.inner.by_inputs(yields, &data, pulled)?;
         Ok(Differentiated { value, gradient, one_sided })
     }
@@ -216,29 +221,35 @@ impl ProfiledDifferentiableSession {
         let base = self.fit_options().request(&self.inner.model)?;
         let held = vec![(poi, mu)];
         let calls = last.as_ref().map_or(0, |last| last.calls);
-        let (requests, metrics) = match last {
+        let inverse = row.is_some_and(|row| self.keeps_metrics(row));
+        let wanted = |inverse| OutcomeParts { inverse, ..OutcomeParts::default() };
+        let (mut free, conditional, metrics) = match last {
             Some(Warm { free, conditional, metrics, .. }) => {
-                let from = |start, metric: Option<&InverseHessian>| FitRequest {
+                let inverse = inverse && metrics.is_none();
+                let from = |start, metric: Option<&InverseHessian>, fixed| FitRequest {
                     start: Start::At(start),
                     search: Search::Local,
                     metric: metric.cloned(),
+                    fixed,
                     ..base.clone()
                 };
                 let near = metrics.as_ref();
-                let first = from(free, near.map(|metrics| &metrics.free));
-                let second = from(conditional, near.map(|metrics| &metrics.conditional));
-                (vec![first, FitRequest { fixed: held, ..second }], metrics)
+                let first = from(free, near.map(|metrics| &metrics.free), base.fixed.clone());
+                let second = from(conditional, near.map(|metrics| &metrics.conditional), held);
+                let one = |request| {
+                    self.run(data, vec![request], wanted(inverse))?.pop().ok_or(InferenceError::Cancelled)
+                };
+                let (free, conditional) = self.inner.both(|| one(first), || one(second))?;
+                (free, conditional, metrics)
             }
             None => {
                 let conditional = FitRequest { start: Start::Earlier(0), fixed: held, ..base.clone() };
-                (vec![base, conditional], None)
+                let mut fits = self.run(data, vec![base, conditional], wanted(inverse))?.into_iter();
+                let (Some(free), Some(conditional)) = (fits.next(), fits.next()) else {
+                    return Err(InferenceError::Cancelled);
+                };
+                (free, conditional, None)
             }
-        };
-        let inverse = metrics.is_none() && row.is_some_and(|row| self.keeps_metrics(row));
-        let wanted = OutcomeParts { inverse, ..OutcomeParts::default() };
-        let mut fits = self.run(data, requests, wanted)?.into_iter();
-        let (Some(mut free), Some(conditional)) = (fits.next(), fits.next()) else {
-            return Err(InferenceError::Cancelled);
         };
         let mut next = match &metrics {
             None => free

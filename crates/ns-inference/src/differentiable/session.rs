@@ -2,6 +2,7 @@
 //! yields.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ns_compute::CpuSession;
 use ns_compute::differentiable::{Derivatives, DifferentiableAccelerator};
@@ -11,6 +12,10 @@ use super::add;
 use super::follow::{Follow, Followers};
 use crate::options::FitData;
 use crate::{FitOptions, InferenceError, diagnosis};
+
+/// Number of parameters from which on two fits run on two threads. Starting a thread takes 20 to 50 us, as much as a fit of
+/// a smaller model that begins near its minimum.
+const LEAST_PARAMETERS: usize = 64;
 
 /// `-ln L` with its first derivatives with respect to parameters and inputs.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -43,6 +48,8 @@ pub struct DifferentiableSession {
     asimov_point: Vec<f64>,
     pub(super) followers: Followers,
     threads: usize,
+    /// Number of calls of [`Self::each`] that use several threads at the moment.
+    busy: AtomicUsize,
 }
 
 impl DifferentiableSession {
@@ -73,7 +80,7 @@ impl DifferentiableSession {
         }
         let threads = execution.resolved_threads();
         let (model, data) = (Arc::new(model.clone()), data.clone());
-        Ok(Self { model, accelerator, data, asimov_point, followers, threads })
+        Ok(Self { model, accelerator, data, asimov_point, followers, threads, busy: AtomicUsize::new(0) })
     }
 
     /// Returns the model.
@@ -186,6 +193,31 @@ impl DifferentiableSession {
         Ok(SecondOrder { parameters: made.parameters, yields })
     }
 
+    /// Calls two functions and returns both results. They run at the same time on two threads of the session, unless
+    /// [`Self::each`] uses the threads already, or the model is so small that starting a thread takes longer than it
+    /// saves. The results do not depend on this.
+    ///
+    /// # Errors
+    /// The error of `first`, otherwise that of `second`.
+    pub(super) fn both<A: Send, B: Send>(
+        &self,
+        first: impl FnOnce() -> Result<A, InferenceError>,
+        second: impl FnOnce() -> Result<B, InferenceError> + Send,
+    ) -> Result<(A, B), InferenceError> {
+        let is_small = self.model.parameters.len() < LEAST_PARAMETERS;
+        if is_small || self.threads < 2 || self.busy.load(Ordering::Relaxed) > 0 {
+            return Ok((first()?, second()?));
+        }
+        std::thread::scope(|scope| {
+            let second = scope.spawn(second);
+            let first = first();
+            match second.join() {
+                Ok(second) => Ok((first?, second?)),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    }
+
     /// Calls `work` for each number from 0 to `n - 1` on the threads of the session. Returns the results in the order
     /// of the numbers.
     ///
@@ -200,17 +232,18 @@ impl DifferentiableSession {
         if threads <= 1 {
             return (0..n).map(work).collect();
         }
-        let next = std::sync::atomic::AtomicUsize::new(0);
+        let next = AtomicUsize::new(0);
         let one = || {
             let mut done: Vec<(usize, Result<T, InferenceError>)> = Vec::new();
             loop {
-                let i = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                let i = next.fetch_add(1, Ordering::Relaxed);
                 if i >= n {
                     return done;
                 }
                 done.push((i, work(i)));
             }
         };
+        self.busy.fetch_add(1, Ordering::Relaxed);
         let mut all: Vec<(usize, Result<T, InferenceError>)> = std::thread::scope(|scope| {
             let handles: Vec<_> = (1..threads).map(|_| scope.spawn(one)).collect();
             let mut all = one();
@@ -222,6 +255,7 @@ impl DifferentiableSession {
             }
             all
         });
+        self.busy.fetch_sub(1, Ordering::Relaxed);
         all.sort_by_key(|(i, _)| *i);
         all.into_iter().map(|(_, result)| result).collect()
     }
