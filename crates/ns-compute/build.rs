@@ -15,11 +15,14 @@ fn main() {
             if many {
                 build.define("NS_MANY_THREADS", None);
             }
+            if cfg!(feature = "find-races") {
+                build.flag("-fsanitize=thread");
+            }
             build
                 .cpp(true)
                 .std("c++17")
                 .opt_level(2)
-                .debug(false)
+                .debug(cfg!(feature = "find-races"))
                 // As on the device: nothing is fused unless the sources say so.
                 .flag("-ffp-contract=off")
                 .flag("-Wno-unknown-pragmas")
@@ -30,6 +33,9 @@ fn main() {
                 .include("src")
                 .file("kernels/host.cpp")
                 .compile(name);
+        }
+        if cfg!(feature = "find-races") {
+            println!("cargo::rustc-link-lib=tsan");
         }
     }
 }
