@@ -28,8 +28,8 @@ pub(crate) struct Record {
     pub(crate) parts: Vec<Part>,
 }
 
-/// Defines a Python class around a [`Record`], with the given keys as attributes. In the second form the
-/// class also has a field `.1` of the type `$more`, and the methods in `$methods`.
+/// Defines a Python class around a [`Record`], with the given keys as attributes. With the arguments `$more` and
+/// `$methods`, the class also has a second field `.1` of the type `$more`, and these methods.
 macro_rules! result_class {
     ($(#[$doc:meta])* $name:ident { $($key:ident)* }) => {
         $(#[$doc])*
@@ -53,9 +53,9 @@ macro_rules! result_class {
 }
 pub(crate) use result_class;
 
-/// Defines the methods of a class that [`result_class`] defines. These are attributes for the given keys and
-/// for the keys of [`ns_inference::report::RunInfo`], `to_dict`, the conversions to text and HTML, and the
-/// methods in `$methods`.
+/// Defines the methods of a class that [`result_class`] defines. The methods are attributes for the given keys and for
+/// the keys of [`ns_inference::report::RunInfo`], `to_dict`, the conversions to text and HTML, and the methods in
+/// `$methods`.
 macro_rules! result_methods {
     ($name:ident { $($key:ident)* }, { $($methods:tt)* }) => {
         $crate::analysis::result_methods! {
@@ -289,7 +289,7 @@ fn record(
 }
 
 impl Record {
-    /// Returns the value of a key.
+    /// Returns the value that the result has under the key `key`.
     ///
     /// # Errors
     /// `KeyError` if the result lacks the key.
@@ -305,8 +305,8 @@ impl Record {
         Ok(Self { values: dictionary(py, &report)?.unbind(), parts: report.parts })
     }
 
-    /// Returns the data from which `pickle` and `copy` restore a result of the Python class `class`. `more`
-    /// is the data of the second field of this class, or `None` if the class has no second field.
+    /// Returns the data from which `pickle` and `copy` restore a result of the Python class `class`. `more` contains
+    /// the data of the second field of this class; it is `None` if the class has no second field.
     ///
     /// # Errors
     /// If a Python object cannot be created.

@@ -40,7 +40,7 @@ impl Rows {
         }
     }
 
-    /// Reads rows of `width` numbers.
+    /// Reads an array like [`Self::read`], and checks that each row has `width` numbers.
     ///
     /// # Errors
     /// `ValueError` for rows of another length, and the errors of [`Self::read`].
@@ -56,7 +56,8 @@ impl Rows {
     }
 }
 
-/// Converts an object to a contiguous array of float64 with NumPy. Masked and complex numbers are errors.
+/// Converts an object to a contiguous array of float64 with NumPy. `what` is the name of the object in messages. Masked
+/// and complex numbers are errors.
 pub(crate) fn convert<'py>(what: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
     let py = object.py();
     let numpy = py.import("numpy")?;

@@ -49,7 +49,8 @@ struct ArrowArrayStream {
     private_data: *mut c_void,
 }
 
-/// Defines `Drop` for structures of Arrow: they are released by their producer when they go out of scope.
+/// Implements `Drop` for structures of Arrow. When a structure goes out of scope, the function `release` of its
+/// producer frees the memory.
 macro_rules! released_on_drop {
     ($($kind:ident),*) => {$(
         impl Drop for $kind {
@@ -139,7 +140,8 @@ fn failed(what: &str, reason: &str) -> PyErr {
     PyValueError::new_err(format!("the Arrow stream of {what} cannot be read: {reason}"))
 }
 
-/// Returns an error with the producer's message if `code`, the result of a call, is not 0.
+/// Checks `code`, the value that a function of the stream returned. If it is not 0, returns an error with the message
+/// of the stream's producer. `what` is the name of the object in messages.
 fn check(stream: &mut ArrowArrayStream, code: c_int, what: &str) -> PyResult<()> {
     if code == 0 {
         return Ok(());
@@ -169,16 +171,17 @@ enum Kind {
     F64,
 }
 
-/// A column that is being read.
+/// A column of a stream, with the numbers that have been read so far.
 struct Column {
     name: String,
-    /// Index among the columns of the stream.
+    /// Index of this column among all columns of the stream.
     index: usize,
     kind: Kind,
     values: Vec<f64>,
 }
 
-/// Finds the columns of the stream that have one of these names.
+/// Finds the columns of a stream whose names are in `names`. No numbers are read yet. `what` is the name of the object
+/// in messages.
 fn chosen(schema: &ArrowSchema, what: &str, names: &[&str]) -> PyResult<Vec<Column>> {
     // SAFETY: a filled schema has a format that ends with a zero.
     let table = unsafe { text(schema.format) };
@@ -235,7 +238,8 @@ unsafe fn text(pointer: *const c_char) -> String {
 }
 
 impl Column {
-    /// Appends the numbers of a record batch.
+    /// Appends the numbers that the record batch `batch` contains for this column. `what` is the name of the object in
+    /// messages.
     fn append(&mut self, batch: &ArrowArray, what: &str) -> PyResult<()> {
         let rows = usize::try_from(batch.length).unwrap_or(0);
         if rows == 0 {

@@ -18,8 +18,8 @@ use crate::whole::whole;
 use crate::{load, table};
 
 attributes! {
-    /// Fits of many data sets. Arrays have one row per data set, in the order of the data sets. The row of a
-    /// fit without a result is NaN, and `errors` has the reason.
+    /// Results of the fits to many data sets. Arrays have one row per data set, in the order of the data sets. If a fit
+    /// has no result, its row is NaN, and `errors` has the reason.
     BatchResult, _batch {
         parameter_names: Vec<String>,
         bestfit: Py<PyArrayDyn<f64>>,

@@ -9,8 +9,8 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::error::inference_error;
 
-/// Bounds (lower, upper) of all parameters. There is one list for each fit, or a single list for all fits. If
-/// there is no list, the model's bounds are used.
+/// Bounds `(lower, upper)` in the order `[fit][parameter]`. If all fits have the same bounds, the outer list has a
+/// single element. If the outer list is empty, the bounds of the model are used.
 type Bounds = Vec<Vec<(f64, f64)>>;
 
 /// Reads `bounds`. For all fits, it is an array of shape `(parameters, 2)` or a dictionary from names to
@@ -34,8 +34,8 @@ pub(crate) fn bounds(model: &Model, object: Option<&Bound<'_, PyAny>>) -> PyResu
     array(model, object)
 }
 
-/// Returns the bounds of all parameters. The dictionary replaces the model's bounds of the parameters that it
-/// names.
+/// Returns the bounds `(lower, upper)` of all parameters. For the parameters that `dict` names, they come from `dict`;
+/// for all others, from the model.
 fn by_name(model: &Model, dict: &Bound<'_, PyDict>) -> PyResult<Vec<(f64, f64)>> {
     let mut bounds: Vec<(f64, f64)> = model.parameters.iter().map(|p| p.bounds).collect();
     for (name, pair) in dict.iter() {
@@ -53,7 +53,8 @@ fn by_name(model: &Model, dict: &Bound<'_, PyDict>) -> PyResult<Vec<(f64, f64)>>
     Ok(bounds)
 }
 
-/// Reads the bounds from an array.
+/// Reads bounds from an array of shape `(parameters, 2)` for all fits, or `(fits, parameters, 2)` for each fit
+/// separately.
 fn array(model: &Model, object: &Bound<'_, PyAny>) -> PyResult<Bounds> {
     let py = object.py();
     let n = model.parameters.len();

@@ -1,4 +1,4 @@
-//! Reads data sets of a model, which are arrays of counts or events of each channel.
+//! Reads data sets of a model. A data set is an array of counts, or a dictionary with the events of each channel.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub(crate) fn datasets(
 /// Reads one data set.
 ///
 /// # Errors
-/// `ValueError` for a wrong length or a batch.
+/// `ValueError` if the object has a wrong length or is a batch of several data sets.
 pub(crate) fn dataset(model: &Model, object: &Bound<'_, PyAny>) -> PyResult<Arc<Observations>> {
     let (mut sets, batch) = datasets(model, object)?;
     match (sets.pop(), batch) {

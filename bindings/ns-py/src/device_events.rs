@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::device::Memory;
 
-/// Bounds of columns by name. None means an open end.
+/// Bounds `(lower, upper)` of columns, by the name of the column. `None` means that there is no such bound.
 type Bounds = BTreeMap<String, (Option<f64>, Option<f64>)>;
 
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
@@ -34,13 +34,13 @@ mod there {
     use crate::events::parquet_error;
     use crate::work::released;
 
-    /// Columns and the device of their addresses.
+    /// All columns that were copied from a file, and the device (in the form of DLPack) whose memory contains them.
     struct Columns {
         events: Inner,
         device: DlDevice,
     }
 
-    /// Numbers that stay on a device: one or all columns.
+    /// An array in the memory of a device: all columns, or one of them.
     struct Part {
         columns: Arc<Columns>,
         address: u64,
@@ -48,7 +48,7 @@ mod there {
     }
 
     impl Part {
-        /// The description of the array for libraries with CUDA.
+        /// Returns the value of `__cuda_array_interface__`, which describes the array to libraries that use CUDA.
         fn interface<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
             let dict = PyDict::new(py);
             let address = if self.shape.contains(&0) { 0 } else { self.address };
@@ -78,8 +78,8 @@ mod there {
         }
     }
 
-    /// Columns of a Parquet file in the memory of an NVIDIA GPU, column after column, as an array with a row per column.
-    /// `events["m"]` is one column.
+    /// Columns of a Parquet file in the memory of an NVIDIA GPU. They are an array with one row per column of the file.
+    /// `events["m"]` is the column `m`.
     #[pyclass(frozen, module = "nextstat")]
     pub(crate) struct DeviceEvents {
         all: Part,
@@ -93,7 +93,7 @@ mod there {
 
     #[pymethods]
     impl DeviceEvents {
-        /// The GPU.
+        /// Name of the GPU, such as "cuda:0".
         #[getter]
         fn device(&self) -> String {
             self.inner().device().to_string()
@@ -111,13 +111,14 @@ mod there {
             self.inner().rows()
         }
 
-        /// Number of rows outside the bounds, which are not on the GPU.
+        /// Number of rows of the file that are not on the GPU, because a number in them is outside the bounds of its
+        /// column.
         #[getter]
         fn outside(&self) -> u64 {
             self.inner().outside().outside
         }
 
-        /// Number of rows outside the bounds of each column.
+        /// For each column by name, the number of rows in which this column is outside its bounds.
         #[getter]
         fn outside_by_column<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
             let dict = PyDict::new(py);
@@ -181,7 +182,8 @@ mod there {
         }
     }
 
-    /// A column in the memory of an NVIDIA GPU. It keeps the memory of all columns.
+    /// One column in the memory of an NVIDIA GPU. While this object exists, the memory of all columns of the file is
+    /// kept.
     #[pyclass(frozen, module = "nextstat")]
     pub(crate) struct DeviceColumn {
         part: Part,
@@ -196,7 +198,7 @@ mod there {
             self.part.columns.events.names().get(self.index).cloned().unwrap_or_default()
         }
 
-        /// The GPU.
+        /// Name of the GPU, such as "cuda:0".
         #[getter]
         fn device(&self) -> String {
             self.part.columns.events.device().to_string()
@@ -212,7 +214,7 @@ mod there {
             self.part.columns.events.rows()
         }
 
-        /// Returns a copy in the memory of the host.
+        /// Returns a copy of the column in the memory of the host, as a NumPy array.
         fn to_numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
             let read = released(py, || self.part.columns.events.read(self.index))?;
             let numbers = read.map_err(|error| session_error(&error))?;
@@ -247,7 +249,8 @@ mod there {
         }
     }
 
-    /// Opens the device. With the kernels compiled for the CPU it is the memory of the process.
+    /// Opens the GPU with this index as the target of copies. If the kernels are compiled for the CPU, the target is
+    /// the memory of the process instead.
     fn target(index: usize) -> Result<(EventTarget, DlDevice), SessionError> {
         #[cfg(feature = "cuda-on-host")]
         if std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some() || cfg!(not(feature = "cuda")) {
@@ -264,7 +267,7 @@ mod there {
         opened
     }
 
-    /// Reasons why a file is not copied.
+    /// Reasons why the columns of a file cannot be copied to the device.
     enum Failure {
         Upload(UploadError<ParquetReadError>),
         NoColumn(String, Vec<String>),
@@ -331,13 +334,14 @@ mod there {
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use there::{DeviceColumn, DeviceEvents};
 
-/// Copies columns of a Parquet file to the memory of an NVIDIA GPU, as 64-bit floating-point numbers. Threads decode row
-/// groups into page-locked memory while groups before them are copied.
+/// Copies columns of a Parquet file to the memory of an NVIDIA GPU, as 64-bit floating-point numbers. Threads decode
+/// row groups of the file into page-locked memory while earlier row groups are copied.
 ///
-/// `columns` are the names of the columns; by default all columns are copied. `bounds` has a pair `(lower, upper)` by
-/// name for some columns; both ends are included, and None means an open end. Then only rows within all bounds are
-/// copied; NaN in any column is outside. `threads` is the number of threads that decode, `host_memory` the largest
-/// number of bytes of page-locked memory and of compressed data (512 MiB by default), such as `"500M"`.
+/// `columns` are the names of the columns; by default all columns are copied. `bounds` is a dictionary from names of
+/// columns to pairs `(lower, upper)`. Both ends are included, and None means that there is no such bound. With
+/// `bounds`, only rows within all bounds are copied, and rows with NaN in any column are left out. `threads` is the
+/// number of threads that decode. `host_memory` is the largest number of bytes of page-locked memory and of compressed
+/// data (512 MiB by default); text such as `"500M"` is allowed.
 ///
 /// Raises `DeviceError` without a GPU, `OSError` if the file cannot be read, `MemoryError` if the GPU or `host_memory` is
 /// too small, and `ValueError` for other arguments.
@@ -364,7 +368,7 @@ pub(crate) fn upload_parquet(
     there::upload(py, &path, columns.as_deref(), bounds.as_ref(), device, options)
 }
 
-/// Raises `DeviceError`: this build has no CUDA.
+/// Raises `DeviceError`, because this build has no CUDA.
 #[cfg(not(any(feature = "cuda", feature = "cuda-on-host")))]
 #[pyfunction]
 #[pyo3(signature = (path, columns = None, *, bounds = None, device = "cuda", threads = None, host_memory = None))]

@@ -1,4 +1,5 @@
-//! Gives arrays of a device to other libraries by DLPack, whose structures have a stable layout.
+//! Passes arrays in the memory of a device to other libraries, without a copy. The structures are those of DLPack,
+//! whose layouts are stable.
 
 use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
@@ -6,12 +7,14 @@ use std::ptr::null_mut;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// Name of a capsule whose array nobody has taken.
+/// Name that DLPack prescribes for a capsule whose array no library has taken over yet.
 const NAME: &CStr = c"dltensor";
-/// Kind of 64-bit floating-point numbers: code, bits, lanes.
+/// DLPack's description of 64-bit floating-point numbers: the code of the type (2 means floating-point), the number of
+/// bits, and the number of values per element.
 const DOUBLE: (u8, u8, u16) = (2, 64, 1);
 
-/// Kind and index of a device, as in DLPack.
+/// A device as DLPack describes it. The fields are the number of the type of device, and the index of the device among
+/// those of its type.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DlDevice {
@@ -20,10 +23,10 @@ pub(crate) struct DlDevice {
 }
 
 impl DlDevice {
-    /// Kind of the CPU.
+    /// Number of the device type "CPU" in DLPack.
     #[cfg(feature = "cuda-on-host")]
     pub(crate) const CPU: i32 = 1;
-    /// Kind of NVIDIA GPUs.
+    /// Number of the device type "NVIDIA GPU" in DLPack.
     #[cfg(feature = "cuda")]
     pub(crate) const CUDA: i32 = 2;
 }
@@ -53,7 +56,8 @@ struct Managed {
     deleter: Option<unsafe extern "C" fn(*mut Managed)>,
 }
 
-/// The structure that other libraries see, with what it points to and the owner of the numbers.
+/// The structure that other libraries read (`managed`), the shape and strides that this structure points to, and the
+/// owner of the numbers.
 #[repr(C)]
 struct Shared<O> {
     managed: Managed,
@@ -68,7 +72,8 @@ unsafe extern "C" fn delete<O>(managed: *mut Managed) {
     drop(unsafe { Box::from_raw(managed.cast::<Shared<O>>()) });
 }
 
-/// Frees an array that nobody has taken. Whoever takes an array changes the name of the capsule.
+/// Destructor of a capsule. Frees the array if no library has taken it over. A library that takes an array over changes
+/// the name of the capsule.
 unsafe extern "C" fn forget(capsule: *mut ffi::PyObject) {
     // SAFETY: the interpreter calls this with the capsule, whose pointer is that of a `Managed` while it has this name.
     unsafe {
@@ -81,8 +86,9 @@ unsafe extern "C" fn forget(capsule: *mut ffi::PyObject) {
     }
 }
 
-/// Returns a capsule with an array of 64-bit floating-point numbers at `address`, without gaps, row by row. `shape` has
-/// one or two lengths. `owner` is dropped when the array is no longer used.
+/// Returns a capsule with the array of 64-bit floating-point numbers that starts at `address` on `device`. The numbers
+/// are stored row by row without gaps. `shape` has one or two lengths. `owner` is dropped when the array is no longer
+/// used.
 ///
 /// # Errors
 /// If Python has no memory.

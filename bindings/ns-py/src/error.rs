@@ -17,8 +17,8 @@ pyo3::create_exception!(
 pyo3::create_exception!(nextstat, ConvergenceError, NextstatError, "There is no fit to return.");
 pyo3::create_exception!(nextstat, DeviceError, NextstatError, "The device asked for cannot be used.");
 
-/// Returns the exception for an error of a workspace. It has a list of problems. If a file cannot be read, it
-/// is an `OSError`, as usual in Python.
+/// Returns the exception for an error of a workspace. The exception has a list of problems. If a file cannot be read,
+/// the exception is an `OSError`, as usual in Python.
 pub(crate) fn workspace_error(py: Python<'_>, error: &pyhf::WorkspaceError) -> PyErr {
     if let pyhf::WorkspaceError::Io { path, source } = error {
         // Python chooses the subclass, such as FileNotFoundError, from errno and the file name.

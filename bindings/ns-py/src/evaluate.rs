@@ -13,7 +13,8 @@ use crate::error::session_error;
 use crate::model::Model;
 use crate::work::released;
 
-/// Largest number of parameter values and of bins with which an evaluation keeps the interpreter lock.
+/// An evaluation on the CPU keeps the interpreter lock if it has at most this many parameter values and the model has
+/// at most this many bins. Such an evaluation takes microseconds.
 const BRIEF: usize = 512;
 
 /// Evaluates the likelihood at one point, or at each row of a batch of points. Returns the values and the
@@ -46,8 +47,8 @@ pub(crate) fn evaluate(
     Ok((result.map_err(|error| of_params(&points).unwrap_or_else(|| session_error(&error)))?, points.batch))
 }
 
-/// Returns the error for the first parameter value that is not finite. The message has its index in the
-/// argument `params`. `None` if all values are finite.
+/// Returns the error for the first parameter value that is not finite. The message gives the index of this value in the
+/// argument `params`. Returns `None` if all values are finite.
 fn of_params(points: &Rows) -> Option<PyErr> {
     let index = points.values.iter().position(|x| !x.is_finite())?;
     let (row, column) = (index / points.width, index % points.width);

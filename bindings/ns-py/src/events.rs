@@ -120,7 +120,8 @@ pub(crate) fn data(model: &Model, channels: &Bound<'_, PyDict>) -> PyResult<Obse
     Ok(data)
 }
 
-/// Keeps the events that lie in one of the boxes. If there are no boxes, keeps all events.
+/// Keeps the events that lie in at least one of the boxes. A box is a list of ranges `(lower, upper)`, one for each
+/// column. If there are no boxes, keeps all events.
 fn within(table: EventTable, boxes: &[Vec<(f64, f64)>]) -> EventTable {
     if boxes.is_empty() {
         return table;

@@ -58,10 +58,10 @@ result_class! {
     }
 }
 
-/// The data for the picture of a limit. If the result has no scan, these are the model and the options with
-/// which the limit is computed again.
+/// The data for the picture of an upper limit. If the result has no scan, the limit is computed again from the model
+/// and the options.
 pub(crate) struct Drawn {
-    /// The picture, if the result has a scan.
+    /// The limit with its scan; `None` if the result has no scan.
     limit: Option<Limit>,
     /// The model, for computing the limit again with a scan.
     question: Question,
@@ -73,7 +73,7 @@ pub(crate) struct Drawn {
 const MOST_POINTS: usize = 1_000_000;
 
 impl Drawn {
-    /// Returns the contents as a tuple that `pickle` can store.
+    /// Returns the data for the picture as a tuple that `pickle` can store.
     fn pickled<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let limit = self.limit.as_ref().map(written).transpose()?;
         let o = &self.options;
@@ -82,7 +82,7 @@ impl Drawn {
         (limit, self.question.pickled(py)?, options::pickled(py, &o.fit)?, asked, execution).into_pyobject(py)
     }
 
-    /// Restores the contents from a tuple of [`Self::pickled`].
+    /// Restores the data for the picture from a tuple of [`Self::pickled`].
     ///
     /// # Errors
     /// If the object has another form.
@@ -105,8 +105,8 @@ impl Drawn {
         })
     }
 
-    /// Returns the picture. If the result has no scan, computes the limit again with a scan of `points`
-    /// values.
+    /// Returns the limit with the scan that the picture shows. If the result has no scan, computes the limit again with
+    /// a scan of `points` values.
     ///
     /// # Errors
     /// `ValueError` for a wrong number of points, and the errors of the analysis.

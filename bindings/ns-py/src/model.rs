@@ -142,7 +142,7 @@ impl Origin {
     }
 }
 
-/// The model of a result. It is used for later computations, for example for pictures of the result.
+/// The model that a result belongs to. It is used for later computations, for example for pictures of the result.
 #[derive(Clone)]
 pub(crate) struct Question {
     pub(crate) model: Arc<CoreModel>,

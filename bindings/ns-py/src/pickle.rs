@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 /// The value of `__reduce__`: a function of the module `nextstat._native`, and its arguments.
 pub(crate) type Reduced<'py> = (Bound<'py, PyAny>, Bound<'py, PyTuple>);
 
-/// Returns the function of the module `nextstat._native` with this name.
+/// Returns the function with this name from the module `nextstat._native`. It restores pickled objects.
 ///
 /// # Errors
 /// If there is no such function.

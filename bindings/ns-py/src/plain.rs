@@ -26,7 +26,7 @@ pub(crate) fn dictionary<'py>(py: Python<'py>, value: &impl Serialize) -> PyResu
     Ok(plain(py, value)?.cast_into::<PyDict>()?)
 }
 
-/// A Python exception, wrapped as an error of serde.
+/// A Python exception, wrapped in a type that serde accepts as an error.
 #[derive(Debug)]
 struct Raised(PyErr);
 

@@ -1,5 +1,4 @@
-//! Restores pickled and copied results. It serves the classes whose attributes have the names of the keys in
-//! a command's JSON.
+//! Restores pickled and copied results of the classes whose attributes have the names of the keys in a command's JSON.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

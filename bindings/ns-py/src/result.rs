@@ -26,9 +26,10 @@ use crate::whole::perhaps_whole;
 use crate::work::released;
 
 attributes! {
-    /// The values of a parameter at which `twice_nll` is 1 above its minimum (`lower_crossing`,
-    /// `upper_crossing`), and their distances from the best fit (`lower`, which is negative, and `upper`).
-    /// They are None if `twice_nll` does not rise by 1 before the bound. The reason is then given.
+    /// The values of a parameter at which `twice_nll` is 1 above its minimum (`lower_crossing`, `upper_crossing`), and
+    /// their distances from the best fit (`lower`, which is negative, and `upper`). If `twice_nll` does not rise by 1
+    /// before the bound of the parameter, the values of this side are None, and `lower_reason` or `upper_reason` says
+    /// why.
     Interval, _interval from ns_inference::Interval {
         parameter: String,
         lower: Option<f64>,
@@ -178,9 +179,9 @@ inner_methods! { FitResult {
         self.uncertainties.clone_ref(py)
     }
 
-    /// Covariance matrix; None if it was not requested. Rows of parameters that are fixed, at a bound or on a
-    /// kink are 0. The other elements hold for these parameters kept at their values. Rows of flat parameters
-    /// are NaN.
+    /// Covariance matrix; None if it was not requested. Rows of parameters that are fixed, at a bound or on a kink are
+    /// 0, and the other elements are computed with these parameters kept at their values. Rows of parameters along flat
+    /// directions are NaN.
     #[getter]
     fn covariance(&self, py: Python<'_>) -> Option<Py<PyArrayDyn<f64>>> {
         self.covariance.as_ref().map(|c| c.clone_ref(py))

@@ -22,9 +22,9 @@ use crate::plain::dictionary;
 use crate::whole::whole;
 
 attributes! {
-    /// The values of the parameter at which `twice_delta_nll` crosses `level`, below and above the best fit.
-    /// A value is None if `twice_delta_nll` does not cross the level within the scan. The reason is then
-    /// given.
+    /// The values of the parameter at which `twice_delta_nll` crosses `level`, below and above the best fit. If
+    /// `twice_delta_nll` does not cross the level within the scan, `lower` or `upper` is None, and `lower_reason` or
+    /// `upper_reason` says why.
     ScanInterval, _scan_interval from ns_inference::ScanInterval {
         level: f64,
         confidence_level: f64,
@@ -110,7 +110,7 @@ inner_methods! { ScanResult {
     param: String,
     /// Best-fit value of the scanned parameter, or of the first of two.
     mu_hat: f64,
-    /// Uncertainty of this parameter at the best fit, or None.
+    /// Uncertainty of the scanned parameter, or of the first of two, at the best fit; None if there is no uncertainty.
     uncertainty: Option<f64>,
     /// `-2 ln L` at the best fit.
     twice_nll: f64,

@@ -31,7 +31,7 @@ pub(crate) struct ToyTest {
     question: Question,
     session: Arc<dyn Session>,
     plan: ToyPlan,
-    /// The argument `device`, which the user gave.
+    /// The argument `device` that the user gave.
     device: String,
     threads: usize,
 }
@@ -218,10 +218,10 @@ pub(crate) fn _toy_test(
     toys_from_header(py, Bound::new(py, model)?.as_any(), header, device, threads)
 }
 
-/// Computes the result of a test from toys that `ToyTest.run` returned. `parts` are tuples `(hypothesis,
-/// index, statistic, mu_hat, status)` in any order. A sixth entry, the reasons, is ignored. A toy that occurs
-/// twice is an error. If toys are missing, `warnings` says so. `wall_s` is the time of the run in seconds. It
-/// gives the number of toys per second.
+/// Computes the result of a test from toys that `ToyTest.run` returned. `parts` are tuples `(hypothesis, index,
+/// statistic, mu_hat, status)` in any order. A sixth entry, the reasons, is ignored. A toy that occurs twice is an
+/// error. If toys are missing, `warnings` says so. `wall_s` is the time of the run in seconds. The number of toys per
+/// second is computed from it.
 #[pyfunction]
 #[pyo3(signature = (header, parts, *, expected_set = false, wall_s = None))]
 pub(crate) fn toys_summarise(

@@ -27,7 +27,7 @@ impl Observer for Counter {
     }
 }
 
-/// The way in which progress is reported.
+/// How the progress of an analysis is reported.
 pub(crate) enum Progress {
     /// Progress is not reported.
     Silent,
@@ -134,8 +134,8 @@ pub(crate) fn run_keeping<T: Send>(
 /// Largest number of parameters of a model whose fits are made by [`run_short`]. Such fits take milliseconds.
 pub(crate) const SHORT_FIT: usize = 400;
 
-/// Runs `work` on the calling thread, with the interpreter lock released. `work` takes a few milliseconds.
-/// Starting another thread would take as long. Ctrl-C takes effect only after `work`.
+/// Runs `work` on the calling thread, with the interpreter lock released. This is meant for work that takes a few
+/// milliseconds, because starting another thread would take as long. Ctrl-C takes effect only after `work`.
 ///
 /// # Errors
 /// `RuntimeError` if `work` panicked, which is a bug, or the exception that a signal handler raised.

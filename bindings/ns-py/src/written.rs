@@ -1,4 +1,5 @@
-//! `nextstat.patch`, `sort` and `digest`. They keep the numbers of a workspace as its text writes them.
+//! `nextstat.patch`, `sort` and `digest`. In their results, numbers stay as they are written in the text of the
+//! workspace.
 
 use ns_translate::pyhf::{DigestAlgorithm, DigestCheck, Patch, WorkspaceError, WrittenWorkspace};
 use pyo3::exceptions::PyValueError;

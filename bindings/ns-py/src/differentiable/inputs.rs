@@ -1,11 +1,12 @@
-//! Reads the argument that says which numbers of a model are inputs. Inputs are named by strings and tuples.
+//! Reads the argument that says which numbers of a model (for example yields) are inputs. Derivatives are computed with
+//! respect to the inputs. Inputs are named by strings and tuples.
 
 use ns_core::{Input, Model};
 use ns_inference::differentiable::Follow;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-/// The forms of an input in Python, for messages.
+/// The tuples that can name an input in Python, as text for error messages.
 const KINDS: &str = "(\"nominal\", channel, sample), (\"histosys_hi\", channel, sample, modifier), \"histosys_lo\", \
                      \"normsys_hi\" and \"normsys_lo\" likewise, (\"staterror\", name) and (\"shapesys\", name)";
 

@@ -31,7 +31,8 @@ pub(crate) struct DifferentiableSession {
     pub(super) on_device: Option<ns_inference::differentiable::DeviceNll>,
 }
 
-/// Opens the inputs of a model. `poi`, if it is given, becomes the parameter of interest.
+/// Returns a copy of the model in which the numbers that `object` names are inputs. `object` is the argument `inputs`.
+/// If `poi` is given, this parameter becomes the parameter of interest.
 pub(super) fn opened(model: &Model, object: &Bound<'_, PyAny>, poi: Option<&str>) -> PyResult<CoreModel> {
     let list = inputs::read(&model.inner, object)?;
     let mut opened = model.inner.open(&list).map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -155,12 +156,11 @@ impl DifferentiableSession {
     }
 
     /// Starts the computation of `nll` for arrays in the memory of the session's GPU, and returns before the
-    /// computation ends. The computation runs on the stream with the handle `stream`. Nothing is copied:
-    /// numbers are read and results are written in place. The arrays have `__cuda_array_interface__` and
-    /// contain contiguous float64 numbers. `status` contains 32-bit integers, one per row. They become 0 for
-    /// a row without a problem, 1 for numbers that are not allowed (all results are NaN), 2 if the likelihood
-    /// is not finite, and 3 if a normsys factor is zero. All arrays must exist until the computation has
-    /// ended.
+    /// computation ends. The computation runs on the stream with the handle `stream`. Nothing is copied: numbers are
+    /// read and results are written in place. The arrays have `__cuda_array_interface__` and contain contiguous float64
+    /// numbers. `status` contains 32-bit integers, one per row. Each becomes 0 for a row without a problem, 1 for
+    /// numbers that are not allowed (all results are NaN), 2 if the likelihood is not finite, and 3 if a normsys factor
+    /// is zero. All arrays must exist until the computation has ended.
     #[pyo3(signature = (yields, params, *, value, by_yields, by_params, status, stream=0))]
     #[allow(clippy::too_many_arguments)]
     fn enqueue_nll(
@@ -251,8 +251,8 @@ fn row_of(rows: &Rows, i: usize) -> &[f64] {
     rows.row(if rows.batch.is_some() { i } else { 0 })
 }
 
-/// Returns the number of rows of two arrays. Batches must have the same number. A single row matches any
-/// batch.
+/// Returns the common number of rows of two arguments with `a` and `b` rows; `None` means a single row. Two batches
+/// must have the same number of rows. A single row matches any batch.
 fn common(a: Option<usize>, b: Option<usize>) -> PyResult<Option<usize>> {
     match (a, b) {
         (Some(a), Some(b)) if a != b => Err(PyValueError::new_err(format!(

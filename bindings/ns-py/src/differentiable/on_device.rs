@@ -44,7 +44,8 @@ pub(super) fn name(session: &DifferentiableSession) -> String {
     Device::Cpu.to_string()
 }
 
-/// Addresses of the arrays of a call. They are in the order of the arguments of `_enqueue`.
+/// Addresses of the arrays of a call on the GPU. For `yields` and `params`, the second element says whether the array
+/// is one row that is used for all rows.
 pub(super) struct Addresses {
     pub(super) n_rows: usize,
     pub(super) yields: (u64, bool),
@@ -60,8 +61,9 @@ pub(super) struct Addresses {
     pub(super) check: bool,
 }
 
-/// Starts the computation of rows whose arrays are on the session's GPU. The computation runs on a stream of
-/// the caller. The function returns before the computation ends.
+/// Starts the computation of `-ln L` and its derivatives for all rows of `arrays`, which are in the memory of the
+/// session's GPU. The computation runs on `stream`, a CUDA stream of the caller. The function returns before the
+/// computation ends.
 ///
 /// # Errors
 /// `ValueError` for a session on the CPU or an array that is not in the memory of the GPU, `DeviceError` for errors of

@@ -30,7 +30,7 @@ pub(crate) struct ProfiledDifferentiableSession {
 /// Values, their derivatives, and for each value whether its derivatives are one-sided.
 type Results<'py> = (Array<'py>, Array<'py>, Bound<'py, PyArrayDyn<bool>>);
 
-/// Best fits. `pull_back` computes derivatives from them.
+/// The best fits that `best_fit` found, one per row of yields. `pull_back` computes derivatives from them.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct BestFits {
     fits: Vec<Option<BestFit>>,

@@ -1,4 +1,4 @@
-//! Reads rows with the numbers of inputs. Writes the results of rows as arrays.
+//! Reads rows of numbers for the inputs of a model, and returns the results of all rows as arrays.
 
 use ns_inference::InferenceError;
 use numpy::PyArrayDyn;
@@ -9,7 +9,7 @@ use crate::arrays::{Rows, array};
 use crate::error::inference_error;
 use crate::evaluate::shape;
 
-/// Reads rows with the numbers of all inputs.
+/// Reads rows, each with one number for every number of the inputs. `what` is the name of the argument in messages.
 ///
 /// # Errors
 /// `ValueError` if a row does not have `width` numbers.
@@ -36,8 +36,8 @@ impl Rows {
     }
 }
 
-/// Returns `missing` for a row whose fit failed. With `check`, returns the error of the row instead. Errors
-/// that concern the whole call are always returned.
+/// Returns the result of a row. If the fit of the row failed, returns `missing` or, if `check` is true, the error of
+/// the row. Errors that concern the whole call are always returned.
 ///
 /// # Errors
 /// The error of the row if `check` is true, and any error that is not about a single row.
@@ -52,7 +52,7 @@ pub(super) fn or_missing<T>(
     }
 }
 
-/// Returns an array of results: with the shape `one`, or with the number of rows as a further first
+/// Returns an array of results. For a single row its shape is `one`. For a batch, the number of rows is a further first
 /// dimension.
 ///
 /// # Errors
