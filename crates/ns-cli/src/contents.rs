@@ -1,4 +1,4 @@
-//! The contents of a workspace as tables, for `inspect`.
+//! Shows the contents of a workspace as tables, for the command `inspect`.
 
 use ns_inference::present::significant;
 use ns_inference::report::{Part, Table};

@@ -34,7 +34,7 @@ impl DocumentArgs {
         Output::open(&OutputArgs { output: self.output.clone(), format, quiet: self.quiet })
     }
 
-    /// Prints one line to standard error, unless `--quiet` is given.
+    /// Prints one line to standard error, unless `--quiet` is given. The line is `verb`, a colon and `what`.
     pub(crate) fn say(&self, verb: &str, what: &str) {
         if !self.quiet {
             complain(verb, what);
@@ -67,7 +67,7 @@ pub(crate) fn read(path: &Path) -> Result<Workspace, CliError> {
     load::read(path).and_then(|text| Workspace::from_slice(&text)).map_err(|source| failed(path, source))
 }
 
-/// Returns the error of the command for an error in the workspace file `path`.
+/// Converts an error of the workspace file `path` to the error of the command.
 pub(crate) fn failed(path: &Path, source: WorkspaceError) -> CliError {
     CliError::Workspace { origin: load::shown(path), source }
 }

@@ -111,8 +111,8 @@ fn wrong_place(error: &std::io::Error) -> bool {
     matches!(error.kind(), NotFound | PermissionDenied | IsADirectory | NotADirectory)
 }
 
-/// Returns the end of the message about an unknown name. It says how to list all names. The text is empty for
-/// any other error.
+/// Returns the end of the message about an unknown name, which says how to list all names. For any other error the text
+/// is empty.
 fn where_names_are(error: &InferenceError) -> &'static str {
     match error {
         error if !error.is_unknown_name() => "",
@@ -121,8 +121,8 @@ fn where_names_are(error: &InferenceError) -> &'static str {
     }
 }
 
-/// Returns the start of the message, which is the name `origin` of the input. The text is empty if the error
-/// already names a file.
+/// Returns the start of an error message: the name `origin` of the input, or an empty text if the error already names a
+/// file.
 fn place(origin: &str, error: &WorkspaceError) -> String {
     match error {
         WorkspaceError::Invalid { .. }

@@ -9,11 +9,11 @@ use std::thread::Builder;
 use crate::error::Exit;
 use crate::output::complain;
 
-/// Stack size of the thread in bytes: 8 MiB, the usual limit of shells. Memory is used only for the part that
-/// is needed.
+/// Stack size of the thread in bytes: 8 MiB, the usual limit of shells. Only the part of the stack that is used takes
+/// memory.
 const STACK: usize = 8 << 20;
 
-/// Message and place of the first panic.
+/// Message and place of the first panic; `None` if no thread has panicked.
 static SAID: Mutex<Option<String>> = Mutex::new(None);
 
 /// Runs the program and returns its exit code. After a panic this is [`Exit::Failed`].

@@ -54,7 +54,7 @@ fn handle() {
 mod ignored {
     use std::ffi::c_int;
 
-    /// Signals for which the crate `ctrlc` installs the handler.
+    /// The signals for which the crate `ctrlc` installs its handler.
     const TAKEN: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
     /// Returns those signals in [`TAKEN`] that the process ignores at this time.
@@ -71,7 +71,7 @@ mod ignored {
         TAKEN.into_iter().filter(is_ignored).collect()
     }
 
-    /// Makes the process ignore these signals again, after the handler was installed for them.
+    /// Makes the process ignore the given signals again. Before this call, a handler was installed for them.
     pub(super) fn ignore(signals: &[c_int]) {
         for signal in signals {
             // SAFETY: an ignored signal runs no handler.

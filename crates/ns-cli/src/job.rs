@@ -24,7 +24,7 @@ pub(crate) struct Job {
     quiet: bool,
     pub(crate) model: Model,
     session: Box<dyn Session>,
-    /// Reason for the choice of the device, if `auto` chose it.
+    /// Reason why `auto` chose the device; `None` if the user named the device.
     reason: Option<String>,
 }
 

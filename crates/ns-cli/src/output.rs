@@ -128,7 +128,7 @@ fn print(bytes: &[u8]) -> Result<(), CliError> {
 }
 
 impl PendingFile {
-    /// Prepares writing to `path`: opens a pipe or device, or creates the temporary file beside a regular
+    /// Prepares to write to `path`. Opens a pipe or device, or creates the temporary file in the folder of a regular
     /// file.
     ///
     /// # Errors
@@ -189,7 +189,7 @@ impl PendingFile {
     }
 }
 
-/// Follows the links of a path. Returns the path to which they lead. The file need not exist.
+/// Follows symbolic links, and returns the path of the file that `path` finally leads to. The file need not exist.
 fn target(path: &Path) -> PathBuf {
     if let Ok(found) = fs::canonicalize(path) {
         return found;
@@ -202,7 +202,7 @@ fn target(path: &Path) -> PathBuf {
     path
 }
 
-/// Largest number of links that are followed one after another, as on Linux.
+/// Largest number of symbolic links that are followed one after another. Linux has the same limit.
 const MOST_LINKS: usize = 40;
 
 /// Checks that no two flags name the same file, even if they spell its path differently. Otherwise an output
@@ -231,7 +231,7 @@ pub(crate) fn distinct<'a>(
     Ok(())
 }
 
-/// Returns the absolute path of a file without links. The file need not exist.
+/// Returns the absolute path of a file, with all symbolic links resolved. The file need not exist.
 fn place(path: &Path) -> PathBuf {
     if let Ok(found) = fs::canonicalize(path) {
         return found;
@@ -243,8 +243,7 @@ fn place(path: &Path) -> PathBuf {
     }
 }
 
-/// Returns `error` without the name of the temporary file. The error occurred when this file was created in
-/// `folder`.
+/// Returns `error`, which occurred when a temporary file was created in `folder`, without the name of this file.
 fn without_name(error: &io::Error, folder: &Path) -> io::Error {
     if error.kind() == ErrorKind::NotFound && !folder.exists() {
         let why = format!("the folder {} does not exist", folder.display());

@@ -47,8 +47,8 @@ pub(crate) struct EventPlotArgs {
 }
 
 impl EventPlotArgs {
-    /// Checks the flags before the analysis. `drawn` says whether there will be a picture of events. `flags`
-    /// are the flags that ask for one.
+    /// Checks the flags before the analysis. `drawn` says whether there will be a picture of events. `flags` names the
+    /// flags that ask for such a picture.
     ///
     /// # Errors
     /// If there will be no such picture, or a range cannot be blinded.
@@ -80,7 +80,7 @@ impl EventPlotArgs {
 
 /// The open files of all requested pictures.
 pub(crate) struct Plots {
-    /// Each open file, with the flag that names it.
+    /// Each open file, with the flag that names this file.
     files: Vec<(&'static str, Target)>,
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct Bar {
     visible: bool,
     /// Ensures that the bar is shown once, when a total above zero is first reported.
     shown: Once,
-    /// Largest number of finished fits that was reported. Threads may report smaller numbers later.
+    /// Largest number of finished fits that was reported so far. Other threads may report a smaller number later.
     done: AtomicU64,
 }
 

@@ -1,4 +1,4 @@
-//! Flags that select toys and name their file, and the run that writes this file.
+//! Flags that select toys and name the file in which they are saved, and the run that writes this file.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -63,8 +63,8 @@ impl SaveArgs {
         Ok(self.save.as_ref().map(|path| ToyDestination::claim(path, self.resume)).transpose()?)
     }
 
-    /// Runs the missing toys, and hands the rows of all toys to `sink`, including those of an earlier run. If
-    /// `place` is given, saves the toys in this file.
+    /// Runs the toys that are not saved yet, and passes one row per toy to `sink`, including the toys of an earlier
+    /// run. If `place` is given, saves the toys in this file.
     ///
     /// # Errors
     /// The errors of [`run_saved`].
@@ -91,7 +91,7 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    /// Returns warnings if the result covers only some of the toys. The reason is an interrupt or a shard.
+    /// Returns warnings if the result covers only some of the toys, because of an interrupt or a shard.
     pub(crate) fn warnings(&self) -> Vec<String> {
         self.run.warnings(self.saved)
     }

@@ -14,7 +14,7 @@ pub(crate) fn stdout_is_closed() -> bool {
 mod at_start {
     use super::{CLOSED, Ordering};
 
-    /// Pointer to the function that the dynamic loader calls before Rust's run time starts.
+    /// Pointer to a function that the dynamic loader calls before Rust's run time starts.
     // SAFETY: the section contains addresses of functions with this signature. This function reads the flags
     // of a file descriptor and stores a flag, which does not need Rust's run time.
     #[used]

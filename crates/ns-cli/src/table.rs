@@ -7,12 +7,12 @@ use comfy_table::{
 use ns_core::plain;
 use ns_inference::report::{self, Part};
 
-/// Largest number of characters in a line, if standard output is not a terminal. A wider table is split into
-/// blocks of columns, if the table allows this.
+/// Largest number of characters in a line, if standard output is not a terminal. A wider table is split into groups of
+/// columns, if the table allows this.
 const WIDTH: usize = 100;
 
-/// Smallest width of a terminal, in characters, to which tables are fitted. A smaller reported width counts
-/// as unknown, because some terminals report 0.
+/// Smallest width of a terminal, in characters, that is taken seriously. If the terminal reports a smaller width, its
+/// width counts as unknown, because some terminals report 0.
 const NARROWEST: u16 = 20;
 
 /// Smallest width of the first column, in characters, even if the terminal is narrower than the table.
@@ -31,8 +31,8 @@ pub(crate) fn render(parts: &[Part]) -> String {
     rendered.collect::<Vec<_>>().join("\n")
 }
 
-/// Returns a table as text. A table that is too wide is split into blocks of columns, if this is allowed. The
-/// blocks are printed one below the other. Each block repeats the first column.
+/// Returns a table as text. A table that is too wide is split into groups of columns, if the table allows this. The
+/// groups are printed one below the other, and each of them repeats the first column.
 pub(crate) fn text(table: &report::Table) -> String {
     if !table.splits || table.columns.len() < 2 {
         return arranged(laid_out(table));

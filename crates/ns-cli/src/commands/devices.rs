@@ -37,8 +37,8 @@ pub(crate) struct DevicesArgs {
     output: OutputArgs,
 }
 
-/// Jobs for which `--explain` predicts the times: one fit, a scan, a ranking, and hypothesis tests with few
-/// and with many toys.
+/// The jobs for which `--explain` predicts the times. They are one fit, a scan, a ranking, and hypothesis tests with
+/// few and with many toys.
 const JOBS: [Work; 5] = [
     Work::Fit,
     Work::Scan { points: 101 },
@@ -108,8 +108,8 @@ fn listed(devices: &[DeviceInfo]) -> Table {
     table
 }
 
-/// Returns a heading, the table of the devices that `auto` chooses, and the reason for one choice. The reason
-/// belongs to the first choice of a GPU. If `auto` always chooses the CPU, it belongs to the last choice.
+/// Returns a heading, the table of the devices that `auto` chooses, and the reason for one choice. The reason is that
+/// of the first job for which `auto` chooses a GPU. If `auto` always chooses the CPU, it is the reason of the last job.
 fn explanation(explained: &Explained) -> [Part; 3] {
     let mut table = Table::new(&["job", "auto takes", "CPU", "GPU"], &[2, 3]);
     for choice in &explained.choices {

@@ -78,7 +78,7 @@ fn weighted(text: &str) -> Result<WeightedUncertainties, String> {
     text.parse()
 }
 
-/// Contents of the file of `--covariance`.
+/// Contents of the file that `--covariance` names.
 #[derive(Serialize)]
 struct CovarianceFile<'a> {
     parameter_names: &'a [String],
@@ -151,7 +151,7 @@ fn plots(args: &FitArgs) -> Result<Plots, CliError> {
     Plots::open(args.output.output.as_deref(), pictures(args))
 }
 
-/// Returns the flag of each picture, with the file that it names.
+/// Returns the flag of each picture, with the file that the flag names; `None` if the flag was not given.
 fn pictures(args: &FitArgs) -> [(&'static str, Option<&Path>); 4] {
     let files = [
         (PULLS, &args.plot),

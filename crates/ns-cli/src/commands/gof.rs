@@ -28,7 +28,7 @@ pub(crate) struct GofArgs {
     run: RunArgs,
 }
 
-/// The statistic of a test. `None` means the comparison with the saturated model.
+/// The statistic of a goodness-of-fit test. `None` means the comparison with the saturated model.
 #[derive(Debug, Clone, Copy)]
 struct Statistic(Option<EventStatistic>);
 

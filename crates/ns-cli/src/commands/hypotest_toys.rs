@@ -76,8 +76,8 @@ pub(crate) fn run(args: &HypotestToysArgs) -> Result<Exit, CliError> {
     Ok(exit(&result, observed))
 }
 
-/// Returns the exit code. It is success if the fits of the observed data converged (`observed`) and both
-/// p-values exist. A run without toys needs no p-values.
+/// Returns the exit code of the command. The command succeeds if the fits of the observed data converged (`observed`)
+/// and both p-values exist. A run without toys needs no p-values.
 fn exit(result: &HypotestToysResult, observed: bool) -> Exit {
     // If there are more shards than toys, some shards have no toys.
     let counted = result.n_toys.b + result.n_toys.sb == 0 || (result.clsb.is_some() && result.clb.is_some());

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &PatchArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Returns the number of operations in words, such as "3 operations".
+/// Returns the number `n` of operations as text, such as "3 operations".
 fn operations(n: usize) -> String {
     ns_inference::present::count(n, "operation")
 }

@@ -119,7 +119,8 @@ fn with_toys(job: Job, options: &ToyLimitOptions) -> Result<Exit, CliError> {
     Ok(Exit::of(result.interrupted, found))
 }
 
-/// Returns the equally spaced values of the grid, both ends included; an empty list without `--scan-start`.
+/// Returns the equally spaced values of the grid on which CLs is computed, both ends included. Without `--scan-start`
+/// the list is empty.
 fn grid(args: &UpperLimitArgs) -> Result<Vec<f64>, CliError> {
     let (Some(start), Some(stop)) = (args.scan_start, args.scan_stop) else { return Ok(Vec::new()) };
     if !(start.is_finite() && stop.is_finite() && start < stop) {

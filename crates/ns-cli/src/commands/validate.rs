@@ -43,7 +43,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, CliError> {
     Ok(if contents.valid { Exit::Done } else { Exit::Input })
 }
 
-/// Returns the names of the input and of the applied patches. Any of these files may cause a problem.
+/// Returns the names of the input and of the applied patches as text. A problem may come from any of these files.
 fn patched(args: &ModelArgs) -> String {
     let mut origin = load::origin(args);
     for (i, patch) in args.patch.iter().enumerate() {

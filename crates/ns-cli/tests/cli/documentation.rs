@@ -50,7 +50,7 @@ fn examples(path: &Path) -> Vec<Example> {
     list
 }
 
-/// Returns a command that runs as in a reader's shell, but with the program of this build.
+/// Returns a command that runs `text` as the shell of a reader would, but with the program of this build.
 fn command(text: &str) -> Command {
     let program = assert_cmd::cargo::cargo_bin!("nextstat");
     let mut command = if text.contains(['|', '>']) || !text.starts_with("nextstat ") {

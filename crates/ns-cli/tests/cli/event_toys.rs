@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{command, fixture, run, shown};
 
-/// Returns the arguments of a command on the mixed model.
+/// Returns the arguments of a command on the model with events and bins.
 fn arguments<'a>(command: &'a str, input: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&[command, "-i", input, "--seed", "5", "--quiet"], more].concat()
 }

@@ -42,7 +42,7 @@ pub(crate) fn command(args: &[&str]) -> Command {
     command
 }
 
-/// Runs the program to its end without standard input.
+/// Runs the program to its end. Standard input is empty.
 pub(crate) fn run(args: &[&str]) -> Output {
     command(args).stdin(Stdio::null()).output().unwrap()
 }
@@ -66,8 +66,8 @@ pub(crate) fn shown(output: &Output) -> String {
     )
 }
 
-/// Returns the same text as [`shown`]. Numbers of the JSON are rounded to digits that are the same on every
-/// CPU. Values that differ from run to run are left out.
+/// Returns the same text as [`shown`], but numbers of the JSON are rounded to digits that are the same on every CPU,
+/// and values that differ from run to run are left out.
 pub(crate) fn shown_json(output: &Output) -> String {
     let mut value: Value = serde_json::from_slice(&output.stdout).unwrap();
     for (key, shape) in [("wall_s", "[seconds]"), ("edm", "[edm]"), ("n_iter", "[iterations]")] {

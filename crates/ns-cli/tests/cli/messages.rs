@@ -12,7 +12,7 @@ fn simple() -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// Runs a command on a workspace, and returns its standard error and exit code.
+/// Runs a command on a workspace. Returns the text that the command writes to standard error, and its exit code.
 fn told(workspace: &Value, command: &[&str]) -> (String, i32) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("workspace.json");

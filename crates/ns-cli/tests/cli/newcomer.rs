@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{command, fixture, run, shown};
 
-/// Runs a command that must end with exit code 2, and returns its standard error.
+/// Runs a command that must end with exit code 2. Returns the text that the command writes to standard error.
 fn refused(args: &[&str]) -> String {
     let output = run(args);
     assert_eq!(output.status.code(), Some(2), "{args:?}: {}", shown(&output));

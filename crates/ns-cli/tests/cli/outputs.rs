@@ -1,4 +1,4 @@
-//! Tests output files. The folder disappears, the disk is full, existing files and links are replaced, or
+//! Tests output files if their folder disappears, if the disk is full, if they replace existing files and links, or if
 //! standard output is closed.
 #![cfg(unix)]
 

@@ -10,7 +10,7 @@ use crate::{fixture, run, shown, snapshot};
 
 const WORKSPACE: &str = "simple_workspace.json";
 
-/// Runs a command that ends with the flag of a picture. The picture is written to `path`.
+/// Runs a command whose last argument is the flag of a picture. The picture is written to `path`.
 fn plot(arguments: &[&str], path: &Path) -> Output {
     let input = fixture(WORKSPACE);
     let (name, flags) = arguments.split_first().unwrap();
@@ -33,8 +33,8 @@ fn check(path: &Path) {
     }
 }
 
-/// Commands, each ending with the flag of a picture. Each command has a list of words that the picture must
-/// contain.
+/// Pairs of a command and the words that its picture must contain. The last argument of a command is the flag of the
+/// picture.
 const PICTURES: [(&[&str], &[&str]); 9] = [
     (&["fit", "--plot"], &["jet_scale", "±1 standard deviation"]),
     (&["fit", "--plot-correlation"], &["jet_scale", "mu"]),

@@ -126,7 +126,7 @@ fn points_without_a_finite_likelihood_are_null_with_a_reason() {
     snapshot!(shown(&run_with(&[&args[..], &["--format", "table"]].concat(), text)));
 }
 
-/// Starts a scan of `points` points, and interrupts it after `wait` ms. Returns the exit code and the result;
+/// Starts a scan of `points` points, and interrupts it after `wait` ms. Returns the exit code and the JSON result, or
 /// `None` if the scan ended before the interrupt.
 #[cfg(unix)]
 fn interrupted(points: usize, wait: u64, path: &std::path::Path) -> Option<(Option<i32>, Value)> {

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::{command, fixture, shown};
 
-/// Returns a command that starts with the signal handling `how`: default or ignore. It does not depend on how
-/// these tests were started.
+/// Returns a command that starts with the handling `how` (default or ignore) of SIGINT, SIGTERM and SIGHUP. The signal
+/// handling of the process that runs the tests has no influence on the command.
 fn hearing(args: &[&str], how: libc::sighandler_t) -> Command {
     let mut command = command(args);
     // SAFETY: between fork and exec only `signal` is called, which is safe there.
@@ -32,7 +32,7 @@ fn send(child: &Child, signal: &str) {
     assert!(sent.success());
 }
 
-/// Starts a command and interrupts it after the time `after`. Returns its output and the time from the
+/// Starts a command, and interrupts this command after the time `after`. Returns its output and the time from the
 /// interrupt to the end of the command.
 fn interrupted(args: &[&str], after: Duration) -> (Output, Duration) {
     let child = hearing(args, libc::SIG_DFL).spawn().unwrap();

@@ -45,7 +45,7 @@ fn an_output_file_appears_whole_or_not_at_all() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a temporary file was left");
 }
 
-/// Regression test: an output once overwrote the workspace, saved toys, or another output of the same path.
+/// Regression test: an output once overwrote the workspace, saved toys, or another output with the same path.
 #[test]
 fn no_output_takes_the_place_of_another_file() {
     let folder = tempfile::tempdir().unwrap();

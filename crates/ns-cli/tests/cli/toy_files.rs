@@ -39,7 +39,7 @@ fn finished(path: &Path, more: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Returns the result without the values that may differ from run to run.
+/// Returns the JSON result `value` without the values that may differ from run to run.
 fn answer(mut value: Value) -> Value {
     for key in ["wall_s", "toys_per_s", "shard", "warnings", "device_reason"] {
         value.as_object_mut().unwrap().remove(key);
@@ -61,7 +61,7 @@ fn wait_for_pieces(path: &Path, child: &mut Child) {
     }
 }
 
-/// Returns all rows as texts that contain the bits of their numbers.
+/// Returns all rows of toys in the given files as texts. The texts contain the bits of the numbers.
 fn rows(paths: &[PathBuf]) -> Vec<String> {
     let mut list = Vec::new();
     ToySet::<ToyRow>::open(paths)
