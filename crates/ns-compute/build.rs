@@ -40,7 +40,7 @@ fn main() {
     }
 }
 
-/// Returns the source files of kernels in a folder and its subfolders.
+/// Returns the paths of the source files of kernels (`.cuh`) in a folder and its subfolders.
 #[cfg(feature = "cuda-on-host")]
 fn twins(folder: &str) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();

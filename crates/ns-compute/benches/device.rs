@@ -1,13 +1,13 @@
-//! Compares the speed of a CUDA session and a CPU session: values and gradients at many points, fits with
-//! covariance, the refits of a ranking, a scan, derivatives by yields, toys. On the CPU, batches of fits use all threads, and evaluations at
-//! many points use one thread.
+//! Compares the speed of a CUDA session and a CPU session: values and gradients at many points, fits with covariance,
+//! the refits of a ranking, a scan, derivatives with respect to yields, and toys. On the CPU, batches of fits use all
+//! threads, and evaluations at many points use one thread.
 //!
-//! Run `cargo bench -p ns-compute --features cuda --bench device -- --save-baseline NAME`. If the environment
-//! variable `NEXTSTAT_REFERENCE_DIR` names a folder, the published workspaces tHu and tttt in its folder
-//! `workspaces/` are measured as well. Each quantity is measured on one device directly after the other, so
-//! that ratios come from one run. Without a GPU the program prints the reason and ends. The program also runs
-//! without cargo and on another machine: `target/release/deps/device-* --bench`, started in the folder in
-//! which the results, `target/criterion`, are to be written.
+//! Run `cargo bench -p ns-compute --features cuda --bench device -- --save-baseline NAME`. If the environment variable
+//! `NEXTSTAT_REFERENCE_DIR` names a folder, the published workspaces tHu and tttt in its folder `workspaces/` are
+//! measured as well. Each quantity is measured on the GPU directly after the CPU, so that ratios of times come from one
+//! run. Without a GPU the program prints the reason and ends. The program also runs without cargo and on another
+//! machine: start `target/release/deps/device-* --bench`. It writes the results to `target/criterion` in the current
+//! folder.
 //!
 //! Nothing is measured twice on the same input: every evaluation has new points, every fit new counts, every
 //! refit new values of the fixed parameters, every run of toys a new seed and new means.
@@ -50,7 +50,7 @@ fn models() -> Vec<(&'static str, Model, u64)> {
     found
 }
 
-/// Returns whether there is a device to measure. If there is none, prints the reason.
+/// Returns whether there is a CUDA device to measure. If there is none, prints the reason.
 fn is_there() -> bool {
     #[cfg(feature = "cuda-on-host")]
     if std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some() {
@@ -93,8 +93,7 @@ fn fit(session: &dyn Session, fixed: Vec<(usize, f64)>, wanted: OutcomeParts) ->
     run(session, &[task], wanted).remove(0).fits.remove(0).unwrap()
 }
 
-/// Asserts that at least 99 % of the fits converged, of those that were needed. Fits that fail early would
-/// look fast.
+/// Asserts that at least 99 % of the fits that were made converged. Otherwise fits that fail early would look fast.
 fn assert_converged(what: &str, outcomes: &[TaskOutcome]) {
     let fits = || outcomes.iter().flat_map(|outcome| &outcome.fits).flatten();
     let (made, converged) = (fits().count(), fits().filter(|fit| fit.converged()).count());
@@ -193,7 +192,7 @@ fn refits(
     }
 }
 
-/// Measures the conditional fits of a scan: the POI at [`N_SCAN`] values around its best-fit value.
+/// Measures the conditional fits of a scan, in which the POI is fixed at [`N_SCAN`] values around its best-fit value.
 fn scan(group: &mut BenchmarkGroup<'_, WallTime>, sessions: &Sessions<'_>, poi: usize, best: &FitOutcome) {
     let sigma = best.uncertainties[poi].unwrap();
     for (device, session) in sessions {

@@ -17,7 +17,7 @@ use ns_core::{
 };
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Largest number of toys for piecewise interpolation, whose models have kinks.
+/// Largest number of toys for models with piecewise interpolation. Such models have kinks.
 const MOST_WITH_KINKS: u64 = 200;
 
 fn open(device: &str, model: &Model) -> Result<Box<dyn Session>, SessionError> {
@@ -40,8 +40,8 @@ fn run(session: &dyn Session, tasks: &[FitTask], wanted: OutcomeParts) -> (Vec<T
     (outcomes, began.elapsed().as_secs_f64() * 1e3)
 }
 
-/// Returns `count` random points around `centre`: each parameter is moved by up to `width` and limited to its
-/// bounds.
+/// Returns `count` random parameter points around `centre`, one after another. Each parameter is moved by up to `width`
+/// and limited to its bounds.
 fn scatter(session: &dyn Session, centre: &[f64], count: u64, width: f64) -> Vec<f64> {
     let bounds = &session.parameters().bounds;
     let mut points = Vec::new();
@@ -171,9 +171,9 @@ fn hessians(cpu: &CpuSession, gpu: &dyn Session) {
     );
 }
 
-/// Compares the uncertainties of toys that the session draws, then the covariances of some of them, then the
-/// covariances of fits to given data, which are drawn like toys. Prints the differences and the times of both
-/// sessions.
+/// Compares the results of a GPU session with those of a CPU session: the uncertainties of toys that the session draws,
+/// the covariances of some of these toys, and the covariances of fits to given data, which are drawn like toys. Prints
+/// the differences and the times of both sessions.
 fn covariances(cpu: &CpuSession, gpu: &dyn Session, n_toys: u64, search: Search) {
     let point = cpu.parameters().init.clone();
     let Ok(source) = gpu.toy_source(&point, &Data::observed(), 12, 0) else { return };

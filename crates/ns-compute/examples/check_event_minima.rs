@@ -4,8 +4,9 @@
 //! cargo run --release -p ns-compute --example check_event_minima -- [first, default 0] [models, default 600] [descents, default 20]
 //! ```
 //!
-//! Beside the search stand three descents with all events (from the start values, and from all of them times 0.3 and 3) and
-//! the lowest of many descents from random points.
+//! The minimum that the search finds is compared with two others: the lowest minimum of three descents with all events
+//! (from the start values, and from the start values times 0.3 and times 3), and the lowest minimum of many descents
+//! from random points.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 #[path = "../tests/events_oracle/mod.rs"]
@@ -19,19 +20,20 @@ use ns_compute::CpuSession;
 use ns_core::{Execution, Search, Start};
 use random_events::{fit, lowest_of_many, lowest_of_three, random_model};
 
-/// Smallest difference in `-ln L` between two different minima.
+/// Two minima count as different if their values of `-ln L` differ by more than this.
 const LOWER: f64 = 5e-7;
 
-/// Counts of one kind of model.
+/// Numbers of models and of searches with certain results, for one kind of random model.
 #[derive(Debug, Default)]
 struct Counts {
     models: usize,
-    /// Searches without a certificate.
+    /// Number of searches that end without a certificate of convergence.
     failed: usize,
-    /// Searches that end above the three descents, and the other way round.
+    /// Number of searches whose minimum is above the lowest minimum of the three descents.
     above_three: usize,
     below_three: usize,
-    /// Searches, and lowest ones of three descents, that end above the lowest of many.
+    /// Number of searches whose minimum is above the lowest minimum of all descents, including those from random
+    /// points.
     missed: usize,
     missed_by_three: usize,
 }

@@ -1,9 +1,10 @@
-//! Compares toys of event models that a GPU draws and fits with those of the CPU, and measures the times of both:
-//! `check_event_toys DEVICE TOYS EVENTS`, where DEVICE is `cuda`, `cuda:I` or `host` (the kernels compiled for the CPU;
-//! needs the feature `cuda-on-host`).
+//! Compares toys of event models that a GPU draws and fits with the same toys on the CPU, and measures the times of
+//! both. Usage: `check_event_toys DEVICE TOYS EVENTS`, where DEVICE is `cuda`, `cuda:I` or `host` (the kernels compiled
+//! for the CPU; needs the feature `cuda-on-host`).
 //!
-//! Prints, for a model of each density, the largest differences of minima, test statistics and parameters; then the times of
-//! TOYS toys of model m1 with EVENTS events each, and whether batches of other sizes have the same bits.
+//! First prints, for one model of each density, the largest differences of minima, test statistics and parameters. Then
+//! prints the times of TOYS toys of model m1 with EVENTS events each, and whether the results have the same bits if the
+//! toys are run in batches of other sizes.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "../tests/event_models/mod.rs"]
@@ -31,7 +32,7 @@ fn open(device: &str, model: &Model, threads: usize) -> Result<Box<dyn Session>,
     ns_compute::device::cuda::open(model, &execution)
 }
 
-/// Returns the inverse Hessian of the fit to Asimov data, with which fits of toys begin.
+/// Returns the inverse Hessian of the fit to Asimov data. Fits of toys begin with this inverse Hessian.
 fn metric(session: &dyn Session, truth: &[f64]) -> Option<InverseHessian> {
     let data = session.asimov(truth, &Data::observed()).unwrap();
     let request =
@@ -43,7 +44,8 @@ fn metric(session: &dyn Session, truth: &[f64]) -> Option<InverseHessian> {
     outcomes.first()?.fits.first()?.as_ref().ok()?.inverse_hessian()
 }
 
-/// Returns a free fit, and the fit with the first parameter fixed that begins where the free one ended.
+/// Returns the requests for two fits: a fit with all parameters free, and a fit with the first parameter fixed. The
+/// second fit starts at the minimum of the first fit.
 fn requests(truth: &[f64], metric: Option<InverseHessian>) -> Vec<FitRequest> {
     let free =
         FitRequest { start: Start::At(truth.into()), search: Search::Local, metric, ..FitRequest::default() };
@@ -52,7 +54,7 @@ fn requests(truth: &[f64], metric: Option<InverseHessian>) -> Vec<FitRequest> {
     vec![free, fixed]
 }
 
-/// Runs toys, and returns their outcomes and the seconds.
+/// Draws and fits toys. Returns their outcomes and the time of the run in seconds.
 fn run(
     session: &dyn Session,
     source: &Arc<ToySource>,
@@ -68,8 +70,8 @@ fn run(
     (outcomes, began.elapsed().as_secs_f64())
 }
 
-/// Returns the largest differences of minima, of test statistics and of parameters in standard deviations, and the number of
-/// fits with another status.
+/// Returns the largest difference of minima of `-ln L`, of test statistics, and of parameters (in standard deviations),
+/// and the number of fits whose status differs.
 fn differences(got: &[TaskOutcome], want: &[TaskOutcome]) -> (f64, f64, f64, usize) {
     let (mut nll, mut statistic, mut parameter, mut other) = (0.0_f64, 0.0_f64, 0.0_f64, 0);
     for (got, want) in got.iter().zip(want) {

@@ -34,8 +34,8 @@ fn main() {
     assert!(worst < 4.0, "a pull is off");
 }
 
-/// Returns the CPU time of this thread in seconds, so that other programs do not count. Where the CPU time is not
-/// known, returns the elapsed time since `began`.
+/// Returns the CPU time of this thread in seconds. Time that other programs use is not part of it. On systems where the
+/// CPU time is not known, returns the elapsed time since `began`.
 fn cpu_seconds(began: Instant) -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds: Option<f64> = text.split(' ').next().and_then(|n| n.parse().ok());

@@ -1,5 +1,5 @@
-//! Times fits of events with uncertainties at the exact minimum: `gaussian`, a Gaussian peak on an exponential
-//! background, or `crystal_ball`, a Crystal Ball peak with two tails on a Chebyshev background.
+//! Measures the times of fits of events, with uncertainties at the exact minimum. The MODEL is `gaussian` (a Gaussian
+//! peak on an exponential background) or `crystal_ball` (a Crystal Ball peak with two tails on a Chebyshev background).
 //!
 //!     cargo run --release -p ns-compute --features cuda --example fit_events -- [MODEL [EVENTS [THREADS [REPEATS [DEVICE]]]]]
 //!

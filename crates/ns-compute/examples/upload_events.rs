@@ -1,9 +1,12 @@
-//! Times the way of events from a Parquet file to a GPU: `upload_events [FOLDER] [ROWS] [GIGABYTES] [FILE]`.
+//! Measures the time of copying events from a Parquet file to a GPU:
+//! `upload_events [FOLDER] [ROWS] [GIGABYTES] [FILE]`.
 //!
-//! Writes a file of ROWS rows (10 million) and four columns to FOLDER, and compares reading it to memory with copying it to the
-//! GPU, bit by bit; then a selection, a round trip of six numbers, and a table of GIGABYTES (20) that is computed instead of
-//! read, with the memory of the host that all this took; and at last a file of FILE gigabytes (none), in a process whose peak of
-//! memory begins anew. Fails if a number differs.
+//! First, copies a table of GIGABYTES gigabytes (default 20) that is computed instead of read, and prints the largest
+//! memory of the host up to then. Next, copies six numbers to the GPU and back. Then writes a file with ROWS rows
+//! (default 10 million) and four columns to FOLDER. Compares the time of reading this file to the memory of the host
+//! with the time of copying it to the GPU, and the numbers bit by bit. Does the same for the rows within given bounds.
+//! Finally, if FILE is given and not 0, copies a file of FILE gigabytes and measures the largest memory of the host
+//! during this copy. Fails if a number differs.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use std::convert::Infallible;
@@ -23,10 +26,10 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
-/// Rows of a row group.
+/// Number of rows in a row group of a file.
 const GROUP: usize = 250_000;
 
-/// The number of a row, without a period that a compression would find.
+/// Returns the number in one row of one column. The numbers look random, so that compression finds no repetitions.
 fn number(column: usize, row: usize) -> f64 {
     let mixed = ((row * 4 + column) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed ^ (mixed >> 29)) >> 11) as f64 / (1_u64 << 53) as f64
@@ -54,7 +57,7 @@ fn write(path: &Path, rows: usize, columns: usize) {
     writer.close().unwrap();
 }
 
-/// A table that is computed, and never in memory.
+/// A table whose numbers are computed when they are copied. The whole table is never in memory.
 struct Computed {
     names: Vec<String>,
     groups: Vec<usize>,
@@ -78,7 +81,7 @@ impl RowGroups for Computed {
     }
 }
 
-/// The shortest of several times in milliseconds.
+/// Calls `run` repeatedly (`times` times), and returns the shortest time of a call in milliseconds.
 fn shortest(times: usize, mut run: impl FnMut()) -> f64 {
     (0..times)
         .map(|_| {
@@ -89,7 +92,7 @@ fn shortest(times: usize, mut run: impl FnMut()) -> f64 {
         .fold(f64::INFINITY, f64::min)
 }
 
-/// A line of `/proc/self/status` in MiB.
+/// Returns the value of the line of `/proc/self/status` that begins with `key`, in MiB; 0 if there is no such line.
 fn memory(key: &str) -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with(key));
@@ -134,7 +137,8 @@ fn of_file(path: &Path, target: &EventTarget, rows: usize) {
     println!("with bounds: {selecting:.1} ms; {} of {rows} rows are outside", cut.outside().outside);
 }
 
-/// Copies a large file to the GPU, and prints how much memory of the host that took.
+/// Writes a file of `gigabytes` gigabytes, copies this file to the GPU, and prints the time and the largest memory of
+/// the host during the copy.
 fn of_large_file(path: &Path, target: &EventTarget, gigabytes: usize) {
     let rows = gigabytes * (1 << 30) / (4 * 8 * GROUP) * GROUP;
     write(path, rows, 4);

@@ -1,7 +1,9 @@
-//! Rows of derivatives by yields: `-ln L` with its gradient at many points, the profiled statistic q0 with its gradient,
-//! and a step of a training, whose fits start at the minima of the step before.
+//! Measures derivatives with respect to yields. There are three quantities: `-ln L` with its gradient for many rows of
+//! yields, the profiled statistic q0 with its gradient, and a step of a training. The fits of a training step start at
+//! the minima that the previous step found.
 //!
-//! The GPU computes `-ln L` and its derivatives. Fits with inputs run on the CPU, so those rows have no GPU.
+//! The GPU computes `-ln L` and its derivatives. Fits of models with inputs run on the CPU, so q0 and the training step
+//! are not measured on the GPU.
 
 use std::sync::Arc;
 
@@ -16,12 +18,13 @@ use ns_core::{
 use super::models::Wiggle;
 use super::run;
 
-/// Number of rows of one call.
+/// Number of rows of yields, each with a parameter point, for which `-ln L` is measured.
 const ROWS: usize = 1000;
 
-/// An array that a GPU reads or writes: in its memory, or in that of the process for the kernels on the CPU.
+/// An array that kernels read or write. It is in the memory of a GPU, or in the memory of the process if the kernels
+/// are compiled for the CPU.
 enum Array<T> {
-    /// The memory is kept as long as its address is used.
+    /// An array in the memory of a GPU. `_memory` owns this memory, so that the address stays valid.
     Device {
         _memory: CudaSlice<T>,
         address: u64,
@@ -53,7 +56,7 @@ fn opened(model: &Model) -> Model {
     model.open(&inputs).unwrap()
 }
 
-/// Returns the inputs with every yield changed by up to 0.1 %.
+/// Returns the nominal yields with every yield changed by up to 0.1 %, as new values of the inputs.
 fn changed(nominal: &[f64], wiggle: &mut Wiggle) -> Arc<Yields> {
     Arc::new(Yields::from(wiggle.scaled(nominal)))
 }
@@ -67,8 +70,9 @@ fn on_gpu(there: &DifferentiableAccelerator) -> (DeviceNll, Option<Arc<CudaConte
     (there.on_cuda(0, &data).unwrap(), Some(CudaContext::new(0).unwrap()))
 }
 
-/// Measures `-ln L` with its derivatives by parameters and yields at [`ROWS`] points: all in one call, and on the GPU also
-/// one call after another without waiting.
+/// Measures `-ln L` with its derivatives with respect to parameters and yields at [`ROWS`] points. On the CPU, one call
+/// is made per point. On the GPU, all points are computed in one call, and also in one call per point without waiting
+/// for the result before the next call.
 fn likelihood(
     group: &mut BenchmarkGroup<'_, WallTime>,
     here: &DifferentiableAccelerator,
@@ -140,8 +144,8 @@ fn likelihood(
     }
 }
 
-/// Measures the two fits of q0 with its gradient by the yields. With `warm`, each fit starts at the minimum of the call
-/// before and makes one descent, as in a training.
+/// Measures the two fits of q0 with the gradient of q0 with respect to the yields. If `warm` is true, each fit starts
+/// at the minimum that the previous call found and makes one descent, as in a training.
 fn profiled(
     group: &mut BenchmarkGroup<'_, WallTime>,
     here: &DifferentiableAccelerator,

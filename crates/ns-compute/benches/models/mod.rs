@@ -1,4 +1,4 @@
-//! Models that the benchmarks measure, made here or read from the published workspaces.
+//! The models that the benchmarks measure. They are built in this file or read from published workspaces.
 #![allow(dead_code, reason = "every benchmark uses some of them")]
 
 use std::path::Path;
@@ -12,7 +12,7 @@ use ns_translate::pyhf::{ModelOptions, Workspace};
 pub(crate) struct Wiggle(u64);
 
 impl Wiggle {
-    /// Returns the next random number.
+    /// Returns the next number of the sequence.
     pub(crate) fn next(&mut self) -> f64 {
         self.0 += 1;
         2.0 * (self.0 as f64 * 0.618_033_988_749_894_9).fract() - 1.0
@@ -103,7 +103,8 @@ pub(crate) fn systematics(n_systematics: usize, n_channels: usize, n_bins: usize
     compiled("systematics", &channels, &observations)
 }
 
-/// Returns the model of a workspace with these channels and observations, each as JSON, and the POI `mu`.
+/// Returns the model of a workspace with the POI `mu` and the given channels and observations. Each channel and each
+/// observation is JSON text.
 fn compiled(name: &str, channels: &[String], observations: &[String]) -> Model {
     let text = format!(
         r#"{{"channels": [{}], "observations": [{}], "version": "1.0.0",
