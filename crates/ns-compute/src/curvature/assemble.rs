@@ -1,11 +1,12 @@
-//! Assembles the matrices of the curvature (the Hessian of `-ln L`), component by component and block by block. The
-//! inputs are the results of `forward` in the scratch.
+//! Assembles the matrices of the curvature (the Hessian of `-ln L`), component by component and block by block. A
+//! component is a set of channels that share parameters. The inputs are the results that `forward` has written to the
+//! scratch.
 //!
-//! A block is one sample in one channel. Its expected yield in bin `b` is `nu_b = D_b N g_b`, with an additive part
-//! `D_b`, a product `N` of scalar factors, and a product `g_b` of per-bin factors. Let `J` be the Jacobian of the
-//! expected yields. Let `r` and `w` be the first and second derivatives of `-ln L` with respect to the expected
-//! yields. Then `H = J' w J + sum_b r_b d2 nu_b + constraints`. For the scalar parameters the second sum is a
-//! symmetric rank-2 update per block. For each per-bin factor it is one row.
+//! A block is one sample in one channel. The expected yield of a block in bin `b` is `nu_b = D_b N g_b`, with an
+//! additive part `D_b`, a product `N` of scalar factors, and a product `g_b` of per-bin factors. Let `J` be the
+//! Jacobian of the expected yields. Let `r` and `w` be the first and second derivatives of `-ln L` with respect to the
+//! expected yields. Then `H = J' w J + sum_b r_b d2 nu_b + constraints`. The second sum (over `b`) gives a symmetric
+//! rank-2 update per block for the parameters of the scalar factors, and one row of the matrix for each per-bin factor.
 
 use super::block::scalar_derivatives;
 use super::per_bin::{per_bin_rows, shared_rows, shared_slopes};
@@ -17,7 +18,8 @@ use crate::plan::{Block, Component, CurvatureSlot, LANES, Layout, Plan};
 use crate::simd::{Level, MulAdd, Vector, isa_fn};
 use crate::stop::Stop;
 
-/// Assembles the matrices of every component at `point`. `forward` and `likelihood` must have run at that point.
+/// Assembles the curvature matrices of every component (channels that share parameters) at `point`. Before this call,
+/// `forward` and `likelihood` must have run at the same point.
 pub(crate) fn assemble(
     level: Level,
     plan: &Plan,
@@ -29,7 +31,7 @@ pub(crate) fn assemble(
     assemble_until(level, plan, layout, point, scratch, out, Stop::default());
 }
 
-/// Does the same as [`assemble`], but ends early once `stop` is set.
+/// Does the same as [`assemble`], but returns early, with incomplete matrices, once `stop` is set.
 pub(crate) fn assemble_until(
     level: Level,
     plan: &Plan,
@@ -59,7 +61,7 @@ pub(crate) fn assemble_until(
     constraints(plan, layout, point, out);
 }
 
-/// Adds the Hessians of the event channels and penalty terms.
+/// Adds the Hessians of the event channels and of the penalty terms to the matrices.
 fn event_terms(plan: &Plan, layout: &Layout, point: Point<'_>, scratch: &Scratch, out: &mut Curvature) {
     let terms = plan.events.parameters().zip(&scratch.events.terms).zip(&layout.event_component);
     for ((parameters, term), &component) in terms {
@@ -97,22 +99,22 @@ fn prepare_body<M: MulAdd>(plan: &Plan, point: Point<'_>, scratch: &mut Scratch)
     }
 }
 
-/// One block of a component at a point. It contains everything that the derivatives of the block's yields need,
-/// except the scratch.
+/// One block (one sample in one channel) at a parameter point. This structure contains everything, except the scratch,
+/// that is needed for the derivatives of the block's expected yields.
 #[derive(Clone, Copy)]
 pub(super) struct Part<'a> {
     pub(super) plan: &'a Plan,
     pub(super) layout: &'a Layout,
     pub(super) point: Point<'a>,
-    /// Index of the component in the layout.
+    /// Index of the block's component (channels that share parameters) in the layout.
     pub(super) k: usize,
     pub(super) component: &'a Component,
     /// Index of the block in the plan.
     pub(super) index: usize,
     pub(super) block: &'a Block,
-    /// Columns of the block's parameters, in ascending order.
+    /// Columns of the block's parameters in the matrix of the component, in ascending order.
     pub(super) columns: &'a [u32],
-    /// Position in `columns` of each parameter of the block.
+    /// For each parameter of the block, its position in `columns`.
     pub(super) rank: &'a [u32],
     /// First bin of the block, counted within the component.
     pub(super) first_bin: usize,
@@ -176,7 +178,9 @@ isa_fn! {
     fn weigh(layout: &Layout, k: usize, scratch: &Scratch, out: &mut Curvature) = weigh_body
 }
 
-/// Computes `sqrt(w) J` with one row per bin. Also adds the Gauss-Newton part to the rows of the local parameters.
+/// Computes `sqrt(w) J` with one row per bin. `J` is the Jacobian of the expected yields of component `k`, and `w` is
+/// the second derivative of `-ln L` with respect to the expected yield of a bin. Also adds the Gauss-Newton part of the
+/// Hessian to the rows of the local parameters, each of which acts on a single bin.
 #[inline(always)]
 fn weigh_body<M: MulAdd>(layout: &Layout, k: usize, scratch: &Scratch, out: &mut Curvature) {
     let component = &layout.components[k];
@@ -209,7 +213,7 @@ fn weigh_body<M: MulAdd>(layout: &Layout, k: usize, scratch: &Scratch, out: &mut
 }
 
 /// Adds the curvature of the constraints and the damping to the diagonal. Sets the diagonal element of each parameter
-/// that may not move to 1. Also computes `scale` and `slack` of all parameters.
+/// that may not move to 1. Also computes the fields `scale` and `slack` of [`Curvature`] for all parameters.
 fn constraints(plan: &Plan, layout: &Layout, point: Point<'_>, out: &mut Curvature) {
     let diagonal = &mut out.constraint;
     constraint_curvatures(plan, point.theta, &point.data.aux, diagonal);

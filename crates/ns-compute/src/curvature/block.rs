@@ -1,13 +1,15 @@
-//! Derivatives of `N`, the product of the scalar factors of one block (normsys, normfactor, lumi).
+//! Derivatives of the product `N` of all scalar factors (normsys, normfactor, lumi) of one block. A block is one sample
+//! in one channel.
 
 use crate::eval::{Scratch, kappa_derivatives};
 use crate::plan::{Block, Plan};
 
-/// Absolute value below which a factor counts as zero. Nothing is divided by such a factor.
+/// Absolute value below which a factor counts as zero. No number is divided by such a factor.
 const TINY: f64 = 1e-100;
 
-/// The form of the second derivatives of `N`, the product of the scalar factors of a block. For two parameters `i` and
-/// `j` they are `N_ij = x_i y_j + y_i x_j`, plus a correction on the diagonal.
+/// The form of the second derivatives of `N`, the product of the scalar factors of a block (one sample in one channel).
+/// For two parameters `i` and `j` the second derivatives are `N_ij = x_i y_j + y_i x_j`, plus a correction on the
+/// diagonal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Product {
     /// No factor of the product `N` is zero. Then `x = N q / 2` and `y = q`. Here `q_i = N_i / N` is the relative
@@ -17,10 +19,11 @@ pub(super) enum Product {
     Zero,
 }
 
-/// Computes derivatives of `N`, the product of the scalar factors of a block. Writes four numbers per parameter of the
-/// block to `scratch.slot`. `first` is the derivative of `N`. `relative` is `y`, and `cross` is `x` (only for
-/// [`Product::Zero`]); [`Product`] defines both. `second` is the correction on the diagonal of the second derivatives.
-/// All four numbers are zero for parameters that may not move.
+/// Computes derivatives of `N`, the product of the scalar factors of a block (one sample in one channel). Writes four
+/// numbers per parameter of the block to `scratch.slot`: `first`, `relative`, `cross` and `second`. `first` is the
+/// first derivative of `N`. `relative` is `y`, and `cross` is `x` (only for [`Product::Zero`]); [`Product`] defines
+/// both. `second` is the correction on the diagonal of the second derivatives. All four numbers are zero for parameters
+/// that may not move.
 pub(super) fn scalar_derivatives(
     plan: &Plan,
     index: usize,

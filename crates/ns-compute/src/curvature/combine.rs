@@ -10,8 +10,9 @@ use crate::simd::Level;
 /// Returns the variance `v' H^-1 v` of each linear combination `v` of parameters. A combination is a list of pairs of
 /// a parameter and its weight.
 ///
-/// With the factorisation `H = L L'` the variance is `|L^-1 v|^2`. This takes only the first half of a solve, and
-/// only in the components that contain a parameter with a weight.
+/// `H` is the Hessian of `-ln L`. With the factorisation `H = L L'` the variance is `|L^-1 v|^2`. This takes only the
+/// first half of the solution of a linear system, and only in those components (channels that share parameters) that
+/// contain a parameter with a weight.
 pub(crate) fn combined_variances(
     level: Level,
     layout: &Layout,
@@ -22,7 +23,7 @@ pub(crate) fn combined_variances(
     combinations.iter().map(|combination| half.variance(combination)).collect()
 }
 
-/// A factored curvature, with the working memory for the variance of one combination.
+/// A factored curvature, with the working memory for the variance of one linear combination of parameters.
 struct HalfSolve<'a> {
     level: Level,
     layout: &'a Layout,
@@ -31,17 +32,21 @@ struct HalfSolve<'a> {
     isolated: Vec<f64>,
     /// Parameters of the combination: index of the component, position in the component, and weight.
     elements: Vec<(u32, Element, f64)>,
-    /// Right-hand side of the linear system, restricted to the columns of one component.
+    /// Right-hand side of the linear system, restricted to the matrix columns of one component (its dense and border
+    /// parameters).
     columns: Vec<f64>,
-    /// Right-hand side of the linear system, restricted to the border columns.
+    /// Right-hand side of the linear system, restricted to the border parameters, which act on many channels and are
+    /// eliminated last.
     border: Vec<f64>,
-    /// Weights of the local parameters of one component. All weights are zero before the next component begins.
+    /// Weights of the local parameters (those that act on a single bin) of one component. All weights are set back to
+    /// zero before the next component.
     local: Vec<f64>,
     /// Bins of one component in which a local parameter has a weight.
     bins: Vec<usize>,
 }
 
-/// Position of a parameter in its component.
+/// Position of a parameter in the matrices of its component: a column for a dense parameter (which acts on whole
+/// channels), a row for a local parameter (which acts on a single bin).
 #[derive(Debug, Clone, Copy)]
 enum Element {
     Dense(u32),
@@ -95,8 +100,8 @@ impl<'a> HalfSolve<'a> {
         total + self.border.iter().map(|y| y * y).sum::<f64>()
     }
 
-    /// Returns the contribution of the parameters of one component to the variance. Also adds their coupling to the
-    /// right-hand side of the border.
+    /// Returns the contribution of the parameters of one component to the variance. Also adds the coupling of these
+    /// parameters to the right-hand side of the border parameters, which are eliminated last.
     fn component(&mut self, elements: &[(u32, Element, f64)]) -> f64 {
         let Some(&(k, ..)) = elements.first() else { return 0.0 };
         let (component, m) = (&self.layout.components[k as usize], &self.curvature.matrices[k as usize]);
@@ -125,8 +130,9 @@ impl<'a> HalfSolve<'a> {
         total
     }
 
-    /// Returns the contribution of the local parameters of one bin to the variance. Also subtracts the coupling of
-    /// these parameters from the right-hand side of the columns.
+    /// Returns the contribution of the local parameters of one bin (parameters that act on this bin only) to the
+    /// variance. Also subtracts the coupling of these parameters from the right-hand side of the dense and border
+    /// parameters.
     fn eliminate(&mut self, component: &Component, m: &Matrices, bin: usize) -> f64 {
         let start = component.local_start[bin] as usize;
         let count = component.local_start[bin + 1] as usize - start;

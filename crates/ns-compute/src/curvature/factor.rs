@@ -1,5 +1,6 @@
-//! Factors the curvature by nested elimination. Local parameters are eliminated first, then dense parameters, then
-//! the border (see [`Layout`]).
+//! Factors the curvature by nested elimination. Local parameters (which act on a single bin) are eliminated first, then
+//! dense parameters (which act on whole channels), and finally border parameters (which act on many channels). See
+//! [`Layout`].
 
 use super::Curvature;
 use super::storage::Matrices;
@@ -77,8 +78,9 @@ fn limits(out: &mut Vec<(f64, f64)>, params: &[u32], scale: &[f64], slack: &[f64
 }
 
 isa_fn! {
-    /// Factors the local block of every bin into `L L'`, and replaces the coupling `R` of the bin's rows by `L^-1 R`.
-    /// Appends flat parameters to `flat`. Returns false if a pivot is negative.
+    /// For every bin, factors the matrix over the bin's local parameters (those that act on this bin only) into `L L'`.
+    /// Replaces the coupling `R` of these parameters to all other parameters by `L^-1 R`. Appends the parameters
+    /// without curvature to `flat`. Returns false if a pivot is negative.
     fn eliminate_locals(component: &Component, m: &mut Matrices, scale: &[f64], slack: &[f64], flat: &mut Vec<usize>) -> bool = eliminate_locals_body
 }
 

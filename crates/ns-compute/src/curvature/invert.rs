@@ -6,11 +6,14 @@ use crate::plan::Layout;
 use crate::simd::Level;
 use crate::stop::Stop;
 
-/// Writes the full inverse to `out`, as `n x n` numbers row by row. The layout must have no border.
+/// Writes the full inverse of the curvature to `out`, as `n x n` numbers row by row, where `n` is the number of
+/// parameters. The layout must have no border parameters (see [`Layout`]).
 ///
-/// Let `Y = L^-1 R` be the coupling of the local rows, and `T = L^-T Y`. The blocks of the inverse over dense
-/// parameters (d) and local parameters (l) are `C_dd = (U'U)^-1`, `C_dl = -C_dd T'` and `C_ll = (L L')^-1 - T C_dl`.
-/// The function returns early once `stop` is set.
+/// `L` is the factor of the matrix over the local parameters (those that act on a single bin). `U` is the factor of the
+/// matrix over the dense parameters (those that act on whole channels) after the local parameters are eliminated. Let
+/// `Y = L^-1 R` be the stored coupling of the local parameters, and `T = L^-T Y`. The submatrices of the inverse for
+/// the dense parameters (d) and the local parameters (l) are `C_ll = (L L')^-1 - T C_dl`, `C_dd = (U'U)^-1` and `C_dl =
+/// -C_dd T'`. The function returns early once `stop` is set.
 pub(crate) fn covariance(level: Level, layout: &Layout, c: &Curvature, out: &mut Vec<f64>, stop: Stop<'_>) {
     let n = layout.place.len();
     out.clear();
@@ -84,7 +87,7 @@ pub(crate) fn covariance(level: Level, layout: &Layout, c: &Curvature, out: &mut
     }
 }
 
-/// Returns the full symmetric inverse of the matrix `U'U`, given its factor `U`: `W'W` with `W = U^-T`.
+/// Returns the full symmetric inverse of the matrix `U'U`, given the factor `U`. The inverse is `W'W` with `W = U^-T`.
 fn inverse(level: Level, u: &[f64], width: usize, n: usize, stop: Stop<'_>) -> Vec<f64> {
     let mut w = vec![0.0; width * width];
     invert_factor(level, u, width, n, &mut w, stop);
@@ -118,8 +121,8 @@ fn inverse_column(l: &[f64], count: usize, i: usize) -> Vec<f64> {
     column
 }
 
-/// Writes the diagonal of the inverse to `out`, one number per parameter. The layout may have a border. The function
-/// returns early once `stop` is set.
+/// Writes the diagonal of the inverse of the curvature to `out`, one number per parameter. The layout may have border
+/// parameters. The function returns early once `stop` is set.
 pub(crate) fn variances(level: Level, layout: &Layout, c: &mut Curvature, out: &mut [f64], stop: Stop<'_>) {
     let n_border = layout.border.len();
     // Inverse of the border matrix S from its factor: S^-1 = W' W.

@@ -1,5 +1,4 @@
-//! A factored curvature that outlives the fit that made it. It contains the factors only, without columns that are
-//! zero.
+//! A factored curvature that is kept after its fit. Only the factors are kept, without the columns that are zero.
 //!
 //! The fits of a limit, a ranking or a toy study use the inverse Hessian of one parent fit. In models with thousands
 //! of parameters, computing and storing this inverse would take far more time and memory than the fit. Therefore only
@@ -24,45 +23,48 @@ pub(crate) struct FactoredInverse {
     /// parameters are zero in the inverse Hessian.
     moves: Vec<bool>,
     components: Vec<FactoredComponent>,
-    /// Border parameters, in the order of their columns. Border columns are the last columns of the factor.
+    /// Border parameters (those that act on many channels and are eliminated last), in the order of their columns.
+    /// Their columns are the last columns of the factor.
     border: Vec<u32>,
     border_upper: Vec<f64>,
-    /// Parameters that act on no bin, each with its inverse curvature.
+    /// Parameters that act on no bin. The second element is the inverse curvature of the parameter.
     isolated: Vec<(u32, f64)>,
-    /// Number of columns of the largest component.
+    /// Number of matrix columns of the component (channels that share parameters) that has the most columns.
     columns: usize,
     /// Number of columns of the channel that has the most columns.
     channel_columns: usize,
 }
 
-/// The factors of one component.
+/// The factors of the curvature of one component, i.e. of channels that share parameters.
 #[derive(Debug)]
 struct FactoredComponent {
-    /// Dense parameters, in the order of their columns.
+    /// Dense parameters (those that act on whole channels), in the order of their columns.
     dense: Vec<u32>,
     /// Number of columns of the factor: first the dense parameters, then the border parameters.
     columns: usize,
     /// Rows of the factor `U`, one after another. Each row contains the elements from the diagonal to the last
     /// column.
     upper: Vec<f64>,
-    /// Local parameters of the component, grouped by bin.
+    /// Local parameters of the component, grouped by bin. A local parameter acts on a single bin.
     local: Vec<u32>,
-    /// Cholesky factors `L` of the local blocks of all bins, one after another. Each factor is stored row by row.
+    /// Cholesky factors `L` of all bins, one after another. Each is the factor of the matrix over the local parameters
+    /// of one bin, stored row by row.
     blocks: Vec<f64>,
     /// Number of local parameters in each bin.
     counts: Vec<u32>,
     channels: Vec<FactoredChannel>,
 }
 
-/// Coupling of the local parameters of one channel to the columns of the component. It is zero in all columns except
-/// those of the channel's parameters, so only these are stored.
+/// Coupling of the local parameters of one channel to the dense and border parameters of the component. The coupling is
+/// zero except for parameters that act on the channel. Only the columns of these parameters are stored.
 #[derive(Debug)]
 struct FactoredChannel {
     /// Range of the channel's bins, counted within the component.
     bins: Range<usize>,
     /// Indices of the component's columns that belong to the channel's parameters.
     columns: Vec<u32>,
-    /// One row of `L^-1 R` per local parameter of the channel, with one element per entry of `columns`.
+    /// One row of `L^-1 R` per local parameter of the channel, with one element per entry of `columns`. `R` is the
+    /// coupling, and `L` is the Cholesky factor of the bin.
     rows: Vec<f64>,
 }
 
@@ -165,9 +167,9 @@ impl FactoredHessian for FactoredInverse {
     }
 }
 
-/// Solves `U' y = b` in place for the first `rows` rows of a packed factor. `x` contains `b` at first, and `y` in its
-/// first `rows` elements at the end. The later elements become `b - U_rest' y`, where `U_rest` contains the later
-/// columns of the same rows.
+/// Solves `U' y = b` in place for the first `rows` rows of the packed upper triangular factor `upper`. `x` contains `b`
+/// at first, and `y` in its first `rows` elements at the end. The later elements become `b - U_rest' y`, where `U_rest`
+/// contains the later columns of the same rows.
 fn solve_lower(level: Level, upper: &[f64], rows: usize, x: &mut [f64]) {
     let (n, mut at) = (x.len(), 0);
     for k in 0..rows {
@@ -180,8 +182,8 @@ fn solve_lower(level: Level, upper: &[f64], rows: usize, x: &mut [f64]) {
     }
 }
 
-/// Solves `U x = y` in place for the first `rows` rows of a packed factor. The later elements of `x` must contain the
-/// solution already.
+/// Solves `U x = y` in place for the first `rows` rows of the packed upper triangular factor `upper`. `x` contains `y`
+/// at first. The elements of `x` after the first `rows` must contain the solution already.
 fn solve_upper(level: Level, upper: &[f64], rows: usize, x: &mut [f64]) {
     let (n, mut at) = (x.len(), upper.len());
     for k in (0..rows).rev() {
@@ -220,8 +222,9 @@ impl FactoredComponent {
         }
     }
 
-    /// Eliminates the local parameters from the linear system. Writes `L^-1 x` of the local parameters to `to`.
-    /// Subtracts their coupling from `v`, the right-hand side of the columns.
+    /// Eliminates the local parameters (each acts on a single bin) from the linear system. Writes `L^-1 x` of the local
+    /// parameters to `to`. Subtracts the coupling of the local parameters from `v`, the right-hand side for the dense
+    /// and border parameters.
     fn eliminate(
         &self,
         level: Level,
@@ -262,8 +265,8 @@ impl FactoredComponent {
         }
     }
 
-    /// Computes the solution for the local parameters by back substitution. `v` is the solution for the columns. `to`
-    /// contains `L^-1 x` at first, and the solution at the end.
+    /// Computes the solution for the local parameters (each acts on a single bin) by back substitution. `v` is the
+    /// solution for the dense and border parameters. `to` contains `L^-1 x` at first, and the solution at the end.
     fn restore(&self, level: Level, v: &[f64], to: &mut [f64], gathered: &mut [f64]) {
         let (mut local, mut block) = (0, 0);
         for channel in &self.channels {

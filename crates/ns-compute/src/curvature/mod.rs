@@ -1,8 +1,9 @@
-//! Computes the exact Hessian of `-ln L` block by block and factors it in the order of a
-//! [`Layout`](crate::plan::Layout). The factor is used for Newton steps, covariances and convergence certificates.
+//! Computes the exact Hessian of `-ln L` block by block (a block is one sample in one channel), and factors it in the
+//! order of a [`Layout`](crate::plan::Layout). The factor is used for Newton steps, covariances and convergence
+//! certificates.
 //!
-//! The modules in the order of their use: `assemble` computes matrices from derivatives, `factor` factors them, and
-//! `solve`, `invert`, `combine` and `keep` use the factors.
+//! The modules in the order of their use: `assemble` computes matrices from derivatives, and `factor` factors these
+//! matrices. `solve`, `invert`, `combine` and `keep` use the factors.
 
 mod assemble;
 mod block;

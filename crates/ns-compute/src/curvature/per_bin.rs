@@ -1,5 +1,6 @@
-//! First derivatives of one block's yields with respect to its per-bin factors, and mixed second derivatives with
-//! respect to a per-bin factor and any other parameter that acts on the same bin.
+//! First derivatives of the yields of one block (one sample in one channel) with respect to the per-bin factors of the
+//! block. Also mixed second derivatives with respect to a per-bin factor and any other parameter that acts on the same
+//! bin.
 
 use super::Curvature;
 use super::assemble::Part;
@@ -7,8 +8,9 @@ use crate::eval::Scratch;
 use crate::plan::CurvatureSlot;
 use crate::terms::per_bin;
 
-/// Adds the derivatives `d nu_b / d gamma_b` of a block that has a single per-bin factor `gamma`, which is a local
-/// parameter.
+/// Adds the derivatives `d nu_b / d gamma_b` of the yield `nu_b` in each bin `b` of a block (one sample in one channel)
+/// that has a single per-bin factor `gamma`. In each bin this factor is a local parameter, which acts on this bin only.
+/// `first` is the parameter of the first bin.
 pub(super) fn shared_slopes(part: Part<'_>, first: usize, scratch: &Scratch, out: &mut Curvature) {
     let Part { layout, block, point, .. } = part;
     for b in 0..block.n_bins {
@@ -19,8 +21,9 @@ pub(super) fn shared_slopes(part: Part<'_>, first: usize, scratch: &Scratch, out
     }
 }
 
-/// Adds the mixed derivatives of `-ln L` with respect to a shared local factor and the parameter of every column.
-/// They are computed from the Jacobian of the blocks that have this factor.
+/// Adds the mixed second derivatives of `-ln L` with respect to a per-bin factor that several blocks (samples) of the
+/// channel share and the parameter of every matrix column. They are computed from the Jacobian of the blocks that have
+/// this factor. `first` is the parameter of the factor in the first bin.
 #[inline(always)]
 pub(super) fn shared_rows(part: Part<'_>, first: usize, scratch: &Scratch, out: &mut Curvature) {
     let Part { component, block, point, first_bin, .. } = part;
@@ -39,8 +42,9 @@ pub(super) fn shared_rows(part: Part<'_>, first: usize, scratch: &Scratch, out: 
     }
 }
 
-/// Adds the derivatives of one block with respect to its per-bin factors: the first derivatives, and the mixed second
-/// derivatives with the scalar parameters of the block and with other per-bin factors.
+/// Adds the derivatives of one block (one sample in one channel) with respect to the per-bin factors of the block.
+/// These are the first derivatives, and the mixed second derivatives with respect to a per-bin factor and a scalar
+/// parameter of the block or another per-bin factor.
 #[inline(always)]
 pub(super) fn per_bin_rows(part: Part<'_>, scratch: &Scratch, out: &mut Curvature) {
     let Part { layout, k, component, block, point, .. } = part;
@@ -81,8 +85,10 @@ pub(super) fn per_bin_rows(part: Part<'_>, scratch: &Scratch, out: &mut Curvatur
     }
 }
 
-/// Calls `add` for every scalar parameter `p` of the block. The first argument is the column of `p`. The second is
-/// the mixed derivative in bin `b` with respect to a per-bin factor and `p`: `residual (N dD/dp + D N_p)`.
+/// Calls `add` for every scalar parameter `p` of the block (one sample in one channel). The first argument is the
+/// matrix column of `p`. The second argument is the mixed second derivative in bin `b` with respect to a per-bin factor
+/// and `p`, which is `residual (N dD/dp + D N_p)`. `D` is the additive part of the yield in bin `b`, `N` is the product
+/// of the scalar factors, and `N_p` is its derivative with respect to `p`.
 #[inline(always)]
 fn mixed(part: Part<'_>, b: usize, residual: f64, scratch: &Scratch, mut add: impl FnMut(usize, f64)) {
     let Part { plan, block, columns, rank, .. } = part;
@@ -105,7 +111,8 @@ fn mixed(part: Part<'_>, b: usize, residual: f64, scratch: &Scratch, mut add: im
     }
 }
 
-/// Adds the mixed second derivative `value` with respect to two per-bin parameters `p` and `q` of bin `b`.
+/// Adds `value`, the mixed second derivative with respect to two per-bin parameters `p` and `q`, both of which act on
+/// bin `b` of the block.
 fn add_pair(part: Part<'_>, b: usize, (p, q): (usize, usize), value: f64, out: &mut Curvature) {
     let Part { layout, k, component, .. } = part;
     let m = &mut out.matrices[k];

@@ -15,8 +15,8 @@ mod models;
 
 use models::{Random, random_model, random_point};
 
-/// Returns the factored Gauss-Newton matrix at `theta` in the given layout, or `None` if the matrix is flat or
-/// singular.
+/// Returns the factored Gauss-Newton matrix at `theta` in the given layout, or `None` if the matrix is indefinite or
+/// has parameters without curvature.
 fn factored(
     session: &CpuSession,
     worker: &mut Worker,
