@@ -13,7 +13,7 @@ use crate::number::Jet;
 use crate::pull::{Ray, Sweep, of_expected, of_likelihood};
 use crate::task::{check_data, finite, length};
 
-/// Working memory for the computation of derivatives, which a session keeps between calls.
+/// Working memory for the computation of derivatives. A session keeps this memory between calls.
 #[derive(Default)]
 pub(crate) struct Sweeps {
     pub(crate) plain: Sweep<f64>,
@@ -24,13 +24,13 @@ pub(crate) struct Sweeps {
 /// directional derivatives.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Derivatives {
-    /// Derivatives with respect to the parameters, one per parameter. Empty if they were not wanted.
+    /// Derivatives with respect to the parameters, one per parameter. Empty if these derivatives were not wanted.
     pub parameters: Vec<f64>,
     /// Derivatives with respect to the inputs, the main counts and the auxiliary data.
     pub pulled: Pulled,
 }
 
-/// Order of a directional derivative of `-ln L`. The derivatives of this directional derivative are computed.
+/// Order of the directional derivative of `-ln L` that is itself differentiated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     First,
@@ -178,8 +178,9 @@ impl CpuSession {
     }
 }
 
-/// Copies the derivatives that a sweep computed. `part` returns the wanted part of each number, for example its first
-/// derivative along the direction.
+/// Copies the derivatives from the working memory `sweep` of a differentiation. `part` returns the wanted part of each
+/// number, for example its first derivative along the direction. If `parameters` is false, the derivatives with respect
+/// to the parameters are left out.
 fn collected<T>(sweep: &Sweep<T>, parameters: bool, part: impl Fn(&T) -> f64) -> Derivatives {
     let all = |array: &[T]| array.iter().map(&part).collect();
     Derivatives {

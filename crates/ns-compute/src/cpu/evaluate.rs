@@ -56,8 +56,9 @@ impl CpuSession {
         Ok(out)
     }
 
-    /// Appends the Hessian of `-ln L` at `theta` to `out`, as `n x n` numbers row by row. The last evaluation of
-    /// `worker` must have been at `theta`. `exactness` has the same meaning as in [`Point`].
+    /// Appends the Hessian of `-ln L` at `theta` to `out`, as `n x n` numbers row by row, where `n` is the number of
+    /// parameters. The last evaluation of `worker` must have been at `theta`. `exactness` has the same meaning as in
+    /// [`Point`].
     fn add_matrix(
         &self,
         worker: &mut Worker,
@@ -173,7 +174,7 @@ impl CpuSession {
         Ok(Observations::binned(main, aux))
     }
 
-    /// Returns the expected data at one point. For event channels they are the events of the Asimov data.
+    /// Returns the expected data at one point. For event channels, the expected data are the events of the Asimov data.
     fn expected(&self, parameters: &[f64], of: &Data) -> Result<Observations, SessionError> {
         let mut data = self.expected_counts(parameters, of)?;
         if self.plan.events.has_channels() {

@@ -20,7 +20,7 @@ pub(crate) struct UnitOfToys<'a> {
 
 /// Interface of a device that draws toys with events and fits them.
 pub(crate) trait EventToyFits: Send + Sync + std::fmt::Debug {
-    /// Draws the toys of `unit` and makes all fits of its task to each of them. Calls `finished` with the number of
+    /// Draws the toys of `unit` and makes all fits of the unit's task to each toy. Calls `finished` with the number of
     /// fits that have just finished. Returns `None` if this device cannot do the work; then the CPU draws and fits
     /// these toys.
     fn run(
@@ -32,8 +32,8 @@ pub(crate) trait EventToyFits: Send + Sync + std::fmt::Debug {
 }
 
 impl UnitOfToys<'_> {
-    /// Draws the toys and makes all fits of the task to each of them. A device does this if the session has one and
-    /// the device accepts the toys; otherwise the CPU does it.
+    /// Draws the toys and makes all fits of the task to each toy. The device of the session does this work, if there is
+    /// one and it accepts the toys. Otherwise the CPU does it.
     pub(super) fn run(&self, worker: &mut Worker, finished: &dyn Fn(usize)) -> Vec<TaskOutcome> {
         let there = self.session.event_toys.as_ref();
         there.and_then(|there| there.run(self, worker, finished)).unwrap_or_else(|| {

@@ -24,8 +24,8 @@ const MORE_EVENTS: usize = 16;
 const MOST_DIFFERENCE: f64 = 1e-3;
 
 impl CpuSession {
-    /// Returns the given data together with the constants of their likelihood. Returns `None` if `data` are the
-    /// observed data. Data whose toys have not been drawn yet are an error.
+    /// Returns `data` together with the constants of their likelihood. Returns `None` if `data` are the observed data.
+    /// Toys that have not been drawn yet are an error.
     pub(crate) fn dataset(&self, data: &Data) -> Result<Option<Dataset>, SessionError> {
         match &data.seen {
             Seen::Observed => Ok(None),
@@ -59,8 +59,8 @@ impl CpuSession {
         TaskOutcome { fits }
     }
 
-    /// Runs the next fit of a task. `earlier` contains the results of its earlier fits. Returns `None` if the task
-    /// has no more fits.
+    /// Runs the next fit of a task. `earlier` contains the results of the earlier fits of this task. Returns `None` if
+    /// the task has no more fits.
     pub(super) fn next_fit(
         &self,
         requests: &[FitRequest],
@@ -82,7 +82,7 @@ impl CpuSession {
         })
     }
 
-    /// Returns the minimisation problem of one request on one data set. `drawn` is true if the data are a toy.
+    /// Returns the minimisation problem for one requested fit of one data set. `drawn` is true if the data are a toy.
     pub(crate) fn problem<'a>(
         &'a self,
         domain: FitDomain,
@@ -200,8 +200,8 @@ impl CpuSession {
         last
     }
 
-    /// Returns further starting points of a fit. For a model with kinks there is one: the minimum of the same model
-    /// with smooth interpolation codes. For other models there are none.
+    /// Returns further starting points of a fit. A model with kinks has one further starting point: the minimum of the
+    /// same model with smooth interpolation codes. Other models have none.
     pub(crate) fn further_starts(&self, problem: &Problem<'_>, start: &[f64]) -> Vec<Vec<f64>> {
         let mut starts = Vec::new();
         if let Some(smooth) = &self.smooth {

@@ -1,4 +1,5 @@
-//! Keeps the inputs that all fits of the same toys share. A run in many small batches then prepares them only once.
+//! Keeps the [`Fitters`], which are the inputs that all fits of the same toys share. A run of toys in many small
+//! batches then prepares them only once.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -7,7 +8,7 @@ use ns_core::{FitRequest, ToySource};
 
 use crate::lanes::ToyFitter;
 
-/// Largest number of kept entries. This is enough for two runs at the same time with two hypotheses each.
+/// Largest number of kept [`Fitters`]. This is enough for two runs at the same time with two hypotheses each.
 const MOST: usize = 4;
 
 /// Inputs that the fits of all toys share, one element per request of a task. An element is `None` if the scalar
@@ -21,7 +22,8 @@ pub(super) struct KeptFitters {
 }
 
 struct Entry {
-    /// Source of the toys. While this weak reference exists, no other source can have the same address.
+    /// The distributions from which the toys are drawn. While this weak reference exists, no other source can have the
+    /// same address.
     source: Weak<ToySource>,
     fits: Vec<FitRequest>,
     fitters: Fitters,

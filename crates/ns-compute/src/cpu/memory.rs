@@ -1,4 +1,5 @@
-//! Estimates the memory of a session from the sizes of its arrays, and limits batches to the remaining memory.
+//! Estimates the memory of a session from the sizes of its arrays, and limits the sizes of batches of fits to the
+//! remaining memory.
 
 use ns_core::{Device, EvaluationRequest, Execution, FitOutcome, FitTask, OutcomeParts, SessionError};
 
@@ -20,8 +21,8 @@ const MOST_WAITING: usize = 8192;
 /// waiting outcomes between the limits [`FEWEST_WAITING`] and [`MOST_WAITING`].
 const NUMBERS_WAITING: usize = 1 << 18;
 
-/// Memory that a session always uses, in units of eight bytes. Memory that is used only in rare cases is not
-/// included, for example the full Hessian at saddle points.
+/// Memory that a session always uses, in units of eight bytes. Memory that is used only in rare cases, for example for
+/// the full Hessian at saddle points, is not included.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     /// Memory of the compiled model, in units of eight bytes.
@@ -52,7 +53,8 @@ impl Held {
 }
 
 /// Returns the number of threads with which a session works. If the execution asks for all cores and has a memory
-/// limit, there are only as many threads as this memory suffices for. `models` is the number of compiled models.
+/// limit, the number of threads is limited to those for which this memory suffices. `models` is the number of compiled
+/// models.
 pub(super) fn threads(plan: &Plan, models: usize, execution: &Execution) -> usize {
     let threads = execution.resolved_threads();
     let Some(limit) = execution.memory_limit.filter(|_| execution.threads == 0) else { return threads };
@@ -126,8 +128,8 @@ impl CpuSession {
         Ok((fitting.min(usual), (fitting as u64 / threads as u64).clamp(1, TOYS_PER_UNIT)))
     }
 
-    /// Returns the largest number of fits that one thread may have in progress at the same time. Each fit takes
-    /// `more` bytes in addition to its working memory.
+    /// Returns the largest number of fits that one thread may have in progress at the same time. Each of these fits
+    /// takes `more` bytes in addition to its working memory.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(crate) fn fits_at_once(&self, more: usize) -> usize {
         let Ok(Some(room)) = self.memory_for_batches() else { return usize::MAX };

@@ -48,9 +48,9 @@ pub struct CpuSession {
     pub(crate) pool: Option<Arc<Pool>>,
     pub(crate) workers: Arc<Mutex<Vec<Worker>>>,
     smooth_workers: Arc<Mutex<Vec<Worker>>>,
-    /// Inputs that the fits of all toys share, kept for the last runs of toys.
+    /// The inputs that the fits of all toys of a run share. They are kept for the last few runs.
     fitters: KeptFitters,
-    /// Idle copies of this session. They are used for data that replace numbers of the model.
+    /// Idle copies of this session. Such a copy fits data that replace numbers of the model, for example yields.
     shelf: ReplacedShelf,
     /// Working memory for the computation of derivatives.
     pub(crate) sweeps: Arc<Mutex<Vec<Sweeps>>>,
@@ -162,8 +162,8 @@ impl CpuSession {
         put(&self.workers, worker);
     }
 
-    /// Returns the threads that together evaluate the events of one fit. Returns `None` if the batch has other fits
-    /// (`alone` is false), or if the model has no event channel.
+    /// Returns the threads that together evaluate the events of one fit. `alone` says whether this fit is the only one
+    /// of its batch. Returns `None` if `alone` is false or the model has no event channel.
     fn crew(&self, alone: bool) -> Option<Crew> {
         let pool = self.pool.as_ref().filter(|_| alone && self.plan.events.has_channels())?;
         Some(Crew { pool: Arc::clone(pool), threads: self.threads })
@@ -200,16 +200,16 @@ impl CpuSession {
         self.plan.events.has_channels() && self.plan.events.offloads().iter().all(Option::is_some)
     }
 
-    /// Returns whether the model is too large for fits in SIMD lanes and on GPUs ([`ns_core::LeftToCpu::Large`]). The
-    /// scalar optimiser of the CPU makes the fits of such a model.
+    /// Returns whether the model is too large for fits on GPUs and for fits of eight toys at once in SIMD lanes
+    /// ([`ns_core::LeftToCpu::Large`]). The scalar optimiser of the CPU makes the fits of such a model.
     #[must_use]
     pub fn is_too_large_for_gpus(&self) -> bool {
         crate::lanes::is_too_large(&self.plan)
     }
 }
 
-/// Takes an unused worker from `shelf`, or allocates a new one. A poisoned lock is accepted: it only means that
-/// another thread panicked between two fits, and every fit resets its worker.
+/// Takes an unused worker (the working memory of one fit) from `shelf`, or allocates a new one. A poisoned lock is
+/// accepted: it only means that another thread panicked between two fits, and every fit resets its worker.
 pub(crate) fn take(shelf: &Mutex<Vec<Worker>>, plan: &Plan) -> Worker {
     let mut shelf = shelf.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     shelf.pop().unwrap_or_else(|| Worker::new(plan))

@@ -1,5 +1,5 @@
-//! Sessions with replaced numbers of the model, for example other yields. Each is a copy of the original session,
-//! which keeps idle copies and overwrites their numbers for each task.
+//! Sessions in which numbers of the model are replaced, for example by other yields. Such a session is a copy of the
+//! original session. The original session keeps idle copies, and overwrites their numbers for each task.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,26 +12,29 @@ use crate::plan::Plan;
 /// Idle copies of a session. No thread uses them at the moment.
 pub(super) type ReplacedShelf = Arc<Mutex<Vec<CpuSession>>>;
 
-/// The purpose for which numbers are replaced.
+/// The purpose for which numbers of the model are replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Fits. The replaced numbers determine which parameters may have further minima.
+    /// Fits that may search for further minima. The replaced numbers determine in which parameters the likelihood may
+    /// have further minima.
     Fits,
-    /// Fits that start near a known minimum, use its inverse Hessian, and search for no other minimum. The list of
-    /// parameters that may have further minima is the one of the compiled numbers.
+    /// Fits that start near a known minimum, use the inverse Hessian of this minimum, and search for no other minimum.
+    /// The list of parameters in which there may be further minima is the list for the numbers that were compiled, not
+    /// for the replaced numbers.
     Refits,
-    /// Evaluations at given points. They search for no minima.
+    /// Evaluations of `-ln L` at given points. They search for no minima.
     Evaluation,
 }
 
 impl Purpose {
-    /// Returns the purpose for which the fits of a task replace numbers.
+    /// Returns the purpose for which numbers of the model are replaced in the fits of a task: `Refits` or `Fits`.
     pub(super) fn of(task: &FitTask) -> Self {
         let is_refit = |fit: &FitRequest| fit.search == Search::Local && fit.metric.is_some();
         if task.fits.iter().all(is_refit) { Self::Refits } else { Self::Fits }
     }
 
-    /// Sets the search policy of the copied plan `plan`. `compiled` is the original plan, with the compiled numbers.
+    /// Sets the search policy of `plan`, i.e. the list of parameters in which there may be further minima. `plan` is a
+    /// copy of a compiled model, with replaced numbers. `compiled` is the original compiled model.
     fn set_policy(self, plan: &mut Plan, compiled: &Plan) {
         match self {
             Self::Fits => plan.judge(),

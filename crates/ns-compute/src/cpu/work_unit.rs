@@ -18,8 +18,8 @@ use crate::optimise::{Worker, fit};
 use crate::stop::Stop;
 use crate::task::{FitDomain, needed, start_of};
 
-/// Largest number of toys in one unit. This number is large enough to fill all SIMD lanes, and small enough to give
-/// all threads about the same work. Results of fits do not depend on it.
+/// Largest number of toys in one unit. This number is large enough to fill all SIMD lanes (eight toys are fitted at
+/// once), and small enough to give all threads about the same work. Results of fits do not depend on it.
 pub(super) const TOYS_PER_UNIT: u64 = 128;
 
 /// Sizes of the work units of a batch. The units become smaller towards the end of the batch, so all threads finish
@@ -127,8 +127,8 @@ impl CpuSession {
     }
 
     /// Prepares the inputs that the fits of all toys of `source` share, one element per request. An element is `None`
-    /// if the scalar optimiser makes the fits of that request. GPU sessions set `any_code`; then kinks and
-    /// exponential interpolation are accepted.
+    /// if the scalar optimiser makes the fits of that request. If `any_code` is true, models with kinks and with
+    /// exponential interpolation are accepted. GPU sessions set it.
     pub(crate) fn fitters(
         &self,
         source: &ToySource,
@@ -173,8 +173,8 @@ impl CpuSession {
         fitters
     }
 
-    /// Draws the toys of a unit and makes all fits of the task to each toy. All toys are fitted with one request
-    /// before the next request.
+    /// Draws the toys of a unit and makes all fits of the task to each toy. The fit of one request is made to all toys
+    /// before the fit of the next request.
     fn run_toys(
         &self,
         task: &FitTask,
@@ -234,7 +234,8 @@ impl CpuSession {
         data
     }
 
-    /// Makes the fits of one request to all toys of a unit, one toy per SIMD lane. Appends the results to `outcomes`.
+    /// Makes the fits of one request to all toys of a unit. Eight toys are fitted at once, one in each SIMD lane.
+    /// Appends the results to `outcomes`.
     fn run_fitter(
         &self,
         requests: &[FitRequest],
@@ -282,9 +283,10 @@ impl CpuSession {
         }
     }
 
-    /// Returns the outcome of a toy's fit. `end` is the result of this fit in a SIMD lane. The scalar optimiser
-    /// continues the fit if the lane did not finish it or if uncertainties are wanted. It starts at the point that
-    /// the lane reached, or at `start` if there is none.
+    /// Returns the outcome of a toy's fit. `end` is the result of this fit in a SIMD lane (one of eight fits that SIMD
+    /// instructions compute at once) or on a GPU. If the fit is not finished there, or if uncertainties are wanted, the
+    /// scalar optimiser continues it. The scalar optimiser starts at the point that the fit has reached, or at `start`
+    /// if there is no such point.
     pub(crate) fn settle_end(
         &self,
         request: &FitRequest,
@@ -311,8 +313,9 @@ impl CpuSession {
         }
     }
 
-    /// Finishes a fit that a SIMD lane has begun. The scalar optimiser descends from `start`. If `further` is not
-    /// empty, it also descends from the points in `further` and searches for lower minima.
+    /// Finishes a fit that a SIMD lane (one of eight fits that SIMD instructions compute at once) or a GPU has begun.
+    /// The scalar optimiser descends from `start`. If `further` is not empty, it also descends from the points in
+    /// `further` and searches for lower minima.
     pub(crate) fn again(
         &self,
         request: &FitRequest,

@@ -1,4 +1,5 @@
-//! Compares a session with replaced numbers with a session of a model that was compiled with these numbers.
+//! Tests that a session with replaced numbers gives the same results as a session of a model that was compiled with
+//! these numbers.
 
 use ns_core::{Execution, Input, Interpolation, Model, Session};
 
