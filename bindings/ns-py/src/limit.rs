@@ -24,9 +24,8 @@ use crate::whole::{perhaps_whole, whole};
 use crate::work::{Progress, run};
 
 result_class! {
-    /// The result of an upper limit. Attributes have the names of the keys in the JSON of `nextstat
-    /// upper-limit`. A limit is None if CLs does not cross `1 - cl` within the bounds, and `warnings` says
-    /// why.
+    /// The result of the search for an upper limit. Attributes have the names of the keys in the JSON of `nextstat
+    /// upper-limit`. A limit is None if CLs does not cross `1 - cl` within the bounds, and `warnings` says why.
     LimitResult {
         param cl test_stat observed expected nsigma_order cls_at_limit mu_hat n_evaluations scan converged
         warnings

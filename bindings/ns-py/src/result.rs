@@ -226,12 +226,11 @@ inner_methods! { FitResult {
 
     /// Draws the fit, and saves the picture if `path` is given.
     ///
-    /// `kind` is "pulls" (pulls and constraints), "correlation" (the correlation matrix) or "yields"
-    /// (expected and observed events). For "correlation", `threshold` keeps only parameters with a
-    /// coefficient of at least that size. For "yields", `prefit=True` draws the events before the fit;
-    /// `channels`, `log_y`, `columns`, `max_samples`, `blind` and `components` have the same meaning as for
-    /// `YieldsResult.plot`. For
-    /// "pulls", `columns` is the number of columns.
+    /// `kind` is "pulls" (pulls and constraints), "correlation" (the correlation matrix) or "yields" (expected and
+    /// observed events). For "correlation", `threshold` keeps only parameters with a coefficient of at least that size.
+    /// For "yields", `prefit=True` draws the events before the fit; `channels`, `log_y`, `columns`, `max_samples`,
+    /// `blind` and `components` have the same meaning as for `YieldsResult.plot`. For "pulls", `columns` is the number
+    /// of columns of the picture.
     #[pyo3(signature = (path = None, *, kind = "pulls", prefit = false, threshold = None, channels = None,
                         log_y = false, columns = None, max_samples = None, blind = None, components = "stack",
                         title = None, subtitle = None))]

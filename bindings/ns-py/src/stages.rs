@@ -218,10 +218,10 @@ pub(crate) fn _toy_test(
     toys_from_header(py, Bound::new(py, model)?.as_any(), header, device, threads)
 }
 
-/// Computes the result of a test from toys that `ToyTest.run` returned. `parts` are tuples `(hypothesis, index,
-/// statistic, mu_hat, status)` in any order. A sixth entry, the reasons, is ignored. A toy that occurs twice is an
-/// error. If toys are missing, `warnings` says so. `wall_s` is the time of the run in seconds. The number of toys per
-/// second is computed from it.
+/// Computes the result of a test from toys that `ToyTest.run` returned. `parts` contains, in any order, tuples
+/// `(hypothesis, index, statistic, mu_hat, status)` of a text and four arrays. A sixth entry, the reasons, is ignored.
+/// A toy that occurs twice is an error. If toys are missing, `warnings` says so. `wall_s` is the time of the run in
+/// seconds. The number of toys per second is computed from it.
 #[pyfunction]
 #[pyo3(signature = (header, parts, *, expected_set = false, wall_s = None))]
 pub(crate) fn toys_summarise(
