@@ -1,5 +1,5 @@
-//! Macros that define the Python classes of results, and shared code of the functions that return results.
-//! The attributes of these classes have the names of the keys in a command's JSON.
+//! Macros that define the Python classes of results, and shared code of the functions that return results. The
+//! attributes of such a class have the names of the keys in the JSON result of a command of the `nextstat` program.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ use crate::pickle::{Reduced, restorer, written};
 use crate::plain::dictionary;
 use crate::work::{Progress, SHORT_FIT, run, run_keeping, run_short, without_result};
 
-/// The data of a result. Its attributes have the names of the keys in a command's JSON.
+/// The data of a result. The attributes of the result have the names of the keys in the JSON result of a command.
 pub(crate) struct Record {
     /// The JSON of the result as a dictionary.
     pub(crate) values: Py<PyDict>,
@@ -77,7 +77,7 @@ macro_rules! result_methods {
                 self.0.values.bind(py).get_item("flows")
             }
 
-            /// Returns the result as plain Python data, with the keys of the command's JSON.
+            /// Returns the result as plain Python data, with the keys of the JSON result of the command.
             fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
                 py.import("copy")?.call_method1("deepcopy", (self.0.values.bind(py),))
             }
@@ -208,8 +208,8 @@ impl Common<'_, '_> {
         record(py, model, result, ran, parts)
     }
 
-    /// Runs an analysis like [`Self::run`], but returns the value of `analysis` itself, with the information
-    /// about the run.
+    /// Runs an analysis like [`Self::run`], but returns the value that `analysis` returned, without converting it, and
+    /// the information about the run.
     ///
     /// # Errors
     /// The errors of [`Self::run`].
@@ -297,7 +297,7 @@ impl Record {
         self.values.bind(py).as_any().get_item(key)
     }
 
-    /// Converts a report into a record.
+    /// Converts a report (a result, its text, and the information about the run) to a [`Record`].
     ///
     /// # Errors
     /// If a Python object cannot be created.

@@ -83,8 +83,8 @@ pub(crate) fn bad(text: String) -> PyErr {
     PyValueError::new_err(text)
 }
 
-/// Length up to which a vector is copied into a NumPy array. NumPy takes over the memory of a longer vector
-/// without a copy.
+/// A vector with at most this many elements is copied into a NumPy array. NumPy takes over the memory of a longer
+/// vector without a copy.
 const SHORT: usize = 4096;
 
 /// Returns a NumPy array of `values` with the given shape.

@@ -44,7 +44,7 @@ impl DeviceInfo {
     }
 }
 
-/// Lists all devices. For a device on which fits cannot run, the reason is given.
+/// Lists all devices. If fits cannot run on a device, the reason is given.
 #[pyfunction]
 pub(crate) fn devices() -> Vec<DeviceInfo> {
     ns_inference::devices().into_iter().map(DeviceInfo::from).collect()
@@ -86,7 +86,7 @@ impl Memory {
     /// Returns the memory in bytes.
     ///
     /// # Errors
-    /// `ValueError` for less than one byte or too many bytes, and for text of another form than "500M".
+    /// `ValueError` for less than one byte or too many bytes, and for text that is not of a form such as "500M".
     pub(crate) fn bytes(self) -> PyResult<u64> {
         let text = match self {
             Self::Bytes(bytes) => bytes.to_string(),

@@ -96,9 +96,9 @@ impl GpuFlowSession {
         self.written(py, made.map_err(|error| session_error(&error))?)
     }
 
-    /// Works like `nll`, but for log-densities in the memory of the GPU. These are an array with
-    /// `__cuda_array_interface__`, of float64 or float32 numbers. A kernel on the stream with the handle
-    /// `stream` reads the array without a copy.
+    /// Works like `nll`, but for log-densities in the memory of the GPU. The log-densities are an array of float64 or
+    /// float32 numbers with `__cuda_array_interface__`. A kernel on the stream with the handle `stream` reads the array
+    /// without a copy.
     #[pyo3(signature = (log_probs, params, *, stream=0))]
     fn nll_device<'py>(
         &self,

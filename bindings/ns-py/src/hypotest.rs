@@ -136,11 +136,11 @@ pub(crate) fn significance(
     Ok(SignificanceResult(record))
 }
 
-/// Compares the best fit with the saturated model. Computes `chi2`, `ndof` and `p_value`. With `toys=N` it
-/// also computes `p_value_toys`, the fraction of N toys whose `chi2` is at least as large. The toys are
-/// generated at the best fit with `seed`. `statistic` is "saturated". For channels of events it may also be
-/// "chi2" (in `bins` bins of each observable) or "ks" (the distance of Kolmogorov and Smirnov). The result is
-/// then an `EventGoodnessResult`. The other arguments have the same meaning as for `hypotest`.
+/// Compares the best fit with the saturated model. Computes `chi2`, `ndof` and `p_value`. With `toys=N` it also
+/// computes `p_value_toys`, the fraction of N toys whose `chi2` is at least as large as that of the data. The toys are
+/// generated at the best fit with `seed`. `statistic` is "saturated". For channels of events, `statistic` may also be
+/// "chi2" (in `bins` bins of each observable) or "ks" (the distance of Kolmogorov and Smirnov). With "chi2" and "ks"
+/// the result is an `EventGoodnessResult`. The other arguments have the same meaning as for `hypotest`.
 #[pyfunction]
 #[pyo3(signature = (model, *, toys = None, seed = 0, device = "auto", data = None, asimov = None, fixed = None,
                     init = None, search = "standard", threads = 0, progress = None, statistic = "saturated",

@@ -19,21 +19,20 @@ use crate::work::released;
 
 /// Reads a pyhf workspace or an HS3 file and builds the model of one measurement or analysis.
 ///
-/// `source` is a path or a dictionary. A file may be compressed with gzip (`.json.gz`), or be a member of an
-/// archive, written as `"archive.tar.gz:path/in/archive.json"`. `measurement` is the name of a measurement,
-/// by default the first one. `analysis` is the name of an analysis of an HS3 file, by default the only
-/// analysis whose data are not Asimov data. `patch` is a JSON Patch (a list of operations, or a path), a
-/// member of a patchset (`"patchset.json:name"`), or a list of these. `digest_check=False` also applies a
-/// patchset that was made for another workspace. `interp_defaults` is "smooth" (normsys code4, histosys
-/// code4p, as in pyhf) or "piecewise" (code1, code0). `normsys_code` and `histosys_code` replace one of the
-/// two codes. `poi` names the parameter of interest, in place of that of the measurement. `channels` names
-/// the channels to use, and `mask` the channels to leave out. Parameters that only the omitted channels use
-/// are not in the model. `memory` is the largest memory that fits of the model may use on the host and on
-/// each GPU: a number of bytes, or text such as "500M" or "2G". `events` gives the events of data sets of an
-/// HS3 file, by the name of the data set. The events of a data set are a dictionary of columns, a NumPy array
-/// with one column per axis, or an object with columns that supports Arrow (a DataFrame of pandas or polars,
-/// a table of pyarrow). A column `weights` has the weights of the events. `flow_device` is the device on
-/// which log-densities of flows are evaluated, such as "cuda".
+/// `source` is a path or a dictionary. A file may be compressed with gzip (`.json.gz`), or be a member of an archive,
+/// written as `"archive.tar.gz:path/in/archive.json"`. `measurement` is the name of a measurement, by default the first
+/// one. `analysis` is the name of an analysis of an HS3 file, by default the only analysis whose data are not Asimov
+/// data. `patch` is a JSON Patch (a list of operations, or a path), a member of a patchset (`"patchset.json:name"`), or
+/// a list of patches in these forms. `digest_check=False` also applies a patchset that was made for another workspace.
+/// `interp_defaults` is "smooth" (normsys code4, histosys code4p, as in pyhf) or "piecewise" (code1, code0).
+/// `normsys_code` and `histosys_code` replace one of the two codes. `poi` names the parameter of interest, in place of
+/// the one that the measurement names. `channels` names the channels to use, and `mask` the channels to leave out.
+/// Parameters that only the omitted channels use are not in the model. `memory` is the largest memory that fits of the
+/// model may use on the host and on each GPU: a number of bytes, or text such as "500M" or "2G". `events` gives the
+/// events of data sets of an HS3 file, by the name of the data set. The events of a data set are a dictionary of
+/// columns, a NumPy array with one column per axis, or an object with columns that supports Arrow (a DataFrame of
+/// pandas or polars, a table of pyarrow). A column `weights` has the weights of the events. `flow_device` is the device
+/// on which log-densities of flows are evaluated, such as "cuda".
 ///
 /// Raises `WorkspaceError` with every problem, or `OSError` if a file cannot be read.
 #[pyfunction]
@@ -104,7 +103,7 @@ pub(crate) fn built(
     ready(py, model.map(|model| model.within(memory)))
 }
 
-/// Reads a file or a member of an archive, unpacks it if it is compressed, and returns its bytes.
+/// Reads a file or a member of an archive, and returns the contents. Compressed contents are decompressed.
 #[pyfunction]
 pub(crate) fn _text(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyBytes>> {
     let text = released(py, || read_file(&path))?.map_err(|error| workspace_error(py, &error))?;

@@ -136,8 +136,8 @@ impl Model {
         self.inner.warnings.clone()
     }
 
-    /// Returns `-ln L` for the observed data or for `data`. The result is a float for one point, and an array
-    /// for a batch of points with one point per row. `device` "auto" is the CPU here.
+    /// Returns `-ln L` for the observed data or for `data`. The result is a float for one point, and an array for a
+    /// batch of points with one point per row. `device="auto"` means the CPU here.
     #[pyo3(signature = (params, data = None, *, device = "auto"))]
     fn nll<'py>(
         &self,

@@ -40,7 +40,7 @@ pub(crate) struct Model {
     memory: Option<u64>,
 }
 
-/// The workspace or HS3 file from which a model was built, and the options of the model.
+/// The workspace or HS3 file that a model was built from, and the options of the model.
 pub(crate) struct Origin {
     workspace: ModelSource,
     options: ModelOptions,
@@ -52,8 +52,8 @@ pub(crate) struct Origin {
     text: OnceLock<Py<PyBytes>>,
 }
 
-/// The data that `pickle` stores for a model: the workspace as text, the measurement, the interpolation
-/// codes, the parameter of interest, the warnings from reading the workspace, and the folder of its flows.
+/// The data that `pickle` stores for a model: the workspace as text, the measurement, the interpolation codes, the
+/// parameter of interest, the warnings from reading the workspace, and the folder with the files of the model's flows.
 pub(crate) type Pickled<'py> = (
     Bound<'py, PyBytes>,
     Option<String>,

@@ -1,5 +1,5 @@
-//! Support for `pickle` and `copy`. For each object, a function that restores it is stored with the arguments
-//! of this function.
+//! Support for `pickle` and `copy`. A pickle of an object contains the name of a function that restores the object, and
+//! the arguments of this function.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

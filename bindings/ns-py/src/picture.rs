@@ -122,7 +122,7 @@ pub(crate) fn replace<T>(field: &mut T, given: Option<T>) {
     }
 }
 
-/// Keeps only the channels with these names, in this order.
+/// Keeps only the channels whose names are in `names`, in the order of `names`.
 ///
 /// # Errors
 /// `ValueError` for an unknown name.

@@ -1,4 +1,5 @@
-//! Restores pickled and copied results of the classes whose attributes have the names of the keys in a command's JSON.
+//! Restores pickled and copied results of the classes whose attributes have the names of the keys in the JSON result of
+//! a command.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

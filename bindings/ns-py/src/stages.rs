@@ -1,5 +1,5 @@
-//! The three stages of a toy-based test (prepare, run, summarise) as separate functions. They are for runs
-//! that are distributed over several processes.
+//! The three stages of a toy-based test (prepare, run, summarise) as separate functions. With these functions, a run
+//! can be distributed over several processes.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -122,8 +122,7 @@ impl ToyTest {
         ))
     }
 
-    /// Returns the data from which `pickle` and `copy` restore the test. No fit is repeated when the test is
-    /// restored.
+    /// Returns the data from which `pickle` and `copy` restore the test. Restoring the test repeats no fit.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let arguments = (self.question.pickled(py)?, self.header()?, &self.device, self.threads);
         Ok((restorer(py, "_toy_test")?, arguments.into_pyobject(py)?))

@@ -108,8 +108,8 @@ pub(crate) struct CudaArray {
 }
 
 impl CudaArray {
-    /// Reads the description of an array of contiguous numbers. `written` says whether the call writes
-    /// results to the array.
+    /// Reads the description of an array of contiguous numbers. `kind` is the required type of the numbers in NumPy's
+    /// notation, such as `<f8`. `written` says whether the call writes results to the array.
     ///
     /// # Errors
     /// `TypeError` for other objects and types of numbers, `ValueError` for an array with gaps, or a
