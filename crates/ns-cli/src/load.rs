@@ -37,7 +37,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
     if is_stdin(path) { read_from(std::io::stdin().lock(), &shown(path)) } else { read_file(path) }
 }
 
-/// Checks that standard input is used at most once. It can be the input or a patch.
+/// Checks that standard input is used at most once: either for the workspace `input` or for one of the `patches`.
 ///
 /// # Errors
 /// [`CliError::Usage`] if it is used more than once.

@@ -1,4 +1,4 @@
-//! Reads starting points from files.
+//! Reads starting points of fits from files.
 
 use std::path::Path;
 

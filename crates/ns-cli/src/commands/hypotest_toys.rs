@@ -41,8 +41,9 @@ pub(crate) struct HypotestToysArgs {
     run: RunArgs,
 }
 
-/// Runs the command. The result counts the toys whose fits failed. If a fit of the observed data did not
-/// converge, or no toy can be counted, the result is written and the command ends with [`Exit::Failed`].
+/// Runs the command. The result counts the toys whose fits failed. If a fit of the observed data did not converge, or a
+/// p-value does not exist because no toy has a usable test statistic, the result is still written and the command ends
+/// with [`Exit::Failed`].
 ///
 /// # Errors
 /// For a wrong flag, an invalid workspace, a device that is not available, a likelihood that is not finite, a

@@ -54,9 +54,8 @@ pub(crate) fn run(args: &RenameArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Parses the values `OLD=NEW` of a flag into a map from old to new names. Names may contain `=`. A value is
-/// split at the first `=` that follows one of the `known` names. If there is none, it is split at its first
-/// `=`.
+/// Parses the values `OLD=NEW` of a flag into a map from old to new names. Names may contain `=`. A value is split at
+/// the first `=` that follows one of the `known` names. If there is no such `=`, the value is split at its first `=`.
 fn pairs(flag: &str, texts: &[String], known: &[&str]) -> Result<BTreeMap<String, String>, CliError> {
     let mut map = BTreeMap::new();
     for text in texts {
