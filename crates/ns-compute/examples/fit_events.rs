@@ -17,16 +17,16 @@ use ns_core::{
     Tail, TaskOutcome, Value,
 };
 
-/// Returns two uniform numbers for event `i`, and a third one that decides from which process the event
-/// comes.
+/// Returns three uniform random numbers for event `i`. The third number decides to which of the two processes the event
+/// belongs.
 fn uniform(i: usize) -> [f64; 3] {
     let stream = Stream::new(20_261_122, i as u64, 0);
     let ([a, b, c, d], [e, f, ..]) = (stream.block(0, 0), stream.block(1, 0));
     [open_uniform(a, b), open_uniform(c, d), open_uniform(e, f)]
 }
 
-/// Returns events between 60 and 120: 30 % from a peak at 91.2 of width 2.5, the others from an exponential
-/// density with slope 0.02.
+/// Returns `count` events between 60 and 120. About 30 % of the events come from a Gaussian peak at 91.2 of width 2.5,
+/// and all others from an exponential density with slope 0.02.
 fn gaussian_events(count: usize) -> Vec<f64> {
     let (lo, hi, slope): (f64, f64, f64) = (60.0, 120.0, 0.02);
     (0..count)
@@ -41,8 +41,8 @@ fn gaussian_events(count: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Returns events between 100 and 160: 40 % from a peak at 125 of width 2 with power-law tails, the others from
-/// a falling polynomial. Both are drawn by rejection.
+/// Returns `count` events between 100 and 160. About 40 % of the events come from a peak at 125 of width 2 with
+/// power-law tails, and all others from a falling polynomial. Both densities are sampled by rejection.
 fn crystal_ball_events(count: usize) -> Vec<f64> {
     let peak = |x: f64| {
         let t = (x - 125.0) / 2.0;

@@ -137,8 +137,9 @@ impl CpuSession {
     /// Prepares a fit of many events by fits of fewer events. The first preparatory fit has a small set of events
     /// that represents all events. Each later fit has a larger set, and starts at the minimum of the fit before.
     ///
-    /// Returns the numbers of iterations and evaluations of these fits, and the last minimum. The fit of all events
-    /// starts there. Returns `None` if the model has few events, or if a preparatory fit does not converge.
+    /// Returns the numbers of iterations and evaluations of the preparatory fits, and the last minimum. The fit of all
+    /// events starts at this minimum. Returns `None` if the model has few events, or if a preparatory fit does not
+    /// converge.
     fn fit_few_events(
         &self,
         request: &FitRequest,
@@ -164,8 +165,8 @@ impl CpuSession {
     /// request asks for; the later fits make no search.
     ///
     /// Returns the numbers of iterations and evaluations, the last minimum, and `-ln L` there. Returns `None` if
-    /// `parts` is empty or a fit does not converge. If `faithful` is true, also returns `None` if `-ln L` of one part
-    /// and of the next part differ too much at the minimum of the first of them (see [`is_faithful`]).
+    /// `parts` is empty or a fit does not converge. If `faithful` is true, also returns `None` if, at the minimum of
+    /// one part, `-ln L` of this part and `-ln L` of the next part differ too much (see [`is_faithful`]).
     fn fit_parts(
         &self,
         request: &FitRequest,

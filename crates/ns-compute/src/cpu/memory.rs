@@ -52,9 +52,8 @@ impl Held {
     }
 }
 
-/// Returns the number of threads with which a session works. If the execution asks for all cores and has a memory
-/// limit, the number of threads is limited to those for which this memory suffices. `models` is the number of compiled
-/// models.
+/// Returns the number of threads of a session. If the execution asks for all cores and has a memory limit, there are at
+/// most as many threads as fit within this limit. `models` is the number of compiled models.
 pub(super) fn threads(plan: &Plan, models: usize, execution: &Execution) -> usize {
     let threads = execution.resolved_threads();
     let Some(limit) = execution.memory_limit.filter(|_| execution.threads == 0) else { return threads };

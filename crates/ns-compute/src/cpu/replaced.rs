@@ -15,12 +15,12 @@ pub(super) type ReplacedShelf = Arc<Mutex<Vec<CpuSession>>>;
 /// The purpose for which numbers of the model are replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Fits that may search for further minima. The replaced numbers determine in which parameters the likelihood may
-    /// have further minima.
+    /// Fits that may search for further minima. The replaced numbers determine for which parameters further minima are
+    /// searched.
     Fits,
     /// Fits that start near a known minimum, use the inverse Hessian of this minimum, and search for no other minimum.
-    /// The list of parameters in which there may be further minima is the list for the numbers that were compiled, not
-    /// for the replaced numbers.
+    /// The parameters that may have further minima are not determined again for the replaced numbers: they are those of
+    /// the compiled numbers.
     Refits,
     /// Evaluations of `-ln L` at given points. They search for no minima.
     Evaluation,
@@ -33,8 +33,8 @@ impl Purpose {
         if task.fits.iter().all(is_refit) { Self::Refits } else { Self::Fits }
     }
 
-    /// Sets the search policy of `plan`, i.e. the list of parameters in which there may be further minima. `plan` is a
-    /// copy of a compiled model, with replaced numbers. `compiled` is the original compiled model.
+    /// Sets the search policy of `plan`, which says for which parameters the optimiser searches for further minima.
+    /// `plan` is a copy of a compiled model, with replaced numbers. `compiled` is the original compiled model.
     fn set_policy(self, plan: &mut Plan, compiled: &Plan) {
         match self {
             Self::Fits => plan.judge(),
@@ -63,8 +63,8 @@ impl CpuSession {
         Ok(result)
     }
 
-    /// Returns a copy of the session in which `yields` replace numbers of the model. An idle copy is used if there is
-    /// one.
+    /// Returns a copy of the session in which `yields` replace numbers of the model. If there is an idle copy of the
+    /// session, this copy is used.
     fn replaced(&self, yields: &Yields, purpose: Purpose) -> Result<Self, SessionError> {
         let Yields { values } = yields;
         self.plan.open.check(values)?;

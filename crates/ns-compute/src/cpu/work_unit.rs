@@ -38,9 +38,9 @@ impl UnitSizes {
         Self { left: Cell::new(toys), threads: threads as u64, most }
     }
 
-    /// Returns the number of toys in the next unit of a task that has `available` toys left. With several threads
-    /// this is half of a thread's share of the toys that are left in the batch, rounded up to full SIMD vectors. With
-    /// one thread it is the largest size.
+    /// Returns the number of toys in the next unit of a task that has `available` toys left. With several threads, the
+    /// number is half of a thread's share of the toys that are left in the batch, rounded up to a multiple of the
+    /// number of toys that are fitted at once. With one thread, it is the largest number of toys in a unit.
     fn next(&self, available: u64) -> u64 {
         let left = self.left.get();
         let share = if self.threads > 1 { left.div_ceil(2 * self.threads) } else { self.most };

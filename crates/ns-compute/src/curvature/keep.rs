@@ -69,8 +69,8 @@ struct FactoredChannel {
 }
 
 impl FactoredInverse {
-    /// Copies the factors of `curvature`. They represent the inverse Hessian over the parameters for which `moves` is
-    /// true. The fit moved these parameters, and the likelihood determines them.
+    /// Copies the factors of `curvature`. The factors represent the inverse Hessian over the parameters for which
+    /// `moves` is true: those that the fit moved and that the likelihood determines.
     pub(crate) fn new(
         level: Level,
         structure: &Structure,
