@@ -34,7 +34,8 @@ impl Shape {
         })
     }
 
-    /// Appends the steps that compute the density at `x`, and returns its slot.
+    /// Appends to the program `b` the steps that compute the density at `x`. Returns the slot (the index) of the
+    /// result.
     pub(super) fn value(&self, b: &mut Builder, x: Slot) -> Slot {
         let distance = b.sub(x, self.mean);
         let [left, right] = self.sides;
@@ -65,8 +66,8 @@ impl Shape {
         value
     }
 
-    /// Appends the steps that compute the integral over `lo..hi`, and returns its slot. The integral is the sum of
-    /// core and tail on each side of the peak.
+    /// Appends to the program `b` the steps that compute the integral over `lo..hi`. Returns the slot (the index) of
+    /// the result. The integral is the sum of core and tail on each side of the peak.
     pub(super) fn integral(&self, b: &mut Builder, (lo, hi): (f64, f64)) -> Slot {
         let (zero, lo, hi) = (b.number(0.0), b.number(lo), b.number(hi));
         let mut total = zero;
@@ -98,7 +99,8 @@ impl Shape {
     }
 }
 
-/// Appends the steps that compute `u` at the distance `size` from the peak, and returns its slot.
+/// Appends to the program `b` the steps that compute `u` at the distance `size` from the peak. Returns the slot (the
+/// index) of the result.
 fn stretch(b: &mut Builder, size: Slot, alpha: Slot, n: Slot) -> Slot {
     let beyond = b.sub(size, alpha);
     let slope = b.div(alpha, n);
@@ -107,8 +109,8 @@ fn stretch(b: &mut Builder, size: Slot, alpha: Slot, n: Slot) -> Slot {
     b.add(one, excess)
 }
 
-/// Appends the steps that compute the integral of a tail between the distances `near` and `far`, and returns its
-/// slot. Both distances are at least `alpha`.
+/// Appends to the program `b` the steps that compute the integral of a tail between the distances `near` and `far`.
+/// Returns the slot (the index) of the result. Both distances are at least `alpha`.
 ///
 /// With `dt = n/alpha du`, the integral of `u^-n` is `u_near^(1-n) L D((n-1) L)`. Here `L = ln(u_far/u_near)` and
 /// `D(z) = (1 - e^-z) / z`. This formula is also valid for `n = 1`.
@@ -132,13 +134,15 @@ fn tail_integral(b: &mut Builder, near: Slot, far: Slot, alpha: Slot, n: Slot) -
     b.mul(area, width)
 }
 
-/// Appends the steps that compute the larger of two numbers, and returns its slot.
+/// Appends to the program `b` the steps that compute the larger of two numbers. Returns the slot (the index) of the
+/// result.
 fn larger(b: &mut Builder, x: Slot, y: Slot) -> Slot {
     let less = b.push(Step::Less(x, y));
     b.push(Step::Select(less, y, x))
 }
 
-/// Appends the steps that compute the smaller of two numbers, and returns its slot.
+/// Appends to the program `b` the steps that compute the smaller of two numbers. Returns the slot (the index) of the
+/// result.
 fn smaller(b: &mut Builder, x: Slot, y: Slot) -> Slot {
     let less = b.push(Step::Less(x, y));
     b.push(Step::Select(less, x, y))

@@ -21,8 +21,8 @@ use ns_core::{Density, Observable};
 
 use super::program::{Builder, Slot, Step, Unary, Values};
 
-/// Appends the steps that compute a density, and returns the slot of its value. Returns `None` for a density without
-/// a formula, and for a product or mixture of other densities.
+/// Appends to the program `b` the steps that compute a density. Returns the slot (the index) of the result. Returns
+/// `None` for a density without a formula, and for a product or mixture of other densities.
 pub(super) fn value(
     b: &mut Builder,
     density: &Density,
@@ -110,8 +110,9 @@ pub(super) fn value(
     })
 }
 
-/// Appends the steps that compute the integral of a histogram or template over a box, and returns its slot. `side`
-/// returns the ends of the box along an observable. Returns `None` for other densities.
+/// Appends to the program `b` the steps that compute the integral of a histogram or template over a box. Returns the
+/// slot (the index) of the result. `side` returns the ends of the box along an observable. Returns `None` for other
+/// densities.
 pub(super) fn histogram_integral(
     b: &mut Builder,
     density: &Density,
@@ -134,8 +135,8 @@ pub(super) fn histogram_integral(
     }
 }
 
-/// Appends the steps that compute the integral of a density over `lo..hi`, and returns its slot. Returns `None` if
-/// the integral has no closed form.
+/// Appends to the program `b` the steps that compute the integral of a density over `lo..hi`. Returns the slot (the
+/// index) of the result. Returns `None` if the integral has no closed form.
 pub(super) fn integral(
     b: &mut Builder,
     density: &Density,

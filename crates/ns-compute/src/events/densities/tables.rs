@@ -40,8 +40,8 @@ pub(super) fn histogram_integral(
     b.number(total)
 }
 
-/// Appends the steps that compute a spline, and returns its slot. `values` contains the slots of the values at its
-/// knots.
+/// Appends to the program `b` the steps that compute a spline. Returns the slot (the index) of the result. `values`
+/// contains the slots of the values at its knots.
 pub(super) fn spline(b: &mut Builder, x: usize, knots: &[f64], values: &[Slot]) -> Slot {
     let table = b.table(Table::spline(x, knots));
     let mut sum = b.number(0.0);
@@ -53,7 +53,8 @@ pub(super) fn spline(b: &mut Builder, x: usize, knots: &[f64], values: &[Slot]) 
     sum
 }
 
-/// Appends the steps that compute the integral of a spline over `lo..hi`, and returns its slot.
+/// Appends to the program `b` the steps that compute the integral of a spline over `lo..hi`. Returns the slot (the
+/// index) of the result.
 pub(super) fn spline_integral(b: &mut Builder, knots: &[f64], values: &[Slot], ends: (f64, f64)) -> Slot {
     let table = Table::spline(0, knots);
     let mut sum = b.number(0.0);

@@ -40,8 +40,9 @@ fn parts(heights: &[f64], variations: &[WeightSys]) -> Vec<Part> {
     parts
 }
 
-/// Appends the steps that compute the sum of all parts, each multiplied by its factor, and returns its slot. `number`
-/// returns the slot of the histogram of a part. `own` contains the slots of the parameters of the effects.
+/// Appends to the program `b` the steps that compute the sum of all parts, each multiplied by its factor. Returns the
+/// slot (the index) of the result. `number` returns the slot of the histogram of a part. `own` contains the slots of
+/// the parameters of the effects.
 fn sum(
     b: &mut Builder,
     parts: &[Part],
@@ -64,7 +65,8 @@ fn sum(
     Some(total)
 }
 
-/// Appends the steps that compute the value of a template, and returns its slot.
+/// Appends to the program `b` the steps that compute the value of a template. Returns the slot (the index) of the
+/// result.
 pub(super) fn value(
     b: &mut Builder,
     (observables, edges): (&[usize], &[Vec<f64>]),
@@ -81,8 +83,8 @@ pub(super) fn value(
     sum(b, &parts, own, |b, row| b.push(Step::Table(table, row)))
 }
 
-/// Appends the steps that compute the integral of a template over a box, and returns its slot. `sides` contains the
-/// ends of the box along each axis.
+/// Appends to the program `b` the steps that compute the integral of a template over a box. Returns the slot (the
+/// index) of the result. `sides` contains the ends of the box along each axis.
 pub(super) fn integral(
     b: &mut Builder,
     (edges, sides): (&[Vec<f64>], &[(f64, f64)]),
