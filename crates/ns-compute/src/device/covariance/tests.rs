@@ -128,8 +128,8 @@ fn confirm(gpu: &GpuSession, tasks: &[FitTask], all: &mut Confirmed) {
     }
 }
 
-/// Returns the largest difference between an element `C_ij` of a covariance and the same element of the inverse of
-/// the CPU's Hessian at the same point, divided by `sqrt(C_ii C_jj)`.
+/// Returns the largest difference between an element `C_ij` of a covariance and the same element of the inverse of the
+/// CPU's Hessian at the same point, divided by `sqrt(C_ii C_jj)`.
 fn apart(
     gpu: &GpuSession,
     data: &Data,
