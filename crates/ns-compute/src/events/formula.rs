@@ -52,8 +52,8 @@ pub(super) fn function(b: &mut Builder, form: &FunctionForm, values: Values<'_>)
     }
 }
 
-/// Appends to the program `b` the steps that compute `-ln` of the density of a penalty term. Returns the slot (the
-/// index) of the result.
+/// Appends to the program `b` the steps that compute the negative logarithm of the density of a penalty term. Returns
+/// the slot (the index) of the result.
 pub(super) fn penalty(b: &mut Builder, form: &PenaltyForm, values: Values<'_>) -> Slot {
     let measured = |b: &mut Builder, of: &Measured, values: Values<'_>| match of {
         Measured::Value(value) => values(b, *value),
@@ -96,8 +96,8 @@ pub(super) fn penalty(b: &mut Builder, form: &PenaltyForm, values: Values<'_>) -
     }
 }
 
-/// Appends to the program `b` the steps that compute `-ln` of the normal density. Returns the slot (the index) of the
-/// result.
+/// Appends to the program `b` the steps that compute the negative logarithm of the normal density. Returns the slot
+/// (the index) of the result.
 fn normal(b: &mut Builder, x: Slot, mean: Slot, sigma: Slot) -> Slot {
     let distance = b.sub(x, mean);
     let pull = b.div(distance, sigma);

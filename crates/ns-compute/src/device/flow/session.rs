@@ -80,7 +80,7 @@ struct Work {
 }
 
 /// Returns a buffer of at least `bytes` bytes. If the old buffer is large enough, returns it. Otherwise allocates a new
-/// buffer. Then sets `fresh` to true.
+/// buffer and sets `fresh` to true.
 fn at_least<'a>(
     backend: &Arc<dyn Backend>,
     buffer: &'a mut Option<Buffer>,

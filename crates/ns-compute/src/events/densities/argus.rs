@@ -25,8 +25,9 @@ fn remainder(b: &mut Builder, x: Slot, resonance: Slot) -> Slot {
     b.sub(one, square)
 }
 
-/// Appends the steps of an integrand, and returns its slot. The variable of integration `t` goes from 0 to 1. The
-/// integral is equal to the integral of the density over `lo..hi`.
+/// Appends to the program `b` the steps of an integrand. Returns the slot (the index) of the result. The variable of
+/// integration `t` goes from 0 to 1. The integral of the integrand is equal to the integral of the density over
+/// `lo..hi`.
 ///
 /// With `u = v^2` the integrand is `resonance^2 v^(2 power + 1) exp(slope v^2) dv`. Unlike the density, it has no
 /// square-root singularity at the end of the spectrum.

@@ -3,7 +3,8 @@
 use super::gaussian;
 use crate::events::program::{Binary, Builder, Slot, Step};
 
-/// Appends to the program `b` the steps that compute the density. Returns the slot (the index) of the result.
+/// Appends to the program `b` the steps that compute the density. Returns the slot (the index) of the result. `left`
+/// and `right` are the slots of the widths below and above the peak.
 pub(super) fn value(b: &mut Builder, x: Slot, mean: Slot, left: Slot, right: Slot) -> Slot {
     let below = b.push(Step::Less(x, mean));
     let sigma = b.push(Step::Select(below, left, right));

@@ -1,4 +1,4 @@
-//! Breit-Wigner density (not relativistic).
+//! Breit-Wigner density (the non-relativistic form).
 
 use crate::events::program::{Builder, Slot, Unary};
 

@@ -29,8 +29,8 @@ pub(super) fn integral(b: &mut Builder, slope: Slot, axis: &Observable, (lo, hi)
     b.scale(hi - lo, height)
 }
 
-/// Appends to the program `b` the steps that compute the end of the interval at which the density is larger. Returns
-/// the slot (the index) of the result.
+/// Appends to the program `b` the steps that compute the end of the interval `lo..hi` at which the density is larger.
+/// Returns the slot (the index) of the result.
 fn larger_end(b: &mut Builder, slope: Slot, (lo, hi): (f64, f64)) -> Slot {
     let (zero, lo, hi) = (b.number(0.0), b.number(lo), b.number(hi));
     let rises = b.push(Step::Less(slope, zero));

@@ -22,7 +22,8 @@ use ns_core::{Density, Observable};
 use super::program::{Builder, Slot, Step, Unary, Values};
 
 /// Appends to the program `b` the steps that compute a density. Returns the slot (the index) of the result. Returns
-/// `None` for a density without a formula, and for a product or mixture of other densities.
+/// `None` for a density without a formula, and for a product or mixture of other densities. `values` returns the slots
+/// of the density's parameters.
 pub(super) fn value(
     b: &mut Builder,
     density: &Density,
@@ -172,9 +173,10 @@ pub(super) fn integral(
     })
 }
 
-/// Appends the steps of an integrand over the interval 0..1, and returns its slot. Its integral is equal to the
-/// integral of the density over `lo..hi`, but it is smoother, because of a change of variables. The variable of
-/// integration is the observable `x`. Returns `None` for densities that need no such change.
+/// Appends to the program `b` the steps of an integrand over the interval 0..1. Returns the slot (the index) of the
+/// result. The integral of the integrand is equal to the integral of the density over `lo..hi`. The integrand is
+/// smoother than the density, because of a change of variables. The variable of integration takes the place of the
+/// observable `x`. Returns `None` for densities that need no such change.
 pub(super) fn integrand(
     b: &mut Builder,
     density: &Density,

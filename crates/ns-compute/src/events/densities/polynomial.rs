@@ -1,4 +1,4 @@
-//! Densities that are polynomials: in powers of `x`, Chebyshev polynomials, and Bernstein polynomials.
+//! Densities that are sums of powers of `x`, of Chebyshev polynomials, or of Bernstein polynomials.
 
 use ns_core::Observable;
 
@@ -112,7 +112,7 @@ pub(super) fn bernstein_integral(
 }
 
 /// Appends to the program `b` the steps that compute `constant + sum_i c_i weight(i)`. Returns the slot (the index) of
-/// the result. `own` contains the slots of `c_i`.
+/// the result. `own` contains the slots of the coefficients `c_i`.
 fn weighted(b: &mut Builder, own: &[Slot], constant: f64, weight: impl Fn(usize) -> f64) -> Slot {
     let mut sum = b.number(constant);
     for (i, &c) in own.iter().enumerate() {
@@ -122,8 +122,8 @@ fn weighted(b: &mut Builder, own: &[Slot], constant: f64, weight: impl Fn(usize)
     sum
 }
 
-/// Appends the steps that map the observable linearly from its axis to `least..1`, and returns the slot of the
-/// result.
+/// Appends to the program `b` the steps that map the observable linearly from its axis to `least..1`. Returns the slot
+/// (the index) of the result.
 fn mapped(b: &mut Builder, x: Slot, axis: &Observable, least: f64) -> Slot {
     let origin = b.number(axis.min);
     let distance = b.sub(x, origin);
