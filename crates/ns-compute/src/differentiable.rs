@@ -42,8 +42,8 @@ impl DifferentiableAccelerator {
         DeviceNll::new(&self.session, crate::device::cuda::backend(index)?, Device::Cuda(index), data)
     }
 
-    /// Does the same as [`Self::on_cuda`] with the kernels compiled for the CPU, for tests. The device addresses are
-    /// then addresses in the memory of this process.
+    /// Does the same as `on_cuda` with the kernels compiled for the CPU, for tests. The device addresses are then
+    /// addresses in the memory of this process.
     ///
     /// # Errors
     /// If the data do not suit the model.

@@ -35,9 +35,9 @@ impl ChunkSizes {
         Self { fewest: part, most: part }
     }
 
-    /// Returns sizes with which chunks become smaller towards the end of the queue. All GPUs then end at about the
-    /// same time. The smallest size is `fewest`, or `items` divided by the number of GPUs if that is less. The
-    /// largest size is `most`.
+    /// Returns sizes that make the chunks smaller towards the end of the queue. All GPUs then end at about the same
+    /// time. The smallest size is `fewest`, or `items` divided by the number of GPUs if that is less. The largest size
+    /// is `most`.
     pub(super) fn shrinking(items: u64, gpus: usize, fewest: u64, most: u64) -> Self {
         let part = items.div_ceil(gpus.max(1) as u64).max(1);
         Self { fewest: fewest.clamp(1, part), most: most.max(1) }
@@ -256,8 +256,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns one outcome per item. Different items have different numbers of fits, so the outcomes can be told
-    /// apart.
+    /// Returns one outcome per item. Different items have different numbers of fits, so a test can distinguish the
+    /// outcomes.
     fn outcomes(items: &Range<u64>) -> Vec<TaskOutcome> {
         let outcome = |item: u64| TaskOutcome {
             fits: (0..item % 7).map(|_| Err(ns_core::FitFailure::NotNeeded)).collect(),

@@ -132,8 +132,9 @@ impl GpuSession {
             && fit.parameters.iter().enumerate().all(|(p, &x)| !at_an_edge(p, x) || rests(p))
     }
 
-    /// Adds the device's uncertainties to the fits with the indices `places`. Appends to `left` the indices of the
-    /// fits that the device cannot confirm. Most fits take one launch; fits that need a last Newton step take two.
+    /// Adds the device's uncertainties to the fits with the indices `places`. Appends to `left` the indices of those
+    /// fits whose uncertainties the device cannot compute reliably. Most fits take one launch; fits that need a last
+    /// Newton step take two.
     fn invert(
         &self,
         placement: &HessianPlacement,
@@ -186,8 +187,8 @@ impl GpuSession {
         Ok(())
     }
 
-    /// Returns the end point of the last Newton step of a fit. Returns `None` if that point is not inside the bounds
-    /// or if the step crosses a kink.
+    /// Returns the end point of the last Newton step of a fit: the point of the fit plus the vector `step`. Returns
+    /// `None` if that point is not inside the bounds or if the step crosses a kink.
     fn step(&self, fit: &FitOutcome, domain: &FitDomain, step: &[f64]) -> Option<Vec<f64>> {
         let to = |(p, (x, step)): (usize, (&f64, &f64))| {
             let to = x + step;
@@ -330,8 +331,8 @@ impl ReturnedCovariance<'_> {
 }
 
 impl GpuSession {
-    /// Continues the fits with the indices `places` on the CPU. The CPU starts at the minima that the device found,
-    /// and computes uncertainties too.
+    /// Continues the fits with the indices `places` on the CPU. The CPU starts at the minima that the device found, and
+    /// also computes the uncertainties.
     fn leave(
         &self,
         outcomes: &mut [TaskOutcome],

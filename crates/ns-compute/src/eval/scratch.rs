@@ -36,7 +36,7 @@ pub(crate) struct Scratch {
     pub(crate) norm: Vec<f64>,
     /// Product of all scalar factors of each block (one sample in one channel).
     pub(crate) scale: Vec<f64>,
-    /// Nominal yield plus additive variations in each cell. A cell is one bin of one block.
+    /// Nominal yield plus additive variations in each cell. A cell is one bin of one sample.
     pub(crate) additive: Vec<f64>,
     /// Product of the per-bin factors in each cell (one bin of one sample); zero in padding cells.
     pub(crate) binwise: Vec<f64>,

@@ -45,7 +45,8 @@ fn fits(session: &dyn Session, requests: &[FitRequest]) -> Vec<FitOutcome> {
     outcomes.into_iter().flat_map(|outcome| outcome.fits).flatten().collect()
 }
 
-/// Regression test: the upload changed the EDM tolerance by adding the device address of the plan to it.
+/// Regression test: the upload changed the tolerance of the EDM (estimated distance to the minimum). It added the
+/// device address of the plan to the tolerance.
 #[test]
 fn the_device_s_certificates_have_the_cpu_s_tolerance() {
     for (_, _, cpu, gpu) in kinked().take(5) {

@@ -99,7 +99,8 @@ impl TensorQuadrature {
         self.add(level, program, filled, out);
     }
 
-    /// Adds the contributions of the first `n` nodes of the block to `out`.
+    /// Adds the contributions of the first `n` nodes (points at which the integrand is evaluated) of the block to
+    /// `out`.
     fn add(&mut self, level: Level, program: &Program, n: usize, out: &mut [f64]) {
         let columns: Vec<&[f64]> = self.nodes.iter().map(<[f64; LANES]>::as_slice).collect();
         program.run(level, &columns, 0, n, &mut self.memory);
