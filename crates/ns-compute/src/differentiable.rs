@@ -1,5 +1,5 @@
-//! A compiled model as a differentiable function of its parameters, its open inputs and the data. The sessions of
-//! `ns_inference::differentiable` use it.
+//! A compiled model as a differentiable function of its parameters, its open inputs (numbers of the model that calls
+//! can replace) and the data. The sessions of `ns_inference::differentiable` use this function.
 //!
 //! The derivatives are computed on the CPU. [`DeviceNll`] computes `-ln L` and its derivatives on a GPU, for callers
 //! whose arrays are in the memory of the GPU.
@@ -20,7 +20,7 @@ pub struct DifferentiableAccelerator {
 }
 
 impl DifferentiableAccelerator {
-    /// Compiles `model`. Its open inputs are those that [`Model::open`] chose.
+    /// Compiles `model`. Its open inputs (numbers that calls can replace) are those that [`Model::open`] chose.
     ///
     /// # Errors
     /// The errors of [`CpuSession::open`]; [`SessionError::ForeignData`] for a model with event channels or
@@ -42,7 +42,7 @@ impl DifferentiableAccelerator {
         DeviceNll::new(&self.session, crate::device::cuda::backend(index)?, Device::Cuda(index), data)
     }
 
-    /// Prepares the same computation with the kernels compiled for the CPU, for tests. Its device addresses are
+    /// Does the same as `on_cuda` with the kernels compiled for the CPU, for tests. The device addresses are then
     /// addresses in the memory of this process.
     ///
     /// # Errors
@@ -52,13 +52,14 @@ impl DifferentiableAccelerator {
         DeviceNll::new(&self.session, crate::device::host::backend(), ns_core::Device::Cuda(0), data)
     }
 
-    /// Returns the CPU session of the compiled model, with which fits are made.
+    /// Returns the CPU session of the compiled model. Fits use this session.
     #[must_use]
     pub fn session(&self) -> &CpuSession {
         &self.session
     }
 
-    /// Returns the table of open inputs: their order and their compiled values.
+    /// Returns the table of open inputs (numbers of the model that calls can replace): their order and their values in
+    /// the compiled model.
     #[must_use]
     pub fn inputs(&self) -> &InputTable {
         self.session.inputs()
@@ -95,9 +96,10 @@ impl DifferentiableAccelerator {
         self.session.derivatives(data, point, None, Order::First, true)
     }
 
-    /// Returns the derivatives of the directional derivative of `-ln L` at a point, with respect to parameters,
-    /// inputs, main counts and auxiliary data. The result is the product of the full Hessian with the direction.
-    /// `parameters` is the part of the direction over the parameters, and `yields` the optional part over the inputs.
+    /// Returns the derivatives of the directional derivative of `-ln L` at a point. They are derivatives with respect
+    /// to parameters, inputs, main counts and auxiliary data. The result is the product of the full Hessian with the
+    /// direction. `parameters` is the part of the direction over the parameters, and `yields` the optional part over
+    /// the inputs.
     ///
     /// # Errors
     /// The errors of [`Self::value`].
@@ -127,8 +129,8 @@ impl DifferentiableAccelerator {
     }
 
     /// Returns the derivatives of a weighted sum of all expected data at a point, with respect to parameters and
-    /// inputs. The weights are `main` (one per bin) and `aux` (one per auxiliary datum). The inputs have the values
-    /// that `of` contains.
+    /// inputs. The weights are `main` (one per bin) and `aux` (one per auxiliary datum). The values of the inputs are
+    /// taken from `of`.
     ///
     /// # Errors
     /// The errors of [`Self::value`].
@@ -142,9 +144,9 @@ impl DifferentiableAccelerator {
         self.session.expected_derivatives(of, point, main, aux)
     }
 
-    /// Solves `H x = b` for each right-hand side `b` in `sides`. `H` is the exact Hessian of `-ln L` at a point,
-    /// restricted to the parameters for which `free` is true. Elements of `x` that belong to fixed parameters are 0.
-    /// Returns `None` if `H` is not positive definite.
+    /// Solves `H x = b` for each right-hand side `b` in `sides`, and returns the solutions `x`. `H` is the exact
+    /// Hessian of `-ln L` at a point, restricted to the parameters for which `free` is true. Elements of `x` that
+    /// belong to fixed parameters are 0. Returns `None` if `H` is not positive definite.
     ///
     /// # Errors
     /// The errors of [`Self::value`].

@@ -1,5 +1,5 @@
-//! Derivatives of one block's yields with respect to parameters that act on all bins of the sample: parameters of
-//! histosys templates, normsys factors and scale factors.
+//! Derivatives of the expected yields of one block (one sample in one channel) with respect to the parameters that act
+//! on all bins of the sample: parameters of histosys templates, normsys factors and scale factors.
 
 use super::Curvature;
 use super::assemble::Part;
@@ -8,9 +8,11 @@ use crate::eval::Scratch;
 use crate::plan::LANES;
 use crate::simd::{MulAdd, Vector};
 
-/// Adds the derivatives `d nu_b / d p` of one block to the Jacobian. Also writes `sum_b r_b g_b dD_b/dp` of each
-/// parameter to `ranked[0]`, in the order of the columns. Adds the second derivatives of the histosys interpolation
-/// to the diagonal.
+/// Adds the derivatives `d nu_b / dp` of the expected yields `nu_b` of one block (one sample in one channel) to the
+/// Jacobian. `b` is a bin and `p` a parameter. Also writes `sum_b r_b g_b dD_b/dp` for each parameter to `ranked[0]`,
+/// in the order of the block's columns in the Hessian. Here `r_b` is the derivative of `-ln L` with respect to the
+/// expected yield of the bin, `g_b` is the product of the per-bin factors, and `D_b` is the nominal yield plus additive
+/// variations. Adds the second derivatives of the histosys interpolation to the diagonal of the Hessian.
 #[inline(always)]
 pub(super) fn first_order<M: MulAdd>(part: Part<'_>, scratch: &mut Scratch, out: &mut Curvature) {
     let Part { plan, component, block, columns, rank, first_bin, .. } = part;
@@ -68,8 +70,9 @@ pub(super) fn first_order<M: MulAdd>(part: Part<'_>, scratch: &mut Scratch, out:
     }
 }
 
-/// Adds the second derivatives of one block with respect to its scalar parameters. They are a symmetric update of
-/// rank 2, or of rank 4 if a factor is zero.
+/// Adds the second derivatives of one block's expected yields to the Hessian. A block is one sample in one channel. The
+/// derivatives are those with respect to parameters that act on all bins of the block. They are a symmetric update of
+/// rank 2, or of rank 4 if one of the block's factors is zero.
 #[inline(always)]
 pub(super) fn second_order(part: Part<'_>, kind: Product, scratch: &Scratch, out: &mut Curvature) {
     let Part { block, columns, .. } = part;
@@ -110,7 +113,8 @@ pub(super) fn second_order(part: Part<'_>, kind: Product, scratch: &Scratch, out
     }
 }
 
-/// Adds `x y' + y x'` to the upper triangle of `H`, in the columns of one block.
+/// Adds `x y' + y x'` to the upper triangle of the Hessian `h`, whose rows have the length `width`. `columns` contains
+/// the column in `h` of each element of `x` and `y`.
 #[inline(always)]
 fn rank_two(h: &mut [f64], width: usize, columns: &[u32], x: &[f64], y: &[f64]) {
     for i in 0..columns.len() {

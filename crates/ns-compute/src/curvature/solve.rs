@@ -5,7 +5,8 @@ use crate::linalg::{solve_lower, solve_upper};
 use crate::plan::Layout;
 use crate::simd::{Level, MulAdd, isa_fn};
 
-/// Solves `H x = b` for `x`, in one vector element per parameter. `b` must be zero for parameters that may not move.
+/// Solves `H x = b` for `x`. `c` contains the factors of the matrix `H`. `b` and `x` have one element per parameter.
+/// The elements of `b` must be zero for parameters that may not move.
 pub(crate) fn solve(level: Level, layout: &Layout, c: &mut Curvature, b: &[f64], x: &mut [f64]) {
     let n_border = layout.border.len();
     for (to, &p) in c.border_vector.iter_mut().zip(&layout.border) {
@@ -78,7 +79,7 @@ pub(crate) fn solve(level: Level, layout: &Layout, c: &mut Curvature, b: &[f64],
 }
 
 isa_fn! {
-    /// Adds `a x` to `y`.
+    /// Adds the number `a` times the vector `x` to the vector `y`.
     pub(super) fn axpy(a: f64, x: &[f64], y: &mut [f64]) = axpy_body
 }
 

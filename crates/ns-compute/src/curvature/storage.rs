@@ -5,8 +5,8 @@ use crate::eval::Dataset;
 use crate::linalg::Pivots;
 use crate::plan::{Component, Layout};
 
-/// The inputs of the assembly of a curvature at one point. The results of `forward`, which are in the scratch, are
-/// further inputs.
+/// The inputs from which a curvature (the Hessian of `-ln L`) is computed at one point. The results of `forward`, which
+/// are in a `Scratch`, are further inputs.
 #[derive(Clone, Copy)]
 pub(crate) struct Point<'a> {
     /// Value of each parameter.
@@ -18,27 +18,33 @@ pub(crate) struct Point<'a> {
     /// For each parameter at a kink, the side whose derivatives are used: -1, +1, or 0 for the mean of both sides.
     /// Ignored for all other parameters.
     pub(crate) side: &'a [f64],
-    /// Weight of the second derivatives of the expected yields. 1 gives the exact Hessian; 0 gives the Gauss-Newton
-    /// matrix, which is positive semi-definite.
+    /// Factor that multiplies the second derivatives of the expected yields in the matrix. 1 gives the exact Hessian; 0
+    /// gives the Gauss-Newton matrix, which is positive semi-definite.
     pub(crate) exactness: f64,
-    /// Levenberg damping: this fraction of each diagonal element is added to the element.
+    /// Levenberg damping. Each diagonal element of the matrix is increased by this fraction of itself.
     pub(crate) damping: f64,
 }
 
-/// The matrices of one component. They are stored row by row, with the leading dimension `Component::width`.
+/// The matrices of one component (channels that share parameters). They are stored row by row. The length of a row of
+/// `h` and of `local` is `Component::width`.
 #[derive(Debug, Clone)]
 pub(crate) struct Matrices {
-    /// Upper triangle of the matrix over dense and border columns. After factoring, it contains the factor `U` and
-    /// the Schur complement of the border.
+    /// Upper triangle of the matrix over dense parameters (those that act on whole channels of one component) and
+    /// border parameters (those that act on many channels). After factoring, it contains the factor `U` and the Schur
+    /// complement of the border parameters.
     pub(crate) h: Vec<f64>,
-    /// Coupling `R` of the local parameters (rows) to the columns. After factoring, it contains `L^-1 R`.
+    /// Coupling `R` of the local parameters, each of which scales a single bin, to the dense and border parameters. It
+    /// has one row per local parameter. After factoring, it contains `L^-1 R`, where `L` is the factor in
+    /// `local_block`.
     pub(crate) local: Vec<f64>,
-    /// For each local parameter, the derivative of the expected yield of its bin.
+    /// For each local parameter (a parameter that scales a single bin), the derivative of the expected yield of its
+    /// bin.
     pub(crate) local_slope: Vec<f64>,
-    /// Local blocks of all bins, one after another: the curvature between the local parameters of a bin. Each block
-    /// is a lower triangle, stored row by row. After factoring, it contains the Cholesky factor `L`.
+    /// For each bin, the matrix of the curvature between the local parameters of the bin (parameters that scale only
+    /// this bin). The matrices of all bins follow one another. Each is a lower triangle, stored row by row. After
+    /// factoring, it contains the Cholesky factor `L`.
     pub(crate) local_block: Vec<f64>,
-    /// Index in `local_block` at which the block of each bin starts.
+    /// Index in `local_block` at which the matrix of each bin starts.
     pub(crate) local_block_start: Vec<u32>,
 }
 
@@ -46,44 +52,49 @@ pub(crate) struct Matrices {
 #[derive(Debug, Clone)]
 pub(crate) struct Curvature {
     pub(crate) matrices: Vec<Matrices>,
-    /// Upper triangle of the matrix over the border parameters.
+    /// Upper triangle of the matrix over the border parameters (parameters that act on many channels and are eliminated
+    /// last).
     pub(crate) border: Vec<f64>,
-    /// Leading dimension of the border matrix.
+    /// Length of a row of the matrix `border`, including padding.
     pub(crate) border_width: usize,
-    /// Curvature of each parameter that acts on no bin.
+    /// Second derivative of `-ln L` with respect to each parameter that acts on no bin.
     pub(crate) isolated: Vec<f64>,
-    /// Jacobian of the expected yields of the current component, with one row per column of the component and one
-    /// column per bin.
+    /// Jacobian of the expected yields of the current component (channels that share parameters). It has one row per
+    /// column of the component's matrix, and in each row one number per bin.
     pub(crate) jacobian: Vec<f64>,
-    /// Jacobian of the current component times the square roots of the Poisson weights, with one row per bin.
+    /// Jacobian of the current component (channels that share parameters) times the square roots of the Poisson
+    /// weights, with one row per bin.
     pub(crate) rows: Vec<f64>,
-    /// Curvature of the constraint terms, one number per parameter.
+    /// Second derivatives of the constraint terms, one number per parameter.
     pub(crate) constraint: Vec<f64>,
-    /// Absolute diagonal element of each parameter before the elimination. The rounding errors of the parameter's
-    /// pivot are proportional to this number.
+    /// Absolute value of each parameter's diagonal element before the elimination. The rounding errors of the
+    /// parameter's pivot are proportional to this number.
     pub(crate) scale: Vec<f64>,
     /// Limit for each parameter: a negative pivot of a smaller magnitude counts as zero. `-ln L` then changes by less
     /// than a millionth if the parameter `x` changes by `1 + |x|`.
     pub(crate) slack: Vec<f64>,
-    /// `scale` and `slack` of each column of the matrix that is being factored.
+    /// `scale` and `slack` for each column of the matrix that is being factored.
     pub(crate) limits: Vec<(f64, f64)>,
-    /// Working memory: four vectors over the parameters of one block, in the order of their columns.
+    /// Working memory: four vectors over the parameters of one block (one sample in one channel), in the order of their
+    /// columns in the matrix.
     pub(crate) ranked: [Vec<f64>; 4],
-    /// Working memory of `solve`: one element per column of a component.
+    /// Working memory of `solve`: one element per column of a component's matrix.
     pub(crate) vector: Vec<f64>,
-    /// Working memory of `solve`: one element per border column.
+    /// Working memory of `solve`: one element per border parameter (a parameter that acts on many channels).
     pub(crate) border_vector: Vec<f64>,
     pub(crate) pivots: Pivots,
 }
 
 impl Curvature {
-    /// Returns the number of f64 elements of the matrices. They take most of the memory of a curvature.
+    /// Returns the number of f64 elements in the matrices of a curvature with this layout. The matrices take most of
+    /// the memory of a curvature.
     pub(crate) fn numbers(layout: &Layout) -> usize {
         let of = |c: &Component| c.width * (c.width + c.local.len() + 2 * c.padded_bins());
         layout.components.iter().map(of).sum::<usize>() + layout.border.len() * layout.border.len()
     }
 
-    /// Allocates the memory for curvatures in the order of `layout`. The memory can be used at any point.
+    /// Allocates the memory for curvatures whose parameters are eliminated in the order of `layout`. The memory can be
+    /// used for any point.
     pub(crate) fn new(layout: &Layout) -> Self {
         let matrices: Vec<Matrices> = layout.components.iter().map(Matrices::new).collect();
         let width = layout.components.iter().map(|c| c.width).max().unwrap_or(16);
@@ -129,8 +140,8 @@ impl Matrices {
 }
 
 impl Component {
-    /// Returns the number of bins of the component plus padding. The padding allows writing a whole SIMD vector that
-    /// starts at any bin.
+    /// Returns the number of bins of the component (channels that share parameters) plus padding. The padding allows
+    /// writing a whole SIMD vector that starts at any bin.
     pub(crate) fn padded_bins(&self) -> usize {
         self.n_bins.div_ceil(4) * 4 + 4
     }

@@ -1,13 +1,14 @@
-//! Numbers that a kernel writes to memory of the host. The host waits for them there, which takes less time than a copy
-//! from the device and an event after it.
+//! Reads results that a kernel writes directly to memory of the host. Waiting for these results takes less time than
+//! waiting for a copy from the device.
 //!
-//! A number is two words of 64 bits. The lower half of a word is half of the number, the upper half is the number of the
-//! call. A word is written whole, so that its upper half says whether it has arrived.
+//! A result is a 64-bit floating-point number, which the kernel writes as two words of 64 bits. The high 32 bits of a
+//! word contain the number of the call. The low 32 bits contain half of the bits of the result. The device writes a
+//! word as a whole. The number of the call therefore shows whether the word has arrived.
 
 use ns_core::{Device, SessionError};
 
-/// Reads the numbers of call `call` to `to`. `word` returns the current word with an index. Returns false if a word has
-/// not arrived.
+/// Writes the results of the call number `call` to `to` and returns true. `word` returns the current value of the word
+/// with the given index. Returns false if a word has not arrived yet.
 pub(super) fn answered(word: impl Fn(usize) -> u64, call: u32, to: &mut [f64]) -> bool {
     for (i, to) in to.iter_mut().enumerate() {
         let (high, low) = (word(2 * i), word(2 * i + 1));
@@ -19,7 +20,7 @@ pub(super) fn answered(word: impl Fn(usize) -> u64, call: u32, to: &mut [f64]) -
     true
 }
 
-/// Returns the error that the kernel has ended without an answer.
+/// Returns the error for a kernel that has ended without writing its results.
 pub(super) fn no_answer(device: Device) -> SessionError {
     SessionError::DeviceRefused {
         device,

@@ -12,18 +12,18 @@ use super::offset::{Memory, Offset};
 /// Alignment of every array in the arena, in bytes.
 const ALIGNMENT: usize = 16;
 
-/// Arrays that are not uploaded yet. The arrays may contain offsets of other arrays. Until the upload, these offsets
-/// count from the start of the arena.
+/// Arrays that are not uploaded yet. The arrays may contain offsets (positions) of other arrays. Until the upload,
+/// these offsets count from the start of the arena.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
     bytes: Vec<u8>,
-    /// Byte positions of all offsets that the arrays contain. These offsets change when the arrays are copied to a
-    /// buffer.
+    /// Byte positions of all offsets that are stored in the arrays. The values of these offsets change when the arrays
+    /// are copied to a buffer.
     offsets: Vec<usize>,
 }
 
 impl Arena {
-    /// Adds an array to the arena and returns its offset.
+    /// Adds an array to the arena and returns the position of the array.
     pub(super) fn put<T: NoUninit + Field>(&mut self, values: &[T]) -> Offset<T> {
         let at = self.bytes.len().next_multiple_of(ALIGNMENT);
         self.bytes.resize(at, 0);
@@ -36,14 +36,14 @@ impl Arena {
         Offset::in_arena(at)
     }
 
-    /// Adds indices to the arena and returns their offset. They are converted to 32-bit integers, which the kernels
-    /// read.
+    /// Adds indices to the arena and returns their position. The indices are converted to 32-bit integers, which the
+    /// kernels read.
     pub(super) fn put_indices(&mut self, values: impl IntoIterator<Item = usize>) -> Offset<i32> {
         let values: Vec<i32> = values.into_iter().map(|i| i as i32).collect();
         self.put(&values)
     }
 
-    /// Returns the first `n` floating-point numbers of an array that was added at the offset `from`.
+    /// Returns the first `n` floating-point numbers of the array at the position `from`.
     pub(super) fn doubles<T>(&self, from: Offset<T>, n: usize) -> Vec<f64> {
         let bytes = from.within_arena().and_then(|at| self.bytes.get(at..at + n * size_of::<f64>()));
         let number = |chunk: &[u8]| bytemuck::pod_read_unaligned(chunk);
@@ -55,14 +55,14 @@ impl Arena {
         self.bytes.len()
     }
 
-    /// Returns the bytes of all arrays, ready for a copy to device memory at `base`. All offsets in the arrays are
-    /// converted to positions in that device memory.
+    /// Returns the bytes of all arrays, ready for a copy to device memory at `base`. All offsets that are stored in the
+    /// arrays are converted to positions in that device memory.
     pub(super) fn content(&mut self, base: Memory) -> &[u8] {
         move_offsets(&mut self.bytes, &self.offsets, base);
         &self.bytes
     }
 
-    /// Copies all arrays to a new buffer on the device.
+    /// Copies all arrays to a new buffer on the device and returns the buffer.
     pub(super) fn upload(mut self, backend: &Arc<dyn Backend>) -> Result<Buffer, SessionError> {
         let buffer = Buffer::new(backend, self.bytes())?;
         backend.write(buffer.start(), self.content(buffer.start()))?;
@@ -70,8 +70,8 @@ impl Arena {
     }
 }
 
-/// Returns `structure` after the arena was copied to device memory at `base`. The offsets in the structure are
-/// converted from positions in the arena to positions in that device memory.
+/// Returns `structure` with its offsets converted from positions in the arena to positions in device memory. `base` is
+/// the start of the arena's copy in device memory.
 pub(super) fn moved<T: Field + Pod>(mut structure: T, base: Memory) -> T {
     let mut offsets = Vec::new();
     T::offsets(0, &mut offsets);
@@ -106,8 +106,8 @@ mod tests {
         assert_eq!(once(Offset::NULL), 0);
     }
 
-    /// Regression test: the positions of offsets were wrong by one 64-bit word. The address of the buffer was then
-    /// added to the bits of the EDM tolerance.
+    /// Regression test: the recorded positions of offsets were wrong by one 64-bit word. The upload then added the
+    /// address of the buffer to the bits of the EDM tolerance.
     #[test]
     fn offsets_of_a_plan_move_and_its_numbers_stay() {
         let before = layout::Plan {

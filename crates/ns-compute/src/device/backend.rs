@@ -1,8 +1,8 @@
 //! Interface between a session and a device: memory, copies, kernel launches, and lanes. A lane is a stream of copies
 //! and launches. Different lanes run in parallel.
 //!
-//! The interface has two implementations. `cuda` uses NVIDIA's driver. `host` uses the same kernels compiled for the
-//! CPU, with which the results of every kernel can be tested on machines without a GPU.
+//! The interface has two implementations. `cuda` uses NVIDIA's driver. `host` runs the same kernels compiled for the
+//! CPU. Tests use `host` to check the results of every kernel on machines without a GPU.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use ns_core::SessionError;
 
 use super::offset::{Memory, Offset, OffsetMut};
 
-/// A GPU kernel. Its code is embedded in the program.
+/// A GPU kernel. The compiled code of all kernels is embedded in the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kernel {
-    /// Fits the items of a queue, with working arrays in shared memory.
+    /// Makes the fits in a queue. The working arrays are in shared memory.
     Fit,
-    /// Fits the items of a queue for models with kinks, and for models that are too large for shared memory.
+    /// Makes the fits in a queue for models with kinks, and for models that are too large for shared memory.
     FitGlobal,
-    /// Computes values and gradients of `-ln L` at many points, with working arrays in shared memory.
+    /// Computes values and gradients of `-ln L` at many points. The working arrays are in shared memory.
     Evaluate,
     /// Computes values and gradients of `-ln L` of models that are too large for shared memory. Also computes
     /// Hessians of models of all sizes.
@@ -28,27 +28,28 @@ pub(crate) enum Kernel {
     Covariance,
     /// Draws toys without fitting them.
     Draw,
-    /// Computes `-ln L` and its derivatives with respect to parameters and inputs, with working arrays in
-    /// shared memory.
+    /// Computes `-ln L` and its derivatives with respect to parameters and inputs. The working arrays are in shared
+    /// memory.
     Differentiate,
-    /// Computes the same as [`Self::Differentiate`] with working arrays in global memory. Models that are too large
-    /// for shared memory use it.
+    /// Computes the same as [`Self::Differentiate`] with working arrays in global memory. It is used for models that
+    /// are too large for shared memory.
     DifferentiateGlobal,
-    /// Computes sums over the events of a channel, one sum per thread block.
+    /// Computes sums over the events of a channel. Each thread block computes the sums over a part of the events.
     EventSums,
-    /// Adds up the sums that the thread blocks of [`Self::EventSums`] computed.
+    /// Adds up the sums of all thread blocks of [`Self::EventSums`].
     EventTotals,
-    /// Computes sums over the events of many toys, with working memory in shared memory.
+    /// Computes sums over the events of many toys. The working memory is in shared memory.
     EventToys,
-    /// Computes the same as [`Self::EventToys`], with working memory in global memory.
+    /// Computes the same as [`Self::EventToys`]. The working memory is in global memory.
     EventToysGlobal,
     /// Draws the events of some toys by the rejection method. It makes only the first attempt for each event.
     EventDraw,
     /// Copies events that the CPU has drawn to their places in the toys.
     EventPlace,
-    /// Reduces log-densities of one set of events.
+    /// Computes the likelihood sums over one set of events from the log-densities of the events.
     FlowNllReduce,
-    /// Reduces log-densities of many sets of events, one thread block per set.
+    /// Computes the likelihood sums over many sets of events from the log-densities of the events. Each thread block
+    /// processes one set.
     FlowBatchNllReduce,
 }
 
@@ -57,7 +58,7 @@ pub(crate) enum Kernel {
 pub(crate) struct Properties {
     /// Number of multiprocessors, the groups of cores that run thread blocks independently of each other.
     pub(crate) multiprocessors: usize,
-    /// Largest dynamic shared memory of one thread block, in bytes. It includes the part that a kernel must request
+    /// Largest dynamic shared memory of one thread block, in bytes. A kernel must request a part of this memory
     /// explicitly (the opt-in limit).
     pub(crate) shared_per_block: usize,
     /// Shared memory of one multiprocessor in bytes.
@@ -66,7 +67,7 @@ pub(crate) struct Properties {
     pub(crate) memory: u64,
 }
 
-/// Size of one launch: number of thread blocks, threads per block, and shared memory per block.
+/// Size of one launch: number of thread blocks, threads per block, and dynamic shared memory per block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) blocks: u32,
@@ -75,7 +76,7 @@ pub(crate) struct Shape {
     pub(crate) shared: u32,
 }
 
-/// A device, whose methods may be called by any thread. The device does the work in the order of the calls.
+/// A device. Any thread may call its methods. The device does the work in the order of the calls.
 pub(crate) trait Backend: Send + Sync {
     /// Returns the properties of the device.
     fn properties(&self) -> &Properties;
@@ -83,18 +84,18 @@ pub(crate) trait Backend: Send + Sync {
     /// Allocates uninitialised device memory, aligned to 256 bytes. A size of 0 is allowed.
     fn allocate(&self, bytes: usize) -> Result<Memory, SessionError>;
 
-    /// Frees memory that a call of [`Self::allocate`] returned. `bytes` must be the size in that call. Errors are
+    /// Frees memory that [`Self::allocate`] returned. `bytes` must be the size that was passed to that call. Errors are
     /// ignored.
     fn release(&self, memory: Memory, bytes: usize);
 
     /// Copies the bytes `from` on the host to the device memory at `to`.
     fn write(&self, to: Memory, from: &[u8]) -> Result<(), SessionError>;
 
-    /// Waits for the end of all submitted work, except the work of lanes. Then copies device memory, which begins at
-    /// `from`, to `to`. The length of `to` is the number of bytes.
+    /// Waits for the end of all submitted work, except the work of lanes (separate streams of work). Then copies the
+    /// device memory that begins at `from` to `to`. The length of `to` is the number of bytes.
     fn read(&self, from: Memory, to: &mut [u8]) -> Result<(), SessionError>;
 
-    /// Returns how many thread blocks of the kernel one multiprocessor can run at a time. A block has `threads`
+    /// Returns how many thread blocks of the kernel one multiprocessor can run at a time. Each block has `threads`
     /// threads and `shared` bytes of shared memory.
     fn occupancy(&self, kernel: Kernel, threads: u32, shared: u32) -> Result<usize, SessionError>;
 
@@ -105,22 +106,23 @@ pub(crate) trait Backend: Send + Sync {
     }
 
     /// Starts a kernel and returns before the kernel ends. `parameter` contains the bytes of the kernel's only
-    /// parameter. This is a structure whose offsets refer to memory of this device.
+    /// parameter, a structure. Offsets in this structure refer to memory of this device.
     fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError>;
 
-    /// Creates a lane. The work of a lane runs in parallel with the work that the other methods submit.
+    /// Creates a lane (a separate stream of work). The work of a lane runs in parallel with the work that the other
+    /// methods submit.
     fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError>;
 
     /// Allocates page-locked memory of the host. Copies from this memory to the device run in parallel with all other
     /// work. They begin when all work that was submitted before this call has ended.
     fn pinned(self: Arc<Self>, bytes: usize) -> Result<Box<dyn Pinned>, SessionError>;
 
-    /// Copies `bytes` bytes of device memory from `from` to `to`, in order with other work. The two ranges must not
-    /// overlap.
+    /// Copies `bytes` bytes of device memory from `from` to `to`. The copy runs after the work that was submitted
+    /// before, and before later work. The two ranges must not overlap.
     fn duplicate(&self, from: Memory, to: Memory, bytes: usize) -> Result<(), SessionError>;
 
-    /// Waits for the end of all work on the device that this process has started, also that of other libraries. Errors
-    /// are ignored: work after an error ends too.
+    /// Waits for the end of all work that this process has started on the device, including the work of other
+    /// libraries. Errors are ignored, because work that fails also ends.
     fn settle(&self) {}
 
     /// Returns an object that launches kernels on CUDA streams of the caller.
@@ -143,7 +145,7 @@ pub(crate) trait Guest: Send {
         parameter: &[u8],
     ) -> Result<(), SessionError>;
 
-    /// Makes the stream wait for all work that was submitted to the [`Backend`] before, such as copies.
+    /// Makes the stream wait for all work that was submitted to the [`Backend`] before this call, such as copies.
     ///
     /// # Safety
     /// The conditions of [`Self::launch`].
@@ -152,14 +154,15 @@ pub(crate) trait Guest: Send {
     /// Returns the handle of the stream on which the [`Backend`] does its work.
     fn own_stream(&self) -> u64;
 
-    /// Returns memory of the host with `words` words, in which kernels write answers. It is zero at first. A later call
-    /// with more words invalidates it.
+    /// Returns host memory of `words` 64-bit words, to which kernels write results. The memory is zero at first. A
+    /// later call with a larger number of words invalidates the memory that was returned before.
     fn answers(&mut self, words: usize) -> Result<OffsetMut<u64>, SessionError>;
 
-    /// Starts a kernel, and waits until it has written its answer to the memory of [`Self::answers`], which must be large
-    /// enough: for each number of `to` the word with its upper half, then that with its lower half. The upper half of
-    /// each word is `call`, which must differ from that of the last answer and from zero. The kernel may end later than
-    /// the call; it accesses no memory after its answer.
+    /// Starts a kernel, and waits until the kernel has written its results to the memory of [`Self::answers`]. Copies
+    /// the results to `to`. The memory must have two words for each result. The first word contains the high 32 bits of
+    /// the result, and the second word contains the low 32 bits. The high 32 bits of both words are `call`, which must
+    /// not be zero and must differ from the number of the previous call. The kernel may end later than this method
+    /// returns, but after writing its results it accesses no memory.
     ///
     /// # Safety
     /// The conditions of [`Self::launch`].
@@ -171,8 +174,8 @@ pub(crate) trait Guest: Send {
         to: &mut [f64],
     ) -> Result<(), SessionError>;
 
-    /// Copies device memory, which begins at `from`, to `to`. The copy begins after all work that was submitted to
-    /// the stream before. Waits for the end of the copy.
+    /// Copies the device memory that begins at `from` to `to`. The copy begins after all work that was submitted to the
+    /// stream before. Waits for the end of the copy.
     ///
     /// # Safety
     /// The conditions of [`Self::launch`]. The device memory at `from` must have at least as many bytes as `to`.
@@ -181,15 +184,15 @@ pub(crate) trait Guest: Send {
     /// Waits for the end of the last launch of this guest.
     fn wait(&mut self) -> Result<(), SessionError>;
 
-    /// Returns an error unless `address` is an address in memory of the device. The error names the array with
-    /// `what`.
+    /// Returns an error unless `address` is an address in memory of the device. `what` is the name of the array in the
+    /// error.
     fn check_address(&self, what: &'static str, address: u64) -> Result<(), SessionError>;
 }
 
 /// A stream of work on a device, which runs in parallel with other lanes. The work consists of copies to the device,
-/// kernels, copies to the host, and a wait for their end. It begins after the end of all work that was submitted to
-/// the [`Backend`] before. Device memory that the work uses must not be freed before the wait has ended. Dropping a
-/// lane also waits.
+/// kernels, copies to the host, and a wait for the end of this work. The work begins after the end of all work that was
+/// submitted to the [`Backend`] before. Device memory that the work uses must not be freed before the wait has ended.
+/// Dropping a lane also waits.
 pub(crate) trait Lane: Send {
     /// Starts a copy of `from` to the device memory at `to`. At most one such copy is allowed between two waits. The
     /// caller may change `from` as soon as the call returns.
@@ -216,8 +219,8 @@ pub(crate) trait Pinned: Send {
     /// Returns the first `numbers` elements of the memory for writing. No copy may be in progress.
     fn content(&mut self, numbers: usize) -> &mut [f64];
 
-    /// Starts a copy of the elements with the indices `numbers` to the device memory at `to`, which must be large
-    /// enough.
+    /// Starts a copy of the elements with the indices `numbers` to the device memory at `to`. The device memory must be
+    /// large enough.
     fn send(&mut self, numbers: Range<usize>, to: Memory) -> Result<(), SessionError>;
 
     /// Waits for the end of all copies from this memory.
@@ -269,20 +272,20 @@ impl Buffer {
     }
 
     /// Waits for the end of all work submitted so far. Then copies elements of the buffer to `to`, starting with the
-    /// element of index `first`.
+    /// element of index `first`. The length of `to` is the number of elements.
     pub(crate) fn read_into<T: Pod>(&self, first: usize, to: &mut [T]) -> Result<(), SessionError> {
         let from = self.at::<T, true>().plus(first).cast();
         self.backend.read(from, bytemuck::cast_slice_mut(to))
     }
 
-    /// Appends the first `count` elements of the buffer to `to`, after the end of all work submitted so far.
+    /// Waits for the end of all work submitted so far. Then appends the first `count` elements of the buffer to `to`.
     pub(crate) fn append_to<T: Pod>(&self, count: usize, to: &mut Vec<T>) -> Result<(), SessionError> {
         let before = to.len();
         to.resize(before + count, T::zeroed());
         self.read_into(0, to.get_mut(before..).unwrap_or_default())
     }
 
-    /// Returns the first `count` elements of the buffer, after the end of all work submitted so far.
+    /// Waits for the end of all work submitted so far. Then returns the first `count` elements of the buffer.
     pub(crate) fn read<T: Pod>(&self, count: usize) -> Result<Vec<T>, SessionError> {
         let mut to = Vec::new();
         self.append_to(count, &mut to).map(|()| to)

@@ -10,11 +10,11 @@ use super::layout::{self, EvaluateLaunch, FitLaunch};
 use super::offset::{Offset, OffsetMut};
 use super::shape::ArrayPlacement;
 
-/// A lane with device memory for one launch of fits at a time. Later launches use the same lane and memory. The
-/// memory grows if a launch needs more.
+/// A lane (a stream of copies and kernels) with device memory for one launch of fits at a time. Later launches use the
+/// same lane and memory. The memory grows if a launch needs more.
 pub(super) struct Slot {
-    /// The stream of the launches. This field is the first because fields are dropped in order: dropping the lane
-    /// waits for the work that uses the memory in the other fields.
+    /// The stream on which the launches run. This field is the first because fields are dropped in order: dropping the
+    /// lane waits for the work that uses the memory in the other fields.
     lane: Box<dyn Lane>,
     slab: Option<Buffer>,
     input: Option<Buffer>,
@@ -22,8 +22,8 @@ pub(super) struct Slot {
     parts: Parts,
 }
 
-/// Sizes in bytes of the result arrays of a launch. In memory the arrays follow one another in the order of these
-/// fields.
+/// Sizes in bytes of the result arrays of a launch. In device memory, the arrays follow one another in the order of
+/// these fields.
 #[derive(Debug, Clone, Copy, Default)]
 struct Parts {
     outcomes: usize,
@@ -66,7 +66,8 @@ fn numbers<T: bytemuck::Pod>(bytes: &[u8]) -> &[T] {
     bytemuck::try_cast_slice(bytes).unwrap_or_default()
 }
 
-/// Returns a buffer of at least `bytes` bytes. This is the old buffer if it is large enough, otherwise a new one.
+/// Returns a buffer of at least `bytes` bytes. If the old buffer is large enough, returns it. Otherwise replaces it by
+/// a new buffer.
 fn at_least<'a>(
     backend: &Arc<dyn Backend>,
     buffer: &'a mut Option<Buffer>,
@@ -92,11 +93,11 @@ pub(super) struct ToyRange {
     pub(super) help: Help,
 }
 
-/// Whether idle thread blocks take over work of fits that other thread blocks have begun. This work is the descent
+/// Whether idle thread blocks take over a part of fits that other thread blocks have begun. This part is the descent
 /// from a further starting point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Help {
-    /// Idle blocks end at once, so the next launch can begin.
+    /// Idle blocks end at once. The next launch can then begin.
     No,
     /// Idle blocks help while starting points are left, and a few idle blocks wait for more starting points. The last
     /// launch but one of a batch uses this mode.
@@ -106,7 +107,7 @@ pub(super) enum Help {
     All,
 }
 
-/// In the mode [`Help::Few`], one thread block in this number of blocks waits for starting points.
+/// In the mode [`Help::Few`], one out of this number of thread blocks waits for starting points.
 const ONE_WAITS_OF: usize = 8;
 
 /// Request for the gradients at the end points of consecutive fits of a launch. All these fits have the same data.
@@ -114,11 +115,12 @@ const ONE_WAITS_OF: usize = 8;
 pub(super) struct Probe {
     pub(super) first: usize,
     pub(super) count: usize,
-    /// Data of the fits, as [`Input::data`] has stored them.
+    /// Offset of the data of the fits, as [`Input::data`] returned it.
     pub(super) data: Offset<f64>,
 }
 
-/// Results of a launch, in the order of its fits. The default value contains no results; the CPU then makes all fits.
+/// Results of a launch, in the order of its fits. The default value contains no results. With the default value, the
+/// CPU makes all fits.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LaunchResults<'a> {
     pub(super) outcomes: &'a [layout::Outcome],
@@ -127,8 +129,9 @@ pub(super) struct LaunchResults<'a> {
     /// Gradients at the end points of the fits that each [`Probe`] selects, in the order of the probes, with
     /// `n_params` values per fit.
     pub(super) gradients: &'a [f64],
-    /// Flags of each fit, each 0 or 1: one byte per parameter, then one byte per bin. The flag of a parameter is 1 if
-    /// the parameter is held at the end of the fit. The flag of a bin is 1 if its expected yield is not positive.
+    /// Flags of each fit, each 0 or 1. For each fit there is one byte per parameter, then one byte per bin. The flag of
+    /// a parameter is 1 if the parameter is held (cannot move) at the end of the fit. The flag of a bin is 1 if its
+    /// expected yield is not positive.
     pub(super) flags: &'a [u8],
 }
 
@@ -142,13 +145,13 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Returns the shape of a launch of this kernel with `blocks` thread blocks.
+    /// Returns the size of a launch of this kernel with `blocks` thread blocks.
     pub(super) fn shape(&self, blocks: usize) -> Shape {
         Shape { blocks: blocks as u32, threads: self.threads, shared: self.placement.shared as u32 }
     }
 
-    /// Returns the parameter of the evaluation kernel for `count` points of the model `plan`. `slab` is the working
-    /// memory of the thread blocks. The caller adds the offsets of data, points and results.
+    /// Returns the parameter structure of the evaluation kernel for `count` points of the model `plan`. `slab` is the
+    /// working memory of the thread blocks. The caller sets the offsets of data, points and results in the structure.
     pub(super) fn evaluation(
         &self,
         plan: &layout::Plan,
@@ -181,9 +184,9 @@ impl Launcher<'_> {
         size_of::<layout::Outcome>() + 9 * n + bins
     }
 
-    /// Returns the number of thread blocks of a launch of `n_items` items, the number of blocks that wait for
-    /// starting points, and the mode of help. The mode is [`Help::No`] if the fits have no further starting points or
-    /// the model has kinks.
+    /// Returns three things about a launch of `n_items` items (sets of data with their fits): the number of thread
+    /// blocks, the number of blocks that wait for starting points, and the mode of help. The mode is [`Help::No`] if
+    /// the fits have no further starting points or the model has kinks.
     fn blocks(&self, input: &Input, n_items: usize, help: Option<Help>) -> (usize, usize, Help) {
         let starts = input.requests.iter().map(starts_of).max().unwrap_or(0);
         let help = help.filter(|_| starts > 0 && !self.plan.kinked.is_some()).unwrap_or(Help::No);
@@ -197,7 +200,7 @@ impl Launcher<'_> {
         }
     }
 
-    /// Starts the fits of `input`, and then the computation of the gradients that `probes` request. With `toys`,
+    /// Starts the fits of `input`. Then starts the computation of the gradients that `probes` request. With `toys`,
     /// every request of `input` is fitted to each of these toys. Without `toys`, the items of `input` are fitted.
     pub(super) fn start(
         &self,

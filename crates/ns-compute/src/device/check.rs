@@ -22,24 +22,24 @@ use crate::task::FitDomain;
 /// Number of fits of each launch that are checked.
 pub(super) const CHECKED: usize = 2;
 
-/// Returns the largest rounding error of a sum of `n_terms` terms that docs/gpu-contract.md allows, as a fraction of the
-/// sum of the absolute values of the terms. The rounding errors of many additions grow like a random walk.
+/// Returns the largest rounding error that docs/gpu-contract.md allows for a sum of `n_terms` terms, as a fraction of
+/// the sum of the absolute values of the terms. The rounding errors of many additions grow like a random walk.
 fn rounding(n_terms: usize) -> f64 {
     f64::EPSILON * (0.5 * (n_terms as f64).sqrt()).max(8.0)
 }
 
 /// A task of a launch whose first fits are checked.
 pub(super) struct Sample<'a> {
-    /// Index in the launch of the first fit of the task.
+    /// Index of the task's first fit in the launch.
     pub(super) first: usize,
     /// Requests of the fits that are checked, at most [`CHECKED`] of them.
     pub(super) requests: &'a [FitRequest],
     pub(super) data: Dataset,
-    /// Whether the data are a toy that the device drew.
+    /// Whether the data of the task are a toy that the device drew.
     pub(super) drawn: bool,
 }
 
-/// Returns the indices of the tasks to check, out of `count` tasks. Every task has at least `fits` fits.
+/// Returns the indices of the tasks to check, out of `count` tasks with at least `fits` fits each.
 pub(super) fn chosen(count: usize, fits: usize) -> impl Iterator<Item = usize> {
     let n = CHECKED.div_ceil(fits.max(1)).min(count);
     (0..n).map(move |i| (2 * i + 1) * count / (2 * n))
@@ -62,11 +62,12 @@ impl<'a> Sample<'a> {
 pub(super) struct Checking<'a> {
     session: &'a GpuSession,
     results: LaunchResults<'a>,
-    /// The fits to check, in the order of the gradients in `results`: the sample, the index of the fit in the launch,
-    /// and the request of the fit.
+    /// The fits to check, in the order of the gradients in `results`. Each element contains the sample, the index of
+    /// the fit in the launch, and the request of the fit.
     fits: Vec<(&'a Sample<'a>, usize, &'a FitRequest)>,
     found: Mutex<Result<DeviceCheck, SessionError>>,
-    /// Whether the certificate of convergence of some fit does not hold with the CPU's metric.
+    /// Whether the certificate of convergence of at least one fit does not hold when it is computed with the CPU's
+    /// metric.
     doubtful: AtomicBool,
 }
 
@@ -90,9 +91,9 @@ impl<'a> Checking<'a> {
         self.fits.len()
     }
 
-    /// Checks the fit with index `i` (below [`Self::len`]). Compares its value and gradient with those that the CPU
-    /// computes at the same point, and checks its EDM (estimated distance to the minimum). The differences are stored
-    /// for [`Self::end`].
+    /// Checks the fit with index `i` (below [`Self::len`]). Compares the fit's value and gradient with the value and
+    /// gradient that the CPU computes at the same point. Also checks the fit's EDM (estimated distance to the minimum).
+    /// The differences are stored for [`Self::end`].
     pub(super) fn check(&self, i: usize) {
         let n = self.session.cpu.plan.n_parameters();
         let gradient = self.results.gradients.get(i * n..(i + 1) * n);
@@ -202,9 +203,9 @@ impl GpuSession {
     }
 }
 
-/// Returns `sum_p g_p^2 / (2 M_pp)` over the parameters that are free to move (`rests` is false). `g` is the gradient
-/// and `M` the CPU's Gauss-Newton metric. No term of the sum exceeds the EDM. Therefore the sum is at most the EDM
-/// times the number of these parameters.
+/// Returns `sum_p g_p^2 / (2 M_pp)`, where `g` is the gradient and `M` the CPU's Gauss-Newton metric. The sum contains
+/// the parameters that are free to move (`rests` is false). No term of the sum exceeds the EDM (estimated distance to
+/// the minimum). Therefore the sum is at most the EDM times the number of these parameters.
 fn diagonal_edm(
     plan: &Plan,
     data: &Dataset,
@@ -236,8 +237,8 @@ fn diagonal_edm(
 mod tests {
     use super::rounding;
 
-    /// Regression test: `-ln L` of a model of 10 000 bins and as many constraints was refused for a difference of
-    /// 31 EPSILON times the sum of its terms.
+    /// Regression test: the value of `-ln L` of a model with 10 000 bins and 10 000 constraints was rejected. It
+    /// differed by 31 EPSILON times the sum of the absolute values of its terms.
     #[test]
     fn sums_of_many_terms_may_differ_by_more_roundings() {
         assert_eq!(rounding(225), 8.0 * f64::EPSILON);

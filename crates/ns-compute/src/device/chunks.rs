@@ -11,7 +11,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 
 use ns_core::{Control, SessionError, TaskOutcome};
 
-/// Largest number of chunks per GPU that are taken and not yet delivered. Two of them are in work on the GPU, the CPU
+/// Largest number of chunks per GPU that are taken and not yet delivered. The GPU works on two of them, the CPU
 /// finishes one, and one waits for the delivery of earlier chunks.
 const CHUNKS_PER_GPU: usize = 4;
 
@@ -29,15 +29,15 @@ impl ChunkSizes {
     pub(super) const WHOLE: Self = Self { fewest: u64::MAX, most: u64::MAX };
 
     /// Returns the sizes that divide `items` items into one equal chunk per GPU. If such a chunk would have more than
-    /// `most` items, there are more chunks of `most` items each.
+    /// `most` items, the items are divided into more chunks of `most` items each.
     pub(super) fn parts(items: u64, gpus: usize, most: u64) -> Self {
         let part = items.div_ceil(gpus.max(1) as u64).clamp(1, most.max(1));
         Self { fewest: part, most: part }
     }
 
-    /// Returns sizes with which chunks become smaller towards the end of the queue. All GPUs then end at about the
-    /// same time. The smallest size is `fewest`, or `items` divided by the number of GPUs if that is less. The
-    /// largest size is `most`.
+    /// Returns sizes that make the chunks smaller towards the end of the queue. All GPUs then end at about the same
+    /// time. The smallest size is `fewest`, or `items` divided by the number of GPUs if that is less. The largest size
+    /// is `most`.
     pub(super) fn shrinking(items: u64, gpus: usize, fewest: u64, most: u64) -> Self {
         let part = items.div_ceil(gpus.max(1) as u64).max(1);
         Self { fewest: fewest.clamp(1, part), most: most.max(1) }
@@ -46,7 +46,7 @@ impl ChunkSizes {
 
 /// The queue of the items of all tasks, from which GPUs take chunks.
 pub(super) struct ChunkQueue<'a> {
-    /// For each task, the index in the queue that follows its last item.
+    /// For each task, the index in the queue after the task's last item.
     ends: Vec<u64>,
     end: u64,
     gpus: usize,
@@ -77,7 +77,7 @@ pub(super) struct TakenChunk {
 pub(super) struct FinishedChunk {
     pub(super) items: Range<u64>,
     pub(super) outcomes: Vec<TaskOutcome>,
-    /// Whether the last of these items is the last item of its chunk.
+    /// Whether the last of these items is also the last item of its chunk.
     pub(super) whole: bool,
 }
 
@@ -172,7 +172,7 @@ impl<'a> ChunkQueue<'a> {
     }
 }
 
-/// Guard that stops the work if its thread panics. Without it the other threads would wait for ever.
+/// Guard that stops the work if its thread panics. Without the guard, the other threads would wait for ever.
 struct Guard<'a, 'b>(&'a ChunkQueue<'b>);
 
 impl Drop for Guard<'_, '_> {
@@ -190,8 +190,8 @@ type Work<'a, C> = dyn Fn(&C, &mpsc::Sender<FinishedChunk>) -> Result<usize, Ses
 /// thread, in the order of the queue.
 ///
 /// `work` takes chunks from the queue until there are none, and sends each chunk when it is finished. It returns how
-/// many tasks it completed before a task that is left to the CPU, or the number of all tasks if there is no such
-/// task.
+/// many tasks it completed before the first task that is left to the CPU. If no task is left to the CPU, it returns the
+/// number of all tasks.
 ///
 /// Returns the smallest number of tasks that `work` returned for a GPU, or 0 if there are no GPUs.
 ///
@@ -256,8 +256,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns one outcome per item. Different items have different numbers of fits, so the outcomes can be told
-    /// apart.
+    /// Returns one outcome per item. Different items have different numbers of fits, so a test can distinguish the
+    /// outcomes.
     fn outcomes(items: &Range<u64>) -> Vec<TaskOutcome> {
         let outcome = |item: u64| TaskOutcome {
             fits: (0..item % 7).map(|_| Err(ns_core::FitFailure::NotNeeded)).collect(),

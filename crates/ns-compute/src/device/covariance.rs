@@ -1,9 +1,9 @@
 //! Computes the uncertainties of a batch of fits on the device, from exact Hessians and their inverses.
 //!
 //! All fits of a batch are first made without uncertainties. Then the device computes the covariances at all minima.
-//! It cannot confirm a fit if the Hessian is not safely positive definite, or if the EDM (estimated distance to the
-//! minimum) from that Hessian is above the tolerance. In these cases the CPU computes the uncertainties, as for fits
-//! of CPU sessions. Whether the device or the CPU computes them depends on the fit alone, not on the batch.
+//! The device cannot confirm a fit if the Hessian is not safely positive definite, or if the EDM (estimated distance to
+//! the minimum) from that Hessian is above the tolerance. In these cases the CPU computes the uncertainties, in the
+//! same way as in CPU sessions. Whether the device or the CPU computes them depends on the fit alone, not on the batch.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -24,13 +24,14 @@ use crate::plan::EDM_TOLERANCE;
 use crate::shared_constants::{HELD_BY_BOUND, MOST_INVERTING, MOVES_FREELY, RESTS, TABLE_COLUMNS, TILE};
 use crate::task::FitDomain;
 
-/// Smallest value of `1 / (H_ii C_ii)` for which the device's covariance is used. `H` is the Hessian and `C` its
-/// inverse. For an uncorrelated parameter the value is 1. The smaller the value is, the more `C` amplifies the
-/// rounding errors of `H`. Below this limit the CPU checks whether a direction is flat.
+/// Smallest value of `1 / (H_ii C_ii)` for which the device's covariance is used. `H` is the Hessian, `C` its inverse,
+/// and `i` a parameter. For an uncorrelated parameter the value is 1. The smaller the value is, the more `C` amplifies
+/// the rounding errors of `H`. Below this limit the CPU checks whether `-ln L` is flat along some direction.
 const LEAST_LEFT: f64 = 1e-7;
 
-/// EDM above which a fit takes one more Newton step before its covariance is computed, as in CPU sessions. Without
-/// this step the covariance would belong to a slightly different point.
+/// A fit with an EDM (estimated distance to the minimum) above this value takes one more Newton step before its
+/// covariance is computed, as in CPU sessions. Without this step the covariance would belong to a slightly different
+/// point.
 const LAST_STEP: f64 = 1e-14;
 
 /// Largest total size, in bytes, of the covariances of one launch that are copied to the host.
@@ -54,7 +55,7 @@ pub(super) struct Fitted<'a> {
 /// Position of a fit: the index of its task, and the index of the fit within the task.
 type FitIndex = (usize, usize);
 
-/// Results of the device for the covariance of one fit. `CovarianceLaunch` in layout.rs describes the arrays.
+/// The device's results for the covariance of one fit. `CovarianceLaunch` in layout.rs describes the arrays.
 struct ReturnedCovariance<'a> {
     least: f64,
     edm: f64,
@@ -117,9 +118,9 @@ impl GpuSession {
         Ok(())
     }
 
-    /// Returns whether the device can compute the covariance of a fit. The fit must have converged without a flat
-    /// direction. No free and active parameter may be on a bound or next to a kink. Then `-ln L` has second
-    /// derivatives at the minimum with respect to all these parameters.
+    /// Returns whether the device can compute the covariance of a fit. The fit must have converged, and `-ln L` must
+    /// not be flat along any direction. No parameter that is free and not held may be on a bound or next to a kink.
+    /// Then `-ln L` has second derivatives at the minimum with respect to all these parameters.
     fn is_plain(&self, fit: &FitOutcome, domain: &FitDomain) -> bool {
         let rests = |p: usize| domain.fixed[p] || fit.inactive.iter().any(|(q, _)| *q == p);
         let at_an_edge = |p: usize, x: f64| {
@@ -131,8 +132,9 @@ impl GpuSession {
             && fit.parameters.iter().enumerate().all(|(p, &x)| !at_an_edge(p, x) || rests(p))
     }
 
-    /// Adds the device's uncertainties to the fits with the indices `places`. Appends to `left` the indices of the
-    /// fits that the device cannot confirm. Most fits take one launch; fits that need a last Newton step take two.
+    /// Adds the device's uncertainties to the fits with the indices `places`. Appends to `left` the indices of those
+    /// fits whose uncertainties the device cannot compute reliably. Most fits take one launch; fits that need a last
+    /// Newton step take two.
     fn invert(
         &self,
         placement: &HessianPlacement,
@@ -185,8 +187,8 @@ impl GpuSession {
         Ok(())
     }
 
-    /// Returns the end point of the last Newton step of a fit. Returns `None` if that point is not inside the bounds
-    /// or if the step crosses a kink.
+    /// Returns the end point of the last Newton step of a fit: the point of the fit plus the vector `step`. Returns
+    /// `None` if that point is not inside the bounds or if the step crosses a kink.
     fn step(&self, fit: &FitOutcome, domain: &FitDomain, step: &[f64]) -> Option<Vec<f64>> {
         let to = |(p, (x, step)): (usize, (&f64, &f64))| {
             let to = x + step;
@@ -250,8 +252,8 @@ impl GpuSession {
         })
     }
 
-    /// Returns the covariance at point number `m`, or `None` if covariances were not wanted. The elements are copied
-    /// from the device directly to the memory of the result, because covariances are large.
+    /// Returns the covariance at the point with index `m`, or `None` if covariances were not wanted. Covariances are
+    /// large, so the elements are copied from the device directly to the memory of the result.
     fn fetch_covariance(&self, solved: &Solved, m: usize) -> Result<Option<Arc<Covariance>>, SessionError> {
         let Some(covariances) = &solved.covariances else { return Ok(None) };
         let n = self.cpu.plan.n_parameters();
@@ -264,11 +266,12 @@ impl GpuSession {
 /// Points at which covariances are to be computed. The arrays have one entry or row per point.
 #[derive(Default)]
 struct Problems {
-    /// For each point, the index of its fit. If the point is the end of the fit's last Newton step, the second
-    /// element is the EDM before that step.
+    /// For each point, the position of its fit. If the point is the end of the fit's last Newton step, the second
+    /// element is the EDM (estimated distance to the minimum) before that step.
     places: Vec<(FitIndex, Option<f64>)>,
     points: Vec<f64>,
-    /// State of each parameter at each point: `MOVES_FREELY`, `RESTS` (fixed or on a kink) or `HELD_BY_BOUND`.
+    /// State of each parameter at each point: `MOVES_FREELY`, `RESTS` (fixed or on a kink) or `HELD_BY_BOUND`. There is
+    /// one row per point.
     rests: Vec<u8>,
     /// For each point, the index of its set of data.
     sets: Vec<i32>,
@@ -283,8 +286,9 @@ impl Problems {
     }
 }
 
-/// Results of the device for many points. `found` contains two values per point: the smallest `1 / (H_ii C_ii)` and
-/// the EDM. The other arrays contain one value per parameter and point.
+/// Results of the device for many points. `found` contains two values per point: the smallest `1 / (H_ii C_ii)` over
+/// the parameters `i` (`H` is the Hessian and `C` its inverse), and the EDM (estimated distance to the minimum). The
+/// other arrays contain one value per parameter and point.
 struct Solved {
     found: Vec<f64>,
     slopes: Vec<f64>,
@@ -295,7 +299,7 @@ struct Solved {
 }
 
 impl Solved {
-    /// Returns the results for point number `m` of a model with `n` parameters.
+    /// Returns the results for the point with index `m` of a model with `n` parameters.
     fn get(&self, m: usize, n: usize) -> ReturnedCovariance<'_> {
         let row = m * n..(m + 1) * n;
         ReturnedCovariance {
@@ -309,14 +313,14 @@ impl Solved {
 }
 
 impl ReturnedCovariance<'_> {
-    /// Returns whether the Hessian is safely positive definite, and the EDM from this Hessian is within the tolerance
-    /// of a converged fit. Returns false if a number is NaN.
+    /// Returns whether the Hessian is safely positive definite, and whether the EDM (estimated distance to the minimum)
+    /// from this Hessian is within the tolerance of a converged fit. Returns false if a number is NaN.
     fn is_safe(&self) -> bool {
         self.least > LEAST_LEFT && self.edm <= EDM_TOLERANCE
     }
 
-    /// Sets the uncertainties and the convergence certificate of a fit, with the same meaning as in CPU sessions.
-    /// Does not set the covariance.
+    /// Writes the uncertainties and the convergence certificate to `fit`. They have the same meaning as in CPU
+    /// sessions. The covariance is not written.
     fn put_into(&self, fit: &mut FitOutcome) {
         let known = |variance: &f64| (*variance > 0.0 && variance.is_finite()).then(|| variance.sqrt());
         fit.uncertainties = self.variances.iter().map(known).collect();
@@ -327,8 +331,8 @@ impl ReturnedCovariance<'_> {
 }
 
 impl GpuSession {
-    /// Continues the fits with the indices `places` on the CPU. The CPU starts at the minima that the device found,
-    /// and computes uncertainties too.
+    /// Continues the fits with the indices `places` on the CPU. The CPU starts at the minima that the device found, and
+    /// also computes the uncertainties.
     fn leave(
         &self,
         outcomes: &mut [TaskOutcome],
@@ -378,8 +382,9 @@ fn finish(
     Ok(fit)
 }
 
-/// Returns the number of threads per block for the inversion of matrices with `n` rows. Each thread then has a few
-/// tiles. The number depends on `n` alone, because it determines the order of sums and so the rounding of results.
+/// Returns the number of threads per thread block for the inversion of matrices with `n` rows. With this number, each
+/// thread processes a few tiles of the matrix. The number depends on `n` alone, because it determines the order of sums
+/// and therefore the rounding of results.
 fn threads(n: usize) -> u32 {
     match n {
         ..=24 => 64,

@@ -8,7 +8,8 @@ pub(super) trait Field {
     /// Whether values of the type contain offsets (addresses in device memory).
     const HAS_OFFSETS: bool = false;
 
-    /// Appends to `places` the byte positions of all offsets in a value of the type. The value begins at byte `_at`.
+    /// Appends to `places` the byte positions of all offsets (addresses in device memory) in a value of the type. The
+    /// value begins at byte `_at`.
     fn offsets(_at: usize, _places: &mut Vec<usize>) {}
 
     /// Returns the C++ declaration of a field that has this type and the given name.
@@ -16,7 +17,7 @@ pub(super) trait Field {
     fn declare(name: &str) -> String;
 }
 
-/// A type to which offsets can point.
+/// A type of the elements to which offsets (addresses in device memory) can point.
 pub(super) trait Element {
     /// Name of the type in C++.
     #[cfg_attr(not(test), allow(dead_code))]
@@ -83,7 +84,7 @@ impl<T: Element, const WRITTEN: bool> Field for Offset<T, WRITTEN> {
 pub(crate) struct Declaration {
     pub(crate) name: &'static str,
     pub(crate) docs: &'static [&'static str],
-    /// Each field or variant: the lines of its documentation, and its C++ text.
+    /// For each field or variant: the lines of its documentation, and its text in C++.
     pub(crate) parts: Vec<(&'static [&'static str], String)>,
     /// Size of the structure in bytes; 0 for an enum.
     pub(crate) size: usize,

@@ -14,8 +14,8 @@ use super::layout::{DatumSource, Draws, PoissonRejection};
 use super::offset::Offset;
 use crate::shared_constants::{DRAW_NORMAL, DRAW_REJECTION, DRAW_TABLE};
 
-/// Distributions of all data of a toy. Data that are drawn by inversion have a table of thresholds. The tables are
-/// stored one after another.
+/// Distributions of all data of a toy. Each distribution from which toys are drawn by inversion has a table of
+/// thresholds. The tables are stored one after another.
 #[derive(Default)]
 struct Tables {
     sources: Vec<DatumSource>,
@@ -75,7 +75,7 @@ impl Tables {
 /// A source of toys ([`ToySource`]) in device memory, from which kernels draw.
 pub(super) struct Uploaded {
     draws: Buffer,
-    /// Memory in which the tables are; the offsets in `draws` refer to it.
+    /// Memory that contains the tables. The offsets in `draws` refer to this memory.
     _tables: [Buffer; 3],
 }
 
@@ -141,7 +141,7 @@ mod tests {
         }
     }
 
-    /// Asserts that ten million data that the kernel draws have the same bits as the data that ns-core draws.
+    /// Asserts that ten million data that the kernel draws have the same bits as the same data drawn by ns-core.
     fn compare(backend: &Arc<dyn Backend>, threads: u32) {
         let source = source();
         let (n_main, n_aux) = (source.main.len(), source.auxiliary.len());

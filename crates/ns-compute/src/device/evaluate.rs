@@ -56,9 +56,9 @@ impl GpuSession {
         Ok(out)
     }
 
-    /// Evaluates all points with one set of data, in launches of as many points as memory allows. Appends two numbers
-    /// per point to `found`: the main part and the constraint part of `-ln L`, both relative to the saturated model.
-    /// If `gradient` is true, appends the gradients to `slopes`.
+    /// Evaluates all points with one set of data. Each launch evaluates as many points as memory allows. Appends two
+    /// numbers per point to `found`: the main part and the constraint part of `-ln L`, both relative to the saturated
+    /// model. If `gradient` is true, appends the gradients to `slopes`.
     fn at_points(
         &self,
         data: &Buffer,

@@ -1,6 +1,6 @@
 //! Uploads the inputs that all fits of one kind share: the Gauss-Newton metric, and the starting points of the search
-//! for further minima. All fits of given data in a session are of one kind. All fits of one request to the toys of
-//! one source are also of one kind.
+//! for further minima. All fits to given data in a session are of one kind. All fits of one request to the toys of one
+//! source are also of one kind.
 
 use std::sync::Arc;
 
@@ -18,20 +18,22 @@ use crate::lanes::metric::Metric;
 pub(super) struct DeviceFitKind {
     _memory: Buffer,
     pub(super) metric: Offset<layout::Metric>,
-    /// Offset and number of the further starting points in the first round of the search.
+    /// Offset in device memory, and number, of the further starting points in the first round of the search.
     pub(super) first: (Offset<f64>, usize),
-    /// Offset and number of the further starting points in the second round of the search.
+    /// Offset in device memory, and number, of the further starting points in the second round of the search.
     pub(super) second: (Offset<f64>, usize),
-    /// Offset and number of the parameters for which there may be another minimum at the opposite sign.
+    /// Offset in device memory, and number, of the indices of parameters for which there may be another minimum at the
+    /// opposite sign.
     pub(super) nonlinear: (Offset<i32>, usize),
-    /// Offset and number of directions in parameter space. Along each direction the normsys effects on one sample add
-    /// up.
+    /// Offset in device memory, and number, of directions in parameter space. Along each direction, the normsys effects
+    /// on one sample add up.
     pub(super) directions: (Offset<layout::Direction>, usize),
     pub(super) size: Size,
 }
 
-/// Numbers of local, dual and primal parameters of a metric ([`layout::Metric`] explains these words). These numbers
-/// and the plan determine the working memory of a fit.
+/// Numbers of parameters of a metric in three groups. Local parameters are constrained and act on one bin. For the
+/// other parameters, the metric is inverted through a matrix over bins (dual parameters) or over parameters (primal
+/// parameters). These numbers and the plan determine the working memory of a fit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) locals: usize,
@@ -40,7 +42,7 @@ pub(super) struct Size {
 }
 
 impl Size {
-    /// Returns the larger of the two numbers for each kind of parameter.
+    /// Returns, for each of the three groups of parameters, the larger of the two numbers.
     pub(super) fn max(self, other: Self) -> Self {
         Self {
             locals: self.locals.max(other.locals),
@@ -89,7 +91,7 @@ impl DeviceFitKind {
     }
 }
 
-/// Adds the arrays of a direction to the arena, and returns the structure that refers to them.
+/// Adds the arrays of a direction in parameter space to the arena. Returns the structure that refers to these arrays.
 fn of_direction(direction: &Direction, arena: &mut Arena) -> layout::Direction {
     layout::Direction {
         n: direction.params.len() as i32,
@@ -101,7 +103,7 @@ fn of_direction(direction: &Direction, arena: &mut Arena) -> layout::Direction {
     }
 }
 
-/// Adds the arrays of the shared part of the metric to the arena, and returns the structure that refers to them.
+/// Adds the arrays of the metric that all fits share to the arena. Returns the structure that refers to these arrays.
 fn metric(metric: &Metric, n_bins: usize, arena: &mut Arena) -> layout::Metric {
     let mut locals: Vec<&crate::lanes::metric::Local> = metric.locals.iter().collect();
     locals.sort_by_key(|local| local.bin);

@@ -1,5 +1,5 @@
-//! Fits given data (data that are not toys). One launch makes all fits of a batch. Further launches compute their
-//! uncertainties.
+//! Fits given data (data that are not toys). One launch makes all fits of a batch. Further launches compute the
+//! uncertainties of these fits.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ use super::shape;
 use crate::eval::Dataset;
 use crate::task::FitDomain;
 
-/// The data of all tasks. The value of `-ln L` of the saturated model is computed once for each set of data, when it
+/// The sets of data of all tasks. For each set, the value of `-ln L` of the saturated model is computed once, when it
 /// is first needed.
 struct Sets<'a> {
     observed: &'a Dataset,
@@ -72,8 +72,8 @@ impl<'a> Sets<'a> {
 }
 
 impl GpuSession {
-    /// Returns how many of `tasks`, counted from the first, fit in one launch. The memory limits this number. It is
-    /// at least 1 and at most `MOST_GIVEN`.
+    /// Returns how many of the first `tasks` can be fitted in one launch. The memory limits this number. It is at least
+    /// 1 and at most `MOST_GIVEN`.
     pub(super) fn given_at_a_time(&self, tasks: &[FitTask], wanted: OutcomeParts) -> usize {
         let (n, bins) = (self.cpu.plan.n_parameters(), self.cpu.plan.n_bins());
         let per_task = 8 * (bins + self.cpu.plan.n_aux()) + size_of::<layout::Item>();
@@ -90,8 +90,8 @@ impl GpuSession {
         tasks.iter().take(MOST_GIVEN).take_while(fits).count().max(1)
     }
 
-    /// Makes all fits of tasks with given data. Returns `None` without any fit if the CPU must make the fits. This
-    /// happens if the model does not suit the device, or if a request frees a parameter that the model fixes.
+    /// Makes all fits of tasks with given data. Returns `None`, without making any fit, if the CPU must make the fits.
+    /// This happens if the model does not suit the device, or if a request frees a parameter that the model fixes.
     pub(super) fn run_given(
         &self,
         tasks: &[FitTask],

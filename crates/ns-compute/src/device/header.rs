@@ -1,6 +1,6 @@
 //! Generates the headers `kernels/constants.cuh`, `kernels/structures.cuh`, `kernels/inputs.cuh`,
-//! `kernels/event_structures.cuh` and `kernels/flow_structures.cuh`. They declare in C++ the constants and structures
-//! that kernels and host share. The Rust declarations are the source.
+//! `kernels/event_structures.cuh` and `kernels/flow_structures.cuh`. The headers declare in C++ the constants and
+//! structures that kernels and host share. They are generated from the declarations in Rust.
 //!
 //! A test fails if the committed headers differ from the generated ones. The command
 //! `NEXTSTAT_WRITE_HEADER=1 cargo test -p ns-compute --features cuda header` writes the headers. After that,
@@ -41,7 +41,8 @@ fn comment(text: &mut String, indent: &str, docs: &[&str]) {
     }
 }
 
-/// Returns the text of a header file: `content` between the first and last lines that all headers have.
+/// Returns the text of a header file. It consists of the first lines of all headers, `content`, and the last lines of
+/// all headers.
 fn file(source: &str, include: &str, content: &str) -> String {
     format!(
         "// What kernels and host share. Made from {source} (src/device/header.rs says how): do not edit.\n#pragma once\n{include}\n\

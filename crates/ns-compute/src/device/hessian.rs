@@ -15,25 +15,25 @@ use crate::shared_constants::TILE;
 /// memory.
 const MOST_SLABS: usize = 512 << 20;
 
-/// Placement of the arrays of a thread block that computes Hessians. The array BLOCK_DATA is in shared memory; all
-/// other arrays are in the block's slab of device memory.
+/// Placement of the arrays of a thread block that computes Hessians. The array BLOCK_DATA is in shared memory. All
+/// other arrays are in the slab of the thread block (its working memory in device memory).
 #[derive(Debug, Clone)]
 pub(super) struct HessianPlacement {
     offset: [u32; N_OFFSETS],
     extra: [u64; N_EXTRA],
     shared: usize,
     slab: usize,
-    /// Length of a row of the Jacobian, in doubles.
+    /// Length of a row of the Jacobian, counted in doubles, including padding.
     row: usize,
 }
 
-/// Largest number of doubles in a Hessian, and also in the slab of a thread block. Each then takes at most one
-/// gibibyte, and indices stay far below 2^31.
+/// Largest number of doubles in a Hessian. It is also the largest number of doubles in the slab (working memory) of a
+/// thread block. Each then takes at most one gibibyte, and indices stay far below 2^31.
 const MOST_NUMBERS: usize = 1 << 27;
 
 impl HessianPlacement {
-    /// Determines the placement. Returns `None` if the CPU must compute the Hessians of this model. This is the case
-    /// if they are too large, or if two parameters interact in more than one way (see `is_regular`).
+    /// Determines the placement. Returns `None` if the CPU must compute the Hessians of this model. This is the case if
+    /// the arrays are too large, or if two parameters interact in more than one way (see `is_regular`).
     pub(super) fn new(plan: &Plan, on_device: &layout::Plan) -> Option<Self> {
         if !is_regular(plan) {
             return None;
@@ -73,7 +73,7 @@ impl HessianPlacement {
 }
 
 /// Returns whether every pair of parameters interacts in only one way. No parameter may be both a per-bin factor and
-/// another modifier. No parameter may appear twice in modifiers of one kind in a block (a sample in a channel). Every
+/// another modifier. No parameter may appear twice in modifiers of one type in a block (a sample in a channel). Every
 /// workspace satisfies this.
 fn is_regular(plan: &Plan) -> bool {
     let mut scalar = vec![false; plan.n_parameters()];
@@ -111,8 +111,8 @@ pub(super) struct Sets<'a> {
 pub(super) type Other<'a> = dyn Fn(&[f64]) -> Result<Vec<f64>, SessionError> + 'a;
 
 /// Results of a computation of Hessians that has been started and may not have ended. `usable` contains a 32-bit
-/// integer per point: 1 if the Hessian is computed, 0 if the device leaves it to the CPU. Other buffers of the
-/// computation may be freed before it ends, because the device reuses memory only for later work.
+/// integer per point: 1 if the Hessian is computed, 0 if the device leaves it to the CPU. Other buffers that the
+/// computation uses may be freed before it ends, because the device reuses memory only for later work.
 pub(super) struct PendingHessians {
     pub(super) hessians: Buffer,
     pub(super) gradients: Buffer,

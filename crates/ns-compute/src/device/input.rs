@@ -1,5 +1,5 @@
-//! The input of a launch of fits: requests (one per fit), items (fits that share one set of data), and the arrays to
-//! which requests and items refer.
+//! The input of a launch of fits: requests (one per fit), items (fits that share one set of data), and the arrays that
+//! requests and items use.
 
 use std::collections::HashMap;
 
@@ -11,8 +11,8 @@ use super::layout;
 use super::offset::Offset;
 use crate::shared_constants::{MOST_FLIPS, N_COUNTERS, PLACES, START_ALONG, START_AT, START_EARLIER};
 
-/// Requests, items, and the arrays to which they refer. All of them go to the device in one copy. Offsets count from
-/// the start of the arena.
+/// Requests, items, and the arrays that they use. All of them are copied to the device together. Offsets count from the
+/// start of the arena.
 #[derive(Default)]
 pub(super) struct Input {
     pub(super) arena: Arena,
@@ -25,7 +25,7 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// Creates an input without requests and items. It contains only the counters of the queue.
+    /// Creates an input without requests and items. It contains only the counters of the queue of fits.
     pub(super) fn new() -> Self {
         let mut input = Self::default();
         input.queue = input.arena.put(&[0_i32; N_COUNTERS]);
@@ -49,8 +49,8 @@ impl Input {
         })
     }
 
-    /// Adds a request for a fit whose shared inputs are `kind`. If `looks` is true, the fit searches for further
-    /// minima from the starting points of `kind`.
+    /// Adds a request for a fit. The fit uses the inputs `kind`, which it shares with other fits. If `looks` is true,
+    /// the fit searches for further minima from the starting points of `kind`.
     pub(super) fn request(
         &mut self,
         table: &ParameterTable,
@@ -97,7 +97,7 @@ impl Input {
         });
     }
 
-    /// Adds an item that consists of the last `n_requests` requests. `data` is the offset of its data, which
+    /// Adds an item that consists of the last `n_requests` requests. `data` is the offset of the item's data, which
     /// [`Self::data`] returned.
     pub(super) fn item(&mut self, n_requests: usize, data: Offset<f64>) {
         self.items.push(layout::Item {
@@ -111,9 +111,9 @@ impl Input {
     }
 }
 
-/// Returns how many further starting points of a fit can be used at the same time. It is the number of points in the
-/// largest round of the fit's search (see `starts_of` and `choose_flips` in `kernels/search.cuh`). It is 0 if the fit
-/// has no further starting points.
+/// Returns how many further starting points of a fit can be used at the same time. This is the number of starting
+/// points in the largest round of the fit's search (see `starts_of` and `choose_flips` in `kernels/search.cuh`). It is
+/// 0 if the fit has no further starting points.
 pub(super) fn starts_of(request: &layout::Request) -> usize {
     let count = |n: i32| usize::try_from(n).unwrap_or(0);
     let nonlinear = count(request.n_nonlinear);
@@ -121,8 +121,8 @@ pub(super) fn starts_of(request: &layout::Request) -> usize {
     (shared + usize::from(nonlinear > 0)).max(nonlinear.min(MOST_FLIPS))
 }
 
-/// Returns the parameters whose bounds in a request differ from their bounds in the model. Both bounds of a fixed
-/// parameter are its value.
+/// Returns the parameters whose bounds in a request differ from their bounds in the model. For a fixed parameter, both
+/// bounds are equal to its value.
 fn overrides(table: &ParameterTable, request: &FitRequest) -> Vec<layout::Override> {
     let named = request.fixed.iter().map(|(p, _)| *p).chain(request.bounds.iter().map(|(p, _)| *p));
     let mut named: Vec<usize> = named.collect();

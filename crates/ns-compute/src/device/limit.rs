@@ -8,8 +8,8 @@ use ns_core::{Device, SessionError};
 use super::backend::{Backend, Guest, Kernel, Lane, Pinned, Properties, Shape};
 use super::offset::Memory;
 
-/// A backend with a limit of the device memory that may be used. It reports the limit as the memory of the device,
-/// unless the device has less. Batches are therefore small enough for the limit.
+/// A backend that limits how much device memory may be used. It reports the limit as the memory of the device, unless
+/// the device has less. The sizes of batches are therefore chosen so that they need at most this memory.
 pub(super) struct Limited {
     backend: Arc<dyn Backend>,
     properties: Properties,

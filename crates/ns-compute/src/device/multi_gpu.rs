@@ -76,7 +76,7 @@ impl MultiGpuSession {
     }
 
     /// Fits toys on all GPUs. Returns how many tasks were completed before the first task that the GPUs leave to the
-    /// CPU, or the number of all tasks if there is no such task.
+    /// CPU. Returns the number of all tasks if there is no such task.
     fn share_drawn(
         &self,
         tasks: &[FitTask],
@@ -127,8 +127,8 @@ impl MultiGpuSession {
         run_chunks(&self.gpus, &queue, &work, deliver)
     }
 
-    /// Computes values, gradients and Hessians at all `points`. Each GPU evaluates an equal part of the points. `n`
-    /// is the number of parameters, so each point has `n` values.
+    /// Computes values, gradients and Hessians at all `points`. Each GPU evaluates an equal part of the points. `n` is
+    /// the number of parameters. `points` contains `n` values per point.
     fn evaluate_parts(
         &self,
         data: &Data,

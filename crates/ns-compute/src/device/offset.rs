@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 
 use bytemuck::{Pod, Zeroable};
 
-/// Bit that marks an offset in an arena which is not uploaded yet. No device has enough memory for an offset in
-/// device memory to need this bit.
+/// Bit that marks an offset in an arena (a collection of arrays on the host) that is not uploaded yet. No device has so
+/// much memory that an offset in device memory would need this bit.
 const IN_ARENA: u64 = 1 << 63;
 
 /// Position of elements of type `T` in device memory, in bytes from the start of the memory. 0 is the null offset.
@@ -24,7 +24,7 @@ pub(crate) type OffsetMut<T> = Offset<T, true>;
 pub(crate) type Memory = OffsetMut<u8>;
 
 impl<T, const WRITTEN: bool> Offset<T, WRITTEN> {
-    /// The null offset. Kernels receive it as a null pointer.
+    /// The null offset. Kernels receive this offset as a null pointer.
     pub(super) const NULL: Self = Self(0, PhantomData);
 
     /// Returns the offset that is `bytes` bytes from the start of device memory.
@@ -37,7 +37,8 @@ impl<T, const WRITTEN: bool> Offset<T, WRITTEN> {
         self.0
     }
 
-    /// Returns the offset that is `bytes` bytes from the start of an arena.
+    /// Returns the offset that is `bytes` bytes from the start of an arena (a collection of arrays that are not
+    /// uploaded yet).
     pub(super) const fn in_arena(bytes: usize) -> Self {
         Self(IN_ARENA | bytes as u64, PhantomData)
     }
@@ -47,8 +48,8 @@ impl<T, const WRITTEN: bool> Offset<T, WRITTEN> {
         if self.0 & IN_ARENA == 0 { None } else { Some((self.0 & !IN_ARENA) as usize) }
     }
 
-    /// Converts an offset in an arena to an offset in device memory. `base` is the start of the arena's copy there.
-    /// Offsets that are already in device memory do not change.
+    /// Converts an offset in an arena to an offset in device memory. `base` is the start of the arena's copy in device
+    /// memory. Offsets that are already in device memory do not change.
     pub(super) const fn moved(self, base: Memory) -> Self {
         if self.0 & IN_ARENA == 0 { self } else { Self(base.0 + (self.0 & !IN_ARENA), PhantomData) }
     }
@@ -63,7 +64,7 @@ impl<T, const WRITTEN: bool> Offset<T, WRITTEN> {
         Self(self.0 + (elements * size_of::<T>()) as u64, PhantomData)
     }
 
-    /// Returns the same offset for elements of another type.
+    /// Returns the same offset, converted to an offset of elements of another type.
     pub(super) const fn cast<U, const ALSO: bool>(self) -> Offset<U, ALSO> {
         Offset(self.0, PhantomData)
     }

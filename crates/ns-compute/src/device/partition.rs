@@ -5,23 +5,24 @@ use ns_core::{
     Control, FitTask, Observer, OutcomeParts, Search, Seen, Session, SessionError, Sink, TaskOutcome,
 };
 
-/// Kind of a task. Consecutive tasks of one kind are run together.
+/// Kind of a task: which data it fits, and whether the device or the CPU fits them. Consecutive tasks of one kind are
+/// run together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TaskKind {
     /// Toys that the device fits.
     Drawn,
     /// Given data that the device fits.
     Given,
-    /// Toys that the CPU fits. A fit requests a search for further minima that devices do not make, or frees a
-    /// parameter that the model fixes.
+    /// Toys that the CPU fits. A fit of the task requests a search for further minima that devices do not make, or
+    /// frees a parameter that the model fixes.
     DrawnLeft,
     /// Given data that the CPU fits, for example because a fit frees a parameter that the model fixes.
     GivenLeft,
 }
 
 impl TaskKind {
-    /// Returns the kind of a task. `kinked` says whether the model has kinks. In such models devices make the
-    /// standard search of fits of toys; in other models the CPU makes it.
+    /// Returns the kind of a task. `kinked` is true if the model has kinks. For fits of toys, devices make the standard
+    /// search for further minima only in such models. In other models, the CPU makes this search.
     fn of(task: &FitTask, kinked: bool) -> Self {
         let releases = task.fits.iter().any(|request| !request.released.is_empty());
         let local = |search| search == Search::Local || (kinked && search == Search::Standard);
@@ -42,20 +43,20 @@ impl TaskKind {
 pub(super) struct TasksDone {
     /// Number of completed tasks, counted from the first.
     pub(super) done: usize,
-    /// Number of tasks after the completed ones that the other session must run next.
+    /// Number of tasks after the completed ones that another session must run next.
     pub(super) left: usize,
 }
 
 /// Function that receives outcomes in the order of their tasks.
 pub(super) type DeliverOutcomes<'a> = dyn FnMut(Vec<TaskOutcome>) + 'a;
 
-/// Function that runs tasks of one kind as far as possible. The returned [`TasksDone`] must contain at least one
-/// task, either done or left.
+/// Function that runs tasks of one kind. It may stop before all tasks are done. The returned [`TasksDone`] must contain
+/// at least one task, either done or left.
 pub(super) type RunTasks<'a> =
     dyn Fn(TaskKind, &[FitTask], &mut DeliverOutcomes<'_>) -> Result<TasksDone, SessionError> + 'a;
 
-/// Runs a batch part by part. `make` runs consecutive tasks of one kind. The tasks that `make` leaves are run by the
-/// session that `other` returns. `kinked` says whether the model has kinks.
+/// Runs a batch part by part. `make` runs consecutive tasks of one kind. Tasks that `make` does not run are run by the
+/// session that `other` returns. `kinked` is true if the model has kinks.
 ///
 /// # Errors
 /// The first error. Outcomes of the tasks before the error have been delivered.

@@ -14,21 +14,21 @@ use crate::task::FitDomain;
 /// Largest number of values in a cache. This is enough for toys of two hypotheses and for other work in parallel.
 const KEPT: usize = 4;
 
-/// Inputs of batches of toys that depend on the requests and on the expected data, but not on the seed.
+/// Inputs of batches of toys that depend on the requests and on the expected data, but not on the seed of the toys.
 pub(super) struct Shared {
     pub(super) fitters: Vec<Option<ToyFitter>>,
-    /// Inputs of the fits in device memory, one element per request.
+    /// Inputs for the fits of each request, in device memory.
     pub(super) kinds: Vec<DeviceFitKind>,
     pub(super) domains: Vec<FitDomain>,
     pub(super) size: Size,
 }
 
-/// Inputs of batches of toys from one source, which has a certain seed.
+/// Inputs of batches of toys from one source of toys. The source has a certain seed.
 pub(super) struct Prepared {
     source: Arc<ToySource>,
     requests: Vec<FitRequest>,
     /// Inputs that do not depend on the seed, and the distributions of the toys in device memory. `None` if the CPU
-    /// makes these fits.
+    /// makes the fits of these toys.
     pub(super) on_device: Option<(Arc<Shared>, draws::Uploaded)>,
 }
 
@@ -79,7 +79,8 @@ pub(super) fn is_of(source: &ToySource, parameters: &[f64], seed: u64, hypothesi
 }
 
 impl GpuSession {
-    /// Returns the inputs for fits with `requests` to toys of `source`. They come from the cache if it has them.
+    /// Returns the inputs for fits with `requests` to toys of `source`. If the cache contains these inputs, they are
+    /// not prepared again.
     ///
     /// # Errors
     /// If the device fails.

@@ -26,20 +26,20 @@ use crate::task::{FitDomain, check_task, parts_of};
 
 /// Largest number of tasks in a launch of tasks with given data.
 pub(super) const MOST_GIVEN: usize = 8192;
-/// Number of tasks in a block of a batch that has at least `BLOCK * BLOCKS` tasks. Each thread finishes one block of
-/// tasks at a time.
+/// Number of tasks in a block of a batch that has at least `BLOCK * BLOCKS` tasks. A block is a range of tasks that one
+/// thread finishes at a time.
 const BLOCK: usize = 64;
-/// Largest number of blocks of tasks in a smaller batch.
+/// Largest number of blocks (ranges of tasks) in a smaller batch.
 const BLOCKS: usize = 32;
-/// Largest number of threads that convert results of the device to outcomes, in the case that the CPU makes no fits.
+/// Largest number of threads that convert results of the device to outcomes, if the CPU makes no fits.
 const READERS: usize = 8;
 
 /// Function that returns the outcomes of a range of tasks, given by their indices.
 pub(super) type SettleTasks<'a> = dyn Fn(Range<usize>) -> Vec<TaskOutcome> + Sync + 'a;
 
-/// A compiled model on one GPU. It contains a CPU session of the same model. This session makes the fits that the
-/// device cannot complete, makes the searches for further minima that the device does not make, and checks the
-/// device.
+/// A compiled model on one GPU. It contains a CPU session of the same model. The CPU session makes the fits that the
+/// device cannot complete, makes the searches for further minima that the device does not make, and checks results of
+/// the device.
 pub struct GpuSession {
     pub(super) cpu: CpuSession,
     pub(super) backend: Arc<dyn Backend>,
@@ -47,18 +47,18 @@ pub struct GpuSession {
     pub(super) plan: layout::Plan,
     _plan_memory: Buffer,
     pub(super) threads: u32,
-    /// Inputs that all fits of given data share, or the reason why the CPU makes these fits.
+    /// Inputs that all fits of given data share. If the CPU makes these fits, the reason for this.
     pub(super) given_kind: Result<DeviceFitKind, LeftToCpu>,
     /// Placement of the arrays that the computation of Hessians needs; `None` if the CPU computes Hessians.
     pub(super) hessians: Option<HessianPlacement>,
-    /// Idle lanes (streams on the device) with their memory. No launch uses them at the moment.
+    /// Idle lanes (streams on the device) with their memory.
     slots: Mutex<Vec<Slot>>,
     /// Cache of the inputs that batches of toys share.
     pub(super) prepared: RecentCache<Prepared>,
-    /// Cache of the distributions from which toys are drawn.
+    /// Cache of sources of toys, which contain the distributions from which toys are drawn.
     sources: RecentCache<ToySource>,
     pub(super) check: Mutex<DeviceCheck>,
-    /// Reason why the device left the last fits to the CPU; `None` if there were no such fits.
+    /// Reason why the device left the last fits to the CPU; `None` if the device left no fits.
     left: Mutex<Option<LeftToCpu>>,
 }
 
@@ -78,7 +78,7 @@ impl GpuSession {
         Self::on(CpuSession::open(model, execution)?, backend, device)
     }
 
-    /// Opens a session for a model that `cpu` has compiled.
+    /// Opens a session for the model that the session `cpu` has compiled.
     pub(super) fn on(
         cpu: CpuSession,
         backend: Arc<dyn Backend>,
@@ -117,8 +117,8 @@ impl GpuSession {
         Ok(session)
     }
 
-    /// Prepares the inputs that all fits of given data share. Their metric is computed at the initial parameter
-    /// values of the model, so it does not depend on the batch.
+    /// Prepares the inputs that all fits of given data share. The Gauss-Newton metric is computed at the initial
+    /// parameter values of the model, so it does not depend on the batch.
     ///
     /// Returns a reason instead if the CPU must make the fits. This happens if the kernels have no metric for the
     /// model, or if descents may end on a ridge between two minima.
@@ -145,7 +145,7 @@ impl GpuSession {
         DeviceFitKind::new(&self.backend, &fitter, plan.n_bins(), plan.structure.has_kinks).map(Ok)
     }
 
-    /// Returns the reason why the kernels do not suit a model that has no [`ToyFitter`].
+    /// Returns the reason why the kernels do not suit a model for which no [`ToyFitter`] can be made.
     pub(super) fn unsuitable(&self) -> LeftToCpu {
         if is_too_large(&self.cpu.plan) { LeftToCpu::Large } else { LeftToCpu::WithoutEffect }
     }
@@ -155,16 +155,16 @@ impl GpuSession {
         *self.left.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
 
-    /// Returns whether a fit on the device also starts from the further starting points that fits of its kind share.
-    /// In models with kinks this requires that the request asks for a search, as on the CPU. A request for a single
-    /// descent excludes further starting points.
+    /// Returns whether a fit on the device also starts from further starting points. All fits of one kind share these
+    /// points. In models with kinks the request must ask for a search, as on the CPU. A request for a single descent
+    /// excludes further starting points.
     pub(super) fn looks(&self, request: &FitRequest) -> bool {
         !request.single_descent && (!self.cpu.plan.structure.has_kinks || request.search != Search::Local)
     }
 
-    /// Chooses the placement of arrays, and the kernel, for fits of this size. If `whole_fit` is false, only the
-    /// arrays of an evaluation are placed. The kernel is `in_shared` if the most used arrays fit in shared memory,
-    /// and `in_global` otherwise.
+    /// Chooses the placement of arrays, and the kernel, for fits with a metric of this size. If `whole_fit` is false,
+    /// only the arrays of an evaluation are placed. The kernel is `in_shared` if the most used arrays fit in shared
+    /// memory, and `in_global` otherwise.
     pub(super) fn program(
         &self,
         size: Size,
@@ -202,7 +202,7 @@ impl GpuSession {
     }
 
     /// Calls `some` for ranges that together contain `count` tasks, on the threads of the CPU session. Returns the
-    /// outcomes in the order of the tasks. Before that, the same threads call `other` with the numbers 0 to
+    /// outcomes in the order of the tasks. Before these calls, the same threads call `other` with the numbers 0 to
     /// `extra - 1`.
     pub(super) fn settle_all(
         &self,
@@ -266,7 +266,7 @@ impl GpuSession {
         outcomes
     }
 
-    /// Adds `own` to the number of fits that the session's [`DeviceCheck`] counts.
+    /// Adds `own` to the number of fits in the session's [`DeviceCheck`].
     pub(super) fn count_own(&self, own: u64) {
         let mut check = self.check.lock().unwrap_or_else(PoisonError::into_inner);
         check.merge(&DeviceCheck { n_fits: own, ..DeviceCheck::default() });

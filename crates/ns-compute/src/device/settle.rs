@@ -47,14 +47,14 @@ impl<'a> LaunchResults<'a> {
 }
 
 impl<'a> ReturnedFit<'a> {
-    /// Returns whether a parameter is held at the end of the fit. A held parameter is fixed, on a kink, or at a bound
-    /// beyond which `-ln L` falls.
+    /// Returns whether a parameter is held (cannot move) at the end of the fit. A held parameter is fixed, on a kink,
+    /// or at a bound beyond which `-ln L` falls.
     pub(super) fn is_held(&self, parameter: usize) -> bool {
         self.held.get(parameter).is_some_and(|held| *held != 0)
     }
 
-    /// Returns the outcome of a fit that converged with a certificate. `saturated` is `-ln L` of the saturated model,
-    /// which is added to the value of the fit.
+    /// Returns the outcome of a fit that converged with a certificate. The device's value of `-ln L` is relative to the
+    /// saturated model. `saturated`, which is `-ln L` of the saturated model, is added to this value.
     fn describe(
         &self,
         domain: &dyn Fn() -> Cow<'a, FitDomain>,
@@ -107,10 +107,10 @@ impl<'a> ReturnedFit<'a> {
     }
 }
 
-/// Function that calls its argument with a worker. A worker is the working memory of a thread.
+/// Function that calls its argument with a worker (the working memory of a thread).
 pub(super) type LendWorker<'a> = dyn FnMut(&mut dyn FnMut(&mut Worker)) + 'a;
 
-/// Functions that describe the data sets of a task. The argument of each function is the number of a data set.
+/// Functions that describe the data sets of a task. The argument of each function is the index of a data set.
 pub(super) struct DataSets<'s, 'a> {
     /// Returns the index of the first fit of a data set among the results of the device.
     pub(super) first: &'s dyn Fn(usize) -> usize,
@@ -123,9 +123,9 @@ pub(super) struct DataSets<'s, 'a> {
 /// State of a data set whose fits are being finished.
 #[derive(Default)]
 struct UnderWay<'a> {
-    /// Results of the requests that are finished.
+    /// Results of the fits that are finished.
     fits: Vec<Result<FitOutcome, FitFailure>>,
-    /// Indices of the requests for which the CPU computes the result anew.
+    /// Indices of the requests for which the CPU computes the result again.
     changed: Vec<usize>,
     /// Whether the current request depends on a request in `changed`.
     depends: bool,
@@ -157,7 +157,7 @@ impl<'a> Settling<'a> {
         !self.apart && (self.wanted.uncertainties || self.wanted.covariance)
     }
 
-    /// Returns true if the outcome of a task is a copy of `results`, and the CPU computes nothing. `first` is the
+    /// Returns whether the outcome of a task is a copy of `results`, so that the CPU computes nothing. `first` is the
     /// index of the task's first fit in `results`.
     pub(super) fn is_short(&self, results: &LaunchResults<'_>, first: usize) -> bool {
         let n = self.cpu.plan.n_parameters();
@@ -176,8 +176,8 @@ impl<'a> Settling<'a> {
         !self.computes_uncertainties() && requests.all(|(k, request)| converged(k) || needless(request))
     }
 
-    /// Returns the outcomes of `count` data sets of the task. The CPU makes the fits that the device did not
-    /// complete. Fits in SIMD lanes are made together, which is several times faster than one after the other. The
+    /// Returns the outcomes of `count` data sets of the task. The CPU makes the fits that the device did not complete.
+    /// Fits that can use SIMD lanes are made together, which is several times faster than one after the other. The
     /// outcomes of different data sets do not depend on each other.
     pub(super) fn tasks(
         &self,
@@ -227,9 +227,9 @@ impl<'a> Settling<'a> {
         all.into_iter().map(|under_way| TaskOutcome { fits: under_way.fits }).collect()
     }
 
-    /// Returns the outcome of fit `k` if the CPU has nothing to compute: the device has finished the fit, the fit is
-    /// not needed, or the caller has cancelled the work. Otherwise returns `None`, and records in `under_way` whether
-    /// the CPU computes the result anew.
+    /// Returns the outcome of fit `k` if the CPU has nothing to compute. This is the case if the device has finished
+    /// the fit, the fit is not needed, or the caller has cancelled the work. Otherwise returns `None`, and records in
+    /// `under_way` whether the CPU computes the result again.
     fn known(
         &self,
         k: usize,
@@ -269,8 +269,8 @@ impl<'a> Settling<'a> {
         if done { Search::Local } else { request.search }
     }
 
-    /// Makes one fit on the CPU. If the fit converged on the device, it starts at the device's minimum; otherwise it
-    /// starts at the starting point of the request.
+    /// Makes one fit on the CPU. If the fit converged on the device, the CPU starts at the device's minimum. Otherwise
+    /// the CPU starts at the starting point of the request.
     fn finish(
         &self,
         index: usize,
@@ -304,8 +304,8 @@ impl<'a> Settling<'a> {
         Ok(outcome)
     }
 
-    /// Makes fits that the device did not complete: those of request `k` to the toys of `all` that `chosen` lists. The
-    /// CPU makes them in SIMD lanes, as in a CPU session.
+    /// Makes fits that the device did not complete: the fits of request `k` to those toys of `all` whose indices are in
+    /// `chosen`. The CPU makes them in SIMD lanes, as in a CPU session.
     fn make_in_lanes(
         &self,
         k: usize,
@@ -348,7 +348,8 @@ impl<'a> Settling<'a> {
         }
     }
 
-    /// Returns the inputs for making the fits of request `k` in SIMD lanes, or `None` if lanes do not suit the model.
+    /// Returns the inputs for making the fits of request `k` in SIMD lanes. Returns `None` if SIMD lanes do not suit
+    /// the model.
     fn lanes(&self, k: usize) -> Option<&'a ToyFitter> {
         let fitter = self.fitters.get(k).and_then(Option::as_ref);
         fitter.filter(|_| suit_lanes(&self.cpu.plan))
@@ -360,8 +361,8 @@ impl<'a> Settling<'a> {
     }
 }
 
-/// Returns whether a request depends on the fit with index `earlier` of its task: it starts from this fit, or has a
-/// condition on it.
+/// Returns whether a request depends on the fit with index `earlier` of its task. This is the case if the request
+/// starts from this fit, or has a condition on it.
 fn depends_on(request: &FitRequest, earlier: usize) -> bool {
     let starts = matches!(request.start, Start::Earlier(i) | Start::Along(i, _) if i == earlier);
     starts || request.only_if.as_ref().is_some_and(|condition| condition.fit == earlier)

@@ -14,48 +14,50 @@ use crate::shared_constants::{BLOCK_DATA_SIZE, LEAST_COLUMNS, MOST_PARTS, MOST_T
 pub(super) const RESERVED: usize = 1024;
 
 /// The slabs of one launch take at most the device's memory divided by this number. A slab is the working memory of a
-/// thread block. Two launches run at the same time, and other data need memory too.
+/// thread block. The number leaves memory for a second launch, which runs at the same time, and for other data.
 const PART_FOR_SLABS: u64 = 8;
 /// Some arrays of a launch have a length that is proportional to the number of fits or points. Together they take at
 /// most the device's memory divided by this number.
 const PART_FOR_ARRAYS: u64 = 16;
-/// Largest total size, in bytes, of those arrays of a launch whose length is proportional to the number of fits or
-/// points.
+/// Some arrays of a launch have a length that is proportional to the number of fits or points. This is the largest
+/// total size of these arrays, in bytes.
 const MOST_ARRAYS: usize = 256 << 20;
 
-/// Returns for how many thread blocks there is enough memory, at least 1. Each block has a slab of `slab` doubles.
-/// All slabs together take at most `most` bytes. Outcomes of fits do not depend on this number.
+/// Returns for how many thread blocks there is enough memory, at least 1. Each block has a slab (working memory) of
+/// `slab` doubles. All slabs together take at most `most` bytes. Outcomes of fits do not depend on this number.
 pub(super) fn most_slabs(properties: &Properties, slab: usize, most: usize) -> usize {
     let room = (most as u64).min(properties.memory / PART_FOR_SLABS);
     usize::try_from(room / (8 * slab.max(1)) as u64).unwrap_or(usize::MAX).max(1)
 }
 
-/// Returns how many fits or points fit in one launch, at least 1. Each of them needs `bytes` bytes of result arrays.
-/// Outcomes of fits do not depend on this number.
+/// Returns how many fits or points one launch can process, at least 1. Each of them needs `bytes` bytes of result
+/// arrays. Outcomes of fits do not depend on this number.
 pub(super) fn at_a_time(properties: &Properties, bytes: usize) -> usize {
     within(properties, bytes, MOST_ARRAYS)
 }
 
-/// Returns how many fits or points fit in one launch, at least 1. Each of them needs `bytes` bytes, and all together
-/// may take at most `most` bytes.
+/// Returns how many fits or points one launch can process, at least 1. Each of them needs `bytes` bytes, and all
+/// together may take at most `most` bytes.
 pub(super) fn within(properties: &Properties, bytes: usize, most: usize) -> usize {
     let room = (most as u64).min(properties.memory / PART_FOR_ARRAYS);
     usize::try_from(room / bytes.max(1) as u64).unwrap_or(usize::MAX).max(1)
 }
 
-/// Placement of the arrays of a thread block in shared memory and in its slab of device memory.
+/// Placement of the arrays of a thread block: which are in shared memory, and which in the block's slab (its working
+/// memory in device memory).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ArrayPlacement {
     pub(super) offset: [u32; N_OFFSETS],
-    /// Whether the most used arrays, those before `FIRST_GLOBAL`, are in shared memory.
+    /// Whether the most used arrays (those before `FIRST_GLOBAL` in the enum `Array`) are in shared memory.
     pub(super) in_shared: bool,
     /// Total size of the arrays in shared memory, in bytes.
     pub(super) shared: usize,
-    /// Total size of the arrays in the slab, in doubles.
+    /// Total size of the arrays in the slab (working memory in device memory), in doubles.
     pub(super) slab: usize,
 }
 
-/// Returns the number of threads per block. There are not more threads than the loops of an evaluation can use.
+/// Returns the number of threads per thread block. It is not larger than the number of threads that the loops of an
+/// evaluation can use.
 pub(super) fn threads(plan: &layout::Plan) -> u32 {
     let work = plan.n_terms.max(plan.n_cells) + plan.n_params;
     match work {
@@ -108,14 +110,14 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
     sizes
 }
 
-/// Array of an evaluation. The arrays in [`LATER`] use the same memory.
+/// Array that an evaluation no longer uses when it first writes the arrays in [`LATER`], which use the same memory.
 const FIRST_USED: Array = Array::Curved;
 /// Arrays of an evaluation that are first written after the last use of [`FIRST_USED`].
 const LATER: [Array; 2] = [Array::Total, Array::Others];
 /// Further arrays that are used only during an evaluation.
 const EVALUATION: [Array; 5] = [Array::BinSlope, Array::Norm, Array::Scale, Array::Additive, Array::Binwise];
-/// Arrays that are used only between evaluations, in a step of the descent. They use the same memory as the
-/// evaluation arrays above.
+/// Arrays that are used only between evaluations, in a step of the descent. They use the same memory as the evaluation
+/// arrays.
 const STEP: [Array; 8] = [
     Array::From,
     Array::To,
@@ -143,7 +145,8 @@ pub(super) fn place_arrays(
     if smooth && placement.shared <= limit { placement } else { lay_out(&sizes, false) }
 }
 
-/// Returns the placement of the arrays of an evaluation in which all arrays except BLOCK_DATA are in the slab.
+/// Returns the placement of the arrays of an evaluation. The array BLOCK_DATA is in shared memory. All other arrays are
+/// in the slab (working memory in device memory).
 pub(super) fn place_in_slab(plan: &layout::Plan) -> ArrayPlacement {
     lay_out(&sizes(plan, Size::default(), false), false)
 }

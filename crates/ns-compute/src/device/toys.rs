@@ -27,28 +27,31 @@ use super::settle::{DataSets, Settling};
 use super::shape;
 use crate::eval::Dataset;
 
-/// A chunk has this many times the number of toys that the device fits at the same time. At the end of a chunk a part
-/// of the device may be idle. With this factor the idle time is short compared with the time of a chunk.
+/// A chunk (consecutive toys in one launch) has this many times the number of toys that the device fits at the same
+/// time. At the end of a chunk a part of the device may be idle. With this factor the idle time is short compared with
+/// the time of a chunk.
 const WAVES: usize = 4;
 /// Smallest number of toys in a chunk. A chunk is smaller only if the memory does not suffice or the task has fewer
 /// toys.
 const FEWEST_TOYS: usize = 512;
-/// Largest size, in bytes, of the results of a chunk that are copied to the host. Covariances are not included.
+/// Largest size, in bytes, of the results of a chunk (consecutive toys in one launch) that are copied to the host.
+/// Covariances are not included.
 const MOST_BROUGHT: usize = 64 << 20;
-/// Largest size, in bytes, of the covariances of a chunk.
+/// Largest size, in bytes, of the covariances of a chunk (consecutive toys in one launch).
 const MOST_COVARIANCES: usize = 512 << 20;
 /// Number of threads per block in launches that only draw toys.
 const DRAWING: u32 = 128;
-/// Largest number of chunks that are on the device at the same time.
+/// Largest number of chunks (launches of consecutive toys) that are on the device at the same time.
 const UNDER_WAY: usize = 2;
-/// The CPU checks one of this many chunks. The first chunk of a batch is checked.
+/// The CPU checks one of this many chunks. A chunk consists of consecutive toys in one launch. The first chunk of a
+/// batch is checked.
 const CHECKED_CHUNKS: u64 = 4;
 /// Largest size, in bytes, of the results of a piece. A piece consists of toys whose outcomes are delivered together.
 /// With this limit the outcomes stay in the CPU's caches until they are delivered.
 const PIECE: usize = 1 << 20;
-/// Smallest number of toys in a piece.
+/// Smallest number of toys in a piece. A piece consists of toys whose outcomes are delivered together.
 const FEWEST_SETTLED: usize = 64;
-/// Largest number of toys in a piece.
+/// Largest number of toys in a piece. A piece consists of toys whose outcomes are delivered together.
 const MOST_SETTLED: usize = 1024;
 
 /// A task whose toys are being fitted.
@@ -63,7 +66,7 @@ struct TaskInProgress<'a> {
     launcher: Launcher<'a>,
 }
 
-/// A chunk whose fits are on the device.
+/// A chunk (consecutive toys) whose fits are on the device.
 struct Chunk<'a> {
     /// Lane and memory of the chunk. This field is dropped first: dropping a lane waits for work that uses the memory
     /// of `current`.
@@ -83,7 +86,7 @@ struct BatchProgress<'a> {
     begun: u64,
     /// Index of the first task that is left to the CPU, once it is known. After that no chunk begins.
     left: Option<usize>,
-    /// The first error. After an error no chunk begins.
+    /// The first error. After an error no further chunk begins.
     failed: Option<SessionError>,
 }
 
@@ -96,7 +99,7 @@ struct Batch<'a> {
 }
 
 impl<'a> TaskInProgress<'a> {
-    /// Returns the largest number of toys in a chunk of this task.
+    /// Returns the largest number of toys in a chunk (a launch of consecutive toys) of this task.
     fn chunk(&self, session: &GpuSession, wanted: OutcomeParts) -> u64 {
         let (plan, properties) = (&session.cpu.plan, session.backend.properties());
         let (n, fits) = (plan.n_parameters(), self.task.fits.len().max(1));
@@ -138,7 +141,7 @@ impl<'a> Batch<'a> {
         Ok(Some(Arc::new(TaskInProgress { number, task, drawn, shared, prepared, launcher })))
     }
 
-    /// Starts chunks until the device has `UNDER_WAY` of them, or there are no more. If the device has no chunk and
+    /// Starts chunks until the device has `UNDER_WAY` chunks, or no chunks are left. If the device has no chunk and
     /// `wait` is true, the call may wait until other GPUs have delivered chunks.
     fn go_on(&self, progress: &mut BatchProgress<'a>, queue: &ChunkQueue<'_>, wait: bool) {
         while progress.failed.is_none() && progress.left.is_none() && progress.under_way.len() < UNDER_WAY {
@@ -320,8 +323,8 @@ fn draw(
 }
 
 impl GpuSession {
-    /// Fits the toys of `tasks`, which are in `queue`. Returns how many tasks were completed before the first task
-    /// that is left to the CPU, or the number of all tasks if there is no such task.
+    /// Fits the toys of `tasks`, which are in `queue`. Returns how many tasks were completed before the first task that
+    /// is left to the CPU. Returns the number of all tasks if there is no such task.
     ///
     /// # Errors
     /// The first error of the device. If a chunk cannot be started, the chunks that are already on the device are

@@ -1,9 +1,10 @@
 //! Converts a compiled plan to the form that kernels read.
 //!
-//! The numbers are those of [`crate::plan::Plan`]. They are arranged so that neighbouring threads read neighbouring
-//! numbers. A block is one sample in one channel, and a cell is one bin of a block. The normsys terms are sorted by
-//! parameter. The histosys templates are stored twice: by cell, in slices of 32 cells, and by parameter. Blocks with
-//! many templates come first. Indices that a thread reads together are stored in one vector.
+//! The numbers are the same as in [`crate::plan::Plan`]. They are arranged so that neighbouring threads read
+//! neighbouring numbers. A block is one sample in one channel, and a cell is one bin of a block. The normsys terms
+//! (effects of one modifier) are sorted by parameter. The histosys templates are stored twice: by cell, in slices of 32
+//! cells, and by parameter. Blocks with many templates come first. Indices that a thread reads together are stored in
+//! one vector.
 
 use super::arena::Arena;
 use super::layout;
@@ -16,18 +17,20 @@ use crate::shared_constants::{
 /// Effects of one parameter on the expected yields.
 #[derive(Debug, Clone, Default)]
 struct Reactions {
-    /// Cell, slope and curve of each histosys template that the parameter moves.
+    /// Cell (one bin of one sample), slope and curve of each histosys template that the parameter moves.
     hist: Vec<(usize, f64, f64)>,
-    /// Range of the parameter's normsys terms, as first index and end.
+    /// Range of the parameter's normsys terms: index of the first term, and index after the last term.
     norm: (usize, usize),
     /// Indices of the parameter's scalar factors in the list of all scalar factors.
     factor: Vec<usize>,
-    /// Cells that the parameter scales as a per-bin factor. The numbers are the cell, the block, the bin, and the
-    /// index in the list of per-bin factors. The last number is -1 if the cell has no other per-bin factor.
+    /// Cells (bins of samples) that the parameter scales as a per-bin factor. The four numbers of an element are the
+    /// cell, the block, the bin, and the index in the list of per-bin factors. The last number is -1 if the cell has no
+    /// other per-bin factor.
     binwise: Vec<[i32; 4]>,
 }
 
-/// Index ranges of the parts of one block, each as first index and end, and the first bin of the block's channel.
+/// Index ranges of the parts of one block (one sample in one channel), and the first bin of the block's channel. A
+/// range is the first index and the index after the last.
 #[derive(Debug, Clone, Default)]
 struct Ranges {
     norm: (usize, usize),
@@ -40,27 +43,32 @@ struct Ranges {
 /// Positions of the numbers of a plan in the arrays on the device.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Places {
-    /// First cell on the device of each block, in the order of the blocks in the plan.
+    /// For each block (one sample in one channel), the index of its first cell on the device. A cell is one bin of a
+    /// block. The blocks are in the order of the plan.
     pub(super) first_cell: Vec<usize>,
-    /// For each slice of cells, the position in `slice_template` of the first template of its first cell.
+    /// For each slice of 32 cells (bins of samples), the position in `slice_template` of the first template of its
+    /// first cell.
     pub(super) slices: Vec<usize>,
     /// Length of the array `slice_template`.
     pub(super) slice_entries: usize,
     /// For each parameter, the range of its templates in `hist_template`.
     pub(super) lists: Vec<(usize, usize)>,
-    /// Cell of each entry of `hist_template`. The cells of one parameter are in ascending order.
+    /// For each entry of `hist_template`, its cell (one bin of one sample). The cells of one parameter are in ascending
+    /// order.
     pub(super) list_cells: Vec<usize>,
     /// For each normsys term on the device, its index in the plan.
     pub(super) terms: Vec<usize>,
 }
 
 impl Places {
-    /// Returns the position in `slice_template` of the template with index `i` in a cell.
+    /// Returns the position in `slice_template` of the histosys template with index `i` in a cell (one bin of one
+    /// sample).
     pub(super) fn in_slice(&self, cell: usize, i: usize) -> Option<usize> {
         Some(self.slices.get(cell / WARP)? + i * WARP + cell % WARP)
     }
 
-    /// Returns the position in `hist_template` of the template that a parameter has in a cell.
+    /// Returns the position in `hist_template` of the histosys template that a parameter has in a cell (one bin of one
+    /// sample).
     pub(super) fn in_list(&self, param: usize, cell: usize) -> Option<usize> {
         let &(first, end) = self.lists.get(param)?;
         let place = self.list_cells.get(first..end)?.binary_search(&cell).ok()?;
@@ -104,8 +112,8 @@ impl Ranges {
     }
 }
 
-/// Adds the blocks in the order `order`, with their cells, factors and templates. Returns the index ranges of the
-/// blocks. [`norms`] sets the ranges of normsys terms later.
+/// Adds the blocks (samples in channels) in the order `order`, with their cells (bins), factors and histosys templates.
+/// Returns the index ranges of the blocks. [`norms`] sets the ranges of normsys terms later.
 fn cells(
     plan: &Plan,
     arena: &mut Arena,
@@ -180,8 +188,8 @@ fn cells(
     all
 }
 
-/// Adds the templates in slices of `WARP` cells. A slice contains the first template of each of its cells, then the
-/// second template of each cell, and so on.
+/// Adds the histosys templates in slices of `WARP` cells (bins of samples). A slice contains the first template of each
+/// of its cells, then the second template of each cell, and so on.
 fn slices(arena: &mut Arena, templates: &[Vec<Template>], out: &mut layout::Plan, places: &mut Places) {
     let (mut starts, mut params, mut shapes) = (Vec::new(), Vec::new(), Vec::new());
     for slice in templates.chunks(WARP) {
@@ -206,7 +214,7 @@ fn slices(arena: &mut Arena, templates: &[Vec<Template>], out: &mut layout::Plan
     out.slice_template = arena.put(&shapes);
 }
 
-/// Adds the normsys terms, sorted by parameter.
+/// Adds the normsys terms (effects of one modifier on one sample), sorted by parameter.
 fn norms(
     plan: &Plan,
     arena: &mut Arena,
@@ -325,7 +333,8 @@ fn react(arena: &mut Arena, reactions: &[Reactions], out: &mut layout::Plan, of:
     out.binwise_cell = arena.put(&entries);
 }
 
-/// Joins all lists and adds an array with the range of each list in the result, as first index and end.
+/// Adds an array with the range that each list has when all lists are joined: the first index and the index after the
+/// last. Returns the offset of this array.
 fn ranges_of<T>(arena: &mut Arena, lists: &[Vec<T>]) -> Offset<[i32; 2]> {
     let mut end = 0;
     let ranges: Vec<[i32; 2]> = lists

@@ -43,7 +43,8 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     }
 }
 
-/// Loads the polynomial coefficients of a SIMD vector of normsys terms, starting with the term `i`.
+/// Loads the six polynomial coefficients of each normsys term in a SIMD vector of terms. A term is the effect of one
+/// modifier on one sample. The first term of the vector has the index `i`.
 #[inline(always)]
 fn coefficients<V: Vector>(plan: &Plan, i: usize) -> [V; 6] {
     let mut c = [V::splat(0.0); 6];
@@ -53,8 +54,8 @@ fn coefficients<V: Vector>(plan: &Plan, i: usize) -> [V; 6] {
     c
 }
 
-/// Computes all normsys factors, and their product for each block. All terms of a run have the same parameter, so
-/// they use the same branch of the interpolation.
+/// Computes the factors of all normsys terms, and the product of these factors for each block (one sample in one
+/// channel). All terms of a run have the same parameter, so they use the same branch of the interpolation.
 #[inline(always)]
 fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let coefficients: [&[f64]; 6] = std::array::from_fn(|k| &plan.numbers.norm_coefficients[k][..]);
@@ -110,8 +111,8 @@ fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     scratch.degenerate = scratch.norm.iter().any(|n| !(n.abs() > LEAST_PRODUCT));
 }
 
-/// Computes the product of the exponential normsys factors of each block. It is a single `exp` of the sum of all
-/// exponents.
+/// Computes the product of the exponential normsys factors of each block (one sample in one channel). The product is a
+/// single `exp` of the sum of all exponents.
 #[inline(always)]
 fn norm_logarithms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     scratch.norm.fill(0.0);
@@ -128,7 +129,7 @@ fn norm_logarithms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch)
     scratch.degenerate = false;
 }
 
-/// Computes the product of the per-bin factors in each bin of one block.
+/// Computes the product of the per-bin factors in each bin of one block (one sample in one channel).
 #[inline(always)]
 fn binwise(plan: &Plan, block: &Block, theta: &[f64], scratch: &mut Scratch) {
     let Some((&first, others)) = plan.per_bin_factors(block).split_first() else { return };
@@ -145,8 +146,9 @@ fn binwise(plan: &Plan, block: &Block, theta: &[f64], scratch: &mut Scratch) {
     }
 }
 
-/// Computes the additive part and the yield of one block in `N` SIMD vectors of `L * LANES` bins each, starting at
-/// the group `lane` of bins. Returns `N * L`, the number of groups of `LANES` bins that were computed.
+/// Computes the additive part (nominal yield plus histosys variations) and the expected yield of one block (one sample
+/// in one channel). The call covers `N` SIMD vectors of `L * LANES` bins each, and starts at the group of bins with
+/// index `lane`. A group has `LANES` bins. Returns `N * L`, the number of groups that were computed.
 ///
 /// The templates are added to `T` separate sums. With a single sum, each addition would wait for the one before.
 #[inline(always)]
@@ -213,7 +215,8 @@ fn yields<V: Vector, const L: usize, const N: usize, const T: usize>(
     L * N
 }
 
-/// Adds `factors[p]` times a template to `sums`. The template begins at `templates[at]`.
+/// Adds `factors[p]` times a histosys template to `sums`. The template begins at `templates[at]`. It consists of `N`
+/// SIMD vectors of `width` numbers.
 ///
 /// # Safety
 /// `p` must be within `factors`. `N` vectors of `width` numbers from `at` on must be within `templates`.
@@ -235,8 +238,8 @@ unsafe fn add<V: Vector, const N: usize>(
     }
 }
 
-/// Computes the relative first and second derivatives of the normsys factors at the point of the last [`forward`]. At
-/// a kink, `side(parameter)` chooses the branch: -1, +1, or 0 for the mean of both.
+/// Computes the relative first and second derivatives of the normsys factors at the point of the last call of
+/// [`forward`]. At a kink, `side(parameter)` chooses the branch: -1, +1, or 0 for the mean of both.
 #[inline(always)]
 pub(crate) fn norm_ratios<M: MulAdd>(
     plan: &Plan,
@@ -267,8 +270,8 @@ pub(crate) fn norm_ratios<M: MulAdd>(
     }
 }
 
-/// Returns the first and second derivatives of the normsys factor `kappa` with respect to its parameter `alpha`. They
-/// are not divided by `kappa`, which may be too small for a division.
+/// Returns the first and second derivatives of the normsys factor `kappa` with respect to its parameter `alpha`. These
+/// derivatives are not divided by `kappa`, which may be too small for a division.
 pub(crate) fn kappa_derivatives(plan: &Plan, term: usize, alpha: f64, kappa: f64) -> (f64, f64) {
     let normsys = plan.structure.normsys;
     if normsys.is_polynomial(alpha) {

@@ -1,26 +1,29 @@
-//! Replaces many events by fewer weighted events. They are used for the first steps of a fit.
+//! Replaces many events by fewer weighted events. The first steps of a fit use the weighted events.
 
 use std::sync::Arc;
 
 use super::Dataset;
 use crate::events::{Cells, Crew, EventPlan};
 
-/// Number of cells along an observable in the first fit of gathered events.
+/// Number of cells along an observable in the first fit of gathered events. All events in a cell become one weighted
+/// event.
 const COARSE: usize = 1024;
 
-/// Number of cells along an observable in the second fit of gathered events, which starts near the minimum.
+/// Number of cells along an observable in the second fit of gathered events, which starts near the minimum. All events
+/// in a cell become one weighted event.
 const FINE: usize = 8192;
 
-/// Smallest number of events of a channel for which the events are gathered in [`COARSE`] cells.
+/// A channel must have more events than this number for its events to be gathered in [`COARSE`] cells.
 const FEWEST: usize = 8 * COARSE;
 
-/// Smallest number of events of a channel for which the events are also gathered in [`FINE`] cells.
+/// A channel must have more events than this number for its events to be gathered in [`FINE`] cells too.
 const FEWEST_FINE: usize = 4 * FINE;
 
 impl Dataset {
-    /// Returns data sets in which channels with many events have one weighted event per cell. The first data set has
-    /// coarse cells. If a channel has very many events, there is a second data set with fine cells. The result is
-    /// empty if no channel has many events, or if a channel with many events has several observables.
+    /// Returns data sets in which the events of channels with many events are gathered. Such a channel has one weighted
+    /// event per cell (a short interval of its observable). The first data set has coarse cells. If a channel has very
+    /// many events, there is a second data set with fine cells. The result is empty if no channel has many events, or
+    /// if a channel with many events has several observables.
     pub(crate) fn gathered(&self, plan: &EventPlan, crew: Option<&Crew>) -> Vec<Self> {
         let most = self.events.iter().map(|table| table.len()).max().unwrap_or(0);
         if most <= FEWEST {

@@ -1,4 +1,4 @@
-//! Computes the gradient of `-ln L` in one backward pass over the blocks.
+//! Computes the gradient of `-ln L` in one backward pass over the blocks (a block is one sample in one channel).
 
 use super::scratch::Unsummed;
 use super::{Dataset, Scratch};
@@ -7,9 +7,9 @@ use crate::simd::{Level, MulAdd, Vector, isa_fn};
 use crate::terms::normsys::signed_rate;
 use crate::terms::{gaussian, per_bin, scale};
 
-/// Computes `scratch.gradient` at `theta`, the point of the last `forward` and `likelihood`. For a parameter at a
-/// kink, the element is the mean of the two one-sided derivatives. Half of their difference is stored in
-/// `scratch.jump`.
+/// Computes `scratch.gradient` at `theta`. The last calls of `forward` and `likelihood` must have been at the same
+/// point. For a parameter at a kink, the element is the mean of the two one-sided derivatives. Half of the difference
+/// of the two derivatives is stored in `scratch.jump`.
 pub(crate) fn gradient(level: Level, plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scratch) {
     of_bins_and_constraints(level, plan, theta, data, scratch);
     for (parameters, term) in plan.events.parameters().zip(&scratch.events.terms) {
@@ -59,8 +59,10 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scr
     constraints(plan, theta, data, &mut scratch.gradient);
 }
 
-/// Writes `r_b g_b` of each cell of the block to `scratch.weight`. Returns `sum_b r_b g_b D_b`, which is the
-/// derivative of `-ln L` with respect to the product of the block's scalar factors.
+/// Computes the product `r_b g_b` for each bin `b` of one block (one sample in one channel), and writes it to
+/// `scratch.weight`. `r_b` is the derivative of `-ln L` with respect to the expected yield of the bin, and `g_b` is the
+/// product of the per-bin factors. Returns `sum_b r_b g_b D_b`, where `D_b` is the nominal yield plus additive
+/// variations. This sum is the derivative of `-ln L` with respect to the product of the block's scalar factors.
 #[inline(always)]
 fn weights<M: MulAdd>(block: &Block, scratch: &mut Scratch) -> f64 {
     let mut total = M::V4::splat(0.0);
@@ -74,7 +76,8 @@ fn weights<M: MulAdd>(block: &Block, scratch: &mut Scratch) -> f64 {
     total.sum()
 }
 
-/// Adds the derivatives with respect to the parameters of normfactor and lumi.
+/// Adds the derivatives with respect to the parameters of normfactor and lumi in one block (one sample in one channel)
+/// to the gradient.
 #[inline(always)]
 fn factors(plan: &Plan, index: usize, block: &Block, theta: &[f64], total: f64, scratch: &mut Scratch) {
     let list = plan.scale_factors(block);
@@ -83,7 +86,8 @@ fn factors(plan: &Plan, index: usize, block: &Block, theta: &[f64], total: f64, 
     }
 }
 
-/// Adds the derivatives with respect to the parameters of shapesys, staterror and shapefactor, bin by bin.
+/// Adds the derivatives with respect to the parameters of shapesys, staterror and shapefactor in one block (one sample
+/// in one channel) to the gradient, bin by bin.
 #[inline(always)]
 fn binwise(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mut Scratch) {
     let list = plan.per_bin_factors(block);
@@ -98,11 +102,12 @@ fn binwise(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mu
     }
 }
 
-/// Adds the derivatives with respect to the histosys parameters of one block to `scratch.unsummed`. The call covers
-/// the next `N` SIMD vectors of `L * LANES` bins. Returns `N * L`, the number of groups of `LANES` bins.
+/// Adds the derivatives with respect to the histosys parameters of one block (one sample in one channel) to
+/// `scratch.unsummed`. The call covers the next `N` SIMD vectors of `L * LANES` bins. Returns `N * L`, the number of
+/// groups of `LANES` bins.
 ///
-/// `unsummed` has one sum per parameter and SIMD lane. `sum_up` adds the lanes once, after all blocks. Adding the
-/// lanes after each term would take longer than the term itself.
+/// `unsummed` has one sum per parameter and SIMD lane. `sum_up` adds the lanes up once, after all blocks. Adding up the
+/// lanes after each histosys template would take longer than the template itself.
 #[inline(always)]
 fn templates<V: Vector, const L: usize, const N: usize>(
     plan: &Plan,
@@ -158,7 +163,7 @@ fn templates<V: Vector, const L: usize, const N: usize>(
     L * N
 }
 
-/// Adds up the SIMD lanes of each histosys sum, and adds the results to the gradient.
+/// Adds up the SIMD lanes of each histosys parameter's sum in `scratch.unsummed`. Adds the results to the gradient.
 #[inline(always)]
 fn sum_up<M: MulAdd>(plan: &Plan, scratch: &mut Scratch) {
     let mut groups = plan.structure.hist_params.chunks_exact(4);
@@ -178,8 +183,9 @@ fn sum_up<M: MulAdd>(plan: &Plan, scratch: &mut Scratch) {
     }
 }
 
-/// Adds the derivatives with respect to the parameters of normsys. A term contributes the relative derivative of its
-/// factor times `scratch.block_sum` of the block that the factor scales.
+/// Adds the derivatives with respect to the parameters of normsys to the gradient. A normsys term scales one block (one
+/// sample in one channel) by a factor. The term contributes the relative derivative of this factor times
+/// `scratch.block_sum` of the block.
 #[inline(always)]
 fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let (kappa, rate, sums) = (&scratch.kappa[..], &scratch.kappa_first[..], &scratch.block_sum[..]);
@@ -218,8 +224,8 @@ fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     }
 }
 
-/// Adds the derivatives with respect to the parameters of normsys in the case that a factor is zero or almost zero.
-/// The derivative of a factor is multiplied by the product of all other factors.
+/// Adds the derivatives with respect to the parameters of normsys to the gradient, in the case that a normsys factor is
+/// zero or almost zero. The derivative of a factor is multiplied by the product of all other factors.
 #[inline(always)]
 fn degenerate_norms(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let total = vec_of_totals(plan, scratch);
@@ -237,7 +243,9 @@ fn degenerate_norms(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     }
 }
 
-/// Returns `sum_b r_b g_b D_b` of each block. The function allocates memory, which is acceptable in this rare case.
+/// Returns `sum_b r_b g_b D_b` of each block (one sample in one channel). `r_b` is the derivative of `-ln L` with
+/// respect to the expected yield of bin `b`, `g_b` is the product of the per-bin factors, and `D_b` is the nominal
+/// yield plus additive variations. The function allocates memory, which is acceptable in this rare case.
 fn vec_of_totals(plan: &Plan, scratch: &Scratch) -> Vec<f64> {
     plan.structure
         .blocks

@@ -12,7 +12,7 @@ use crate::simd::{Level, MulAdd, isa_fn};
 use crate::terms::gaussian;
 use crate::terms::poisson::{deviance_derivatives, extended, saturated, term};
 
-/// Data of one fit, with the constants of `-ln L` that do not depend on parameters.
+/// Data of one fit, and the constants of `-ln L` that depend on these data but not on parameters.
 #[derive(Debug, Clone)]
 pub(crate) struct Dataset {
     /// Observed counts of the main bins, one per bin.
@@ -29,7 +29,7 @@ pub(crate) struct Dataset {
 }
 
 impl Dataset {
-    /// Copies the given data and computes the constants of their likelihood.
+    /// Copies the given data and computes the constants of `-ln L`.
     pub(crate) fn new(plan: &Plan, main: &[f64], aux: &[f64], events: &[Arc<EventTable>]) -> Self {
         let mut data = Self {
             main: main.to_vec(),
@@ -92,8 +92,8 @@ pub(crate) struct Likelihood {
     /// Sum of the absolute values of all terms. The rounding error of `-ln L` is a few times this sum times the
     /// machine epsilon.
     pub(crate) scale: f64,
-    /// A lower limit of `-ln L` for any model, apart from rounding. It is slightly below the value of the saturated
-    /// model. For data with events it is minus infinity, because they have no saturated model.
+    /// A lower limit of `-ln L` for any model, apart from rounding errors. It is slightly below the value of `-ln L`
+    /// for the saturated model. For data with events it is minus infinity, because they have no saturated model.
     pub(crate) least: f64,
 }
 
@@ -106,10 +106,10 @@ impl Likelihood {
 
 /// Computes the terms of `-ln L` at `theta` and their derivatives. The terms of bins are computed from the expected
 /// yields in `scratch`. The terms of events are evaluated with all their derivatives. The value is infinite if a bin
-/// has `lambda <= 0` and `n > 0`, or if the density of an event is not positive.
+/// has an expected yield `lambda <= 0` and an observed count `n > 0`, or if the density of an event is not positive.
 ///
-/// With `floor > 0`, the terms of bins are continued quadratically below `floor * n`, and are finite everywhere. This
-/// helps to find a first point at which all yields are positive.
+/// If `floor > 0`, the terms of bins are continued quadratically for `lambda` below `floor * n`, so they are finite
+/// everywhere. This helps to find a first point at which all yields are positive.
 pub(crate) fn likelihood(
     level: Level,
     plan: &Plan,
@@ -132,8 +132,8 @@ pub(crate) fn likelihood(
 }
 
 isa_fn! {
-    /// Computes the terms of bins and constraints. Also computes the derivatives of the bins' terms from the yields
-    /// in `scratch`.
+    /// Computes the terms of `-ln L` of bins and constraints. Also computes the derivatives of the bins' terms with
+    /// respect to the yields. The expected yields are in `scratch`.
     fn bins_and_constraints(plan: &Plan, theta: &[f64], data: &Dataset, floor: f64, scratch: &mut Scratch) -> Likelihood = body
 }
 

@@ -3,8 +3,8 @@
 use crate::events::EventScratch;
 use crate::plan::{LANES, Plan};
 
-/// Partial sums of one gradient element, one for each lane of a SIMD vector of bins. They are aligned to a cache
-/// line.
+/// Partial sums of one gradient element, one for each lane of a SIMD vector of bins. The lanes are added up later. The
+/// sums are aligned to a cache line.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
 pub(crate) struct Unsummed(pub(crate) [f64; 2 * LANES]);
@@ -13,31 +13,35 @@ pub(crate) struct Unsummed(pub(crate) [f64; 2 * LANES]);
 /// curvature at the same point are computed from them.
 #[derive(Debug, Clone)]
 pub(crate) struct Scratch {
-    /// Value of the interpolation function `f` of the histosys code at the value of each parameter.
+    /// For each parameter, the value of the histosys interpolation function `f` at the value of the parameter.
     pub(crate) curved: Vec<f64>,
-    /// First derivative of the histosys interpolation function `f` at the value of each parameter.
+    /// For each parameter, the first derivative of the histosys interpolation function `f` at the value of the
+    /// parameter.
     pub(crate) curved_first: Vec<f64>,
-    /// Second derivative of the histosys interpolation function `f` at the value of each parameter.
+    /// For each parameter, the second derivative of the histosys interpolation function `f` at the value of the
+    /// parameter.
     pub(crate) curved_second: Vec<f64>,
-    /// Factor `k` of each normsys term, including terms that are padding.
+    /// Factor `k` of each normsys term (the effect of one normsys modifier on one sample), including terms that are
+    /// padding.
     pub(crate) kappa: Vec<f64>,
-    /// Derivative `k'` of the factor of each normsys term. It is set only for terms whose factor is a polynomial at the
-    /// point.
+    /// Derivative `k'` of the factor `k` of each normsys term with respect to its parameter. It is set only for terms
+    /// whose factor is a polynomial at the point.
     pub(crate) kappa_first: Vec<f64>,
-    /// Relative derivative `k'/k` of the factor `k` of each normsys term.
+    /// Relative derivative `k'/k` of the factor `k` of each normsys term with respect to its parameter.
     pub(crate) ratio: Vec<f64>,
-    /// Relative second derivative `k''/k` of the factor `k` of each normsys term.
+    /// Relative second derivative `k''/k` of the factor `k` of each normsys term with respect to its parameter.
     pub(crate) ratio_second: Vec<f64>,
-    /// Product of the normsys factors of each block. One more element is a dummy block for padding terms.
+    /// Product of the normsys factors of each block (one sample in one channel). There is one more element for a dummy
+    /// block, to which padding terms belong.
     pub(crate) norm: Vec<f64>,
-    /// Product of all scalar factors of each block.
+    /// Product of all scalar factors of each block (one sample in one channel).
     pub(crate) scale: Vec<f64>,
-    /// Nominal yield plus additive variations in each cell. A cell is one bin of one block.
+    /// Nominal yield plus additive variations in each cell. A cell is one bin of one sample.
     pub(crate) additive: Vec<f64>,
-    /// Product of the per-bin factors in each cell; zero in padding cells.
+    /// Product of the per-bin factors in each cell (one bin of one sample); zero in padding cells.
     pub(crate) binwise: Vec<f64>,
-    /// `r_b g_b` of each cell. `r_b` is the derivative of `-ln L` with respect to the expected yield of the bin, and
-    /// `g_b` is the product of the per-bin factors.
+    /// The product `r_b g_b` of each cell (one bin of one sample). `r_b` is the derivative of `-ln L` with respect to
+    /// the expected yield of the bin, and `g_b` is the product of the per-bin factors.
     pub(crate) weight: Vec<f64>,
     /// Expected yield of each bin. There is padding at the end, so whole SIMD vectors can be written.
     pub(crate) lambda: Vec<f64>,
@@ -47,20 +51,23 @@ pub(crate) struct Scratch {
     pub(crate) slope: Vec<f64>,
     /// Second derivative of each Poisson term with respect to the expected yield.
     pub(crate) curvature: Vec<f64>,
-    /// `sum_b r_b g_b D_b` of each block times the product of its scalar factors. The derivatives with respect to
-    /// normsys parameters use it.
+    /// For each block (one sample in one channel), the sum `sum_b r_b g_b D_b` over its bins, times the product of its
+    /// scalar factors. `r_b g_b` is stored in `weight` and `D_b` in `additive`. The derivatives with respect to normsys
+    /// parameters use this sum.
     pub(crate) block_sum: Vec<f64>,
-    /// Partial sums of the gradient elements of the histosys parameters, one element per parameter.
+    /// Partial sums of the gradient elements of the histosys parameters. There is one element per parameter of the
+    /// model.
     pub(crate) unsummed: Vec<Unsummed>,
-    /// Four working arrays with one element per parameter of a block.
+    /// Four working arrays with one element per parameter of a block (one sample in one channel).
     pub(crate) slot: [Vec<f64>; 4],
-    /// Two working arrays with one element per cell of a block.
+    /// Two working arrays with one element per bin of a block (one sample in one channel).
     pub(crate) cells: [Vec<f64>; 2],
-    /// Whether the product of the normsys factors of some block is too close to zero for a division.
+    /// Whether the product of the normsys factors of at least one block (one sample in one channel) is too close to
+    /// zero for a division.
     pub(crate) degenerate: bool,
     /// Gradient of `-ln L` at the last point, one element per parameter.
     pub(crate) gradient: Vec<f64>,
-    /// For each parameter at a kink, half the jump of its gradient element across the kink.
+    /// For each parameter at a kink, half of the difference between its two one-sided derivatives of `-ln L`.
     pub(crate) jump: Vec<f64>,
     /// Working memory of event channels and penalties.
     pub(crate) events: EventScratch,

@@ -1,6 +1,6 @@
-//! Asimov data of an event channel. They are events on a grid. Each is weighted with the expected number of events
-//! around its grid point. If the contents of bins are compared with integrals, the grid points are the centres of the
-//! bins.
+//! Asimov data of an event channel. The data are events on a grid. Each event is weighted with the expected number of
+//! events around its grid point. If the contents of bins are compared with integrals, the grid points are the centres
+//! of the bins.
 
 use ns_core::{BinRule, EXPECTED, EventTable, LogProbError, SessionError};
 
@@ -12,22 +12,24 @@ use super::sample::breaks;
 use super::sums::{BLOCK, SumMemory};
 use crate::simd::Level;
 
-/// Number of panels per observable, for channels with one, two, three, and more observables. Each panel has 21 nodes.
+/// Number of panels per observable, for channels with one, two, three, and more observables. The panels divide a fit
+/// range, and each panel has 21 nodes (grid points).
 const PANELS: [usize; 4] = [200, 10, 2, 1];
 
-/// What the weighted nodes of a grid represent.
+/// What the weighted grid points of a grid represent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GridOf {
-    /// All events of a channel. Panels also end where the density may have a jump or a kink. A negative weight is an
-    /// error.
+    /// All events of a channel. The intervals (panels) of the grid also end where the density may have a jump or a
+    /// kink. A negative weight is an error.
     Channel,
-    /// The events of one process. All panels have equal width, so all processes have the same nodes. A weight may be
-    /// negative, if the sum of all processes is positive there.
+    /// The events of one process. All intervals (panels) of the grid have equal width, so all processes have the same
+    /// grid points. A weight may be negative, if the sum of all processes is positive there.
     Process,
 }
 
-/// Returns the nodes of a quadrature rule over the fit ranges as weighted events. Their weights are proportional to
-/// the density and add up to `total`. Nodes with weight 0 are left out.
+/// Returns the nodes (grid points) of a quadrature rule over the fit ranges as weighted events. Their weights are
+/// proportional to the density and add up to `total`. Nodes with weight 0 are left out. `locals` and `amplitudes` are
+/// the channel's values and amplitudes.
 ///
 /// # Errors
 /// If the density is not finite at a node, or if it is negative in a grid of a whole channel.
@@ -93,8 +95,8 @@ pub(super) fn weighted_grid(
     })
 }
 
-/// Returns the columns of log-densities at the nodes of a grid. Only the first call computes them. Columns that
-/// belong to no density of the channel are empty.
+/// Returns the columns of log-densities at the nodes (grid points) of a grid. Only the first call computes them.
+/// Columns that belong to no density of the channel are empty.
 fn logs_at_nodes(plan: &ChannelPlan, nodes: &[Vec<f64>]) -> Result<Vec<Vec<f64>>, LogProbError> {
     if let Some(known) = plan.logs_at_nodes.get() {
         return Ok(known.clone());
@@ -106,13 +108,15 @@ fn logs_at_nodes(plan: &ChannelPlan, nodes: &[Vec<f64>]) -> Result<Vec<Vec<f64>>
     Ok(plan.logs_at_nodes.get_or_init(|| made).clone())
 }
 
-/// Returns the number of panels per observable for a channel with `observables` observables.
+/// Returns the number of panels (intervals of a quadrature rule) per observable for a channel with `observables`
+/// observables.
 pub(super) fn panels(observables: usize) -> usize {
     PANELS[observables.clamp(1, PANELS.len()) - 1]
 }
 
-/// Adds the nodes of a box, and for each node its part of the volume. `breaks` contains one list per side of the box.
-/// Panels are cut at these positions.
+/// Adds the grid points of the box `region` to `columns`, and the part of the volume that belongs to each grid point to
+/// `volumes`. Each side of the box is divided into `panels` panels. `breaks` contains one list of positions per side of
+/// the box. Panels are cut at these positions.
 fn add_nodes(
     region: &[(f64, f64)],
     panels: usize,
@@ -135,7 +139,7 @@ fn add_nodes(
     }
 }
 
-/// Adds the centres and the volumes of those bins that are within the boxes.
+/// Adds the centres and the volumes of those bins whose centre is within one of the boxes.
 pub(super) fn add_bins(
     edges: &[Vec<f64>],
     boxes: &[Vec<(f64, f64)>],
@@ -163,7 +167,7 @@ pub(super) fn add_bins(
     }
 }
 
-/// Returns the same nodes as [`side_nodes`], but with panels that are also cut at `breaks`.
+/// Returns the nodes (grid points) of [`side_nodes`], but with panels that are also cut at `breaks`.
 fn cut_nodes((lo, hi): (f64, f64), panels: usize, breaks: &[f64]) -> Vec<(f64, f64)> {
     if breaks.is_empty() {
         return side_nodes((lo, hi), panels);
@@ -178,8 +182,8 @@ fn cut_nodes((lo, hi): (f64, f64), panels: usize, breaks: &[f64]) -> Vec<(f64, f
     edges.windows(2).flat_map(|pair| side_nodes((pair[0], pair[1]), 1)).collect()
 }
 
-/// Returns the nodes along a side of a box in ascending order. With each node comes the part of the length that
-/// belongs to it.
+/// Returns the nodes (grid points) along a side of a box in ascending order. Each node comes with the part of the
+/// side's length that belongs to it.
 pub(super) fn side_nodes((lo, hi): (f64, f64), panels: usize) -> Vec<(f64, f64)> {
     let half = 0.5 * (hi - lo) / panels as f64;
     let node = |index: usize| {

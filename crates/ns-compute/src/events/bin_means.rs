@@ -1,7 +1,7 @@
 //! Means of densities over bins, for histograms whose contents are compared with integrals over their bins.
 //!
-//! The mean over a bin is the integral over the bin, divided by the volume of the bin. Integrals are computed once
-//! per point of the fit, not once per event. They have a closed form for some densities. All others are integrated
+//! The mean over a bin is the integral over the bin, divided by the volume of the bin. Integrals are computed once per
+//! point of the fit, not once per event. They have a closed form for some densities. All other densities are integrated
 //! numerically within the bin.
 
 use ns_core::{BinRule, Density, EventChannel};
@@ -16,22 +16,23 @@ use crate::simd::Level;
 /// The means of a product of densities over all bins of its observables.
 #[derive(Debug, Clone)]
 pub(super) struct BinMeans {
-    /// The observables of the product, each with its bin edges. The cells are ordered so that the last observable
-    /// varies fastest.
+    /// The observables of the product: for each, its index and its bin edges. The cells (combinations of bins) are
+    /// ordered so that the last observable varies fastest.
     axes: Vec<(usize, Vec<f64>)>,
-    /// The cells, one per combination of bins of all observables.
+    /// The cells. There is one cell for each combination of bins of all observables.
     cells: Vec<Cell>,
     /// Number of variables on which the product depends.
     variables: usize,
 }
 
-/// One bin in all observables of the product.
+/// One combination of bins: one bin in each observable of the product.
 #[derive(Debug, Clone)]
 struct Cell {
     /// Integral of the product over the bin; `None` for a bin outside the fit ranges.
     integral: Option<Integral>,
     volume: f64,
-    /// For each component of the integral, the index of the corresponding component of the product.
+    /// For each component of the integral (value or derivative), the index of the corresponding component of the
+    /// product.
     places: Vec<usize>,
 }
 
@@ -41,7 +42,8 @@ pub(super) struct BinMeansMemory {
     memories: Vec<Option<IntegralMemory>>,
     variables: Vec<f64>,
     out: Vec<f64>,
-    /// The means and their derivatives, all components of one cell after the other.
+    /// The means and their derivatives. All components of one cell (combination of bins) follow one another, cell after
+    /// cell.
     means: Vec<f64>,
 }
 
@@ -50,8 +52,8 @@ pub(super) fn is_integrated(channel: &EventChannel) -> bool {
     channel.binning.as_ref().is_some_and(|binning| binning.rule == BinRule::Integral)
 }
 
-/// Replaces the leaves (basic densities) of all terms by their means over the channel's bins. Each group of leaves
-/// that share observables becomes one leaf. Returns `None` if a product has no integral.
+/// Replaces the leaves (basic densities) of all terms by their means over the channel's bins. Each group of leaves that
+/// have observables in common becomes one leaf. Returns `None` if a product of leaves has no integral.
 pub(super) fn over_bins(expansion: &mut Expansion<'_>, mut terms: Vec<Term>) -> Option<Vec<Term>> {
     let mut known: Vec<Vec<usize>> = Vec::new();
     let mut made: Vec<Leaf> = Vec::new();
@@ -74,7 +76,7 @@ pub(super) fn over_bins(expansion: &mut Expansion<'_>, mut terms: Vec<Term>) -> 
     Some(terms)
 }
 
-/// Returns a leaf whose values are the bin means of the product of a group of leaves.
+/// Returns a leaf whose values are the bin means of the product of a group of leaves (basic densities).
 fn leaf(expansion: &mut Expansion<'_>, group: &[usize]) -> Option<Leaf> {
     let own = expansion.observables_of(group);
     let channel = expansion.channel;
@@ -131,7 +133,7 @@ fn sides(axes: &[(usize, Vec<f64>)], index: usize) -> Vec<(f64, f64)> {
 }
 
 /// For each component of a function of the variables `own`, returns the index of the same component in a function of
-/// the variables `all`. Components are the value, the derivatives and the second derivatives.
+/// the variables `all`. Components are the value, the first derivatives and the second derivatives.
 fn places(own: &[usize], all: &[usize]) -> Vec<usize> {
     let d = own.len();
     let at: Vec<usize> = own.iter().map(|v| all.iter().position(|w| w == v).unwrap_or(0)).collect();
@@ -158,7 +160,8 @@ impl BinMeans {
         }
     }
 
-    /// Computes the means of all bins at the values `locals` of the channel.
+    /// Computes the means of all bins at `locals`, the values that the channel uses (parameters or functions of
+    /// parameters).
     pub(super) fn prepare(&self, level: Level, locals: &[f64], memory: &mut BinMeansMemory) {
         let BinMeansMemory { memories, variables, out, means } = memory;
         let size = components(self.variables);
@@ -174,7 +177,8 @@ impl BinMeans {
         }
     }
 
-    /// For the events `from..from + n`, writes the means of the bins that contain them, component by component.
+    /// For each of the events `from..from + n`, writes the mean over the bin that contains the event, and the
+    /// derivatives of this mean. The numbers are written component by component.
     pub(super) fn look_up(
         &self,
         columns: &[&[f64]],

@@ -1,16 +1,17 @@
-//! Adds one block of events to the sums of a channel. A block is a fixed number of events, [`BLOCK`].
+//! Adds one block of events to the sums of a channel. A block is a fixed number of events, [`BLOCK`], that are
+//! processed together.
 
 use super::channel::ChannelPlan;
 use super::program::pair;
 use super::sums::{BLOCK, Column, SumMemory, Sums, triangle};
 use crate::simd::{MulAdd, Vector, isa_fn, ln};
 
-/// A column of a block in which all numbers are zero.
+/// A column (one number per event of a block) in which all numbers are zero.
 const ZERO: &Column = &[0.0; BLOCK];
 
 isa_fn! {
-    /// Adds `n` events to the sums, starting with the event of index `start`. `memory` contains the results of their
-    /// leaves, and their weights. Weights after the first `n` are 0.
+    /// Adds `n` events to the sums, starting with the event of index `start`. `memory` contains the weights of these
+    /// events and the results of the leaves (basic densities) for them. Weights after the first `n` are 0.
     pub(super) fn add_block(plan: &ChannelPlan, amplitudes: &[f64], n: usize, start: usize, memory: &mut SumMemory) = body
 }
 
@@ -28,7 +29,7 @@ fn body<M: MulAdd>(plan: &ChannelPlan, amplitudes: &[f64], n: usize, start: usiz
     squares::<M>(&memory.slopes, &memory.weights, &mut memory.sums);
 }
 
-/// Computes the product of the leaves of each term, for all events of the block.
+/// Computes the product of the leaves (basic densities) of each term of the density, for all events of the block.
 #[inline(always)]
 pub(super) fn multiply_leaves(plan: &ChannelPlan, memory: &mut SumMemory) {
     let SumMemory { leaves, products, others, .. } = memory;
@@ -53,7 +54,8 @@ pub(super) fn multiply_leaves(plan: &ChannelPlan, memory: &mut SumMemory) {
     }
 }
 
-/// Computes the densities of the events, and adds their weighted logarithms to the sums.
+/// Computes the densities of `n` events, and adds the weighted logarithms of the densities to the sums. `start` is the
+/// index of the first event.
 #[inline(always)]
 fn values<M: MulAdd>(amplitudes: &[f64], n: usize, start: usize, memory: &mut SumMemory) {
     let SumMemory { products, inverse, weights, sums, .. } = memory;
@@ -83,8 +85,8 @@ fn values<M: MulAdd>(amplitudes: &[f64], n: usize, start: usize, memory: &mut Su
     sums.scale += total::<M>(&sizes);
 }
 
-/// Computes the derivatives of the density with respect to the variables of leaf `l`. Also adds the second
-/// derivatives of the density that contain these variables to `bends`.
+/// Computes the derivatives of the channel's density with respect to the variables of leaf `l` (a basic density). Also
+/// adds the second derivatives that involve these variables to the sums in `bends`.
 #[inline(always)]
 fn leaf_slopes<M: MulAdd>(plan: &ChannelPlan, amplitudes: &[f64], l: usize, memory: &mut SumMemory) {
     let SumMemory { leaves, others, inverse, weights, slopes, sums, .. } = memory;
@@ -143,7 +145,7 @@ fn leaf_slopes<M: MulAdd>(plan: &ChannelPlan, amplitudes: &[f64], l: usize, memo
     }
 }
 
-/// Adds the gradient, and the weighted products of all pairs of first derivatives, to the sums.
+/// Adds to the sums the gradient, and the weighted products of all pairs of first derivatives.
 #[inline(always)]
 fn squares<M: MulAdd>(slopes: &[Column], weights: &Column, sums: &mut Sums) {
     let mut at = 0;
@@ -172,7 +174,7 @@ fn squares<M: MulAdd>(slopes: &[Column], weights: &Column, sums: &mut Sums) {
     }
 }
 
-/// Returns one component (value or derivative) of the result of a leaf, for all events of the block.
+/// Returns one component (value or derivative) of the result of a leaf (a basic density), for all events of the block.
 #[inline(always)]
 fn column(result: &[f64], component: usize) -> &Column {
     result[component * BLOCK..].first_chunk().unwrap_or(ZERO)
@@ -185,7 +187,7 @@ fn times(to: &mut Column, by: &Column) {
     }
 }
 
-/// Returns the scalar product of two columns of a block.
+/// Returns the scalar product of two columns (each has one number per event of a block).
 #[inline(always)]
 fn dot<M: MulAdd>(x: &Column, y: &Column) -> f64 {
     let mut sums = [M::V8::splat(0.0); 4];
@@ -199,7 +201,7 @@ fn dot<M: MulAdd>(x: &Column, y: &Column) -> f64 {
     a.add(b).add(c.add(d)).sum()
 }
 
-/// Returns the sum of a column of a block.
+/// Returns the sum of a column (one number per event of a block).
 #[inline(always)]
 fn total<M: MulAdd>(x: &Column) -> f64 {
     let mut sums = [M::V8::splat(0.0); 4];

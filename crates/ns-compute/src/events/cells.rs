@@ -11,14 +11,15 @@ use ns_core::EventTable;
 use super::crew::Crew;
 use crate::pool::Pool;
 
-/// Number of events in a piece. Each piece is sorted into its own cells, which are then added to the total. The
-/// pieces are added in the order of the events, so results do not depend on the number of threads.
+/// Number of events in a piece. The events of each piece are sorted into separate cells, which are then added to the
+/// total. The pieces are added in the order of the events, so results do not depend on the number of threads.
 const PIECE: usize = 1 << 18;
 
-/// Number of pieces that are processed at the same time by several threads.
+/// Number of pieces of events that several threads process at the same time.
 const WAITING: usize = 16;
 
-/// Contents of a cell: number of events, sum of their coordinates, and sum of their weights.
+/// Contents of a cell (an interval of the observable): number of events, sum of their coordinates, and sum of their
+/// weights.
 type Cell = [f64; 3];
 
 /// Cells of equal width along the axis of one observable.
@@ -29,8 +30,8 @@ pub(crate) struct Cells {
 }
 
 impl Cells {
-    /// Sorts the events of a table with one column into `count` cells. `axis` contains the lower and upper end of the
-    /// cells.
+    /// Sorts the events of a table with one column into `count` cells of equal width. `axis` contains the lower end of
+    /// the first cell and the upper end of the last cell.
     pub(crate) fn gather(events: &EventTable, axis: (f64, f64), count: usize, crew: Option<&Crew>) -> Self {
         let mut cells = vec![[0.0; 3]; count];
         let pieces = events.len().div_ceil(PIECE);
@@ -78,7 +79,7 @@ fn add_cell(to: &mut Cell, from: &Cell) {
     }
 }
 
-/// Adds the events of a range to their cells. Events beyond an end of the axis go to the cell at that end.
+/// Adds the events of a range to their cells. Events beyond an end of the axis are added to the cell at that end.
 fn add(events: &EventTable, (from, to): (usize, usize), (low, high): (f64, f64), cells: &mut [Cell]) {
     let Some(column) = events.columns.first() else { return };
     let (scale, last) = (cells.len() as f64 / (high - low), cells.len() - 1);

@@ -1,13 +1,14 @@
-//! The chain rule for gradients and Hessians of functions of functions.
+//! The chain rule: gradients and Hessians of a function whose arguments are functions of other variables.
 
 use super::program::pair;
 use super::sums::triangle;
 
-/// A coordinate that is a function of other variables.
+/// A coordinate (an argument of a function) that is itself a function of other variables.
 pub(super) struct Inner<'a> {
     /// Value and derivatives of the coordinate. `None` if the coordinate is itself a variable.
     pub(super) result: Option<&'a [f64]>,
-    /// For each variable of the coordinate, its index among the variables of the result.
+    /// For each variable of the coordinate, its index among the variables with respect to which [`Derivatives`] are
+    /// computed.
     pub(super) variables: &'a [usize],
 }
 
@@ -33,10 +34,11 @@ impl Derivatives {
         }
     }
 
-    /// Adds derivatives with respect to variables, given the derivatives with respect to coordinates, which are
-    /// functions of the variables (`inner`). Let `J` be the Jacobian of the coordinates, `g` the given gradient and
-    /// `H` the given Hessian. The result is `J' g` and `J' H J`, plus the second derivatives of each coordinate `a`
-    /// times `g_a`.
+    /// Adds the derivatives of a function of coordinates to `self`, as derivatives with respect to variables. `inner`
+    /// describes each coordinate as a function of the variables. Let `J` be the Jacobian of the coordinates with
+    /// respect to the variables. Let `g` be the given gradient and `H` the given Hessian with respect to the
+    /// coordinates. The added gradient is `J' g`. The added Hessian is `J' H J`, plus the second derivatives of each
+    /// coordinate `a` times `g_a`.
     pub(super) fn pull_back<'a>(
         &mut self,
         (gradient, squares, bends): (&[f64], &[f64], &[f64]),

@@ -12,19 +12,21 @@ use super::leaf::Leaf;
 use super::program::{Builder, Components, Program};
 use super::sources::{AtStart, Local};
 
-/// Largest number of bins of a channel for which the contents are compared with integrals of the density.
+/// Largest number of bins of a channel whose bin contents are compared with integrals of the density.
 const MOST_BINS: usize = 20_000;
 
-/// One term of a channel's density: an amplitude times a product of leaves (basic densities).
+/// One term of a channel's density: an amplitude (a number that is the same for all events) times a product of leaves
+/// (basic densities).
 #[derive(Debug, Clone)]
 pub(super) struct Amplitude {
-    /// Program that computes the amplitude from the channel's values and integrals.
+    /// Program that computes the amplitude from the values that the channel uses and from its integrals.
     pub(super) program: Program,
-    /// Indices of the leaves that the amplitude multiplies.
+    /// Indices of the leaves (basic densities) that the amplitude multiplies.
     pub(super) leaves: Vec<usize>,
 }
 
-/// One event channel: `-ln L = sum rates - sum_i w_i ln sum_t a_t prod_j p_tj(x_i)`.
+/// One event channel: `-ln L = sum rates - sum_i w_i ln sum_t a_t prod_j p_tj(x_i)`. `x_i` are the observables of event
+/// `i`, and `w_i` is its weight.
 ///
 /// `a_t` is the amplitude of term `t`. `p_tj` are the densities of the term, which are called leaves. The
 /// *coordinates* of the sum over events are first the amplitudes, then the shape variables of each leaf in turn. Each
@@ -35,11 +37,11 @@ pub(crate) struct ChannelPlan {
     pub(super) observables: usize,
     /// Densities whose logarithms are columns of the events. These columns come after the columns of the observables.
     pub(super) logs: Vec<LogDensity>,
-    /// Columns of the log-densities `logs` at the grid points of Asimov data. They are computed when they are first
+    /// The log-densities `logs` at the grid points of Asimov data, as columns. They are computed when they are first
     /// needed.
     pub(super) logs_at_nodes: Arc<OnceLock<Vec<Vec<f64>>>>,
-    /// Densities with context: they depend on constants and values of the channel. Their columns come after all other
-    /// columns.
+    /// Densities with context (densities that depend on constants and on values that the channel uses). Their columns
+    /// come after all other columns.
     pub(super) conditionals: Vec<Conditional>,
     /// Fit ranges: boxes, each with a lower and an upper end per observable.
     pub(super) boxes: Vec<Vec<(f64, f64)>>,
@@ -51,12 +53,12 @@ pub(crate) struct ChannelPlan {
     pub(super) leaves: Vec<Leaf>,
     pub(super) integrals: Vec<Integral>,
     pub(super) terms: Vec<Amplitude>,
-    /// For each leaf, the coordinate of its first variable.
+    /// For each leaf (basic density), the index of the coordinate that is its first variable.
     pub(super) first: Vec<usize>,
     /// Number of coordinates of the sum over events: all amplitudes, and the shape variables of all leaves.
     pub(super) coordinates: usize,
-    /// Constant part of the rates (expected numbers of events), which are added to `-ln L`. `rates` contains the
-    /// indices of the values that are also added.
+    /// Constant part of the sum of the rates (expected numbers of events), which is a part of `-ln L`. `rates` contains
+    /// the indices of the channel's values that are also added to the sum.
     pub(super) constant_rate: f64,
     pub(super) rates: Vec<usize>,
     /// Parameters on which the channel depends, in ascending order.
@@ -64,7 +66,8 @@ pub(crate) struct ChannelPlan {
 }
 
 impl ChannelPlan {
-    /// Returns the number of columns of the channel's events. Columns of densities with context are not counted.
+    /// Returns the number of columns of the channel's events. Columns of densities with context are not included in
+    /// this number.
     pub(super) fn columns(&self) -> usize {
         self.logs.last().map_or(self.observables, |last| last.column + 1)
     }

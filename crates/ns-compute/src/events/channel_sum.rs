@@ -19,7 +19,7 @@ use crate::simd::Level;
 /// Working memory for evaluations of one channel.
 #[derive(Debug, Clone)]
 pub(super) struct ChannelMemory {
-    /// Values that the channel uses. Each is a parameter or a function of parameters.
+    /// Current numbers of the values that the channel uses. Each value is a parameter or a function of parameters.
     pub(super) locals: Vec<f64>,
     /// Results of all integrals, one after the other.
     integrals: Vec<f64>,
@@ -27,17 +27,17 @@ pub(super) struct ChannelMemory {
     variables: Vec<f64>,
     amplitudes: Vec<Memory>,
     pub(super) amplitude_values: Vec<f64>,
-    /// Indices of all values of the channel, in order. Every amplitude has all of them as its variables.
+    /// Indices of all values that the channel uses, in order. All of them are variables of every amplitude.
     every_local: Vec<usize>,
     pub(super) sums: Sums,
     pieces: PieceMemory,
-    /// Columns of the densities with context.
+    /// Columns of the densities with context (densities that depend on further numbers).
     conditionals: Vec<ConditionalMemory>,
-    /// The reason why a density with context cannot be evaluated or normalised at the current values; `None` if there
-    /// is no such problem.
+    /// The reason why a density with context (a density that depends on further numbers) cannot be evaluated or
+    /// normalised at the current values; `None` if there is no such problem.
     pub(super) failure: Option<LogProbError>,
     offload: OffloadMemory,
-    /// Derivatives with respect to the values of the channel.
+    /// Derivatives with respect to the values that the channel uses.
     by_local: Derivatives,
 }
 
@@ -62,8 +62,8 @@ impl ChannelMemory {
     }
 }
 
-/// Computes the values of a channel at `theta`, then its integrals and its amplitudes. The functions of the model
-/// must have been evaluated at the same point before.
+/// Computes the values that a channel uses at `theta`, then its integrals and its amplitudes. The functions of the
+/// model must have been evaluated at the same point before.
 pub(super) fn prepare_channel(
     level: Level,
     functions: (&Functions, &FunctionMemory),
@@ -150,8 +150,8 @@ pub(super) fn sum_elsewhere(
     there.sum(index, table, &offload.numbers, &mut Totals::of(sums))
 }
 
-/// Converts derivatives with respect to the coordinates of a channel to derivatives with respect to its parameters.
-/// The derivatives of the channel's rates are multiplied by `factor`.
+/// Converts derivatives with respect to the coordinates of a channel (amplitudes and variables of its densities) to
+/// derivatives with respect to its parameters. The derivatives of the channel's rates are multiplied by `factor`.
 pub(super) fn differentiate(
     functions: (&Functions, &FunctionMemory),
     channel: &ChannelPlan,

@@ -1,11 +1,11 @@
 //! Densities with context: densities whose shape depends on further numbers, such as parameters of the model.
 //! Conditional flows are an example.
 //!
-//! ONNX Runtime or another program computes the log-densities `l` of all events, with their gradient `g` and Hessian
-//! `h` with respect to the context. These numbers become further columns of the events. The density of an event is
-//! then the formula `exp(l + g' d + d' h d / 2)`. Here `d` is the context minus the context for which the columns
-//! were computed. The value of `d` is always 0, so the formula has the value and both derivatives of the density. The
-//! rest of the evaluation is therefore the same as for other densities.
+//! ONNX Runtime or another program computes the log-densities `l` of all events. It also computes the gradient `g` and
+//! the Hessian `h` of `l` with respect to the context (the further numbers). `l`, `g` and `h` become further columns of
+//! the events. The density of an event is then the formula `exp(l + g' d + d' h d / 2)`. Here `d` is the context minus
+//! the context for which the columns were computed. The value of `d` is always 0, so the formula has the value and both
+//! derivatives of the density. The rest of the evaluation is therefore the same as for other densities.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,11 +20,11 @@ use crate::pool::Pool;
 /// on the number of threads.
 const PIECE: usize = 4096;
 
-/// One number of the context of a density: a constant or a variable.
+/// One number of the context of a density (the numbers on which it depends): a constant or a variable.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum ContextNumber {
     Constant(f64),
-    /// Index of a variable of a program, or of a value of the channel.
+    /// Index of a variable of a program, or of a value that the channel uses.
     Variable(usize),
 }
 
@@ -38,19 +38,19 @@ impl ContextNumber {
     }
 }
 
-/// A density with context in an event channel.
+/// A density with context (a density that depends on further numbers) in an event channel.
 #[derive(Debug, Clone)]
 pub(super) struct Conditional {
     pub(super) density: ConditionalDensity,
-    /// The context of the density, as constants and values of the channel.
+    /// The context of the density. Each element is a constant or a value that the channel uses.
     context: Vec<ContextNumber>,
-    /// Index of the column with the log-densities. Columns with their derivatives follow.
+    /// Index of the column with the log-densities. The columns with the derivatives of the log-densities follow.
     first: usize,
 }
 
 impl Conditional {
-    /// Prepares all densities with context of a channel. Their columns follow the first `columns` columns of the
-    /// events.
+    /// Prepares all densities with context (densities that depend on further numbers) of a channel. The columns of
+    /// these densities follow the first `columns` columns of the events.
     pub(super) fn all(found: &[&ConditionalDensity], mut columns: usize, locals: &mut Locals) -> Vec<Self> {
         let mut number = |value: &Value| match (locals.index(*value), value) {
             (Some(local), _) => ContextNumber::Variable(local),
@@ -69,14 +69,14 @@ impl Conditional {
         made.collect()
     }
 
-    /// Returns the context of the density. `locals` contains the values of the channel.
+    /// Returns the numbers of the context of the density. `locals` contains the values that the channel uses.
     pub(super) fn context(&self, locals: &[f64]) -> Vec<f64> {
         self.context.iter().map(|number| number.of(locals)).collect()
     }
 
-    /// Appends the steps that compute the density, and returns the slot of the result. When the program runs, its
-    /// auxiliary data must be the values of its variables. Each component of `d` is then a variable minus its own
-    /// value.
+    /// Appends to the program `b` the steps that compute the density. Returns the slot (the index) of the result. When
+    /// the program runs, its auxiliary data must be equal to its variables. Each component of `d` (the distance from
+    /// the context of the columns) is then a variable minus the variable's own value.
     pub(super) fn value(&self, b: &mut Builder, values: Values<'_>) -> Slot {
         let c = self.context.len();
         let mut distances = Vec::with_capacity(c);
@@ -117,7 +117,7 @@ struct Piece {
     failure: Option<LogProbError>,
 }
 
-/// The columns of one density, for one set of events and one context.
+/// The columns of one density with context, for one set of events and one context.
 #[derive(Debug, Default)]
 pub(super) struct ConditionalMemory {
     context: Vec<f64>,
@@ -135,7 +135,8 @@ impl Clone for ConditionalMemory {
 }
 
 impl ConditionalMemory {
-    /// Computes the columns for the events whose observables are `columns`. Does nothing if they are already known.
+    /// Computes the columns for the events whose observables are `columns`. Does nothing if the columns for these
+    /// events and this context are already known.
     ///
     /// # Errors
     /// If the density cannot be evaluated for an event.
@@ -164,7 +165,8 @@ impl ConditionalMemory {
         Ok(())
     }
 
-    /// Computes and returns the columns for the events whose observables are `columns`, without keeping memory.
+    /// Computes and returns the columns for the events whose observables are `columns`. Does not keep them for later
+    /// calls.
     ///
     /// # Errors
     /// If the density cannot be evaluated for an event.
@@ -179,7 +181,7 @@ impl ConditionalMemory {
         Ok(memory.columns)
     }
 
-    /// Divides the events into pieces, and copies their features.
+    /// Divides the events into pieces, and copies the features (inputs of the density) of the events to the pieces.
     fn split<C: AsRef<[f64]>>(&mut self, of: &Conditional, columns: &[C]) {
         let n = columns.first().map_or(0, |column| column.as_ref().len());
         let width = components(of.context.len());
@@ -227,8 +229,8 @@ impl ConditionalMemory {
     }
 }
 
-/// Returns the error for a density that cannot be normalised at the initial parameters. It names the process of the
-/// density.
+/// Returns the error for a density that cannot be normalised at the initial parameters. The error names the process of
+/// the density. `place` says which channel the density belongs to.
 pub(super) fn at_start(place: &str, process: &str, cause: LogProbError) -> EventModelError {
     EventModelError::Conditional { place: place.to_owned(), process: process.to_owned(), cause }
 }

@@ -10,10 +10,10 @@ use super::sums::{Events, PIECE, SumMemory, Sums, sum_piece};
 use crate::pool::Pool;
 use crate::simd::Level;
 
-/// Largest number of pieces whose sums are stored before they are added in order.
+/// Largest number of pieces of the events whose sums are stored before they are added in order.
 const WAITING: usize = 64;
 
-/// Threads that together evaluate the events of one fit.
+/// Threads that together compute the sums over the events of one fit.
 #[derive(Clone)]
 pub(crate) struct Crew {
     pub(crate) pool: Arc<Pool>,
@@ -27,8 +27,8 @@ impl std::fmt::Debug for Crew {
 }
 
 /// A sum that stores the rounding errors of its additions separately (Neumaier, ZAMM 54, 1974, 39). With ordinary
-/// additions, the error of the value for 100 million events would be larger than the changes in the last steps of a
-/// fit.
+/// additions, the rounding error of `-ln L` for 100 million events would be larger than the changes of `-ln L` in the
+/// last steps of a fit.
 #[derive(Debug, Default)]
 struct CompensatedSum {
     sum: f64,
@@ -48,7 +48,7 @@ impl CompensatedSum {
     }
 }
 
-/// Working memory of the threads, and the sums over pieces that have not been added yet.
+/// Working memory of the threads, and the sums over those pieces of the events that have not been added yet.
 #[derive(Debug, Default)]
 pub(super) struct PieceMemory {
     idle: Mutex<Vec<SumMemory>>,
@@ -63,8 +63,8 @@ impl Clone for PieceMemory {
 }
 
 impl PieceMemory {
-    /// Computes the sums over all events and writes them to `out`. `point` contains the values of the channel and the
-    /// values of its amplitudes.
+    /// Computes the sums over all events and writes them to `out`. `point` contains the values that the channel uses,
+    /// and its amplitudes.
     pub(super) fn sum(
         &mut self,
         level: Level,

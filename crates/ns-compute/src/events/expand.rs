@@ -1,4 +1,4 @@
-//! Converts a tree of products and mixtures of densities into a sum of products of leaves.
+//! Converts a tree of products and mixtures of densities into a sum of products of leaves (basic densities).
 //!
 //! The density of a channel becomes `sum_t a_t prod_j p_tj(x)`. The leaves `p_tj` are basic densities without
 //! normalisation. The amplitudes `a_t` contain rates, coefficients and the integrals that normalise the leaves.
@@ -12,7 +12,7 @@ use super::program::{Builder, Slot, Step};
 use super::table::Locals;
 use super::{densities, integral};
 
-/// A number that is computed from values and integrals of a channel.
+/// A number that is computed from the values that a channel uses and from its integrals.
 #[derive(Debug, Clone)]
 pub(super) enum Amount {
     Value(Value),
@@ -25,8 +25,8 @@ pub(super) enum Amount {
 }
 
 impl Amount {
-    /// Appends the steps that compute this number to a program, and returns its slot. The variables of the program
-    /// are the values of the channel.
+    /// Appends to the program `b` the steps that compute this number. Returns the slot (the index) of the result. The
+    /// variables of the program are the values that the channel uses.
     pub(super) fn build(&self, b: &mut Builder, locals: &mut Locals) -> Slot {
         match self {
             Self::Value(value) => match locals.index(*value) {
@@ -63,18 +63,20 @@ impl Amount {
     }
 }
 
-/// A product of leaves, and the amplitude that multiplies the product.
+/// A product of leaves (basic densities), and the amplitude that multiplies the product.
 #[derive(Debug, Clone)]
 pub(super) struct Term {
     pub(super) amount: Amount,
-    /// Indices of the leaves. No index occurs twice.
+    /// Indices of the leaves (basic densities). No index occurs twice.
     pub(super) leaves: Vec<usize>,
 }
 
-/// Key that identifies an integral: the indices of the leaves in its integrand, and the sides of its box.
+/// Key that identifies an integral: the indices of the leaves (basic densities) in its integrand, and the sides of its
+/// box as pairs (lower, upper).
 type Key = (Vec<usize>, Vec<(f64, f64)>);
 
-/// Collects the leaves and integrals of a channel while its density is expanded.
+/// Collects the leaves (basic densities) and integrals of a channel while the density of the channel is expanded into a
+/// sum of terms.
 pub(super) struct Expansion<'a> {
     pub(super) channel: &'a EventChannel,
     pub(super) boxes: Vec<Vec<(f64, f64)>>,
@@ -83,18 +85,18 @@ pub(super) struct Expansion<'a> {
     pub(super) integrals: Vec<Integral>,
     /// Key of each integral in `integrals`.
     known: Vec<Key>,
-    /// All densities with context of the channel.
+    /// All densities with context (densities that depend on further numbers) of the channel.
     pub(super) conditionals: Vec<Conditional>,
-    /// Function that returns the value of a number at the initial parameters.
+    /// Function that returns a value at the initial parameters.
     start: &'a dyn Fn(Value) -> f64,
-    /// The reason why a density with context cannot be normalised at the initial parameters; `None` if there is no
-    /// such problem.
+    /// The reason why a density with context (a density that depends on further numbers) cannot be normalised at the
+    /// initial parameters; `None` if there is no such problem.
     pub(super) failure: Option<LogProbError>,
 }
 
 impl<'a> Expansion<'a> {
-    /// Creates an empty expansion. `columns` is the number of columns of the channel's events. `start` returns the
-    /// value of a number at the initial parameters.
+    /// Creates an expansion without leaves and integrals. `columns` is the number of columns of the channel's events.
+    /// `start` returns a value at the initial parameters.
     pub(super) fn new(channel: &'a EventChannel, columns: usize, start: &'a dyn Fn(Value) -> f64) -> Self {
         let (mut locals, leaves, integrals, known) = Default::default();
         let conditionals = Conditional::all(&channel.conditional_densities(), columns, &mut locals);
@@ -181,8 +183,8 @@ impl<'a> Expansion<'a> {
         Some(terms)
     }
 
-    /// Returns the index of the leaf of a density. Leaves in `taken` are not used. If no other leaf has this density,
-    /// adds a leaf. Returns `None` if the density has no formula.
+    /// Returns the index of a leaf (basic density) with this density. Leaves whose indices are in `taken` are not used.
+    /// If no other leaf has this density, adds a leaf. Returns `None` if the density has no formula.
     fn leaf(&mut self, density: &Density, taken: &[usize]) -> Option<usize> {
         let known = self
             .leaves
@@ -197,7 +199,7 @@ impl<'a> Expansion<'a> {
         Some(self.leaves.len() - 1)
     }
 
-    /// Returns the integral of a product of leaves over the union of the fit ranges.
+    /// Returns the integral of a product of leaves (basic densities) over the union of the fit ranges.
     fn integral(&mut self, leaves: &[usize]) -> Option<Amount> {
         let mut observables: Vec<usize> =
             leaves.iter().flat_map(|&leaf| self.leaves[leaf].density.observables()).collect();
@@ -236,12 +238,13 @@ impl<'a> Expansion<'a> {
         own
     }
 
-    /// Splits leaves into groups. Two leaves that share an observable are in the same group.
+    /// Splits leaves (basic densities) into groups. Two leaves that have an observable in common are in the same group.
     pub(super) fn groups(&self, leaves: &[usize]) -> Vec<Vec<usize>> {
         connected(leaves, &|leaf| self.leaves[leaf].density.observables())
     }
 
-    /// Returns the index of the integral of a group of leaves over one box. Adds the integral if it is new.
+    /// Returns the index of the integral of a group of leaves (basic densities) over one box. Adds the integral if it
+    /// is new. `own` contains the observables of the group, and `sides` the ends of the box along them.
     fn group_integral(&mut self, group: &[usize], own: &[usize], sides: &[(f64, f64)]) -> Option<usize> {
         let key = (group.to_vec(), sides.to_vec());
         if let Some(known) = self.known.iter().position(|known| *known == key) {
@@ -253,8 +256,8 @@ impl<'a> Expansion<'a> {
         Some(self.known.len() - 1)
     }
 
-    /// Creates the integral of a group of leaves over one box. `own` contains the observables of the group. `sides`
-    /// contains the ends of the box along these observables, in the same order.
+    /// Creates the integral of a group of leaves (basic densities) over one box. `own` contains the observables of the
+    /// group. `sides` contains the ends of the box along these observables, in the same order.
     pub(super) fn box_integral(
         &mut self,
         group: &[usize],
@@ -326,7 +329,8 @@ impl<'a> Expansion<'a> {
         Some(Integral { rule, variables: variables.locals, panels: integral::PANELS })
     }
 
-    /// Creates the integral of a density with context over a box. Its quadrature is chosen at the initial parameters.
+    /// Creates the integral of a density with context (a density that depends on further numbers) over a box. The
+    /// number of panels of the numerical integration is chosen at the initial parameters.
     fn conditional_integral(
         &mut self,
         density: &Density,
@@ -363,8 +367,8 @@ impl<'a> Expansion<'a> {
     }
 }
 
-/// Splits leaves into groups. Two leaves that share an observable are in the same group. `observables` returns the
-/// observables of a leaf.
+/// Splits leaves (basic densities) into groups. Two leaves that have an observable in common are in the same group.
+/// `observables` returns the observables of a leaf.
 pub(super) fn connected(leaves: &[usize], observables: &dyn Fn(usize) -> Vec<usize>) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for &leaf in leaves {
@@ -380,7 +384,7 @@ pub(super) fn connected(leaves: &[usize], observables: &dyn Fn(usize) -> Vec<usi
     groups
 }
 
-/// Returns the coefficient of component number `i` of a mixture with `count` components.
+/// Returns the coefficient of the component with index `i` of a mixture with `count` components.
 fn share(coefficients: &[Value], i: usize, count: usize) -> Amount {
     match coefficients.get(i) {
         None => Amount::Rest(coefficients.to_vec()),

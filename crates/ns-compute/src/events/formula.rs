@@ -8,8 +8,8 @@ use super::special::Interpolation;
 /// The constant `ln sqrt(2 pi)`.
 const LN_ROOT_TWO_PI: f64 = 0.918_938_533_204_672_741_78;
 
-/// Appends the steps that compute a function of parameters, and returns its slot. The function must not be an
-/// expression.
+/// Appends to the program `b` the steps that compute a function of parameters. Returns the slot (the index) of the
+/// result. The function must not be an expression.
 pub(super) fn function(b: &mut Builder, form: &FunctionForm, values: Values<'_>) -> Slot {
     match form {
         FunctionForm::Sum(all) => {
@@ -52,7 +52,8 @@ pub(super) fn function(b: &mut Builder, form: &FunctionForm, values: Values<'_>)
     }
 }
 
-/// Appends the steps that compute `-ln` of the density of a penalty term, and returns its slot.
+/// Appends to the program `b` the steps that compute the negative logarithm of the density of a penalty term. Returns
+/// the slot (the index) of the result.
 pub(super) fn penalty(b: &mut Builder, form: &PenaltyForm, values: Values<'_>) -> Slot {
     let measured = |b: &mut Builder, of: &Measured, values: Values<'_>| match of {
         Measured::Value(value) => values(b, *value),
@@ -95,7 +96,8 @@ pub(super) fn penalty(b: &mut Builder, form: &PenaltyForm, values: Values<'_>) -
     }
 }
 
-/// Appends the steps that compute `-ln` of the normal density, and returns its slot.
+/// Appends to the program `b` the steps that compute the negative logarithm of the normal density. Returns the slot
+/// (the index) of the result.
 fn normal(b: &mut Builder, x: Slot, mean: Slot, sigma: Slot) -> Slot {
     let distance = b.sub(x, mean);
     let pull = b.div(distance, sigma);

@@ -10,40 +10,40 @@ use super::program::{Builder, Memory, Program, Slot, Sources, Step, components};
 use super::table::Locals;
 use crate::simd::Level;
 
-/// A density without normalisation that is neither a product nor a mixture.
+/// A leaf: a density without normalisation that is neither a product nor a mixture.
 #[derive(Debug, Clone)]
 pub(super) struct Leaf {
     pub(super) density: Density,
-    /// Indices of the values of the channel that are the variables of the density.
+    /// Indices of those values of the channel that are the variables of the density.
     pub(super) variables: Vec<usize>,
     program: Program,
     kernel: Option<Kernel>,
-    /// Means over bins that replace the density. They are used if the data are a histogram whose contents are
+    /// Means over bins that replace the density. They are used if the data are a histogram and its contents are
     /// compared with integrals over the bins.
     means: Option<Box<BinMeans>>,
 }
 
-/// Working memory for the evaluation of one leaf.
+/// Working memory for the evaluation of one leaf (basic density).
 #[derive(Debug, Clone)]
 pub(super) struct LeafMemory {
     memory: Memory,
     variables: Vec<f64>,
-    /// Value and derivatives of the density for each event. They are used if a kernel computes the density or if
-    /// means over bins replace it.
+    /// Value and derivatives of the density for each event. This field is used if a kernel (a loop for one frequent
+    /// density) computes the density, or if means over bins replace it.
     columns: Vec<f64>,
     means: BinMeansMemory,
 }
 
-/// Assigns slots of a program to values. Constants stay constants, and all other values become variables of the
-/// program.
+/// Assigns slots (indices of results) of a program to values. Constants stay constants, and all other values become
+/// variables of the program.
 #[derive(Debug, Default)]
 pub(super) struct Variables {
-    /// Indices of the values of the channel, in the order of the program's variables.
+    /// Indices of the channel's values that are the variables of the program, in the order of the variables.
     pub(super) locals: Vec<usize>,
 }
 
 impl Variables {
-    /// Returns the slot of a value, after appending a step if necessary.
+    /// Returns the slot (index of the result) of a value in the program `b`. Appends a step if necessary.
     pub(super) fn slot(&mut self, b: &mut Builder, value: Value, locals: &mut Locals) -> Slot {
         let Some(local) = locals.index(value) else {
             return b.number(if let Value::Number(x) = value { x } else { f64::NAN });
@@ -57,8 +57,8 @@ impl Variables {
 }
 
 impl Leaf {
-    /// Compiles a density. Returns `None` if the density has no formula. `conditionals` contains the densities with
-    /// context of the channel.
+    /// Compiles a density to a leaf. Returns `None` if the density has no formula. `conditionals` contains the
+    /// densities with context (densities that depend on further numbers) of the channel.
     pub(super) fn new(
         density: &Density,
         axes: &[Observable],
@@ -79,8 +79,8 @@ impl Leaf {
         Some(Self { density: density.clone(), variables: variables.locals, program, kernel, means: None })
     }
 
-    /// Creates a leaf that is the means over bins of a product of densities. Returns `None` if a density has no
-    /// formula or no integral.
+    /// Creates a leaf whose values are the means over bins of a product of densities. Returns `None` if a density has
+    /// no formula or no integral.
     pub(super) fn of_bins(
         factors: &[Density],
         axes: &[Observable],
@@ -114,7 +114,8 @@ impl Leaf {
         &self.program
     }
 
-    /// Returns the kernel that computes the density in place of the program, if there is one.
+    /// Returns the kernel (a loop for one frequent density) that computes the density in place of the program, if there
+    /// is one.
     pub(super) fn kernel(&self) -> Option<&Kernel> {
         self.kernel.as_ref()
     }
@@ -135,7 +136,7 @@ impl Leaf {
         }
     }
 
-    /// Prepares the evaluation of blocks at the values `locals` of the channel.
+    /// Prepares the evaluation of blocks of events. `locals` contains the values that the channel uses.
     pub(super) fn prepare(&self, level: Level, locals: &[f64], memory: &mut LeafMemory) {
         for (to, &local) in memory.variables.iter_mut().zip(&self.variables) {
             *to = locals[local];
@@ -150,7 +151,7 @@ impl Leaf {
         }
     }
 
-    /// Evaluates the density and its derivatives for a block of events.
+    /// Evaluates the density and its derivatives for a block of events: the events `from..from + n` of `columns`.
     pub(super) fn run(
         &self,
         level: Level,
@@ -168,8 +169,8 @@ impl Leaf {
         }
     }
 
-    /// Returns the density and its derivatives for the events of the last block. Each component is a column of
-    /// `lanes` numbers.
+    /// Returns the density and its derivatives for the events of the last block. Each component (value or derivative)
+    /// is a column of `lanes` numbers.
     pub(super) fn result<'a>(&self, memory: &'a LeafMemory) -> &'a [f64] {
         if self.kernel.is_some() || self.means.is_some() {
             &memory.columns
@@ -178,8 +179,8 @@ impl Leaf {
         }
     }
 
-    /// Returns the variables with a first derivative, and the pairs of variables with a second derivative, that may
-    /// differ from zero.
+    /// Returns two lists. The first contains the variables for which the first derivative of the density may differ
+    /// from zero. The second contains the pairs of variables for which the second derivative may differ from zero.
     pub(super) fn active(&self) -> (&[usize], &[(usize, usize)]) {
         self.program.result().map_or((&[], &[]), |active| (&active.first, &active.second))
     }

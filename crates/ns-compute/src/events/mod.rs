@@ -1,10 +1,10 @@
 //! The likelihood of events: densities with their normalisation, and the terms of `-ln L` with gradient and Hessian.
 //!
 //! A channel is compiled to amplitudes times products of *leaves*, which are densities without normalisation
-//! (`expand`). One loop over the events (`sums`) computes `-ln L` with its first and second derivatives with respect
-//! to the amplitudes and the variables of the leaves. Integrals, rates and coefficients are parts of the amplitudes
-//! and are evaluated once per point. The chain rule (`chain`) then gives the derivatives with respect to the
-//! parameters. `sample` draws the events of toys.
+//! (`expand`). One loop over the events (`sums`) computes `-ln L` and its first and second derivatives with respect to
+//! the amplitudes and the variables of the leaves. Integrals, rates (expected numbers of events) and coefficients are
+//! parts of the amplitudes and are evaluated once per point. The chain rule (`chain`) then gives the derivatives with
+//! respect to the parameters. `sample` draws the events of toys.
 
 mod asimov;
 mod bin_means;

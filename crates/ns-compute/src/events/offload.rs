@@ -1,5 +1,6 @@
-//! The description of a channel for another device, which computes the sums over events. It contains the formulas of
-//! the leaves as lists of steps, and the numbers that depend on the parameters.
+//! The description of an event channel for another device, which computes the sums over events. The description
+//! contains the formulas of the leaves (basic densities) as lists of steps, and the numbers that depend on the
+//! parameters.
 #![cfg_attr(
     not(any(feature = "cuda", feature = "cuda-on-host")),
     allow(dead_code, reason = "only builds with devices upload channels")
@@ -19,11 +20,12 @@ use crate::simd::Level;
 /// Interface of a device that computes sums over events in place of the CPU.
 pub(crate) trait ChannelSums: Send + Sync + std::fmt::Debug {
     /// Computes the sums over the events of one channel, and returns true. Returns false if the CPU has to compute
-    /// them. `numbers` are the numbers that depend on the parameters ([`Offload::numbers`] says how many).
+    /// these sums. `numbers` are the numbers of the channel that depend on the parameters. [`Offload::numbers`] says
+    /// how many there are.
     fn sum(&self, channel: usize, table: &Arc<EventTable>, numbers: &[f64], out: &mut Totals<'_>) -> bool;
 }
 
-/// References to which the sums of a channel are written. The arrays have the order of [`Sums`].
+/// References to the places to which the sums of a channel are written. The arrays have the order of [`Sums`].
 #[derive(Debug)]
 pub(crate) struct Totals<'a> {
     pub(crate) value: &'a mut f64,
@@ -45,10 +47,11 @@ impl<'a> Totals<'a> {
 /// An operand or the result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operand {
-    /// A number that differs from event to event: the index of its first component among all such components of the
-    /// channel.
+    /// A result that differs from event to event. Its components are the value and the derivatives. The index is that
+    /// of its first component among all such components of the channel.
     Event(usize),
-    /// A number that is the same for all events: the index of its first component among the numbers of the channel.
+    /// A result that is the same for all events. The index is that of its first component among the numbers of the
+    /// channel that depend on the parameters.
     Number(usize),
 }
 
@@ -56,7 +59,8 @@ pub(crate) enum Operand {
 #[derive(Debug, Clone)]
 pub(crate) struct EventStep {
     pub(crate) step: Operation,
-    /// Index of the first component of the result. It is counted as in [`Operand::Event`].
+    /// Index of the first component of the result among all components of the channel that differ from event to event,
+    /// as in [`Operand::Event`].
     pub(crate) to: usize,
     pub(crate) operands: [Operand; 3],
     /// Variables for which the first derivative of the result may differ from zero.
@@ -69,7 +73,7 @@ pub(crate) struct EventStep {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Operation {
     Observable(usize),
-    /// Function that is given by a table: index of the table in the channel, and index of the row in the table.
+    /// A function that is given by a table: index of the table in the channel, and index of the row in the table.
     Table(usize, usize),
     Add,
     Sub,
@@ -102,43 +106,50 @@ pub(crate) enum UnaryOperation {
     Power,
 }
 
-/// A leaf for which devices have a function of their own, in place of steps. The CPU has kernels for the same leaves.
+/// A leaf (basic density) for which devices have a function of their own, in place of steps. The CPU has kernels for
+/// the same leaves.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum OwnKernel {
-    /// Gaussian of an observable. Its mean and width are variables.
+    /// Gaussian density of an observable. Its mean and width are variables. `observable` is the index of the
+    /// observable.
     Gaussian { observable: usize },
-    /// Exponential of an observable whose range is `axis`. Its slope is a variable.
+    /// Exponential density of an observable whose range is `axis`. Its slope is a variable. `observable` is the index
+    /// of the observable.
     Exponential { observable: usize, axis: (f64, f64) },
 }
 
-/// The steps that compute one leaf of a channel.
+/// The steps that compute one leaf (basic density) of a channel.
 #[derive(Debug, Clone)]
 pub(crate) struct LeafSteps {
-    /// The function that replaces the steps, and the index of its first variable among the numbers of the channel.
+    /// A function that the device uses in place of the steps, and the index of its first variable among the numbers of
+    /// the channel. `None` if the device uses the steps.
     pub(crate) own: Option<(OwnKernel, usize)>,
-    /// Number of variables of the leaf.
+    /// Number of variables of the leaf (basic density).
     pub(crate) variables: usize,
-    /// Index of the coordinate that is the first variable of the leaf.
+    /// Index of the channel's coordinate that is the first variable of the leaf (basic density).
     pub(crate) first: usize,
     pub(crate) steps: Vec<EventStep>,
     pub(crate) result: Operand,
-    /// Variables with a first derivative that may differ from zero. `pairs` contains the same for second derivatives.
+    /// Variables for which the first derivative of the leaf (basic density) may differ from zero. `pairs` contains the
+    /// pairs of variables for which the second derivative may differ from zero.
     pub(crate) ones: Vec<usize>,
     pub(crate) pairs: Vec<(usize, usize)>,
 }
 
-/// The description of a channel with which another device computes the sums over its events.
+/// The description of a channel that another device uses to compute the sums over its events.
 #[derive(Debug, Clone)]
 pub(crate) struct Offload {
-    /// Number of coordinates (amplitudes and variables of leaves) with respect to which the sums are differentiated.
+    /// Number of coordinates of the channel. They are its amplitudes and the variables of its leaves (basic densities).
+    /// The sums are differentiated with respect to them.
     pub(crate) coordinates: usize,
-    /// Indices of the leaves of each term. The amplitude of term `t` is number `t` of the channel.
+    /// Indices of the leaves (basic densities) of each term. The amplitude of term `t` is the element `t` of the
+    /// numbers that depend on the parameters.
     pub(crate) terms: Vec<Vec<usize>>,
     pub(crate) leaves: Vec<LeafSteps>,
     pub(crate) tables: Vec<Table>,
-    /// Number of components of all results that differ from event to event.
+    /// Number of components (values and derivatives) of all results that differ from event to event.
     pub(crate) event_components: usize,
-    /// How many numbers of the channel depend on the parameters.
+    /// Number of the channel's numbers that depend on the parameters.
     pub(crate) numbers: usize,
 }
 
@@ -152,7 +163,7 @@ pub(super) struct OffloadMemory {
 
 impl Offload {
     /// Returns the description of a channel. Returns `None` if a formula uses a function for which other devices have
-    /// no code, or if a density has a context.
+    /// no code, or if a density has a context (further numbers on which it depends).
     pub(super) fn new(plan: &ChannelPlan) -> Option<Self> {
         if !plan.conditionals.is_empty() {
             return None;
@@ -243,9 +254,9 @@ impl Offload {
     }
 }
 
-/// Computes the numbers of a channel that depend on the parameters, and writes them to `memory.numbers`. First come
-/// the amplitudes of the terms. Then come the results that are the same for all events, with their derivatives, leaf
-/// after leaf.
+/// Computes the numbers of a channel that depend on the parameters, and writes them to `memory.numbers`. First come the
+/// amplitudes of the terms. Then come those results that are the same for all events, with their derivatives, leaf
+/// after leaf. A leaf is a basic density.
 pub(super) fn compute_numbers(
     level: Level,
     plan: &ChannelPlan,

@@ -27,8 +27,8 @@ fn run(session: &dyn Session, tasks: &[FitTask], wanted: OutcomeParts) -> Vec<Ta
     outcomes
 }
 
-/// Returns a random model without kinks whose fits the device can make. Free parameters on which nothing depends are
-/// fixed in it.
+/// Returns a random model without kinks whose fits the device can make. In this model, free parameters on which nothing
+/// depends are fixed.
 fn fitted_model(seed: u64) -> Model {
     let mut model = Model { interpolation: Interpolation::SMOOTH, ..models::random_model(seed) };
     let point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
@@ -41,8 +41,8 @@ fn local(fixed: &[(usize, f64)]) -> FitRequest {
     FitRequest { search: Search::Local, fixed: fixed.to_vec(), ..FitRequest::default() }
 }
 
-/// Compares a fit `there` of a device, with its covariance, with the same fit `here` of the CPU. Returns the largest
-/// difference of two covariance elements `C_ij`, divided by `sqrt(C_ii C_jj)`.
+/// Compares a fit `there` that a device made, including its covariance, with the same fit `here` that the CPU made.
+/// Returns the largest difference between two covariance elements `C_ij`, divided by `sqrt(C_ii C_jj)`.
 fn compare(what: &str, here: &FitOutcome, there: &FitOutcome) -> f64 {
     assert_eq!(here.status, there.status, "{what}");
     assert_eq!(here.inactive, there.inactive, "{what}");
@@ -82,8 +82,7 @@ struct Confirmed {
     worst: f64,
 }
 
-/// Calls `work` with the requests and data of `tasks`, whose data are given, as inputs for the computation of
-/// uncertainties.
+/// Calls `work` with the inputs for computing the uncertainties of the fits of `tasks`. The tasks have given data.
 fn with_fitted(gpu: &GpuSession, tasks: &[FitTask], work: impl FnOnce(&Fitted<'_>)) {
     let set = |task: &FitTask| gpu.cpu.dataset(&task.data).unwrap();
     let sets: Vec<Dataset> =
@@ -99,8 +98,8 @@ fn with_fitted(gpu: &GpuSession, tasks: &[FitTask], work: impl FnOnce(&Fitted<'_
     });
 }
 
-/// Fits a batch and lets the device alone compute the covariances. Compares them with the CPU and adds the result to
-/// `all`.
+/// Fits a batch. The device alone computes the covariances, which are then compared with the CPU. Adds the result of
+/// the comparison to `all`.
 fn confirm(gpu: &GpuSession, tasks: &[FitTask], all: &mut Confirmed) {
     let mut outcomes = run(gpu, tasks, OutcomeParts::default());
     let (mut places, mut left) = (Vec::new(), Vec::new());
@@ -129,8 +128,8 @@ fn confirm(gpu: &GpuSession, tasks: &[FitTask], all: &mut Confirmed) {
     }
 }
 
-/// Returns the largest difference between an element `C_ij` of a covariance and the same element of the inverse of
-/// the CPU's Hessian at the same point, divided by `sqrt(C_ii C_jj)`.
+/// Returns the largest difference between an element `C_ij` of a covariance and the same element of the inverse of the
+/// CPU's Hessian at the same point, divided by `sqrt(C_ii C_jj)`.
 fn apart(
     gpu: &GpuSession,
     data: &Data,

@@ -25,12 +25,12 @@ use super::pinned::CudaPinned;
 use super::pool::Pool;
 use super::staging::Staging;
 
-/// Largest copy to the device, in bytes, that does not use page-locked memory. The driver sends so few bytes together
-/// with the copy command.
+/// Largest size, in bytes, of a copy to the device that does not use page-locked memory. For such a small copy, the
+/// driver sends the data together with the copy command.
 const SMALL: usize = 64 << 10;
-/// Largest total size of freed device memory that is kept for later allocations, in bytes.
+/// Largest total size, in bytes, of freed device memory that is kept for later allocations.
 const KEPT: usize = 1 << 30;
-/// Largest size of a kernel's parameters that every GPU accepts, in bytes.
+/// Largest size, in bytes, of a kernel's parameters that every GPU accepts.
 const MOST_PARAMETERS: usize = 4096;
 
 /// A CUDA device with its context, stream and kernels.
@@ -53,8 +53,8 @@ unsafe impl<T> Send for Handle<T> {}
 // SAFETY: handles are valid on any thread, and the driver does the necessary locking.
 unsafe impl<T> Sync for Handle<T> {}
 
-/// Returns the device with this index. The first call opens the device; later calls return the same device
-/// until it is lost.
+/// Returns the device with the index `index`. The first call opens the device; later calls return the same device until
+/// it is lost.
 ///
 /// # Errors
 /// If the driver, the device, or kernel code for the GPU is missing. Each error names a remedy.
@@ -78,7 +78,7 @@ pub(super) fn open(index: usize) -> Result<Arc<CudaDriver>, SessionError> {
     Ok(device)
 }
 
-/// Whether this process has opened a device.
+/// Whether this process has opened a CUDA device.
 static WARM: AtomicBool = AtomicBool::new(false);
 
 /// Returns whether this process has already opened a CUDA device. If it has, the next session on that device opens
@@ -126,8 +126,8 @@ impl CudaDriver {
     }
 
     /// Runs `call` while the device's context is the current context of the thread, and then restores the previous
-    /// context. Converts errors of the driver, and panics, to errors of the session. The errors name the operation
-    /// `doing`.
+    /// context. Errors of the driver, and panics, are converted to errors of the session. These errors name the
+    /// operation `doing`.
     pub(super) fn inside<T>(
         &self,
         doing: DriverCall,
@@ -162,7 +162,7 @@ impl CudaDriver {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the free memory of the device in bytes. Freed memory that is kept for later allocations counts as
+    /// Returns the free memory of the device in bytes. Freed memory that the pool keeps for later allocations counts as
     /// free.
     pub(super) fn free_memory(&self) -> Result<u64, SessionError> {
         let (free, _) = self.inside(DriverCall::Asking, result::mem_get_info)?;
@@ -170,7 +170,7 @@ impl CudaDriver {
     }
 
     /// Returns the memory at `addresses` to the driver. Errors are ignored: after a failure of the device, memory can
-    /// no longer be freed, and this is not necessary either.
+    /// no longer be freed, and freeing it is not necessary either.
     fn free(&self, addresses: Vec<u64>) {
         let _ = self.inside(DriverCall::Allocating, || {
             for address in addresses {
@@ -226,8 +226,8 @@ impl CudaDriver {
         })
     }
 
-    /// Makes the stream `lane` wait for all work that was submitted to the device's own stream so far. `event` must
-    /// be an event of the lane. The call uses it to record the end of that work.
+    /// Makes the stream `lane` wait for all work that was submitted to the device's own stream before this call.
+    /// `event` must be an event of the lane. This method records the end of that work with the event.
     ///
     /// # Safety
     /// `lane` and `event` must belong to this device and must not be destroyed. The device's context must be the
@@ -250,7 +250,8 @@ impl CudaDriver {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Runs `copy`. Its arguments are the page-locked memory for copies and the device's own stream.
+    /// Runs `copy` with two arguments: the page-locked memory for copies, and the device's own stream. `doing` is the
+    /// operation that errors name.
     fn staged(
         &self,
         doing: DriverCall,

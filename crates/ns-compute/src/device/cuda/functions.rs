@@ -15,20 +15,21 @@ use super::loading::guarded;
 
 /// Dynamic shared memory, in bytes, that every kernel may use without a request to the driver.
 const PLAIN_SHARED: u32 = 48 << 10;
-/// Preferred share of shared memory in percent. The on-chip memory is divided between shared memory and the L1 cache.
+/// Preferred size of shared memory, in percent of the on-chip memory that is divided between shared memory and the L1
+/// cache.
 const ALL_SHARED: i32 = 100;
 
 /// A loaded kernel, with the limit of its dynamic shared memory.
 pub(super) struct Function {
     pub(super) handle: Handle<sys::CUfunc_st>,
-    /// Limit of the kernel's dynamic shared memory, in bytes. The lock is held during a change. Otherwise the smaller
-    /// of two limits that are set at the same time could be set last.
+    /// Limit of the kernel's dynamic shared memory, in bytes. The lock is held while the limit is changed. Otherwise,
+    /// if two threads set limits at the same time, the smaller limit could be set last.
     allowed: Mutex<u32>,
 }
 
 /// All kernels of a device.
 pub(super) struct Functions {
-    /// Images to try, the best first. An image is a form of the compiled code.
+    /// Images to try to load, the best first. An image contains all kernels in one form of compiled code.
     images: Vec<Image>,
     loaded: OnceLock<Vec<Function>>,
     /// Error of the last attempt to load the code, if the driver rejected all images. The lock is held while the code
@@ -37,7 +38,7 @@ pub(super) struct Functions {
 }
 
 impl Functions {
-    /// Creates the list of kernels from the images. Loads no kernel yet.
+    /// Creates the list of kernels from the images. No kernel is loaded yet.
     pub(super) fn new(images: Vec<Image>) -> Self {
         Self { images, loaded: OnceLock::new(), refused: Mutex::new(None) }
     }
@@ -56,8 +57,8 @@ impl CudaDriver {
             .ok_or_else(|| self.no_image(format!("{kernel:?} is unknown")))
     }
 
-    /// Loads the code, unless it is loaded already or all images were rejected. A rejection is final. Other errors,
-    /// such as too little memory, may be temporary, so the next call tries again.
+    /// Loads the code, unless it is loaded already or the driver has rejected all images. A rejection is final. Other
+    /// errors, such as too little memory, may be temporary, so the next call tries again.
     fn load_once(&self) -> Result<&[Function], SessionError> {
         let mut refused = self.functions.refused.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = refused.as_ref() {
@@ -105,8 +106,8 @@ impl CudaDriver {
         }
     }
 
-    /// Allows a kernel to use `shared` bytes of dynamic shared memory. If a larger size was allowed before, that
-    /// limit remains.
+    /// Allows a kernel to use `shared` bytes of dynamic shared memory. If the kernel's limit is already larger, the
+    /// limit does not change.
     pub(super) fn allow(&self, function: &Function, shared: u32) -> Result<(), SessionError> {
         if shared as usize > self.properties.shared_per_block {
             return Err(SessionError::TooLarge {
@@ -148,7 +149,7 @@ fn find(module: sys::CUmodule, kernel: Kernel) -> Result<Function, DriverError> 
     Ok(Function { handle: Handle(handle), allowed: Mutex::new(0) })
 }
 
-/// Returns whether an error concerns the image, so another image may still load.
+/// Returns whether an error is caused by the image. In this case, another image may still load.
 fn is_about_code(code: CUresult) -> bool {
     matches!(
         code,

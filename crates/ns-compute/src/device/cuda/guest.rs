@@ -18,9 +18,10 @@ use super::driver::CudaDriver;
 use super::failure::DriverCall;
 use super::locked::Locked;
 
-/// Time during which the host looks for an answer without a pause. After it, the driver waits.
+/// Time during which the host repeatedly checks whether the results have arrived. After this time, the host calls the
+/// driver to wait for the kernel.
 const PATIENCE: Duration = Duration::from_micros(100);
-/// Number of looks for an answer between two looks at the clock.
+/// Number of checks for results between two readings of the clock.
 const POLLS: usize = 64;
 
 /// Launches kernels on streams of the caller, in the order of the calls.
@@ -32,9 +33,9 @@ pub(super) struct CudaGuest {
     before: CUevent,
     /// Page-locked memory for copies from the device.
     down: Locked,
-    /// Page-locked memory in which kernels write answers.
+    /// Page-locked memory to which kernels write results.
     answers: Locked,
-    /// Stream of the last launch.
+    /// Handle of the stream of the last launch; `None` before the first launch.
     last: Option<u64>,
 }
 
@@ -48,10 +49,10 @@ impl CudaGuest {
         Ok(Self { driver, done, before, down: Locked::NONE, answers: Locked::NONE, last: None })
     }
 
-    /// Makes the stream wait for the last launch, if that was on another stream.
+    /// Makes the stream wait for the last launch, if the last launch was on another stream.
     ///
     /// # Safety
-    /// The handle must be that of a stream of the device.
+    /// `stream` must be the handle of a stream of the device.
     unsafe fn order(&self, stream: u64) -> Result<(), SessionError> {
         let (handle, done) = (stream as sys::CUstream, self.done);
         if self.last.is_none_or(|last| last == stream) {

@@ -1,13 +1,14 @@
 //! Embeds the compiled kernels, and chooses the images that suit a GPU.
 //!
-//! An image contains all kernels, either as machine code for one kind of GPU or as PTX. `scripts/kernels` compiles
-//! the images. `.ci/run` fails if the images were not compiled from the present sources.
+//! An image contains all kernels, either as machine code for GPUs of one compute capability or as PTX.
+//! `scripts/kernels` compiles the images. `.ci/run` fails if the images were not compiled from the present sources.
 
 use ns_core::SessionError;
 
 use super::super::backend::Kernel;
 
-/// Oldest supported driver: CUDA 12.0, of December 2022. Older drivers reject the PTX and the machine code.
+/// Version of the oldest supported driver: CUDA 12.0, of December 2022. Older drivers reject the PTX and the machine
+/// code.
 pub(super) const LEAST_DRIVER: u32 = 12_000;
 /// Smallest supported compute capability, as (major, minor). This is Volta, for which the PTX is compiled.
 pub(super) const LEAST_CAPABILITY: (u32, u32) = (7, 0);
@@ -17,7 +18,7 @@ pub(super) const LEAST_CAPABILITY: (u32, u32) = (7, 0);
 pub(super) struct Image {
     /// Name of the image in messages, for example `sm_90` or `PTX`.
     pub(super) name: &'static str,
-    /// Machine code, or PTX text that ends with a zero byte.
+    /// The machine code, or the PTX as text that ends with a zero byte.
     pub(super) code: &'static [u8],
 }
 
@@ -74,7 +75,8 @@ static SM_80: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../kernels/built/
 static PTX: &str = concat!(include_str!("../../../kernels/built/ns_sm70.ptx"), "\0");
 
 /// Returns the images that a GPU can run, the best first. `capability` is the compute capability of the GPU. `driver`
-/// is the CUDA version of the driver (12000 for CUDA 12.0). `index` and `name` of the GPU are used for errors only.
+/// is the CUDA version of the driver (12000 for CUDA 12.0). `index` and `name` are the index and the name of the GPU in
+/// error messages.
 ///
 /// Machine code runs on GPUs of the same major compute capability and the same or a higher minor one. PTX runs on all
 /// supported GPUs; the driver compiles it to machine code and caches the result.

@@ -17,8 +17,8 @@ use super::locked::Locked;
 pub(super) struct CudaLane {
     driver: Arc<CudaDriver>,
     stream: CUstream,
-    /// Event that marks the end of earlier work on the device's own stream. The work of this lane begins after this
-    /// event.
+    /// Event that marks the end of earlier work on the device's own stream. The work of this lane begins after that
+    /// work.
     before: CUevent,
     /// Event that marks the end of the work of this lane.
     done: CUevent,
@@ -53,8 +53,8 @@ impl CudaLane {
         })
     }
 
-    /// Begins a sequence of work, unless one is already in progress. The sequence starts with a wait for earlier work
-    /// on the device's own stream.
+    /// Begins a sequence of work, unless a sequence is already in progress. The sequence starts with a wait for earlier
+    /// work on the device's own stream.
     fn begin(&mut self) -> Result<(), SessionError> {
         if !self.busy {
             self.busy = true;

@@ -29,7 +29,7 @@ pub struct CudaDevice {
     pub driver: u32,
 }
 
-/// A driver that has been started, with what it reported.
+/// A driver that has been started, with the version and the number of devices that it reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Driver {
     /// CUDA version, for example 13000 for 13.0.
@@ -107,7 +107,7 @@ pub(super) fn handle(driver: Driver, index: usize) -> Result<sys::CUdevice, Sess
     result::device::get(ordinal).map_err(|error| explain(Device::Cuda(index), DriverCall::Asking, error.0))
 }
 
-/// Returns an attribute of a device. `index` is used for errors only.
+/// Returns the attribute `which` of a device. `index` is the index of the device in error messages.
 pub(super) fn attribute(index: usize, device: sys::CUdevice, which: Attribute) -> Result<u32, SessionError> {
     // SAFETY: the device is one that the driver gave.
     let value = unsafe { result::device::get_attribute(device, which) }
@@ -115,7 +115,7 @@ pub(super) fn attribute(index: usize, device: sys::CUdevice, which: Attribute) -
     Ok(u32::try_from(value).unwrap_or(0))
 }
 
-/// Runs code that calls the driver, and converts a panic to an error. The Rust bindings of the driver panic if the
+/// Runs `call`, which calls the driver, and converts a panic to an error. The Rust bindings of the driver panic if the
 /// library or one of its functions is missing. Earlier checks should already exclude this.
 pub(super) fn guarded<T>(
     device: Device,

@@ -26,8 +26,8 @@ impl Locked {
         self.reserve_exactly(bytes.saturating_add(bytes / 4))
     }
 
-    /// Does the same as [`Self::reserve`]. A new allocation has `bytes` bytes, rounded up to a multiple of [`GRAIN`],
-    /// and no spare memory for later growth.
+    /// Does the same as [`Self::reserve`], but without spare memory for later growth. The size of a new allocation is
+    /// `bytes`, rounded up to a multiple of [`GRAIN`].
     pub(super) fn reserve_exactly(&mut self, bytes: usize) -> Result<(), DriverError> {
         if bytes <= self.bytes {
             return Ok(());
@@ -57,7 +57,8 @@ impl Locked {
         self.memory as u64
     }
 
-    /// Reads the 64-bit word with this index, which a device may be writing; zero beyond the end of the memory.
+    /// Reads the 64-bit word with this index, even while a device may be writing to the memory. Returns zero for an
+    /// index beyond the end of the memory.
     pub(super) fn word(&self, index: usize) -> u64 {
         if index >= self.bytes / 8 {
             return 0;

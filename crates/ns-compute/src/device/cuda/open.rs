@@ -31,8 +31,9 @@ fn alike(found: &[CudaDevice]) -> Result<Vec<usize>, SessionError> {
     Ok(found.iter().filter(|gpu| kind(gpu) == first).map(|gpu| gpu.index).collect())
 }
 
-/// Opens a session on CUDA devices. [`Device::Cuda`] names one device. With [`Device::CudaAll`] the session uses all
-/// devices of the same type as the first one. With any other device it uses the first CUDA device.
+/// Opens a session on CUDA devices. For [`Device::Cuda`], the session uses the device with that index. For
+/// [`Device::CudaAll`], it uses all devices of the same type as the first one. For any other device, it uses the first
+/// CUDA device.
 ///
 /// # Errors
 /// If there is no driver, no such device, or not enough device memory, and the errors of `GpuSession::open`.
@@ -64,12 +65,12 @@ pub fn open(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, Se
     Ok(Box::new(GpuSession::open(model, execution, Device::Cuda(index), backend(index)?)?))
 }
 
-/// Prepares a CUDA device to compute `-ln L` from log-densities of `n_processes` processes. `index` is the index of
-/// the device. `weights` are the weights of the events, for calls with a single set of data.
+/// Prepares a CUDA device to compute `-ln L` of events from their log-densities in `n_processes` processes. `index` is
+/// the index of the device. `weights` are the weights of the events, for calls with a single set of data.
 ///
 /// # Errors
-/// If there is no driver, no such device, or not enough device memory; if there are too many processes or a weight is not
-/// finite.
+/// If there is no driver, no such device, or not enough device memory; if there are too many processes or a weight is
+/// not finite.
 pub fn open_flow(
     index: usize,
     n_processes: usize,

@@ -3,8 +3,8 @@
 //! An allocation by the driver waits for the device, which would slow down analyses with many small batches. Memory
 //! is therefore kept after it is freed.
 //!
-//! Freed memory may be used again while earlier work still uses it. This is safe because all work with the memory is
-//! either on one stream of the device, where later work comes after it, or has ended before the memory is freed.
+//! Freed memory may be used again while earlier work still uses it. This is safe because all work that uses the memory
+//! either runs on one stream of the device, in the order of its submission, or has ended before the memory is freed.
 
 use std::collections::BTreeMap;
 

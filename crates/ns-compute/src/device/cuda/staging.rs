@@ -30,8 +30,8 @@ impl Staging {
         Ok(Self { pieces: [Piece::new()?, Piece::new()?] })
     }
 
-    /// Copies `from` to the device address `to`, in order with other work of the stream. The caller may change `from`
-    /// as soon as the call returns.
+    /// Copies `from` to the device address `to`. The copy runs after the earlier work and before the later work of the
+    /// stream. The caller may change `from` as soon as the call returns.
     ///
     /// # Safety
     /// `to` must be the address of device memory that is at least as large as `from`.
@@ -49,7 +49,7 @@ impl Staging {
         Ok(())
     }
 
-    /// Copies device memory, which begins at the address `from`, to `to`. The copy begins after all work that was
+    /// Copies the device memory that begins at the address `from` to `to`. The copy begins after all work that was
     /// submitted to the stream before. Waits for the end of the copy.
     ///
     /// # Safety

@@ -1,4 +1,5 @@
-//! Finds the positions of the inputs in the model arrays on a device, and makes copies of these arrays.
+//! Finds the positions of the inputs in the model arrays on a device, and prepares copies of these arrays in which the
+//! inputs can replace numbers.
 
 use super::super::arena::Arena;
 use super::super::upload::Places;
@@ -6,8 +7,8 @@ use super::layout::{DifferentiateLaunch, InputCell, InputNorm, InputTemplate, In
 use crate::plan::{OpenBlock, OpenNorm, OpenWidth, Plan, Source};
 use crate::shared_constants::{GAUSSIAN, POISSON};
 
-/// One set of copies of the model arrays in which inputs can replace numbers. At first the copies contain the numbers
-/// of the compiled model. The arrays follow one another.
+/// The initial content of one set of copies of the model arrays. In the copies, inputs can replace numbers. At first,
+/// the copies contain the numbers of the compiled model. The arrays follow one another.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
     pub(super) numbers: Vec<f64>,
@@ -23,8 +24,8 @@ impl Copies {
     }
 }
 
-/// Returns two things about number `i` of a source: its index in the array of all inputs (-1 if it is not an input),
-/// and its value in the compiled model.
+/// Returns two things about element `i` of a source of numbers: the index of the element in the array of all inputs (-1
+/// if it is not an input), and its value in the compiled model.
 fn index_and_own(source: &Source, i: usize, values: &[f64]) -> (i32, f64) {
     match source {
         Source::Input(at) => ((at + i) as i32, values.get(at + i).copied().unwrap_or(0.0)),

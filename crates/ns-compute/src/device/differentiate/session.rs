@@ -22,17 +22,18 @@ use crate::shared_constants::{
 /// Number of doubles for the partial sums of a thread block. There are two areas, which are used alternately.
 const SUMS: usize = 2 * MOST_SUMS * (MOST_DIFFERENTIATING / WARP);
 
-/// Arguments of one call: numbers of rows and addresses of arrays. `-ln L` is computed at one point per row. The
-/// addresses are device addresses of the driver. All arrays except `status` contain f64 numbers.
+/// Arguments of one call: number of rows and addresses of arrays. `-ln L` is computed once per row, with the inputs and
+/// parameters of that row. The addresses are device addresses of the driver. All arrays except `status` contain f64
+/// numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceRows {
-    /// Number of rows, each a point at which `-ln L` is computed.
+    /// Number of rows. `-ln L` is computed at one point per row.
     pub n_rows: usize,
-    /// Address of the values of all inputs: one array per row, or a single array for all rows.
+    /// Address of the values of all inputs: one array for each row, or a single array for all rows.
     pub inputs: u64,
     /// Whether `inputs` is a single array for all rows.
     pub one_row_of_inputs: bool,
-    /// Address of the parameter values: one array per row, or a single array for all rows.
+    /// Address of the parameter values: one array for each row, or a single array for all rows.
     pub parameters: u64,
     /// Whether `parameters` is a single array for all rows.
     pub one_row_of_parameters: bool,
@@ -44,14 +45,14 @@ pub struct DeviceRows {
     /// Address to which the derivatives with respect to the inputs are written, one number per row and input, row
     /// after row.
     pub by_inputs: u64,
-    /// Distances between the starts of neighbouring rows in `by_parameters` and in `by_inputs`, counted in numbers.
+    /// Distances between the starts of neighbouring rows in `by_parameters` and in `by_inputs`, counted in f64 numbers.
     /// `None` means that the rows follow each other without gaps.
     pub strides: Option<(usize, usize)>,
     /// Address to which the status of each row is written, as a 32-bit integer. [`RowStatus::of`] decodes it.
     pub status: u64,
 }
 
-/// Result of the checks of one row.
+/// Result of the checks of one row (one point at which `-ln L` is computed).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowStatus {
     /// All results are finite.
@@ -83,12 +84,12 @@ impl RowStatus {
 /// Computes `-ln L` of a model and its derivatives with respect to parameters and inputs on one device. The arrays of
 /// the caller are in the memory of this device.
 ///
-/// A call returns before its work ends, because the work is part of the caller's stream. Different calls may use
-/// different streams. The work of all calls of one object runs in order.
+/// A call returns before its work ends, because the work is a part of the caller's stream. Different calls may use
+/// different streams. The work of all calls of one object runs in the order of the calls.
 pub struct DeviceNll {
     device: Device,
-    /// Launches kernels. This field is dropped first: dropping it waits for all work. The memory in the fields below
-    /// is freed after that.
+    /// Launches kernels. This field is dropped first: dropping it waits for all work. The memory in the later fields is
+    /// freed after that.
     work: Mutex<Work>,
     backend: Arc<dyn Backend>,
     _lists: Buffer,
@@ -99,7 +100,7 @@ pub struct DeviceNll {
     threads: u32,
     /// Largest number of thread blocks in one launch.
     most_blocks: usize,
-    /// Initial content of the model copies of one thread block.
+    /// Initial content of the copies of the model arrays for one thread block.
     copies: Vec<f64>,
 }
 
@@ -112,7 +113,8 @@ struct Work {
 }
 
 impl DeviceNll {
-    /// Uploads the model of a session with its open inputs, and the `data` that all calls use.
+    /// Uploads the model of the session `cpu` with its open inputs (numbers of the model that calls can replace). Also
+    /// uploads the `data`, which all calls use.
     ///
     /// # Errors
     /// If the device has too little memory, or the data do not suit the model.
@@ -200,7 +202,7 @@ impl DeviceNll {
     /// If the device reports an error.
     ///
     /// # Safety
-    /// Every address must be the address of an array on the device (see [`Self::check_addresses`]). The array must
+    /// Every address must be the address of an array on the device (see [`Self::check_addresses`]). Each array must
     /// have the size that [`DeviceRows`] describes, and must exist until the stream has done this work. `stream` must
     /// be a stream of the device in this process.
     pub unsafe fn enqueue(&self, stream: u64, rows: DeviceRows) -> Result<(), SessionError> {
@@ -261,7 +263,8 @@ impl DeviceNll {
     }
 }
 
-/// Returns the number of threads of a block. It depends on the model alone, because it determines the order of sums.
+/// Returns the number of threads of a thread block. It depends on the model alone, because it determines the order of
+/// sums.
 fn threads(work: i32) -> u32 {
     match work {
         ..=32 => 32,

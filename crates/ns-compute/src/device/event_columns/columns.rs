@@ -84,13 +84,13 @@ impl DeviceEvents {
         self.rows
     }
 
-    /// Returns the numbers of rows that were left out because of the bounds.
+    /// Returns how many rows were left out because of the bounds.
     #[must_use]
     pub fn outside(&self) -> &OutsideBounds {
         &self.outside
     }
 
-    /// Returns the device address of the first column, from which on all columns follow each other; 0 if there are no
+    /// Returns the device address of the first column. The other columns follow without gaps. Returns 0 if there are no
     /// numbers.
     #[must_use]
     pub fn start(&self) -> u64 {
@@ -119,8 +119,8 @@ impl DeviceEvents {
         Ok(to)
     }
 
-    /// Copies columns to a new buffer without gaps. In `wide` each column has space for `capacity` numbers, of which
-    /// the first `rows` are copied.
+    /// Copies columns to a new buffer without gaps, and returns the buffer. Each column in `wide` has space for
+    /// `capacity` numbers, and its first `rows` numbers are copied.
     pub(super) fn packed(
         target: &EventTarget,
         wide: Buffer,

@@ -13,14 +13,14 @@ pub enum UploadError<E: std::error::Error + 'static> {
     /// The device failed, or its memory is too small.
     #[error(transparent)]
     Device(#[from] SessionError),
-    /// The number of pairs of bounds differs from the number of columns.
+    /// The number of pairs of bounds (lower, upper) differs from the number of columns.
     #[error(
         "{actual} bounds are given for {expected} columns; give a pair per column, with infinities where there is none"
     )]
     Bounds {
         /// Number of pairs of bounds that were given.
         actual: usize,
-        /// Number of columns, and so of pairs that are needed.
+        /// Number of columns, which is the number of pairs that are needed.
         expected: usize,
     },
     /// The lower bound of a column is above its upper bound, or a bound is NaN.
@@ -33,7 +33,7 @@ pub enum UploadError<E: std::error::Error + 'static> {
         /// Upper bound of the column.
         upper: f64,
     },
-    /// The largest group of rows needs more host memory than the options allow.
+    /// The largest group of rows in the file needs more host memory than the options allow.
     #[error(
         "a row group of {rows} rows needs {needed} bytes of memory of the host, and {limit} may be used; raise the limit, or \
          write the file with smaller row groups"

@@ -1,9 +1,10 @@
-//! Columns of events in the memory of a device. Several threads decode them from a file while decoded columns are
-//! copied.
+//! Columns of events in the memory of a device. Several threads decode columns from a file while other columns, which
+//! are decoded already, are copied to the device.
 //!
-//! Each thread decodes a group of rows into a piece of page-locked memory and applies the bounds there. The calling
-//! thread copies the groups to the device in order. A group can be copied when the numbers of selected rows of all
-//! earlier groups are known. The number of pieces of page-locked memory is limited, and so is the use of host memory.
+//! Each thread decodes a group of rows into a piece of page-locked memory. There it selects the rows whose values are
+//! within the bounds. The calling thread copies the groups to the device in order. A group can be copied when the
+//! numbers of selected rows of all earlier groups are known. The number of pieces of page-locked memory is limited,
+//! which also limits the use of host memory.
 
 mod columns;
 mod error;

@@ -11,8 +11,8 @@ use super::super::offset::OffsetMut;
 use super::columns::{DeviceEvents, EventTarget, OutsideBounds};
 use super::error::UploadError;
 
-/// Largest size of a table, in bytes, that is copied without page-locked memory and further threads. For such a
-/// table, preparing them would take longer than the copy.
+/// Largest size, in bytes, of a table that is copied without page-locked memory and without further threads. For such a
+/// table, preparing memory and threads would take longer than the copy.
 const SMALL: usize = 64 << 10;
 
 /// Options for copying events to a device.
@@ -20,8 +20,8 @@ const SMALL: usize = 64 << 10;
 pub struct UploadOptions {
     /// Number of threads that decode the file; 0 means all threads of the machine.
     pub threads: usize,
-    /// Largest number of bytes of host memory that may be used. It contains page-locked memory, and compressed bytes
-    /// that are being decoded.
+    /// Largest number of bytes of host memory that may be used. This memory consists of page-locked memory and of
+    /// compressed bytes that are being decoded.
     pub host_memory: usize,
 }
 
@@ -45,7 +45,7 @@ pub fn upload_events_to_cuda<R: RowGroups>(
     upload(file, None, target, options)
 }
 
-/// Copies those rows of a file to a device whose numbers are all within `bounds`. `bounds` has one pair (lower,
+/// Copies rows of a file to a device if all numbers of the row are within `bounds`. `bounds` has one pair (lower,
 /// upper) for each column. Both ends are included. [`DeviceEvents::outside`] counts the rows that are left out.
 ///
 /// # Errors
@@ -69,15 +69,15 @@ pub fn upload_events_with_bounds_to_cuda<R: RowGroups>(
     upload(file, Some(bounds), target, options)
 }
 
-/// Result of the bounds for one group of rows: the number of rows within all bounds, and for each column the number
-/// of rows outside its bounds.
+/// Result of applying the bounds to one group of rows: the number of rows within all bounds, and for each column the
+/// number of rows outside its bounds.
 struct Selected {
     kept: usize,
     outside: Vec<u64>,
 }
 
-/// Decodes a group of rows into `to`, column after column. Then moves the rows within bounds to the front of each
-/// column.
+/// Decodes a group of rows into `to`, column after column. Then moves the rows that are within the bounds to the front
+/// of each column.
 fn decode<R: RowGroups>(
     file: &R,
     group: usize,
@@ -122,8 +122,8 @@ struct Progress {
 }
 
 impl Progress {
-    /// Adds a group of `rows` rows to the counts. Returns the index of the group's first row in the columns on the
-    /// device.
+    /// Adds a decoded group of `rows` rows to the counts. Returns the index of the group's first row in the columns on
+    /// the device.
     fn next(&mut self, rows: usize, selected: &Selected) -> usize {
         let first = self.rows;
         self.rows += selected.kept;
@@ -180,8 +180,8 @@ fn small<R: RowGroups>(
     Ok(())
 }
 
-/// A decoded group: its index, and either an error or the memory that contains the group with the result of its
-/// bounds.
+/// A decoded group of rows: the index of the group, and either an error or two values. These are the memory that
+/// contains the group, and the result of applying the bounds.
 type Decoded<E> = (usize, Result<(Box<dyn Pinned>, Selected), UploadError<E>>);
 
 fn in_pieces<R: RowGroups>(

@@ -11,21 +11,22 @@ use super::rows::Rows;
 use super::upload;
 use crate::events::Offload;
 
-/// Number of sums of a channel that do not depend on its coordinates. `kernels/events.cuh` lists them.
+/// Number of sums over events that every channel has, independently of its coordinates (variables of its density).
+/// `kernels/events.cuh` lists these sums.
 const PLAIN_SUMS: usize = 3;
 
 /// An event channel of a model in device memory.
 pub(super) struct ChannelOnDevice {
     pub(super) channel: EventChannel,
     _lists: Buffer,
-    /// Number of values that each evaluation sends to the device. They depend on the parameters.
+    /// Number of parameter-dependent values that each evaluation sends to the device.
     pub(super) numbers: usize,
     /// Number of sums over the events that each evaluation returns.
     pub(super) sums: usize,
     /// Working memory of one thread, in doubles.
     pub(super) per_thread: usize,
-    /// Describes the sums that the device computes over the events of a toy, and the sum of the channel to which each
-    /// belongs.
+    /// Describes the sums that the device computes over the events of a toy. For each of them, tells to which sum of
+    /// the channel it belongs.
     pub(super) rows: Rows,
 }
 

@@ -7,7 +7,7 @@ use crate::cpu::UnitOfToys;
 use crate::eval::Dataset;
 use crate::optimise::{Problem, Worker};
 
-/// Largest rounding error of a sum over events that docs/gpu-contract.md allows, as a fraction of the sum of the
+/// Largest rounding error that docs/gpu-contract.md allows for a sum over events, as a fraction of the sum of the
 /// absolute values of the terms.
 const ROUNDING: f64 = 1e-12;
 

@@ -1,7 +1,7 @@
 //! Draws toys with events. In channels with one observable, the device draws the events with the rejection method. It
-//! draws candidates below a hat, which is a function above the density. The CPU draws the events of all other
-//! channels. It also draws the few events for which bounds of the density decide neither on acceptance nor on
-//! rejection. The toys have the same bits as toys of the CPU.
+//! draws candidates from a hat, which is a function that is nowhere below the density. The CPU draws the events of all
+//! other channels. It also draws those few events for which bounds of the density do not suffice to accept or reject a
+//! candidate. The toys have the same bits as toys of the CPU.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,21 +19,21 @@ use crate::shared_constants::EVENT_THREADS;
 
 /// Number of events that one thread block draws.
 const EVENTS_PER_DRAW: usize = 4096;
-/// The device may leave at most `FEW_OPEN + n / ONE_OPEN_IN` of `n` events to the CPU.
+/// The device may leave at most `FEW_OPEN + n / ONE_OPEN_IN` of `n` events undecided. The CPU draws these events.
 const ONE_OPEN_IN: usize = 16;
 const FEW_OPEN: usize = 256;
-/// Largest number of events in a channel of a toy for which the device fits the toy. The fit of a larger toy begins
-/// with a subset of its events, and for this the events must be on the host.
+/// Largest number of events in a channel of a toy for which the device makes the fit of the toy. The fit of a larger
+/// toy begins with a subset of its events, and for this the events must be on the host.
 const MOST_EVENTS: usize = 32_768;
 
-/// Position and number of the events of one channel of a toy in the columns on the device.
+/// Position and number of one channel's events of a toy in the columns on the device.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     /// Index of the first event's first observable in the columns on the device. The values of the other observables
     /// follow, column after column.
     pub(super) start: u64,
     pub(super) count: usize,
-    /// Number of the random stream's slot for the first event. `None` if the CPU draws the events.
+    /// Number of the first event's slot in the random stream of the toy. `None` if the CPU draws the events.
     slot: Option<u32>,
 }
 
@@ -58,7 +58,8 @@ impl Toy {
     }
 }
 
-/// The hat of one channel in device memory. A hat is a function above a density; events are drawn below it.
+/// The hat of one channel in device memory. A hat is a function that is nowhere below the density; candidates for
+/// events are drawn from it.
 pub(super) struct HatOnDevice {
     cells: Buffer,
     guide: Buffer,
@@ -66,7 +67,7 @@ pub(super) struct HatOnDevice {
 }
 
 impl HatOnDevice {
-    /// Copies the hat of a channel to the device.
+    /// Copies the hat (upper envelope of the density) of a channel to the device.
     pub(super) fn new(hat: &DeviceHat<'_>, backend: &Arc<dyn Backend>) -> Result<Self, SessionError> {
         let cell = |[begin, low, last, slope, sure]: [f64; 5]| EventCell { begin, low, last, slope, sure };
         let cells: Vec<EventCell> = hat.cells().map(cell).collect();
@@ -78,8 +79,9 @@ impl HatOnDevice {
     }
 }
 
-/// Draws the counts and auxiliary data of a toy, and the number of events in each channel. For channels without a
-/// hat, also draws the events and appends them to `columns`.
+/// Draws the counts and auxiliary data of a toy, and the number of events in each channel. `hats` contains the hat
+/// (upper envelope of the density) of each channel. For channels without a hat, also draws the events and appends them
+/// to `columns`.
 fn begin(
     unit: &UnitOfToys<'_>,
     index: u64,
@@ -119,9 +121,9 @@ fn begin(
     toy
 }
 
-/// Draws toys, and stores their events in the columns of `slot`. `hats` has one element per channel: the hat with
-/// which the device draws the events, or `None` if the CPU draws them. Returns `None` if the device leaves too many
-/// events to the CPU.
+/// Draws toys, and stores their events in the columns of `slot`. `hats` has one element per channel: the hat (upper
+/// envelope of the density) that the device uses to draw the events, or `None` if the CPU draws them. Returns `None` if
+/// the device leaves too many events to the CPU.
 ///
 /// # Errors
 /// If the device fails or has too little memory.
@@ -157,8 +159,8 @@ pub(super) fn draw(
     Ok(Some(toys))
 }
 
-/// Draws the events of one channel for all toys, on the device. Returns false if the device leaves too many events to
-/// the CPU.
+/// Draws the events of one channel of all toys on the device. Returns false if the device leaves too many events to the
+/// CPU.
 fn draw_channel(
     source: &ToySource,
     (channel, hat, on_device): (usize, &DeviceHat<'_>, &HatOnDevice),

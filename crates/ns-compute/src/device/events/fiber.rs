@@ -1,4 +1,4 @@
-//! Runs fits as coroutines. The optimiser of the CPU runs unchanged. A fit is suspended when it needs sums over
+//! Runs fits as coroutines. They use the CPU's optimiser without changes. A fit is suspended when it needs sums over
 //! events. One thread can thus run the fits of many toys at the same time, and a device computes the sums for all of
 //! them in one launch.
 
@@ -16,13 +16,13 @@ use crate::events::{ChannelSums, Totals};
 /// Size of the stack of a fit, in bytes. The operating system provides memory only for the parts that are used.
 pub(super) const STACK: usize = 1 << 20;
 
-/// A request of a fit for sums over the events of one channel.
+/// A request for sums over the events of one channel, made by a fit.
 #[derive(Debug, Default)]
 pub(super) struct Order {
     pub(super) channel: usize,
-    /// The values of the channel that depend on the parameters, at the point of the fit.
+    /// The parameter-dependent values of the channel at the current point of the fit.
     pub(super) numbers: Vec<f64>,
-    /// The sums over the pieces of the toy's events, after the device has computed them. Empty if the device failed.
+    /// The sums for each piece of the toy's events, after the device has computed them. Empty if the device failed.
     pub(super) sums: Vec<f64>,
 }
 
@@ -30,7 +30,8 @@ pub(super) struct Order {
 pub(super) struct Mailbox {
     channels: Arc<[Option<ChannelOnDevice>]>,
     order: Mutex<Order>,
-    /// For each channel of the toy, the number of pieces into which its events are divided.
+    /// For each channel, the number of pieces into which the events of the toy are divided. Sums are computed per
+    /// piece.
     pieces: Vec<usize>,
     /// The object that suspends the fit. Null before the fit starts.
     yielder: AtomicPtr<Yielder<(), ()>>,
@@ -64,7 +65,7 @@ impl Mailbox {
         self.finished.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// Returns the number of finished fits since the last call, and sets it to zero.
+    /// Returns the number of fits that have finished since the last call, and resets this number to zero.
     pub(super) fn take_finished(&self) -> usize {
         self.finished.swap(0, Ordering::Relaxed)
     }
@@ -109,8 +110,8 @@ pub(super) struct Fiber<R> {
 }
 
 impl<R> Fiber<R> {
-    /// Creates a coroutine for the fit `work`, which receives its sums through `mailbox`. The fit does not start yet.
-    /// `work` and its result must be small.
+    /// Creates a coroutine for the fit `work`, which receives sums over events through `mailbox`. The fit does not
+    /// start yet. `work` and its result must be small.
     ///
     /// # Safety
     /// Everything that `work` borrows must live until the fiber is dropped, and `std::mem::forget` must not
@@ -126,7 +127,8 @@ impl<R> Fiber<R> {
         Self { coroutine, mailbox: Arc::clone(mailbox) }
     }
 
-    /// Continues the fit until it waits for sums or ends. Returns its result if it has ended, and `None` if it waits.
+    /// Continues the fit until it waits for sums or ends. Returns the result of the fit if it has ended, and `None` if
+    /// it waits.
     pub(super) fn resume(&mut self) -> Option<R> {
         match self.coroutine.resume(()) {
             CoroutineResult::Yield(()) => None,
@@ -134,7 +136,7 @@ impl<R> Fiber<R> {
         }
     }
 
-    /// Returns the stack of a fit that has ended, for another fit.
+    /// Returns the stack of a fit that has ended. Another fit can use this stack.
     pub(super) fn into_stack(self) -> DefaultStack {
         self.coroutine.into_stack()
     }

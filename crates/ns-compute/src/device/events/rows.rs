@@ -2,8 +2,8 @@
 
 use crate::events::{Offload, Totals};
 
-/// Number of rows that every channel has: the value of each event, and the sum of the absolute values of the event's
-/// terms.
+/// Number of rows that every channel has. A row is an array with one number per event. These rows contain the value of
+/// each event, and the sum of the absolute values of the event's terms.
 const PLAIN: usize = 2;
 
 /// Describes the sums over the events of a toy. A *row* is an array with one number per event. The rows are the
@@ -13,10 +13,12 @@ const PLAIN: usize = 2;
 pub(super) struct Rows {
     /// Total number of rows.
     pub(super) count: usize,
-    /// Number of second derivatives of the density that are not always zero.
+    /// Number of second derivatives of the density, with respect to the channel's coordinates, that are not always
+    /// zero.
     pub(super) n_bends: usize,
-    /// For each pair of coordinates, the index of its second derivative, or -1 if this derivative is always zero. The
-    /// pairs are in the order of a lower triangle.
+    /// For each pair of coordinates (variables of the channel's density), the index of the density's second derivative
+    /// with respect to them. The index is -1 if this derivative is always zero. The pairs are in the order of a lower
+    /// triangle, row by row.
     pub(super) bends: Vec<i32>,
     /// For each sum, the indices of two rows whose product is summed over the events. If the second index is -1, only
     /// the first row is summed.
@@ -28,7 +30,8 @@ fn triangle(a: usize, b: usize) -> usize {
     a * (a + 1) / 2 + b
 }
 
-/// Marks each pair of coordinates for which the density can have a mixed second derivative that is not zero.
+/// Sets the elements of `marked` to true for pairs of coordinates (variables of the channel's density) for which the
+/// density can have a second derivative that is not zero. The pairs are in the order of a lower triangle, row by row.
 fn mark(offload: &Offload, marked: &mut [bool]) {
     for (t, leaves) in offload.terms.iter().enumerate() {
         for (j, leaf) in leaves.iter().map(|&l| &offload.leaves[l]).enumerate() {
@@ -72,7 +75,7 @@ impl Rows {
         self.outputs.len() + 1
     }
 
-    /// Adds the sums over all pieces of a toy's events, in the order of the pieces. Writes the totals to `out`.
+    /// Adds up the sums over all pieces of a toy's events, in the order of the pieces. Writes the totals to `out`.
     pub(super) fn add(&self, pieces: &[f64], out: &mut Totals<'_>) {
         let (n, pairs) = (out.gradient.len(), out.squares.len());
         let mut bad = f64::INFINITY;

@@ -22,9 +22,9 @@ pub struct EventGpuSession {
     sums: Arc<EventSums>,
     toys: Arc<EventToys>,
     device: Device,
-    /// Whether the kernels cannot compute the density of some channel.
+    /// Whether the kernels are unable to compute the density of at least one channel.
     lacks: bool,
-    /// Value of [`Self::done`] before the last batch.
+    /// Value that [`Self::done`] had before the last batch.
     before: AtomicU64,
 }
 
@@ -53,8 +53,8 @@ impl EventGpuSession {
         Ok(Self { cpu, sums, toys, device, lacks, before: AtomicU64::new(0) })
     }
 
-    /// Returns the number of sums that the device has computed, plus the number of fits of toys for which it computed
-    /// the sums.
+    /// Returns how many times the device has computed sums for an evaluation, plus the number of fits of toys for which
+    /// the device computed the sums.
     fn done(&self) -> u64 {
         self.sums.done() + self.toys.done()
     }

@@ -8,12 +8,12 @@ use ns_core::SessionError;
 use super::super::backend::{Backend, Buffer, Lane};
 use super::super::offset::Memory;
 
-/// Device memory that can grow. A larger size needs a new allocation.
+/// Device memory that can grow. To grow, it is allocated anew.
 #[derive(Default)]
 pub(super) struct Grown(Option<Buffer>);
 
 impl Grown {
-    /// Returns the memory, with at least `bytes` bytes. If it has to grow, its content is lost.
+    /// Returns device memory of at least `bytes` bytes. If the memory has to grow, its content is lost.
     pub(super) fn at_least(
         &mut self,
         backend: &Arc<dyn Backend>,
@@ -33,15 +33,15 @@ impl Grown {
 pub(super) struct Slot {
     /// The stream. This field is dropped first, because dropping it waits for the work that uses the memory.
     pub(super) lane: Box<dyn Lane>,
-    /// Events of the toys, on the device.
+    /// Events of the toys, in device memory.
     pub(super) columns: Grown,
-    /// Input arrays of the launches, on the device.
+    /// Input arrays of the launches, in device memory.
     pub(super) input: Grown,
     pub(super) room: Grown,
     pub(super) partials: Grown,
-    /// Bytes on the host that are copied to `input` on the device.
+    /// Bytes on the host that will be copied to `input` on the device.
     pub(super) bytes: Vec<u8>,
-    /// Stacks for coroutines that no fit uses at the moment.
+    /// Stacks for coroutines that are not in use.
     pub(super) stacks: Vec<DefaultStack>,
 }
 

@@ -12,15 +12,15 @@ use super::layout::EventLaunch;
 use crate::events::{ChannelSums, Offload, Totals};
 use crate::shared_constants::EVENT_THREADS;
 
-/// Smallest number of events for which a device computes the sums. For fewer events the CPU is faster than the
-/// transfer to the device.
+/// Smallest number of events for which a device computes the sums. For fewer events, computing on the CPU is faster
+/// than the transfer to the device.
 #[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "tests choose smaller numbers"))]
 pub(crate) const FEWEST_EVENTS: usize = 32_768;
 /// Smallest number of events that one thread sums. Together with [`MOST_BLOCKS`] this number determines the order of
 /// sums, so it is the same for all devices.
 const EVENTS_PER_THREAD: usize = 8;
 const MOST_BLOCKS: usize = 528;
-/// Largest working memory of all thread blocks of a launch together, in doubles.
+/// Largest total size, in doubles, of the working memory of all thread blocks of a launch.
 const MOST_ROOM: usize = 32 << 20;
 /// Number of tables of events per channel that stay on the device.
 const TABLES_PER_CHANNEL: usize = 2;
@@ -33,7 +33,7 @@ pub(super) struct EventSums {
     channels: Arc<[Option<ChannelOnDevice>]>,
     /// Tables of events on the device, in the order of their last use.
     tables: Mutex<Vec<Arc<TableOnDevice>>>,
-    /// Streams and memory for evaluations. No thread uses them at the moment.
+    /// Idle streams, with their memory, for evaluations.
     slots: Mutex<Vec<Slot>>,
     /// Error of the device, until [`Self::take_failure`] returns it. While there is an error, the CPU computes all
     /// sums.
@@ -50,7 +50,7 @@ impl std::fmt::Debug for EventSums {
 
 /// The table of events of one channel, in device memory.
 struct TableOnDevice {
-    /// The same table on the host. The address of the table identifies it.
+    /// The same table on the host. The address of this table identifies it.
     table: Arc<EventTable>,
     columns: Buffer,
     weights: Option<Buffer>,
@@ -107,12 +107,13 @@ impl EventSums {
         })
     }
 
-    /// Returns the device and the event channels on it (`None` for a channel that the kernels cannot compute).
+    /// Returns the device and the event channels on the device (`None` for a channel whose density the kernels cannot
+    /// compute).
     pub(super) fn parts(&self) -> (&Arc<dyn Backend>, &Arc<[Option<ChannelOnDevice>]>) {
         (&self.backend, &self.channels)
     }
 
-    /// Returns the first error of the device since the last call of this function, and forgets it.
+    /// Returns the first error of the device since the last call of this function, and clears the stored error.
     pub(super) fn take_failure(&self) -> Option<SessionError> {
         lock(&self.failure).take()
     }

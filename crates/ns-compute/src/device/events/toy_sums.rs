@@ -11,13 +11,14 @@ use super::slot::Slot;
 use super::toys::{Ended, EventToys};
 use crate::shared_constants::EVENT_THREADS;
 
-/// Number of events in a piece. One thread block sums over one piece. This number determines the order of sums, so it
-/// is the same for all devices.
+/// Number of events in a piece. One thread block computes the sums over one piece. This number determines the order of
+/// sums, so it is the same for all devices.
 const EVENTS_PER_PIECE: usize = 2048;
 /// Largest shared memory of a thread block, in bytes. With more shared memory per block, too few blocks would run at
 /// the same time.
 const MOST_SHARED: usize = 48 << 10;
-/// Largest working memory of all thread blocks of a launch together, in doubles, if it is not in shared memory.
+/// Largest total size, in doubles, of the working memory of all thread blocks of a launch, if this memory is not in
+/// shared memory.
 const MOST_ROOM: usize = 4 << 20;
 
 impl EventToys {
@@ -56,7 +57,7 @@ impl EventToys {
         MOST_SHARED.min(self.backend.properties().shared_per_block)
     }
 
-    /// Computes the sums for which the fits wait, and writes these sums to the mailboxes of the fits.
+    /// Computes the sums that the suspended fits wait for, and writes these sums to the mailboxes of the fits.
     pub(super) fn sum(
         &self,
         toys: &[Toy],

@@ -20,7 +20,8 @@ use crate::optimise::Worker;
 
 /// Largest number of toys that one thread fits at the same time.
 const MOST_AT_ONCE: u64 = 128;
-/// Number of hats that stay on the device. A hat is a function above a density; events are drawn below it.
+/// Number of hats that stay on the device. A hat is a function that is nowhere below a density; candidates for events
+/// are drawn from it.
 const MOST_HATS: usize = 16;
 
 /// Draws and fits toys with events on one device.
@@ -28,12 +29,12 @@ pub(super) struct EventToys {
     pub(super) backend: Arc<dyn Backend>,
     device: Device,
     pub(super) channels: Arc<[Option<ChannelOnDevice>]>,
-    /// Streams and memory for fits. No thread uses them at the moment.
+    /// Idle streams, with their memory, for fits.
     slots: Mutex<Vec<Slot>>,
-    /// Hats on the device, each with the distribution to which it belongs.
+    /// Hats (upper envelopes of densities) on the device, each with the distribution to which it belongs.
     hats: Mutex<Vec<(EventSource, Arc<HatOnDevice>)>>,
     failure: Mutex<Option<SessionError>>,
-    /// The result of all comparisons with the CPU. Also counts the fits for which the device computed the sums.
+    /// The result of all comparisons of fits with the CPU. Also counts the fits for which the device computed the sums.
     check: Mutex<DeviceCheck>,
 }
 
@@ -47,10 +48,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The hat of a channel, on the host and in device memory.
+/// The hat (upper envelope of the density) of a channel, on the host and in device memory.
 type Hats<'a> = (DeviceHat<'a>, Arc<HatOnDevice>);
 
-/// The end of the fits of a toy: their outcome, and the worker that made them.
+/// The result of the fits of a toy: their outcome, and the worker that made them (the working memory of a thread).
 pub(super) type Ended = (TaskOutcome, Box<Worker>);
 
 impl EventToys {
@@ -67,7 +68,7 @@ impl EventToys {
         }
     }
 
-    /// Returns the first error of the device since the last call of this function, and forgets it.
+    /// Returns the first error of the device since the last call of this function, and clears the stored error.
     pub(super) fn take_failure(&self) -> Option<SessionError> {
         lock(&self.failure).take()
     }
@@ -77,12 +78,13 @@ impl EventToys {
         lock(&self.check).n_fits
     }
 
-    /// Returns the result of all comparisons with the CPU.
+    /// Returns the result of all comparisons of fits with the CPU.
     pub(super) fn check(&self) -> DeviceCheck {
         *lock(&self.check)
     }
 
-    /// Returns the hat of a distribution on the host and on the device, or `None` if the device cannot draw from it.
+    /// Returns the hat (upper envelope of the density) of a distribution on the host and on the device. Returns `None`
+    /// if the device cannot draw from the distribution.
     fn hat<'a>(&self, source: &'a EventSource) -> Result<Option<Hats<'a>>, SessionError> {
         let Some(hat) = DeviceHat::of(source) else { return Ok(None) };
         let mut known = lock(&self.hats);

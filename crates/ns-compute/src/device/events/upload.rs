@@ -5,7 +5,8 @@ use super::layout::{self, EventCode, EventLeaf, EventStep, LeafKind};
 use super::rows::Rows;
 use crate::events::{LeafSteps, Offload, Operand, Operation, OwnKernel, Table, UnaryOperation};
 
-/// Lists of operations and variables. The description of each density contains ranges of these lists.
+/// Lists of operations and variables that are uploaded. The description of each density refers to ranges of these
+/// lists.
 #[derive(Debug, Default)]
 struct Lists {
     steps: Vec<EventStep>,
@@ -29,7 +30,7 @@ impl Lists {
     }
 }
 
-/// Adds the lists of a channel to `arena`, and returns the structure that refers to them.
+/// Adds the lists of a channel's operations and variables to `arena`. Returns the structure that refers to these lists.
 pub(super) fn channel(offload: &Offload, rows: &Rows, arena: &mut Arena) -> layout::EventChannel {
     let mut lists = Lists::default();
     let leaves: Vec<EventLeaf> = offload.leaves.iter().map(|of| leaf(of, &mut lists)).collect();
@@ -107,8 +108,8 @@ fn leaf(of: &LeafSteps, lists: &mut Lists) -> EventLeaf {
     }
 }
 
-/// Returns four properties of an operation: its code, the index of its source, the index of its row in a table, and
-/// its constant exponent.
+/// Returns four properties of an operation: its code, the index of the observable or table from which it reads, the
+/// index of its row in the table, and its constant exponent. Properties that the operation does not have are 0.
 fn code(operation: Operation) -> (EventCode, usize, usize, f64) {
     let plain = |code| (code, 0, 0, 0.0);
     match operation {

@@ -1,4 +1,4 @@
-//! Computes `-ln L` on a device from log-densities. A neural network has computed these for each event.
+//! Computes `-ln L` on a device from log-densities of events, which a neural network has computed.
 
 mod layout;
 mod session;

@@ -1,4 +1,5 @@
-//! Computes `-ln L` and its derivatives with respect to the rates of the processes from the log-densities of events.
+//! Computes `-ln L` and its derivatives with respect to the rates of the processes (expected numbers of events) from
+//! the log-densities of events.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,14 +10,15 @@ use super::super::offset::{Offset, OffsetMut};
 use super::layout::{FlowLaunch, MOST_PROCESSES};
 use crate::shared_constants::EVENT_THREADS;
 
-/// Largest number of thread blocks for one set of events. It determines, with the size of their working memory, the order
-/// of sums. Therefore both are the same for all devices.
+/// Largest number of thread blocks for one set of events. The number of thread blocks determines the order of sums.
+/// Therefore this limit is the same for all devices.
 const MOST_BLOCKS: usize = 528;
-/// Largest size of the working memory of all thread blocks together, in doubles. It limits the number of blocks.
+/// Largest total size, in doubles, of the working memory of all thread blocks. It limits the number of thread blocks.
 const MOST_ROOM: usize = 1 << 25;
-/// Largest size in bytes of the working memory of a thread block in shared memory, which every device has.
+/// Largest size, in bytes, of the working memory of a thread block in shared memory. Every device has this much shared
+/// memory.
 const MOST_SHARED: usize = 48 << 10;
-/// Number of sums that do not depend on the processes, as in `kernels/flow.cuh`.
+/// Number of sums over events that do not depend on the number of processes. `kernels/flow.cuh` computes the same sums.
 const PLAIN_SUMS: usize = 2;
 
 /// Log-densities in the memory of the host or of the device. There is one row per process, with one number per event.
@@ -30,8 +32,8 @@ pub enum FlowData<'a> {
     DeviceF32(u64),
 }
 
-/// `-sum_i w_i ln sum_k nu_k p_k(x_i)` with its derivatives with respect to the rates `nu_k`. `i` numbers the events
-/// and `k` the processes.
+/// The sum `-sum_i w_i ln sum_k nu_k p_k(x_i)` with its derivatives with respect to the rates `nu_k`. `i` numbers the
+/// events and `k` the processes. `w_i` is the weight of an event and `p_k` the density of a process.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FlowSums {
     /// Value of the sum. It is infinite if the density of an event is zero.
@@ -54,29 +56,31 @@ pub struct DeviceFlow {
     n_weights: usize,
 }
 
-/// Working memory of calls. It grows when a call needs more.
+/// Working memory that the calls share. It grows when a call needs more.
 struct Work {
-    /// Launches kernels. This field is dropped first, because dropping it waits for the work that uses the memory
-    /// below.
+    /// Launches kernels. This field is dropped first, because dropping it waits for the work that uses the memory in
+    /// the later fields.
     guest: Box<dyn Guest>,
     log_probs: Option<Buffer>,
-    /// Indices of the first event of each set of a batch, then the rates.
+    /// First, for each set of events in a batch, the index of its first event. Then the rates of the processes.
     input: Option<Buffer>,
     room: Option<Buffer>,
     partials: Option<Buffer>,
     totals: Option<Buffer>,
-    /// Number of thread blocks of all calls with one set, modulo 2^32, in memory of the device and here.
+    /// Number of thread blocks of all calls with one set of events so far, modulo 2^32. `finished` is the number in
+    /// device memory, and `expected` the same number on the host.
     finished: Buffer,
     expected: u32,
-    /// Number of the last call with one set.
+    /// Number of the last call with one set of events. Results of the kernel carry this number.
     call: u32,
-    /// Whether memory is new or was written since the last kernel that came after the work of the backend. Earlier work
-    /// may still use new memory, and a copy to written memory may be in progress.
+    /// Whether some memory was allocated or written after the last kernel that waited for the work of the backend.
+    /// Before such memory is used, the next kernel must wait too: earlier work may still use new memory, and a copy to
+    /// written memory may be in progress.
     fresh: bool,
 }
 
-/// Returns a buffer of at least `bytes` bytes: the old one if it is large enough, else a new one. Then `fresh` becomes
-/// true.
+/// Returns a buffer of at least `bytes` bytes. If the old buffer is large enough, returns it. Otherwise allocates a new
+/// buffer and sets `fresh` to true.
 fn at_least<'a>(
     backend: &Arc<dyn Backend>,
     buffer: &'a mut Option<Buffer>,
@@ -94,8 +98,8 @@ fn at_least<'a>(
 }
 
 impl DeviceFlow {
-    /// Prepares a device for `n_processes` processes. `weights` contains one weight per event, for calls with a
-    /// single set of data.
+    /// Prepares a device for data with `n_processes` processes. `weights` contains one weight per event, for calls with
+    /// a single set of events.
     ///
     /// # Errors
     /// If there are no or too many processes, a weight is not finite, or the device has too little memory.
@@ -140,9 +144,9 @@ impl DeviceFlow {
         self.device
     }
 
-    /// Returns the sums over `n_events` events. `rates` has one rate per process. A kernel on the caller's stream
-    /// reads log-densities that are on the device, without a copy. `stream` is the driver's handle of the stream; 0
-    /// is the default stream.
+    /// Returns the sums over `n_events` events. `rates` has one rate (expected number of events) per process. A kernel
+    /// on the caller's stream reads log-densities that are on the device, without a copy. `stream` is the driver's
+    /// handle of the stream; 0 is the default stream.
     ///
     /// # Errors
     /// If a length is wrong, an address is not on the device, or the device fails.
@@ -195,8 +199,9 @@ impl DeviceFlow {
         Ok(collected(&found, n))
     }
 
-    /// Returns the sums of several sets of data. Set `i` has `counts[i]` events. The events of all sets follow one
-    /// another, and so do the rates, with one rate per set and process. The events have weight 1.
+    /// Returns the sums for several sets of events. Set `i` has `counts[i]` events. The events of all sets follow one
+    /// another. `rates` has one rate (expected number of events) per set and process, set after set. The events have
+    /// weight 1.
     ///
     /// # Errors
     /// The errors of [`Self::nll`].
@@ -259,8 +264,9 @@ impl DeviceFlow {
         PLAIN_SUMS + n + n * (n + 1) / 2
     }
 
-    /// Prepares the log-densities and the working memory of `blocks` thread blocks. Returns the kernel's parameter with
-    /// both, and the stream for the kernel: log-densities of the host do not need that of the caller.
+    /// Prepares the log-densities, and the working memory of `blocks` thread blocks. Returns the kernel's parameter,
+    /// which refers to both, and the stream for the kernel. This is the caller's `stream` if the log-densities are on
+    /// the device, and the device's own stream otherwise.
     ///
     /// # Safety
     /// The conditions of [`Self::nll`].
@@ -306,15 +312,15 @@ impl DeviceFlow {
         Ok((launch, stream))
     }
 
-    /// Returns the size of a launch. Working memory is in shared memory unless `launch` has other memory. The kernel uses
-    /// a word of shared memory in any case.
+    /// Returns the size of a launch with `blocks` thread blocks. Working memory is in shared memory unless `launch`
+    /// refers to other memory. In any case, the kernel uses one 64-bit word of shared memory.
     fn shape(&self, blocks: usize, launch: &FlowLaunch) -> Shape {
         let room = if launch.room.is_some() { 1 } else { launch.room_stride };
         Shape { blocks: blocks as u32, threads: EVENT_THREADS as u32, shared: 8 * room as u32 }
     }
 }
 
-/// Returns an error unless a length is the expected one.
+/// Returns an error unless the length `actual` of an array is `expected`.
 fn length(what: &'static str, actual: usize, expected: usize) -> Result<(), SessionError> {
     if actual == expected { Ok(()) } else { Err(SessionError::WrongLength { what, actual, expected }) }
 }

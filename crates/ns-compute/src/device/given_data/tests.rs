@@ -1,5 +1,5 @@
-//! Compares fits of given data by the kernels, which are compiled for the CPU, with fits of a CPU session. The models
-//! have kinks or a ridge between two minima, or their fits have certificates that do not hold.
+//! Compares fits of given data by the kernels, which are compiled for the CPU, with fits of a CPU session. Some models
+//! have kinks or a ridge between two minima. In others, certificates of fits do not hold.
 
 use ns_core::{
     Channel, Condition, Constraint, Data, Effect, Execution, FitOutcome, FitRequest, Interpolation,
@@ -45,7 +45,8 @@ fn fits(session: &dyn Session, requests: &[FitRequest]) -> Vec<FitOutcome> {
     outcomes.into_iter().flat_map(|outcome| outcome.fits).flatten().collect()
 }
 
-/// Regression test: the upload changed the EDM tolerance by adding the device address of the plan to it.
+/// Regression test: the upload changed the tolerance of the EDM (estimated distance to the minimum). It added the
+/// device address of the plan to the tolerance.
 #[test]
 fn the_device_s_certificates_have_the_cpu_s_tolerance() {
     for (_, _, cpu, gpu) in kinked().take(5) {
@@ -81,7 +82,7 @@ fn searches_between_kinks_end_in_the_cpu_s_minima() {
 }
 
 /// Checks that fits stay within the bounds of their requests. All fits share starting points, which lie within the
-/// bounds of the model. These bounds may be wider.
+/// bounds of the model. The bounds of the model may be wider than those of a request.
 #[test]
 fn a_search_between_kinks_stays_in_the_box_of_its_request() {
     let mut narrowed = 0;
@@ -109,8 +110,8 @@ fn refused(session: &dyn Session, requests: Vec<FitRequest>) -> bool {
     result.is_err()
 }
 
-/// Regression test: a request named a later fit of its task as its earlier fit. Kernels then read an outcome of
-/// another task, or read beyond the end of the outcomes.
+/// Regression test: a request gave a later fit of its task as the earlier fit from which it starts. Kernels then read
+/// an outcome of another task, or read beyond the end of the outcomes.
 #[test]
 fn a_fit_that_names_a_later_one_as_earlier_is_refused() {
     let model = Model { interpolation: Interpolation::SMOOTH, ..models::random_model(13) };
@@ -171,7 +172,7 @@ fn sample(nominal: &[f64], modifiers: Vec<Modifier>) -> Sample {
 const UNIT: Constraint = Constraint::Gaussian { sigma: 1.0, aux: 0 };
 
 /// Regression test: an effect that is the same in both directions has no slope at 0. A descent without a search ended
-/// at 0, on the ridge between two minima, and was certified.
+/// at 0, which is on the ridge between two minima. This end point was certified as a minimum.
 #[test]
 fn a_ridge_between_two_minima_is_no_minimum() {
     let effects = [
@@ -228,10 +229,10 @@ fn fits_of_a_large_model_are_left_to_the_cpu_with_the_reason() {
     assert_eq!(gpu.check().map(|check| check.n_fits), Some(0));
 }
 
-/// Regression test: all fits share a metric that is computed at one point. At that point the derivative of the yields
-/// with respect to the signal strength was ten thousand times as large as at the minimum. The device therefore
-/// certified a point that was 4e-5 uncertainties away from the minimum. The run then ended because GPU and CPU
-/// disagreed.
+/// Regression test: all fits share a metric that is computed at one point. At that point, the derivative of the
+/// expected yields with respect to the signal strength was ten thousand times as large as at the minimum. The device
+/// therefore certified a point that was 4e-5 uncertainties away from the minimum. The run then ended because GPU and
+/// CPU disagreed.
 #[test]
 fn a_certificate_of_a_metric_from_far_away_is_the_cpu_s_to_give() {
     let parameters = vec![

@@ -1,6 +1,6 @@
-//! Runs the kernels compiled for the CPU. Their results can thus be tested without a GPU. A thread block has one
-//! thread. If the environment variable `NEXTSTAT_CUDA_ON_HOST` is `blocks`, a thread block has as many threads as on
-//! a GPU, which is slower.
+//! Runs the kernels compiled for the CPU. The results of kernels can thus be tested without a GPU. A thread block has
+//! one thread. If the environment variable `NEXTSTAT_CUDA_ON_HOST` is `blocks`, a thread block has as many threads as
+//! on a GPU, which is slower.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::ops::Range;
@@ -44,7 +44,8 @@ unsafe extern "C" {
     fn ns_many_differentiate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
 }
 
-/// Entry points of the kernels. There is one set compiled for one thread per block, and one for many.
+/// Entry points of the kernels. There are two sets of kernels: one is compiled for one thread per block, the other for
+/// many threads per block.
 #[derive(Debug)]
 struct Kernels {
     fit: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
@@ -56,7 +57,8 @@ struct Kernels {
     event_toys: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
     event_draw: unsafe extern "C" fn(*const u8, i32, i32),
     event_place: unsafe extern "C" fn(*const u8, i32, i32),
-    /// Kernels for log-densities: the sums over one set of events, and those over many sets.
+    /// Kernels for log-densities. The first computes the sums over one set of events, and the second the sums over many
+    /// sets.
     flow: [unsafe extern "C" fn(*const u8, i32, i32, i32); 2],
     differentiate: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
 }
@@ -175,7 +177,7 @@ fn layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes.max(1), ALIGNMENT).ok()
 }
 
-/// Returns the pointer to the memory at an offset. Offsets of this device are host addresses.
+/// Returns the pointer to the memory at the offset `at`. Offsets of this device are host addresses.
 fn pointer(at: Memory) -> *mut u8 {
     at.bytes() as *mut u8
 }
@@ -280,7 +282,7 @@ impl Backend for Host {
     }
 }
 
-/// Host memory for copies to the device. Every copy from it is complete when the call returns.
+/// Host memory for copies to the device. A copy is complete when the call that starts it returns.
 pub(super) struct PlainMemory {
     backend: Arc<dyn Backend>,
     numbers: Vec<f64>,
@@ -306,7 +308,8 @@ impl Pinned for PlainMemory {
     }
 }
 
-/// A lane on a device that works synchronously: all work of a call is complete when the call returns.
+/// A lane (a stream of work) on a device that works synchronously: all work of a call is complete when the call
+/// returns.
 pub(super) struct AtOnce {
     backend: Arc<dyn Backend>,
     /// Bytes of the last copy from the device. They are stored in 64-bit words, which ensures their alignment.

@@ -21,10 +21,10 @@ use super::*;
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
 
-/// Index of a parameter that is fixed in the model. Some requests free it.
+/// Index of a parameter that the model fixes. Some requests make it a free parameter.
 const RELEASED: usize = 1;
 
-/// A model whose fits devices can make, with a session on one device, a source of toys, and requests.
+/// A model whose fits devices can make. Also contains a session on one device, a source of toys, and requests.
 struct Study {
     model: Model,
     one: GpuSession,
@@ -56,7 +56,7 @@ impl Study {
         FitTask { data: drawn.into(), fits: self.fits.clone(), cancel: None }
     }
 
-    /// Returns `n` tasks with given data. These data are toys that are drawn here, on the CPU.
+    /// Returns `n` tasks with given data. Their data are toys that are drawn here, on the CPU.
     fn given(&self, n: u64) -> Vec<FitTask> {
         let data = |toy| -> Observations { self.source.draw(toy) };
         (0..n).map(|toy| FitTask { data: data(toy).into(), fits: self.fits.clone(), cancel: None }).collect()

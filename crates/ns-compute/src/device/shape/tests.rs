@@ -1,5 +1,5 @@
-//! Tests batches that need more memory than the device has. They run in several launches, and all outcomes have the
-//! same bits.
+//! Tests batches that need more memory than the device has. These batches run in several launches. All outcomes must
+//! have the same bits as with enough memory.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::cpu::CpuSession;
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
 
-/// Memory of the device with little memory, in bytes.
+/// Memory, in bytes, of the device that has little memory.
 const MEMORY: usize = 4 << 20;
 
 /// Returns a device with [`MEMORY`] bytes of memory and many multiprocessors.

@@ -3,7 +3,8 @@
 use super::gaussian;
 use crate::events::program::{Binary, Builder, Slot, Step};
 
-/// Appends the steps that compute the density, and returns the slot of the result.
+/// Appends to the program `b` the steps that compute the density. Returns the slot (the index) of the result. `left`
+/// and `right` are the slots of the widths below and above the peak.
 pub(super) fn value(b: &mut Builder, x: Slot, mean: Slot, left: Slot, right: Slot) -> Slot {
     let below = b.push(Step::Less(x, mean));
     let sigma = b.push(Step::Select(below, left, right));
@@ -12,8 +13,8 @@ pub(super) fn value(b: &mut Builder, x: Slot, mean: Slot, left: Slot, right: Slo
     gaussian::core(b, t)
 }
 
-/// Appends the steps that compute the integral over `lo..hi`: the part below the peak plus the part above it. Returns
-/// the slot of the result.
+/// Appends to the program `b` the steps that compute the integral over `lo..hi`: the part below the peak plus the part
+/// above it. Returns the slot (the index) of the result.
 pub(super) fn integral(b: &mut Builder, mean: Slot, left: Slot, right: Slot, ends: (f64, f64)) -> Slot {
     let (zero, lo, hi) = (b.number(0.0), b.number(ends.0), b.number(ends.1));
     let side = |b: &mut Builder, sigma: Slot, is_left: bool| {

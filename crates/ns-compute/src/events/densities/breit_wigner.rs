@@ -1,8 +1,9 @@
-//! Breit-Wigner density (not relativistic).
+//! Breit-Wigner density (the non-relativistic form).
 
 use crate::events::program::{Builder, Slot, Unary};
 
-/// Appends the steps that compute the density `1 / (1 + t^2)` with `t = 2 (x - mean) / width`, and returns its slot.
+/// Appends to the program `b` the steps that compute the density `1 / (1 + t^2)` with `t = 2 (x - mean) / width`.
+/// Returns the slot (the index) of the result.
 pub(super) fn value(b: &mut Builder, x: Slot, mean: Slot, width: Slot) -> Slot {
     let t = distance(b, x, mean, width);
     let one = b.number(1.0);
@@ -11,7 +12,8 @@ pub(super) fn value(b: &mut Builder, x: Slot, mean: Slot, width: Slot) -> Slot {
     b.unary(Unary::Reciprocal, sum)
 }
 
-/// Appends the steps that compute the integral of the density over `lo..hi`, and returns its slot.
+/// Appends to the program `b` the steps that compute the integral of the density over `lo..hi`. Returns the slot (the
+/// index) of the result.
 pub(super) fn integral(b: &mut Builder, mean: Slot, width: Slot, (lo, hi): (f64, f64)) -> Slot {
     let (lo, hi) = (b.number(lo), b.number(hi));
     let (from, to) = (distance(b, lo, mean, width), distance(b, hi, mean, width));

@@ -6,7 +6,7 @@
 use super::gaussian;
 use crate::events::program::{Binary, Builder, Slot, Step, Unary};
 
-/// Slots that contain the parameters of the density.
+/// Slots (indices of results in a program) that contain the parameters of the density.
 pub(super) struct Shape {
     mean: Slot,
     sides: [Side; 2],
@@ -16,13 +16,14 @@ pub(super) struct Shape {
 #[derive(Clone, Copy)]
 struct Side {
     sigma: Slot,
-    /// Slots of `alpha` and `n` of the tail; `None` if this side has no tail.
+    /// Slots (indices of results in a program) of `alpha` and `n` of the tail; `None` if this side has no tail.
     tail: Option<(Slot, Slot)>,
 }
 
 impl Shape {
-    /// Returns the shape. `own` contains the slots of the parameters, in the order of
-    /// [`ns_core::Density::own_values`]. `left` and `right` say whether there is a tail on that side.
+    /// Returns the shape. `own` contains the slots (indices in a program) of the parameters, in the order of
+    /// [`ns_core::Density::own_values`]. `left` and `right` are true if there is a tail on that side of the peak.
+    /// Returns `None` if the number of slots does not fit.
     pub(super) fn new(own: &[Slot], left: bool, right: bool) -> Option<Self> {
         let (&[mean, sigma_left, sigma_right], tails) = own.split_first_chunk()?;
         let mut tails = tails.chunks_exact(2).map(|pair| (pair[0], pair[1]));
@@ -34,7 +35,8 @@ impl Shape {
         })
     }
 
-    /// Appends the steps that compute the density at `x`, and returns its slot.
+    /// Appends to the program `b` the steps that compute the density at `x`. Returns the slot (the index) of the
+    /// result.
     pub(super) fn value(&self, b: &mut Builder, x: Slot) -> Slot {
         let distance = b.sub(x, self.mean);
         let [left, right] = self.sides;
@@ -65,8 +67,8 @@ impl Shape {
         value
     }
 
-    /// Appends the steps that compute the integral over `lo..hi`, and returns its slot. The integral is the sum of
-    /// core and tail on each side of the peak.
+    /// Appends to the program `b` the steps that compute the integral of the density over `lo..hi`. Returns the slot
+    /// (the index) of the result. The integral is the sum of the parts of core and tail on each side of the peak.
     pub(super) fn integral(&self, b: &mut Builder, (lo, hi): (f64, f64)) -> Slot {
         let (zero, lo, hi) = (b.number(0.0), b.number(lo), b.number(hi));
         let mut total = zero;
@@ -98,7 +100,8 @@ impl Shape {
     }
 }
 
-/// Appends the steps that compute `u` at the distance `size` from the peak, and returns its slot.
+/// Appends to the program `b` the steps that compute `u = 1 + (size - alpha) alpha / n` at the distance `size` from the
+/// peak. Returns the slot (the index) of the result.
 fn stretch(b: &mut Builder, size: Slot, alpha: Slot, n: Slot) -> Slot {
     let beyond = b.sub(size, alpha);
     let slope = b.div(alpha, n);
@@ -107,11 +110,11 @@ fn stretch(b: &mut Builder, size: Slot, alpha: Slot, n: Slot) -> Slot {
     b.add(one, excess)
 }
 
-/// Appends the steps that compute the integral of a tail between the distances `near` and `far`, and returns its
-/// slot. Both distances are at least `alpha`.
+/// Appends to the program `b` the steps that compute the integral of a tail between the distances `near` and `far`.
+/// Returns the slot (the index) of the result. Both distances are at least `alpha`.
 ///
-/// With `dt = n/alpha du`, the integral of `u^-n` is `u_near^(1-n) L D((n-1) L)`. Here `L = ln(u_far/u_near)` and
-/// `D(z) = (1 - e^-z) / z`. This formula is also valid for `n = 1`.
+/// With `dt = n/alpha du`, the integral of `u^-n` over `u` is `u_near^(1-n) L D((n-1) L)`. Here `L = ln(u_far/u_near)`
+/// and `D(z) = (1 - e^-z) / z`. This formula is also valid for `n = 1`.
 fn tail_integral(b: &mut Builder, near: Slot, far: Slot, alpha: Slot, n: Slot) -> Slot {
     let (u_near, u_far) = (stretch(b, near, alpha, n), stretch(b, far, alpha, n));
     let (log_near, log_far) = (b.unary(Unary::Ln, u_near), b.unary(Unary::Ln, u_far));
@@ -132,13 +135,15 @@ fn tail_integral(b: &mut Builder, near: Slot, far: Slot, alpha: Slot, n: Slot) -
     b.mul(area, width)
 }
 
-/// Appends the steps that compute the larger of two numbers, and returns its slot.
+/// Appends to the program `b` the steps that compute the larger of two numbers. Returns the slot (the index) of the
+/// result.
 fn larger(b: &mut Builder, x: Slot, y: Slot) -> Slot {
     let less = b.push(Step::Less(x, y));
     b.push(Step::Select(less, y, x))
 }
 
-/// Appends the steps that compute the smaller of two numbers, and returns its slot.
+/// Appends to the program `b` the steps that compute the smaller of two numbers. Returns the slot (the index) of the
+/// result.
 fn smaller(b: &mut Builder, x: Slot, y: Slot) -> Slot {
     let less = b.push(Step::Less(x, y));
     b.push(Step::Select(less, x, y))

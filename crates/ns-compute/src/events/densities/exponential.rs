@@ -4,8 +4,9 @@ use ns_core::Observable;
 
 use crate::events::program::{Builder, Slot, Step, Unary};
 
-/// Appends the steps that compute the density `exp(-slope (x - origin))`, and returns its slot. The origin is the end
-/// of the axis at which the density is largest. The value is therefore at most 1.
+/// Appends to the program `b` the steps that compute the density `exp(-slope (x - origin))`. Returns the slot (the
+/// index) of the result. The origin is the end of the axis at which the density is largest. The value is therefore at
+/// most 1.
 pub(super) fn value(b: &mut Builder, x: Slot, slope: Slot, axis: &Observable) -> Slot {
     let origin = larger_end(b, slope, (axis.min, axis.max));
     let distance = b.sub(x, origin);
@@ -14,7 +15,8 @@ pub(super) fn value(b: &mut Builder, x: Slot, slope: Slot, axis: &Observable) ->
     b.unary(Unary::Exp, exponent)
 }
 
-/// Appends the steps that compute the integral of the density over `lo..hi`, and returns its slot.
+/// Appends to the program `b` the steps that compute the integral of the density over `lo..hi`. Returns the slot (the
+/// index) of the result.
 pub(super) fn integral(b: &mut Builder, slope: Slot, axis: &Observable, (lo, hi): (f64, f64)) -> Slot {
     let end = larger_end(b, slope, (lo, hi));
     let largest = value(b, end, slope, axis);
@@ -27,7 +29,8 @@ pub(super) fn integral(b: &mut Builder, slope: Slot, axis: &Observable, (lo, hi)
     b.scale(hi - lo, height)
 }
 
-/// Appends the steps that compute the end of the interval at which the density is larger, and returns its slot.
+/// Appends to the program `b` the steps that compute the end of the interval `lo..hi` at which the density is larger.
+/// Returns the slot (the index) of the result.
 fn larger_end(b: &mut Builder, slope: Slot, (lo, hi): (f64, f64)) -> Slot {
     let (zero, lo, hi) = (b.number(0.0), b.number(lo), b.number(hi));
     let rises = b.push(Step::Less(slope, zero));

@@ -2,7 +2,8 @@
 
 use crate::events::program::{Builder, Slot, Unary};
 
-/// Appends the steps that compute the density `exp(-(|x - mean| / alpha)^beta)`, and returns its slot.
+/// Appends to the program `b` the steps that compute the density `exp(-(|x - mean| / alpha)^beta)`. Returns the slot
+/// (the index) of the result.
 pub(super) fn value(b: &mut Builder, x: Slot, mean: Slot, alpha: Slot, beta: Slot) -> Slot {
     let distance = b.sub(x, mean);
     let size = b.unary(Unary::Abs, distance);

@@ -3,9 +3,9 @@
 use super::gaussian;
 use crate::events::program::{Binary, Builder, Slot, Step, Unary};
 
-/// Appends the steps that compute the density, and returns its slot. The density is `exp(-s^2/2) / sqrt(1 + z^2)`
-/// with `s = gamma + delta asinh z` and `z = (x - mean) / width`. `own` contains the slots of mean, width, gamma and
-/// delta.
+/// Appends to the program `b` the steps that compute the density. Returns the slot (the index) of the result. The
+/// density is `exp(-s^2/2) / sqrt(1 + z^2)` with `s = gamma + delta asinh z` and `z = (x - mean) / width`. `own`
+/// contains the slots of mean, width, gamma and delta.
 pub(super) fn value(b: &mut Builder, x: Slot, own: [Slot; 4]) -> Slot {
     let (z, s) = normal(b, x, own);
     let core = gaussian::core(b, s);
@@ -16,8 +16,9 @@ pub(super) fn value(b: &mut Builder, x: Slot, own: [Slot; 4]) -> Slot {
     b.mul(core, root)
 }
 
-/// Appends the steps that compute the integral of the density over `lo..hi`, and returns its slot. It is an integral
-/// of the normal density over `s`, because `ds = delta / (width sqrt(1 + z^2)) dx`.
+/// Appends to the program `b` the steps that compute the integral of the density over `lo..hi`. Returns the slot (the
+/// index) of the result. After the substitution `ds = delta / (width sqrt(1 + z^2)) dx`, the integrand is the normal
+/// density of `s`.
 pub(super) fn integral(b: &mut Builder, own: [Slot; 4], (lo, hi): (f64, f64)) -> Slot {
     let (lo, hi) = (b.number(lo), b.number(hi));
     let ((_, from), (_, to)) = (normal(b, lo, own), normal(b, hi, own));
@@ -27,7 +28,8 @@ pub(super) fn integral(b: &mut Builder, own: [Slot; 4], (lo, hi): (f64, f64)) ->
     b.mul(scale, area)
 }
 
-/// Appends the steps that compute `z` and `s`, and returns their slots.
+/// Appends to the program `b` the steps that compute `z = (x - mean) / width` and `s = gamma + delta asinh z`. Returns
+/// the slots (the indices) of both results.
 fn normal(b: &mut Builder, x: Slot, [mean, width, gamma, delta]: [Slot; 4]) -> (Slot, Slot) {
     let z = gaussian::pull(b, x, mean, width);
     let bent = b.unary(Unary::Asinh, z);

@@ -21,8 +21,9 @@ use ns_core::{Density, Observable};
 
 use super::program::{Builder, Slot, Step, Unary, Values};
 
-/// Appends the steps that compute a density, and returns the slot of its value. Returns `None` for a density without
-/// a formula, and for a product or mixture of other densities.
+/// Appends to the program `b` the steps that compute a density. Returns the slot (the index) of the result. Returns
+/// `None` for a density without a formula, and for a product or mixture of other densities. `values` returns the slots
+/// of the density's parameters.
 pub(super) fn value(
     b: &mut Builder,
     density: &Density,
@@ -110,8 +111,9 @@ pub(super) fn value(
     })
 }
 
-/// Appends the steps that compute the integral of a histogram or template over a box, and returns its slot. `side`
-/// returns the ends of the box along an observable. Returns `None` for other densities.
+/// Appends to the program `b` the steps that compute the integral of a histogram or template over a box. Returns the
+/// slot (the index) of the result. `side` returns the ends of the box along an observable. Returns `None` for other
+/// densities.
 pub(super) fn histogram_integral(
     b: &mut Builder,
     density: &Density,
@@ -134,8 +136,8 @@ pub(super) fn histogram_integral(
     }
 }
 
-/// Appends the steps that compute the integral of a density over `lo..hi`, and returns its slot. Returns `None` if
-/// the integral has no closed form.
+/// Appends to the program `b` the steps that compute the integral of a density over `lo..hi`. Returns the slot (the
+/// index) of the result. Returns `None` if the integral has no closed form.
 pub(super) fn integral(
     b: &mut Builder,
     density: &Density,
@@ -171,9 +173,10 @@ pub(super) fn integral(
     })
 }
 
-/// Appends the steps of an integrand over the interval 0..1, and returns its slot. Its integral is equal to the
-/// integral of the density over `lo..hi`, but it is smoother, because of a change of variables. The variable of
-/// integration is the observable `x`. Returns `None` for densities that need no such change.
+/// Appends to the program `b` the steps of an integrand over the interval 0..1. Returns the slot (the index) of the
+/// result. The integral of the integrand is equal to the integral of the density over `lo..hi`. The integrand is
+/// smoother than the density, because of a change of variables. The variable of integration takes the place of the
+/// observable `x`. Returns `None` for densities that need no such change.
 pub(super) fn integrand(
     b: &mut Builder,
     density: &Density,

@@ -2,8 +2,9 @@
 
 use crate::events::program::{Builder, Slot, Step, Unary};
 
-/// Appends the steps that compute the density `exp(-d' C^-1 d / 2)` with `d = x - mean`, and returns its slot. `own`
-/// contains the slots of the means, and then of the covariance matrix `C`, row by row.
+/// Appends to the program `b` the steps that compute the density `exp(-d' C^-1 d / 2)` with `d = x - mean`. Returns the
+/// slot (the index) of the result. `own` contains the slots of the means, and then of the covariance matrix `C`, row by
+/// row.
 ///
 /// With the Cholesky factorisation `C = L L'`, the exponent is `-|L^-1 d|^2 / 2`. `L` does not depend on the events,
 /// so it is computed once per evaluation.

@@ -1,11 +1,11 @@
-//! Densities that are polynomials: in powers of `x`, Chebyshev polynomials, and Bernstein polynomials.
+//! Densities that are sums of powers of `x`, of Chebyshev polynomials, or of Bernstein polynomials.
 
 use ns_core::Observable;
 
 use crate::events::program::{Builder, Slot};
 
-/// Appends the steps that compute `sum_i c_i x^i`, and returns its slot. `own` contains the slots of the
-/// coefficients.
+/// Appends to the program `b` the steps that compute `sum_i c_i x^i`. Returns the slot (the index) of the result. `own`
+/// contains the slots of the coefficients.
 pub(super) fn powers(b: &mut Builder, x: Slot, own: &[Slot]) -> Slot {
     let mut sum = b.number(0.0);
     for &c in own.iter().rev() {
@@ -15,7 +15,8 @@ pub(super) fn powers(b: &mut Builder, x: Slot, own: &[Slot]) -> Slot {
     sum
 }
 
-/// Appends the steps that compute the integral of `sum_i c_i x^i` over `lo..hi`, and returns its slot.
+/// Appends to the program `b` the steps that compute the integral of `sum_i c_i x^i` over `lo..hi`. Returns the slot
+/// (the index) of the result.
 pub(super) fn powers_integral(b: &mut Builder, own: &[Slot], (lo, hi): (f64, f64)) -> Slot {
     let moment = |i: usize| {
         let n = i as i32 + 1;
@@ -24,8 +25,8 @@ pub(super) fn powers_integral(b: &mut Builder, own: &[Slot], (lo, hi): (f64, f64
     weighted(b, own, 0.0, moment)
 }
 
-/// Appends the steps that compute `1 + sum_i c_i T_(i+1)(z)`, and returns its slot. `T_n` are Chebyshev polynomials,
-/// and `z` is the observable mapped from its axis to `-1..1`.
+/// Appends to the program `b` the steps that compute `1 + sum_i c_i T_(i+1)(z)`. Returns the slot (the index) of the
+/// result. `T_n` are Chebyshev polynomials, and `z` is the observable mapped from its axis to `-1..1`.
 pub(super) fn chebyshev(b: &mut Builder, x: Slot, own: &[Slot], axis: &Observable) -> Slot {
     let z = mapped(b, x, axis, -1.0);
     let one = b.number(1.0);
@@ -41,7 +42,8 @@ pub(super) fn chebyshev(b: &mut Builder, x: Slot, own: &[Slot], axis: &Observabl
     sum
 }
 
-/// Appends the steps that compute the integral of `1 + sum_i c_i T_(i+1)(z)` over `lo..hi`, and returns its slot.
+/// Appends to the program `b` the steps that compute the integral of `1 + sum_i c_i T_(i+1)(z)` over `lo..hi`. Returns
+/// the slot (the index) of the result.
 ///
 /// The integral of `T_n` is `(T_(n+1) / (n+1) - T_(n-1) / (n-1)) / 2` for `n > 1`, and `z^2 / 2` for `n = 1`.
 pub(super) fn chebyshev_integral(
@@ -64,8 +66,8 @@ pub(super) fn chebyshev_integral(
     weighted(b, own, hi - lo, moment)
 }
 
-/// Appends the steps that compute `sum_i c_i B_(i,n)(u)`, and returns its slot. `B_(i,n)` are Bernstein polynomials,
-/// and `u` is the observable mapped from its axis to `0..1`.
+/// Appends to the program `b` the steps that compute `sum_i c_i B_(i,n)(u)`. Returns the slot (the index) of the
+/// result. `B_(i,n)` are Bernstein polynomials, and `u` is the observable mapped from its axis to `0..1`.
 pub(super) fn bernstein(b: &mut Builder, x: Slot, own: &[Slot], axis: &Observable) -> Slot {
     let u = mapped(b, x, axis, 0.0);
     let one = b.number(1.0);
@@ -88,8 +90,9 @@ pub(super) fn bernstein(b: &mut Builder, x: Slot, own: &[Slot], axis: &Observabl
     sum
 }
 
-/// Appends the steps that compute the integral of `sum_i c_i B_(i,n)(u)` over `lo..hi`, and returns its slot. The
-/// integral of `B_(i,n)` from 0 to `u` is the sum of `B_(j,n+1)(u)` over `j > i`, divided by `n + 1`.
+/// Appends to the program `b` the steps that compute the integral of `sum_i c_i B_(i,n)(u)` over `lo..hi`. Returns the
+/// slot (the index) of the result. The integral of `B_(i,n)` from 0 to `u` is the sum of `B_(j,n+1)(u)` over `j > i`,
+/// divided by `n + 1`.
 pub(super) fn bernstein_integral(
     b: &mut Builder,
     own: &[Slot],
@@ -108,8 +111,8 @@ pub(super) fn bernstein_integral(
     weighted(b, own, 0.0, |i| length * (cumulative(i, hi) - cumulative(i, lo)))
 }
 
-/// Appends the steps that compute `constant + sum_i c_i weight(i)`, and returns its slot. `own` contains the slots of
-/// `c_i`.
+/// Appends to the program `b` the steps that compute `constant + sum_i c_i weight(i)`. Returns the slot (the index) of
+/// the result. `own` contains the slots of the coefficients `c_i`.
 fn weighted(b: &mut Builder, own: &[Slot], constant: f64, weight: impl Fn(usize) -> f64) -> Slot {
     let mut sum = b.number(constant);
     for (i, &c) in own.iter().enumerate() {
@@ -119,8 +122,8 @@ fn weighted(b: &mut Builder, own: &[Slot], constant: f64, weight: impl Fn(usize)
     sum
 }
 
-/// Appends the steps that map the observable linearly from its axis to `least..1`, and returns the slot of the
-/// result.
+/// Appends to the program `b` the steps that map the observable linearly from its axis to `least..1`. Returns the slot
+/// (the index) of the result.
 fn mapped(b: &mut Builder, x: Slot, axis: &Observable, least: f64) -> Slot {
     let origin = b.number(axis.min);
     let distance = b.sub(x, origin);

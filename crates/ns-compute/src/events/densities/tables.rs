@@ -2,7 +2,8 @@
 
 use crate::events::program::{Builder, Slot, Step, Table};
 
-/// Appends the steps that look up the value of a histogram, and returns its slot.
+/// Appends to the program `b` the steps that look up the value of a histogram. Returns the slot (the index) of the
+/// result.
 pub(super) fn histogram(b: &mut Builder, observables: &[usize], edges: &[Vec<f64>], heights: &[f64]) -> Slot {
     let table = b.table(Table::Histogram {
         observables: observables.to_vec(),
@@ -12,8 +13,8 @@ pub(super) fn histogram(b: &mut Builder, observables: &[usize], edges: &[Vec<f64
     b.push(Step::Table(table, 0))
 }
 
-/// Appends the integral of a histogram over a box as a constant, and returns its slot. `sides` contains the ends of
-/// the box along each axis.
+/// Computes the integral of a histogram over a box, and appends it to the program `b` as a constant. Returns the slot
+/// (the index) of the constant. `sides` contains the ends of the box along each axis.
 pub(super) fn histogram_integral(
     b: &mut Builder,
     edges: &[Vec<f64>],
@@ -40,8 +41,8 @@ pub(super) fn histogram_integral(
     b.number(total)
 }
 
-/// Appends the steps that compute a spline, and returns its slot. `values` contains the slots of the values at its
-/// knots.
+/// Appends to the program `b` the steps that compute a spline. Returns the slot (the index) of the result. `values`
+/// contains the slots of the spline's values at its knots.
 pub(super) fn spline(b: &mut Builder, x: usize, knots: &[f64], values: &[Slot]) -> Slot {
     let table = b.table(Table::spline(x, knots));
     let mut sum = b.number(0.0);
@@ -53,7 +54,8 @@ pub(super) fn spline(b: &mut Builder, x: usize, knots: &[f64], values: &[Slot]) 
     sum
 }
 
-/// Appends the steps that compute the integral of a spline over `lo..hi`, and returns its slot.
+/// Appends to the program `b` the steps that compute the integral of a spline over `lo..hi`. Returns the slot (the
+/// index) of the result.
 pub(super) fn spline_integral(b: &mut Builder, knots: &[f64], values: &[Slot], ends: (f64, f64)) -> Slot {
     let table = Table::spline(0, knots);
     let mut sum = b.number(0.0);

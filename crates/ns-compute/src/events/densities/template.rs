@@ -1,7 +1,9 @@
 //! Templates: histograms of simulated events whose weights depend on nuisance parameters.
 //!
 //! The height of bin `b` is `h_b + sum_k alpha_k S_kb + f_k(alpha_k) A_kb`, with `S = (hi - lo)/2` and
-//! `A = (hi + lo)/2 - h`. This is the formula of histosys. The weights of the single events follow the same formula.
+//! `A = (hi + lo)/2 - h`. `h` is the nominal histogram. `hi` and `lo` are the histograms for the parameter `alpha_k` at
+//! +1 and -1, and `f_k` is an interpolation function. This is the formula of histosys. The weights of the single events
+//! follow the same formula.
 
 use ns_core::{HistosysCode, WeightSys};
 
@@ -15,16 +17,17 @@ struct Part {
     factor: Factor,
 }
 
-/// The number by which one histogram is multiplied.
+/// The number that multiplies one histogram of a template.
 enum Factor {
     One,
-    /// The parameter `alpha_k` of effect number `k` on the shape.
+    /// The parameter `alpha_k` of the effect with index `k` on the shape.
     Alpha(usize),
-    /// The function `f_k` of the parameter of effect number `k`.
+    /// The interpolation function `f_k` of the parameter of the effect with index `k`, with its histosys interpolation
+    /// code.
     Curved(usize, HistosysCode),
 }
 
-/// Returns the histograms of a template. Histograms whose numbers are all 0 are left out.
+/// Returns the histograms whose weighted sum is the template. Histograms whose numbers are all 0 are left out.
 fn parts(heights: &[f64], variations: &[WeightSys]) -> Vec<Part> {
     let mut parts = vec![Part { heights: heights.to_vec(), factor: Factor::One }];
     for (k, variation) in variations.iter().filter(|v| v.shape).enumerate() {
@@ -40,8 +43,9 @@ fn parts(heights: &[f64], variations: &[WeightSys]) -> Vec<Part> {
     parts
 }
 
-/// Appends the steps that compute the sum of all parts, each multiplied by its factor, and returns its slot. `number`
-/// returns the slot of the histogram of a part. `own` contains the slots of the parameters of the effects.
+/// Appends to the program `b` the steps that compute the sum of all parts (histograms), each multiplied by its factor.
+/// Returns the slot (the index) of the result. `number` returns the slot of a part's number, such as its height in the
+/// bin of the event. `own` contains the slots of the parameters of the effects.
 fn sum(
     b: &mut Builder,
     parts: &[Part],
@@ -64,7 +68,8 @@ fn sum(
     Some(total)
 }
 
-/// Appends the steps that compute the value of a template, and returns its slot.
+/// Appends to the program `b` the steps that compute the value of a template. Returns the slot (the index) of the
+/// result.
 pub(super) fn value(
     b: &mut Builder,
     (observables, edges): (&[usize], &[Vec<f64>]),
@@ -81,8 +86,8 @@ pub(super) fn value(
     sum(b, &parts, own, |b, row| b.push(Step::Table(table, row)))
 }
 
-/// Appends the steps that compute the integral of a template over a box, and returns its slot. `sides` contains the
-/// ends of the box along each axis.
+/// Appends to the program `b` the steps that compute the integral of a template over a box. Returns the slot (the
+/// index) of the result. `sides` contains the ends of the box along each axis.
 pub(super) fn integral(
     b: &mut Builder,
     (edges, sides): (&[Vec<f64>], &[(f64, f64)]),

@@ -4,8 +4,8 @@ use std::f64::consts::FRAC_1_SQRT_2;
 
 use crate::events::program::{Binary, Builder, Slot, Step};
 
-/// Appends the steps that compute the density `Re w(a + i b)`, and returns its slot. `w` is the Faddeeva function,
-/// `a = (x - mean) / (sqrt(2) sigma)` and `b = width / (2 sqrt(2) sigma)`.
+/// Appends to the program `b` the steps that compute the density `Re w(a + i b)`. Returns the slot (the index) of the
+/// result. `w` is the Faddeeva function, `a = (x - mean) / (sqrt(2) sigma)` and `b = width / (2 sqrt(2) sigma)`.
 pub(super) fn value(b: &mut Builder, x: Slot, mean: Slot, width: Slot, sigma: Slot) -> Slot {
     let scale = b.number(FRAC_1_SQRT_2);
     let inverse = b.div(scale, sigma);

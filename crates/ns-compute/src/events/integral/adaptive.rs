@@ -4,18 +4,19 @@ use super::rules::{KRONROD, kronrod};
 use crate::events::program::{Memory, Program, Sources, components};
 use crate::simd::Level;
 
-/// Number of panels with which the integration over a fit range begins. Peaks that are narrower than about a
-/// hundredth of a panel could be missed.
+/// Number of panels (parts of equal width) into which a fit range is divided at first. Peaks that are narrower than
+/// about a hundredth of a panel could be missed.
 pub(in crate::events) const PANELS: usize = 16;
 
-/// Largest accepted difference between the Kronrod rule and the Gauss rule on a panel, as a fraction of the integral.
-/// If the integrand is smooth, the error of the Kronrod rule is far smaller than this difference.
+/// Largest accepted difference between the results of the Kronrod rule and of the Gauss rule on a panel (a part of the
+/// range), as a fraction of the integral. If the integrand is smooth, the error of the Kronrod rule is far smaller than
+/// this difference.
 const TOLERANCE: f64 = 1e-10;
 
-/// Largest number of times that a panel is halved.
+/// Largest number of times that a panel (a part of the range) is halved.
 const MOST_HALVINGS: u32 = 40;
 
-/// Number of integrated panels after which an integration does not halve further panels.
+/// Largest number of panels (parts of the range) that an integration evaluates before it stops halving panels.
 const MOST_PANELS: usize = 20_000;
 
 /// Working memory of an adaptive integration.
@@ -23,11 +24,11 @@ const MOST_PANELS: usize = 20_000;
 pub(in crate::events) struct Quadrature {
     memory: Memory,
     nodes: Vec<f64>,
-    /// Panels that are not integrated yet. Each has a lower end, an upper end, and the number of halvings that
-    /// produced it.
+    /// Panels (parts of the range) that are not integrated yet. Each has a lower end, an upper end, and the number of
+    /// halvings that produced it.
     panels: Vec<(f64, f64, u32)>,
     panel: Vec<f64>,
-    /// Number of panels at the beginning of the integration.
+    /// Number of panels (parts of the range) at the beginning of the integration.
     first: usize,
     /// Upper limit of the error of the last integral, as a fraction of the integral.
     pub(in crate::events) error: f64,
@@ -45,8 +46,8 @@ impl Quadrature {
         }
     }
 
-    /// Integrates the value and the derivatives of `program` over `lo..hi` of its only observable. Panels are halved
-    /// until both rules agree.
+    /// Integrates the value and the derivatives of `program` over the range `lo..hi` of its only observable. Panels
+    /// (parts of the range) are halved until the Kronrod rule and the Gauss rule agree.
     pub(super) fn integrate(
         &mut self,
         level: Level,
@@ -86,7 +87,8 @@ impl Quadrature {
         self.error = error / out[0].abs();
     }
 
-    /// Applies the Kronrod rule to one panel. Returns the difference between the Kronrod rule and the Gauss rule.
+    /// Applies the Kronrod rule to one panel (a part of the range). Returns the difference between the results of the
+    /// Kronrod rule and of the Gauss rule.
     fn rule(&mut self, level: Level, program: &Program, from: f64, to: f64) -> f64 {
         let (centre, half) = (0.5 * (from + to), 0.5 * (to - from));
         for (index, node) in self.nodes.iter_mut().enumerate() {

@@ -1,5 +1,5 @@
-//! Integrals of densities with context, such as flows. The external program that computes the density also computes
-//! its integral.
+//! Integrals of densities with context (densities that depend on further numbers), such as flows. The external program
+//! that computes the density also computes its integral.
 
 use ns_core::{LogProbError, SharedLogProb};
 
@@ -10,19 +10,19 @@ use super::super::program::{components, pair};
 #[derive(Debug, Clone)]
 pub(in crate::events) struct ConditionalIntegral {
     pub(in crate::events) source: SharedLogProb,
-    /// Ends of the integration range of each feature, as (lower, upper).
+    /// Ends (lower, upper) of the integration range, for each feature (input of the density).
     pub(in crate::events) sides: Vec<(f64, f64)>,
-    /// Number of panels of the numerical integration. It was chosen at the initial parameters.
+    /// Number of panels (parts of the range) of the numerical integration. It was chosen at the initial parameters.
     pub(in crate::events) panels: usize,
-    /// The context of the density: constants and variables of the integral.
+    /// The context of the density (the further numbers on which it depends): constants and variables of the integral.
     pub(in crate::events) context: Vec<ContextNumber>,
 }
 
-/// Working memory: the result for the last context.
+/// Working memory: the integral for the last context (the numbers on which the density depends).
 #[derive(Debug, Clone, Default)]
 pub(in crate::events) struct ConditionalIntegralMemory {
     context: Vec<f64>,
-    /// The integral, and its derivatives with respect to the context.
+    /// The integral, and its derivatives with respect to the numbers of the context.
     found: Vec<f64>,
     pub(in crate::events) failure: Option<LogProbError>,
 }

@@ -16,13 +16,16 @@ use crate::simd::Level;
 /// The method that computes an integral.
 #[derive(Debug, Clone)]
 pub(super) enum Rule {
-    /// A formula for the integral.
+    /// A formula for the integral, as a program.
     Closed(Program),
-    /// Adaptive numerical integration over one observable: the integrand and the range.
+    /// Adaptive numerical integration over one observable: the program that computes the integrand, and the range
+    /// (lower, upper).
     Adaptive(Program, (f64, f64)),
-    /// Numerical integration over several observables: the integrand and the box.
+    /// Numerical integration over several observables: the program that computes the integrand, and the box (lower and
+    /// upper end per observable).
     Tensor(Program, Vec<(f64, f64)>),
-    /// Numerical integration by the external program that computes a density with context.
+    /// Numerical integration by the external program that computes a density with context (a density that depends on
+    /// further numbers).
     Conditional(ConditionalIntegral),
 }
 
@@ -30,9 +33,9 @@ pub(super) enum Rule {
 #[derive(Debug, Clone)]
 pub(super) struct Integral {
     pub(super) rule: Rule,
-    /// Indices of the values of the channel that are the variables of the integral.
+    /// Indices of those values of the channel that are the variables of the integral.
     pub(super) variables: Vec<usize>,
-    /// Number of panels with which an adaptive integration begins.
+    /// Number of panels (parts of the range) at the beginning of an adaptive integration.
     pub(super) panels: usize,
 }
 

@@ -34,7 +34,7 @@ const KRONROD_WEIGHTS: [f64; 11] = [
     0.14944555400291689717,
 ];
 
-/// Weights of the Gauss rule with 10 nodes, for its positive nodes from the largest on.
+/// Weights of the Gauss rule with 10 nodes. They belong to its positive nodes, the largest first.
 const GAUSS_WEIGHTS: [f64; 5] = [
     0.06667134430868813799,
     0.14945134915058058689,
@@ -43,8 +43,8 @@ const GAUSS_WEIGHTS: [f64; 5] = [
     0.29552422471475287002,
 ];
 
-/// Returns three numbers: the node with this index, its Kronrod weight, and its Gauss weight. The Gauss weight is 0
-/// for a node that does not belong to the Gauss rule.
+/// Returns three numbers: the node with this index, its weight in the Kronrod rule, and its weight in the Gauss rule.
+/// The last is 0 for a node that does not belong to the Gauss rule.
 pub(in crate::events) fn kronrod(index: usize) -> (f64, f64, f64) {
     let (half, sign) = if index < NODES.len() { (index, -1.0) } else { (KRONROD - 1 - index, 1.0) };
     let gauss = if half % 2 == 1 { GAUSS_WEIGHTS[half / 2] } else { 0.0 };

@@ -1,17 +1,18 @@
-//! Numerical integration over several observables with a product of rules. It is refined until the integral is
-//! stable.
+//! Numerical integration over several observables with a product of Kronrod rules. The grid is refined until the
+//! integral is stable.
 
 use super::rules::{KRONROD, kronrod};
 use crate::events::program::{Memory, Program, Sources, components};
 use crate::simd::Level;
 
-/// The refinement ends when the integral changes by less than this fraction.
+/// The refinement of the grid ends when the integral changes by at most this fraction.
 const TOLERANCE: f64 = 1e-11;
 
-/// Largest number of nodes in one refinement.
+/// Largest number of nodes (points at which the integrand is evaluated) in one refinement.
 const MOST_NODES: f64 = 4e6;
 
-/// Number of nodes in a block. They are evaluated together.
+/// Number of nodes (points at which the integrand is evaluated) in a block. The nodes of a block are evaluated
+/// together.
 const LANES: usize = 64;
 
 /// Working memory of an integration over several observables.
@@ -40,8 +41,8 @@ impl TensorQuadrature {
         }
     }
 
-    /// Integrates the value and the derivatives of `program` over a box. The number of panels per observable is
-    /// doubled until the integral is stable.
+    /// Integrates the value and the derivatives of `program` over a box. The range of each observable is divided into
+    /// panels, whose number is doubled until the integral is stable.
     pub(super) fn integrate(
         &mut self,
         level: Level,
@@ -65,7 +66,8 @@ impl TensorQuadrature {
         }
     }
 
-    /// Computes the integral with a product of Kronrod rules, with `panels` panels per observable.
+    /// Computes the integral with a product of Kronrod rules. The range of each observable is divided into `panels`
+    /// panels.
     fn sum(&mut self, level: Level, program: &Program, ends: &[(f64, f64)], panels: usize, out: &mut [f64]) {
         out.fill(0.0);
         self.index.fill(0);
@@ -97,7 +99,8 @@ impl TensorQuadrature {
         self.add(level, program, filled, out);
     }
 
-    /// Adds the contributions of the first `n` nodes of the block to `out`.
+    /// Adds the contributions of the first `n` nodes (points at which the integrand is evaluated) of the block to
+    /// `out`.
     fn add(&mut self, level: Level, program: &Program, n: usize, out: &mut [f64]) {
         let columns: Vec<&[f64]> = self.nodes.iter().map(<[f64; LANES]>::as_slice).collect();
         program.run(level, &columns, 0, n, &mut self.memory);

@@ -1,8 +1,9 @@
 //! The Crystal Ball density with one width and its derivatives, computed for many events in one loop.
 //!
-//! The density is `exp(E)`. In the core, `E = -t^2/2`. In a tail, where `s = |t| > alpha`, `E = -alpha^2/2 - n ln u`
-//! with `u = 1 + (s - alpha) alpha / n`. First, the derivatives of `E` with respect to `t`, `alpha` and `n` are
-//! computed without branches. They then give the derivatives of the density with respect to its variables.
+//! The density is `exp(E)`. Let `t` be the distance from the mean in units of the width. In the core, `E = -t^2/2`. In
+//! a tail, where `s = |t| > alpha`, `E = -alpha^2/2 - n ln u` with `u = 1 + (s - alpha) alpha / n`. First, the
+//! derivatives of `E` with respect to `t`, `alpha` and `n` are computed without branches. The derivatives of the
+//! density with respect to its variables are then computed from them.
 
 use ns_core::{Density, Value};
 
@@ -15,7 +16,7 @@ use crate::simd::{MulAdd, exp, isa_fn, ln};
 #[derive(Debug, Clone, Copy)]
 pub(in crate::events) struct Ball {
     pub(super) x: usize,
-    /// `alpha` and `n` of the tail below the peak and of the tail above it. `None` if there is no such tail.
+    /// `alpha` and `n` of the tail below the peak, and of the tail above the peak. `None` if there is no such tail.
     tails: [Option<(Number, Number)>; 2],
     pub(super) variables: usize,
 }
@@ -43,7 +44,7 @@ impl Ball {
     }
 }
 
-/// Derivatives of the exponent `E` for each event of a block.
+/// Derivatives of the exponent `E` for each event of a block. The density is `exp(E)`.
 struct Exponent {
     t: Column,
     by_t: Column,
@@ -60,8 +61,8 @@ struct Exponent {
 }
 
 isa_fn! {
-    /// Writes the density and its derivatives with respect to its variables for all events `x`. The variables are
-    /// mean, width, and then the parameters of the tails.
+    /// Writes the density and its derivatives with respect to its variables for all events `x`. The variables are the
+    /// mean, the width, and then the parameters of the tails.
     pub(super) fn run(ball: Ball, variables: &[f64], x: &[f64], out: &mut [f64]) = body
 }
 
@@ -129,7 +130,7 @@ fn put(out: &mut [f64], component: usize, f: impl Fn(usize) -> f64) {
     }
 }
 
-/// Computes the density and the derivatives of `E` for each event.
+/// Computes the density and the derivatives of its exponent `E` for each event.
 #[inline(always)]
 fn exponent<M: MulAdd>(ball: Ball, variables: &[f64], x: &[f64], value: &mut Column, e: &mut Exponent) {
     let (mean, inverse) = (variables[0], 1.0 / variables[1]);

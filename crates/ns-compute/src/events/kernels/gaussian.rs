@@ -5,8 +5,8 @@ use crate::simd::{MulAdd, exp, isa_fn};
 
 isa_fn! {
     /// Writes the density and its derivatives for all events `x`. The density is `p = exp(-t^2/2)` with
-    /// `t = (x - mean) / sigma`. It is followed by the first derivatives with respect to mean and width. The second
-    /// derivatives come last: mean and mean, mean and width, width and width.
+    /// `t = (x - mean) / sigma`. The first derivatives with respect to mean and width follow. The three second
+    /// derivatives come last: twice by the mean, by mean and width, and twice by the width.
     pub(super) fn run(mean: f64, sigma: f64, x: &[f64], out: &mut [f64]) = body
 }
 

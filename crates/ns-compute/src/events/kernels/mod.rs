@@ -1,7 +1,7 @@
 //! Kernels: loops that compute one frequent density for many events, in place of a general program.
 //!
-//! A kernel writes the same components as the program of its density: the value and the derivatives. It stores no
-//! intermediate results.
+//! A kernel writes the same components as the program of its density: the value and the derivatives of the density. It
+//! stores no intermediate results.
 
 mod argus;
 mod crystal_ball;
@@ -21,9 +21,10 @@ use crate::simd::Level;
 /// A density that has its own loop. Its variables are its parameters, in the order of the formula.
 #[derive(Debug, Clone)]
 pub(super) enum Kernel {
-    /// Gaussian whose mean and width are both variables.
+    /// Gaussian density whose mean and width are both variables. `x` is the index of the observable.
     Gaussian { x: usize },
-    /// Exponential whose slope is a variable. `axis` contains the ends of the observable's range.
+    /// Exponential density whose slope is a variable. `x` is the index of the observable, and `axis` contains the ends
+    /// of its range.
     Exponential { x: usize, axis: (f64, f64) },
     /// Argus density.
     Argus(Argus),
@@ -49,8 +50,8 @@ impl Kernel {
         }
     }
 
-    /// Returns the function with which other devices compute the density. Returns `None` if they use the steps of its
-    /// formula.
+    /// Returns the function that other devices use to compute the density. Returns `None` if they use the steps of the
+    /// density's formula instead.
     pub(super) fn on_devices(&self) -> Option<OwnKernel> {
         match *self {
             Self::Gaussian { x } => Some(OwnKernel::Gaussian { observable: x }),

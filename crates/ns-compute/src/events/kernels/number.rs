@@ -11,9 +11,9 @@ pub(super) enum Number {
 }
 
 impl Number {
-    /// Converts a value to a constant or a variable, and appends a variable to `seen`. Returns `None` if `seen`
-    /// already contains this value: a kernel needs different variables, because it differentiates with respect to
-    /// each parameter separately.
+    /// Converts a value to a constant or a variable, and appends a variable to `seen`. Returns `None` if `seen` already
+    /// contains this value. A kernel differentiates with respect to each parameter separately, so all variables must be
+    /// different.
     pub(super) fn new(value: Value, seen: &mut Vec<Value>) -> Option<Self> {
         match value {
             Value::Number(x) => Some(Self::Constant(x)),
@@ -25,7 +25,8 @@ impl Number {
         }
     }
 
-    /// Returns the value of the parameter. `variables` contains the values of all variables.
+    /// Returns the number that the parameter stands for. `variables` contains the values of all variables of the
+    /// density.
     pub(super) fn at(self, variables: &[f64]) -> f64 {
         match self {
             Self::Constant(x) => x,

@@ -1,4 +1,4 @@
-//! Determines which derivatives of a result may differ from zero.
+//! Determines which derivatives of a result of a program may differ from zero.
 
 use super::{Step, components, pair};
 
@@ -20,7 +20,8 @@ impl Components {
         self.second.contains(&pair)
     }
 
-    /// Returns the derivatives that a sum of two results may have.
+    /// Returns the derivatives that may differ from zero in the sum of two results. `d` is the number of variables of
+    /// the program.
     fn union(&self, other: &Self, d: usize) -> Self {
         Self::select(
             d,
@@ -37,15 +38,15 @@ impl Components {
         }
     }
 
-    /// Returns all derivatives that a result may have if it depends on the given variables.
+    /// Returns the derivatives that may differ from zero in a result that depends on the given variables.
     pub(in crate::events) fn of_variables(variables: &[usize]) -> Self {
         let d = variables.iter().max().map_or(0, |most| most + 1);
         let has = |i: usize| variables.contains(&i);
         Self::select(d, has, |i, j| has(i) && has(j))
     }
 
-    /// Returns the derivatives that the result of `step` may have, given those of earlier results and of the inputs.
-    /// `d` is the number of variables of the program.
+    /// Returns the derivatives that may differ from zero in the result of `step`. `earlier` and `inputs` contain the
+    /// same information for earlier results and for the inputs. `d` is the number of variables of the program.
     pub(super) fn of(step: Step, earlier: &[Self], inputs: &[Self], d: usize) -> Self {
         let at = |slot: usize| earlier.get(slot).cloned().unwrap_or_default();
         match step {
@@ -83,8 +84,8 @@ impl Components {
         }
     }
 
-    /// Iterates over the indices of the value and of all derivatives in `self`, for a program with `d` variables. The
-    /// value has the index 0 and comes first.
+    /// Iterates over the indices of those components of a result that may differ from zero: the value and the
+    /// derivatives in `self`. `d` is the number of variables of the program. The value has the index 0 and comes first.
     pub(in crate::events) fn columns(&self, d: usize) -> impl Iterator<Item = usize> {
         debug_assert!(self.first.iter().all(|&i| i < components(d)));
         let first = self.first.iter().map(|&i| 1 + i);

@@ -4,10 +4,11 @@ use ns_core::{Op, Tape, Value};
 
 use super::{Binary, Components, Program, Slot, Step, Table, Unary};
 
-/// Function that returns the slot of a value. The value is a constant, a variable or an input of the program.
+/// Function that returns the slot (index of the result) of a value in a program. The value is a constant, a variable or
+/// an input of the program.
 pub(in crate::events) type Values<'a> = &'a mut dyn FnMut(&mut Builder, Value) -> Slot;
 
-/// A program that is being built. Most methods append a step and return the slot of its result.
+/// A program that is being built. Most methods append a step and return the slot (the index) of its result.
 #[derive(Debug, Clone, Default)]
 pub(in crate::events) struct Builder {
     steps: Vec<Step>,
@@ -15,7 +16,8 @@ pub(in crate::events) struct Builder {
 }
 
 impl Builder {
-    /// Appends a step and returns its slot. If the program already has an equal step, returns the slot of that step.
+    /// Appends a step and returns its slot (the index of its result). If the program already has an equal step, returns
+    /// the slot of that step.
     pub(in crate::events) fn push(&mut self, step: Step) -> Slot {
         if let Some(known) = self.steps.iter().position(|other| *other == step) {
             return known;
@@ -33,12 +35,12 @@ impl Builder {
         })
     }
 
-    /// Appends a constant, and returns its slot.
+    /// Appends a constant, and returns its slot (the index of the result).
     pub(in crate::events) fn number(&mut self, x: f64) -> Slot {
         self.push(Step::Number(x))
     }
 
-    /// Returns the constant in a slot, or `None` if the slot does not contain a constant.
+    /// Returns the constant in a slot (the result with this index), or `None` if the slot does not contain a constant.
     pub(in crate::events) fn constant(&self, slot: Slot) -> Option<f64> {
         match self.steps.get(slot) {
             Some(Step::Number(x)) => Some(*x),
@@ -46,7 +48,8 @@ impl Builder {
         }
     }
 
-    /// Returns the index of the variable in a slot, or `None` if the slot does not contain a variable.
+    /// Returns the index of the variable in a slot (the result with this index), or `None` if the slot does not contain
+    /// a variable.
     pub(in crate::events) fn variable(&self, slot: Slot) -> Option<usize> {
         match self.steps.get(slot) {
             Some(Step::Variable(variable)) => Some(*variable),
@@ -54,7 +57,7 @@ impl Builder {
         }
     }
 
-    /// Appends the sum of two results, and returns its slot.
+    /// Appends the sum of two results, and returns the slot (the index) of the sum.
     pub(in crate::events) fn add(&mut self, a: Slot, b: Slot) -> Slot {
         match (self.constant(a), self.constant(b)) {
             (Some(x), Some(y)) => self.number(x + y),
@@ -64,7 +67,7 @@ impl Builder {
         }
     }
 
-    /// Appends the difference of two results, and returns its slot.
+    /// Appends the difference of the results `a` and `b`, and returns the slot (the index) of the difference.
     pub(in crate::events) fn sub(&mut self, a: Slot, b: Slot) -> Slot {
         match (self.constant(a), self.constant(b)) {
             (Some(x), Some(y)) => self.number(x - y),
@@ -73,7 +76,7 @@ impl Builder {
         }
     }
 
-    /// Appends the product of two results, and returns its slot.
+    /// Appends the product of two results, and returns the slot (the index) of the product.
     pub(in crate::events) fn mul(&mut self, a: Slot, b: Slot) -> Slot {
         match (self.constant(a), self.constant(b)) {
             (Some(x), Some(y)) => self.number(x * y),
@@ -83,13 +86,13 @@ impl Builder {
         }
     }
 
-    /// Appends the product of a constant and a result, and returns its slot.
+    /// Appends the product of a constant and a result, and returns the slot (the index) of the product.
     pub(in crate::events) fn scale(&mut self, factor: f64, a: Slot) -> Slot {
         let factor = self.number(factor);
         self.mul(factor, a)
     }
 
-    /// Appends the quotient of two results, and returns its slot.
+    /// Appends the result `a` divided by the result `b`, and returns the slot (the index) of the quotient.
     pub(in crate::events) fn div(&mut self, a: Slot, b: Slot) -> Slot {
         match (self.constant(a), self.constant(b)) {
             (Some(x), Some(y)) => self.number(x / y),
@@ -98,12 +101,12 @@ impl Builder {
         }
     }
 
-    /// Appends a function of one result, and returns its slot.
+    /// Appends a function of one result, and returns the slot (the index) of its value.
     pub(in crate::events) fn unary(&mut self, unary: Unary, a: Slot) -> Slot {
         self.push(Step::Unary(unary, a))
     }
 
-    /// Appends the result `a` to the power `b`, and returns its slot.
+    /// Appends the result `a` to the power of the result `b`, and returns the slot (the index) of the power.
     pub(in crate::events) fn pow(&mut self, a: Slot, b: Slot) -> Slot {
         match self.constant(b) {
             Some(1.0) => a,
@@ -114,8 +117,8 @@ impl Builder {
         }
     }
 
-    /// Appends the operations of an expression, and returns the slot of its value. `value` returns the slots of
-    /// parameters and functions.
+    /// Appends the operations of an expression, and returns the slot (the index) of its value. `value` returns the
+    /// slots of the parameters and functions that the expression uses.
     pub(in crate::events) fn tape(
         &mut self,
         tape: &Tape,
@@ -180,14 +183,14 @@ impl Builder {
         }
     }
 
-    /// Appends a choice between two constants, and returns its slot. The result is `yes` where the condition is not
-    /// 0, and `no` elsewhere.
+    /// Appends a choice between two constants, and returns the slot (the index) of its result. The result is `yes`
+    /// where the condition is not 0, and `no` elsewhere.
     fn choose(&mut self, condition: Slot, yes: f64, no: f64) -> Slot {
         let (yes, no) = (self.number(yes), self.number(no));
         self.push(Step::Select(condition, yes, no))
     }
 
-    /// Renumbers the observables: observable `observables[k]` gets the index `k`.
+    /// Renumbers the observables: the observable with the index `observables[k]` gets the index `k`.
     pub(in crate::events) fn renumber(&mut self, observables: &[usize]) {
         for table in &mut self.tables {
             table.renumber(observables);
@@ -201,8 +204,8 @@ impl Builder {
         }
     }
 
-    /// Returns the finished program, whose value is the result in the slot `result`. `inputs` contains the
-    /// derivatives that each input may have.
+    /// Returns the finished program. Its value is the result in the slot `result`. `variables` is the number of its
+    /// variables. `inputs` contains, for each input, the derivatives that may differ from zero.
     pub(in crate::events) fn finish(
         mut self,
         result: Slot,
@@ -246,7 +249,7 @@ impl Builder {
     }
 }
 
-/// Returns the slots of the operands of a step.
+/// Returns the slots (indices of results) of the operands of a step.
 pub(super) fn operands(step: Step) -> [Option<Slot>; 3] {
     match step {
         Step::Number(_)
@@ -267,7 +270,8 @@ pub(super) fn operands(step: Step) -> [Option<Slot>; 3] {
     }
 }
 
-/// Returns the step with new slots of its operands. `moved` contains the new slot of each old slot.
+/// Returns the step with the slots (indices of results) of its operands replaced. `moved` contains the new slot for
+/// each old slot.
 fn renamed(step: Step, moved: &[Slot]) -> Step {
     match step {
         Step::Unary(unary, a) => Step::Unary(unary, moved[a]),

@@ -38,7 +38,7 @@ pub(in crate::events) enum Unary {
     Decay,
     /// `x` to a constant power.
     Power(f64),
-    /// Factor or shift of an interpolation between variations (see [`special::interpolation`]).
+    /// Factor (normsys) or shift (histosys) of an interpolation between variations (see [`special::interpolation`]).
     Interpolation(special::Interpolation),
 }
 
@@ -122,8 +122,8 @@ impl Unary {
 }
 
 impl Binary {
-    /// Returns six numbers at `(a, b)`: the value, the first derivatives with respect to `a` and `b`, and the second
-    /// derivatives with respect to `aa`, `ab` and `bb`.
+    /// Returns six numbers at `(a, b)`: the value, the first derivatives with respect to `a` and to `b`, and the second
+    /// derivatives with respect to `a` twice, to `a` and `b`, and to `b` twice.
     #[inline(always)]
     pub(super) fn at(self, a: f64, b: f64) -> [f64; 6] {
         match self {

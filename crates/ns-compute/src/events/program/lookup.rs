@@ -1,16 +1,17 @@
 //! Functions of observables that are given by tables of numbers: histograms and splines.
 
-/// One or more functions of observables that do not depend on parameters. Each function is a row of the table.
+/// One or more functions of observables that do not depend on parameters. Each function is one row of the table.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Table {
     /// Functions of one or more observables that are constant within each bin. All functions have the same bins.
     /// Outside the bins they are 0.
     Histogram {
-        /// Observable of each axis of the bins.
+        /// Indices of the observables, one for each axis of the bins.
         observables: Vec<usize>,
         /// Bin edges of each axis, in ascending order.
         edges: Vec<Vec<f64>>,
-        /// Values of the functions in the bins, function after function. The last axis varies fastest.
+        /// Values of the functions in the bins, function after function. Within a function, the last axis varies
+        /// fastest.
         heights: Vec<f64>,
     },
     /// Natural cubic splines, one per knot. Each spline is 1 at its own knot and 0 at all other knots. Outside the
@@ -18,8 +19,8 @@ pub(crate) enum Table {
     Spline {
         observable: usize,
         knots: Vec<f64>,
-        /// Second derivatives of the `n` splines at the `n` knots. Element `i n + j` belongs to spline `j` and knot
-        /// `i`.
+        /// Second derivatives of the `n` splines at the `n` knots. The element with the index `i n + j` belongs to
+        /// spline `j` and knot `i`.
         bends: Vec<f64>,
     },
 }
@@ -62,12 +63,12 @@ impl Table {
         }
     }
 
-    /// Returns the value of the function `row` for one event.
+    /// Returns the value of the function in row `row` of the table for one event.
     pub(super) fn at(&self, row: usize, columns: &[&[f64]], event: usize) -> f64 {
         self.value(row, |x| columns[x][event])
     }
 
-    /// Returns the value of the function `row` at a point.
+    /// Returns the value of the function in row `row` of the table at a point.
     pub(in crate::events) fn at_point(&self, row: usize, point: &[f64]) -> f64 {
         self.value(row, |x| point[x])
     }
@@ -96,8 +97,8 @@ impl Table {
         }
     }
 
-    /// Returns a lower and an upper bound of the function `row` in a box. `side` returns the ends of the box along an
-    /// observable. The upper end does not belong to the box.
+    /// Returns a lower and an upper bound of the function in row `row` of the table within a box. `side` returns the
+    /// ends of the box along an observable. The upper end does not belong to the box.
     pub(in crate::events) fn bounds(&self, row: usize, side: &dyn Fn(usize) -> (f64, f64)) -> (f64, f64) {
         let mut all = (f64::INFINITY, f64::NEG_INFINITY);
         let mut join = |lo: f64, hi: f64| all = (all.0.min(lo), all.1.max(hi));
@@ -168,7 +169,7 @@ impl Table {
         if all.0 > all.1 { (0.0, 0.0) } else { all }
     }
 
-    /// Returns the integral of the spline `row` over `lo..hi`.
+    /// Returns the integral of the spline in row `row` of the table over `lo..hi`.
     pub(in crate::events) fn spline_integral(&self, row: usize, (lo, hi): (f64, f64)) -> f64 {
         let Self::Spline { knots, bends, .. } = self else { return f64::NAN };
         let n = knots.len();

@@ -21,10 +21,11 @@ pub(crate) use lookup::Table;
 pub(super) use run::{Input, Memory, Sources};
 pub(super) use step::Step;
 
-/// Index of an operation of a program. The result of the operation has the same index.
+/// Index of an operation in a program. The result of the operation has the same index.
 pub(super) type Slot = usize;
 
-/// Returns the number of components of a result with `d` variables: value, first and second derivatives.
+/// Returns the number of components of a result with `d` variables: its value, first derivatives and second
+/// derivatives.
 pub(super) fn components(d: usize) -> usize {
     1 + d + d * (d + 1) / 2
 }
@@ -55,7 +56,8 @@ impl Program {
         self.variables
     }
 
-    /// Iterates over the operations. The second element says whether the result is the same for all events.
+    /// Iterates over the operations of the program. The second element is true if the result of the operation is the
+    /// same for all events.
     pub(super) fn all_steps(&self) -> impl Iterator<Item = (Step, bool)> {
         self.steps.iter().copied().zip(self.uniform.iter().copied())
     }

@@ -30,15 +30,15 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// The results of all operations of a program for a block of events.
+/// The results of all operations of a program for a block of events (events that are evaluated together).
 #[derive(Debug, Clone, Default)]
 pub(in crate::events) struct Memory {
     /// Number of events in a block.
     lanes: usize,
-    /// Components of all results, with `lanes` numbers per component. Components that are always zero are never
-    /// computed and stay zero.
+    /// Components (value and derivatives) of all results, with `lanes` numbers per component. Components that are
+    /// always zero are never computed and stay zero.
     results: Vec<f64>,
-    /// Working memory: value and derivatives of one operation, in six columns.
+    /// Working memory: value and derivatives of one operation, in six columns of `lanes` numbers.
     slopes: Vec<f64>,
 }
 
@@ -49,19 +49,20 @@ impl Memory {
         Self { lanes, results: vec![0.0; size], slopes: vec![0.0; 6 * lanes] }
     }
 
-    /// Returns the value of a result that is the same for all events. [`Program::prepare`] must have been called
-    /// before.
+    /// Returns the value of a result that is the same for all events. `slot` is the index of the result.
+    /// [`Program::prepare`] must have been called before.
     pub(in crate::events) fn number(&self, program: &Program, slot: Slot) -> f64 {
         self.results[slot * components(program.variables) * self.lanes]
     }
 
-    /// Returns the components of the result of an operation, with `lanes` numbers per component.
+    /// Returns the components (value and derivatives) of the result with the index `slot`, with `lanes` numbers per
+    /// component.
     pub(in crate::events) fn components(&self, program: &Program, slot: Slot) -> &[f64] {
         let size = components(program.variables) * self.lanes;
         &self.results[slot * size..(slot + 1) * size]
     }
 
-    /// Returns the components of the program's value, with `lanes` numbers per component.
+    /// Returns the components (value and derivatives) of the program's value, with `lanes` numbers per component.
     pub(in crate::events) fn value(&self, program: &Program) -> &[f64] {
         let size = components(program.variables) * self.lanes;
         &self.results[self.results.len() - size..]
@@ -107,14 +108,15 @@ struct Place<'a> {
     out: &'a mut [f64],
     slopes: &'a mut [f64],
     lanes: usize,
-    /// Number of events in use.
+    /// Number of events of the block that are in use.
     n: usize,
-    /// Number of components of a result.
+    /// Number of components (value and derivatives) of a result.
     size: usize,
 }
 
 impl Place<'_> {
-    /// Computes component `c` of the result from component `c` of two operands.
+    /// Computes component `c` (the value or a derivative) of the result as the function `f` of component `c` of two
+    /// operands.
     #[inline(always)]
     fn both(&mut self, c: usize, a: Slot, b: Slot, f: impl Fn(f64, f64) -> f64) {
         let (first, second) = (slice(self.earlier, a, c, self), slice(self.earlier, b, c, self));
@@ -205,8 +207,8 @@ fn run_body<M: MulAdd>(
     }
 }
 
-/// Copies an input to the result, and assigns its derivatives to the program's variables. Several variables of the
-/// input may be the same variable of the program.
+/// Copies an input to the result. Its derivatives become derivatives with respect to the variables of the program, of
+/// which there are `d`. Several variables of the input may be the same variable of the program.
 fn input(input: Input<'_>, d: usize, place: &mut Place<'_>) {
     let lanes = place.lanes;
     let own = input.variables.len();
@@ -250,7 +252,7 @@ fn product<M: MulAdd>(program: &Program, slot: Slot, a: Slot, b: Slot, place: &m
     }
 }
 
-/// Computes a function of one number for each event. Writes its value and its two derivatives to `slopes`.
+/// Computes a function of one operand for each event. Writes its value and its first two derivatives to `slopes`.
 #[inline(always)]
 fn unary_slopes<M: MulAdd>(unary: Unary, a: Slot, place: &mut Place<'_>) {
     #[inline(always)]
@@ -300,7 +302,7 @@ fn unary_chain<M: MulAdd>(program: &Program, slot: Slot, a: Slot, place: &mut Pl
     }
 }
 
-/// Computes a function of two numbers for each event. Writes its value and its derivatives to `slopes`.
+/// Computes a function of two operands for each event. Writes its value and its derivatives to `slopes`.
 #[inline(always)]
 fn binary_slopes(binary: Binary, a: Slot, b: Slot, place: &mut Place<'_>) {
     #[inline(always)]

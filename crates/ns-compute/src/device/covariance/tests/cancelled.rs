@@ -16,13 +16,13 @@ const LEFT: usize = 3;
 enum Stop {
     /// Before anything is computed.
     AtOnce,
-    /// While the CPU works on the first fit that the device left to it.
+    /// While the CPU works on the first of the fits that the device cannot finish.
     InTheRest,
 }
 
-/// Runs the computation of uncertainties and cancels it at the time `at`. The batch has [`CONFIRMED`] and then
-/// [`LEFT`] fits without uncertainties, one fit that has uncertainties already, and one that was not needed. Returns
-/// the outcomes of the [`CONFIRMED`] fits and those of all later fits.
+/// Runs the computation of uncertainties and cancels it at the time `at`. The batch has [`CONFIRMED`] and then [`LEFT`]
+/// fits without uncertainties, then one fit that has uncertainties already, and one fit that was not needed. Returns
+/// two lists: the outcomes of the [`CONFIRMED`] fits, and the outcomes of all later fits.
 fn stopped(at: Stop) -> (Vec<TaskOutcome>, Vec<TaskOutcome>) {
     let model = fitted_model(13);
     // With one thread, the CPU finishes its fits one after the other.

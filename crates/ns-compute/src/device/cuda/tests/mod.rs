@@ -1,8 +1,9 @@
-//! Tests the code that calls NVIDIA's driver. A stand-in (`fake_driver.c`) replaces the driver's library.
+//! Tests the code that calls NVIDIA's driver. A substitute library (`fake_driver.c`) takes the place of the driver's
+//! library.
 //!
 //! A process can load the driver's library only once. Therefore each test starts this program again for that test
-//! alone. The new process finds the stand-in first in the loader's path. An environment variable sets the behaviour
-//! of the stand-in.
+//! alone. In the new process, the loader's path begins with the folder of the substitute. An environment variable sets
+//! the behaviour of the substitute.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -13,10 +14,12 @@ use ns_core::{Device, SessionError};
 use super::super::backend::{Backend, Buffer, Kernel, Shape};
 use super::{driver, loading};
 
-/// Environment variable that sets the behaviour of the stand-in, in the process that runs a test's body.
+/// Environment variable that sets the behaviour of the substitute for the driver, in the process that runs a test's
+/// body.
 const BEHAVIOUR: &str = "FAKE_CUDA";
 
-/// Returns the folder of the stand-in, which is beside this program. The first call compiles the stand-in.
+/// Returns the folder of the substitute for the driver, which is beside this program. The first call compiles the
+/// substitute.
 fn library() -> &'static PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -37,7 +40,7 @@ fn library() -> &'static PathBuf {
     })
 }
 
-/// Runs `body` in a separate process, in which the stand-in has the given behaviour.
+/// Runs `body` in a separate process, in which the substitute for the driver has the given behaviour.
 fn with_driver(test: &str, behaviour: &str, body: impl FnOnce()) {
     if std::env::var_os(BEHAVIOUR).is_some() {
         return body();
@@ -96,8 +99,8 @@ fn kernels_run_in_order_with_copies() {
     });
 }
 
-/// Returns the parameter of a kernel launch. With this parameter the stand-in's kernels write `byte` to the first
-/// `bytes` bytes of `buffer`.
+/// Returns the parameter of a kernel launch. With this parameter, the kernels of the substitute for the driver write
+/// `byte` to the first `bytes` bytes of `buffer`.
 fn filling(buffer: &Buffer, bytes: u64, byte: u64) -> Vec<u8> {
     [buffer.start().bytes(), bytes, byte].iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
@@ -300,8 +303,8 @@ fn code_that_found_no_memory_is_loaded_once_there_is_some() {
     });
 }
 
-/// Regression test: two sessions ran in parallel. The session with the smaller model could reduce the limit of shared
-/// memory of the other session's kernels.
+/// Regression test: two sessions ran in parallel. The session with the smaller model could reduce the limit of dynamic
+/// shared memory that the other session's kernels needed.
 #[test]
 fn shared_memory_that_was_allowed_stays_allowed() {
     with_driver("shared_memory_that_was_allowed_stays_allowed", "slow", || {
