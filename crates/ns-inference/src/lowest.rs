@@ -8,9 +8,8 @@ use crate::InferenceError;
 /// Largest number of times that an analysis is restarted from a lower minimum.
 const MOST_RESTARTS: usize = 20;
 
-/// Returns the smallest distance in `twice_nll` below the free fit at which a conditional fit counts as a lower
-/// minimum. `nll` is `-ln L` at the free fit. The distance exceeds the uncertainty due to the EDM and the rounding of
-/// `nll`.
+/// Returns the smallest distance in `-2 ln L` below the free fit at which a conditional fit counts as a lower minimum.
+/// `nll` is `-ln L` at the free fit. The distance exceeds the uncertainty due to the EDM and the rounding of `nll`.
 pub(crate) fn tolerance(nll: f64) -> f64 {
     1e-7 + 64.0 * f64::EPSILON * nll.abs()
 }
@@ -18,7 +17,7 @@ pub(crate) fn tolerance(nll: f64) -> f64 {
 /// Reason why the conditional fits of an analysis ended early.
 pub(crate) enum Stop {
     /// A conditional fit ended below the minimum of the free fit. Contains the parameters at its end point, and its
-    /// distance below the minimum in `twice_nll`.
+    /// distance below the minimum in `-2 ln L`.
     Lower(Vec<f64>, f64),
     /// An error that leaves the analysis without a result.
     Error(InferenceError),
@@ -40,8 +39,7 @@ impl From<SessionError> for Stop {
 pub(crate) struct Lowest {
     /// Free fit that found the lowest minimum.
     pub(crate) fit: FitOutcome,
-    /// Largest distance in `twice_nll` by which a conditional fit may end below the minimum because of limited
-    /// precision.
+    /// Largest distance in `-2 ln L` by which a conditional fit may end below the minimum because of limited precision.
     pub(crate) tolerance: f64,
     restarts: usize,
 }
@@ -56,9 +54,9 @@ impl Lowest {
         self.restarts < MOST_RESTARTS
     }
 
-    /// Takes `fit` as the new minimum if its `nll` is lower, and returns the difference in `twice_nll`. Returns
-    /// `None` if `nll` is not lower, or if `is_astray` is true, i.e. `fit` lies in an unrelated region of the
-    /// parameters. `fit` started from a conditional fit whose `twice_nll` is lower than the old minimum by `depth`.
+    /// Takes `fit` as the new minimum if its `nll` is lower, and returns the difference in `-2 ln L`. Returns `None` if
+    /// `nll` is not lower, or if `is_astray` is true, i.e. `fit` lies in an unrelated region of the parameters. `fit`
+    /// started from a conditional fit whose `-2 ln L` is lower than the old minimum by `depth`.
     pub(crate) fn restart(&mut self, fit: FitOutcome, depth: f64, is_astray: bool) -> Option<f64> {
         self.restarts += 1;
         if fit.nll < self.fit.nll && !is_astray {

@@ -1,5 +1,5 @@
 //! MINOS intervals of parameters. The ends of an interval are the values of the parameter at which the profile of
-//! `twice_nll` is 1 above its minimum. The profile is the minimum over all other parameters.
+//! `-2 ln L` is 1 above its minimum. The profile is the minimum over all other parameters.
 //!
 //! The two sides of a parameter are searched independently. In each step, a search makes conditional fits at one
 //! value of its parameter. The fits that all searches make in one step form one batch and share the threads of the
@@ -24,7 +24,7 @@ use crate::lowest::Stop;
 use side::{End, MAX_PROBES, Probe, Side};
 
 /// A MINOS interval. Its ends are called crossings: the values of a parameter below and above its best fit at which
-/// `twice_nll` has risen by 1. A missing crossing is `None` and has a reason.
+/// `-2 ln L` is 1 above its minimum. A missing crossing is `None` and has a reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Interval {
@@ -66,8 +66,7 @@ pub(crate) struct Parent<'a> {
     pub(crate) analysis: &'a Analysis<'a>,
     /// Outcome of the parent fit.
     pub(crate) outcome: &'a FitOutcome,
-    /// Largest distance in `twice_nll` by which a conditional fit may end below the minimum because of limited
-    /// precision.
+    /// Largest distance in `-2 ln L` by which a conditional fit may end below the minimum because of limited precision.
     pub(crate) tolerance: f64,
     /// Parameters whose crossings the user asked for. Each of these crossings is checked by a fit that searches for
     /// the global minimum. In models of up to medium size ([`Analysis::is_middling`]), all conditional fits of these

@@ -1,9 +1,9 @@
 //! Search for a crossing on one side of one parameter, by a root search inside a bracket.
 //!
-//! The search finds the distance `d` from the minimum at which `twice_nll` of the conditional fit has risen by a
-//! given level. It finds the root of `t(d) = sqrt(rise) - sqrt(level)`. For a parabolic profile `t` is a straight
-//! line, and a single secant step finds the root. For other profiles the search converges because it keeps the root
-//! between two distances, the bracket.
+//! The search finds the distance `d` from the minimum at which `-2 ln L` of the conditional fit has risen by a given
+//! level. It finds the root of `t(d) = sqrt(rise) - sqrt(level)`. For a parabolic profile `t` is a straight line, and a
+//! single secant step finds the root. For other profiles the search converges because it keeps the root between two
+//! distances, the bracket.
 
 use crate::root::fraction;
 
@@ -20,7 +20,7 @@ pub(crate) const MAX_PROBES: usize = 80;
 pub(crate) struct Probe {
     /// Distance of the parameter from its best-fit value.
     pub(crate) distance: f64,
-    /// Rise of `twice_nll` above the minimum; infinite if the likelihood is not finite.
+    /// Rise of `-2 ln L` above the minimum; infinite if the likelihood is not finite.
     pub(crate) rise: f64,
     /// Values of all parameters; empty if the likelihood is not finite.
     pub(crate) point: Vec<f64>,
@@ -33,7 +33,7 @@ pub(crate) enum End {
     Found(f64),
     /// At the bound of the parameter, the rise is still below the level.
     Bound {
-        /// Rise of `twice_nll` at the bound.
+        /// Rise of `-2 ln L` at the bound.
         rise: f64,
     },
     /// The likelihood is not finite from this distance on. The profile does not reach the level at smaller distances.
@@ -51,7 +51,7 @@ pub(crate) enum End {
 /// The state of the search on one side of one parameter.
 #[derive(Debug)]
 pub(crate) struct Side {
-    /// Rise of `twice_nll` at the crossing.
+    /// Rise of `-2 ln L` at the crossing.
     level: f64,
     /// Largest distance from the best fit at which a fit may be made: the distance to the bound of the parameter, or
     /// to the outer probe if the search began between two probes. It may be infinite.

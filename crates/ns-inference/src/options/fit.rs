@@ -55,8 +55,8 @@ pub struct FitOptions {
     pub uncertainties: bool,
     /// Whether to return the covariance matrix, also if `uncertainties` is false.
     pub covariance: bool,
-    /// Whether to find the values at which `twice_nll` has risen by 1, for parameters at a bound or on a kink. These
-    /// parameters have no symmetric uncertainty. Has an effect only if `uncertainties` is true.
+    /// Whether to find the values at which `-2 ln L` is 1 above its minimum, for parameters at a bound or on a kink of
+    /// an interpolation. These parameters have no symmetric uncertainty. Has an effect only if `uncertainties` is true.
     pub crossings: bool,
     /// Full names of the parameters whose MINOS intervals are computed.
     pub minos: Vec<String>,

@@ -45,8 +45,8 @@ struct HeldAt {
     value: f64,
     /// Whether a bound of the parameter limited the value.
     clipped: bool,
-    /// Reason why there is no value at which `twice_nll` has risen by 1. The parameter is then fixed at its bound. If
-    /// `twice_nll` has risen by more than 1 at the bound, the impact is missing for this reason.
+    /// Reason why there is no value at which `-2 ln L` is 1 above its minimum. The parameter is then fixed at its
+    /// bound. If `-2 ln L` has risen by more than 1 at the bound, the impact is missing for this reason.
     without_crossing: Option<String>,
 }
 

@@ -198,11 +198,12 @@ pub struct RankedParameter {
     pub kinds: Vec<&'static str>,
     /// Best-fit value of the parameter.
     pub value: f64,
-    /// Post-fit uncertainty of the parameter; `None` for a parameter at a bound, on a kink or along a flat direction.
+    /// Post-fit uncertainty of the parameter; `None` for a parameter at a bound, on a kink of an interpolation, or
+    /// along a direction in which `-ln L` is flat.
     pub uncertainty: Option<f64>,
     /// Lower value of the post-fit variation minus the best fit, which is negative. It is `-uncertainty`. For a
-    /// parameter at a bound or on a kink, `twice_nll` has risen by 1 at the lower value. `None` if there is no such
-    /// value.
+    /// parameter at a bound or on a kink of an interpolation, `-2 ln L` has risen by 1 at the lower value. `None` if
+    /// there is no such value.
     pub lower: Option<f64>,
     /// Upper value of the post-fit variation minus the best fit, which is positive. It is defined in the same way as
     /// `lower`.
@@ -274,7 +275,8 @@ pub struct RankingResult {
     pub param: String,
     /// Best-fit value of the target.
     pub mu_hat: f64,
-    /// Uncertainty of the target; `None` for a target at a bound, on a kink or along a flat direction.
+    /// Uncertainty of the target; `None` for a target at a bound, on a kink of an interpolation, or along a direction
+    /// in which `-ln L` is flat.
     pub mu_uncertainty: Option<f64>,
     /// Names of the definitions of impact asked for. The first definition determines the order of `ranking`. Its
     /// impacts are repeated at the top level of each entry.
@@ -289,7 +291,7 @@ pub struct RankingResult {
     pub groups: Vec<GroupImpact>,
     /// Statistical and systematic parts of the uncertainty of the target.
     pub breakdown: Breakdown,
-    /// `twice_nll` at the best fit.
+    /// `-2 ln L` at the best fit.
     pub twice_nll: f64,
     /// Whether the best fit converged.
     pub converged: bool,

@@ -31,7 +31,7 @@ pub(super) struct Study<'a> {
     pub(super) lowest: Lowest,
     /// Whether a bin has a negative expected yield at the best fit.
     negative_yield: bool,
-    /// Parameter index and MINOS interval of each parameter at a bound or on a kink.
+    /// Parameter index and MINOS interval of each parameter at a bound or on a kink of an interpolation.
     intervals: Vec<(usize, Interval)>,
     /// Number of fits made so far.
     pub(super) n_fits: usize,
@@ -89,8 +89,8 @@ impl<'a> Study<'a> {
         self.intervals.iter().find(|(i, _)| *i == parameter).map(|(_, interval)| interval)
     }
 
-    /// Finds the values at which `twice_nll` has risen by 1, for all parameters at a bound or on a kink. The target
-    /// is left out.
+    /// Finds the values at which `-2 ln L` is 1 above its minimum, for all parameters at a bound or on a kink of an
+    /// interpolation. The target is left out.
     pub(super) fn find_crossings(&mut self) -> Result<(), Stop> {
         let parameters: Vec<usize> = self
             .lowest
@@ -193,8 +193,8 @@ impl<'a> Study<'a> {
         Ok(())
     }
 
-    /// Returns the lowest point below the minimum of the parent fit, and its distance below the minimum in
-    /// `twice_nll`. Returns `None` if no point lies below the minimum by more than the tolerance.
+    /// Returns the lowest point below the minimum of the parent fit, and its distance below the minimum in `-2 ln L`.
+    /// Returns `None` if no point lies below the minimum by more than the tolerance.
     fn lowest(&self, fits: &[Fitted], own_data: bool) -> Result<Option<(Vec<f64>, f64)>, InferenceError> {
         if !self.may_restart() {
             return Ok(None);
@@ -222,8 +222,8 @@ impl<'a> Study<'a> {
         self.lowest.may_restart() && !self.analysis.is_cancelled()
     }
 
-    /// Repeats the free fit from `point`, which lies below the minimum by `depth` in `twice_nll`. If the caller stops
-    /// the work, the minimum does not change.
+    /// Repeats the free fit from `point`, which lies below the minimum by `depth` in `-2 ln L`. If the caller stops the
+    /// work, the minimum does not change.
     ///
     /// # Errors
     /// The errors of [`Analysis::fit`].

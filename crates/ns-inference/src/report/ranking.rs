@@ -173,7 +173,7 @@ fn by_name<'a>(entry: &'a RankedParameter, definition: &str) -> Option<&'a Impac
     }
 }
 
-/// Returns notes on the state of a parameter: unconstrained, at a bound, on a kink.
+/// Returns notes on the state of a parameter: unconstrained, at a bound, on a kink of an interpolation.
 fn notes_of_state(entry: &RankedParameter) -> Vec<&'static str> {
     let notes = [
         (entry.prefit_uncertainty.is_none(), "unconstrained"),

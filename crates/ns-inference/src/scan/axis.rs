@@ -136,9 +136,9 @@ pub(super) fn values(
     Ok((0..axis.points).map(|i| if i == last && i > 0 { stop } else { start + step * i as f64 }).collect())
 }
 
-/// Returns the uncertainties below and above the best fit, from the covariance. A parameter at a bound or on a kink
-/// has no such uncertainty. For it, the result is the distances to the values at which `twice_nll` has risen by 1. If
-/// only one side has such a value, the distance on this side is used for both sides.
+/// Returns the uncertainties below and above the best fit, from the covariance. A parameter at a bound or on a kink of
+/// an interpolation has no such uncertainty. For it, the result is the distances to the values at which `-2 ln L` is 1
+/// above its minimum. If only one side has such a value, the distance on this side is used for both sides.
 fn widths(
     analysis: &Analysis<'_>,
     scanned: &Scanned,

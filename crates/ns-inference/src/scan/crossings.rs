@@ -1,11 +1,11 @@
 //! Finds the values at which `twice_delta_nll` crosses a level. They lie between the points of a scan and are found
 //! with high precision.
 //!
-//! Two neighbouring points of the scan enclose a crossing. An interpolation through the points predicts the crossing
-//! to about 1e-5. A conditional fit at the predicted value gives the height and the slope of the profile. The slope
-//! is the derivative of `twice_nll` with respect to the scanned parameter, because all other parameters are at their
-//! minimum. A Newton step with height and slope leads to the crossing. If the fit is too far from the level, further
-//! fits narrow the bracket.
+//! Two neighbouring points of the scan enclose a crossing. An interpolation through the points predicts the crossing to
+//! about 1e-5. A conditional fit at the predicted value gives the height and the slope of the profile. The slope is the
+//! derivative of `-2 ln L` with respect to the scanned parameter, because all other parameters are at their minimum. A
+//! Newton step with height and slope leads to the crossing. If the fit is too far from the level, further fits narrow
+//! the bracket.
 
 use ns_core::{EvaluationRequest, FitFailure, FitRequest, FitTask, OutcomeParts, Search};
 
@@ -30,8 +30,7 @@ pub(super) const LEVELS: [f64; 2] = [1.0, 4.0];
 /// is then at most 1e-8.
 const NEAR: f64 = 2e-4;
 
-/// A point of the profile: the value of the scanned parameter, the rise of `twice_nll`, and the values of all
-/// parameters.
+/// A point of the profile: the value of the scanned parameter, the rise of `-2 ln L`, and the values of all parameters.
 struct ProfilePoint {
     x: f64,
     rise: f64,

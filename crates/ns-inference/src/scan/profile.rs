@@ -17,7 +17,7 @@ pub(super) struct Centre<'a> {
     /// Change of all parameters per unit of the scanned parameter, from the covariance of the free fit. `None` for a
     /// scan in two parameters.
     pub(super) slope: Option<Vec<f64>>,
-    /// Smallest distance in `twice_nll` below the free fit at which a conditional fit counts as a lower minimum.
+    /// Smallest distance in `-2 ln L` below the free fit at which a conditional fit counts as a lower minimum.
     pub(super) tolerance: f64,
 }
 
@@ -34,7 +34,7 @@ impl<'a> Centre<'a> {
         Self { fit, slope, tolerance }
     }
 
-    /// Returns the rise of `twice_nll` above the minimum of the free fit. `nll` is the value of `-ln L`.
+    /// Returns the rise of `-2 ln L` above the minimum of the free fit. `nll` is the value of `-ln L`.
     pub(super) fn rise(&self, nll: f64) -> f64 {
         2.0 * (nll - self.fit.nll)
     }

@@ -102,8 +102,8 @@ pub struct ScanResult {
     pub mu_values: Vec<f64>,
     /// The second scanned parameter; `None` for a scan in one parameter.
     pub second: Option<SecondAxis>,
-    /// Profile at each point: `twice_nll`, minimised over all other parameters, minus `twice_nll` at the best fit.
-    /// `None` if the point has no value.
+    /// Profile at each point: `-2 ln L`, minimised over all other parameters, minus `-2 ln L` at the best fit. `None`
+    /// if the point has no value.
     pub twice_delta_nll: Vec<Option<f64>>,
     /// One-sided test statistic at each point. It equals `twice_delta_nll` at values above the best fit, and 0 below
     /// the best fit. Empty for a scan in two parameters.
@@ -112,7 +112,7 @@ pub struct ScanResult {
     pub mu_hat: f64,
     /// Uncertainty of the first parameter from the Hessian at the best fit; `None` if it does not exist.
     pub uncertainty: Option<f64>,
-    /// `twice_nll` at the best fit.
+    /// `-2 ln L` at the best fit.
     pub twice_nll: f64,
     /// Whether the fit of each point converged.
     pub converged: Vec<bool>,

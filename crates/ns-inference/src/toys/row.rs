@@ -110,8 +110,8 @@ pub struct FitToyRow {
     pub reason: String,
     /// Best-fit values of the studied parameters, in the order of the header; empty if the fit failed.
     pub values: Vec<f64>,
-    /// Uncertainties of `values`, in the same order. `None` for a parameter at a bound, on a kink or along a flat
-    /// direction.
+    /// Uncertainties of `values`, in the same order. `None` for a parameter at a bound, on a kink of an interpolation,
+    /// or along a direction in which `-ln L` is flat.
     pub uncertainties: Vec<Option<f64>>,
 }
 
