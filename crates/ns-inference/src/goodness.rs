@@ -1,10 +1,10 @@
 //! Goodness of fit by comparison with the saturated model.
 //!
-//! The saturated model has one free expected yield per bin, and its constraint terms are at their maxima.
-//! Twice the difference between `-ln L` at the best fit and in the saturated model is about chi2-distributed.
-//! The number of degrees of freedom is the number of bins minus the number of free parameters without a
-//! constraint (R. D. Cousins, "Generalization of chisquare goodness-of-fit test for binned data using
-//! saturated models"; the degrees of freedom are counted as in cabinetry).
+//! The saturated model has one free expected yield per bin, and its constraint terms are at their maxima. Twice the
+//! difference between `-ln L` at the best fit and in the saturated model is approximately chi2-distributed. The number
+//! of degrees of freedom is the number of bins minus the number of free parameters without a constraint (R. D. Cousins,
+//! "Generalization of chisquare goodness-of-fit test for binned data using saturated models"; the degrees of freedom
+//! are counted as in cabinetry).
 
 mod distance;
 mod events;
@@ -32,8 +32,8 @@ const NO_SATURATED_MODEL: &str = "chi2 is null: single events have no saturated 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct GoodnessResult {
-    /// Twice the difference of `-ln L` between the best fit and the saturated model; `None` for data with single
-    /// events, which have no saturated model.
+    /// Twice the difference of `-ln L` between the best fit and the saturated model, which has one free expected yield
+    /// per bin. `None` for data with single events, because they have no saturated model.
     pub chi2: Option<f64>,
     /// Degrees of freedom: number of bins minus number of free parameters without a constraint. `None` if `chi2` is
     /// `None`.
@@ -46,15 +46,15 @@ pub struct GoodnessResult {
     /// Binomial error of `p_value_toys`. If no toy has a value of at least `chi2`, the error is the upper end of the
     /// Clopper-Pearson interval of one standard deviation.
     pub p_value_toys_error: Option<f64>,
-    /// Number of toys that were run, and number of toys that were left out; `None` if no toys were asked for.
+    /// Number of toys that were run, and numbers of toys that were left out; `None` if no toys were asked for.
     pub toys: Option<GoodnessToys>,
-    /// Number of main bins of all channels together.
+    /// Number of bins of all channels together. Auxiliary data are not counted.
     pub n_bins: usize,
     /// Number of free parameters without a constraint.
     pub n_unconstrained: usize,
-    /// `twice_nll` at the best fit.
+    /// `-2 ln L` at the best fit.
     pub twice_nll: f64,
-    /// `twice_nll` of the saturated model; `None` if the data have no saturated model.
+    /// `-2 ln L` of the saturated model, which has one free expected yield per bin. `None` for data with single events.
     pub twice_nll_saturated: Option<f64>,
     /// Whether the fit reached a certified minimum.
     pub converged: bool,
@@ -62,7 +62,8 @@ pub struct GoodnessResult {
     pub warnings: Vec<String>,
 }
 
-/// Computes the goodness of fit by a comparison of the best fit with the saturated model.
+/// Computes the goodness of fit by a comparison of the best fit with the saturated model, which has one free expected
+/// yield per bin.
 ///
 /// # Errors
 /// For options that do not match the model, a likelihood that is not finite at any starting point, a device failure
@@ -125,7 +126,7 @@ pub fn goodness_of_fit_toys(
     Ok(result)
 }
 
-/// Compares the best fit with the saturated model. Returns the result and the best-fit parameters.
+/// Compares the best fit with the saturated model. Returns the result and the best-fit values of all parameters.
 fn compare(analysis: &mut Analysis<'_>) -> Result<(GoodnessResult, Vec<f64>), InferenceError> {
     let (model, session) = (analysis.model, analysis.session);
     let data = analysis.data.clone();

@@ -9,7 +9,7 @@ use ns_compute::cuda_parquet::DeviceEvents;
 use ns_compute::device::{DeviceFlow, FlowData, FlowSums};
 use ns_core::SessionError;
 
-/// A process of a [`GpuFlowSession`].
+/// A process (one kind of events, such as signal or background) of a [`GpuFlowSession`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FlowProcess {
     /// Expected number of events. If `parameter` is given, the expected number is `rate` times the value of this
@@ -35,7 +35,7 @@ pub struct FlowConstraint {
 pub struct FlowSessionOptions {
     /// Number of parameters.
     pub n_parameters: usize,
-    /// The processes. Log-densities are given in this order.
+    /// The processes (signal and backgrounds). The log-densities are given in the order of this list.
     pub processes: Vec<FlowProcess>,
     /// The Gaussian constraints.
     pub constraints: Vec<FlowConstraint>,
@@ -51,7 +51,7 @@ pub struct FlowNll {
     pub nll: f64,
     /// Gradient with respect to the parameters, in the order of the parameters.
     pub gradient: Vec<f64>,
-    /// Hessian with respect to the parameters: `n_parameters` rows, one after another.
+    /// Hessian with respect to the parameters: `n_parameters` rows of `n_parameters` numbers, one row after another.
     pub hessian: Vec<f64>,
     /// Index of the first event whose density is not positive or not finite; `None` if there is no such event.
     pub bad_event: Option<usize>,
@@ -113,7 +113,7 @@ impl GpuFlowSession {
         Ok(Self { device, options: options.clone() })
     }
 
-    /// Returns the name of the device.
+    /// Returns the name of the device on which the session runs.
     #[must_use]
     pub fn device(&self) -> String {
         self.device.device().to_string()
@@ -277,7 +277,7 @@ impl GpuFlowSession {
         Ok(sets.map(|(set, (sums, rates))| self.result(sums, rates, of_set(set))).collect())
     }
 
-    /// Returns the rates `nu_k` of the processes at the given parameters.
+    /// Returns the rates of the processes, i.e. their expected numbers of events, at the given parameters.
     fn rates(&self, parameters: &[f64]) -> Result<Vec<f64>, SessionError> {
         let (actual, expected) = (parameters.len(), self.options.n_parameters);
         if actual != expected {
@@ -291,8 +291,9 @@ impl GpuFlowSession {
         Ok(self.options.processes.iter().map(|process| process.rate * factor(process.parameter)).collect())
     }
 
-    /// Adds the rates and the constraint terms to the sums over events. Converts derivatives with respect to rates to
-    /// derivatives with respect to parameters.
+    /// Computes `-ln L` and its derivatives from `sums`, the sums over events. Adds the rates, i.e. the expected
+    /// numbers of events of the processes, and the terms of the Gaussian constraints. Converts derivatives with respect
+    /// to rates to derivatives with respect to parameters.
     fn result(&self, sums: FlowSums, rates: &[f64], parameters: &[f64]) -> FlowNll {
         let n = self.options.n_parameters;
         let FlowSums { value, gradient: by_rates, curvature, bad } = sums;

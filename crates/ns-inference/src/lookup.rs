@@ -14,12 +14,12 @@ pub fn parameter_index(model: &Model, name: &str) -> Result<usize, InferenceErro
         .ok_or_else(|| InferenceError::UnknownParameter { name: name.to_owned(), hint: hint(model, name) })
 }
 
-/// Largest number of parameter names that a hint lists if no name is similar.
+/// Largest number of parameter names that a hint lists if no parameter has a similar name.
 const LISTED: usize = 6;
 
-/// Builds the hint for an unknown parameter name. If `name` is a vector, the hint gives the names of its elements.
-/// Otherwise it gives the most similar parameter name, or the first parameter names of the model if no name is
-/// similar.
+/// Builds the hint for an unknown parameter name. If `name` is the name of a vector of parameters, the hint gives the
+/// names of the elements of the vector. Otherwise it gives the most similar parameter name, or the first parameter
+/// names of the model if no name is similar.
 fn hint(model: &Model, name: &str) -> String {
     if let Some(set) = model.parameter_sets.iter().find(|set| set.name == name && !set.scalar) {
         return match set.range.len() {

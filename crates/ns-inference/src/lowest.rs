@@ -8,17 +8,17 @@ use crate::InferenceError;
 /// Largest number of times that an analysis is restarted from a lower minimum.
 const MOST_RESTARTS: usize = 20;
 
-/// Returns the smallest distance in `twice_nll` below the free fit at which a conditional fit counts as a lower
-/// minimum. `nll` is `-ln L` at the free fit. The distance exceeds the uncertainty due to the EDM and the rounding of
-/// `nll`.
+/// Returns the smallest difference by which `-2 ln L` of a conditional fit must be below that of the free fit to count
+/// as a lower minimum. `nll` is `-ln L` at the free fit. The difference is larger than the errors due to the estimated
+/// distance to the minimum (EDM) and the rounding of `nll`.
 pub(crate) fn tolerance(nll: f64) -> f64 {
     1e-7 + 64.0 * f64::EPSILON * nll.abs()
 }
 
 /// Reason why the conditional fits of an analysis ended early.
 pub(crate) enum Stop {
-    /// A conditional fit ended below the minimum of the free fit. Contains the parameters at its end point, and its
-    /// distance below the minimum in `twice_nll`.
+    /// A conditional fit ended below the minimum of the free fit. Contains the values of all parameters at the end of
+    /// this fit, and the difference by which its `-2 ln L` is below the minimum.
     Lower(Vec<f64>, f64),
     /// An error that leaves the analysis without a result.
     Error(InferenceError),
@@ -40,7 +40,7 @@ impl From<SessionError> for Stop {
 pub(crate) struct Lowest {
     /// Free fit that found the lowest minimum.
     pub(crate) fit: FitOutcome,
-    /// Largest distance in `twice_nll` by which a conditional fit may end below the minimum because of limited
+    /// Largest difference by which `-2 ln L` of a conditional fit may be below the minimum because of limited
     /// precision.
     pub(crate) tolerance: f64,
     restarts: usize,
@@ -56,9 +56,10 @@ impl Lowest {
         self.restarts < MOST_RESTARTS
     }
 
-    /// Takes `fit` as the new minimum if its `nll` is lower, and returns the difference in `twice_nll`. Returns
-    /// `None` if `nll` is not lower, or if `is_astray` is true, i.e. `fit` lies in an unrelated region of the
-    /// parameters. `fit` started from a conditional fit whose `twice_nll` is lower than the old minimum by `depth`.
+    /// Takes `fit` as the new minimum if its `nll` is lower than that of the old minimum, and returns the decrease of
+    /// `-2 ln L`. Returns `None` if the `nll` of `fit` is not lower, or if `is_astray` is true, i.e. `fit` lies in an
+    /// unrelated region of the parameters. `fit` started from a conditional fit whose `-2 ln L` is lower than that of
+    /// the old minimum by `depth`.
     pub(crate) fn restart(&mut self, fit: FitOutcome, depth: f64, is_astray: bool) -> Option<f64> {
         self.restarts += 1;
         if fit.nll < self.fit.nll && !is_astray {

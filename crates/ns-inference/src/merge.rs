@@ -19,15 +19,15 @@ pub struct MergeOptions {
     /// toys.
     pub allow_incomplete: bool,
     /// Whether to compute also the values expected under the background hypothesis. This needs all toys in memory.
-    /// Ignored for toys of a study.
+    /// Ignored for toys of a study of fits.
     pub expected_set: bool,
 }
 
-/// The result of merged toys.
+/// The result of merged toys: of a hypothesis test or of a study of fits.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum MergedResult {
-    /// A test, from toys of [`crate::hypotest_toys`].
+    /// A hypothesis test, from toys of [`crate::hypotest_toys`].
     Test(Box<HypotestToysResult>),
     /// A study of fits, from toys of [`crate::toys::fit_toys`].
     Study(Box<FitToysResult>),
@@ -36,12 +36,12 @@ pub enum MergedResult {
 /// The result of merged toys, and the origin of the toys.
 #[derive(Debug, Clone)]
 pub struct MergedToys {
-    /// The result.
+    /// The result of the whole run.
     pub result: MergedResult,
-    /// Model, seed, settings and versions on which the numbers of the toys depend. The shard in the origin is the
-    /// whole run.
+    /// Model, seed, settings and versions on which the numbers of the toys depend. The field `shard` stands for the
+    /// whole run, not for one of its parts.
     pub origin: ToyOrigin,
-    /// Whether the test has p-values, or at least one fit of the study converged.
+    /// Whether the result is usable: the hypothesis test has p-values, or at least one fit of the study converged.
     pub good: bool,
 }
 
@@ -55,8 +55,8 @@ impl MergedToys {
         }
     }
 
-    /// Removes the warnings that contain the text `with`, such as the path of a file that the reader of the result
-    /// does not know.
+    /// Removes the warnings that contain the text `with`. This text may be the path of a file that the reader of the
+    /// result does not know.
     pub fn remove_warnings(&mut self, with: &str) {
         let warnings = match &mut self.result {
             MergedResult::Test(result) => &mut result.warnings,
@@ -87,8 +87,8 @@ impl MergedToys {
     }
 }
 
-/// Computes the result of one run of toys from the files of its shards, given in any order. The toys of an unfinished
-/// run are read from the pieces in the folder `FILE.parts`.
+/// Computes the result of one run of toys from the files of its shards, given in any order. If a run is unfinished, its
+/// toys are read from the files in the folder `FILE.parts`.
 ///
 /// # Errors
 /// If a file cannot be read, is damaged, or belongs to a run other than that of the first file. If two files contain
@@ -122,8 +122,8 @@ pub fn merge_toys(files: &[PathBuf], options: MergeOptions) -> Result<MergedToys
     }
 }
 
-/// Adds the warnings `missing` about missing toys to the warnings of a result. If `missing` is not empty, the shard
-/// of the result becomes "incomplete".
+/// Adds the warnings in `missing`, which are about missing toys, to the warnings of a result. If there are such
+/// warnings, `shard`, the part of the run to which the result belongs, becomes "incomplete".
 fn mark(shard: &mut String, warnings: &mut Vec<String>, missing: Vec<String>) {
     if !missing.is_empty() {
         "incomplete".clone_into(shard);

@@ -9,7 +9,7 @@ pub fn upper_tail(z: f64) -> f64 {
     0.5 * libm::erfc(z / SQRT_2)
 }
 
-/// Returns the natural logarithm of [`upper_tail`], also for `z` at which `upper_tail` underflows to 0.
+/// Returns the natural logarithm of [`upper_tail`], also if `z` is so large that `upper_tail` underflows to 0.
 #[must_use]
 pub fn ln_upper_tail(z: f64) -> f64 {
     if z < 30.0 {
@@ -21,7 +21,7 @@ pub fn ln_upper_tail(z: f64) -> f64 {
 }
 
 /// Returns the inverse of [`upper_tail`]: the value `z` that a standard normal variable exceeds with probability `p`.
-/// It is infinite for `p` of 0 or 1, and NaN for `p` below 0 or above 1.
+/// The result is infinite if `p` is 0 or 1, and NaN if `p` is below 0 or above 1.
 #[must_use]
 pub fn quantile(p: f64) -> f64 {
     if !(0.0..=1.0).contains(&p) {

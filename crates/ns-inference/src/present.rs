@@ -1,6 +1,6 @@
 //! Formats numbers for tables, with as many digits as the uncertainty supports.
 
-/// Formats `value ± sigma`, both rounded to the second significant digit of `sigma`.
+/// Formats a value with its uncertainty as `value ± sigma`, both rounded to the second significant digit of `sigma`.
 #[must_use]
 pub fn measurement(value: f64, sigma: f64) -> String {
     match decimals(value, sigma) {
@@ -9,7 +9,7 @@ pub fn measurement(value: f64, sigma: f64) -> String {
     }
 }
 
-/// Formats a value, rounded to the second significant digit of `scale`. Without a scale, the value has six
+/// Formats a value, rounded to the second significant digit of `scale`. If `scale` is `None`, the value has six
 /// significant digits.
 pub(crate) fn rounded(value: f64, scale: Option<f64>) -> String {
     match scale.and_then(|s| decimals(value, s)) {
@@ -24,7 +24,7 @@ pub fn or_none(value: Option<f64>) -> String {
     value.map_or_else(|| "none".to_owned(), significant)
 }
 
-/// Formats a number with its statistical error, if there is an error; a missing number becomes `none`.
+/// Formats a number, with its statistical error if `error` is not `None`. A missing number becomes the text `none`.
 #[must_use]
 pub fn with_error(value: Option<f64>, error: Option<f64>) -> String {
     match (value, error) {
@@ -53,14 +53,14 @@ fn fixed(value: f64, n: usize) -> String {
     }
 }
 
-/// Formats `value` with a sign and `n` decimals. A value that rounds to zero has no sign.
+/// Formats `value` with its sign (`+` or `-`) and `n` decimals. A value that rounds to zero has no sign.
 pub(crate) fn sign(value: f64, n: usize) -> String {
     let text = fixed(value, n);
     let positive = !text.starts_with('-') && text.bytes().any(|b| (b'1'..=b'9').contains(&b));
     if positive { format!("+{text}") } else { text }
 }
 
-/// Formats a difference with its sign, rounded to the second significant digit of `scale`. Without a scale, the
+/// Formats a difference with its sign, rounded to the second significant digit of `scale`. If `scale` is `None`, the
 /// difference has three significant digits in exponent notation.
 pub(crate) fn signed(value: f64, scale: Option<f64>) -> String {
     match scale.and_then(|s| decimals(value, s)) {

@@ -1,8 +1,8 @@
 //! Significance of a discovery: how unlikely the data are without a signal.
 //!
-//! The test is that of [`crate::hypotest()`] with the statistic q0 (equation 12 of arXiv:1007.1727). The p-value of
-//! q0 is `p0`, and the significance `Z` is the square root of q0. The expected values come from Asimov data with the
-//! parameter of interest at 1.
+//! The test is that of [`crate::hypotest()`] with the statistic q0 (equation 12 of arXiv:1007.1727). The p-value of q0
+//! is `p0`, and the significance `Z` is the square root of q0. The expected values are computed from Asimov data, i.e.
+//! from the data expected with the parameter of interest at 1.
 
 use ns_core::{Control, Model, Session};
 use serde::Serialize;
@@ -24,7 +24,7 @@ pub struct SignificanceResult {
     pub z: Option<f64>,
     /// Median expected p-value for a signal of strength 1; `None` if it does not exist.
     pub p0_expected: Option<f64>,
-    /// Significance that corresponds to `p0_expected`, in standard deviations; `None` if it does not exist.
+    /// Expected significance, which corresponds to `p0_expected`, in standard deviations; `None` if it does not exist.
     pub z_expected: Option<f64>,
     /// Observed value of the test statistic q0.
     pub q0: f64,

@@ -1,12 +1,11 @@
 //! sPlot weights: one weight per event and process.
 //!
 //! The weights are computed from the densities `f_k` of the processes and their fitted yields `N_k`:
-//! `w_n(x) = sum_j V_nj f_j(x) / sum_k N_k f_k(x)` and
-//! `(V^-1)_nj = sum_i f_n(x_i) f_j(x_i) / (sum_k N_k f_k(x_i))^2` (equations 12 and 13 of M. Pivk and
-//! F. R. Le Diberder, Nucl. Instrum. Meth. A 555 (2005) 356, physics/0402083). A histogram of another observable,
-//! filled with the weights of a process, estimates the distribution of this process. The other observable must be
-//! independent of the observables in the fit. The weights are exact only if the yields are free and the shapes fixed;
-//! see [`SplotWeights::closure`].
+//! `w_n(x) = sum_j V_nj f_j(x) / sum_k N_k f_k(x)` and `(V^-1)_nj = sum_i f_n(x_i) f_j(x_i) / (sum_k N_k f_k(x_i))^2`
+//! (equations 12 and 13 of M. Pivk and F. R. Le Diberder, Nucl. Instrum. Meth. A 555 (2005) 356, physics/0402083). If a
+//! histogram of another observable is filled with the weights of a process, the histogram estimates the distribution of
+//! this process. The other observable must be independent of the observables in the fit. The weights are exact only if
+//! the yields are free and the shapes fixed; see [`SplotWeights::closure`].
 
 use ns_compute::{EventShapes, Level};
 use ns_core::{Data, Model, SessionError};
@@ -14,7 +13,7 @@ use serde::Serialize;
 
 use crate::InferenceError;
 
-/// Weights of the events of one channel.
+/// sPlot weights of the events of one channel.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SplotWeights {
@@ -22,8 +21,8 @@ pub struct SplotWeights {
     pub channel: String,
     /// Names of the processes.
     pub processes: Vec<String>,
-    /// sPlot weights: one list per process, with one number per event. The weights that the events have in the data
-    /// are factors of these numbers.
+    /// sPlot weights: one list per process, with one number per event. If the events of the data have weights, each
+    /// number includes the weight of its event as a factor.
     pub weights: Vec<Vec<f64>>,
     /// Expected number of events of each process at the best fit. The order is that of `processes`.
     pub yields: Vec<f64>,
@@ -112,8 +111,8 @@ pub fn splot(
     })
 }
 
-/// Returns the inverse of a small symmetric matrix, by Gauss-Jordan elimination with pivots; `None` if the matrix
-/// is singular.
+/// Returns the inverse of a small symmetric matrix, computed by Gauss-Jordan elimination with pivoting; `None` if the
+/// matrix is singular.
 fn inverted(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     let n = matrix.len();
     let mut inverse: Vec<Vec<f64>> =

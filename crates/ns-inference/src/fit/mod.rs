@@ -19,9 +19,10 @@ use crate::{InferenceError, context_gradient, diagnosis, parameter_index, weight
 /// Finds the best fit of `model` with its uncertainties.
 ///
 /// After the free fit, MINOS intervals are computed for the parameters in `options.minos`. If `options.crossings` is
-/// set, they are also computed for parameters at a bound or on a kink. The ends of an interval are the values at
-/// which `twice_nll` has risen by 1. If a conditional fit of this search ends below the minimum, the free fit is
-/// repeated from its end. The result is therefore the lowest minimum found.
+/// set, MINOS intervals are also computed for parameters at a bound or on a kink of an interpolation. The ends of a
+/// MINOS interval are the values of the parameter at which `-2 ln L`, minimised over all other parameters, is 1 above
+/// its minimum. If a conditional fit in the search for these values ends below the minimum, the free fit is repeated
+/// from the end point of this conditional fit. The result is therefore the lowest minimum found.
 ///
 /// If the fit does not converge, the result has `converged = false`, and `warnings` gives possible reasons.
 ///
@@ -78,7 +79,8 @@ pub fn fit(
     Ok(name_result(&analysis, options, method, (fit, &minos, intervals), notes))
 }
 
-/// Returns the indices of the parameters in `options.minos`. Their MINOS intervals are computed.
+/// Returns the indices of the parameters whose names are in `options.minos`. MINOS intervals are computed for these
+/// parameters.
 ///
 /// # Errors
 /// For an unknown parameter name, or a parameter that is fixed in the fit.
@@ -96,8 +98,8 @@ fn minos_parameters(analysis: &Analysis<'_>, options: &FitOptions) -> Result<Vec
     Ok(indices)
 }
 
-/// Returns the indices of the parameters for which an interval is computed: the parameters in `minos` and, if
-/// `options.crossings` is set, the parameters at a bound or on a kink.
+/// Returns the indices of the parameters for which a MINOS interval is computed: the parameters in `minos` and, if
+/// `options.crossings` is set, the parameters at a bound or on a kink of an interpolation.
 fn interval_parameters(outcome: &FitOutcome, minos: &[usize], options: &FitOptions) -> Vec<usize> {
     let mut parameters = minos.to_vec();
     if options.uncertainties && options.crossings && outcome.converged() {
@@ -108,8 +110,8 @@ fn interval_parameters(outcome: &FitOutcome, minos: &[usize], options: &FitOptio
     parameters
 }
 
-/// Builds the result of a fit. It contains the names of the parameters, and warnings with the reasons for missing
-/// numbers.
+/// Builds the result of a fit from its outcome. Adds the names of the parameters, and warnings with the reasons why
+/// numbers are missing.
 fn name_result(
     analysis: &Analysis<'_>,
     options: &FitOptions,
@@ -224,15 +226,15 @@ fn about_weights(
     warnings
 }
 
-/// Returns a list of `n` uncertainties. Missing and infinite uncertainties are `None`.
+/// Returns a copy of `uncertainties` with the length `n`. Missing and infinite uncertainties become `None`.
 fn pad(uncertainties: &[Option<f64>], n: usize) -> Vec<Option<f64>> {
     let mut padded: Vec<Option<f64>> = uncertainties.iter().map(|u| u.filter(|x| x.is_finite())).collect();
     padded.resize(n, None);
     padded
 }
 
-/// Sets the rows and columns of flat parameters to NaN, because flat parameters have no variance. In JSON, NaN
-/// becomes null.
+/// Sets the rows and columns of flat parameters, which the data do not determine, to NaN. Such parameters have no
+/// variance. In JSON, NaN becomes null.
 fn mark_flat(mut matrix: ns_core::Covariance, outcome: &FitOutcome) -> ns_core::Covariance {
     let n = matrix.n;
     let flat = |i: usize| outcome.inactive.iter().any(|(j, why)| *j == i && *why == Inactive::Flat);
@@ -244,8 +246,9 @@ fn mark_flat(mut matrix: ns_core::Covariance, outcome: &FitOutcome) -> ns_core::
     matrix
 }
 
-/// Computes the pull of every parameter: `(value - auxiliary datum) / pre-fit width`. The datum of a Poisson
-/// constraint is divided by the `tau` of the constraint. The pull of fixed and unconstrained parameters is `None`.
+/// Computes the pull of every parameter: `(value - auxiliary datum) / pre-fit width`. The datum of a Poisson constraint
+/// is divided by its `tau`, the ratio of the mean of the datum to the parameter. The pull of fixed and unconstrained
+/// parameters is `None`.
 pub(crate) fn pulls(
     model: &Model,
     data: &Data,

@@ -13,8 +13,8 @@ use crate::options::{WeightedUncertainties, pairs};
 /// Largest number of parameters for which the JSON of a fit contains the covariance matrix.
 pub const MOST_WITH_COVARIANCE: usize = 500;
 
-/// The best fit with its certificate. Serialises to the JSON of `nextstat fit`. A number that does not exist is
-/// `null` in this JSON, and a warning gives the reason.
+/// The best fit, and whether it is certified to be a minimum. Serialises to the JSON of `nextstat fit`. A number that
+/// does not exist is `null` in this JSON, and a warning gives the reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FitResult {
@@ -22,22 +22,23 @@ pub struct FitResult {
     pub parameter_names: Vec<String>,
     /// Values of the parameters at the minimum.
     pub bestfit: Vec<f64>,
-    /// Uncertainties from the exact Hessian. For weighted events, they are computed by the method in
-    /// `weighted_uncertainties`. `None` for fixed parameters, and for parameters at a bound, on a kink or along a
-    /// flat direction.
+    /// Uncertainties of the parameters, from the exact Hessian. If events have weights, the method in
+    /// `weighted_uncertainties` is used instead. `None` for fixed parameters, and for parameters at a bound, on a kink
+    /// of an interpolation, or along a direction in which `-ln L` is flat.
     pub uncertainties: Vec<Option<f64>>,
-    /// Covariance matrix; `None` if not asked for. The rows and columns of fixed parameters, and of parameters at a
-    /// bound or on a kink, are zero. The other elements are valid while these parameters stay at their values. The
-    /// rows and columns of flat parameters are NaN, which is `null` in JSON. For a parameter on a kink at which both
-    /// slopes vanish, the mean of the curvatures on both sides is used.
+    /// Covariance matrix of the parameters; `None` if not asked for. The rows and columns of fixed parameters, and of
+    /// parameters at a bound or on a kink of an interpolation, are zero. The covariances of all other parameters apply
+    /// while these parameters stay at their values. The rows and columns of flat parameters, which the data do not
+    /// determine, are NaN. NaN is `null` in JSON. For a parameter on a kink where the slopes on both sides vanish, the
+    /// mean of the curvatures on both sides is used.
     #[serde(serialize_with = "rows", skip_deserializing)]
     pub covariance: Option<Covariance>,
     /// Method by which uncertainties and covariance were computed if events have weights; `None` if events have no
     /// weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weighted_uncertainties: Option<WeightedUncertainties>,
-    /// Methods by which derivatives with respect to the contexts of flows were computed; empty if no flow has a
-    /// context.
+    /// Methods by which derivatives were computed with respect to the contexts of flows, i.e. the inputs on which the
+    /// density of a flow depends in addition to its observables. Empty if no flow has a context.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context_gradients: Vec<ContextGradient>,
     /// `-ln L` at the minimum, including all constants.
@@ -55,7 +56,7 @@ pub struct FitResult {
     pub n_iter: usize,
     /// Names of the parameters whose best fit is at one of their bounds.
     pub at_bound: Vec<String>,
-    /// Names of the parameters that lie on the kink of a piecewise interpolation.
+    /// Names of the parameters whose best fit is on a kink of a piecewise interpolation.
     pub at_kink: Vec<String>,
     /// Names of the flat parameters, which have no uncertainty. They have no effect, or the data determine them only
     /// in combination with other parameters.
@@ -67,7 +68,8 @@ pub struct FitResult {
     /// MINOS intervals of the requested parameters.
     #[serde(serialize_with = "by_name", deserialize_with = "named")]
     pub minos: Vec<Interval>,
-    /// MINOS intervals of the parameters at a bound or on a kink, which have no symmetric uncertainty.
+    /// MINOS intervals of the parameters at a bound or on a kink of an interpolation, which have no symmetric
+    /// uncertainty.
     #[serde(serialize_with = "by_name", deserialize_with = "named")]
     pub crossings: Vec<Interval>,
     /// Warnings about the result.
@@ -85,8 +87,9 @@ pub struct FitResult {
 }
 
 impl FitResult {
-    /// Removes the covariance matrix from the result and returns it, if there are more than [`MOST_WITH_COVARIANCE`]
-    /// parameters. Adds a warning. `file` is the file to which the caller writes the matrix.
+    /// If there are more than [`MOST_WITH_COVARIANCE`] parameters, removes the covariance matrix from the result, adds
+    /// a warning, and returns the matrix. Otherwise returns `None`. `file` is the file to which the caller writes the
+    /// matrix, for the text of the warning.
     pub fn take_large_covariance(&mut self, file: Option<&Path>) -> Option<Covariance> {
         if self.parameter_names.len() <= MOST_WITH_COVARIANCE {
             return None;
@@ -112,14 +115,16 @@ impl FitResult {
         self.bestfit.get(self.index(name)?).copied()
     }
 
-    /// Returns the uncertainty of the parameter `name`; `None` if it does not exist.
+    /// Returns the uncertainty of the parameter `name`; `None` if there is no such parameter, or if it has no
+    /// uncertainty.
     #[must_use]
     pub fn uncertainty(&self, name: &str) -> Option<f64> {
         self.uncertainties.get(self.index(name)?).copied().flatten()
     }
 }
 
-/// Serialises the matrix as a list of rows. NaN in the rows of flat parameters becomes `null`.
+/// Serialises a covariance matrix as a list of rows. The elements of flat parameters, which the data do not determine,
+/// are NaN and become `null` in JSON.
 fn rows<S: Serializer>(matrix: &Option<Covariance>, serializer: S) -> Result<S::Ok, S::Error> {
     let Some(matrix) = matrix else { return serializer.serialize_none() };
     let mut list = serializer.serialize_seq(Some(matrix.n))?;
@@ -129,7 +134,7 @@ fn rows<S: Serializer>(matrix: &Option<Covariance>, serializer: S) -> Result<S::
     list.end()
 }
 
-/// Serialises intervals as an object. Its keys are the parameter names, in the order of the list.
+/// Serialises intervals as an object whose keys are the names of the parameters, in the order of the list.
 fn by_name<S: Serializer>(intervals: &[Interval], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(intervals.iter().map(|interval| (&interval.parameter, interval)))
 }

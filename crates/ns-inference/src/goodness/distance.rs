@@ -1,4 +1,4 @@
-//! The Kolmogorov-Smirnov distance between events and their density.
+//! The Kolmogorov-Smirnov distance between events and the fitted density.
 
 use std::sync::Arc;
 
@@ -10,21 +10,23 @@ use crate::InferenceError;
 
 /// Number of equal parts into which each fit range is divided. The density is integrated over each part.
 const PARTS: usize = 200;
-/// Number of intervals for which the density is evaluated in one call.
+/// Number of integration intervals for which the density is evaluated in one call.
 const BATCH: usize = 1 << 16;
 
-/// The densities of all event channels. Each channel has one observable.
+/// The densities of all event channels, and the points at which their integrals are split. Each channel has one
+/// observable.
 pub(super) struct Distances {
     shapes: EventShapes,
     channels: Vec<Line>,
 }
 
-/// The fit ranges and breaks of the observable of a channel.
+/// The fit ranges of the observable of one channel, and the points at which integrals over this observable are split.
 struct Line {
     name: String,
-    /// Fit ranges, ascending.
+    /// Lower and upper ends of the fit ranges, in ascending order.
     ranges: Vec<(f64, f64)>,
-    /// Ends of the parts of all ranges, and points where the density or its derivative jumps, ascending.
+    /// Points at which integrals are split, in ascending order: the ends of the [`PARTS`] equal parts of each fit
+    /// range, and the points where the density or its derivative may jump.
     breaks: Vec<f64>,
 }
 
@@ -91,9 +93,9 @@ impl Distances {
         Ok(all.collect())
     }
 
-    /// Returns, for each event, the probability under the fitted density of a smaller value of the observable.
-    /// `events` must be in ascending order. The density is integrated between neighbouring events and breaks with the
-    /// Gauss-Legendre rule of five nodes.
+    /// Returns one probability per event: the integral of the fitted density over all values of the observable below
+    /// that of the event. `events` are the values of the observable, in ascending order. The integral is split at the
+    /// events and at the breaks of the channel. Each part is computed by the Gauss-Legendre rule with five nodes.
     fn below(&self, parameters: &[f64], (index, line): (usize, &Line), events: &[f64]) -> Vec<f64> {
         let mut points: Vec<f64> = line.breaks.iter().chain(events).copied().collect();
         points.sort_by(f64::total_cmp);

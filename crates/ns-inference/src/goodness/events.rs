@@ -69,7 +69,7 @@ pub struct ChannelGoodness {
     pub name: String,
     /// For chi2, the chi2 of the channel. For a distance, the Kolmogorov-Smirnov distance `D` of the channel.
     pub value: f64,
-    /// Number of events in the fit ranges; for chi2, their sum of weights.
+    /// Number of events in the fit ranges. For chi2, the sum of the weights of these events.
     pub n_events: f64,
     /// Number of bins of chi2; `None` if the statistic is a distance.
     pub n_bins: Option<usize>,
@@ -95,7 +95,7 @@ pub struct EventGoodness {
     /// p-value from toys: the fraction of the converged toys whose statistic is at least `value`. `None` without
     /// toys.
     pub p_value_toys: Option<f64>,
-    /// Binomial error of `p_value_toys`.
+    /// Binomial error of `p_value_toys`; `None` if there is no such p-value.
     pub p_value_toys_error: Option<f64>,
     /// Number of toys that were run, and number of toys that were left out; `None` without toys.
     pub toys: Option<GoodnessToys>,
@@ -103,7 +103,7 @@ pub struct EventGoodness {
     pub channels: Vec<ChannelGoodness>,
     /// Number of free parameters without a constraint.
     pub n_unconstrained: usize,
-    /// `twice_nll` at the best fit.
+    /// `-2 ln L` at the best fit.
     pub twice_nll: f64,
     /// Whether the fit reached a certified minimum.
     pub converged: bool,
@@ -111,7 +111,7 @@ pub struct EventGoodness {
     pub warnings: Vec<String>,
 }
 
-/// The chosen statistic, with the densities that it needs.
+/// The chosen statistic, chi2 or Kolmogorov-Smirnov distance, with the densities that it needs.
 enum Judge {
     Chi2(Histograms),
     Ks(Distances),
@@ -131,7 +131,8 @@ impl Judge {
         }
     }
 
-    /// Returns the statistic of all channels together: the sum of chi2, or the largest `sqrt(n) D`.
+    /// Returns the statistic of all channels together: the sum of chi2, or the largest `sqrt(n) D`, where `n` is the
+    /// number of events of a channel and `D` its Kolmogorov-Smirnov distance.
     fn total(&self, channels: &[ChannelGoodness]) -> f64 {
         match self {
             Self::Chi2(_) => channels.iter().map(|channel| channel.value).sum(),
@@ -279,7 +280,8 @@ fn asymptotic(result: &mut EventGoodness, analysis: &Analysis<'_>, value: f64) {
     }
 }
 
-/// Returns the asymptotic probability that `sqrt(n) D` exceeds `x`: `2 sum_k (-1)^(k-1) exp(-2 k^2 x^2)`.
+/// Returns the asymptotic probability that `sqrt(n) D` exceeds `x`, where `n` is the number of events and `D` is the
+/// Kolmogorov-Smirnov distance: `2 sum_k (-1)^(k-1) exp(-2 k^2 x^2)`.
 fn kolmogorov_tail(x: f64) -> f64 {
     if x < 0.2 {
         // The probability differs from 1 by less than 1e-12.

@@ -10,24 +10,26 @@ use crate::InferenceError;
 
 /// Largest number of points at which the density of one channel is evaluated.
 const MOST_NODES: usize = 20_000_000;
-/// Number of nodes in a panel of [`EventShapes::grids`], along one observable.
+/// Number of points along one observable in each panel. A panel is one of the equal parts into which
+/// [`EventShapes::grids`] divides a fit range.
 const NODES: usize = 21;
 
 /// The bins of all event channels.
 pub(super) struct Histograms {
-    /// Densities of a copy of the model whose fit ranges are the bins. Each bin therefore has its own integration
-    /// panels.
+    /// Densities of a copy of the model in which every bin is a fit range. Each bin is therefore integrated separately.
     shapes: EventShapes,
     channels: Vec<Bins>,
 }
 
-/// The bins of one channel: cells of a grid that lie within the fit ranges.
+/// The bins of one channel. The edges along all observables form a grid, and the bins are the cells of this grid that
+/// lie within the fit ranges.
 struct Bins {
     name: String,
     extended: bool,
-    /// Edges of the cells along each observable.
+    /// Edges of the cells of the grid along each observable.
     edges: Vec<Vec<f64>>,
-    /// Index of the bin of each cell; `None` for cells outside the fit ranges. The last observable varies fastest.
+    /// Index of the bin of each cell of the grid; `None` for cells outside the fit ranges. In the order of the cells,
+    /// the last observable varies fastest.
     bin: Vec<Option<usize>>,
     n_bins: usize,
 }
@@ -92,7 +94,8 @@ impl Histograms {
         Ok(Self { shapes, channels })
     }
 
-    /// Returns chi2 of each channel.
+    /// Returns chi2 of each channel. `parameters` are the values of all parameters, and `tables` the events of each
+    /// channel.
     pub(super) fn channels(
         &self,
         parameters: &[f64],
@@ -128,7 +131,8 @@ impl Histograms {
 }
 
 impl Bins {
-    /// Returns the sum of the weights of the events in each bin. The last cell includes its upper edge.
+    /// Returns the sum of the weights of the events in each bin. An event at the upper end of an axis belongs to the
+    /// last cell.
     fn counted(&self, table: &EventTable) -> Vec<f64> {
         let mut counts = vec![0.0; self.n_bins];
         for event in 0..table.len() {
@@ -147,7 +151,7 @@ impl Bins {
     }
 }
 
-/// Returns the lower and upper edge of a cell along each observable.
+/// Returns the lower and upper edge along each observable of the cell with index `cell` in the grid of bins.
 fn sides(edges: &[Vec<f64>], cell: usize) -> Vec<(f64, f64)> {
     let mut rest = cell;
     let mut sides: Vec<(f64, f64)> = Vec::with_capacity(edges.len());

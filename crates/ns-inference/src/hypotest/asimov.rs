@@ -16,20 +16,21 @@ use crate::diagnosis;
 use crate::present::significant;
 use crate::{InferenceError, lowest};
 
-/// If at most this number of fits is still to come, the covariance of the Asimov set is not computed. Its computation
-/// would take more time than the fits would save.
+/// If at most this number of fits is still to come, the covariance of the fit to the Asimov set is not computed.
+/// Computing the covariance would take more time than it would save in these fits.
 const FEW: usize = 2;
 
-/// Uncertainties of all parameters, then their covariance matrix, then the factors of the Hessian. Either of the last
-/// two may be missing.
+/// The uncertainties of all parameters, the covariance matrix of the parameters, and the factors of the Hessian of
+/// `-ln L`. The covariance matrix or the factors may be missing.
 type Curvature = (Vec<Option<f64>>, Option<Arc<Covariance>>, Option<InverseHessian>);
 
-/// Largest relative difference of expected data that can be due to rounding.
+/// Largest relative difference between two sets of expected data that can be due to rounding.
 const DIFFERENT: f64 = 1e-6;
 
 impl Tester<'_> {
-    /// Generates the Asimov set from the conditional fit to the observed data. Makes the conditional fit if it has
-    /// not been made. Removes all fits to an earlier Asimov set.
+    /// Generates the Asimov set: the data expected at the conditional fit to the observed data, in which the POI is
+    /// fixed at the Asimov value. Makes this conditional fit if it has not been made. Removes all fits to an earlier
+    /// Asimov set.
     pub(super) fn make_asimov(&mut self) -> Result<(), InferenceError> {
         let value = self.statistic.asimov_value();
         match self.try_asimov(value) {
@@ -95,8 +96,8 @@ impl Tester<'_> {
         Err(InferenceError::FitFailed { reason })
     }
 
-    /// Generates the Asimov set again if the conditional fit from which it was generated has since found a lower
-    /// minimum.
+    /// Generates the Asimov set (expected data) again if a lower minimum of the conditional fit has been found since
+    /// the set was generated.
     pub(super) fn renew_asimov(&mut self) -> Result<(), InferenceError> {
         let Some(known) = self.observed.at(self.statistic.asimov_value()) else { return Ok(()) };
         if 2.0 * (self.made_at - known.fit.nll) > lowest::tolerance(known.fit.nll) {
@@ -107,9 +108,9 @@ impl Tester<'_> {
     }
 }
 
-/// Generates the Asimov set from `conditional`, the conditional fit to the observed data with the POI at `value`.
-/// Makes the free fit to the Asimov set within the bounds of the model. `further` is the estimated number of fits
-/// that are still to come.
+/// Generates the Asimov set (expected data) from `conditional`, the conditional fit to the observed data with the POI
+/// at `value`. Makes the free fit to the Asimov set within the bounds of the model. `further` is the estimated number
+/// of fits that are still to come.
 ///
 /// # Errors
 /// [`InferenceError::FitFailed`] if the set cannot be generated or `-ln L` is not finite in the free fit. Also the
@@ -168,9 +169,10 @@ fn make(
     Ok(Profile::new(data, poi, best))
 }
 
-/// Computes the uncertainties and the covariance of the Asimov set at `point`, the point that generated it, by a fit
-/// from this point. The POI has wider bounds in this fit, because a POI at a bound has no uncertainty. If the fit
-/// finds a lower minimum, the result has no uncertainties and the covariance of the free fit to the observed data.
+/// Computes the uncertainties and the covariance for a fit to the Asimov set (expected data). `point` contains the
+/// parameters at which the Asimov set was generated, and the fit starts there. The POI has wider bounds in this fit,
+/// because a POI at a bound has no uncertainty. If the fit finds a lower minimum, the result has no uncertainties and
+/// the covariance of the free fit to the observed data.
 fn curvature(
     analysis: &mut Analysis<'_>,
     observed: &Profile,
@@ -195,15 +197,15 @@ fn curvature(
     Ok((fit.uncertainties, fit.covariance, fit.factors))
 }
 
-/// Returns the covariance and the factors of the Hessian of a fit, without its uncertainties. They are used in fits
-/// to other data.
+/// Returns the covariance and the factors of the Hessian of a fit, without the uncertainties. The covariance and the
+/// factors are used in fits to other data.
 fn without_uncertainties(fit: &FitOutcome) -> Curvature {
     (Vec::new(), fit.covariance.clone(), fit.factors.clone())
 }
 
 /// Returns other minima of the conditional fit to the observed data with the POI at `value`, in ascending order of
-/// `-ln L`. They are found by single descents from three points: the starting point of the analysis, the free fit,
-/// and the initial parameters of the model.
+/// `-ln L`. These minima are found by single descents from three points: the starting point of the analysis, the free
+/// fit, and the initial parameters of the model.
 ///
 /// # Errors
 /// The errors of [`Analysis::run`].
@@ -226,9 +228,9 @@ fn other_minima(
     Ok(minima)
 }
 
-/// Returns the names of the flat parameters that make the Asimov set ambiguous. The likelihood of the observed data
-/// is the same at several values of such a parameter, but the expected data are not. Returns `None` if there are no
-/// such parameters.
+/// Returns the names of the parameters that make the Asimov set (expected data) ambiguous. The likelihood of the
+/// observed data is the same at several values of such a parameter, but the expected data differ. Returns `None` if
+/// there are no such parameters.
 ///
 /// # Errors
 /// The errors of [`Analysis::run`].

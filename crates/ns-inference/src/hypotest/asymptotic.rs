@@ -18,8 +18,8 @@ pub(crate) struct PValues {
     pub(crate) cls: Option<f64>,
 }
 
-/// Computes the p-values of the observed data. `q` is the observed statistic and `q_asimov` the statistic of the
-/// Asimov set.
+/// Computes the p-values of the observed data. `q` is the test statistic of the observed data, and `q_asimov` is that
+/// of the Asimov set (the data expected without signal, or for q0 with a signal of strength 1).
 pub(crate) fn observed(statistic: TestStatistic, q: f64, q_asimov: f64) -> PValues {
     let (root, spread) = (q.sqrt(), q_asimov.sqrt());
     let value = match statistic {
@@ -34,8 +34,9 @@ pub(crate) fn observed(statistic: TestStatistic, q: f64, q_asimov: f64) -> PValu
     }
 }
 
-/// Computes the natural logarithm of the observed CLs. If `q_asimov` is 0, the result is the limit of CLs for
-/// `q_asimov` towards 0. This limit exists for every `q`.
+/// Computes the natural logarithm of the observed CLs. `q` is the test statistic of the observed data, and `q_asimov`
+/// is that of the Asimov set (expected data). If `q_asimov` is 0, the result is the limit of CLs for `q_asimov` towards
+/// 0. This limit exists for every `q`.
 pub(crate) fn ln_cls(statistic: TestStatistic, q: f64, q_asimov: f64) -> f64 {
     let (root, spread) = (q.sqrt(), q_asimov.sqrt());
     match statistic {
@@ -45,19 +46,21 @@ pub(crate) fn ln_cls(statistic: TestStatistic, q: f64, q_asimov: f64) -> f64 {
     }
 }
 
-/// Computes the natural logarithm of CLs, which is the ratio of the p-values CLs+b and CLb. `value` and `spread` are
-/// those of [`at`].
+/// Computes the natural logarithm of CLs, which is the ratio of the p-values CLs+b and CLb. `value` is the outcome of
+/// the test. Outcomes are normally distributed with width 1 around 0 for background only, and around `-spread` for
+/// signal and background.
 fn ln_ratio(value: f64, spread: f64) -> f64 {
     ln_upper_tail(value + spread) - ln_upper_tail(value)
 }
 
-/// Computes the expected p-values at `n_sigma` standard deviations of the background-only distribution.
+/// Computes the expected p-values of an outcome that lies `n_sigma` standard deviations from the median of the
+/// background-only distribution. `q_asimov` is the test statistic of the Asimov set (expected data).
 pub(crate) fn expected(n_sigma: f64, q_asimov: f64) -> PValues {
     at(n_sigma, q_asimov.sqrt())
 }
 
-/// Computes the p-values if the outcome is `value`. Outcomes are normally distributed with width 1. The mean is 0 for
-/// background only, and `-spread` for signal and background.
+/// Computes the p-values CLs+b and CLb and their ratio CLs for the outcome `value` of a test. Outcomes are normally
+/// distributed with width 1. Their mean is 0 for background only, and `-spread` for signal and background.
 fn at(value: f64, spread: f64) -> PValues {
     let exists = |p: f64| p.is_finite().then_some(p);
     // The ratio is computed from logarithms. It therefore exists even if both tail probabilities underflow to 0.
@@ -65,8 +68,8 @@ fn at(value: f64, spread: f64) -> PValues {
     PValues { clsb: exists(upper_tail(value + spread)), clb: exists(upper_tail(value)), cls: exists(cls) }
 }
 
-/// Computes the square root of the Asimov statistic at which the expected CLs at `n_sigma` standard deviations equals
-/// `alpha`.
+/// Computes the square root of the Asimov statistic (the test statistic of the expected data) for which the expected
+/// CLs, `n_sigma` standard deviations from the median, equals `alpha`.
 pub(crate) fn expected_root(n_sigma: f64, alpha: f64) -> f64 {
     quantile(alpha * upper_tail(n_sigma)) - n_sigma
 }
@@ -76,7 +79,8 @@ fn density(z: f64) -> f64 {
     (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt()
 }
 
-/// Computes the derivatives of CLs with respect to `value` and to `spread` (see [`at`]).
+/// Computes the derivatives of CLs with respect to `value` and to `spread`. The function [`at`] defines these
+/// arguments.
 fn slopes_at(value: f64, spread: f64) -> (f64, f64) {
     let cls = ln_ratio(value, spread).exp();
     let ratio = |z: f64| density(z) / upper_tail(z);
@@ -85,8 +89,9 @@ fn slopes_at(value: f64, spread: f64) -> (f64, f64) {
     (by_spread + cls * ratio(value), by_spread)
 }
 
-/// Computes the derivatives of the observed CLs with respect to `q` and to `q_asimov`. At `q = 0` the derivative with
-/// respect to `q` is set to 0, because `q` stays 0 if the data change a little.
+/// Computes the derivatives of the observed CLs with respect to `q`, the test statistic of the observed data, and to
+/// `q_asimov`, that of the Asimov set (expected data). At `q = 0` the derivative with respect to `q` is set to 0,
+/// because `q` stays 0 if the data change a little.
 pub(crate) fn observed_slopes(statistic: TestStatistic, q: f64, q_asimov: f64) -> (f64, f64) {
     let (root, spread) = (q.sqrt(), q_asimov.sqrt());
     let is_beyond = statistic == TestStatistic::Qtilde && root > spread;
@@ -100,7 +105,8 @@ pub(crate) fn observed_slopes(statistic: TestStatistic, q: f64, q_asimov: f64) -
     (by_value * value_by_q, (by_value * value_by_spread + by_spread) * 0.5 / spread)
 }
 
-/// Computes the derivative with respect to `q_asimov` of the expected CLs at `n_sigma` standard deviations.
+/// Computes the derivative of the expected CLs, `n_sigma` standard deviations from the median, with respect to
+/// `q_asimov`, the test statistic of the Asimov set (expected data).
 pub(crate) fn expected_slope(n_sigma: f64, q_asimov: f64) -> f64 {
     let spread = q_asimov.sqrt();
     slopes_at(n_sigma, spread).1 * 0.5 / spread

@@ -10,17 +10,17 @@ use super::profile::{Effort, Profile};
 use super::tester::Tester;
 use crate::{InferenceError, lowest};
 
-/// Smallest distance between two values of the POI at which the slope between them is computed. It is relative to the
-/// distance of the larger value from the best fit.
+/// Two values of the POI must be more than this distance apart, or the slope between them is not computed. The unit is
+/// the distance of the larger value from the best fit.
 const CLOSE: f64 = 1e-3;
 
-/// Largest ratio of neighbouring slopes of a smooth profile.
+/// A profile of `-ln L` counts as smooth if neighbouring slopes of its square root differ at most by this factor.
 const SHARPLY: f64 = 3.0;
 
 impl Tester<'_> {
-    /// For the observed data and the Asimov set, starts a descent from the minimum at each tested value to each of
-    /// its two neighbouring tested values. Returns whether any descent ended lower than the earlier fit at the same
-    /// value.
+    /// For the observed data and for the Asimov set (expected data), starts a descent from the minimum at each tested
+    /// value to each of its two neighbouring tested values. Returns whether any descent ended lower than the earlier
+    /// fit at the same value.
     ///
     /// # Errors
     /// If the device fails or the caller stopped the work.
@@ -43,9 +43,9 @@ impl Tester<'_> {
         Ok(self.n_lowered > before)
     }
 
-    /// Returns whether the fits made so far seem to lie in different local minima. There are two signs of this. The
-    /// profile decreases with the distance above the best fit. Or the slope of its square root, which is almost
-    /// constant in general, changes sharply. No fits are made.
+    /// Returns whether the fits made so far seem to lie in different local minima. There are two signs of different
+    /// minima: the profile of `-2 ln L` decreases somewhere above the best fit, or the slope of the square root of the
+    /// profile changes sharply. In general this slope is almost constant. The function makes no fits.
     pub(crate) fn is_broken(&self) -> bool {
         let broken = |profile: &Profile| {
             let best = profile.best_value();
@@ -64,8 +64,9 @@ impl Tester<'_> {
         broken(&self.observed) || (self.without_asimov.is_none() && broken(&self.asimov))
     }
 
-    /// Makes one pass along the tested values, in ascending or descending order. Each fit starts from the minimum at
-    /// the previous value.
+    /// Makes one fit at each tested value of the POI, in ascending or descending order. Each fit is a descent from the
+    /// minimum at the previous value. If `is_asimov` is true, the fits are to the Asimov set (expected data), otherwise
+    /// to the observed data.
     fn sweep(&mut self, is_asimov: bool, ascending: bool) -> Result<(), InferenceError> {
         let profile = if is_asimov { &self.asimov } else { &self.observed };
         let best = profile.best_value();

@@ -1,8 +1,8 @@
 //! Makes additional fits in which a parameter that ended at a bound starts at its opposite bound.
 //!
 //! A parameter without a constraint has no natural scale for the distance of additional starting points. If such a
-//! parameter ends at a bound, another local minimum may lie near its opposite bound. No descent from the first
-//! minimum leads to that minimum.
+//! parameter ends at a bound, another local minimum may lie near its opposite bound. No descent from the minimum at the
+//! bound leads to this other minimum.
 
 use std::sync::Arc;
 
@@ -45,8 +45,9 @@ pub(super) fn from_other_ends(
 }
 
 impl Profile {
-    /// In a small model, searches for a lower minimum at the value `value` of the parameter. Other parameters that
-    /// ended at a bound start at the opposite bound. The fits are added to the profile.
+    /// In a small model, searches for a lower minimum with the profiled parameter fixed at `value`. The search makes
+    /// fits in which another parameter that ended at a bound starts at its opposite bound. The results of these fits
+    /// are added to the profile.
     ///
     /// # Errors
     /// The errors of [`Analysis::run`].

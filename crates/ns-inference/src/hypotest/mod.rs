@@ -1,7 +1,8 @@
 //! Asymptotic hypothesis tests of a value of the parameter of interest.
 //!
 //! The definitions are those of pyhf (`pyhf.infer.hypotest`, `calctype="asymptotics"`). The test statistics are
-//! one-sided profile likelihood ratios. The Asimov set is generated from a conditional fit to the observed data.
+//! one-sided profile likelihood ratios. The Asimov set contains the data that are expected at a conditional fit to the
+//! observed data.
 
 mod asimov;
 pub(crate) mod asymptotic;
@@ -34,7 +35,7 @@ pub enum TestStatistic {
 }
 
 impl TestStatistic {
-    /// Returns the value of the POI at which the Asimov set is generated.
+    /// Returns the value of the POI at which the Asimov set (expected data) is generated: 1 for q0, otherwise 0.
     #[must_use]
     pub fn asimov_value(self) -> f64 {
         match self {
@@ -79,8 +80,8 @@ options::setters! { HypotestOptions {
     fit: FitOptions, statistic: TestStatistic
 } }
 
-/// Numbers of standard deviations of the five values in a list of expected results. Positive numbers mean more
-/// signal. Serialises to `[-2, -1, 0, 1, 2]`. Results give this list next to every list of expected values.
+/// Numbers of standard deviations of the five values in a list of expected results. Positive numbers mean more signal.
+/// Serialises to `[-2, -1, 0, 1, 2]`. Every result with a list of expected values also contains this list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct NsigmaOrder([i8; 5]);
 
@@ -91,7 +92,7 @@ impl Default for NsigmaOrder {
 }
 
 impl NsigmaOrder {
-    /// Returns the numbers of standard deviations.
+    /// Returns the numbers of standard deviations: -2, -1, 0, 1 and 2.
     #[must_use]
     pub fn values(self) -> [i8; 5] {
         self.0
@@ -131,13 +132,14 @@ pub struct HypotestResult {
     pub clb: Option<f64>,
     /// Test statistic of the observed data.
     pub q_obs: f64,
-    /// Test statistic of the Asimov set.
+    /// Test statistic of the Asimov set, i.e. of the data expected without signal (for q0: with a signal of strength
+    /// 1).
     pub q_asimov: f64,
     /// Best-fit value of the parameter of interest.
     pub mu_hat: f64,
-    /// `twice_nll` of the free fit.
+    /// `-2 ln L` of the free fit.
     pub twice_nll_free: f64,
-    /// `twice_nll` of the conditional fit at `mu_test`; `None` if this fit was not made.
+    /// `-2 ln L` of the conditional fit at `mu_test`; `None` if this fit was not made.
     pub twice_nll_conditional: Option<f64>,
     /// Expected p-values under the background-only hypothesis.
     pub expected_set: ExpectedSet,
@@ -150,8 +152,8 @@ pub struct HypotestResult {
 /// Tests the hypothesis that the parameter of interest is `mu`.
 ///
 /// Four fits are made, or more in small models: the free fit to the observed data, conditional fits to the observed
-/// data at `mu` and at the Asimov value, and the conditional fit to the Asimov set at `mu`. For q0 the tested value
-/// is always 0.
+/// data at `mu` and at the Asimov value (0, or 1 for q0), and the conditional fit at `mu` to the Asimov set, i.e. to
+/// the data expected at the Asimov value. For q0 the tested value is always 0.
 ///
 /// # Errors
 /// If the model has no POI or fixes it, if `mu` is not finite, if `-ln L` is not finite at any starting point of a
@@ -204,7 +206,7 @@ pub fn hypotest(
     })
 }
 
-/// Makes the fits of a hypothesis test of `mu`; for q0 the tested value is 0. `what` is the name of the analysis for
+/// Makes the fits of a hypothesis test of `mu`; for q0 the tested value is 0. `what` is the name of the analysis in
 /// error messages.
 ///
 /// # Errors

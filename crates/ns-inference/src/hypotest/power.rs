@@ -8,27 +8,29 @@ use crate::present::significant;
 
 /// Description of a hypothesis test that cannot distinguish its two hypotheses.
 pub(crate) struct Powerless {
-    /// Warning about the missing power. `None` if the tested value is the Asimov value, where no power is expected.
+    /// Warning that the test has no power. `None` if the tested value is the value at which the Asimov set was
+    /// generated, because no power is expected there.
     pub(crate) note: Option<String>,
-    /// Whether CLs does not exist. If false, CLs is 1.
+    /// Whether CLs is undefined. If false, CLs is 1.
     pub(crate) undefined: bool,
 }
 
-/// Returns the largest difference of `2 nll` that can be due to rounding. `nll` is `-ln L` at the minimum.
+/// Returns the largest difference between two values of `2 nll` that can be due to rounding. `nll` is `-ln L` at the
+/// minimum.
 pub(super) fn rounding(nll: f64) -> f64 {
     1e-13 + 16.0 * f64::EPSILON * nll.abs()
 }
 
-/// Returns the largest difference of `2 nll` between two fits that ended at the same minimum. `nll` is `-ln L` at the
-/// minimum.
+/// Returns the largest difference of `2 nll` at which two fits count as having ended at the same minimum. `nll` is
+/// `-ln L` at the minimum.
 pub(super) fn indistinct(nll: f64) -> f64 {
     1e-9 + 64.0 * f64::EPSILON * nll.abs()
 }
 
 impl Tester<'_> {
-    /// Returns whether the expected yields depend on the POI. The yields at the best fit to the Asimov set are
-    /// compared with those at the same point with the POI at `value`. Also returns true if the yields cannot be
-    /// computed.
+    /// Returns whether the expected yields depend on the POI. The function compares the yields at the best fit to the
+    /// Asimov set (expected data) with the yields at the same parameters, except that the POI has the value `value`.
+    /// Also returns true if the yields cannot be computed.
     pub(crate) fn has_effect(&self, value: f64) -> bool {
         let best = &self.asimov.best.parameters;
         let mut points = best.clone();
@@ -46,7 +48,8 @@ impl Tester<'_> {
         }
     }
 
-    /// Describes a test whose Asimov statistic is 0. Returns `None` if the Asimov statistic is not 0, and for q0.
+    /// Describes why a test has no power if its test statistic is 0 for the Asimov set (expected data). Returns `None`
+    /// if this statistic is not 0, and for q0.
     pub(crate) fn powerless(&self, tested: &Tested) -> Option<Powerless> {
         let (name, value, asimov) = (self.name(), tested.value, self.statistic.asimov_value());
         let (lower, upper) = self.bounds();

@@ -7,20 +7,21 @@ use ns_core::{Data, FitOutcome, FitRequest, FitTask, Inactive, Search, Start};
 
 use crate::analysis::{Analysis, Fitted};
 
-/// Effort with which a conditional fit searches for the lowest minimum. The efforts are in ascending order.
+/// Effort with which a conditional fit searches for the lowest minimum. The variants are in ascending order of the
+/// effort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Effort {
     /// A single descent from the predicted starting point. This effort is for intermediate fits.
     Follow,
-    /// The search effort of the base fit, from the predicted starting point.
+    /// The search effort that the options ask for, from the predicted starting point.
     Search,
-    /// The effort for fits whose numbers are reported. The first search is that of [`Self::Search`]. In models of up
-    /// to medium size, a second search begins at the starting point of the analysis and uses no earlier fits. In
+    /// The effort for fits whose numbers are reported. The first search is the same as for [`Self::Search`]. In models
+    /// of up to medium size, a second search begins at the starting point of the analysis and uses no earlier fits. In
     /// small models the second search is thorough.
     Report,
 }
 
-/// The conditional minimum at one value of the parameter.
+/// The minimum of a conditional fit, in which the profiled parameter is fixed at one value.
 #[derive(Debug, Clone)]
 pub(crate) struct ConditionalMinimum {
     pub(crate) value: f64,
@@ -28,7 +29,7 @@ pub(crate) struct ConditionalMinimum {
     effort: Effort,
 }
 
-/// The conditional fits to one data set that have been made so far. Each is a point of the profile likelihood.
+/// The conditional fits to one data set that have been made so far. Each fit is a point of the profile likelihood.
 pub(crate) struct Profile {
     pub(crate) data: Data,
     pub(crate) parameter: usize,
@@ -43,17 +44,18 @@ impl Profile {
         Self { data, parameter, best, known: Vec::new() }
     }
 
-    /// Returns the value of the parameter in the free fit.
+    /// Returns the value of the profiled parameter in the free fit.
     pub(crate) fn best_value(&self) -> f64 {
         self.best.parameters.get(self.parameter).copied().unwrap_or(f64::NAN)
     }
 
-    /// Returns the conditional fit at exactly the given value; `None` if it has not been made.
+    /// Returns the conditional fit in which the profiled parameter is exactly `value`; `None` if this fit has not been
+    /// made.
     pub(crate) fn at(&self, value: f64) -> Option<&ConditionalMinimum> {
         self.known.iter().find(|k| k.value == value)
     }
 
-    /// Returns all values for which a conditional fit has been made, in ascending order.
+    /// Returns all values of the profiled parameter at which a conditional fit has been made, in ascending order.
     pub(crate) fn values(&self) -> Vec<f64> {
         let mut values: Vec<f64> = self.known.iter().map(|k| k.value).collect();
         values.sort_by(f64::total_cmp);
@@ -66,8 +68,8 @@ impl Profile {
     }
 
     /// Builds the tasks of the conditional fit at `value`. The result of the conditional fit is the lowest result of
-    /// these tasks. The first task starts at the minimum already found at `value`, or at the predicted point if there
-    /// is none.
+    /// these tasks. The first task starts at the minimum already found at `value`. If no minimum has been found there,
+    /// the task starts at the predicted point.
     pub(crate) fn tasks(&self, analysis: &Analysis<'_>, value: f64, effort: Effort) -> Vec<FitTask> {
         let start = match self.at(value) {
             Some(known) => known.fit.parameters.clone(),
@@ -95,7 +97,7 @@ impl Profile {
     }
 
     /// Builds the task of a conditional fit at `value` that is a single descent from the minimum of `neighbour`.
-    /// `neighbour` is a fit at another value.
+    /// `neighbour` is a fit at another value of the profiled parameter.
     pub(crate) fn task_from(&self, analysis: &Analysis<'_>, value: f64, neighbour: &FitOutcome) -> FitTask {
         let held = [(self.parameter, value)];
         let start = analysis.admit(&self.best, &held, neighbour.parameters.clone());
@@ -121,14 +123,14 @@ impl Profile {
         Some(FitRequest { start, search: Search::Local, ..analysis.base.clone() })
     }
 
-    /// Removes every conditional fit except those at the given values.
+    /// Removes all conditional fits except those at the given values of the profiled parameter.
     pub(crate) fn keep(&mut self, values: &[f64]) {
         self.known.retain(|k| values.contains(&k.value));
     }
 
-    /// Adds the result of a task from [`Self::tasks`] or [`Self::task_from`]. The result is ignored if a lower fit at
-    /// `value` is known. A conditional fit below the free fit shows that the free fit has missed the lowest minimum.
-    /// The caller must handle this case.
+    /// Adds the result of a task from [`Self::tasks`] or [`Self::task_from`]. The result is ignored if an earlier fit
+    /// at `value` ended lower. A conditional fit below the free fit shows that the free fit has missed the lowest
+    /// minimum. The caller must handle this case.
     pub(crate) fn learn(&mut self, value: f64, fitted: &Fitted, effort: Effort) {
         let Ok(fit) = fitted else { return };
         match self.known.iter_mut().find(|k| k.value == value) {
@@ -153,14 +155,15 @@ impl Profile {
         }
     }
 
-    /// Returns `2 (nll - nll of the free fit)` at `value`, or 0 if this number is negative. Returns `None` if there
-    /// is no conditional fit at `value`.
+    /// Returns twice the difference of `-ln L` between the conditional fit at `value` and the free fit, or 0 if this
+    /// number is negative. Returns `None` if there is no conditional fit at `value`.
     pub(crate) fn rise(&self, value: f64) -> Option<f64> {
         self.at(value).map(|k| (2.0 * (k.fit.nll - self.best.nll)).max(0.0))
     }
 
-    /// Predicts the minimum at `value`. If there are enough fits, the prediction is the parabola or the line through
-    /// the nearest fits. Otherwise it follows the covariance of the free fit.
+    /// Predicts the values of all parameters at the conditional minimum at `value`. If there are enough fits, the
+    /// prediction lies on the parabola or the line through the nearest fits. Otherwise the covariance of the free fit
+    /// gives the prediction.
     fn predict(&self, analysis: &Analysis<'_>, value: f64) -> Vec<f64> {
         let mut near: Vec<Node<'_>> =
             self.known.iter().map(|k| (k.value, k.fit.parameters.as_slice())).collect();
@@ -194,19 +197,18 @@ impl Profile {
     }
 }
 
-/// Largest difference in `-ln L` by which a converged fit may be higher than a fit that did not converge and still
-/// replace it.
+/// A converged fit replaces a fit that did not converge if its `-ln L` is higher by at most this number.
 const CERTIFIED: f64 = 1e-8;
 
-/// A number and the parameters of a fit. The number is the value of the profiled parameter, or the weight of the fit
-/// in an interpolation.
+/// A number, and the values of all parameters in a fit. The number is either the value of the profiled parameter, or
+/// the weight of the fit in an interpolation.
 type Node<'a> = (f64, &'a [f64]);
 
-/// Largest number of points in an interpolation.
+/// Largest number of fits between which the minimum is interpolated.
 const NODES: usize = 3;
 
-/// Smallest distance between two points of an interpolation. It is relative to the distance from the farther point to
-/// the value at which the minimum is predicted.
+/// Smallest distance between two fits of an interpolation. The unit is the distance from the farther fit to the value
+/// at which the minimum is predicted.
 const SPACING: f64 = 0.05;
 
 /// Computes the Lagrange weights of the nearest two or three points. Returns `None` if `value` lies too far outside

@@ -1,6 +1,6 @@
-//! The fits that every hypothesis test needs. The free fit, the conditional fit at the Asimov value and the Asimov
-//! set are made once. Each tested value then needs two conditional fits: one to the observed data and one to the
-//! Asimov set.
+//! The fits that every hypothesis test needs. The free fit, the conditional fit at the Asimov value, and the Asimov set
+//! (the data expected at this conditional fit) are made once. Each tested value then needs two conditional fits: one to
+//! the observed data and one to the Asimov set.
 
 use ns_core::{FitFailure, FitOutcome, FitRequest, FitTask, OutcomeParts, Search};
 
@@ -18,23 +18,26 @@ pub(crate) struct Tester<'a> {
     pub(crate) poi: usize,
     pub(crate) observed: Profile,
     pub(crate) asimov: Profile,
-    /// Reason why there is no Asimov set; `None` if there is one. `asimov` is not used if there is a reason.
+    /// Reason why there is no Asimov set (expected data); `None` if there is an Asimov set. If there is none, the field
+    /// `asimov` is not used.
     pub(super) without_asimov: Option<String>,
-    /// Lowest `-ln L` of the observed data at the Asimov value, as known when the Asimov set was generated.
+    /// `-ln L` of the conditional fit to the observed data from which the Asimov set (expected data) was generated.
     pub(super) made_at: f64,
-    /// Estimated number of fits that follow the call of [`Self::new`].
+    /// Estimated number of fits that are made after the call of [`Self::new`].
     pub(super) further: usize,
     /// Warnings about the result.
     pub(crate) notes: Vec<String>,
     /// Whether every fit on which the results depend converged.
     pub(crate) converged: bool,
-    /// Number of different tested values.
+    /// Number of different values of the POI that have been tested.
     pub(crate) n_evaluations: usize,
-    /// Number of times that a fit found a lower minimum. After each time, earlier results may be outdated.
+    /// Number of times that a fit found a lower minimum than an earlier fit. Each time, earlier results may become
+    /// outdated.
     pub(crate) n_lowered: usize,
 }
 
-/// The test statistics at one tested value: `q` of the observed data and `q_asimov` of the Asimov set.
+/// The test statistics at one tested value of the POI: `q` of the observed data, and `q_asimov` of the Asimov set
+/// (expected data).
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tested {
     pub(crate) value: f64,
@@ -44,12 +47,13 @@ pub(crate) struct Tested {
     pub(crate) converged: bool,
 }
 
-/// Largest number of times that a test is repeated because a lower minimum was found.
+/// Largest number of times that the test of one value is repeated because a lower minimum was found.
 const MOST_RENEWALS: usize = 3;
 
 impl<'a> Tester<'a> {
     /// Makes the free fit and the conditional fit at the Asimov value (1 for q0, otherwise 0). Generates the Asimov
-    /// set from the conditional fit.
+    /// set, i.e. the data expected at the conditional fit. `further` is the estimated number of later fits, and `what`
+    /// is the name of the analysis in error messages.
     ///
     /// # Errors
     /// If the model has no POI or fixes it, if a fit has no finite likelihood, if the device fails, or if the
@@ -142,8 +146,9 @@ impl<'a> Tester<'a> {
         self.observed.best_value()
     }
 
-    /// Tests several values in one batch. If `observed` is false, only the Asimov set is fitted. The result has one
-    /// entry per value. An entry is `Err` with the reason if `-ln L` is not finite at any starting point.
+    /// Tests several values of the POI in one batch of fits. If `observed` is false, only the Asimov set (expected
+    /// data) is fitted, and not the observed data. The result has one entry per value. If `-ln L` is not finite at any
+    /// starting point of a fit, the entry is `Err` with the reason.
     ///
     /// # Errors
     /// If the device fails or the caller stopped the work.
@@ -177,8 +182,8 @@ impl<'a> Tester<'a> {
             .collect())
     }
 
-    /// Tests one value whose result is reported. The fits search for the lowest minimum. In small models they are
-    /// also compared with fits at neighbouring values.
+    /// Tests one value of the POI whose result is reported to the user. The fits search for the lowest minimum. In
+    /// small models the fits are also compared with those at neighbouring values.
     ///
     /// # Errors
     /// The errors of [`Self::test`]; also [`InferenceError::FitFailed`] if `-ln L` is not finite in a fit.
@@ -199,8 +204,9 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Makes the fits at `values`, except those already made with at least the given effort. Returns the values whose
-    /// fits failed, each with the reason.
+    /// Makes the conditional fits at `values` to the Asimov set (expected data) and, if `observed` is true, to the
+    /// observed data. Fits that were already made with at least the effort `effort` are not repeated. Returns the
+    /// values whose fits failed, each with the reason.
     fn fit_values(
         &mut self,
         values: &[f64],
@@ -262,8 +268,8 @@ impl<'a> Tester<'a> {
         Ok(failures)
     }
 
-    /// Describes a failed fit. Returns `value` and the reason. For q0, a failed fit to the Asimov set adds a warning
-    /// instead, and the result is `None`.
+    /// Describes a failed fit by `value` and the reason. For q0, if the fit to the Asimov set (expected data) failed,
+    /// adds a warning instead and returns `None`.
     fn failed(&mut self, is_asimov: bool, value: f64, failure: &FitFailure) -> Option<(f64, String)> {
         let why = diagnosis::failure(self.analysis.model, failure);
         let name = self.name().to_owned();
@@ -284,15 +290,16 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Keeps only the fits at `values` and at the Asimov value. The other fits did not search for the lowest minimum.
+    /// Removes all conditional fits except those at `values` and at the Asimov value (0, or 1 for q0). The removed fits
+    /// did not search for the lowest minimum.
     pub(crate) fn keep(&mut self, values: &[f64]) {
         let kept: Vec<f64> = values.iter().copied().chain([self.statistic.asimov_value()]).collect();
         self.observed.keep(&kept);
         self.asimov.keep(&kept);
     }
 
-    /// Returns the statistics at `value`; `None` if `value` has not been tested. If `observed` is false, the fits to
-    /// the Asimov set are sufficient.
+    /// Returns the statistics at `value`; `None` if `value` has not been tested. If `observed` is false, only the fit
+    /// to the Asimov set (expected data) has to be made.
     pub(crate) fn known(&self, value: f64, observed: bool) -> Option<Tested> {
         self.asimov.at(value)?;
         if observed {
@@ -374,8 +381,9 @@ impl<'a> Tester<'a> {
         Ok(())
     }
 
-    /// Records whether `fit`, on which the results depend, converged. Adds a warning if it did not converge, or if
-    /// bins have no expected events. `which` is the name of the fit in warnings.
+    /// Sets `converged` to false and adds a warning if `fit`, on which the results depend, did not converge. If `fit`
+    /// converged, adds a warning about bins without expected events, if there are any. `which` is the name of the fit
+    /// in warnings.
     pub(crate) fn judge(&mut self, which: &str, fit: &FitOutcome) {
         if !fit.converged() {
             self.converged = false;
@@ -388,7 +396,8 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Records whether the conditional fits to the observed data and to the Asimov set at `value` converged.
+    /// Calls [`Self::judge`] for the conditional fits at `value` to the observed data and to the Asimov set (expected
+    /// data).
     pub(crate) fn judge_at(&mut self, value: f64) {
         let name = self.name().to_owned();
         let of = |profile: &Profile| profile.at(value).map(|known| known.fit.clone());
@@ -401,8 +410,8 @@ impl<'a> Tester<'a> {
     }
 }
 
-/// Makes the free fit and returns the lowest minimum found. In a small model, it also makes a thorough search, and
-/// fits in which parameters at a bound start at their opposite bound.
+/// Makes the free fit and returns the lowest minimum found. In a small model, the function also makes a thorough
+/// search, and fits in which parameters at a bound start at their opposite bound.
 fn free_fit(analysis: &mut Analysis<'_>, poi: usize) -> Result<FitOutcome, InferenceError> {
     let data = analysis.data.clone();
     let base = analysis.base.clone();
@@ -423,7 +432,7 @@ fn free_fit(analysis: &mut Analysis<'_>, poi: usize) -> Result<FitOutcome, Infer
     Ok(best)
 }
 
-/// Returns the lower of two minima of the same fit. If they are equally low, the result is `fit`, unless only `other`
+/// Returns the lower of two minima of the same fit. If both are equally low, the result is `fit`, unless only `other`
 /// converged.
 fn lower(fit: FitOutcome, other: FitOutcome) -> FitOutcome {
     let lower = 2.0 * (fit.nll - other.nll) > lowest::tolerance(fit.nll) || !fit.converged();

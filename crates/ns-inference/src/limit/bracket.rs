@@ -1,16 +1,18 @@
-//! Finds a root of a decreasing function. The caller evaluates the function at one value at a time.
+//! Finds a root of a decreasing function. The search proposes one point at a time, and the caller evaluates the
+//! function there.
 //!
 //! Because the caller evaluates the function, several searches can share one batch of fits. The method is
-//! Chandrupatla's (Adv. Eng. Softw. 28 (1997) 145): inverse quadratic interpolation if the last three points allow
-//! it, bisection otherwise. The search also finds its first bracket. A point at which the function cannot be
-//! evaluated counts as lying above the root. Every search ends after a limited number of evaluations.
+//! Chandrupatla's (Adv. Eng. Softw. 28 (1997) 145): inverse quadratic interpolation if the last three points are
+//! suitable, bisection otherwise. The search also finds the first bracket, i.e. the first two points between which the
+//! root lies. If the function cannot be evaluated at a point, this point counts as lying above the root. Every search
+//! ends after a limited number of evaluations.
 
 use crate::root::fraction;
 
 /// Largest number of evaluations of one search.
 const MOST_EVALUATIONS: usize = 100;
 
-/// Reason why a search ended, and where.
+/// Reason why a search ended, and the point at which it ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum End {
     /// The search found the root at this point.
@@ -20,20 +22,21 @@ pub(crate) enum End {
         /// Upper end of the range.
         upper: f64,
     },
-    /// The function is not positive at the lower end of the range. As the function decreases, the range contains no
-    /// root.
+    /// The function is zero or negative at the lower end of the range. As the function decreases, there is no root
+    /// above this end.
     Below {
         /// Lower end of the range.
         low: f64,
     },
-    /// The search reached the largest number of evaluations. The function is positive up to `below`.
+    /// The search reached the largest number of evaluations. The function is positive at `below` and at all smaller
+    /// points.
     Exhausted {
-        /// Largest point at which the function was evaluated.
+        /// Largest point at which the function was evaluated and is positive.
         below: f64,
     },
-    /// The function is positive up to `below`. It cannot be evaluated beyond `below`.
+    /// The function is positive at `below` and at all smaller points. Beyond `below` the function cannot be evaluated.
     Wall {
-        /// Largest point at which the function could be evaluated.
+        /// Largest point at which the function could be evaluated. The function is positive there.
         below: f64,
     },
 }
@@ -47,12 +50,14 @@ pub(crate) struct Bracket {
     /// Smallest point known to lie above the root, and the value of the function at this point. The value is `None`
     /// if the function cannot be evaluated at the point.
     high: Option<(f64, Option<f64>)>,
-    /// The end of the bracket that was replaced last, and the value of the function at this point.
+    /// The point that was replaced last as an end of the bracket (the two points between which the root lies), and the
+    /// value of the function at this point.
     third: Option<(f64, f64)>,
     /// Lower end of the range.
     start: f64,
     upper: f64,
-    /// Length scale: the distance from `start` to the guess, or 1 if there is no guess above `start`.
+    /// Length scale of the search: the distance from `start` to the guessed root, or 1 if there is no guess above
+    /// `start`.
     scale: f64,
     next: f64,
     /// Largest absolute value of the function at which a point counts as the root.
@@ -62,8 +67,9 @@ pub(crate) struct Bracket {
 }
 
 impl Bracket {
-    /// Starts a search in the range from `low` to `upper`. The function has the value `value` at `low`. The first
-    /// point to evaluate is `guess` if `guess` is above `low`.
+    /// Starts a search in the range from `low` to `upper`. The function has the value `value` at `low`. If `guess` is
+    /// above `low`, it is the first point to evaluate. A point counts as the root if the absolute value of the function
+    /// is at most `tolerance`.
     pub(crate) fn new(low: f64, value: f64, guess: f64, upper: f64, tolerance: f64) -> Self {
         let mut search = Self {
             low: (low, value),
@@ -102,7 +108,7 @@ impl Bracket {
         self.end
     }
 
-    /// Proposes a point above the largest point known to lie below the root.
+    /// Returns a new point above the largest point known to lie below the root.
     fn further(&self) -> f64 {
         let step = match self.third {
             // The step goes a little beyond the root of the secant.

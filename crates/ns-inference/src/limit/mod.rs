@@ -1,10 +1,11 @@
 //! Observed and expected CLs upper limits on the parameter of interest.
 //!
-//! An expected limit is found from the Asimov statistic alone. A closed formula gives the value of the Asimov
-//! statistic at which the expected CLs equals `1 - cl`. The five expected limits are therefore five crossings of one
-//! nearly linear function, the square root of the Asimov statistic. The observed limit is a crossing of CLs. All six
-//! searches run together. In each round there is one batch of fits for the observed limit and one batch for the
-//! expected limits.
+//! An expected limit depends only on the Asimov statistic. The Asimov statistic is the test statistic of the data
+//! expected without signal. A closed formula gives its value at which the expected CLs equals `1 - cl`. The five
+//! expected limits are therefore the values of the POI at which one nearly linear function, the square root of the
+//! Asimov statistic, crosses five levels. The observed limit is the value at which CLs crosses `1 - cl`. The searches
+//! for all six limits run together. In each round there is one batch of fits for the observed limit and one batch for
+//! the expected limits.
 
 pub(crate) mod bracket;
 mod options;
@@ -26,7 +27,7 @@ use crate::hypotest::tester::{Tested, Tester};
 use bracket::{Bracket, End};
 use result::{jump, name_result};
 
-/// Largest absolute value of [`level`] that counts as 0. CLs at a limit is then exact to 1e-9.
+/// Largest absolute value of the search function [`level`] that counts as 0. CLs at a limit is then exact to 1e-9.
 const TOLERANCE: f64 = 1e-9;
 
 /// Largest number of times that all searches are run. The searches are repeated if a fit found a lower minimum.
@@ -34,14 +35,15 @@ const MOST_ATTEMPTS: usize = 8;
 
 /// The search for one limit.
 struct LimitSearch {
-    /// Number of standard deviations as in [`EXPECTED_SIGMAS`]; `None` for the observed limit.
+    /// For an expected limit, its number of standard deviations, one of [`EXPECTED_SIGMAS`]. `None` for the observed
+    /// limit.
     n_sigma: Option<f64>,
     search: Bracket,
 }
 
-/// Computes the function whose root is the limit, at one tested value. The function is positive below the limit and
-/// nearly linear. `wanted` is the number of standard deviations of an expected limit, or `None` for the observed
-/// limit. `alpha` is 1 minus the confidence level.
+/// Computes the search function of a limit at one tested value of the POI. This function is positive below the limit, 0
+/// at the limit, and nearly linear. `wanted` is the number of standard deviations of an expected limit, or `None` for
+/// the observed limit. `alpha` is 1 minus the confidence level.
 fn level(wanted: Option<f64>, statistic: TestStatistic, alpha: f64, tested: &Tested) -> Option<f64> {
     match wanted {
         Some(n) => Some(asymptotic::expected_root(n, alpha) - tested.q_asimov.sqrt()),
@@ -69,8 +71,8 @@ pub fn upper_limit(
     upper_limit_at(analysis, options).map(|(result, _)| result)
 }
 
-/// Computes the limit as [`upper_limit`] does, for the data of `analysis`. The second part of the result is the
-/// tester, which contains the fits.
+/// Computes the limit as [`upper_limit`] does, for the data of `analysis`. Also returns the tester, which contains the
+/// fits.
 ///
 /// # Errors
 /// The errors of [`upper_limit`].
@@ -116,9 +118,9 @@ pub(crate) fn upper_limit_at<'a>(
 }
 
 /// Finds the limits, in three steps. First, the searches for the limits run. Second, the fits at the limits are
-/// repeated with a search for the lowest minimum; if the model is small or a result is suspicious, neighbouring fits
-/// are also compared. Third, CLs is computed along the grid. If any fit finds a lower minimum, the function returns
-/// early. The caller then repeats the searches.
+/// repeated with a search for the lowest minimum; if the model is small or a result is suspicious, these fits are also
+/// compared with those at neighbouring values. Third, CLs is computed along the grid. If any fit finds a lower minimum,
+/// the function returns early. The caller then repeats the searches.
 fn settle(
     tester: &mut Tester<'_>,
     searches: &mut [LimitSearch],
@@ -172,8 +174,8 @@ fn settle(
     Ok(())
 }
 
-/// Returns the value at which a search ended, if a limit or a warning depends on the fits at this value. Otherwise
-/// returns `None`.
+/// Returns the value of the POI at which a search ended, if a limit or a warning depends on the fits at this value.
+/// Otherwise returns `None`.
 fn reported(end: End) -> Option<f64> {
     match end {
         End::Found(value) | End::NotCrossed { upper: value } => Some(value),
@@ -181,7 +183,8 @@ fn reported(end: End) -> Option<f64> {
     }
 }
 
-/// Runs the searches until all have ended. In each round, every search that has not ended proposes a value to test.
+/// Runs the searches for limits until all have ended. In each round, every search that has not ended proposes a value
+/// to test.
 ///
 /// # Errors
 /// If the device fails or the caller stopped the work.

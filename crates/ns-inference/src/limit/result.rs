@@ -9,17 +9,17 @@ use crate::hypotest::asymptotic::{self, EXPECTED_SIGMAS};
 use crate::hypotest::tester::Tester;
 use crate::present::significant;
 
-/// Largest difference between `1 - cl` and CLs at a limit for which there is no warning.
+/// If CLs at a limit differs from `1 - cl` by more than this number, the result has a warning.
 const JUMP: f64 = 1e-7;
 
-/// CLs at the limits. If CLs is a continuous function, each value is `1 - cl`. A value is `None` if its limit was not
-/// found.
+/// CLs at the limits. If CLs is a continuous function of the tested value, CLs at each limit is `1 - cl`. A number is
+/// `None` if the limit was not found.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[non_exhaustive]
 pub struct ClsAtLimit {
     /// Observed CLs at the observed limit; `None` if the observed limit was not found.
     pub observed: Option<f64>,
-    /// Expected CLs at each expected limit, in the order of the expected limits.
+    /// Expected CLs at each of the five expected limits, in the order of the limits.
     pub expected: Vec<Option<f64>>,
 }
 
@@ -38,7 +38,7 @@ pub struct LimitResult {
     /// Five limits expected under the background-only hypothesis, at -2 to +2 standard deviations. Empty if not asked
     /// for.
     pub expected: Vec<Option<f64>>,
-    /// Numbers of standard deviations of the expected limits.
+    /// Numbers of standard deviations of the five expected limits.
     pub nsigma_order: NsigmaOrder,
     /// CLs at the observed and at the expected limits.
     pub cls_at_limit: ClsAtLimit,
@@ -48,7 +48,7 @@ pub struct LimitResult {
     pub n_evaluations: usize,
     /// CLs along a grid of values; `None` if not asked for.
     pub scan: Option<LimitScan>,
-    /// Whether every fit on which these numbers depend converged.
+    /// Whether every fit on which this result depends converged.
     pub converged: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,
@@ -57,7 +57,7 @@ pub struct LimitResult {
     pub interrupted: bool,
 }
 
-/// Returns CLs at the limit that a search found; `None` if the search found no limit.
+/// Returns CLs at the limit that the search `wanted` found; `None` if this search found no limit.
 fn cls_at(tester: &Tester<'_>, wanted: &LimitSearch, options: &LimitOptions) -> Option<f64> {
     let Some(End::Found(value)) = wanted.search.end() else { return None };
     let tested = tester.known(value, wanted.n_sigma.is_none())?;
@@ -67,8 +67,8 @@ fn cls_at(tester: &Tester<'_>, wanted: &LimitSearch, options: &LimitOptions) -> 
     }
 }
 
-/// Returns the limit and CLs at the limit if CLs jumps across `alpha` there. Returns `None` if CLs at the limit
-/// equals `alpha`, or if the search found no limit.
+/// If CLs jumps across `alpha`, i.e. 1 minus the confidence level, returns the limit and CLs at the limit. Returns
+/// `None` if CLs at the limit equals `alpha`, or if the search `wanted` found no limit.
 pub(super) fn jump(
     tester: &Tester<'_>,
     wanted: &LimitSearch,

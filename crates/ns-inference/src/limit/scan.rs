@@ -10,14 +10,15 @@ use crate::hypotest::asymptotic::{self, EXPECTED_SIGMAS};
 use crate::hypotest::profile::Effort;
 use crate::hypotest::tester::Tester;
 
-/// Number of values that are tested between two checks whether the caller has stopped the work.
+/// Number of values that are tested in one batch of fits. If the caller stops the work, the results of the current
+/// batch are lost.
 const CHUNK: usize = 8;
 
-/// CLs along a grid of values. If a fit at a value failed, the entries of that value are `None`.
+/// CLs along a grid of values of the POI. If a fit at a value failed, CLs at this value is `None`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[non_exhaustive]
 pub struct LimitScan {
-    /// Tested values.
+    /// Tested values of the POI.
     pub mu_values: Vec<f64>,
     /// Observed CLs, one number per tested value.
     pub observed: Vec<Option<f64>>,
@@ -30,11 +31,11 @@ pub struct LimitScan {
     pub interrupted: bool,
 }
 
-/// Length of an automatic grid, relative to the distance from its start to the largest limit.
+/// Length of an automatic grid of values, divided by the distance from the first value to the largest limit.
 const BEYOND: f64 = 1.25;
 
-/// If no limit was found, the automatic grid ends at this distance above the larger of two values: the observed best
-/// fit and the Asimov best fit. The unit is the uncertainty of the POI.
+/// If no limit was found, the automatic grid ends at this distance above the larger of two values of the POI: the best
+/// fit to the observed data and the best fit to the Asimov set (expected data). The unit is the uncertainty of the POI.
 const WITHOUT_LIMIT: f64 = 5.0;
 
 /// Returns `points` equidistant values of the POI, within its bounds. The first value is 0, or the lower bound if

@@ -1,13 +1,13 @@
 //! MINOS intervals of parameters. The ends of an interval are the values of the parameter at which the profile of
-//! `twice_nll` is 1 above its minimum. The profile is the minimum over all other parameters.
+//! `-2 ln L` is 1 above its minimum. The profile is the minimum over all other parameters.
 //!
 //! The two sides of a parameter are searched independently. In each step, a search makes conditional fits at one
 //! value of its parameter. The fits that all searches make in one step form one batch and share the threads of the
 //! session.
 //!
-//! A conditional fit may have several minima. A valley is a series of such minima along the values of the parameter.
-//! Each minimum of a valley is reached by descent from the minimum at a neighbouring value. The profile at each value
-//! is the lowest of all valleys.
+//! A conditional fit may have several minima. A valley is a series of such minima, one at each value of the parameter.
+//! A descent that starts at the minimum at a neighbouring value ends in the same valley. The profile at each value is
+//! the minimum in the lowest valley.
 
 pub(crate) mod side;
 
@@ -24,7 +24,7 @@ use crate::lowest::Stop;
 use side::{End, MAX_PROBES, Probe, Side};
 
 /// A MINOS interval. Its ends are called crossings: the values of a parameter below and above its best fit at which
-/// `twice_nll` has risen by 1. A missing crossing is `None` and has a reason.
+/// `-2 ln L` is 1 above its minimum. A missing crossing is `None` and has a reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Interval {
@@ -66,35 +66,35 @@ pub(crate) struct Parent<'a> {
     pub(crate) analysis: &'a Analysis<'a>,
     /// Outcome of the parent fit.
     pub(crate) outcome: &'a FitOutcome,
-    /// Largest distance in `twice_nll` by which a conditional fit may end below the minimum because of limited
-    /// precision.
+    /// Largest distance in `-2 ln L` by which a conditional fit may end below the minimum because of limited precision.
     pub(crate) tolerance: f64,
-    /// Parameters whose crossings the user asked for. Each of these crossings is checked by a fit that searches for
-    /// the global minimum. In models of up to medium size ([`Analysis::is_middling`]), all conditional fits of these
-    /// parameters search for the global minimum.
+    /// Indices of the parameters whose crossings the user asked for. Each of these crossings is checked by a fit that
+    /// searches for the global minimum. In models of up to medium size ([`Analysis::is_middling`]), all conditional
+    /// fits of these parameters search for the global minimum.
     pub(crate) asked: &'a [usize],
 }
 
 /// A search in progress for the crossing on one side of one parameter.
 struct Open {
     parameter: usize,
-    /// -1 on the lower side, +1 on the upper side.
+    /// Side of the best fit on which the crossing is searched: -1 for smaller values of the parameter, +1 for larger
+    /// values.
     direction: f64,
     side: Side,
-    /// Change of all parameters per unit of distance from the best fit, according to the covariance of the parent
-    /// fit.
+    /// Change of each parameter per unit of distance of the searched parameter from its best fit, from the covariance
+    /// of the parent fit (the free fit). `None` if the fit gives no such numbers.
     slope: Option<Vec<f64>>,
-    /// Whether the fits of every step search for the global minimum. If false, each step is a single descent from the
-    /// minima of earlier steps.
+    /// Whether the conditional fits of every step search for the global minimum. If false, each step makes a single
+    /// descent that starts at the point predicted from earlier steps.
     searched: bool,
-    /// Preliminary result of the search. A fit that searches for the global minimum still has to check it. `None` if
-    /// there is no such result.
+    /// Preliminary result of the search, which a fit that searches for the global minimum still has to check. `None` if
+    /// there is no result to check.
     doubted: Option<End>,
-    /// A conditional fit in a valley lower than the valley that the search follows. The fit lies below the level, at
-    /// a distance at which the followed valley is already above the level. If the check of the crossing finds the
-    /// lower valley, the search continues outward from this fit.
+    /// A conditional fit with a lower minimum than the series of neighbouring minima that the search follows. At this
+    /// distance, `-2 ln L` has risen by more than 1 at the followed minimum, but not at the lower minimum. If the check
+    /// of the crossing finds a lower minimum, too, the search continues outward from this fit.
     beyond: Option<Probe>,
-    /// Number of times that `beyond` was set.
+    /// Number of times that `beyond` was set in this search.
     n_followed: usize,
 }
 
@@ -102,7 +102,7 @@ struct Open {
 const MOST_FOLLOWED: usize = 8;
 
 /// Finds the crossings of `parameters` around the minimum of `parent`. Returns the index and the interval of each
-/// parameter. If the caller stops the work, missing crossings have the reason "interrupted".
+/// parameter. If the caller stops the work, the reason for missing crossings is "interrupted".
 ///
 /// # Errors
 /// [`Stop::Lower`] if a conditional fit ends below the minimum; [`Stop::Error`] if the device fails.
@@ -173,7 +173,7 @@ pub(crate) fn crossings(parent: &Parent<'_>, parameters: &[usize]) -> Result<Vec
     Ok(with_distances(intervals, &parent.outcome.parameters))
 }
 
-/// Returns the best-fit value and the (lower, upper) bounds of a parameter.
+/// Returns the best-fit value and the (lower, upper) bounds of a parameter; `None` if there is no such parameter.
 fn place(parent: &Parent<'_>, parameter: usize) -> Option<(f64, (f64, f64))> {
     Some((
         *parent.outcome.parameters.get(parameter)?,
@@ -181,7 +181,8 @@ fn place(parent: &Parent<'_>, parameter: usize) -> Option<(f64, (f64, f64))> {
     ))
 }
 
-/// Creates the search on one side of a parameter. If there can be no crossing on this side, the error is the reason.
+/// Creates the search for the crossing on one side of a parameter. If there can be no crossing on this side, the error
+/// is the reason.
 fn begin(parent: &Parent<'_>, parameter: usize, direction: f64) -> Result<Open, String> {
     let (value, (lower, upper)) = place(parent, parameter).ok_or("no such parameter")?;
     let limit = if direction < 0.0 { value - lower } else { upper - value };
@@ -222,9 +223,9 @@ fn value_at(parent: &Parent<'_>, side: &Open, distance: f64) -> f64 {
     (value + side.direction * distance).clamp(lower, upper)
 }
 
-/// Builds the conditional fits of the next step of a search. The first fit starts at the predicted point. If the
-/// steps search for the global minimum, there are further fits that start from the nearest earlier minima. They
-/// prevent the step from ending in a higher valley.
+/// Builds the conditional fits of the next step of a search. The first fit starts at the predicted point. If the steps
+/// search for the global minimum, there are further fits that start from the nearest earlier minima. These fits prevent
+/// the step from ending in a higher local minimum.
 fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     let value = value_at(parent, side, side.side.next());
     let predicted = side.side.predict(&parent.outcome.parameters, side.slope.as_deref());
@@ -281,8 +282,8 @@ fn conditional(
     request
 }
 
-/// Removes fits that end with a negative expected yield, if the parent fit has no negative yield. If all fits of a
-/// step are removed, a new fit is made from the starting point of the parent fit.
+/// Removes conditional fits that end with a negative expected yield. Called only if the parent fit (the free fit) has
+/// no negative yield. If all fits of a step are removed, a new fit is made from the starting point of the parent fit.
 fn bring_back(parent: &Parent<'_>, open: &[Open], outcomes: &mut [TaskOutcome]) -> Result<(), SessionError> {
     let Analysis { session, data, .. } = parent.analysis;
     let astray = |fit: &FitOutcome| has_negative_yield(*session, data, fit);
@@ -317,8 +318,8 @@ fn bring_back(parent: &Parent<'_>, open: &[Open], outcomes: &mut [TaskOutcome]) 
     Ok(())
 }
 
-/// Returns the conditional minimum in the valley that the search follows, if this minimum lies above the level.
-/// Otherwise returns `None`.
+/// Returns the conditional minimum reached by descent from the nearest earlier minimum, if `-2 ln L` at this point is
+/// more than 1 above its minimum. Otherwise returns `None`.
 fn followed(parent: &Parent<'_>, side: &Open, outcome: &TaskOutcome) -> Option<Probe> {
     if !side.searched {
         return None;
@@ -329,7 +330,8 @@ fn followed(parent: &Parent<'_>, side: &Open, outcome: &TaskOutcome) -> Option<P
     crossed.then(|| Probe { distance: side.side.next(), rise, point: fit.parameters.clone() })
 }
 
-/// Returns the lowest of the fits of one step as a probe. Converged fits are preferred to fits that did not converge.
+/// Returns the lowest minimum of the conditional fits of one step. Converged fits are preferred to fits that did not
+/// converge.
 fn read_probe(parent: &Parent<'_>, distance: f64, outcome: TaskOutcome) -> Probe {
     let found = outcome.fits.into_iter().flatten().filter(|fit| fit.nll.is_finite());
     match found.min_by(|a, b| b.converged().cmp(&a.converged()).then(a.nll.total_cmp(&b.nll))) {
@@ -338,15 +340,16 @@ fn read_probe(parent: &Parent<'_>, distance: f64, outcome: TaskOutcome) -> Probe
     }
 }
 
-/// Returns the parameter value at the crossing. If there is no crossing, the error is the reason.
+/// Returns the value of the parameter at the crossing that a search found. If there is no crossing, the error is the
+/// reason.
 fn describe(parent: &Parent<'_>, side: &Open, end: &End) -> Result<f64, String> {
     let which = if side.direction < 0.0 { "lower" } else { "upper" };
     crossing(end, which, "1", |distance| value_at(parent, side, distance))
 }
 
-/// Returns the parameter value at which a level is crossed. If there is no crossing, the error is the reason.
-/// `value_at` converts a distance from the best fit to a parameter value. `which` is the side, "lower" or "upper",
-/// and `level` is the level as text.
+/// Returns the value of the parameter at which the rise of `-2 ln L` crosses a level. If there is no crossing, the
+/// error is the reason. `value_at` converts a distance from the best fit to a parameter value. `which` is the side,
+/// "lower" or "upper", and `level` is the level as text.
 pub(crate) fn crossing(
     end: &End,
     which: &str,
@@ -394,7 +397,8 @@ fn record(
     }
 }
 
-/// Sets `lower` and `upper` of all intervals, the distances of the crossings from the best fit.
+/// Sets the fields `lower` and `upper` of all intervals. They are the differences between the crossings and the best
+/// fit.
 fn with_distances(mut intervals: Vec<(usize, Interval)>, best: &[f64]) -> Vec<(usize, Interval)> {
     for (i, interval) in &mut intervals {
         let Some(value) = best.get(*i) else { continue };

@@ -1,16 +1,18 @@
-//! Search for a crossing on one side of one parameter, by a root search inside a bracket.
+//! Search for the crossing on one side of one parameter, i.e. for the value at which `-2 ln L` has risen by a given
+//! level.
 //!
-//! The search finds the distance `d` from the minimum at which `twice_nll` of the conditional fit has risen by a
-//! given level. It finds the root of `t(d) = sqrt(rise) - sqrt(level)`. For a parabolic profile `t` is a straight
-//! line, and a single secant step finds the root. For other profiles the search converges because it keeps the root
-//! between two distances, the bracket.
+//! The search finds the distance `d` of the parameter from its best fit at which the rise of `-2 ln L` in a conditional
+//! fit equals the level. This is the root of `t(d) = sqrt(rise) - sqrt(level)`. For a parabolic profile `t` is a
+//! straight line, and a single secant step finds the root. For other profiles the search converges because it keeps the
+//! root between two distances, the bracket.
 
 use crate::root::fraction;
 
-/// Largest difference between the rise and the level at which a point counts as the crossing. For a parabolic profile
-/// and level 1, this corresponds to 5e-9 of the distance.
+/// Largest difference between the rise of `-2 ln L` and the searched level at which a point counts as the crossing. For
+/// a parabolic profile and a level of 1, the relative error of the distance is then 5e-9.
 const TOLERANCE: f64 = 1e-8;
-/// The search ends if the width of the bracket, relative to its distance, is at most this number.
+/// The search ends if the width of the bracket (the two distances between which the crossing lies), divided by its
+/// distance from the best fit, is at most this number.
 const WIDTH: f64 = 1e-10;
 /// Number of conditional fits after which the search ends without a crossing.
 pub(crate) const MAX_PROBES: usize = 80;
@@ -20,7 +22,7 @@ pub(crate) const MAX_PROBES: usize = 80;
 pub(crate) struct Probe {
     /// Distance of the parameter from its best-fit value.
     pub(crate) distance: f64,
-    /// Rise of `twice_nll` above the minimum; infinite if the likelihood is not finite.
+    /// Rise of `-2 ln L` above its minimum; infinite if the likelihood is not finite.
     pub(crate) rise: f64,
     /// Values of all parameters; empty if the likelihood is not finite.
     pub(crate) point: Vec<f64>,
@@ -29,21 +31,22 @@ pub(crate) struct Probe {
 /// Reason why a search ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum End {
-    /// The profile crosses the level at this distance.
+    /// The rise of `-2 ln L` equals the level at this distance of the parameter from its best fit.
     Found(f64),
-    /// At the bound of the parameter, the rise is still below the level.
+    /// The search reached the bound of the parameter, where the rise of `-2 ln L` is still below the level.
     Bound {
-        /// Rise of `twice_nll` at the bound.
+        /// Rise of `-2 ln L` at the bound.
         rise: f64,
     },
-    /// The likelihood is not finite from this distance on. The profile does not reach the level at smaller distances.
+    /// The likelihood is not finite from this distance on. At smaller distances, the rise of `-2 ln L` is below the
+    /// level.
     Wall(f64),
-    /// At this distance the profile jumps from below the level to above the level, because the conditional fit
-    /// changes to another minimum.
+    /// At this distance the rise of `-2 ln L` jumps from below the level to above the level, because the conditional
+    /// fit changes to another minimum.
     Jump(f64),
     /// The search ended after [`MAX_PROBES`] conditional fits without a crossing.
     Exhausted {
-        /// Largest distance of a probe whose rise is below the level.
+        /// Largest distance of a conditional fit whose rise of `-2 ln L` is below the level.
         below: f64,
     },
 }
@@ -51,27 +54,31 @@ pub(crate) enum End {
 /// The state of the search on one side of one parameter.
 #[derive(Debug)]
 pub(crate) struct Side {
-    /// Rise of `twice_nll` at the crossing.
+    /// Rise of `-2 ln L` at the crossing.
     level: f64,
     /// Largest distance from the best fit at which a fit may be made: the distance to the bound of the parameter, or
-    /// to the outer probe if the search began between two probes. It may be infinite.
+    /// the distance of the outer of two probes if the search began between two probes. The distance may be infinite.
     limit: f64,
-    /// Farthest probe whose rise is below the level. At the beginning, it is the minimum itself.
+    /// The probe (conditional fit) that is farthest from the best fit among those whose rise is below the level. At the
+    /// beginning, it is the best fit itself.
     inner: Probe,
-    /// Nearest probe whose rise is above the level; `None` if no such probe is known.
+    /// The probe (conditional fit) that is nearest to the best fit among those whose rise is above the level; `None` if
+    /// there is no such probe.
     outer: Option<Probe>,
-    /// Distance and `t` of the end of the bracket that was replaced last.
+    /// The probe that was replaced last as `inner` or `outer`: its distance, and its value of
+    /// `t = sqrt(rise) - sqrt(level)`.
     replaced: Option<(f64, f64)>,
-    /// Whether the last probe became `inner`.
+    /// Whether the last probe became `inner`; otherwise it became `outer`.
     last_is_inner: bool,
-    /// Distance of the next probe.
+    /// Distance from the best fit at which the next conditional fit has to be made.
     next: f64,
     n_probes: usize,
 }
 
 impl Side {
-    /// Creates a search for a rise of 1. `best` is the minimum, and `limit` is the largest distance. The first probe
-    /// is at the distance `guess`.
+    /// Creates a search for the distance at which `-2 ln L` has risen by 1. `best` contains the values of all
+    /// parameters at the best fit, and `limit` is the largest allowed distance. The first conditional fit is made at
+    /// the distance `guess`.
     pub(super) fn new(best: Vec<f64>, guess: f64, limit: f64) -> Self {
         let inner = Probe { distance: 0.0, rise: 0.0, point: best };
         Self {
@@ -86,8 +93,8 @@ impl Side {
         }
     }
 
-    /// Creates a search for a rise of `level` between two probes. The rise of `inner` is below the level, and the
-    /// rise of `outer` is above it. The first new probe is at the distance `guess`.
+    /// Creates a search for the distance between two probes at which `-2 ln L` has risen by `level`. The rise of
+    /// `inner` is below the level, and the rise of `outer` is above it. The first new probe is at the distance `guess`.
     pub(crate) fn between(level: f64, inner: Probe, outer: Probe, guess: f64) -> Self {
         let next = guess.clamp(inner.distance, outer.distance);
         let limit = outer.distance;
@@ -103,19 +110,20 @@ impl Side {
         }
     }
 
-    /// Returns `sqrt(rise) - sqrt(level)`. For a parabolic profile, this is a linear function of the distance.
+    /// Returns `sqrt(rise) - sqrt(level)` for a rise of `-2 ln L`. For a parabolic profile, this is a linear function
+    /// of the distance from the best fit.
     fn t(&self, rise: f64) -> f64 {
         rise.max(0.0).sqrt() - self.level.sqrt()
     }
 
-    /// Returns the distance of the next probe.
+    /// Returns the distance from the best fit at which the next conditional fit has to be made.
     pub(crate) fn next(&self) -> f64 {
         self.next
     }
 
-    /// Returns a starting point for the probe at [`Self::next`], on the line through the nearest probes. The first
-    /// probe has no neighbours; its starting point follows `first_step`, the change of all parameters per unit of
-    /// distance.
+    /// Returns a starting point for the conditional fit at the distance [`Self::next`]. The point lies on the line
+    /// through the nearest earlier probes. For the first fit there are no earlier probes, and its starting point is
+    /// predicted from `first_step`, the change of each parameter per unit of distance.
     pub(super) fn predict(&self, best: &[f64], first_step: Option<&[f64]>) -> Vec<f64> {
         let along = |from: &[f64], to: &[f64], fraction: f64| -> Vec<f64> {
             from.iter().zip(to).map(|(a, b)| a + fraction * (b - a)).collect()
@@ -135,16 +143,16 @@ impl Side {
         }
     }
 
-    /// Returns the values of all parameters at the nearest probe below the level, then at the nearest probe above the
-    /// level. Probes without values are left out.
+    /// Returns the values of all parameters at two conditional fits: the farthest one whose rise is below the level,
+    /// then the nearest one whose rise is above the level. Fits without values are left out.
     pub(crate) fn neighbours(&self) -> impl Iterator<Item = &[f64]> {
         let outer = self.outer.as_ref().map(|outer| outer.point.as_slice());
         [Some(self.inner.point.as_slice()), outer].into_iter().flatten().filter(|point| !point.is_empty())
     }
 
-    /// Compares the end of the search with `probe`, another conditional fit at the same distance. If `probe` is below
-    /// the level and lower than the earlier fit, the search continues outward from `probe`, and the result is `None`.
-    /// If such a `probe` is at the bound, the search ends there. In all other cases the result is `end`.
+    /// Compares `end`, the result of the search, with `probe`, another conditional fit at the same distance. If `probe`
+    /// is below the level and lower than the earlier fit, the search continues outward from `probe`, and the result is
+    /// `None`. If such a `probe` is at the bound, the search ends there. In all other cases the result is `end`.
     pub(super) fn reconsider(&mut self, end: End, probe: Probe, tolerance: f64) -> Option<End> {
         let before = match end {
             End::Found(_) => self.level,
@@ -167,7 +175,7 @@ impl Side {
         None
     }
 
-    /// Returns whether the minimum itself is the only probe below the level.
+    /// Returns whether the best fit is still the only point whose rise is below the level.
     pub(super) fn is_first(&self) -> bool {
         self.inner.distance == 0.0
     }
@@ -185,8 +193,8 @@ impl Side {
         None
     }
 
-    /// Adds the probe at [`Self::next`] and chooses the distance of the next probe. Returns the end of the search if
-    /// it has ended.
+    /// Adds the conditional fit that was made at the distance [`Self::next`], and chooses the next distance. Returns
+    /// the reason why the search ended, or `None` if it has not ended.
     pub(crate) fn accept(&mut self, probe: Probe) -> Option<End> {
         self.n_probes += 1;
         let (distance, rise) = (probe.distance, probe.rise);
@@ -217,7 +225,7 @@ impl Side {
         None
     }
 
-    /// Returns the end of the search if the bracket is narrower than [`WIDTH`].
+    /// Returns the result of the search if the bracket is so narrow that the search ends (see [`WIDTH`]).
     fn narrow_enough(&self) -> Option<End> {
         let outer = self.outer.as_ref()?;
         if outer.distance - self.inner.distance > WIDTH * outer.distance {
@@ -233,7 +241,8 @@ impl Side {
         })
     }
 
-    /// Returns the next distance while no probe lies above the level. It is at most 4 times the last distance.
+    /// Returns the distance of the next conditional fit as long as no fit has a rise above the level. The distance is
+    /// at most 4 times the last distance.
     fn outward(&self) -> f64 {
         let (d, t) = (self.inner.distance, self.t(self.inner.rise));
         let (d0, t0) = self.replaced.unwrap_or((0.0, -self.level.sqrt()));
@@ -243,7 +252,7 @@ impl Side {
         proposed.clamp(d * (1.0 + 1e-9), 4.0 * d).min(self.limit)
     }
 
-    /// Returns the next distance inside the bracket by Chandrupatla's method ([`fraction`]).
+    /// Returns the next distance between `inner` and `outer` by Chandrupatla's method ([`fraction`]).
     fn inside(&self, outer: &Probe) -> f64 {
         let low = (self.inner.distance, self.t(self.inner.rise));
         let high = (outer.distance, self.t(outer.rise));

@@ -1,4 +1,4 @@
-//! The options of a fit, and the conversion of these options to the task of a session.
+//! The options of a fit, and their conversion to the task that a session receives.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ pub enum FitData {
     /// The observed counts of the workspace.
     #[default]
     Observed,
-    /// The Asimov data: the expected main and auxiliary data at the initial parameters. The parameter of interest has
-    /// the value `poi`.
+    /// The Asimov data, i.e. the main and auxiliary data that are expected at the initial parameters with the parameter
+    /// of interest at `poi`.
     Asimov {
         /// Value of the parameter of interest; its initial value if `None`.
         poi: Option<f64>,
@@ -44,8 +44,8 @@ pub struct FitOptions {
     /// Parameters to fix, by full name, with their values. The parameters that the model fixes remain fixed.
     #[serde(deserialize_with = "options::pairs")]
     pub fixed: Vec<(String, f64)>,
-    /// Starting point; the initial values of the model if `None`. A parameter that the model fixes has its value in
-    /// the starting point throughout the fit, as in `pyhf.infer.mle.fit`.
+    /// Starting point; the initial values of the model if `None`. If the model fixes a parameter, the parameter keeps
+    /// the value that it has in the starting point, as in `pyhf.infer.mle.fit`.
     #[serde(rename = "init")]
     pub start: Option<Point>,
     /// Effort of the search for the global minimum.
@@ -55,8 +55,9 @@ pub struct FitOptions {
     pub uncertainties: bool,
     /// Whether to return the covariance matrix, also if `uncertainties` is false.
     pub covariance: bool,
-    /// Whether to find the values at which `twice_nll` has risen by 1, for parameters at a bound or on a kink. These
-    /// parameters have no symmetric uncertainty. Has an effect only if `uncertainties` is true.
+    /// Whether to find the values at which `-2 ln L`, minimised over all other parameters, is 1 above its minimum, for
+    /// parameters at a bound or on a kink of an interpolation. These parameters have no symmetric uncertainty. Has an
+    /// effect only if `uncertainties` is true.
     pub crossings: bool,
     /// Full names of the parameters whose MINOS intervals are computed.
     pub minos: Vec<String>,
@@ -209,11 +210,11 @@ impl FitOptions {
     }
 }
 
-/// Bounds that replace bounds of the model: pairs of a parameter index and a (lower, upper) pair.
+/// Bounds that replace those of the model. Each entry is a parameter index and its (lower, upper) bounds.
 type OwnBounds = Vec<(usize, (f64, f64))>;
 
-/// Returns the parameter index and the (lower, upper) pair of all bounds that differ from those of the model. Returns
-/// an error unless there is one pair per parameter and each lower bound is at most the upper bound.
+/// Returns the parameter index and the (lower, upper) bounds of every parameter whose bounds differ from those of the
+/// model. Returns an error unless there is one pair per parameter and each lower bound is at most the upper bound.
 fn other_bounds(model: &Model, bounds: &[(f64, f64)]) -> Result<OwnBounds, InferenceError> {
     let (what, actual, expected) = ("the bounds", bounds.len(), model.parameters.len());
     if actual != expected {
@@ -226,8 +227,8 @@ fn other_bounds(model: &Model, bounds: &[(f64, f64)]) -> Result<OwnBounds, Infer
     Ok(all.filter(|(_, (p, b))| p.bounds != **b).map(|(i, (_, b))| (i, *b)).collect())
 }
 
-/// Returns the initial parameters, with free parameters moved inside `bounds`. Returns `None` if no parameter has to
-/// be moved.
+/// Returns the initial values of all parameters, with free parameters moved inside `bounds`, which are parameter
+/// indices and (lower, upper) pairs. Returns `None` if no parameter has to be moved.
 fn inside(model: &Model, bounds: &[(usize, (f64, f64))]) -> Option<Vec<f64>> {
     let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
     let mut moved = false;

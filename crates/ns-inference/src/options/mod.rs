@@ -1,5 +1,5 @@
-//! Reads the options of analyses from JSON or another format that serde supports. An error gives the path of the
-//! wrong entry.
+//! Reads the options of analyses from JSON or another format that serde supports. An error message contains the path of
+//! the wrong entry.
 
 mod fit;
 mod weighted;

@@ -6,8 +6,8 @@ use ns_viz::{Correlation, PullRow, Pulls};
 use super::remarks;
 use crate::FitResult;
 
-/// Builds the plot of the pulls and constraints of all free parameters that have a constraint, in the order of
-/// `model`.
+/// Builds the plot of the pulls of all free parameters that have a constraint, and of the ratios of their post-fit to
+/// pre-fit uncertainties. The parameters have the order of `model`.
 #[must_use]
 pub fn pulls(model: &Model, result: &FitResult) -> Pulls {
     let rows = model.parameters.iter().enumerate().filter_map(|(i, parameter)| {

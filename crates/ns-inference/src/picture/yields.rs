@@ -1,4 +1,4 @@
-//! Plot of the expected and observed events.
+//! Plot of the expected and the observed numbers of events.
 
 use std::str::FromStr;
 
@@ -34,7 +34,8 @@ impl FromStr for BlindRange {
 }
 
 impl BlindRange {
-    /// Checks that an event channel of the model has the observable, and that the range overlaps with its axis.
+    /// Checks that an event channel of the model has the observable of this range, and that the range overlaps with the
+    /// axis of the observable.
     ///
     /// # Errors
     /// [`BlindError`] if the observable does not exist, or the range is empty or outside the axis.
@@ -68,7 +69,7 @@ impl BlindRange {
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum BlindError {
-    /// No event channel has the observable.
+    /// No event channel has an observable with the given name.
     #[error("no channel of single events has the observable '{name}'; {}", known_observables(known))]
     NoSuchObservable {
         /// Name of the observable that was given.
@@ -109,8 +110,8 @@ fn known_observables(known: &[String]) -> String {
     }
 }
 
-/// Builds the plot of all channels with their samples, uncertainties and data. Samples that are scaled by the
-/// parameter of interest are marked as signal. The ranges that the model blinds are hidden as [`blind`] does.
+/// Builds the plot of all channels with their samples, uncertainties and data. Samples that are scaled by the parameter
+/// of interest are marked as signal. The data in ranges that the model blinds are hidden as by [`blind`].
 #[must_use]
 pub fn yields(result: &YieldsResult) -> Yields {
     let channel = |channel: &crate::yields::ChannelYields| ChannelYields {
@@ -180,7 +181,8 @@ pub fn blind(picture: &mut Yields, range: &BlindRange) -> Result<(), BlindError>
     Ok(())
 }
 
-/// Hides the data in a range of one channel. Also hides the data of the other observables of the same events.
+/// Hides the data in a range of the channel with index `index`. Also hides the data of the plots that show other
+/// observables of the same events.
 fn hide(picture: &mut Yields, index: usize, range: (f64, f64)) {
     let Some(channel) = picture.channels.get_mut(index) else { return };
     channel.blind.push(range);

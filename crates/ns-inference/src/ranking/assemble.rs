@@ -9,7 +9,8 @@ use super::{Impact, Members, RankingOptions, Variations, group, held, refit};
 use crate::diagnosis;
 use crate::fit::pulls;
 
-/// Builds the result of a ranking from the best fit and its variations.
+/// Builds the result of a ranking from the best fit and the results of its variations, i.e. of the fits in which one
+/// parameter or its auxiliary datum is moved.
 pub(super) fn assemble(
     study: &Study<'_>,
     parameters: &[usize],
@@ -115,8 +116,8 @@ pub(super) fn assemble(
     }
 }
 
-/// Iterates over all impacts of all parameters. Each item is a parameter, the name of a definition, and the impacts
-/// by this definition.
+/// Returns all impacts of all parameters. Each item contains a parameter, the name of a definition of impact, and the
+/// impacts of the parameter by this definition.
 fn definitions(
     ranking: &[RankedParameter],
 ) -> impl Iterator<Item = (&RankedParameter, &'static str, &super::Impacts)> {
@@ -139,8 +140,8 @@ fn unconstrained(ranking: &[RankedParameter]) -> Option<String> {
     ))
 }
 
-/// Returns warnings about missing impacts: one warning for each definition of impact and each reason. Reasons that
-/// need no warning (`Shift::usual`) are left out.
+/// Returns warnings about missing impacts: one warning for each definition of impact and each reason. There is no
+/// warning for the expected reasons, which `Shift::usual` marks.
 fn gaps(ranking: &[RankedParameter]) -> Vec<String> {
     let mut reasons: Vec<(&str, &str, Vec<&str>)> = Vec::new();
     for (entry, definition, impacts) in definitions(ranking) {
@@ -162,8 +163,8 @@ fn gaps(ranking: &[RankedParameter]) -> Vec<String> {
         .collect()
 }
 
-/// Returns one warning with the names of the parameters whose variations are limited by a bound. Returns `None` if
-/// there are no such parameters.
+/// Returns one warning with the names of the parameters that could not be moved by their full uncertainty because of a
+/// bound. Returns `None` if there are no such parameters.
 fn clipped(ranking: &[RankedParameter]) -> Option<String> {
     let cut = |entry: &&RankedParameter| {
         let all = [&entry.refit, &entry.global];

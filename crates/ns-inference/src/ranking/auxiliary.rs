@@ -1,5 +1,5 @@
 //! Impacts of the auxiliary data. The auxiliary datum of a parameter is moved by the width of its constraint, and all
-//! parameters are fitted again. The impact is the resulting shift of the target.
+//! parameters are fitted again. The impact is the resulting shift of the best fit of the target parameter.
 //!
 //! For a nearly parabolic likelihood, the square of such a shift is the part of the target's variance that is due to
 //! this auxiliary measurement (Pinto et al., arXiv:2307.04007, "uncertainty components").
@@ -80,7 +80,7 @@ struct Moved {
     index: usize,
     datum: f64,
     clipped: bool,
-    /// Decrease of the slope of `-ln L` along the parameter that is due to the moved datum.
+    /// Decrease of the derivative of `-ln L` with respect to the parameter, caused by moving the datum.
     force: f64,
 }
 
@@ -105,8 +105,8 @@ fn moved(study: &Study<'_>, observed: &Observations, parameter: usize, side: Sid
     }
 }
 
-/// Predicts the minimum if the slope of `-ln L` along `parameter` decreases by `force`. The prediction uses the
-/// covariance of the best fit.
+/// Predicts the values of all parameters at the minimum after the derivative of `-ln L` with respect to `parameter` has
+/// decreased by `force`. The prediction uses the covariance of the best fit.
 fn follow(study: &Study<'_>, parameter: usize, force: f64) -> Vec<f64> {
     let mut point = study.lowest.fit.parameters.clone();
     let inverse = study.inverse();

@@ -1,12 +1,12 @@
-//! Impacts from the covariance matrix `C` of the best fit. If the parameter `theta` is moved by a distance, the
-//! impact is this distance times `C_mu,theta / C_theta,theta`. For a parabolic likelihood the impacts equal those
-//! from refits.
+//! Impacts from the covariance matrix `C` of the best fit. If the parameter `theta` is moved by a distance, the impact
+//! on the target `mu` is this distance times `C_mu,theta / C_theta,theta`. For a parabolic likelihood the impacts equal
+//! those from refits.
 
 use super::result::{Impacts, Shift, Side, UNCONSTRAINED};
 use super::study::Study;
 
-/// Computes the impacts of `parameters` from the covariance. If `prefit` is true, the result includes pre-fit
-/// impacts.
+/// Computes the impacts of `parameters` on the target from the covariance matrix of the best fit. If `prefit` is true,
+/// the result includes pre-fit impacts.
 ///
 /// Only the target's row of the covariance matrix is needed.
 pub(super) fn impacts(study: &Study<'_>, parameters: &[usize], prefit: bool) -> Vec<Impacts> {
@@ -26,8 +26,8 @@ fn of(study: &Study<'_>, parameter: usize, prefit: bool, row: Option<&[f64]>) ->
     impacts
 }
 
-/// Returns the shift of the target due to a variation of `parameter`. `row` is the target's row of the covariance
-/// matrix. If there is no shift, the error is a shift with the reason.
+/// Returns the shift of the target if `parameter` is moved to the side `side`. `row` is the target's row of the
+/// covariance matrix. If the shift does not exist, the error is a [`Shift`] without a value, which contains the reason.
 fn shift(study: &Study<'_>, parameter: usize, side: Side, row: Option<&[f64]>) -> Result<Shift, Shift> {
     let width = study.analysis.model.parameters.get(parameter).and_then(|p| p.constraint.prefit_sigma());
     if side.is_prefit() && width.is_none() {

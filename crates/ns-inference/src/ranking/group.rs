@@ -10,7 +10,7 @@ use super::result::{GroupImpact, Impacts};
 use super::study::Study;
 use crate::{InferenceError, parameter_index};
 
-/// A group with the indices of its members.
+/// A group of parameters: the indices of its members, and the names of members that are left out.
 pub(super) struct Members {
     pub(super) name: String,
     /// Indices of the members that are free nuisance parameters, in the model's order.
@@ -74,8 +74,9 @@ fn members(model: &Model, group: &Group, free: &[usize]) -> Result<Members, Infe
     })
 }
 
-/// Computes the impact of a group in two ways. The first is the quadratic sum of the `global` impacts of its members.
-/// The second uses `held`, the uncertainty of the target with the members fixed.
+/// Computes the impact of a group in two ways. The first impact is the quadratic sum of `global`, the impacts of the
+/// auxiliary data of the members. The second impact is computed from `held`, the uncertainty of the target with the
+/// members fixed.
 pub(super) fn impact(
     study: &Study<'_>,
     group: &Members,

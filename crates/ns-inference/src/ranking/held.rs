@@ -8,14 +8,15 @@ use super::study::Study;
 use crate::diagnosis;
 use crate::lowest::Stop;
 
-/// Uncertainty of the target with some parameters fixed, or the reason why it does not exist.
+/// Uncertainty of the target with some parameters fixed at their best fit, or the reason why this uncertainty does not
+/// exist.
 #[derive(Debug, Clone)]
 pub(super) struct Held(Result<f64, String>);
 
 impl Held {
-    /// Returns the part of the target's uncertainty that is due to the fixed parameters. It is `sqrt(total^2 -
-    /// held^2)`, where `total` is the uncertainty with all parameters free and `held` the uncertainty with these
-    /// parameters fixed.
+    /// Returns the part of the target's uncertainty that is due to the fixed parameters. It is
+    /// `sqrt(total^2 - held^2)`, where `total` is the uncertainty with all parameters free, and `held` is the
+    /// uncertainty in this struct. If the part does not exist, the error is the reason.
     pub(super) fn part(&self, total: Option<f64>) -> Result<f64, String> {
         let total = total.ok_or("the target has no uncertainty at the best fit")?;
         let held = self.0.as_ref().map_err(Clone::clone)?;
@@ -28,8 +29,8 @@ fn difference(a: f64, b: f64) -> f64 {
     ((a - b).max(0.0) * (a + b)).sqrt()
 }
 
-/// Computes the uncertainty of the target for each set of parameters in `sets`. The parameters of the set are fixed
-/// at the best fit. The minimum does not change, and the fits only compute the uncertainty.
+/// Computes one uncertainty of the target for each set of parameters in `sets`. The parameters of a set are fixed at
+/// their best fit. The minimum is therefore the same as without fixing them, and the fits only compute the uncertainty.
 ///
 /// # Errors
 /// [`Stop::Lower`] if one of the fits ends below the minimum of the parent fit.
@@ -66,9 +67,9 @@ pub(super) fn hold(study: &mut Study<'_>, sets: &[Vec<usize>]) -> Result<Vec<Hel
     Ok(sets.iter().map(&mut read).collect())
 }
 
-/// Returns the breakdown of the target's uncertainty, and the reason if a number is missing. `constrained` is the
-/// uncertainty with all constrained parameters fixed. `mc` is the uncertainty with the parameters fixed that describe
-/// the limited size of the simulation.
+/// Returns the statistical and systematic parts of the target's uncertainty, and the reason if a number is missing.
+/// `constrained` is the uncertainty with all constrained parameters fixed. `mc` is the uncertainty with all parameters
+/// of staterror and shapesys modifiers fixed, which describe the limited size of the simulation.
 pub(super) fn breakdown(study: &Study<'_>, constrained: &Held, mc: &Held) -> (Breakdown, Option<String>) {
     let total = study.sigma(study.target);
     let systematic = constrained.part(total);

@@ -1,4 +1,4 @@
-//! Finds the modifier types in which each parameter is used.
+//! Finds the types of the modifiers (`normsys`, `staterror`, ...) that use each parameter.
 
 use ns_core::Model;
 

@@ -1,11 +1,11 @@
-//! Ranks nuisance parameters by their impact on a target, usually the parameter of interest. There are up to three
-//! definitions of impact. The result also has pulls, constraints, impacts of groups, and the statistical and
+//! Ranks nuisance parameters by their impact on a target, usually the parameter of interest. Impacts by up to three
+//! definitions are computed. The result also has pulls, constraints, impacts of groups, and the statistical and
 //! systematic parts of the target's uncertainty.
 //!
 //! A ranking begins with the parent fit, which is the free fit with its covariance. A variation is a fit in which one
-//! parameter is fixed at another value, or in which its auxiliary datum is moved. It starts at the minimum that the
-//! covariance predicts. Variations are independent with one exception: the starting point of the second refit of a
-//! parameter also depends on the first refit.
+//! parameter is fixed at another value, or in which its auxiliary datum is moved. The fit starts at the minimum that
+//! the covariance predicts. Variations are independent of each other with one exception: the starting point of the
+//! second refit of a parameter also depends on the first refit.
 
 mod assemble;
 mod auxiliary;
@@ -34,9 +34,9 @@ use study::Study;
 /// Ranks the free parameters of `model` by their impact on the target. The target is the parameter of interest or the
 /// parameter named in the options.
 ///
-/// If a variation ends below the best fit, the ranking is restarted from this lower minimum. If a variation fails or
-/// is skipped because of an interruption, the ranking goes on. The impact of this variation is missing and has a
-/// reason.
+/// A variation is a fit in which one parameter or its auxiliary datum is moved. If a variation ends below the best fit,
+/// the ranking is restarted from this lower minimum. If a variation fails, or is skipped because of an interruption,
+/// its impact is missing, and the result gives the reason.
 ///
 /// # Errors
 /// For options that do not match the model (unknown names, invalid groups, a fixed target, no parameter of interest),
@@ -76,21 +76,22 @@ pub fn ranking(
     }
 }
 
-/// The results of all variations of the parent fit.
+/// The results of all variations, i.e. of all fits in which a parameter is fixed or its auxiliary datum is moved.
 struct Variations {
-    /// Indices of the parameters in the result, in the order in which they are ranked.
+    /// Indices of the ranked parameters, the parameter with the largest impact first.
     listed: Vec<usize>,
-    /// Impacts of the parameters in `listed`, one list for each definition asked for.
+    /// For each requested definition of impact, the impacts of the parameters in `listed`.
     impacts: Vec<(Impact, Vec<Impacts>)>,
-    /// Impacts by the `global` definition of all members of groups, with their parameter indices.
+    /// Parameter index and impacts of each member of a group. These are the impacts of moving the auxiliary data.
     members: Vec<(usize, Impacts)>,
-    /// Uncertainties of the target with parameters fixed. In the first, all constrained parameters are fixed. In the
-    /// second, the parameters for the limited size of the simulation are fixed. Then there is one uncertainty per
-    /// group, with its members fixed.
+    /// Uncertainties of the target with some parameters fixed. For the first uncertainty, all constrained parameters
+    /// are fixed. For the second, the parameters that describe the limited size of the simulation are fixed. After
+    /// these two, there is one uncertainty per group, with the members of the group fixed.
     held: Vec<Held>,
 }
 
-/// Returns an upper bound on the number of fits of the variations.
+/// Returns an upper bound on the number of fits that the variations (fits with a moved parameter or auxiliary datum)
+/// need.
 fn count(parameters: &[usize], groups: &[Members], options: &RankingOptions) -> usize {
     let listed = options.top.map_or(parameters.len(), |n| n.min(parameters.len()));
     let fits = |impact: &Impact| match (impact, options.impacts.first() == Some(impact)) {
@@ -112,7 +113,7 @@ fn distinct(groups: &[Members]) -> Vec<usize> {
     members
 }
 
-/// Makes all variations of the parent fit.
+/// Makes all variations of the best fit, i.e. all fits in which a parameter is fixed or its auxiliary datum is moved.
 fn vary(
     study: &mut Study<'_>,
     parameters: &[usize],
@@ -166,8 +167,9 @@ fn vary(
     Ok(Variations { listed, impacts, members, held })
 }
 
-/// Computes the impacts of `parameters` by one definition. `by_covariance` are their impacts from the covariance.
-/// `prefit` tells whether pre-fit impacts were asked for, and `prefit_now` whether this call computes them.
+/// Computes the impacts of `parameters` by the definition `impact`. `by_covariance` are the impacts of the parameters
+/// from the covariance. `prefit` is true if pre-fit impacts were asked for, and `prefit_now` is true if this call
+/// computes them.
 fn one_definition(
     study: &mut Study<'_>,
     impact: Impact,
@@ -191,8 +193,8 @@ fn one_definition(
     Ok(impacts)
 }
 
-/// Sorts a list by decreasing post-fit impact. Parameters without an impact come last. Parameters with the same
-/// impact keep their order.
+/// Sorts a list of parameter indices and impacts by decreasing post-fit impact. Parameters without an impact come last.
+/// Parameters with the same impact keep their order.
 fn sorted(mut list: Vec<(usize, Impacts)>) -> Vec<(usize, Impacts)> {
     let size = |impacts: &Impacts| impacts.largest().unwrap_or(-1.0);
     list.sort_by(|a, b| size(&b.1).total_cmp(&size(&a.1)));

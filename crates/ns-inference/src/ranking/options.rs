@@ -12,8 +12,8 @@ pub enum Impact {
     /// The nuisance parameter is fixed one uncertainty above and below its best fit, and all other parameters are
     /// fitted again.
     Refit,
-    /// The impact is computed from the covariance matrix of the fit. For a parabolic likelihood it equals the impact
-    /// from refits.
+    /// The impact is computed from the covariance matrix of the fit. For a parabolic likelihood, this impact equals the
+    /// impact from refits.
     Covariance,
     /// The auxiliary datum of the parameter is moved up and down by its width, and all parameters are fitted again.
     Global,
@@ -75,16 +75,17 @@ impl Group {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct RankingOptions {
-    /// Data, fixed parameters, starting point and search of the fits. The options for uncertainties and intervals
-    /// have no effect.
+    /// Data, fixed parameters, starting point and search effort of all fits. The options for uncertainties and
+    /// intervals have no effect.
     pub fit: FitOptions,
-    /// Definitions of impact to compute. The first definition determines the order of the parameters. Its impacts are
-    /// repeated at the top level of each entry of the result.
+    /// Definitions of impact to compute. The first definition determines the order of the parameters. In the JSON, the
+    /// impacts by the first definition are repeated at the top level of the entry of each parameter.
     #[serde(deserialize_with = "impacts")]
     pub impacts: Vec<Impact>,
     /// Whether to compute pre-fit impacts in addition to post-fit impacts.
     pub prefit: bool,
-    /// Number of parameters to keep, those with the largest impacts; all parameters if `None`.
+    /// Number of parameters in the result. The parameters with the largest impacts are kept. `None` keeps all
+    /// parameters.
     pub top: Option<usize>,
     /// Groups whose combined impact is computed. In JSON they are an object with group names as keys and lists of
     /// members as values.
@@ -124,8 +125,8 @@ options::setters! { RankingOptions {
 } }
 
 impl RankingOptions {
-    /// Returns the number of fits of the ranking, on which the choice of the device depends. Impacts from the
-    /// covariance need no fits.
+    /// Returns the work of the ranking, given as the number of fits per parameter. The choice of the device depends on
+    /// this number. Impacts from the covariance need no fits.
     #[must_use]
     pub fn work(&self) -> Work {
         let refitted = self.impacts.iter().filter(|impact| **impact != Impact::Covariance).count() as u64;

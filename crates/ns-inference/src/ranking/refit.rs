@@ -9,10 +9,10 @@ use super::study::Study;
 use crate::lowest::Stop;
 
 /// Computes the impacts of `parameters` and writes them to `impacts`, in the same order. Each entry of `rounds` lists
-/// the variations of one batch of refits.
+/// the variations (up, down, pre-fit up, pre-fit down) that are made for all parameters in one round.
 ///
-/// In the first round, fits start at the points that the covariance predicts. In later rounds, the starting points
-/// also depend on the results of earlier rounds.
+/// In the first round, fits start at the points that the covariance predicts. In later rounds, the starting points also
+/// depend on the refits of the same parameter in earlier rounds.
 ///
 /// # Errors
 /// [`Stop::Lower`] if a refit finds a lower minimum than the parent fit.
@@ -32,9 +32,9 @@ pub(super) fn refits(
     Ok(())
 }
 
-/// One refit of a batch.
+/// One fit of a batch, in which a parameter is fixed away from its best fit.
 struct RefitJob {
-    /// Position of the parameter in the parameters of the batch.
+    /// Position of the parameter in the list of parameters of the batch.
     place: usize,
     side: Side,
     held: HeldAt,
@@ -45,12 +45,13 @@ struct HeldAt {
     value: f64,
     /// Whether a bound of the parameter limited the value.
     clipped: bool,
-    /// Reason why there is no value at which `twice_nll` has risen by 1. The parameter is then fixed at its bound. If
-    /// `twice_nll` has risen by more than 1 at the bound, the impact is missing for this reason.
+    /// Reason why there is no value at which `-2 ln L` is 1 above its minimum; `None` if no reason is needed. If there
+    /// is no such value, the parameter is fixed at its bound. If the fit at the bound shows that `-2 ln L` has risen by
+    /// more than 1, the impact is missing for this reason.
     without_crossing: Option<String>,
 }
 
-/// Makes one batch of refits: the variations in `sides` for each of `parameters`.
+/// Makes one batch of refits: for each of `parameters`, the variations (up or down) that `sides` lists.
 fn round(
     study: &mut Study<'_>,
     parameters: &[usize],
@@ -97,8 +98,8 @@ fn round(
     Ok(())
 }
 
-/// Returns the distance of the post-fit variation from a parameter's best fit, with its sign. If there is no
-/// variation, the error is the reason.
+/// Returns the signed distance from its best fit by which a parameter is moved in a post-fit variation. If there is no
+/// such distance, the error is the reason.
 pub(super) fn distance(study: &Study<'_>, parameter: usize, side: Side) -> Result<f64, String> {
     if let Some(sigma) = study.sigma(parameter) {
         return Ok(side.direction() * sigma);
@@ -118,7 +119,7 @@ pub(super) fn distance(study: &Study<'_>, parameter: usize, side: Side) -> Resul
 }
 
 /// Returns the value at which a parameter is fixed in one variation. If there is no such value, the error is a
-/// missing shift with the reason.
+/// [`Shift`] without a value, which contains the reason.
 fn held_at(study: &Study<'_>, parameter: usize, side: Side) -> Result<HeldAt, Shift> {
     let Some(p) = study.analysis.model.parameters.get(parameter) else {
         return Err(Shift::missing("no such parameter"));

@@ -6,7 +6,8 @@ use serde::{Serialize, Serializer};
 /// Reason why an unconstrained parameter has no pre-fit impact.
 pub(super) const UNCONSTRAINED: &str = "unconstrained: there is no uncertainty before the fit";
 
-/// The shift of the target that one variation of a nuisance parameter causes.
+/// The shift of the target (the parameter whose shifts are the impacts) in a fit in which one nuisance parameter or its
+/// auxiliary datum is moved.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Shift {
@@ -16,23 +17,23 @@ pub struct Shift {
     /// Value to which the parameter was moved. For the `global` definition, the value to which its auxiliary datum
     /// was moved.
     pub value: Option<f64>,
-    /// Whether a bound limited the variation. The variation is then smaller than intended.
+    /// Whether a bound of the parameter limited the variation, so that the parameter was moved less than intended.
     pub clipped: bool,
     /// Whether the varied fit converged; `None` if no fit was needed or made.
     pub converged: Option<bool>,
     /// Reason why `delta` is missing; `None` if `delta` exists.
     pub reason: Option<String>,
-    /// Whether `reason` is expected and needs no warning.
+    /// Whether the reason for a missing `delta` is expected, so that no warning is needed.
     pub(super) usual: bool,
 }
 
 impl Shift {
-    /// Creates a missing shift with the reason why it is missing.
+    /// Creates a shift without a value, with the reason why the value is missing.
     pub(super) fn missing(reason: impl Into<String>) -> Self {
         Self { reason: Some(reason.into()), ..Self::default() }
     }
 
-    /// Creates a missing shift with a reason for which there is no warning.
+    /// Creates a shift without a value, with an expected reason for which there is no warning.
     pub(super) fn usual(reason: impl Into<String>) -> Self {
         Self { usual: true, ..Self::missing(reason) }
     }
@@ -62,7 +63,7 @@ impl Side {
     /// All variations, in the order of the keys in the JSON.
     pub const ALL: [Self; 4] = [Self::Up, Self::Down, Self::PrefitUp, Self::PrefitDown];
 
-    /// Returns the suffix of the JSON keys of this variation.
+    /// Returns the suffix of this variation in JSON keys such as `delta_mu_up`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -99,8 +100,8 @@ pub struct Impacts {
 }
 
 impl Impacts {
-    /// Creates four missing shifts. A shift that will be computed has the reason `interrupted` at first. `prefit`
-    /// tells whether pre-fit shifts were asked for.
+    /// Creates four shifts without values. A shift that will be computed has the reason `interrupted` at first.
+    /// `prefit` is true if pre-fit shifts were asked for.
     pub(super) fn pending(prefit: bool) -> Self {
         let mut impacts = Self::default();
         for side in Side::ALL {
@@ -140,7 +141,7 @@ impl Impacts {
         self.get(side).delta
     }
 
-    /// Returns the larger of the two post-fit shifts in magnitude; `None` if both are missing.
+    /// Returns the larger of the magnitudes of the two post-fit shifts; `None` if both shifts are missing.
     #[must_use]
     pub fn largest(&self) -> Option<f64> {
         [Side::Up, Side::Down].into_iter().filter_map(|side| self.delta(side)).map(f64::abs).reduce(f64::max)
@@ -198,14 +199,15 @@ pub struct RankedParameter {
     pub kinds: Vec<&'static str>,
     /// Best-fit value of the parameter.
     pub value: f64,
-    /// Post-fit uncertainty of the parameter; `None` for a parameter at a bound, on a kink or along a flat direction.
+    /// Post-fit uncertainty of the parameter; `None` for a parameter at a bound, on a kink of an interpolation, or
+    /// along a direction in which `-ln L` is flat.
     pub uncertainty: Option<f64>,
-    /// Lower value of the post-fit variation minus the best fit, which is negative. It is `-uncertainty`. For a
-    /// parameter at a bound or on a kink, `twice_nll` has risen by 1 at the lower value. `None` if there is no such
-    /// value.
+    /// Change of the parameter when it is moved down, which is a negative number. Usually it is `-uncertainty`. For a
+    /// parameter at a bound or on a kink of an interpolation, it is the distance to the lower value at which `-2 ln L`
+    /// is 1 above its minimum. `None` if there is no such value.
     pub lower: Option<f64>,
-    /// Upper value of the post-fit variation minus the best fit, which is positive. It is defined in the same way as
-    /// `lower`.
+    /// Change of the parameter when it is moved up, which is a positive number. The definition is that of `lower`, on
+    /// the other side of the best fit.
     pub upper: Option<f64>,
     /// Pre-fit uncertainty, i.e. the width of the constraint; `None` for a parameter without a constraint.
     pub prefit_uncertainty: Option<f64>,
@@ -213,9 +215,9 @@ pub struct RankedParameter {
     pub pull: Option<f64>,
     /// Ratio `uncertainty / prefit_uncertainty`; `None` if one of them does not exist.
     pub constraint: Option<f64>,
-    /// Whether the best fit is at a bound.
+    /// Whether the best-fit value of the parameter is at one of its bounds.
     pub at_bound: bool,
-    /// Whether the best fit is at the kink of a piecewise interpolation.
+    /// Whether the best-fit value of the parameter is on a kink of a piecewise interpolation.
     pub at_kink: bool,
     /// Impacts by the first definition in [`RankingResult::impacts`].
     #[serde(flatten)]
@@ -239,17 +241,18 @@ pub struct GroupImpact {
     pub name: String,
     /// Names of the members of the group that are free parameters.
     pub parameters: Vec<String>,
-    /// Quadratic sum of the `global` impacts of the members. The impact of each member is half the difference of its
-    /// two shifts.
+    /// Quadratic sum of the `global` impacts of the members. The impact of a member is half the absolute difference of
+    /// its two shifts (up and down).
     pub delta_mu_global: Option<f64>,
     /// `sqrt(sigma^2 - sigma_fixed^2)`. `sigma` is the uncertainty of the target, and `sigma_fixed` is its
     /// uncertainty with the members of the group fixed at their best fit.
     pub delta_mu_fixed: Option<f64>,
-    /// Reasons why numbers are missing; `None` if no number is missing.
+    /// Reasons why the impacts of the group are missing; `None` if none is missing.
     pub reason: Option<String>,
 }
 
-/// Parts of the uncertainty of the target. They come from fits in which some parameters are fixed at their best fit.
+/// Parts of the uncertainty of the target. The parts are computed from fits in which some parameters are fixed at their
+/// best fit.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
 #[non_exhaustive]
 pub struct Breakdown {
@@ -274,10 +277,11 @@ pub struct RankingResult {
     pub param: String,
     /// Best-fit value of the target.
     pub mu_hat: f64,
-    /// Uncertainty of the target; `None` for a target at a bound, on a kink or along a flat direction.
+    /// Uncertainty of the target; `None` for a target at a bound, on a kink of an interpolation, or along a direction
+    /// in which `-ln L` is flat.
     pub mu_uncertainty: Option<f64>,
-    /// Names of the definitions of impact asked for. The first definition determines the order of `ranking`. Its
-    /// impacts are repeated at the top level of each entry.
+    /// Names of the requested definitions of impact. The first definition determines the order of `ranking`. In the
+    /// JSON, its impacts are repeated at the top level of each entry.
     pub impacts: Vec<&'static str>,
     /// Whether pre-fit impacts were asked for.
     pub prefit: bool,
@@ -289,13 +293,13 @@ pub struct RankingResult {
     pub groups: Vec<GroupImpact>,
     /// Statistical and systematic parts of the uncertainty of the target.
     pub breakdown: Breakdown,
-    /// `twice_nll` at the best fit.
+    /// `-2 ln L` at the best fit.
     pub twice_nll: f64,
     /// Whether the best fit converged.
     pub converged: bool,
     /// Number of fits made, including the best fit.
     pub n_fits: usize,
-    /// Number of variations whose fit failed or did not converge.
+    /// Number of variations (fits with a moved parameter or auxiliary datum) that failed or did not converge.
     pub n_failed: usize,
     /// Whether the caller stopped the work. Shifts that were not computed have the reason `interrupted`.
     pub interrupted: bool,

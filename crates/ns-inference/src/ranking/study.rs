@@ -1,5 +1,5 @@
-//! The best fit of a ranking, called the parent fit, and batches of variations of it. If a variation finds a lower
-//! minimum, the ranking is restarted.
+//! The best fit of a ranking, called the parent fit, and batches of its variations, i.e. of fits in which one parameter
+//! or its auxiliary datum is moved. If a variation finds a lower minimum, the ranking is restarted.
 
 use std::sync::Arc;
 
@@ -15,14 +15,15 @@ use crate::diagnosis;
 use crate::lowest::{Lowest, Stop};
 use crate::minos::{self, Interval, Parent};
 
-/// Smallest number of parameters that are varied in one batch. There are then enough fits for many threads.
+/// Smallest number of parameters that are varied in one batch of fits. A batch with fewer parameters would not have
+/// enough fits for many threads.
 const FEWEST_AT_ONCE: usize = 128;
-/// Largest number of starting values in one batch, i.e. the number of varied parameters times the number of all
-/// parameters. A batch of [`FEWEST_AT_ONCE`] parameters may have more. Batches are large because all threads wait for
-/// the last fit of a batch.
+/// Largest number of starting values in one batch of fits, i.e. the number of varied parameters times the number of all
+/// parameters. A batch of [`FEWEST_AT_ONCE`] parameters may exceed this number. Batches are large because all threads
+/// wait for the last fit of a batch.
 const NUMBERS_AT_ONCE: usize = 1 << 20;
 
-/// The parent fit of a ranking, and the data that its variations use.
+/// The parent fit of a ranking (its best fit), and the data that its variations use.
 pub(super) struct Study<'a> {
     pub(super) analysis: Analysis<'a>,
     /// Index of the target, which is the parameter whose shifts are the impacts.
@@ -31,7 +32,7 @@ pub(super) struct Study<'a> {
     pub(super) lowest: Lowest,
     /// Whether a bin has a negative expected yield at the best fit.
     negative_yield: bool,
-    /// Parameter index and MINOS interval of each parameter at a bound or on a kink.
+    /// Parameter index and MINOS interval of each parameter at a bound or on a kink of an interpolation.
     intervals: Vec<(usize, Interval)>,
     /// Number of fits made so far.
     pub(super) n_fits: usize,
@@ -69,28 +70,29 @@ impl<'a> Study<'a> {
         self.lowest.fit.parameters.get(parameter).copied().unwrap_or(f64::NAN)
     }
 
-    /// Returns the post-fit uncertainty of a parameter; `None` if it has no uncertainty.
+    /// Returns the post-fit uncertainty of a parameter; `None` if the parameter has no uncertainty.
     pub(super) fn sigma(&self, parameter: usize) -> Option<f64> {
         self.lowest.fit.uncertainties.get(parameter).copied().flatten().filter(|s| s.is_finite() && *s > 0.0)
     }
 
-    /// Returns the reason why a free parameter has no symmetric uncertainty; `None` if it has one.
+    /// Returns the reason why a free parameter has no symmetric uncertainty; `None` if the parameter has one.
     pub(super) fn inactive(&self, parameter: usize) -> Option<Inactive> {
         self.lowest.fit.inactive.iter().find(|(i, _)| *i == parameter).map(|(_, why)| *why)
     }
 
-    /// Returns the inverse Hessian of the parent fit; `None` if the fit has none.
+    /// Returns the inverse Hessian of the parent fit; `None` if this fit has no inverse Hessian.
     pub(super) fn inverse(&self) -> Option<InverseHessian> {
         self.lowest.fit.inverse_hessian()
     }
 
-    /// Returns the MINOS interval of a parameter without a symmetric uncertainty; `None` if it has no interval.
+    /// Returns the MINOS interval of a parameter at a bound or on a kink, which has no symmetric uncertainty; `None` if
+    /// there is no interval.
     pub(super) fn interval(&self, parameter: usize) -> Option<&Interval> {
         self.intervals.iter().find(|(i, _)| *i == parameter).map(|(_, interval)| interval)
     }
 
-    /// Finds the values at which `twice_nll` has risen by 1, for all parameters at a bound or on a kink. The target
-    /// is left out.
+    /// Finds the values at which `-2 ln L` is 1 above its minimum, for all parameters at a bound or on a kink of an
+    /// interpolation. The target is left out.
     pub(super) fn find_crossings(&mut self) -> Result<(), Stop> {
         let parameters: Vec<usize> = self
             .lowest
@@ -110,10 +112,10 @@ impl<'a> Study<'a> {
         Ok(())
     }
 
-    /// Makes variations of the parent fit. `own_data` tells whether the variations have the same data as the parent
-    /// fit. A variation is repeated if it did not converge or ended with a negative expected yield. The repeated fit
-    /// starts at the starting point of the parent fit and makes a search. In models with kinks all variations are
-    /// repeated.
+    /// Makes variations of the parent fit, i.e. fits in which one parameter or its auxiliary datum is moved. `own_data`
+    /// is true if the variations have the same data as the parent fit. A variation is repeated if it did not converge
+    /// or ended with a negative expected yield. The repeated fit starts at the starting point of the parent fit and
+    /// searches for the lowest minimum. In models with kinks, all variations are repeated.
     ///
     /// # Errors
     /// [`Stop::Lower`] if a variation finds a lower minimum than the parent fit.
@@ -133,7 +135,8 @@ impl<'a> Study<'a> {
     }
 
     /// Returns whether a variation ends with a negative expected yield although the parent fit has no negative yield.
-    /// Such a minimum lies in a corner of the bounds and is unrelated to the minimum of the parent fit.
+    /// Such a minimum lies where several parameters are at their bounds, and is unrelated to the minimum of the parent
+    /// fit.
     fn astray(&self, fit: &FitOutcome) -> bool {
         !self.negative_yield && diagnosis::has_negative_yield(self.analysis.session, &self.analysis.data, fit)
     }
@@ -193,8 +196,9 @@ impl<'a> Study<'a> {
         Ok(())
     }
 
-    /// Returns the lowest point below the minimum of the parent fit, and its distance below the minimum in
-    /// `twice_nll`. Returns `None` if no point lies below the minimum by more than the tolerance.
+    /// Returns the values of all parameters in the lowest variation below the minimum of the parent fit, and the
+    /// difference of `-2 ln L` from this minimum. Returns `None` if no variation is below the minimum by more than the
+    /// tolerance.
     fn lowest(&self, fits: &[Fitted], own_data: bool) -> Result<Option<(Vec<f64>, f64)>, InferenceError> {
         if !self.may_restart() {
             return Ok(None);
@@ -222,7 +226,7 @@ impl<'a> Study<'a> {
         self.lowest.may_restart() && !self.analysis.is_cancelled()
     }
 
-    /// Repeats the free fit from `point`, which lies below the minimum by `depth` in `twice_nll`. If the caller stops
+    /// Repeats the free fit from `point`, where `-2 ln L` is lower than at the minimum by `depth`. If the caller stops
     /// the work, the minimum does not change.
     ///
     /// # Errors
@@ -260,7 +264,7 @@ impl<'a> Study<'a> {
     }
 
     /// Returns the shift of the target in a varied fit. `value` is the value to which the parameter was moved, and
-    /// `clipped` tells whether a bound limited it.
+    /// `clipped` is true if a bound limited this value.
     pub(super) fn read(&self, fit: &Fitted, value: f64, clipped: bool) -> Shift {
         let (delta, converged, reason) = match fit {
             Ok(fit) if fit.converged() => {

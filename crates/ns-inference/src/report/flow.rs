@@ -1,9 +1,10 @@
-//! The provider and the precision with which the flows of a model were evaluated, for results.
+//! The providers that evaluated the flows (densities given by neural networks) of a model, and their precision. Results
+//! contain this information.
 
 use ns_core::Model;
 use serde::{Deserialize, Serialize};
 
-/// The provider that evaluated the log-densities of a flow. It is the same for data and for toys.
+/// The provider of ONNX Runtime that evaluated the log-densities of a flow. Data and toys use the same provider.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowRun {
     /// Name of the flow.
@@ -12,8 +13,9 @@ pub struct FlowRun {
     pub provider: String,
     /// Floating-point precision of the evaluation: `f64`, `f32`, `tf32` or `fp16`.
     pub flow_precision: String,
-    /// Largest difference between the log-densities of this provider and of the CPU for 1 024 events. Each difference
-    /// is divided by the larger of 1 and the absolute value of the log-density. `None` if the provider is the CPU.
+    /// Largest difference between the log-densities that this provider and the CPU compute for 1 024 events. Each
+    /// difference is divided by the larger of 1 and the absolute value of the log-density. `None` if the provider is
+    /// the CPU.
     pub largest_difference: Option<f64>,
 }
 

@@ -6,8 +6,8 @@ use crate::hypotest::ExpectedSet;
 use crate::present::{or_none, significant};
 use crate::{HypotestResult, SignificanceResult};
 
-/// Labels of the five expected values of a result: the median, and the values one and two standard deviations below
-/// and above it.
+/// Labels of the five expected values of a result: the values two and one standard deviations below the median, the
+/// median, and the values one and two standard deviations above the median.
 pub(super) const BAND: [&str; 5] = ["-2 sigma", "-1 sigma", "median", "+1 sigma", "+2 sigma"];
 
 /// Builds a table of p-values with a single row: the observed CLs, CLs+b and CLb.

@@ -8,8 +8,8 @@ use crate::present::{count, or_none, significant, with_error};
 use crate::{LimitOptions, LimitResult, ToyLimitResult};
 
 impl LimitResult {
-    /// Returns the report of a limit that was computed with `options`. The report contains CLs along a scan only if
-    /// `options.scan` gives the values. An automatic scan, which is made for a plot, is left out.
+    /// Returns the report of an upper limit that was computed with `options`. The report contains CLs along a scan only
+    /// if `options.scan` gives the values. An automatic scan, which is made for a plot, is left out.
     #[must_use]
     pub fn parts(&self, options: &LimitOptions) -> Vec<Part> {
         let mut table = Table::new(&["", "limit", "CLs there"], &[1, 2]);
@@ -40,7 +40,7 @@ fn heading(param: &str, cl: f64, statistic: &str, more: &str) -> Part {
 }
 
 /// Builds the table of CLs along a scan, with one row per tested value. There is one column for the observed CLs and
-/// one for each expected CLs. Columns without values are left out.
+/// one for each of the five expected CLs. Columns without values are left out.
 fn along(scan: &LimitScan, param: &str) -> Table {
     let columns: Vec<(&str, &Vec<Option<f64>>)> = std::iter::once(("observed", &scan.observed))
         .chain(BAND.into_iter().zip(&scan.expected))

@@ -1,7 +1,7 @@
 //! Reports of results: the tables and texts that people read, and the JSON that programs read.
 //!
-//! Each kind of result has a file in this folder that builds its tables and texts. The caller decides how to show
-//! them. The command line fits them to the width of the terminal, and Python converts them to text or HTML.
+//! Each type of result has a file in this folder that builds its tables and texts. The caller decides how to show the
+//! tables. The command line fits them to the width of the terminal, and Python converts them to text or HTML.
 
 mod fit;
 mod flow;
@@ -30,10 +30,10 @@ pub use json::to_json;
 pub enum Part {
     /// Lines of text.
     Text(String),
-    /// A table.
+    /// A single table, shown at any width.
     Table(Table),
-    /// A wide table, and parts with the same content. A display that is too narrow for the table shows the parts
-    /// instead.
+    /// A wide table, and other parts with the same content. If a display is too narrow for the table, it shows the
+    /// other parts instead.
     Either(Table, Vec<Part>),
 }
 
@@ -42,7 +42,7 @@ pub enum Part {
 pub struct Table {
     /// Columns from left to right.
     pub columns: Vec<Column>,
-    /// Rows with one cell for each column.
+    /// Rows of the table. Each row has one text for each column.
     pub rows: Vec<Vec<String>>,
     /// Whether a narrow display may split the table into blocks of columns. The first column is then repeated in
     /// every block.
@@ -76,8 +76,8 @@ impl Table {
     }
 }
 
-/// Returns the reason for the device as text. The text contains `reason`. If a GPU left fits to the CPU, the text
-/// also says why the CPU made the fits.
+/// Returns a text about the choice of the device. The text contains `reason`, the reason for this choice. If a GPU left
+/// fits to the CPU, the text also gives the reason why the CPU made these fits.
 fn device_reason(session: &dyn Session, reason: Option<String>) -> Option<String> {
     let left = session.left_to_cpu().map(|why| format!("the CPU made the fits, because {why}"));
     match (reason, left) {
@@ -86,17 +86,19 @@ fn device_reason(session: &dyn Session, reason: Option<String>) -> Option<String
     }
 }
 
-/// Information about a run: device, duration and model. These keys are part of the JSON of all results.
+/// Information about a run: device, duration and model. The fields of this struct are keys in the JSON of every result.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunInfo {
     /// Name of the device that ran the fits; `None` if there were several devices.
     pub device: Option<String>,
-    /// Reason for the device: why `auto` chose it, or why a requested GPU left fits to the CPU. `None` if there is no
-    /// reason.
+    /// Reason for the choice of the device: why the option `auto` chose it, or why a requested GPU left fits to the
+    /// CPU. `None` if there is nothing to explain.
     pub device_reason: Option<String>,
-    /// Comparison of the fits made on a GPU with evaluations on the CPU. `None` if the CPU made the fits.
+    /// Comparison of the results of fits on a GPU with evaluations on the CPU at the same parameters. `None` if the CPU
+    /// made the fits.
     pub gpu_check: Option<GpuCheck>,
-    /// Provider and precision of each flow of the model; `None` for models without flows.
+    /// Provider and precision of each flow (density given by a neural network) of the model; `None` for models without
+    /// flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<Vec<FlowRun>>,
     /// Interpolation codes of the model, as text.
@@ -116,8 +118,8 @@ impl RunInfo {
         Self { device, wall_s: Some(started.elapsed().as_secs_f64()), ..Self::default() }
     }
 
-    /// Creates the information about a run on a session. `started` is the start time. `reason` is the reason for the
-    /// device if `auto` chose it.
+    /// Creates the information about a run on a session. `started` is the start time. `reason` is the reason why the
+    /// option `auto` chose the device; `None` if the user chose it.
     #[must_use]
     pub fn on(session: &dyn Session, reason: Option<String>, started: Instant) -> Self {
         Self {
@@ -155,8 +157,8 @@ impl RunInfo {
         }
     }
 
-    /// Returns the last lines of a report. They give the measurement, the time, the device and the interpolation
-    /// codes.
+    /// Returns the last lines of a report. These lines contain the text `measurement`, the time, the device and the
+    /// interpolation codes.
     #[must_use]
     pub fn closing(&self, measurement: &str) -> Part {
         let mut text = format!("measurement {measurement}, {}", self.time_and_device());

@@ -21,7 +21,7 @@ impl RankingResult {
         parts
     }
 
-    /// Builds a table with the name, the pull, the constraint, the impacts and the notes of each parameter.
+    /// Builds a single table with the name, the pull, the constraint, the impacts and the notes of each parameter.
     fn beside(&self) -> Table {
         let columns = self.impact_columns(self.impacts.iter().copied());
         let titles = columns.iter().map(|column| column.title("impact"));
@@ -33,7 +33,8 @@ impl RankingResult {
         })
     }
 
-    /// Builds a table of the parameters without their impacts, followed by one table of impacts per definition.
+    /// Builds a table of the parameters without their impacts, followed by one table of impacts for each definition of
+    /// impact.
     fn below(&self) -> Vec<Part> {
         let none = std::iter::empty::<String>();
         let parameters = self.table(&["pull", "constraint"], none, |entry| {
@@ -52,9 +53,9 @@ impl RankingResult {
         parts
     }
 
-    /// Builds a table of all ranked parameters. The first column is the name and the last column has notes. The
-    /// columns between them contain numbers and have the titles `state`, then `impacts`. `cells` returns all cells of
-    /// a row after the name.
+    /// Builds a table of all ranked parameters. The first column is the name and the last column has notes. The columns
+    /// between the first and the last contain numbers. Their titles are `state`, followed by `impacts`. `cells` returns
+    /// all cells of a row after the name.
     fn table(
         &self,
         state: &[&str],
@@ -139,7 +140,7 @@ impl RankingResult {
     }
 }
 
-/// A column of impacts: the definition of the impacts, and whether they are pre-fit or post-fit.
+/// A column of impacts: the definition of the impacts, and whether the impacts are pre-fit or post-fit.
 struct ImpactColumn<'a> {
     definition: &'a str,
     prefit: bool,
@@ -157,7 +158,7 @@ fn without_plus(x: f64, scale: Option<f64>) -> String {
     signed(x, scale).trim_start_matches('+').to_owned()
 }
 
-/// Formats the pull and the constraint of a parameter.
+/// Formats the pull of a parameter, and its constraint (the ratio of its post-fit to its pre-fit uncertainty).
 fn state(entry: &RankedParameter) -> [String; 2] {
     let pull = entry.pull.map_or_else(String::new, |pull| sign(pull, 2));
     [pull, entry.constraint.map_or_else(String::new, |c| format!("{c:.2}"))]
@@ -173,7 +174,7 @@ fn by_name<'a>(entry: &'a RankedParameter, definition: &str) -> Option<&'a Impac
     }
 }
 
-/// Returns notes on the state of a parameter: unconstrained, at a bound, on a kink.
+/// Returns notes on the state of a parameter: unconstrained, at a bound, on a kink of an interpolation.
 fn notes_of_state(entry: &RankedParameter) -> Vec<&'static str> {
     let notes = [
         (entry.prefit_uncertainty.is_none(), "unconstrained"),

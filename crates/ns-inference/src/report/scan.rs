@@ -1,4 +1,5 @@
-//! Report of a scan. A scan in one parameter is a table with one row per point. A scan in two parameters is a matrix.
+//! Report of a scan. The table of a scan in one parameter has one row per point. The table of a scan in two parameters
+//! is a matrix with one row per value of the second parameter.
 
 use super::{Part, Table};
 use crate::ScanResult;

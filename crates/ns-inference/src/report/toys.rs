@@ -5,7 +5,7 @@ use super::{Part, Table};
 use crate::present::{or_none, significant, with_error};
 use crate::{FitToysResult, HypotestToysResult};
 
-/// Formats a rate of toys per second, with a comma in front. `None` gives an empty text.
+/// Formats the number of toys per second, with a comma in front. The text is empty if `toys_per_s` is `None`.
 pub(super) fn rate(toys_per_s: Option<f64>) -> String {
     toys_per_s.map_or_else(String::new, |rate| format!(", {rate:.0} toys/s"))
 }

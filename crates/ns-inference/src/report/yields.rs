@@ -30,8 +30,8 @@ impl YieldsResult {
     }
 }
 
-/// Adds the rows of one bin of a channel: the samples, their sum, and the data. If `bin` is `None`, the rows are
-/// those of the whole channel.
+/// Adds the rows of one bin of a channel to a table: one row per sample, their sum, and the data. If `bin` is `None`,
+/// the rows give the sums over all bins of the channel.
 fn add(table: &mut Table, channel: &ChannelYields, bin: Option<usize>) {
     let of = |values: &[f64], sum: f64| bin.map_or(Some(sum), |b| values.get(b).copied());
     let error =

@@ -9,7 +9,7 @@ use crate::minos::{self, Parent};
 use crate::present::significant;
 use crate::{InferenceError, parameter_index};
 
-/// A scanned parameter. It is free in the free fit of the scan.
+/// A scanned parameter. It is free in the first fit of the scan, and fixed at every point of the scan.
 pub(super) struct Scanned {
     pub(super) index: usize,
     pub(super) name: String,
@@ -62,8 +62,8 @@ pub(super) fn parameter(analysis: &Analysis<'_>, axis: &ScanAxis) -> Result<Scan
     Ok(scanned)
 }
 
-/// Returns an error unless a point is finite and inside the bounds of the parameter. The model is not defined outside
-/// the bounds, and pyhf also rejects such points.
+/// Returns an error unless `value`, a point of the scan, is finite and inside the bounds of the parameter. The model is
+/// not defined outside the bounds, and pyhf also rejects such points.
 fn check(scanned: &Scanned, what: &'static str, value: f64) -> Result<(), InferenceError> {
     let ((lower, upper), name) = (scanned.bounds, scanned.name.clone());
     if !value.is_finite() {
@@ -75,7 +75,8 @@ fn check(scanned: &Scanned, what: &'static str, value: f64) -> Result<(), Infere
     Ok(())
 }
 
-/// The ends of a range. `start_given` and `stop_given` tell whether the user gave the end.
+/// The lower and upper end of the range of a scan. `start_given` is true if the user gave the lower end, and
+/// `stop_given` is true if the user gave the upper end.
 struct Ends {
     start: f64,
     stop: f64,
@@ -104,8 +105,8 @@ fn check_order(scanned: &Scanned, ends: &Ends, points: usize) -> Result<(), Infe
     Ok(())
 }
 
-/// Returns the points of an axis. `parent` is the free fit of the scan. An end of the range that the user left out is
-/// placed at a distance of `reach` uncertainties from the best fit.
+/// Returns the points of an axis. `parent` is the free fit of the scan. If the user left out an end of the range, this
+/// end lies `reach` uncertainties from the best fit.
 ///
 /// # Errors
 /// If an end was left out and the parameter has no uncertainty, or if the start of the range is above its end.
@@ -136,9 +137,10 @@ pub(super) fn values(
     Ok((0..axis.points).map(|i| if i == last && i > 0 { stop } else { start + step * i as f64 }).collect())
 }
 
-/// Returns the uncertainties below and above the best fit, from the covariance. A parameter at a bound or on a kink
-/// has no such uncertainty. For it, the result is the distances to the values at which `twice_nll` has risen by 1. If
-/// only one side has such a value, the distance on this side is used for both sides.
+/// Returns the uncertainties below and above the best fit, from the covariance. For a parameter at a bound or on a kink
+/// of an interpolation, the covariance gives no uncertainty. The result is then the distances to the values at which
+/// `-2 ln L` is 1 above its minimum. If only one side has such a value, the distance on this side is used for both
+/// sides.
 fn widths(
     analysis: &Analysis<'_>,
     scanned: &Scanned,

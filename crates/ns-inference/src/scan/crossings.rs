@@ -1,11 +1,11 @@
-//! Finds the values at which `twice_delta_nll` crosses a level. They lie between the points of a scan and are found
-//! with high precision.
+//! Finds the values of the scanned parameter at which `twice_delta_nll`, the rise of the profile of `-2 ln L` above its
+//! minimum, crosses a level. These values lie between the points of a scan and are found with high precision.
 //!
-//! Two neighbouring points of the scan enclose a crossing. An interpolation through the points predicts the crossing
-//! to about 1e-5. A conditional fit at the predicted value gives the height and the slope of the profile. The slope
-//! is the derivative of `twice_nll` with respect to the scanned parameter, because all other parameters are at their
-//! minimum. A Newton step with height and slope leads to the crossing. If the fit is too far from the level, further
-//! fits narrow the bracket.
+//! Two neighbouring points of the scan enclose a crossing. An interpolation through the points predicts the crossing to
+//! about 1e-5. A conditional fit at the predicted value gives the height and the slope of the profile. The slope is the
+//! derivative of `-2 ln L` with respect to the scanned parameter, because all other parameters are at their minimum. A
+//! Newton step with this height and slope leads to the crossing. If the fit is too far from the level, further fits
+//! narrow the interval that contains the crossing.
 
 use ns_core::{EvaluationRequest, FitFailure, FitRequest, FitTask, OutcomeParts, Search};
 
@@ -22,16 +22,17 @@ use crate::minos::crossing;
 use crate::minos::side::{Probe, Side};
 use crate::present::significant;
 
-/// Levels of `twice_delta_nll`. A parabolic profile crosses them at one and at two standard deviations.
+/// Levels of `twice_delta_nll` (the rise of `-2 ln L` above its minimum) for intervals. A parabolic profile reaches
+/// these levels at one and at two standard deviations from the best fit.
 pub(super) const LEVELS: [f64; 2] = [1.0, 4.0];
 
-/// A Newton step ends the search if the rise deviates from the level by at most this number times the square root of
-/// the level. For a parabolic profile, a Newton step reduces a deviation `d` of the rise to `d^2 / (4 level)`, which
-/// is then at most 1e-8.
+/// A Newton step ends the search if the rise of `-2 ln L` differs from the level by at most this number times the
+/// square root of the level. For a parabolic profile, a Newton step reduces a difference `d` between rise and level to
+/// `d^2 / (4 level)`, which is then at most 1e-8.
 const NEAR: f64 = 2e-4;
 
-/// A point of the profile: the value of the scanned parameter, the rise of `twice_nll`, and the values of all
-/// parameters.
+/// A point of the profile: the value of the scanned parameter, the rise of `-2 ln L` above its minimum, and the values
+/// of all parameters.
 struct ProfilePoint {
     x: f64,
     rise: f64,
@@ -45,8 +46,8 @@ struct Open {
     side: Side,
 }
 
-/// Finds the crossings of [`LEVELS`]. For each level there is one crossing below and one above the best fit. Each is
-/// the crossing nearest to the best fit.
+/// Finds the values at which the profile crosses the [`LEVELS`]. For each level, the result has the nearest crossing
+/// below and the nearest crossing above the best fit.
 ///
 /// # Errors
 /// [`Stop::Lower`] if a conditional fit ends below the minimum; [`Stop::Error`] if the device fails.
@@ -128,9 +129,9 @@ pub(super) fn crossings(
     Ok(intervals)
 }
 
-/// Returns the crossing that a Newton step from the conditional minimum at `x` predicts. `miss` is the rise at `x`
-/// minus the level, and `point` are the values of all parameters at `x`. Returns `None` if the predicted crossing is
-/// out of bounds, as for a flat profile.
+/// Returns the crossing of a level that a Newton step from the conditional minimum at `x` predicts. `miss` is the rise
+/// of `-2 ln L` at `x` minus the level, and `point` are the values of all parameters at `x`. Returns `None` if the
+/// predicted crossing is outside the bounds, for example because the profile is flat.
 fn newton(
     analysis: &Analysis<'_>,
     index: usize,
@@ -146,7 +147,8 @@ fn newton(
     Ok(crossing.filter(inside))
 }
 
-/// Returns the best fit and the points of the scan whose fits converged, in ascending order of the scanned parameter.
+/// Returns the points of the profile, which are the best fit and the points of the scan whose fits converged, in
+/// ascending order of the scanned parameter.
 fn profile_points(grid: &Grid, centre: &Centre<'_>, fits: &[Fitted]) -> Vec<ProfilePoint> {
     let of_fit = |(k, fit): (usize, &Fitted)| {
         let fit = fit.as_ref().ok().filter(|fit| fit.converged())?;
@@ -212,7 +214,7 @@ fn bracket(
     Ok(Side::between(level, inner, outer, direction * (guess - best)))
 }
 
-/// Builds the requests of the conditional fits of the next step of a search.
+/// Builds the requests of the conditional fits that the next step of a search for a crossing makes.
 fn requests(
     analysis: &Analysis<'_>,
     centre: &Centre<'_>,

@@ -1,4 +1,5 @@
-//! The grid of points of a scan in one or two parameters. The values are sorted, without repetition.
+//! The grid of points of a scan in one or two parameters. The values of each parameter are sorted and without
+//! repetition.
 
 use super::order::Along;
 
@@ -9,7 +10,8 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Creates the line of the parameter with index `index`. Sorts the values and removes repetitions.
+    /// Creates the list of values of the scanned parameter with index `index`. Sorts the values and removes
+    /// repetitions.
     pub(super) fn new(index: usize, values: &[f64]) -> Self {
         let mut values = values.to_vec();
         // -0 becomes 0. The two are the same point.
@@ -45,7 +47,7 @@ impl Grid {
         n1 * n2
     }
 
-    /// Returns the index and the value at point `k` of each scanned parameter.
+    /// Returns one pair per scanned parameter: the index of the parameter, and its value at point `k`.
     pub(super) fn held(&self, k: usize) -> Vec<(usize, f64)> {
         let n1 = self.first.values.len().max(1);
         let at = |line: &Line, i: usize| line.values.get(i).map(|x| (line.index, *x));
@@ -54,8 +56,8 @@ impl Grid {
         first.into_iter().chain(second).collect()
     }
 
-    /// Returns the value at point `k` of the parameter that varies along the direction `along`; NaN if there is no
-    /// such value.
+    /// Returns the value at point `k` of the parameter that varies in the direction `along`; NaN if there is no such
+    /// value.
     pub(super) fn x(&self, k: usize, along: Along) -> f64 {
         let n1 = self.first.values.len().max(1);
         let (line, i) = match along {
@@ -65,8 +67,8 @@ impl Grid {
         line.and_then(|line| line.values.get(i)).copied().unwrap_or(f64::NAN)
     }
 
-    /// Describes the line of points through point `k` in the direction `along`. Returns the position of `k` on this
-    /// line, the number of points on the line, and the difference between the indices of neighbouring points.
+    /// Describes the row or column of the grid through point `k` in the direction `along`. Returns the position of `k`
+    /// in this row or column, its number of points, and the difference between the indices of neighbouring points.
     fn place(&self, k: usize, along: Along) -> (usize, usize, usize) {
         let (n1, n2) = self.shape();
         match along {
@@ -75,15 +77,15 @@ impl Grid {
         }
     }
 
-    /// Returns the indices of the points on the line through `k` in the direction `along`, in ascending order. `k` is
-    /// one of them.
+    /// Returns the indices of all points in the row or column through point `k` in the direction `along`, in ascending
+    /// order. `k` itself is included.
     pub(super) fn line(&self, k: usize, along: Along) -> impl Iterator<Item = usize> {
         let (i, n, step) = self.place(k, along);
         (0..n).map(move |j| k - i * step + j * step)
     }
 
-    /// Returns the points below `k` and the points above `k` on the line in the direction `along`. The nearest points
-    /// come first.
+    /// Returns the indices of the points before `k` and of the points after `k` in the row or column through `k` in the
+    /// direction `along`. The nearest points come first.
     pub(super) fn sides(
         &self,
         k: usize,

@@ -23,8 +23,8 @@ use crossings::crossings;
 use grid::{Grid, Line};
 use profile::{Centre, profile, starting_at};
 
-/// Largest number of points of a scan. For a scan in two parameters, it limits the product of the numbers of values
-/// of both. Useful scans have far fewer points. More points might not fit in memory.
+/// Largest number of points of a scan. For a scan in two parameters, this limit applies to the product of the numbers
+/// of values of both parameters. Useful scans have far fewer points. More points might not fit in memory.
 const MOST_POINTS: usize = 10_000_000;
 
 /// Default range of a scan on either side of the best fit, in uncertainties. The first number is for scans in one
@@ -39,8 +39,8 @@ const REACH: [f64; 2] = [3.0, 2.5];
 /// the scan is restarted from this lower minimum. `twice_delta_nll` is therefore the difference from the lowest
 /// minimum found.
 ///
-/// If the fit of a point fails or does not converge, [`ScanResult::reasons`] gives the reason. If the caller stops
-/// the work, points that were not reached are `None`.
+/// If the fit of a point fails or does not converge, [`ScanResult::reasons`] gives the reason. If the caller stops the
+/// work, the values of the points that were not reached are `None`.
 ///
 /// # Errors
 /// For options that do not match the model, a likelihood that is not finite at any starting point, a device failure,
@@ -127,7 +127,7 @@ pub fn scan(
     }
 }
 
-/// Warnings of a scan, and the numbers of iterations and fits that it has made so far.
+/// Warnings of a scan, and the numbers of iterations and fits made so far.
 struct Tally {
     notes: Vec<String>,
     n_iter: usize,

@@ -1,10 +1,11 @@
-//! The order in which the points of a scan are fitted. It goes from a coarse to a fine grid.
+//! The order in which the points of a scan are fitted. The first fits are on a coarse grid, and later fits on finer
+//! grids.
 //!
-//! The ends of the range come first. Then each round halves all intervals between fitted points. Every later fit
-//! therefore starts from an interpolation, which is far better than an extrapolation. A wave is a set of points that
-//! are fitted together. Their starting points depend only on earlier waves, so the fits of a wave are independent,
-//! and several threads can make them. An interrupted scan has points over its whole range. The order depends only on
-//! the number of values of each parameter.
+//! The points at the ends of the range are fitted first. Then each round halves all intervals between fitted points.
+//! Every later fit therefore starts from an interpolation, which is far better than an extrapolation. A wave is a set
+//! of points that are fitted together. Their starting points depend only on earlier waves, so the fits of a wave are
+//! independent, and several threads can make them. An interrupted scan has points over its whole range. The order
+//! depends only on the number of values of each parameter.
 
 /// Direction on the grid along which the starting point of a fit is interpolated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,8 +18,8 @@ pub(super) enum Along {
     Second,
 }
 
-/// Returns, for each of `n` values in a row, the round of bisection in which the value is fitted. The two ends are in
-/// round 0.
+/// Returns one number for each of `n` consecutive values: the round of bisection in which the value is fitted. The
+/// first and the last value are fitted in round 0.
 fn levels(n: usize) -> Vec<usize> {
     let mut level = vec![0; n];
     let mut open = vec![(0, n.saturating_sub(1), 1)];
@@ -36,8 +37,9 @@ fn levels(n: usize) -> Vec<usize> {
     level
 }
 
-/// Returns the waves of a grid of `n1 x n2` points. Each point is a pair of its grid index and the direction along
-/// which its starting point is interpolated. In the grid index, the first parameter varies fastest.
+/// Returns the waves, i.e. the sets of points that are fitted together, for a grid of `n1 x n2` points. Each point is a
+/// pair of its grid index and the direction along which its starting point is interpolated. In the grid index, the
+/// first parameter varies fastest.
 pub(super) fn waves(n1: usize, n2: usize) -> Vec<Vec<(usize, Along)>> {
     let (level1, level2) = (levels(n1), levels(n2));
     let deepest = level1.iter().chain(&level2).copied().max().unwrap_or(0);

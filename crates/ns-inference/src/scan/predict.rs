@@ -3,21 +3,21 @@
 /// Largest number of fitted points that an interpolation uses.
 pub(super) const MOST: usize = 6;
 
-/// A fitted point on the line of a scan.
+/// A fitted point of a scan. Minima are interpolated between such points.
 #[derive(Clone, Copy)]
 pub(super) struct Node<'a> {
     /// Value of the scanned parameter.
     pub(super) x: f64,
     /// Values of all parameters.
     pub(super) point: &'a [f64],
-    /// Change of all parameters per unit of the scanned parameter. Only the best fit has such a slope, which comes
-    /// from its covariance.
+    /// Change of each parameter per unit of the scanned parameter, from the covariance of the best fit. `None` for all
+    /// points except the best fit.
     pub(super) slope: Option<&'a [f64]>,
 }
 
-/// Predicts the values of all parameters if the scanned parameter is `x`. The prediction is the polynomial through
-/// the nearest nodes (Newton's divided differences). A node with a slope counts twice. Returns `None` if there are no
-/// nodes.
+/// Predicts the values of all parameters at the conditional minimum with the scanned parameter at `x`. The prediction
+/// is the polynomial through the nearest nodes (Newton's divided differences). At a node with a slope, the polynomial
+/// also has this slope. Returns `None` if there are no nodes.
 pub(super) fn interpolate(nodes: &[Node<'_>], x: f64) -> Option<Vec<f64>> {
     let near = nearest(nodes, x);
     let width = near.first()?.point.len();
@@ -60,8 +60,8 @@ pub(super) fn interpolate_value(pairs: &[(f64, f64)], x: f64) -> Option<f64> {
     interpolate(&nodes, x)?.first().copied()
 }
 
-/// Returns up to [`MOST`] nodes near `x`, the nearest first. If two nodes have almost the same position, only one is
-/// returned, preferably one with a slope.
+/// Returns up to [`MOST`] fitted points near `x`, the nearest first. If two points have almost the same `x`, only one
+/// is returned, preferably one with a slope.
 fn nearest<'a>(nodes: &[Node<'a>], x: f64) -> Vec<Node<'a>> {
     let mut sorted = nodes.to_vec();
     sorted.sort_by(|a, b| {

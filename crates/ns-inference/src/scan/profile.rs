@@ -14,15 +14,16 @@ use crate::lowest::Stop;
 /// The free fit of a scan, and quantities that the conditional fits use.
 pub(super) struct Centre<'a> {
     pub(super) fit: &'a FitOutcome,
-    /// Change of all parameters per unit of the scanned parameter, from the covariance of the free fit. `None` for a
+    /// Change of each parameter per unit of the scanned parameter, from the covariance of the free fit. `None` for a
     /// scan in two parameters.
     pub(super) slope: Option<Vec<f64>>,
-    /// Smallest distance in `twice_nll` below the free fit at which a conditional fit counts as a lower minimum.
+    /// A conditional fit counts as a lower minimum if its `-2 ln L` is below that of the free fit by more than this
+    /// number.
     pub(super) tolerance: f64,
 }
 
 impl<'a> Centre<'a> {
-    /// Creates the centre of a scan over `grid` from the free fit.
+    /// Creates the centre of a scan over `grid`, i.e. the free fit with the quantities that the conditional fits use.
     pub(super) fn new(fit: &'a FitOutcome, grid: &Grid, tolerance: f64) -> Self {
         let index = grid.first.index;
         let inverse = fit.inverse_hessian().filter(|_| grid.second.is_none());
@@ -34,7 +35,7 @@ impl<'a> Centre<'a> {
         Self { fit, slope, tolerance }
     }
 
-    /// Returns the rise of `twice_nll` above the minimum of the free fit. `nll` is the value of `-ln L`.
+    /// Returns the rise of `-2 ln L` above the minimum of the free fit. `nll` is the value of `-ln L`.
     pub(super) fn rise(&self, nll: f64) -> f64 {
         2.0 * (nll - self.fit.nll)
     }
@@ -92,9 +93,9 @@ impl Fits<'_> {
         self.done.get(k)?.as_ref()?.as_ref().ok().filter(|fit| fit.converged())
     }
 
-    /// Returns the nodes of an interpolation in ascending order, each with its grid index. The nodes are those of
-    /// `points` whose fits converged. In a scan in one parameter the best fit is also a node; its grid index is
-    /// `None`.
+    /// Returns the points between which minima are interpolated, in ascending order, each with its grid index. These
+    /// are the `points` whose fits converged. In a scan in one parameter, the best fit is also included, with the grid
+    /// index `None`.
     fn nodes(&self, points: impl Iterator<Item = usize>, along: Along) -> Vec<(Option<usize>, Node<'_>)> {
         let node = |k: usize| {
             let point = &self.good(k)?.parameters;
@@ -111,7 +112,8 @@ impl Fits<'_> {
         nodes
     }
 
-    /// Returns the converged points nearest to `k`, up to [`MOST`] on each side of `k`.
+    /// Returns the points nearest to `k` whose fits converged, up to [`MOST`] on each side of `k` in the direction
+    /// `along`.
     fn near(&self, k: usize, along: Along) -> Vec<Node<'_>> {
         let (before, after) = self.grid.sides(k, along);
         let fitted = |k: &usize| self.good(*k).is_some();
@@ -119,10 +121,10 @@ impl Fits<'_> {
         self.nodes(points, along).into_iter().map(|(_, node)| node).collect()
     }
 
-    /// Returns the starting points of the fits of a wave. Each is an interpolation through several neighbours. If the
-    /// interpolation differs much from the straight line through the two nearest neighbours, `-ln L` is evaluated at
-    /// both predictions, and the better one is used. The starting points depend only on the free fit and on earlier
-    /// waves.
+    /// Returns the starting points of the fits of a wave (a set of points that are fitted together). Each starting
+    /// point is an interpolation through several neighbours. If the interpolation differs much from the straight line
+    /// through the two nearest neighbours, `-ln L` is evaluated at both predictions, and the better one is used. The
+    /// starting points depend only on the free fit and on earlier waves.
     fn starts(
         &self,
         analysis: &Analysis<'_>,
@@ -171,8 +173,8 @@ impl Fits<'_> {
         Ok(best.into_iter().map(|best| best.map_or_else(Vec::new, |(_, point)| point)).collect())
     }
 
-    /// Makes fits. If a point already has a fit, the better of both fits is kept. Returns the points whose fit was
-    /// replaced.
+    /// Makes the requested fits. If a point already has a fit, the better of both fits is kept. Returns the indices of
+    /// the points whose fit was replaced.
     fn run(
         &mut self,
         analysis: &mut Analysis<'_>,
@@ -197,8 +199,9 @@ impl Fits<'_> {
         Ok(changed)
     }
 
-    /// Repeats the fits of a wave that failed or did not converge. The new fits start at the starting point of the
-    /// free fit. In models with kinks every fit is repeated, because this starting point may lead to a lower minimum.
+    /// Repeats the fits of a wave (a set of points that are fitted together) that failed or did not converge. The new
+    /// fits start at the starting point of the free fit. In models with kinks every fit is repeated, because this
+    /// starting point may lead to a lower minimum.
     fn repeat_from_scratch(
         &mut self,
         analysis: &mut Analysis<'_>,
@@ -239,10 +242,10 @@ impl Fits<'_> {
         Ok(())
     }
 
-    /// Repeats fits from the minima of their neighbours where the parameters do not change smoothly from point to
-    /// point. Neighbouring fits may then belong to different minima. If a fit becomes lower, its neighbours are
-    /// repeated too. In models of up to medium size ([`Analysis::is_middling`]), a slight curvature is enough to
-    /// repeat a fit.
+    /// Where the parameters do not change smoothly from point to point, repeats fits from the minima of their
+    /// neighbours. Neighbouring fits may then belong to different minima. If a fit becomes lower, its neighbours are
+    /// repeated too. In models of up to medium size ([`Analysis::is_middling`]), fits are repeated even if the
+    /// parameters deviate only slightly from a straight line.
     fn ask_neighbours(&mut self, analysis: &mut Analysis<'_>) -> Result<(), InferenceError> {
         let smooth = if analysis.is_middling() { SMOOTHER } else { SMOOTH };
         let mut pairs = self.rough_pairs(analysis, smooth);
@@ -281,9 +284,9 @@ impl Fits<'_> {
         pairs
     }
 
-    /// Returns pairs `(to, from)` of neighbouring points. The fit at `to` has to be repeated from the minimum at
-    /// `from`; `None` means the best fit. There are pairs wherever three consecutive points do not lie on a smooth
-    /// curve.
+    /// Returns pairs `(to, from)` of neighbouring points, where the fit at `to` has to be repeated from the minimum at
+    /// `from`. If `from` is `None`, the fit starts at the best fit. There are such pairs wherever the parameters at
+    /// three consecutive points do not lie on a smooth curve.
     fn rough_pairs(&self, analysis: &Analysis<'_>, smooth: f64) -> Vec<(usize, Option<usize>)> {
         let (n1, n2) = self.grid.shape();
         let rows = (0..n2).map(|j| (j * n1, Along::First));
@@ -305,8 +308,8 @@ impl Fits<'_> {
         pairs
     }
 
-    /// Returns the distance of the middle one of three points from the line through the outer two points. It is the
-    /// largest distance of any parameter, in units of the uncertainty of the parameter.
+    /// Returns the distance of point `b` from the straight line through the points `a` and `c`. For each parameter the
+    /// distance is divided by the uncertainty of the parameter, and the largest of these numbers is returned.
     fn bend(&self, analysis: &Analysis<'_>, [a, b, c]: [Node<'_>; 3]) -> f64 {
         let width = c.x - a.x;
         if !(width > 0.0) {
@@ -317,8 +320,8 @@ impl Fits<'_> {
         self.distance(analysis, b.point, &chord)
     }
 
-    /// Returns the distance between two points. It is the largest distance of any parameter, in units of the
-    /// uncertainty of the parameter.
+    /// Returns the distance between two points in parameter space. For each parameter the distance is divided by the
+    /// uncertainty of the parameter, and the largest of these numbers is returned.
     fn distance(&self, analysis: &Analysis<'_>, a: &[f64], b: &[f64]) -> f64 {
         let far = |(j, (a, b)): (usize, (&f64, &f64))| {
             let sigma = self.centre.fit.uncertainties.get(j).copied().flatten();
@@ -334,7 +337,8 @@ impl Fits<'_> {
 /// same minimum.
 const SMOOTH: f64 = 0.25;
 
-/// Replaces [`SMOOTH`] in models of up to medium size, where fits are cheap.
+/// Largest deviation from a straight line, as [`SMOOTH`], in models of up to medium size. Such models have a smaller
+/// limit because their fits are fast.
 const SMOOTHER: f64 = 0.02;
 
 /// Returns whether a new fit of a point replaces the old fit. If both converged or neither did, the new fit must be

@@ -3,13 +3,14 @@
 use serde::ser::{SerializeSeq, SerializeStruct};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// The values of a parameter below and above its best fit at which `twice_delta_nll` crosses a level.
+/// The values of a parameter below and above its best fit at which `twice_delta_nll` (the rise of `-2 ln L` above its
+/// minimum) crosses a level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ScanInterval {
-    /// Level of `twice_delta_nll`: 1 or 4.
+    /// Level of the rise of `-2 ln L` at the crossings: 1 or 4.
     pub level: f64,
-    /// Confidence level of the interval, which is the probability for large samples that it contains the true value.
+    /// Confidence level: the probability, for large samples, that the interval contains the true value.
     pub confidence_level: f64,
     /// Value of the parameter at the lower crossing; `None` if there is no lower crossing.
     pub lower: Option<f64>,
@@ -40,7 +41,8 @@ impl ScanInterval {
         }
     }
 
-    /// Stores the crossing of one side, or the reason why there is no crossing.
+    /// Stores the crossing on one side of the best fit, or the reason why there is no crossing. The side is the lower
+    /// one if `direction` is negative.
     pub(super) fn record(&mut self, direction: f64, answer: Result<f64, String>) {
         let (crossing, reason) = match answer {
             Ok(value) => (Some(value), None),
@@ -54,7 +56,8 @@ impl ScanInterval {
     }
 }
 
-/// A level of `twice_delta_nll` for a contour in two parameters, and the confidence level of the contour.
+/// A level of `twice_delta_nll` (the rise of `-2 ln L` above its minimum) for a contour in two parameters, and the
+/// confidence level of the contour.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ContourLevel {
@@ -79,7 +82,7 @@ impl ContourLevel {
 pub struct SecondAxis {
     /// Full name of the parameter.
     pub param: String,
-    /// Scanned values, in the order of the request.
+    /// Scanned values of the parameter, in the order of the request.
     pub mu_values: Vec<f64>,
     /// Best-fit value of the parameter.
     pub mu_hat: f64,
@@ -102,8 +105,8 @@ pub struct ScanResult {
     pub mu_values: Vec<f64>,
     /// The second scanned parameter; `None` for a scan in one parameter.
     pub second: Option<SecondAxis>,
-    /// Profile at each point: `twice_nll`, minimised over all other parameters, minus `twice_nll` at the best fit.
-    /// `None` if the point has no value.
+    /// Profile at each point: `-2 ln L`, minimised over all other parameters, minus `-2 ln L` at the best fit. `None`
+    /// if the point has no value.
     pub twice_delta_nll: Vec<Option<f64>>,
     /// One-sided test statistic at each point. It equals `twice_delta_nll` at values above the best fit, and 0 below
     /// the best fit. Empty for a scan in two parameters.
@@ -112,16 +115,16 @@ pub struct ScanResult {
     pub mu_hat: f64,
     /// Uncertainty of the first parameter from the Hessian at the best fit; `None` if it does not exist.
     pub uncertainty: Option<f64>,
-    /// `twice_nll` at the best fit.
+    /// `-2 ln L` at the best fit.
     pub twice_nll: f64,
-    /// Whether the fit of each point converged.
+    /// For each point, whether its fit converged.
     pub converged: Vec<bool>,
     /// Whether the free fit converged.
     pub bestfit_converged: bool,
-    /// Reason why the fit of each point failed or did not converge; `None` if it converged.
+    /// For each point, the reason why its fit failed or did not converge; `None` if the fit converged.
     pub reasons: Vec<Option<String>>,
-    /// Intervals at the levels 1 and 4. Empty for a scan in two parameters, for a scan with one point, and if
-    /// intervals were not asked for.
+    /// Intervals between the values at which `twice_delta_nll` crosses the levels 1 and 4. Empty for a scan in two
+    /// parameters, for a scan with one point, and if intervals were not asked for.
     pub intervals: Vec<ScanInterval>,
     /// Number of iterations, summed over all fits.
     pub n_iter: usize,
@@ -183,7 +186,7 @@ impl Serialize for ScanResult {
     }
 }
 
-/// Serialises a flat list as rows. The second field is the length of a row.
+/// Serialises a flat list as a list of rows. The second field is the number of entries in each row.
 struct Rows<'a, T>(&'a [T], usize);
 
 impl<T: Serialize> Serialize for Rows<'_, T> {

@@ -1,13 +1,14 @@
-//! Draws toys from given expected data. The model need not expect these data at any parameter values.
+//! Draws toys from given expected data. There need not be parameters at which the model expects these data.
 
 use ns_core::random::{Normal, Poisson};
 use ns_core::{AuxiliarySource, Constraint, Model, SessionError, ToySource};
 
 use super::STUDY_HYPOTHESIS;
 
-/// Builds the distributions from which toys with given expected data are drawn. Main counts have Poisson
-/// distributions with the means `main`. Auxiliary data are distributed around `aux` with the widths of their
-/// constraints. If `aux` is `None`, the observed auxiliary data are used. `seed` is the seed of the random numbers.
+/// Builds the source of toys with given expected data, i.e. the distributions from which these toys are drawn. Main
+/// counts have Poisson distributions with the means `main`. Auxiliary data are distributed around `aux` with the widths
+/// of their constraints. If `aux` is `None`, the observed auxiliary data are used. `seed` is the seed of the random
+/// numbers.
 ///
 /// # Errors
 /// If the model has event channels, a length does not fit the model, an expected value is not finite, or a Poisson mean

@@ -1,4 +1,5 @@
-//! Goodness of fit with toys. A statistic is computed for each toy, for example chi2 relative to the saturated model.
+//! Goodness of fit with toys. A statistic is computed for each toy, for example chi2 relative to the saturated model
+//! (one free expected yield per bin).
 
 use std::sync::Arc;
 
@@ -17,11 +18,11 @@ use crate::InferenceError;
 use crate::analysis::Analysis;
 use crate::diagnosis;
 
-/// Hypothesis number, which is a part of the key of the random numbers. Hypothesis tests and studies use other
-/// numbers, so their toys differ from these toys.
+/// Number that stands for these toys in the key of the random numbers, in place of the number of a hypothesis.
+/// Hypothesis tests and studies use other numbers, so their toys differ from these toys.
 const HYPOTHESIS: u8 = 3;
 
-/// Number of toys of a goodness-of-fit test, and numbers of toys that were left out.
+/// Number of toys of a goodness-of-fit test that were run, and numbers of toys that were left out of its p-value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct GoodnessToys {
@@ -40,17 +41,17 @@ pub struct GoodnessToys {
     pub interrupted: bool,
 }
 
-/// A statistic of a toy, computed after the fit of the toy.
+/// A goodness-of-fit statistic of a toy, computed after the fit of the toy.
 pub(crate) trait Measure: Sync {
     /// Returns the statistic of toy `index` of `source`. `fit` is the fit of this toy. Returns `None` if the
     /// statistic cannot be computed.
     fn of_toy(&self, fit: &FitOutcome, source: &ToySource, index: u64) -> Option<f64>;
 }
 
-/// Computes chi2 relative to the saturated model.
+/// Computes chi2 of a toy relative to the saturated model, which has one free expected yield per bin.
 pub(crate) struct Saturated<'a> {
     pub(crate) session: &'a dyn Session,
-    /// Data of the analysis. The counts of a toy replace the counts of these data.
+    /// Data of the analysis. For each toy, the counts in these data are replaced by the counts of the toy.
     pub(crate) of: Data,
 }
 
@@ -61,8 +62,9 @@ impl Measure for Saturated<'_> {
     }
 }
 
-/// Draws toys at the parameters `point` and fits them with `session`. Returns the numbers of toys that were run and
-/// left out. Also returns the number of toys whose statistic is at least `value`.
+/// Draws toys at the parameters `point` and fits them with `session`. Returns the number of toys that were run and the
+/// numbers of toys that were left out. Also returns the number of converged toys whose statistic `measure` is at least
+/// `value`.
 pub(crate) fn count(
     analysis: &mut Analysis<'_>,
     session: &dyn Session,
@@ -103,8 +105,8 @@ pub(crate) fn count(
     Ok((counts, above))
 }
 
-/// Reads the only fit of every toy and computes its statistic. The data of the toy are drawn a second time, which
-/// takes a fraction of the time of a fit.
+/// Reads the only fit of every toy and computes the goodness-of-fit statistic of the toy. The data of the toy are drawn
+/// a second time, which takes a fraction of the time of a fit.
 struct StatisticReader<'a> {
     measure: &'a dyn Measure,
     source: Arc<ToySource>,

@@ -6,33 +6,35 @@ use serde::{Deserialize, Serialize};
 use super::{Hypothesis, Shard};
 use crate::InferenceError;
 
-/// Largest difference between two generating points that count as equal, in standard deviations of each parameter.
+/// Largest difference at which two generating points (values of all parameters at which toys are drawn) count as equal,
+/// in standard deviations of each parameter.
 pub const SAME_POINT: f64 = 1e-6;
 
-/// Largest difference between two observed statistics `q` that count as equal, divided by `1 + |q|`. Also the largest
-/// difference by which the statistic of a toy may lie below the observed statistic and still count as equal.
+/// Largest difference at which two observed test statistics `q` count as equal, divided by `1 + |q|`. The statistic of
+/// a toy also counts as equal to the observed statistic if it is smaller by at most this number.
 pub const SAME_STATISTIC: f64 = 1e-8;
 
-/// The part of the header that all kinds of toys have.
+/// The part of the header that is common to toys of hypothesis tests and toys of studies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToyOrigin {
     /// Version of NextStat that made the toys.
     pub version: String,
     /// Digest of the model ([`ns_core::Model::digest`]).
     pub model_digest: String,
-    /// Digest of the data whose fits gave the generating points.
+    /// Digest of the data that were fitted to obtain the generating points (values of all parameters at which toys are
+    /// drawn).
     pub data_digest: String,
     /// Interpolation codes of the model, as text.
     pub interpolation: String,
     /// Version of the algorithms that draw random numbers ([`ns_core::random::SAMPLERS`]). Headers written with the
-    /// first version do not contain it.
+    /// first version of the algorithms do not contain this number.
     #[serde(default = "first_samplers")]
     pub samplers: u32,
     /// Seed of the random numbers.
     pub seed: u64,
     /// Number of toys of the whole run. In a hypothesis test, it is the number of toys of each hypothesis.
     pub n_toys: u64,
-    /// Part of the run to which these toys belong.
+    /// Part (shard) of the run to which these toys belong.
     pub shard: Shard,
     /// Parameters that the options fix in all fits, with their values. Parameters that the model fixes are not
     /// listed.
@@ -41,12 +43,13 @@ pub struct ToyOrigin {
     pub search: String,
     /// Names of all parameters, in the model's order.
     pub parameter_names: Vec<String>,
-    /// Scale of each parameter, in which differences between generating points are measured. It is the uncertainty of
-    /// the parameter. Without an uncertainty, it is the absolute value of the parameter, but at least 1.
+    /// Scale of each parameter, which is the unit of differences between generating points (values of all parameters at
+    /// which toys are drawn). The scale is the uncertainty of the parameter. For a parameter without an uncertainty, it
+    /// is the absolute value of the parameter, but at least 1.
     pub sigmas: Vec<f64>,
 }
 
-/// Returns the version of the samplers for headers that do not contain it.
+/// Returns the version of the algorithms that draw random numbers, for headers that do not contain this version.
 const fn first_samplers() -> u32 {
     1
 }
@@ -73,8 +76,8 @@ impl ToyOrigin {
         Ok(())
     }
 
-    /// Checks that two generating points are equal within [`SAME_POINT`]. `of` is the name of the point in the error
-    /// message.
+    /// Checks that two generating points (values of all parameters at which toys are drawn) are equal within
+    /// [`SAME_POINT`]. `of` is the name of the points in the error message.
     ///
     /// # Errors
     /// [`InferenceError::ForeignToys`] with the first parameter that differs.
@@ -95,7 +98,7 @@ impl ToyOrigin {
 /// [`Self::compatible`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToyHeader {
-    /// The part of the header that all kinds of toys have.
+    /// The part of the header that is common to toys of hypothesis tests and toys of studies.
     pub origin: ToyOrigin,
     /// Name of the parameter of interest.
     pub param: String,
@@ -157,7 +160,7 @@ impl ToyHeader {
 /// The header of the toys of a study of parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FitToysHeader {
-    /// The part of the header that all kinds of toys have.
+    /// The part of the header that is common to toys of hypothesis tests and toys of studies.
     pub origin: ToyOrigin,
     /// Full names of the studied parameters, in the order of the values in the rows.
     pub params: Vec<String>,
@@ -192,7 +195,7 @@ impl FitToysHeader {
     }
 }
 
-/// Given expected data. Displayed as words in error messages.
+/// Given expected data from which toys are drawn, formatted as words for error messages.
 #[derive(PartialEq)]
 struct Given(Vec<f64>);
 
@@ -205,7 +208,7 @@ impl std::fmt::Display for Given {
     }
 }
 
-/// Fixed parameters and their values. Displayed as words in error messages.
+/// Fixed parameters and their values, formatted as words for error messages.
 #[derive(PartialEq)]
 struct Held<'a>(&'a [(String, f64)]);
 

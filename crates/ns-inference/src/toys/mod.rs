@@ -1,9 +1,9 @@
 //! Pseudo-experiments (toys): hypothesis tests that do not need asymptotic formulae, and studies of fits.
 //!
 //! A run has three stages. The stage *prepare* fits the observed data and writes the header. The stage *run* produces
-//! one row per toy. A *summary* takes the rows one by one. New runs, resumed runs and merged shards share this code.
-//! A toy depends only on model, data, tested value, statistic, seed and index. It does not depend on threads,
-//! batches, shards or devices.
+//! one row of results per toy. A *summary* takes the rows one by one. The same code serves new runs, resumed runs, and
+//! runs merged from several parts (shards). A toy depends only on model, data, tested value, statistic, seed and index.
+//! It does not depend on threads, batches, shards or devices.
 
 mod expectation;
 pub(crate) mod goodness;
@@ -47,9 +47,9 @@ pub(crate) const INTERRUPTED: &str = "interrupted: only the toys done by then ar
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[must_use]
 pub struct ToyRun {
-    /// Number of rows that the sink received.
+    /// Number of rows, i.e. of finished toys, that the sink received.
     pub n_rows: u64,
-    /// Whether the caller stopped the work. The rows that the sink received have no gaps even then.
+    /// Whether the caller stopped the work. Even then, no toy is missing before the last toy that the sink received.
     pub interrupted: bool,
     /// Wall time, in seconds.
     pub wall_s: f64,
@@ -58,10 +58,10 @@ pub struct ToyRun {
 /// Tests the hypothesis that the parameter of interest is `mu`. Toys are drawn from this hypothesis and from the
 /// alternative hypothesis.
 ///
-/// The generating points are conditional best fits of the observed data, with the parameter of interest fixed at `mu`
-/// and at 0 (for q0: at 0 and at 1). Each toy has a free fit and a conditional fit at the tested value. A p-value is
-/// the fraction of toys whose statistic is at least the observed statistic. A toy whose fits fail is left out and
-/// counted as failed. It does not end the run.
+/// The generating points, i.e. the parameters at which toys are drawn, are conditional best fits of the observed data,
+/// with the parameter of interest fixed at `mu` and at 0 (for q0: at 0 and at 1). Each toy has a free fit and a
+/// conditional fit at the tested value. A p-value is the fraction of toys whose statistic is at least the observed
+/// statistic. A toy whose fits fail is left out and counted as failed. The run then continues.
 ///
 /// # Errors
 /// The errors of [`ToyTest::prepare`] and [`ToyTest::run`]. Also [`InferenceError::Cancelled`] if the caller stopped

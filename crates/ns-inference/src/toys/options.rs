@@ -15,8 +15,8 @@ pub const MOST_TOYS: u64 = 1 << 48;
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct HypotestToysOptions {
-    /// Data, fixed parameters, starting point and search of the fits to the observed data. The same parameters are
-    /// fixed in the fits of toys.
+    /// Data, fixed parameters, starting point and search effort of the fits to the observed data. The same parameters
+    /// are fixed in the fits of toys.
     pub fit: FitOptions,
     /// Test statistic.
     #[serde(rename = "test_stat", deserialize_with = "options::text")]
@@ -25,12 +25,12 @@ pub struct HypotestToysOptions {
     pub n_toys: u64,
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Part of the run whose toys are run.
+    /// Part (shard) of the run whose toys are run.
     #[serde(deserialize_with = "options::text")]
     pub shard: Shard,
-    /// Whether to compute the expected values under the background hypothesis. They need the statistics of all toys
-    /// in memory: 8 bytes per toy, and at the end 24 more bytes per toy of the alternative hypothesis. Without them,
-    /// the memory does not depend on the number of toys.
+    /// Whether to compute the expected values under the background hypothesis. For these values, the statistics of all
+    /// toys are kept in memory: 8 bytes per toy, and at the end 24 more bytes per toy of the alternative hypothesis. If
+    /// the expected values are not computed, the memory does not depend on the number of toys.
     pub expected_set: bool,
     /// Number of toys that the device gets at a time. If `None`, the number is chosen from the measured speed.
     /// Results do not depend on this number.
@@ -77,8 +77,8 @@ pub(crate) fn check_number(n_toys: u64) -> Result<(), InferenceError> {
     }
 }
 
-/// Builds the part of the header that all kinds of toys have. `point` and `uncertainties` are the values and the
-/// uncertainties of all parameters.
+/// Builds the part of the header that is common to toys of hypothesis tests and toys of studies. `point` and
+/// `uncertainties` are the values and the uncertainties of all parameters.
 pub(super) fn origin(
     analysis: &Analysis<'_>,
     seed: u64,
@@ -109,8 +109,8 @@ pub(super) fn origin(
     }
 }
 
-/// Returns options for fits of the toys of `origin`: its fixed parameters and its search. The data are the observed
-/// data.
+/// Returns options for fits of the toys of `origin`, with the fixed parameters and the search effort that `origin`
+/// contains. The data in the options are the observed data.
 ///
 /// # Errors
 /// [`InferenceError::ForeignToys`] if `origin` belongs to another model.

@@ -17,8 +17,8 @@ use crate::hypotest::begin;
 use crate::{InferenceError, TestStatistic};
 
 impl<'a> ToyTest<'a> {
-    /// Fits the observed data. The fits give the observed statistic and the generating points of both hypotheses. No
-    /// toy is run.
+    /// Fits the observed data. The fits give the observed statistic and the generating points of both hypotheses, i.e.
+    /// the parameters at which toys are drawn. No toy is run.
     ///
     /// The statistic q0 tests the value 0 and ignores `mu`.
     ///
@@ -97,11 +97,12 @@ impl Prepare for ToyRow {
     }
 }
 
-/// The requests of the fits of a toy (free, conditional), and the base request from which both are derived.
+/// The requests of the two fits of a toy (first the free fit, then the conditional fit), and the base request from
+/// which both are derived.
 type Requests = (Vec<FitRequest>, FitRequest);
 
-/// Builds the fit requests for toys drawn at each of two `points`. The conditional fit of a toy starts at a point
-/// that is predicted from the free fit of the same toy.
+/// Builds the fit requests for the toys of both hypotheses, which are drawn at the two `points`. The conditional fit of
+/// a toy starts at a point that is predicted from the free fit of the same toy.
 fn requests(
     analysis: &mut Analysis<'_>,
     statistic: TestStatistic,
@@ -148,8 +149,8 @@ fn requests(
     }))
 }
 
-/// Returns the row of the parameter of interest in the covariance matrix. If the parameter of interest moves, the
-/// other parameters move along this row. Returns `None` if the fit has no such row.
+/// Returns the row of the parameter of interest in the covariance matrix. If the parameter of interest is moved, the
+/// minimum over the other parameters moves in the direction of this row. Returns `None` if the fit has no such row.
 fn slope(fit: &FitOutcome, poi: usize) -> Option<Arc<[f64]>> {
     let inverse = fit.inverse_hessian()?;
     let row = inverse.row(poi)?;
@@ -157,10 +158,9 @@ fn slope(fit: &FitOutcome, poi: usize) -> Option<Arc<[f64]>> {
     usable.then(|| Arc::from(&*row))
 }
 
-/// Builds the request of the free fit of toys drawn at the parameters `point`. The fit begins with the covariance of
-/// a fit to the expected data `asimov`, which is more accurate for toys than the covariance of the fit to the
-/// observed data. The second part of the result is the fit to the expected data; it is `None` if this fit did not
-/// converge.
+/// Builds the request of the free fit of toys drawn at the parameters `point`. The optimiser begins with the covariance
+/// of a fit to the expected data `asimov`, which is more accurate for toys than the covariance of the fit to the
+/// observed data. Also returns the fit to the expected data; `None` if this fit did not converge.
 pub(super) fn free_request(
     analysis: &mut Analysis<'_>,
     asimov: &Data,
@@ -173,12 +173,13 @@ pub(super) fn free_request(
     Ok((FitRequest { metric, ..base }, parent))
 }
 
-/// Builds the request of the free fit of toys drawn at the parameters `point`. It has no inverse Hessian of a similar
-/// fit.
+/// Builds the request of the free fit of toys drawn at the parameters `point`. The request does not contain the inverse
+/// Hessian of a similar fit.
 ///
-/// With [`Search::Standard`], toys of smooth models descend in SIMD lanes or on the GPU. If the model can have
-/// several minima, they also descend from further starting points. With [`Search::Local`] there are no further
-/// starting points. With [`Search::Thorough`] the scalar optimiser searches for the global minimum of every toy.
+/// With [`Search::Standard`], fits of toys of smooth models are descents in SIMD lanes (several fits computed at once)
+/// or on the GPU. If the model can have several minima, there are also descents from further starting points. With
+/// [`Search::Local`] there are no further starting points. With [`Search::Thorough`], the scalar optimiser (one fit at
+/// a time) searches for the global minimum of every toy.
 fn free_base(analysis: &Analysis<'_>, point: &[f64]) -> FitRequest {
     let (start, asked) = (Start::At(Arc::from(point)), analysis.base.search);
     let search = if asked == Search::Thorough { asked } else { analysis.nearby_search() };
@@ -187,7 +188,8 @@ fn free_base(analysis: &Analysis<'_>, point: &[f64]) -> FitRequest {
 }
 
 /// Builds the request of the parent fit, which is the fit to the data expected at the parameters `point`. The fits of
-/// toys begin with its covariance. If an unconstrained parameter is at a bound, its bounds are widened in this fit.
+/// toys begin with the covariance of the parent fit. If an unconstrained parameter is at a bound, the bounds of this
+/// parameter are widened in the parent fit.
 fn free_parent(analysis: &Analysis<'_>, base: &FitRequest, point: &[f64]) -> FitRequest {
     let mut parent = FitRequest { search: Search::Local, ..base.clone() };
     for (i, (x, p)) in point.iter().zip(&analysis.model.parameters).enumerate() {
@@ -201,8 +203,8 @@ fn free_parent(analysis: &Analysis<'_>, base: &FitRequest, point: &[f64]) -> Fit
     parent
 }
 
-/// Makes the parent fits. Other fits begin with the covariance of a parent fit. The result of a fit is `None` if the
-/// fit did not converge.
+/// Makes the parent fits, i.e. fits to expected data whose covariances are used by the fits of toys. A result is `None`
+/// if its fit did not converge.
 fn parent_fits<const N: usize>(
     analysis: &mut Analysis<'_>,
     jobs: [(Data, FitRequest); N],

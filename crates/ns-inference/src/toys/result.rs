@@ -15,7 +15,7 @@ pub struct PerHypothesis<T> {
 }
 
 impl<T> PerHypothesis<T> {
-    /// Returns a mutable reference to the value of one hypothesis.
+    /// Returns a mutable reference to the value for one of the two hypotheses.
     pub(super) fn of_mut(&mut self, hypothesis: Hypothesis) -> &mut T {
         match hypothesis {
             Hypothesis::Background => &mut self.b,
@@ -23,7 +23,7 @@ impl<T> PerHypothesis<T> {
         }
     }
 
-    /// Applies a function to both values.
+    /// Applies a function to the values for both hypotheses.
     pub(super) fn map<U>(self, f: impl Fn(T) -> U) -> PerHypothesis<U> {
         PerHypothesis { b: f(self.b), sb: f(self.sb) }
     }
@@ -50,9 +50,11 @@ pub struct HypotestToysResult {
     /// Statistical error of `cls`, propagated from the binomial errors of `clsb` and `clb`. If `cls` is 0, the error
     /// is the upper end of the Clopper-Pearson interval of one standard deviation.
     pub cls_error: Option<f64>,
-    /// Binomial error of `clsb`. If `clsb` is 0, the error is the upper end of the Clopper-Pearson interval.
+    /// Binomial error of `clsb`. If `clsb` is 0, the error is the upper end of the Clopper-Pearson interval of one
+    /// standard deviation.
     pub clsb_error: Option<f64>,
-    /// Binomial error of `clb`. If `clb` is 0, the error is the upper end of the Clopper-Pearson interval.
+    /// Binomial error of `clb`. If `clb` is 0, the error is the upper end of the Clopper-Pearson interval of one
+    /// standard deviation.
     pub clb_error: Option<f64>,
     /// Upper limit on CLs at a confidence level of 95 %. It exists only if `cls` is 0.
     pub cls_upper: Option<f64>,
@@ -76,7 +78,7 @@ pub struct HypotestToysResult {
     pub seed: u64,
     /// Effort of the search for the global minimum in the fits of toys: "local", "standard" or "thorough".
     pub search: String,
-    /// Part of the run to which these toys belong, for example `1/1`.
+    /// Part (shard) of the run to which these toys belong. The text `1/1` means the whole run.
     pub shard: String,
     /// Number of toys of both hypotheses per second of wall time; `None` for toys read from files.
     pub toys_per_s: Option<f64>,

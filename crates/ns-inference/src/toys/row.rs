@@ -1,4 +1,4 @@
-//! Rows with the results of toys, one row per toy. Runs produce rows, files store them, and summaries count them.
+//! Rows with the results of toys, one row per toy. Runs produce rows, files store rows, and summaries count rows.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -7,13 +7,15 @@ use super::run::Prepare;
 use super::{FitToysHeader, ToyHeader, ToyOrigin};
 use crate::InferenceError;
 
-/// One of the two hypotheses of a test. Toys are drawn from each.
+/// One of the two hypotheses of a hypothesis test. Toys are drawn from both hypotheses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Hypothesis {
-    /// The alternative hypothesis, "b": no signal. For q0, a signal of strength 1.
+    /// The alternative hypothesis, named "b": there is no signal. For the statistic q0, there is a signal of strength
+    /// 1.
     #[serde(rename = "b")]
     Background,
-    /// The tested hypothesis, "sb": the parameter of interest has the tested value. For q0, it is 0.
+    /// The tested hypothesis, named "sb": the parameter of interest has the tested value. For the statistic q0, the
+    /// tested value is 0.
     #[serde(rename = "sb")]
     Signal,
 }
@@ -79,15 +81,15 @@ impl ToyStatus {
     }
 }
 
-/// One toy of a hypothesis test.
+/// The result of one toy of a hypothesis test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToyRow {
     /// Hypothesis from which the toy was drawn.
     pub hypothesis: Hypothesis,
     /// Index of the toy within its hypothesis. The first index is 0.
     pub index: u64,
-    /// Test statistic; `None` if a fit failed. For a toy that did not converge, the statistic is stored but never
-    /// counted.
+    /// Test statistic; `None` if a fit failed. If a fit of the toy did not converge, the statistic is stored but does
+    /// not count for p-values.
     pub statistic: Option<f64>,
     /// Best-fit value of the parameter of interest; `None` if the free fit failed.
     pub mu_hat: Option<f64>,
@@ -97,7 +99,7 @@ pub struct ToyRow {
     pub reason: String,
 }
 
-/// One toy of a study of parameters.
+/// The result of one toy of a study of parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitToyRow {
     /// Index of the toy. The first index is 0.
@@ -110,12 +112,12 @@ pub struct FitToyRow {
     pub reason: String,
     /// Best-fit values of the studied parameters, in the order of the header; empty if the fit failed.
     pub values: Vec<f64>,
-    /// Uncertainties of `values`, in the same order. `None` for a parameter at a bound, on a kink or along a flat
-    /// direction.
+    /// Uncertainties of `values`, in the same order. `None` for a parameter at a bound, on a kink of an interpolation,
+    /// or along a direction in which `-ln L` is flat.
     pub uncertainties: Vec<Option<f64>>,
 }
 
-/// The row of one toy: [`ToyRow`] or [`FitToyRow`]. Only this crate can implement the trait.
+/// The result (row) of one toy: [`ToyRow`] or [`FitToyRow`]. Only this crate can implement the trait.
 #[allow(private_bounds)]
 pub trait Row: Prepare<Head = Self::Header> + Clone + Send + Sync {
     /// Identifier of a series of toys in a run. In a hypothesis test, each hypothesis is a series. A study has a
@@ -125,16 +127,16 @@ pub trait Row: Prepare<Head = Self::Header> + Clone + Send + Sync {
     /// Type of the header of a run.
     type Header: Serialize + DeserializeOwned + Clone + Send + Sync;
 
-    /// All series, in the order in which they are run.
+    /// All series of toys, in the order in which they are run. In a hypothesis test, each hypothesis is a series.
     const SERIES: &'static [Self::Series];
 
-    /// Returns the series to which this row belongs.
+    /// Returns the series of toys (for example, a hypothesis) to which this row belongs.
     fn series(&self) -> Self::Series;
 
     /// Returns the index of the toy within its series.
     fn index(&self) -> u64;
 
-    /// Returns the part of a header that all kinds of toys have.
+    /// Returns the part of a header that is common to toys of hypothesis tests and toys of studies.
     fn origin(header: &Self::Header) -> &ToyOrigin;
 }
 
@@ -172,7 +174,7 @@ impl Row for FitToyRow {
     }
 }
 
-/// Receives the rows of toys as they are finished. Functions of rows and vectors implement this trait.
+/// Receives the rows of toys as they are finished. Vectors of rows, and functions that take rows, implement this trait.
 pub trait RowSink<R = ToyRow> {
     /// Receives the next rows. All rows of a call belong to one series, in the order of their indices and without
     /// gaps.

@@ -1,5 +1,5 @@
-//! Runs toys of any kind. A run is prepared from the options, or from the header of an earlier run. It then runs
-//! ranges of toys.
+//! Runs toys of hypothesis tests and toys of studies. A run is prepared from the options, or from the header of an
+//! earlier run. The prepared run then fits ranges of toys.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,15 +13,16 @@ use super::{FitToyRow, ToyRow, ToyRun};
 use crate::InferenceError;
 use crate::analysis::{Analysis, of_single_fits};
 
-/// Prepares the toys of one kind: derives from a header how they are drawn, fitted and read.
+/// Preparation of toys. Derives from a header how toys are drawn, how they are fitted, and how rows are made from their
+/// fits.
 pub(super) trait Prepare: Sized {
-    /// Type that makes rows from the fits of the toys in one series.
+    /// Type that makes rows (results of toys) from the fits of the toys in one series.
     type Reader: Reader<Row = Self> + Clone + Send + Sync;
     /// Type of the header, equal to [`Row::Header`].
     type Head;
 
-    /// Returns the toys and the reader of every series, in the order of [`Row::SERIES`]. `analysis` has the options
-    /// of the header and a session for single fits. The session `session` runs the toys.
+    /// Returns the toys and the reader of every series (for example, hypothesis), in the order of [`Row::SERIES`].
+    /// `analysis` has the options of the header and a session for single fits. The session `session` runs the toys.
     ///
     /// # Errors
     /// [`InferenceError::ForeignToys`] if the header belongs to another model. Also if toys cannot be drawn, the
@@ -33,7 +34,8 @@ pub(super) trait Prepare: Sized {
     ) -> Result<Vec<(Toys, Self::Reader)>, InferenceError>;
 }
 
-/// A prepared run of toys. The fits that give the generating points have been made.
+/// A prepared run of toys. The fits that give the generating points, i.e. the parameters at which toys are drawn, have
+/// been made.
 pub struct PreparedToys<'a, R: Row> {
     model: &'a Model,
     session: &'a dyn Session,
@@ -44,10 +46,10 @@ pub struct PreparedToys<'a, R: Row> {
 /// A prepared hypothesis test with toys. The fits to the observed data have been made.
 pub type ToyTest<'a> = PreparedToys<'a, ToyRow>;
 
-/// A prepared study of parameters. Its generating point is known.
+/// A prepared study of fits to toys. The parameters at which its toys are drawn are known.
 pub type FitToysTest<'a> = PreparedToys<'a, FitToyRow>;
 
-/// A prepared run without its model and session. It is for callers that own the model and the session.
+/// A prepared run without its model and session. This struct is for callers that own the model and the session.
 #[derive(Clone)]
 pub struct ToyPlan<R: Row = ToyRow> {
     header: R::Header,
@@ -61,8 +63,8 @@ impl<R: Row> ToyPlan<R> {
         &self.header
     }
 
-    /// Returns the prepared run with a model and a session. Both may be those of the preparation, or others for the
-    /// same model.
+    /// Returns the prepared run with a model and a session. Both may be the objects with which the run was prepared, or
+    /// other objects for the same model.
     #[must_use]
     pub fn attach<'a>(&self, model: &'a Model, session: &'a dyn Session) -> PreparedToys<'a, R> {
         PreparedToys { model, session, plan: self.clone(), batch: None }
@@ -70,7 +72,7 @@ impl<R: Row> ToyPlan<R> {
 }
 
 impl<'a, R: Row> PreparedToys<'a, R> {
-    /// Prepares a run from its header. The fits to the observed data are not repeated. They may have been made on
+    /// Prepares a run from its header. The fits to the observed data are not repeated. These fits may have been made on
     /// another machine. The rows are bit for bit the same as in the run from which the header comes.
     ///
     /// # Errors
@@ -92,7 +94,7 @@ impl<'a, R: Row> PreparedToys<'a, R> {
 }
 
 impl<R: Row> PreparedToys<'_, R> {
-    /// Returns the header of the toys. It must be stored with the rows.
+    /// Returns the header of the toys, which must be stored with the rows.
     #[must_use]
     pub fn header(&self) -> &R::Header {
         &self.plan.header
@@ -104,7 +106,8 @@ impl<R: Row> PreparedToys<'_, R> {
         self.plan.clone()
     }
 
-    /// Returns the range of toys in the shard of the header, once for every series.
+    /// Returns one pair for every series of toys: the series, and the range of its toys that belong to the shard in the
+    /// header.
     #[must_use]
     pub fn ranges(&self) -> Vec<(R::Series, Range<u64>)> {
         let origin = R::origin(self.header());
@@ -113,8 +116,8 @@ impl<R: Row> PreparedToys<'_, R> {
     }
 
     /// Returns the fit task for a range of toys, for studies of single toys. In a hypothesis test, the task has the
-    /// free fit (index 0) and the conditional fit (index 1). A run starts with such tasks, but also repeats fits that
-    /// did not converge. Returns `None` if the series does not exist.
+    /// free fit (index 0) and the conditional fit (index 1). A run makes the fits of such tasks, but afterwards also
+    /// repeats fits that did not converge. Returns `None` if the series does not exist.
     #[must_use]
     pub fn task(&self, series: R::Series, range: Range<u64>) -> Option<FitTask> {
         let (toys, _) = self.of(series)?;
@@ -131,8 +134,9 @@ impl<R: Row> PreparedToys<'_, R> {
         Self { batch, ..self }
     }
 
-    /// Runs toys and passes their rows to `sink` as they are finished, in the order of the ranges. The memory does
-    /// not depend on the number of toys. If the caller stops the work, `sink` has received all finished rows.
+    /// Runs the toys in `ranges` and passes their rows to `sink` as they are finished, in the order of the ranges. The
+    /// required memory does not depend on the number of toys. If the caller stops the work, `sink` has received the
+    /// rows of all finished toys.
     ///
     /// # Errors
     /// If the device fails or the sink returns an error.

@@ -10,9 +10,9 @@ use crate::InferenceError;
 /// One of `count` parts of a run. It is written as "3/10" for the third of ten parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Shard {
-    /// Number of this part. The first part has the number 1.
+    /// Number of this part of the run. The first part has the number 1.
     pub index: u32,
-    /// Number of parts of the run.
+    /// Number of parts into which the run is divided.
     pub count: u32,
 }
 

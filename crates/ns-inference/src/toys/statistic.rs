@@ -14,12 +14,13 @@ use crate::lowest::tolerance;
 const FREE: usize = 0;
 /// Index of the conditional fit among the fits of a toy.
 const CONDITIONAL: usize = 1;
-/// Index of a second free fit. It is made if the conditional fit lies below the first free fit. It starts at the
-/// conditional minimum and makes the search of a single fit. The search of toys is not suitable: if `-ln L` falls
-/// without bound, it returns some other minimum, which may be higher.
+/// Index of a second free fit. The second free fit is made if `-ln L` of the conditional fit is below that of the first
+/// free fit. It starts at the conditional minimum and searches in the same way as a fit of a single data set. The
+/// search for batches of toys is not suitable: if `-ln L` falls without bound, this search returns some other minimum,
+/// which may be higher.
 const ONWARDS: usize = 2;
 
-/// Makes rows from the fits of the toys of one hypothesis.
+/// Makes one row from the fits of each toy of one hypothesis.
 #[derive(Clone)]
 pub(crate) struct StatisticReader {
     pub(super) hypothesis: Hypothesis,
@@ -29,12 +30,13 @@ pub(crate) struct StatisticReader {
     pub(super) value: f64,
     /// Bounds of the parameter of interest in the free fit.
     pub(super) bounds: (f64, f64),
-    /// Request from which the free and the conditional fit are derived. It starts at the generating point.
+    /// Request from which the free and the conditional fit are derived. Its starting point is the generating point,
+    /// i.e. the parameters at which toys are drawn.
     pub(super) base: FitRequest,
 }
 
-/// Returns the condition under which the conditional fit is needed. The best fit must not lie above the tested value.
-/// For q0, it must not lie below the tested value.
+/// Returns the condition under which the conditional fit of a toy is needed: the best-fit value of the parameter of
+/// interest is not above the tested value. For q0, the condition is that it is not below the tested value.
 pub(super) fn needed(statistic: TestStatistic, poi: usize, value: f64) -> Condition {
     let range = match statistic {
         TestStatistic::Q | TestStatistic::Qtilde => (f64::NEG_INFINITY, value),
@@ -255,7 +257,7 @@ mod tests {
         Err(FitFailure::NotFinite { bin: 0, expected: -1.0, observed: 1.0 })
     }
 
-    /// Index, starting point and fixed parameters of a fit that has to be made.
+    /// Index of a fit that has to be made, its starting point, and its fixed parameters with their values.
     type Asked = (usize, Vec<f64>, Vec<(usize, f64)>);
 
     /// Returns the fits that the reader asks to repeat.

@@ -1,7 +1,8 @@
 //! CLs upper limits with toys.
 //!
-//! The search begins at the asymptotic limit. It tests values until CLs differs from `1 - cl` by less than half its
-//! statistical error. The observed and the expected limits share the tested values and the toys.
+//! The search begins at the asymptotic limit. It tests values of the POI until CLs differs from `1 - cl` by less than
+//! half its statistical error. The searches for the observed limit and for the expected limits use the same tested
+//! values and the same toys.
 
 mod options;
 mod result;
@@ -18,32 +19,34 @@ use crate::limit::bracket::{Bracket, End};
 use crate::present::significant;
 use crate::{InferenceError, LimitOptions, upper_limit};
 
-/// Largest number of values tested in the search for one limit.
+/// Largest number of values of the POI tested in the search for one limit.
 const MOST_POINTS: usize = 20;
 
-/// Largest absolute value of the search function, in units of its statistical error, that counts as 0.
+/// Largest absolute value of the search function, in units of its statistical error, that counts as 0. The root of the
+/// search function is the limit.
 const NEAR: f64 = 0.5;
 
-/// Largest value of the search function at a tested value for which no toy of the tested hypothesis is counted. It is
-/// negative. The search therefore continues at smaller values of the POI.
+/// If CLs at a tested value is 0, because no toy of the tested hypothesis counts, the search function is at most this
+/// negative number. The search then continues at smaller values of the POI.
 const BELOW: f64 = -0.1;
 
-/// A tested value, and the search functions of all limits at this value: first the observed limit, then the expected
-/// limits.
+/// A tested value of the POI, and the value of the search function of each limit there. The first function is for the
+/// observed limit, and the others are for the expected limits.
 struct Tested {
     point: ToyLimitPoint,
     levels: Vec<Option<Level>>,
 }
 
-/// The search function of one limit at a tested value.
+/// The value of the search function of one limit at a tested value of the POI. The root of the search function is the
+/// limit.
 #[derive(Debug, Clone, Copy)]
 struct Level {
     /// Value of the search function. It is positive below the limit, 0 at the limit, and nearly linear.
     height: f64,
     /// Statistical error of `height`.
     error: f64,
-    /// Whether at least one toy of the tested hypothesis is counted at this value. If false, only the sign of
-    /// `height` has a meaning.
+    /// Whether CLs at the tested value is above 0, i.e. whether at least one toy of the tested hypothesis counts for
+    /// its p-value. If false, only the sign of `height` has a meaning.
     counts: bool,
 }
 
@@ -62,7 +65,7 @@ struct Work<'a> {
     options: &'a ToyLimitOptions,
     control: Control<'a>,
     tested: Vec<Tested>,
-    /// Warnings. Each has the count of later warnings that differ from it only in their numbers.
+    /// Pairs of a warning and the number of later warnings that differ from it only in their numbers.
     notes: Vec<(String, usize)>,
     converged: bool,
     n_toys: u64,
@@ -121,7 +124,8 @@ pub fn upper_limit_toys(
 }
 
 impl Work<'_> {
-    /// Runs every search to its end. Returns false if the caller stopped the work. `root` is `sqrt(-2 ln(1 - cl))`.
+    /// Runs the search for each limit to its end. Returns false if the caller stopped the work. `root` is
+    /// `sqrt(-2 ln(1 - cl))`.
     fn follow(&mut self, searches: &mut [ToyLimitSearch], root: f64) -> Result<bool, InferenceError> {
         for wanted in searches {
             while let Some(value) = wanted.search.next().filter(|_| wanted.steps < MOST_POINTS) {
@@ -138,13 +142,14 @@ impl Work<'_> {
         Ok(true)
     }
 
-    /// Returns the search function of a limit at a value that has been tested. Returns `None` if there is none.
+    /// Returns the search function of the limit with index `slot` at a tested value. Returns `None` if `value` has not
+    /// been tested, or if the search function does not exist there.
     fn level(&self, slot: usize, value: f64) -> Option<Level> {
         self.tested.iter().find(|t| t.point.mu == value)?.levels.get(slot).copied().flatten()
     }
 
-    /// Tests a value with toys. Does nothing if the value has been tested before. Returns false if the caller stopped
-    /// the work.
+    /// Tests a value of the POI with toys. Does nothing if the value has been tested before. `root` is
+    /// `sqrt(-2 ln(1 - cl))`. Returns false if the caller stopped the work.
     fn test(&mut self, value: f64, root: f64) -> Result<bool, InferenceError> {
         if self.tested.iter().any(|t| t.point.mu == value) {
             return Ok(true);
@@ -201,8 +206,8 @@ impl Work<'_> {
         Ok(true)
     }
 
-    /// Adds a warning about a tested value. If it differs from an earlier warning only in its numbers, it is counted
-    /// as a repetition of the earlier warning.
+    /// Adds a warning about a tested value. A warning that differs from an earlier warning only in its numbers is
+    /// counted as a repetition of the earlier warning.
     fn note(&mut self, note: String) {
         let words = |text: &str| text.replace(|c: char| c.is_ascii_digit() || ".-e".contains(c), "");
         if self.notes.iter().any(|(known, _)| *known == note) {
@@ -214,9 +219,9 @@ impl Work<'_> {
         }
     }
 
-    /// Returns the limit found by a search, and the statistical error of the limit. The limit is the root of a
-    /// straight line through the search function at two tested values. One of them is the value with the search
-    /// function closest to 0.
+    /// Returns the limit found by a search, and the statistical error of the limit. The search function is interpolated
+    /// by a straight line through its values at two tested values of the POI, and the limit is the root of this line.
+    /// One of the two is the tested value where the search function is closest to 0.
     fn limit(&self, wanted: &ToyLimitSearch, root: f64) -> Option<(f64, f64)> {
         let low = wanted.search.start();
         let known: Vec<(f64, Level)> = self
@@ -242,8 +247,8 @@ impl Work<'_> {
         (slope < 0.0 && limit.is_finite()).then_some((limit, level.error / -slope))
     }
 
-    /// Returns the smallest tested value at which no toy is counted for a limit. Also returns the bound on CLs at
-    /// this value.
+    /// Returns the smallest tested value at which CLs for a limit is 0, because no toy of the tested hypothesis counts.
+    /// Also returns the upper limit on CLs at this value.
     fn lowest_without_toys(&self, slot: usize) -> Option<(f64, f64)> {
         let bound = |t: &Tested| {
             let error = match slot {
@@ -340,7 +345,7 @@ impl Work<'_> {
     }
 }
 
-/// Formats a warning. The text contains the number of other tested values with the same warning.
+/// Formats a warning. The text also gives `more`, the number of other tested values with the same warning.
 fn said((note, more): (String, usize)) -> String {
     match more {
         0 => note,
@@ -364,8 +369,9 @@ fn without_toys(mu: f64) -> ToyLimitPoint {
     }
 }
 
-/// Returns the search function `root - sqrt(-2 ln CLs)` and its error. As a function of the tested value, CLs falls
-/// approximately like a Gaussian. The search function is therefore nearly linear.
+/// Returns the search function `root - sqrt(-2 ln CLs)` and its error, where `root` is `sqrt(-2 ln(1 - cl))`. As a
+/// function of the tested value, CLs falls approximately like a Gaussian. The search function is therefore nearly
+/// linear.
 fn level_of(cls: f64, error: f64, root: f64) -> Level {
     // If no toy is counted, `error` is an upper bound on CLs. With few toys this bound may lie above `1 - cl`. The
     // search must nevertheless continue at smaller values of the POI.
@@ -376,8 +382,8 @@ fn level_of(cls: f64, error: f64, root: f64) -> Level {
     Level { height, error: error / (cls * y.max(0.1)), counts }
 }
 
-/// Reports the progress over the tested values. The total number of values is not known. Its estimate grows with the
-/// number of values tested so far.
+/// Reports the progress of all searches from the progress at one tested value. The total number of tested values is not
+/// known in advance, and its estimate grows with the number of values tested so far.
 struct Shifted<'a> {
     control: Control<'a>,
     done: usize,

@@ -9,7 +9,7 @@ use crate::{FitOptions, TestStatistic, options};
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ToyLimitOptions {
-    /// Data, fixed parameters, starting point and search of the fits to the observed data.
+    /// Data, fixed parameters, starting point and search effort of the fits to the observed data.
     pub fit: FitOptions,
     /// Test statistic: q or qtilde.
     #[serde(rename = "test_stat", deserialize_with = "options::text")]
@@ -20,8 +20,8 @@ pub struct ToyLimitOptions {
     pub expected: bool,
     /// Number of toys of each hypothesis at every tested value.
     pub n_toys: u64,
-    /// Seed of the random numbers. It is the same at every tested value. CLs is then a smooth function of the tested
-    /// value.
+    /// Seed of the random numbers. The same seed is used at every tested value, so that CLs is a smooth function of the
+    /// tested value.
     pub seed: u64,
 }
 

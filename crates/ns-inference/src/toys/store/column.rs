@@ -13,13 +13,13 @@ use parquet::schema::types::{Type, TypePtr};
 /// Type of the values in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Unsigned integers, never null.
+    /// Unsigned integers. No value may be null.
     Count,
-    /// Floating-point numbers; a number may be null.
+    /// Floating-point numbers. Values may be null.
     Number,
-    /// Names from a short list; never null.
+    /// Names from a short list. No value may be null.
     Name,
-    /// Texts; a text may be null.
+    /// Texts. Values may be null.
     Text,
 }
 
@@ -48,13 +48,13 @@ impl Spec {
     }
 }
 
-/// Returns the schema of a file with these columns.
+/// Returns the Parquet schema of a file with the columns `specs`.
 pub(super) fn schema(specs: &[Spec]) -> Result<TypePtr> {
     let fields = specs.iter().map(Spec::schema).collect::<Result<Vec<_>>>()?;
     Ok(Arc::new(Type::group_type_builder("toys").with_fields(fields).build()?))
 }
 
-/// Values of one column.
+/// The values of one column, with the type of the column.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Column {
     Count(Vec<u64>),
@@ -63,7 +63,7 @@ pub(super) enum Column {
     Text(Vec<Option<String>>),
 }
 
-/// One value of a row.
+/// One value of a row, with the type of the column to which it belongs.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value<'a> {
     Count(u64),
@@ -83,7 +83,7 @@ impl Column {
         }
     }
 
-    /// Returns the number of values.
+    /// Returns the number of values in the column.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Count(v) => v.len(),
@@ -135,7 +135,7 @@ impl Column {
         }
     }
 
-    /// Writes all values as a column chunk.
+    /// Writes all values of the column as a Parquet column chunk.
     pub(super) fn write(&self, writer: &mut ColumnWriter<'_>) -> Result<()> {
         let levels = |present: &mut dyn Iterator<Item = bool>| present.map(i16::from).collect::<Vec<i16>>();
         match (self, writer) {
@@ -197,7 +197,8 @@ impl Column {
     }
 }
 
-/// Appends values to `to`. In the definition levels `levels` of Parquet, 0 stands for a null.
+/// Appends one value to `to` for each of the definition levels in `levels`. In Parquet the level 0 stands for null, and
+/// every other level takes the next of `values`.
 fn spread<T>(
     levels: &[i16],
     mut values: impl Iterator<Item = Result<T>>,

@@ -12,7 +12,7 @@ use crate::InferenceError;
 pub struct ForeignFile {
     /// Path of the file.
     pub path: PathBuf,
-    /// Name of what the file was compared with: another file, or this run.
+    /// Text that says with what the file was compared: another file, or this run.
     pub than: String,
     /// Name of the property that differs.
     pub what: String,
@@ -54,10 +54,10 @@ pub enum StoreError {
     NotToys {
         /// Path of the file.
         path: PathBuf,
-        /// Description of the missing entry.
+        /// Description of the entry that is missing in the file.
         reason: String,
     },
-    /// The file contains toys of another kind. There are toys of hypothesis tests and toys of studies.
+    /// The file contains toys of a hypothesis test where toys of a study are expected, or vice versa.
     #[error(
         "{}: holds rows of `{found}`, not of `{expected}`; name files of one command only",
         path.display()
@@ -65,9 +65,9 @@ pub enum StoreError {
     OtherKind {
         /// Path of the file.
         path: PathBuf,
-        /// Kind of toys in the file.
+        /// Name of the type of toys in the file.
         found: String,
-        /// Kind of toys asked for.
+        /// Name of the type of toys that was expected.
         expected: &'static str,
     },
     /// The format of the file is not known to this version of NextStat.
@@ -108,7 +108,7 @@ pub enum StoreError {
         stream: &'static str,
         /// Index of the first toy that is in both files.
         first: u64,
-        /// Index of the last toy in the first range of toys that is in both files.
+        /// Index of the last toy in the first range of consecutive toys that is in both files.
         last: u64,
     },
     /// Some toys are in none of the files.
@@ -120,7 +120,7 @@ pub enum StoreError {
         /// Description of the missing toys.
         missing: String,
     },
-    /// A file or pieces with toys of an earlier run exist. They would be replaced.
+    /// The file, or a folder with pieces of it, already exists from an earlier run and would be replaced.
     #[error(
         "{}: already there; continue that run with --resume, remove it for a fresh one, or choose another name",
         found.display()
@@ -138,7 +138,8 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Returns whether the cause is a failure of the machine, such as a full disk. If false, the request was wrong.
+    /// Returns whether the cause of the error is a failure of the machine, such as a full disk. If false, the cause is
+    /// a mistake in the request.
     #[must_use]
     pub fn is_failure(&self) -> bool {
         use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound, PermissionDenied};

@@ -17,17 +17,17 @@ use super::error::StoreError;
 /// Prefix of the temporary names of files that are being written.
 const PASSING: &str = ".writing-";
 
-/// Prefix of the names of pieces.
+/// Prefix of the names of pieces, which are files with part of the rows of a run.
 const PIECE: &str = "piece-";
 
 /// Name of the file that a run locks while it uses the folder.
 const LOCK: &str = "lock";
 
-/// Number of attempts to create and lock the folder. An attempt fails if another process removes the folder in
-/// between.
+/// Largest number of attempts to create and lock the folder. An attempt fails if another process removes the folder
+/// after it was created and before it is locked.
 const ATTEMPTS: usize = 16;
 
-/// A folder of pieces that only this process may change.
+/// A locked folder with the finished pieces of a file, which only this process may change.
 pub(super) struct Folder {
     /// Path of the file into which the pieces will be combined.
     pub(super) target: PathBuf,
@@ -86,8 +86,8 @@ impl Folder {
         pieces(&self.path)
     }
 
-    /// Writes a piece and returns its path. `stream` is the index of the series, and `first` is the index of the
-    /// piece's first toy.
+    /// Writes a piece and returns its path. `stream` is the index of the series of toys (in a hypothesis test, each
+    /// hypothesis is a series), and `first` is the index of the first toy in the piece.
     ///
     /// # Errors
     /// If the piece cannot be written.
@@ -193,7 +193,8 @@ pub(super) fn pieces(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(list)
 }
 
-/// Converts an error from writing a Parquet file. Adds the path of the file.
+/// Converts an error of the Parquet library that occurred while the file `path` was written. The new error contains
+/// this path.
 pub(super) fn written(path: &Path, error: ParquetError) -> StoreError {
     let source = match error {
         ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
@@ -212,7 +213,8 @@ fn names(folder: &Path) -> Result<Vec<OsString>, StoreError> {
         .map_err(failed)
 }
 
-/// Returns the final path of a file. Symbolic links are followed, so the file to which a link points is replaced.
+/// Returns the path to which a file is written. Symbolic links are followed: if `target` is a link, the file that it
+/// points to is replaced.
 fn settle(target: &Path) -> Result<PathBuf, StoreError> {
     let failed = |kind: ErrorKind, why: String| StoreError::Io {
         path: target.to_owned(),
@@ -267,7 +269,8 @@ fn is_at(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Returns whether `path` still refers to the open file. On systems other than Unix an open file cannot be removed.
+/// Returns whether `path` exists. On systems other than Unix an open file cannot be removed, so an existing path still
+/// refers to the open file.
 #[cfg(not(unix))]
 fn is_at(_file: &File, path: &Path) -> bool {
     path.exists()

@@ -1,4 +1,5 @@
-//! The columns and names of the two kinds of rows in files: rows of hypothesis tests and rows of studies.
+//! The columns of files of toys, and the names in these files. There are files with rows of hypothesis tests and files
+//! with rows of studies.
 
 use super::column::{Content, Spec, Value};
 use crate::InferenceError;
@@ -19,10 +20,10 @@ pub(super) trait Columns: Sized {
 /// A row that can be stored in files: [`ToyRow`] or [`FitToyRow`].
 #[allow(private_bounds)]
 pub trait StoredRow: Row + Columns<Head = Self::Header> {
-    /// Name of this kind of rows. Files contain this name.
+    /// Name of this type of rows. Files contain this name.
     const KIND: &'static str;
 
-    /// Names of the series in files, in the order of [`Row::SERIES`].
+    /// Names of the series of toys (for example, of the hypotheses) in files, in the order of [`Row::SERIES`].
     const NAMES: &'static [&'static str];
 
     /// Returns an error unless toys with these two headers belong to one run.
@@ -31,7 +32,7 @@ pub trait StoredRow: Row + Columns<Head = Self::Header> {
     /// [`InferenceError::ForeignToys`] with the first field that differs.
     fn compatible(ours: &Self::Header, theirs: &Self::Header) -> Result<(), InferenceError>;
 
-    /// Returns the index of this row's series in [`Row::SERIES`].
+    /// Returns the index in [`Row::SERIES`] of the series to which this row belongs.
     fn stream(&self) -> usize {
         Self::SERIES.iter().position(|series| *series == self.series()).unwrap_or_default()
     }
@@ -169,7 +170,7 @@ impl Columns for FitToyRow {
     }
 }
 
-/// Returns the name of a status. Files contain this name.
+/// Returns the name that stands in files for the status of a toy.
 fn status_name(status: ToyStatus) -> &'static str {
     match status {
         ToyStatus::Converged => "converged",
@@ -185,7 +186,8 @@ fn status(name: &str, index: u64) -> Result<ToyStatus, String> {
         .ok_or_else(|| format!("toy {index} has the unknown status '{name}'"))
 }
 
-/// Returns the value of a reason in files. An empty reason becomes null.
+/// Returns the value that stands in files for the reason why a toy failed or did not converge. An empty reason becomes
+/// null.
 fn reason_value(reason: &str) -> Value<'_> {
     Value::Text(Some(reason).filter(|text| !text.is_empty()))
 }

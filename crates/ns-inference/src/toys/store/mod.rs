@@ -1,9 +1,9 @@
 //! Stores toys in Parquet files. A file has one row per toy. Its header contains everything on which the numbers of
 //! the toys depend.
 //!
-//! A run writes its rows in pieces and combines the pieces at the end ([`ToyDestination`], [`Recording`]). If the run
-//! is killed, all files on the disk are therefore complete, and a later run can continue with the missing toys.
-//! [`ToySet`] reads the files of several shards together.
+//! A run writes its rows to several files, called pieces, and combines the pieces to one file at the end
+//! ([`ToyDestination`], [`Recording`]). If the run is killed, all files on the disk are therefore complete, and a later
+//! run can continue with the missing toys. [`ToySet`] reads the files of several shards together.
 
 mod column;
 mod error;

@@ -1,4 +1,4 @@
-//! Sets of toys. A set is stored as ranges of the indices of the toys.
+//! Sets of toys. A set is stored as ranges of consecutive indices of toys.
 
 use std::ops::Range;
 
@@ -29,14 +29,15 @@ impl Ranges {
         self.0 = merged;
     }
 
-    /// Returns the first range of numbers that are in both sets; `None` if the sets have no number in common.
+    /// Returns the first range of consecutive numbers that are in both sets; `None` if the sets have no number in
+    /// common.
     pub(super) fn common(&self, other: &Self) -> Option<Range<u64>> {
         let overlap = |a: &Range<u64>, b: &Range<u64>| a.start.max(b.start)..a.end.min(b.end);
         let all = self.0.iter().flat_map(|a| other.0.iter().map(move |b| overlap(a, b)));
         all.filter(|range| range.start < range.end).min_by_key(|range| range.start)
     }
 
-    /// Returns the numbers of `whole` that are not in this set, as ranges in ascending order.
+    /// Returns the integers in the range `whole` that are not in this set, as ranges in ascending order.
     #[must_use]
     pub fn missing(&self, whole: Range<u64>) -> Vec<Range<u64>> {
         let mut next = whole.start;

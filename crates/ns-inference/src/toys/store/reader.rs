@@ -26,10 +26,10 @@ pub(super) struct Reader<R: StoredRow> {
 }
 
 impl<R: StoredRow> Reader<R> {
-    /// Opens a file and reads its header.
+    /// Opens a file of toys and reads its header.
     ///
     /// # Errors
-    /// If the file cannot be opened, or does not contain toys of this kind.
+    /// If the file cannot be opened, or does not contain toys of the type `R`.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         let io = |source| StoreError::Io { path: path.to_owned(), doing: "cannot be read", source };
         let not_toys = |reason: String| StoreError::NotToys { path: path.to_owned(), reason };
@@ -78,7 +78,7 @@ impl<R: StoredRow> Reader<R> {
     }
 
     /// Reads all rows and passes them to `take` in chunks, in the order of series and toys. Returns the set of toys
-    /// of each series.
+    /// that were read, for each series.
     ///
     /// # Errors
     /// If the rows are inconsistent with the header, with each other or with their digest. Also the errors of `take`.
@@ -139,7 +139,7 @@ impl<R: StoredRow> Reader<R> {
     }
 }
 
-/// Series and index of the previous row, with which the order of rows is checked.
+/// Series and index of the toy in the previous row. They are used to check the order of the rows.
 #[derive(Default)]
 struct Order {
     last: Option<(usize, u64)>,

@@ -13,14 +13,14 @@ use super::writer::Writer;
 use crate::InferenceError;
 
 /// Default time after which a piece is written. A piece is a file with the rows that were added since the previous
-/// piece. If a run is killed, the toys of this time are lost, and the toys whose fits were in progress.
+/// piece was written. If a run is killed, the toys that are not yet in a piece are lost.
 const PIECE_TIME: Duration = Duration::from_secs(2);
 
-/// Number of rows after which a piece is written.
+/// Number of added rows after which a piece (a file with these rows) is written.
 const PIECE_ROWS: usize = 1 << 17;
 
-/// A file path that is reserved for one run. It is reserved before the first fit, so a wrong path is reported before
-/// time is spent on fits.
+/// A file path that is reserved for one run. The path is reserved before the first fit, so that a wrong path is
+/// reported before time is spent on fits.
 pub struct ToyDestination {
     folder: Folder,
     resume: bool,
@@ -36,7 +36,8 @@ impl ToyDestination {
         Ok(Self { folder: Folder::claim(target.as_ref(), resume)?, resume })
     }
 
-    /// Begins to save the run with the header `header`. If `resume` was true, an earlier run is continued.
+    /// Begins to save the run with the header `header`. If `resume` was true in [`Self::claim`], an earlier run is
+    /// continued.
     ///
     /// # Errors
     /// If an earlier run cannot be read or differs from this run.
@@ -59,7 +60,8 @@ impl ToyDestination {
     }
 }
 
-/// A finished piece: the index of its series, the index of its first toy, and its path.
+/// A finished piece, i.e. a file with part of the rows of a run: the index of its series, the index of its first toy,
+/// and its path.
 struct Piece {
     stream: usize,
     first: u64,
@@ -83,7 +85,7 @@ pub struct Recording<R: StoredRow> {
 }
 
 impl<R: StoredRow> Recording<R> {
-    /// Reads the complete file or the pieces of an earlier run.
+    /// Reads the complete file or the pieces that an earlier run has written, so that this run can be continued.
     fn take_over(&mut self, header: &R::Header) -> Result<(), StoreError> {
         if self.folder.target.is_file() {
             let reader = Reader::<R>::open(&self.folder.target)?;
@@ -123,7 +125,8 @@ impl<R: StoredRow> Recording<R> {
         Ok(())
     }
 
-    /// Sets the time after which a piece is written. Results do not depend on this time.
+    /// Sets the time after which a piece (a file with the rows added since the last piece) is written. Results do not
+    /// depend on this time.
     pub fn set_every(&mut self, time: Duration) {
         self.every = time;
     }
@@ -138,7 +141,8 @@ impl<R: StoredRow> Recording<R> {
         self.there.iter().map(Ranges::count).sum()
     }
 
-    /// Returns the toys of the shard that are not saved, as pairs of a series and a range of indices, in order.
+    /// Returns the toys of the shard that have not been saved. Each entry is a series and a range of indices of toys,
+    /// in ascending order.
     pub fn missing(&self) -> Vec<(R::Series, Range<u64>)> {
         let whole = R::origin(&self.header).shard.range(R::origin(&self.header).n_toys);
         let gaps = R::SERIES.iter().zip(&self.there);
@@ -148,8 +152,8 @@ impl<R: StoredRow> Recording<R> {
         .collect()
     }
 
-    /// Adds rows. Writes a piece if two seconds have passed since the last piece. Another time can be set with
-    /// [`Self::set_every`].
+    /// Adds rows to the run. Writes a piece, i.e. a file with all rows added since the last piece, if two seconds have
+    /// passed since then. Another time can be set with [`Self::set_every`].
     ///
     /// # Errors
     /// If a piece cannot be written.
@@ -168,7 +172,7 @@ impl<R: StoredRow> Recording<R> {
         if self.since.elapsed() + ahead >= self.every { self.flush() } else { Ok(()) }
     }
 
-    /// Writes a piece with all rows that have been added since the last piece.
+    /// Writes a piece, i.e. a file with all rows that have been added since the last piece was written.
     ///
     /// # Errors
     /// If the piece cannot be written.
