@@ -11,7 +11,8 @@ use super::document::{Channel, Document, Effect, Modifier, ModifierType, Sample}
 use super::names::quoted;
 use super::problem::Report;
 
-/// One parameter set. All modifiers with its name share it.
+/// One parameter set, i.e. a parameter or a vector of parameters with a common name. All modifiers with its name
+/// share it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Declared {
     pub(crate) name: String,
@@ -34,12 +35,12 @@ pub(crate) enum SetKind {
     NormFactor,
     /// Parameters without a constraint, one per bin.
     ShapeFactor { n: usize },
-    /// One parameter per bin with a Poisson constraint. In bins without a positive yield and uncertainty,
-    /// `tau` is 1 and the parameter is fixed.
+    /// One parameter per bin with a Poisson constraint. `tau` is the squared ratio of yield and uncertainty in each
+    /// bin. In bins without a positive yield and uncertainty, `tau` is 1 and the parameter is fixed.
     ShapeSys { tau: Vec<f64>, fixed: Vec<bool> },
-    /// One parameter per bin with a Gaussian constraint. In bins without a yield or uncertainty, `sigma` is 1 and the
-    /// parameter is fixed. `offsets` maps the index of a channel in the document to the channel's first parameter in
-    /// the set.
+    /// One parameter per bin with a Gaussian constraint. `sigma` is the relative uncertainty of the summed yield in
+    /// each bin. In bins without a yield or uncertainty, `sigma` is 1 and the parameter is fixed. `offsets` maps the
+    /// index of a channel in the document to the channel's first parameter in the set.
     StatError { sigma: Vec<f64>, fixed: Vec<bool>, offsets: HashMap<usize, usize> },
 }
 

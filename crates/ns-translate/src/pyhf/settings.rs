@@ -13,7 +13,8 @@ use super::names::{nearest, quoted, show};
 use super::problem::Report;
 use super::rules::values;
 
-/// The values of one parameter set. Arrays have one element per scalar parameter.
+/// The start values, bounds, fixed flags and constraints of one parameter set. Arrays have one element per scalar
+/// parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Resolved {
     pub(crate) inits: Vec<f64>,

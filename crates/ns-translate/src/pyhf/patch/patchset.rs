@@ -37,7 +37,7 @@ struct Member<'a> {
     operations: &'a RawValue,
 }
 
-/// A patchset that follows the format.
+/// The contents of a patchset that follows the format.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written<'a> {
@@ -55,7 +55,7 @@ struct WrittenMember<'a> {
     patch: &'a RawValue,
 }
 
-/// A patchset that follows the format, except for descriptive keys and a missing version.
+/// The contents of a patchset that follows the format, except for descriptive keys and a missing version.
 #[derive(Deserialize)]
 struct Tolerated<'a> {
     metadata: Map<String, Value>,
@@ -130,13 +130,13 @@ impl<'a> Patchset<'a> {
         self.members.iter().map(|m| m.name.as_str()).collect()
     }
 
-    /// Returns the labels of the values. They are the same for all patches.
+    /// Returns the labels of the values that identify a patch. The labels are the same for all patches.
     #[must_use]
     pub fn labels(&self) -> &[String] {
         &self.labels
     }
 
-    /// Returns the values of each patch, in the order of [`Patchset::names`].
+    /// Returns the values that identify each patch, in the order of [`Patchset::names`].
     #[must_use]
     pub fn values(&self) -> Vec<&[Value]> {
         self.members.iter().map(|m| m.values.as_slice()).collect()
