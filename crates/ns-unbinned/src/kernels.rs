@@ -92,7 +92,7 @@ pub enum KernelError {
     },
 }
 
-/// Number of points of the first spline, and largest number of points.
+/// Number of points of the first spline, and largest number of points of a spline.
 const POINTS: (usize, usize) = (65, 16_385);
 /// Distance from its centre at which a kernel counts as 0, in units of its width. `exp(-8^2/2)` is `1e-14`.
 const REACH: f64 = 8.0;
