@@ -27,7 +27,7 @@ pub(crate) enum Symbol {
     Hatched,
     Cross(Stroke),
     Plus,
-    /// An arrow that points down. Its line has the stroke, and its head has the ink.
+    /// An arrow that points down, with the stroke of its line and the ink of its head.
     Arrow(Stroke, Ink),
     /// A character, such as a dagger.
     Sign(&'static str),

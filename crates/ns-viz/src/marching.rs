@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A side of a grid cell: the column and the row of the cell, and which side it is (`true` for the left side,
-/// `false` for the lower side).
+/// A side of a grid cell, given by the column and the row of the cell and a flag. The flag is `true` for the left
+/// side and `false` for the lower side.
 type Side = (usize, usize, bool);
 
 /// Heights at the nodes of a grid.

@@ -49,8 +49,8 @@ pub(crate) fn stripes(drawing: &mut Drawing, area: &Area, count: usize, row: f64
     }
 }
 
-/// Returns the upper end of an axis of pulls that is symmetric around 0. This is `usual`. It is larger, up to
-/// 5, if the outermost pull with its error bar needs a longer axis.
+/// Returns the upper end of an axis of pulls that is symmetric around 0. The result is `usual`, or larger (up to 5)
+/// if the outermost pull with its error bar needs a longer axis.
 pub(crate) fn pull_range<'a>(
     pulls: impl Iterator<Item = (&'a Option<f64>, &'a Option<f64>)>,
     usual: f64,
