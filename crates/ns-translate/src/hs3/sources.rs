@@ -60,7 +60,7 @@ impl GivenEvents {
 pub struct WantedColumns {
     /// Names of the axes of the data set.
     pub axes: Vec<String>,
-    /// Names of the columns in the data set's `nextstat.source`, and `weights`.
+    /// Names of the columns that the key `nextstat.source` of the data set names, and the name `weights`.
     pub others: Vec<String>,
 }
 

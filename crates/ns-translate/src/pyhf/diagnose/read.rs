@@ -259,7 +259,8 @@ fn lower_object(what: &str) -> &str {
     what.strip_prefix("Modifier ").unwrap_or(what)
 }
 
-/// Reads one template of a histosys. If the template is missing, this has been reported already.
+/// Reads the template `lo_data` or `hi_data` of a histosys, as `key` says. A missing template gives an empty list. It
+/// has been reported already.
 fn template(value: Option<&Value>, key: &str, data: &ValueLocation, report: &mut Report) -> Vec<f64> {
     let Some(value) = value else { return Vec::new() };
     numbers(value, &ValueLocation::new(data.key(key), format!("{key} in {}", lower(&data.what))), report)

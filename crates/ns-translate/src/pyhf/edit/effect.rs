@@ -12,15 +12,15 @@ use super::super::names::quoted;
 use super::edited::Log;
 use super::prune::for_each_sample;
 
-/// The largest relative effects at which modifiers are still removed.
+/// The largest relative effects of modifiers that are removed.
 pub(super) struct Thresholds {
     pub(super) norm: f64,
-    /// Largest shape effect; `None` removes no histosys.
+    /// Largest shape effect of a histosys that is removed. If it is `None`, no histosys is removed.
     pub(super) shape: Option<f64>,
 }
 
-/// The largest absolute relative changes of normalisation and shape by a histosys. Up and down variations are
-/// considered.
+/// The size of the effect of a histosys: the largest absolute relative change of the normalisation, and of the shape
+/// in any bin. Both the up and the down variation are considered.
 struct Size {
     norm: f64,
     shape: f64,

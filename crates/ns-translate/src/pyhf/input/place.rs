@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use crate::pyhf::error::WorkspaceError;
 
-/// File extensions by which the name of an archive is recognised if no such file exists.
+/// File extensions of archives. They show which part of a path is the archive if no file with this name exists.
 const ARCHIVES: [&str; 3] = [".tar.gz", ".tgz", ".tar"];
 
 /// A file, and optionally one of its members.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FileMember<'a> {
-    /// Name for messages: file and member.
+    /// The path of the file and its member as the user gave it, for messages.
     shown: &'a Path,
     file: &'a Path,
     member: Option<&'a str>,

@@ -148,8 +148,8 @@ fn has_shapesys(sample: &Sample) -> bool {
     sample.modifiers.iter().any(|m| m.effect.kind() == ModifierType::ShapeSys)
 }
 
-/// Removes each item that equals the first item with the same name. `tell` is called with the removed item
-/// and the first item.
+/// Removes each item of a list that equals the first item with the same name. `key` returns what counts as the name,
+/// and `same` compares two items. `tell` is called with each removed item and the first item.
 fn keep_first<T>(
     list: &mut Vec<T>,
     key: fn(&T) -> (&String, u8),
