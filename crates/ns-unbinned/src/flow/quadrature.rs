@@ -258,7 +258,7 @@ mod tests {
         }
     }
 
-    /// The density `factor * prod 2 x_i` on the unit cube.
+    /// The density `factor * prod 2 x_i` on the unit cube, where `x_i` are the features of an event.
     #[derive(Debug)]
     struct Rising {
         support: Vec<(f64, f64)>,
