@@ -1,4 +1,4 @@
-//! Axes: the conversion of values to positions on the page, and ticks at round numbers.
+//! Converts values to positions on the page, and places ticks of axes at round numbers.
 
 use crate::number::{fixed, power_of_ten};
 

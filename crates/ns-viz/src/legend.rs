@@ -70,7 +70,7 @@ fn rows(entries: &[Entry], room: f64) -> Vec<Vec<&Entry>> {
     rows
 }
 
-/// Returns the height of a legend if its width is `room`.
+/// Returns the height of a legend in pixels if its width is `room`.
 pub(crate) fn height(entries: &[Entry], room: f64) -> f64 {
     rows(entries, room).len() as f64 * ROW
 }

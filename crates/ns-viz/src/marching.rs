@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// side and `false` for the lower side.
 type Side = (usize, usize, bool);
 
-/// Heights at the nodes of a grid.
+/// A grid of nodes, with a height at each node.
 pub(crate) struct Grid<'a> {
     pub(crate) x: &'a [f64],
     pub(crate) y: &'a [f64],

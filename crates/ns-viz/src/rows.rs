@@ -29,7 +29,7 @@ fn font_size(row: f64) -> f64 {
     (0.62 * row).min(12.0)
 }
 
-/// Returns the width of the names next to rows of the height `row`.
+/// Returns the width in pixels that names need next to rows of the height `row`.
 pub(crate) fn name_room<'a>(names: impl Iterator<Item = &'a str>, row: f64) -> f64 {
     names.map(|name| font::width(name, font_size(row))).fold(20.0, f64::max).min(WIDEST_NAME) + 8.0
 }
