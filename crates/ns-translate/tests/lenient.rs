@@ -242,8 +242,8 @@ fn renaming_two_modifiers_to_one_name_stays_an_error() {
     assert!(matches!(workspace.rename(&rename), Err(WorkspaceError::InvalidAfterEdit { .. })));
 }
 
-/// Deviations of one kind at thousands of places give one warning, so that other warnings are not lost among
-/// them.
+/// Deviations of one kind at thousands of places give a single warning, so that a user does not overlook the warnings
+/// about other deviations.
 #[test]
 fn what_is_the_same_everywhere_is_one_warning() {
     let sample = |i: usize| {

@@ -1,9 +1,9 @@
 //! Determines the parameters that the modifiers of a document use, in pyhf's order.
 //!
-//! pyhf orders parameters by modifier type. Within a type, parameters are in the order of their first use,
-//! with channels, samples and modifiers sorted by name (`pyhf.pdf`). Only staterror parameters are sorted by
-//! their own names (`pyhf.modifiers.staterror`). If modifiers of several types use one name, this is one
-//! parameter. It takes the position of the first of these types.
+//! pyhf orders parameters by modifier type. Within a type, parameters are in the order of their first use, with
+//! channels, samples and modifiers sorted by name (`pyhf.pdf`). Only staterror parameters are sorted by their own
+//! names (`pyhf.modifiers.staterror`). If modifiers of several types have the same name, they share one parameter,
+//! which takes the position of the first of these types.
 
 use std::collections::{BTreeMap, HashMap};
 

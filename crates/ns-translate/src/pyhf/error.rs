@@ -198,7 +198,7 @@ pub enum WorkspaceError {
         /// All problems found, with at least one error.
         report: Report,
     },
-    /// An operation would turn a valid workspace into one that is not valid.
+    /// An operation would make a valid workspace invalid.
     #[error("the {} workspace would not be valid{}", operation.participle(), counted(report))]
     InvalidAfterEdit {
         /// The requested operation.

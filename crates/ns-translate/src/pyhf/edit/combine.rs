@@ -91,13 +91,13 @@ struct Pair<'a> {
 }
 
 impl Workspace {
-    /// Combines two workspaces. Modifiers with the same name in both workspaces share a parameter in the
-    /// result, so that the two workspaces are correlated. The changes in the result list these parameters.
+    /// Combines two workspaces. Modifiers with the same name in both workspaces share a parameter in the result, so
+    /// that the two workspaces are correlated. The changes in the result list these parameters.
     ///
     /// # Errors
-    /// [`WorkspaceError::CannotEdit`] with every conflict, and if `merge_channels` is set with
-    /// [`Join::None`]; [`WorkspaceError::InvalidAfterEdit`] if two valid workspaces do not make a valid one,
-    /// for example because modifiers that cannot share a parameter have the same name.
+    /// [`WorkspaceError::CannotEdit`] with every conflict, and if `merge_channels` is set with [`Join::None`];
+    /// [`WorkspaceError::InvalidAfterEdit`] if two valid workspaces would be combined to an invalid one, for example
+    /// because modifiers that cannot share a parameter have the same name.
     pub fn combine(&self, right: &Self, options: Combine) -> Result<Edited, WorkspaceError> {
         const OPERATION: Operation = Operation::Combine;
         let mut log = Log::default();

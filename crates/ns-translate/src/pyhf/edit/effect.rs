@@ -26,8 +26,8 @@ struct Size {
     shape: f64,
 }
 
-/// Removes the modifiers whose effects are at most the thresholds. Adds one change per removed modifier to
-/// the log, and the number of removed modifiers at the end.
+/// Removes the modifiers whose effects do not exceed the thresholds. Adds one change per removed modifier to the log,
+/// and the number of removed modifiers at the end.
 pub(super) fn prune(document: &mut Document, thresholds: &Thresholds, log: &mut Log) {
     let pois: HashSet<String> = document.measurements.iter().map(|m| m.config.poi.clone()).collect();
     let (mut norm, mut shape) = (Count::default(), Count::default());

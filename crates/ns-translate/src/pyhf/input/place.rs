@@ -111,7 +111,8 @@ impl<'a> FileMember<'a> {
         Err(WorkspaceError::NoArchive { path: self.file.to_owned(), member: member.to_owned() })
     }
 
-    /// Returns the error for an archive for which no member is named, or that does not have the named member.
+    /// Returns the error for an archive if no member is named, or if the archive does not have the named member.
+    /// `members` are the names of its members.
     pub(super) fn no_member(&self, mut members: Vec<String>) -> WorkspaceError {
         let json = |name: &String| name.ends_with(".json") || name.ends_with(".json.gz");
         // For each file, macOS adds a file whose name begins with `._` in the same folder.

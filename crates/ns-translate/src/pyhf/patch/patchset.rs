@@ -103,7 +103,9 @@ impl<'a> Patchset<'a> {
         Ok(set)
     }
 
-    /// Reads a patchset that the typed reader refused. If this is impossible, reports all its problems.
+    /// Reads a patchset that could not be read as [`Written`], because it deviates from the format. Deviations with
+    /// only one possible meaning are reported as warnings. If there are other deviations, the error has all problems
+    /// of the patchset.
     fn tolerated(text: &'a [u8], origin: &str, report: &mut Report) -> Result<Written<'a>, WorkspaceError> {
         let mut value: Value =
             serde_json::from_slice(text).map_err(|error| syntax_error(text, &error, origin))?;
@@ -288,7 +290,7 @@ fn check_version(version: &str, report: &mut Report) {
     }
 }
 
-/// Reports all errors in the structure of a patchset that the typed reader refused.
+/// Reports all errors in the structure of a patchset that could not be read.
 fn check_structure(value: &Value, report: &mut Report) {
     if value.get("channels").is_some() && value.get("measurements").is_some() {
         report.error(

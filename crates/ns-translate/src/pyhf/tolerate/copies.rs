@@ -1,10 +1,9 @@
 //! Removes items that occur more than once with the same content. The first is kept, with a warning.
 //!
-//! pyhf stores items by name and type. It therefore applies two equal modifiers once, counts two equal
-//! samples, channels and observations once, and reads the first of two measurements. pyhf refuses two
-//! shapesys modifiers or two settings of one name even if they are equal. Here they are treated like other
-//! copies. If two items of one name differ, both are kept, and the later check of the contents reports an
-//! error.
+//! pyhf stores items by name and type. It therefore applies two equal modifiers once, counts two equal samples,
+//! channels and observations once, and reads the first of two measurements. pyhf refuses two shapesys modifiers or
+//! two settings of one name even if they are equal. Here they are removed like other copies. If two items of one name
+//! differ, both are kept, and the later check of the contents reports an error.
 
 use std::collections::HashMap;
 

@@ -64,8 +64,8 @@ fn not_built(provider: FlowGpuEpKind) -> FlowWarning {
     FlowWarning::NotBuilt { provider, feature }
 }
 
-/// Opens a graph with one provider. If allowed, and if the graph has 32-bit numbers, the faster precision is tried
-/// first. Then the precision of the graph is tried.
+/// Opens a graph with one provider. If `config` allows the faster precision, and if the graph has 32-bit numbers,
+/// this precision is tried first. Then the precision of the graph is tried.
 #[cfg(feature = "neural-cuda")]
 fn by(
     cpu: &Graph,
