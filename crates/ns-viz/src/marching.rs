@@ -79,8 +79,9 @@ fn trace(
     join(next, &points)
 }
 
-/// Returns the lines through a cell, each as the sides at which it enters and leaves (0 lower, 1 right, 2
-/// upper, 3 left). `corners` are the heights at the corners, anticlockwise from the lower left corner.
+/// Returns the lines through a cell of the grid. Each line is given by the side at which it enters the cell and the
+/// side at which it leaves the cell (0 lower, 1 right, 2 upper, 3 left). `corners` are the heights at the corners,
+/// anticlockwise from the lower left corner.
 fn cell(corners: [f64; 4], level: f64) -> Vec<(usize, usize)> {
     let below = corners.map(|height| height < level);
     let index = below.iter().enumerate().map(|(bit, set)| usize::from(*set) << bit).sum::<usize>();

@@ -47,9 +47,9 @@ pub struct Pulls {
     pub subtitle: String,
     /// The parameters, from top to bottom.
     pub rows: Vec<PullRow>,
-    /// Number of columns, all on one page. By default each column has at most 50 rows. More than 150 rows are
-    /// by default arranged in so many columns that the page is about square. A PDF instead has several pages
-    /// of two columns.
+    /// Number of columns, all on one page. By default each column has at most 50 rows. More than 150 rows are by
+    /// default arranged in more columns, so that the page is about square. A PDF instead has several pages of two
+    /// columns.
     pub columns: Option<usize>,
 }
 
