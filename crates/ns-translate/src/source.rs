@@ -5,7 +5,7 @@ use ns_core::Model;
 use crate::hs3::{EventSources, Hs3, is_hs3};
 use crate::pyhf::{ChannelSelection, DigestCheck, ModelOptions, Patch, Problem, Workspace, WorkspaceError};
 
-/// A pyhf workspace or an HS3 model. The keys of the file decide which it is.
+/// A pyhf workspace or an HS3 model. The keys of the file decide which of the two it is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelSource {
     /// A pyhf workspace.

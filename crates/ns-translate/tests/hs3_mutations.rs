@@ -25,7 +25,7 @@ fn fixtures() -> Vec<Value> {
     models
 }
 
-/// Keeps four simulated events of a template.
+/// Removes all simulated events of a template except the first four, and the weights of the removed events.
 fn shorten(distribution: &mut Value) {
     let responses = distribution.get("responses").and_then(Value::as_array).map_or(0, Vec::len);
     let of_responses = (0..responses).flat_map(|i| ["up", "down"].map(|key| format!("/responses/{i}/{key}")));
@@ -45,7 +45,7 @@ fn size(tree: &Value) -> usize {
     }
 }
 
-/// Replaces the value at the position `at`, counted from the root.
+/// Replaces the value with the index `at` in depth-first order. The root has the index 0.
 fn replace(tree: &mut Value, at: &mut usize, new: &Value) {
     if *at == 0 {
         *tree = new.clone();

@@ -17,7 +17,8 @@ fn options(measurement: &str) -> ModelOptions {
     ModelOptions { measurement: Some(measurement.to_owned()), ..ModelOptions::default() }
 }
 
-/// Checks that a file and its restatement have the same analyses with the same models and data.
+/// Checks that a file has the same analyses, models and data after it is written again in the words of the HS3
+/// standard.
 fn same_after_restating(path: &Path) {
     let name = path.display();
     let file = Hs3::from_slice(&std::fs::read(path).unwrap()).unwrap();

@@ -15,7 +15,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use serde_json::{Value, json};
 
-/// Writes columns of doubles as one row group.
+/// Writes columns of doubles to a Parquet file, as one row group.
 fn write(path: &Path, columns: &[(&str, &[f64])]) {
     let fields: String = columns.iter().map(|(name, _)| format!("required double {name};")).collect();
     let schema = Arc::new(parse_message_type(&format!("message events {{ {fields} }}")).unwrap());

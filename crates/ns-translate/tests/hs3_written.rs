@@ -20,7 +20,8 @@ fn acts(model: &Model, bins: usize, first: usize, effect: &Effect) -> String {
     format!("{what} {names:?}")
 }
 
-/// Returns the kind, the width or scale, and the auxiliary datum of a constraint.
+/// Returns whether a constraint is Gaussian, the width of a Gaussian or the scale of a Poisson constraint, and the
+/// auxiliary datum.
 fn constraint(model: &Model, constraint: Constraint) -> Option<(bool, f64, f64)> {
     match constraint {
         Constraint::None => None,

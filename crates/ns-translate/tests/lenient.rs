@@ -23,14 +23,15 @@ fn model(workspace: &Workspace) -> Model {
     workspace.model(&ModelOptions::default()).unwrap()
 }
 
-/// Returns a workspace that follows the format. The tests write it in ways that deviate from the format.
+/// Returns a workspace that follows the format. The files of the tests contain this workspace in forms that deviate
+/// from the format.
 fn plain() -> Workspace {
     let plain = Workspace::from_value(read("warning_version_missing").to_value()).unwrap();
     assert!(plain.validate().is_empty() && model(&plain).warnings.is_empty());
     plain
 }
 
-/// Checks that each of the files is read as the workspace of [`plain`], with warnings.
+/// Checks that reading each of the files gives the workspace of [`plain`], with warnings.
 fn the_same_as_plain(names: &[&str]) {
     let plain = plain();
     for name in names {
@@ -241,8 +242,8 @@ fn renaming_two_modifiers_to_one_name_stays_an_error() {
     assert!(matches!(workspace.rename(&rename), Err(WorkspaceError::InvalidAfterEdit { .. })));
 }
 
-/// Deviations of one kind at thousands of places give one warning, so that other warnings are not lost among
-/// them.
+/// Deviations of one kind at thousands of places give a single warning, so that a user does not overlook the warnings
+/// about other deviations.
 #[test]
 fn what_is_the_same_everywhere_is_one_warning() {
     let sample = |i: usize| {

@@ -1,5 +1,6 @@
-//! Compares names, order, start values, bounds, fixed flags and data of published workspaces with those of
-//! pyhf 0.7.6. The files of both are in the folder `NEXTSTAT_REFERENCE_DIR`.
+//! Compares names, order, start values, bounds, fixed flags and data of published workspaces with those of pyhf
+//! 0.7.6. The environment variable `NEXTSTAT_REFERENCE_DIR` gives the folder with the workspaces and the results of
+//! pyhf.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
@@ -8,8 +9,8 @@ use ns_core::Constraint;
 use ns_translate::pyhf::{ModelOptions, Workspace};
 use serde_json::Value;
 
-/// Returns the folder with `workspaces/` and `reference/`. If there is none, prints a note that the test is
-/// skipped.
+/// Returns the folder that contains `workspaces/` and `reference/`. If the environment variable with this folder is
+/// not set, prints a note that the test is skipped.
 fn reference_dir() -> Option<PathBuf> {
     match std::env::var_os("NEXTSTAT_REFERENCE_DIR") {
         Some(dir) => Some(PathBuf::from(dir)),

@@ -34,7 +34,8 @@ fn places(value: &Value, prefix: &str, out: &mut Vec<String>) {
     }
 }
 
-/// Makes one JSON Patch operation at a place of the document that random numbers select.
+/// Makes one JSON Patch operation. Random numbers select the place in the document, the kind of the operation, and
+/// its value.
 fn operation(document: &Value, place: usize, what: u8, source: usize, x: f64) -> Value {
     let mut all = Vec::new();
     places(document, "", &mut all);

@@ -92,9 +92,10 @@ pub enum KernelError {
     },
 }
 
-/// Number of points of the first spline, and largest number of points.
+/// Number of points of the first spline, and largest number of points of a spline.
 const POINTS: (usize, usize) = (65, 16_385);
-/// Distance from its centre at which a kernel counts as 0, in units of its width. `exp(-8^2/2)` is `1e-14`.
+/// Distance from the centre of a kernel, in units of its width, beyond which the kernel counts as 0. `exp(-8^2/2)` is
+/// `1e-14`.
 const REACH: f64 = 8.0;
 /// Smallest width of a kernel, as a fraction of the range.
 const NARROWEST: f64 = 1e-4;

@@ -1,8 +1,9 @@
-//! Compares flows of known densities with an oracle and with the same models as formulae: log-densities, integrals,
-//! samples, fits and toys. Also checks the messages about wrong manifests and graphs.
+//! Tests log-densities, integrals, samples, fits and toys of flows whose densities are known. The results are
+//! compared with an oracle (numbers that were computed independently), and with those of models that have formulae
+//! instead of flows. Also checks the messages about wrong manifests and graphs.
 //!
-//! Needs the library of ONNX Runtime in `ORT_DYLIB_PATH`; `scripts/test` sets it. `scripts/make_flow_fixtures.py`
-//! writes the flows and the oracle's numbers.
+//! The tests need the library of ONNX Runtime. `scripts/test` sets `ORT_DYLIB_PATH` to its path.
+//! `scripts/make_flow_fixtures.py` writes the flows and the oracle's numbers.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 #[path = "flows/conditional.rs"]
@@ -24,7 +25,7 @@ use std::path::PathBuf;
 use ns_unbinned::flow::FlowPdf;
 use serde_json::Value;
 
-/// Folder of the flows.
+/// Returns the folder that contains the flows and the oracle.
 fn folder() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/flows"))
 }
@@ -34,14 +35,15 @@ fn flow(name: &str) -> FlowPdf {
     FlowPdf::from_manifest(folder().join(format!("{name}.flow.json")), &[]).unwrap()
 }
 
-/// Returns an array of the oracle's numbers for a flow.
+/// Returns the numbers of the oracle for a flow. `key` selects one of the arrays of numbers.
 fn oracle(flow: &str, key: &str) -> Vec<f64> {
     let text = std::fs::read(folder().join("oracle.json")).unwrap();
     let all: Value = serde_json::from_slice(&text).unwrap();
     all[flow][key].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
 }
 
-/// Returns the oracle's integral of a flow, and the box over which the flow is integrated.
+/// Returns the box over which a flow is integrated, as the lower and upper end of each feature, and the integral that
+/// the oracle gives for this box.
 fn oracle_integral(flow: &str) -> (Vec<(f64, f64)>, f64) {
     let text = std::fs::read(folder().join("oracle.json")).unwrap();
     let all: Value = serde_json::from_slice(&text).unwrap();

@@ -1,4 +1,4 @@
-//! Axes: the conversion of values to positions on the page, and ticks at round numbers.
+//! Converts values to positions on the page, and places ticks of axes at round numbers.
 
 use crate::number::{fixed, power_of_ten};
 
@@ -82,7 +82,7 @@ impl Axis {
         value >= self.lo - slack && value <= self.hi + slack
     }
 
-    /// Returns ticks at round values. About `most` of them, or fewer, have a label.
+    /// Returns ticks at round values. At most about `most` of the ticks have a label.
     pub(crate) fn ticks(&self, most: usize) -> Ticks {
         match self.scale {
             Scale::Linear => self.linear_ticks(most),

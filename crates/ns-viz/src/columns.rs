@@ -12,7 +12,7 @@ pub(crate) struct Cell {
     pub(crate) left: f64,
     pub(crate) right: f64,
     pub(crate) bin: usize,
-    /// The second bin of a group. It is set only for the first of the two bins that are drawn for a group.
+    /// Index of the second bin that is drawn for a group of bins. It is set only for the first of the two bins.
     pub(crate) other: Option<usize>,
 }
 

@@ -117,8 +117,8 @@ impl Correlation {
         Ok(page)
     }
 
-    /// Returns the indices of the parameters that are drawn. With a threshold, these have a large coefficient
-    /// with another one.
+    /// Returns the indices of the parameters that are drawn. With a threshold, only parameters with a large
+    /// coefficient with another parameter are drawn.
     fn kept(&self) -> Vec<usize> {
         let Some(threshold) = self.threshold else { return (0..self.parameters.len()).collect() };
         let large = |row: usize, column: usize| {

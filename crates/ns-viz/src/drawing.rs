@@ -236,7 +236,7 @@ impl Drawing {
         self.path(circle(x, y, radius).into(), ink);
     }
 
-    /// Adds a cross of two diagonal lines.
+    /// Adds a cross of two diagonal lines around a point. `radius` is half the width of the cross.
     pub(crate) fn cross(&mut self, x: f64, y: f64, radius: f64, stroke: Stroke) {
         let r = radius;
         let path = vec![

@@ -108,8 +108,8 @@ fn described(extension: Option<&str>) -> String {
     extension.map_or_else(|| "it has no extension".into(), |known| format!("'.{known}' is none of them"))
 }
 
-/// Checks the length of `field`, which is `found`. The field `reference` determines the right length
-/// `expected`.
+/// Checks that `found`, the length of the field `field`, equals `expected`, the length that follows from the field
+/// `reference`.
 pub(crate) fn same_length(
     picture: &'static str,
     field: &str,

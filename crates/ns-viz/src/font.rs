@@ -112,7 +112,7 @@ fn place_with(
     (placed, pen)
 }
 
-/// Returns the width of a text at a font size.
+/// Returns the width in pixels of a text at a font size in pixels.
 pub(crate) fn width(text: &str, size: f64) -> f64 {
     place(text).1 * size
 }

@@ -17,7 +17,7 @@ pub(crate) struct Header<'a> {
 }
 
 impl Header<'_> {
-    /// Returns the height of the header if its width is `room`.
+    /// Returns the height of the header in pixels if its width is `room`.
     pub(crate) fn height(&self, room: f64) -> f64 {
         let title = if self.title.is_empty() { 0.0 } else { 26.0 };
         let subtitle = if self.subtitle.is_empty() { 0.0 } else { 20.0 };

@@ -27,7 +27,7 @@ pub(crate) enum Symbol {
     Hatched,
     Cross(Stroke),
     Plus,
-    /// An arrow that points down. Its line has the stroke, and its head has the ink.
+    /// An arrow that points down, with the stroke of its line and the ink of its head.
     Arrow(Stroke, Ink),
     /// A character, such as a dagger.
     Sign(&'static str),
@@ -70,7 +70,7 @@ fn rows(entries: &[Entry], room: f64) -> Vec<Vec<&Entry>> {
     rows
 }
 
-/// Returns the height of a legend if its width is `room`.
+/// Returns the height of a legend in pixels if its width is `room`.
 pub(crate) fn height(entries: &[Entry], room: f64) -> f64 {
     rows(entries, room).len() as f64 * ROW
 }

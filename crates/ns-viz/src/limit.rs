@@ -15,8 +15,8 @@ use crate::panel::{Layout, Panel};
 use crate::text::{Style, drop};
 
 const PICTURE: &str = "limit";
-/// Stroke of the line that goes from the level `alpha` down to the observed limit on the axis. The line for
-/// the expected limit has the stroke [`EXPECTED`].
+/// Stroke of the line that marks the observed limit. This line goes from the level `alpha` down to the limit on the
+/// horizontal axis. The line for the expected limit has the stroke [`EXPECTED`].
 const OBSERVED: Stroke = Stroke { colour: BLACK, width: 1.4, dash: None };
 const EXPECTED: Stroke = Stroke { colour: BLACK, width: 1.4, dash: Some((5.0, 3.0)) };
 

@@ -6,11 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A side of a grid cell: the column and the row of the cell, and which side it is (`true` for the left side,
-/// `false` for the lower side).
+/// A side of a grid cell, given by the column and the row of the cell and a flag. The flag is `true` for the left
+/// side and `false` for the lower side.
 type Side = (usize, usize, bool);
 
-/// Heights at the nodes of a grid.
+/// A grid of nodes, with a height at each node.
 pub(crate) struct Grid<'a> {
     pub(crate) x: &'a [f64],
     pub(crate) y: &'a [f64],
@@ -79,8 +79,9 @@ fn trace(
     join(next, &points)
 }
 
-/// Returns the lines through a cell, each as the sides at which it enters and leaves (0 lower, 1 right, 2
-/// upper, 3 left). `corners` are the heights at the corners, anticlockwise from the lower left corner.
+/// Returns the lines through a cell of the grid. Each line is given by the side at which it enters the cell and the
+/// side at which it leaves the cell (0 lower, 1 right, 2 upper, 3 left). `corners` are the heights at the corners,
+/// anticlockwise from the lower left corner.
 fn cell(corners: [f64; 4], level: f64) -> Vec<(usize, usize)> {
     let below = corners.map(|height| height < level);
     let index = below.iter().enumerate().map(|(bit, set)| usize::from(*set) << bit).sum::<usize>();

@@ -20,7 +20,8 @@ pub(crate) struct Marks<'a> {
 }
 
 impl<'a> Marks<'a> {
-    /// Creates an empty collection for the panel `area` with the vertical axis `axis`.
+    /// Creates an empty collection for the panel `area` with the vertical axis `axis`. `heads` says whether error
+    /// bars that extend beyond the panel end in arrow heads.
     pub(crate) fn new(area: &'a Area, axis: Axis, heads: bool) -> Self {
         Self { area, axis, heads, bars: Vec::new(), points: Vec::new(), arrows: Vec::new() }
     }

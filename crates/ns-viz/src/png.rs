@@ -20,11 +20,11 @@ const BAND_PIXELS: u32 = 2_000_000;
 const QUICK_ABOVE: u64 = 12_000_000;
 
 impl Drawing {
-    /// Returns the picture as a PNG file with `scale` pixels per CSS pixel (2 suits slides).
+    /// Returns the picture as a PNG file with `scale` pixels per CSS pixel. A scale of 2 is suitable for slides.
     ///
     /// # Errors
-    /// [`PictureError::OutOfRange`] if the scale is not a positive number, and
-    /// [`PictureError::TooLarge`] if there would be more than 100 million pixels.
+    /// [`PictureError::OutOfRange`] if the scale is not a positive number, and [`PictureError::TooLarge`] if there
+    /// would be more than 100 million pixels.
     pub fn to_png(&self, scale: f64) -> Result<Vec<u8>, PictureError> {
         if !(scale > 0.0 && scale.is_finite()) {
             let range = "a positive number";

@@ -29,10 +29,11 @@ const NARROW_PANEL: f64 = 220.0;
 pub struct PullRow {
     /// Name of the parameter.
     pub parameter: String,
-    /// (Best fit - centre of the constraint) / uncertainty before the fit. For a Gaussian constraint, the
-    /// centre is the auxiliary datum. For a Poisson constraint, it is the auxiliary datum divided by tau.
+    /// The difference between the best fit and the centre of the constraint, divided by the uncertainty before the
+    /// fit. For a Gaussian constraint, the centre is the auxiliary datum. For a Poisson constraint, it is the
+    /// auxiliary datum divided by tau.
     pub pull: Option<f64>,
-    /// Uncertainty after the fit / uncertainty before the fit.
+    /// Uncertainty after the fit, divided by the uncertainty before the fit.
     pub constraint: Option<f64>,
 }
 
@@ -46,9 +47,9 @@ pub struct Pulls {
     pub subtitle: String,
     /// The parameters, from top to bottom.
     pub rows: Vec<PullRow>,
-    /// Number of columns, all on one page. By default each column has at most 50 rows. More than 150 rows are
-    /// by default arranged in so many columns that the page is about square. A PDF instead has several pages
-    /// of two columns.
+    /// Number of columns, all on one page. By default each column has at most 50 rows. More than 150 rows are by
+    /// default arranged in more columns, so that the page is about square. A PDF instead has several pages of two
+    /// columns.
     pub columns: Option<usize>,
 }
 
@@ -85,7 +86,7 @@ impl Pulls {
         Ok(sheet)
     }
 
-    /// Returns the number of columns with which the page is about as wide as high.
+    /// Returns the number of columns that makes the page about as wide as high.
     fn square(&self) -> usize {
         let row = rows::height(MANY_ROWS);
         let names = rows::name_room(self.rows.iter().map(|entry| entry.parameter.as_str()), row);

@@ -26,10 +26,10 @@ const NOTE_SIZE: f64 = 10.0;
 pub struct RankingRow {
     /// Name of the nuisance parameter.
     pub parameter: String,
-    /// (Best fit - centre of the constraint) / uncertainty before the fit, as in
-    /// [`PullRow::pull`](crate::PullRow::pull). `None` for an unconstrained parameter.
+    /// The difference between the best fit and the centre of the constraint, divided by the uncertainty before the
+    /// fit, as in [`PullRow::pull`](crate::PullRow::pull). `None` for an unconstrained parameter.
     pub pull: Option<f64>,
-    /// Uncertainty after the fit / uncertainty before the fit.
+    /// Uncertainty after the fit, divided by the uncertainty before the fit.
     pub constraint: Option<f64>,
     /// Change of the parameter of interest when the nuisance parameter is moved up by its uncertainty before
     /// the fit.

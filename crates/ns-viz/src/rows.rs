@@ -29,7 +29,7 @@ fn font_size(row: f64) -> f64 {
     (0.62 * row).min(12.0)
 }
 
-/// Returns the width of the names next to rows of the height `row`.
+/// Returns the width in pixels that names need next to rows of the height `row`.
 pub(crate) fn name_room<'a>(names: impl Iterator<Item = &'a str>, row: f64) -> f64 {
     names.map(|name| font::width(name, font_size(row))).fold(20.0, f64::max).min(WIDEST_NAME) + 8.0
 }
@@ -49,8 +49,8 @@ pub(crate) fn stripes(drawing: &mut Drawing, area: &Area, count: usize, row: f64
     }
 }
 
-/// Returns the upper end of an axis of pulls that is symmetric around 0. This is `usual`. It is larger, up to
-/// 5, if the outermost pull with its error bar needs a longer axis.
+/// Returns the upper end of an axis of pulls that is symmetric around 0. The result is `usual`, or larger (up to 5)
+/// if the outermost pull with its error bar needs a longer axis.
 pub(crate) fn pull_range<'a>(
     pulls: impl Iterator<Item = (&'a Option<f64>, &'a Option<f64>)>,
     usual: f64,

@@ -37,8 +37,8 @@ pub struct Scan {
     /// Values of `twice_delta_nll` at which a line is drawn, 1 and 4 by default. Each line is labelled with
     /// its coverage for one parameter of interest.
     pub levels: Vec<f64>,
-    /// Values of the parameter at which the scan crosses the levels, for example from MINOS. There is one
-    /// list for each level. If this is empty, the less precise crossings of the drawn curve are used.
+    /// Values of the parameter at which the scan crosses the levels, for example from MINOS. There is one list for
+    /// each level. If there are no lists, the crossings of the drawn curve are used, which are less precise.
     pub crossings: Vec<Vec<f64>>,
     /// Upper end of the vertical axis. By default the axis shows the points of the scan up to four times the
     /// highest level, or all points if fewer than three are below this value.

@@ -190,7 +190,7 @@ impl Stack {
         frame::horizontal_labels(page, &lowest, &x, &x_ticks, Edge::Bottom, &self.x_title);
     }
 
-    /// Returns the name of the channel. If some bins are not drawn, adds a remark about this.
+    /// Returns the name of the channel, with a remark if some bins are not drawn.
     fn caption(&self, x: &Axis) -> String {
         let bins = self.total.len();
         if columns::cells(&self.edges, x, |_| Some(0.0)).len() >= bins {

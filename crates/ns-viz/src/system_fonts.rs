@@ -40,8 +40,8 @@ static FONTS: LazyLock<Mutex<Fonts>> = LazyLock::new(|| {
     Mutex::new(Fonts::new(files))
 });
 
-/// Returns the glyph of a character and its font, the first in order of preference that contains the
-/// character. `None` if no font contains it.
+/// Returns the glyph of a character, and the font of the system that contains the glyph. If several fonts contain the
+/// character, the first font in the order of preference is used. Returns `None` if no font contains the character.
 pub(crate) fn face_for(character: char) -> FoundGlyph {
     FONTS.lock().unwrap_or_else(PoisonError::into_inner).face_for(character)
 }

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::colour::{BLACK, Colour};
 use crate::font;
 
-/// The alignment of a text: its start, its middle or its end lies at its position.
+/// The alignment of a text. It says which part of the text lies at the position of the text: the start, the middle or
+/// the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Anchor {
     Start,

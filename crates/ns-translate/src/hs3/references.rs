@@ -1,4 +1,4 @@
-//! The names in distributions and functions that refer to other objects.
+//! Finds the names in distributions and functions that refer to other objects of an HS3 file.
 
 use ns_unbinned::expression::Expression;
 
@@ -30,13 +30,14 @@ fn named<'a>(arguments: impl IntoIterator<Item = &'a Arg>, role: Role) -> Vec<Re
     arguments.into_iter().filter_map(reference).collect()
 }
 
-/// Returns a reference for each name in an expression.
+/// Returns a reference for each name in an expression. `path` is the location of the expression in the file.
 fn expressed<'a>(path: &'a str, expression: Option<&'a Expression>) -> Vec<Reference<'a>> {
     let names = expression.map(Expression::names).unwrap_or_default();
     names.iter().map(|name| Reference { name, path, role: Role::Value }).collect()
 }
 
-/// Returns the references of a distribution. Parameters that modifiers declare are not references.
+/// Returns the references of a distribution to other objects. The names of parameters that modifiers declare are not
+/// references.
 pub(super) fn of_distribution<'a>(
     distribution: &'a Distribution,
     expression: Option<&'a Expression>,
@@ -99,7 +100,7 @@ pub(super) fn of_distribution<'a>(
     }
 }
 
-/// Returns the axes and the constraints of a HistFactory channel.
+/// Returns the references of a HistFactory channel: its axes, and the distributions that constrain its modifiers.
 fn of_channel(channel: &HistFactory) -> Vec<Reference<'_>> {
     let axes = channel.axes.iter();
     let mut all: Vec<Reference<'_>> =
@@ -119,7 +120,7 @@ fn of_channel(channel: &HistFactory) -> Vec<Reference<'_>> {
     all
 }
 
-/// Returns the references of a function.
+/// Returns the references of a function to other objects.
 pub(super) fn of_function<'a>(
     function: &'a Function,
     expression: Option<&'a Expression>,

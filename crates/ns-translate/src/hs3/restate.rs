@@ -66,7 +66,7 @@ impl Hs3 {
     }
 }
 
-/// Returns the analyses.
+/// Returns the analyses of the document, each as a JSON object.
 fn analyses(document: &Document) -> Vec<Value> {
     let written = document.analyses.iter().map(|analysis| {
         let content = &analysis.content;
@@ -94,7 +94,7 @@ fn analyses(document: &Document) -> Vec<Value> {
     written.collect()
 }
 
-/// Returns the map of an object.
+/// Returns the keys and values of a JSON object. The result is empty if the value is not an object.
 pub(super) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,
@@ -146,13 +146,13 @@ fn data(data: &Data) -> Option<Value> {
 /// Lower and upper end of the range of a parameter; `None` for an open end.
 type Range = (Option<f64>, Option<f64>);
 
-/// The names and ranges that decide how the parts of the document are written.
+/// Names and ranges in the document that decide how its parts are written.
 pub(super) struct Words<'a> {
     document: &'a Document,
-    /// Names of objects, of axes, and of parameters with a value.
+    /// Names of distributions, of functions, of the axes of data, and of parameters with a value.
     names: HashSet<&'a str>,
-    /// Ranges that the file gives together with the values of parameters. They are moved to the default
-    /// domain.
+    /// Ranges by the name of the parameter. The file gives these ranges together with the values of the parameters,
+    /// and the result has them in its default domain.
     moved: BTreeMap<&'a str, Range>,
 }
 
@@ -186,7 +186,7 @@ impl<'a> Words<'a> {
         Self { document, names, moved: ranges.into_iter().filter_map(one).collect() }
     }
 
-    /// Returns an argument as JSON. ROOT writes some numbers as strings.
+    /// Returns an argument as JSON. A number that ROOT writes as a string is written as a number.
     pub(super) fn arg(&self, argument: &Arg) -> Value {
         match &argument.value {
             Argument::Number(number) => json!(number),
@@ -359,7 +359,7 @@ impl<'a> Words<'a> {
         Value::Object(map)
     }
 
-    /// Returns whether a likelihood compares the contents of bins with a density.
+    /// Returns whether a likelihood compares binned data with a distribution that has no HistFactory channel.
     fn compares_bins(&self, likelihood: &Likelihood) -> bool {
         let find =
             |name: &str| self.document.distributions.iter().find(|d| d.name == name).map(|d| &d.content);

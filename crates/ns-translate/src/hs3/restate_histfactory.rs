@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::document::{Effect, HistFactory, Interpolation, Modifier, Placed, Sample, WrittenConstraint};
 use super::restate::{axis, object};
 
-/// Returns the keys of a channel, without its name.
+/// Returns a channel as a JSON object, without its name.
 pub(super) fn histfactory(channel: &HistFactory) -> Value {
     let axes: Vec<Value> = channel.axes.iter().map(|a| axis(a, true)).collect();
     let samples: Vec<Value> = channel.samples.iter().map(sample).collect();
@@ -62,8 +62,8 @@ fn modifier(modifier: &Modifier) -> Value {
     Value::Object(map)
 }
 
-/// Returns an interpolation in the notation of the next version of HS3. `factor` says whether it belongs to a
-/// normsys.
+/// Returns an interpolation in the notation of the next version of HS3. `factor` is true if the interpolation belongs
+/// to a normsys.
 pub(super) fn interpolation(written: &Placed<Interpolation>, factor: bool) -> Value {
     let structure =
         |kind: &str, inside: &str, outside: Option<&str>| json!({"type": kind, "in": inside, "out": outside});

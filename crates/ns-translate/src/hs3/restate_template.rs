@@ -8,7 +8,7 @@ use super::restate::{Words, object};
 use super::restate_histfactory::interpolation;
 
 impl Words<'_> {
-    /// Returns a template. Events of other files are written into it.
+    /// Returns a template as JSON. Events from other files are written into the result.
     pub(super) fn template(&self, template: &Template) -> Value {
         let responses = template.responses.iter().map(|response| {
             let mut map = object(json!({

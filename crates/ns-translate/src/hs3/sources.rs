@@ -60,7 +60,7 @@ impl GivenEvents {
 pub struct WantedColumns {
     /// Names of the axes of the data set.
     pub axes: Vec<String>,
-    /// Names of the columns in the data set's `nextstat.source`, and `weights`.
+    /// Names of the columns that the key `nextstat.source` of the data set names, and the name `weights`.
     pub others: Vec<String>,
 }
 
@@ -100,11 +100,11 @@ pub(super) struct FileSource {
     pub(super) file: String,
     /// Expected hash of the file, as hexadecimal text.
     pub(super) sha256: Option<String>,
-    /// Name of the column for each axis, in the order of the axes.
+    /// Name of the column that belongs to each axis, in the order of the axes.
     pub(super) columns: Vec<String>,
     /// Name of the column of weights.
     pub(super) weight: Option<String>,
-    /// Names of further columns of weights.
+    /// Names of further columns of weights, which a template uses after a nuisance parameter is moved.
     pub(super) more: Vec<String>,
     /// Conditions that each event must fulfil.
     pub(super) selection: Vec<Condition>,

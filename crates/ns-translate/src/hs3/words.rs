@@ -1,4 +1,4 @@
-//! Words in messages.
+//! Writes numbers of items for messages.
 
 /// Returns a number with its noun: `1 axis`, `2 axes`.
 pub(super) fn count(n: usize, one: &str, many: &str) -> String {

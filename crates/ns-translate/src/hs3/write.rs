@@ -7,11 +7,11 @@ use ns_core::{Constraint, Effect, HistosysCode, Model, Modifier, NormsysCode, Pa
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
-/// Reasons why a model cannot be written.
+/// Reasons why a model cannot be written as HS3.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The model has event channels or constraint terms of functions.
+    /// The model has event channels, or constraint terms of functions of parameters.
     #[error(
         "the model has {what}, which are not written yet. Models of HistFactory channels alone can be written."
     )]
@@ -21,11 +21,12 @@ pub enum WriteError {
     },
 }
 
-/// The names in use. Distributions, functions and parameters must all have different names.
+/// The names that the written document uses so far. Distributions, functions and parameters must all have different
+/// names.
 struct Names(HashSet<String>);
 
 impl Names {
-    /// Returns the name, with a suffix if the name is in use.
+    /// Returns `name`, with a suffix if the name is in use already. The result is in use from now on.
     fn free(&mut self, name: &str) -> String {
         let mut free = name.to_owned();
         while !self.0.insert(free.clone()) {
@@ -121,7 +122,7 @@ struct Written {
     functions: Vec<Value>,
     /// Values of the constant parameters that represent auxiliary data.
     nominal: Vec<Value>,
-    /// Names of constraint terms by the index of their parameter.
+    /// Names of constraint terms, by the index of the parameter that the term constrains.
     names: BTreeMap<usize, String>,
 }
 

@@ -1,4 +1,4 @@
-//! Builds a [`Model`] from a document without errors.
+//! Builds a [`Model`] from a document that has no errors.
 
 use std::collections::HashMap;
 

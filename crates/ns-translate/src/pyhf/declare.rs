@@ -1,9 +1,9 @@
 //! Determines the parameters that the modifiers of a document use, in pyhf's order.
 //!
-//! pyhf orders parameters by modifier type. Within a type, parameters are in the order of their first use,
-//! with channels, samples and modifiers sorted by name (`pyhf.pdf`). Only staterror parameters are sorted by
-//! their own names (`pyhf.modifiers.staterror`). If modifiers of several types use one name, this is one
-//! parameter. It takes the position of the first of these types.
+//! pyhf orders parameters by modifier type. Within a type, parameters are in the order of their first use, with
+//! channels, samples and modifiers sorted by name (`pyhf.pdf`). Only staterror parameters are sorted by their own
+//! names (`pyhf.modifiers.staterror`). If modifiers of several types have the same name, they share one parameter,
+//! which takes the position of the first of these types.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,7 +11,8 @@ use super::document::{Channel, Document, Effect, Modifier, ModifierType, Sample}
 use super::names::quoted;
 use super::problem::Report;
 
-/// One parameter set. All modifiers with its name share it.
+/// One parameter set, i.e. a parameter or a vector of parameters with a common name. All modifiers with its name
+/// share it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Declared {
     pub(crate) name: String,
@@ -34,12 +35,12 @@ pub(crate) enum SetKind {
     NormFactor,
     /// Parameters without a constraint, one per bin.
     ShapeFactor { n: usize },
-    /// One parameter per bin with a Poisson constraint. In bins without a positive yield and uncertainty,
-    /// `tau` is 1 and the parameter is fixed.
+    /// One parameter per bin with a Poisson constraint. `tau` is the squared ratio of yield and uncertainty in each
+    /// bin. In bins without a positive yield and uncertainty, `tau` is 1 and the parameter is fixed.
     ShapeSys { tau: Vec<f64>, fixed: Vec<bool> },
-    /// One parameter per bin with a Gaussian constraint. In bins without a yield or uncertainty, `sigma` is 1 and the
-    /// parameter is fixed. `offsets` maps the index of a channel in the document to the channel's first parameter in
-    /// the set.
+    /// One parameter per bin with a Gaussian constraint. `sigma` is the relative uncertainty of the summed yield in
+    /// each bin. In bins without a yield or uncertainty, `sigma` is 1 and the parameter is fixed. `offsets` maps the
+    /// index of a channel in the document to the channel's first parameter in the set.
     StatError { sigma: Vec<f64>, fixed: Vec<bool>, offsets: HashMap<usize, usize> },
 }
 

@@ -20,7 +20,7 @@ pub enum WorkspaceError {
         /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The input is longer than any workspace, for example endless.
+    /// The input is longer than any workspace can be, or endless.
     #[error("{} is longer than {}, the most that is read. Check that it is the right file.", path.display(), size(*limit))]
     TooLong {
         /// The file, pipe or device.
@@ -31,7 +31,7 @@ pub enum WorkspaceError {
     /// A compressed file or an archive cannot be unpacked.
     #[error("cannot unpack {}: {message} {remedy}", path.display())]
     Unpack {
-        /// The file and, if one was named, its member.
+        /// The file, with the name of its member if one was named.
         path: PathBuf,
         /// What is wrong.
         message: String,
@@ -198,7 +198,7 @@ pub enum WorkspaceError {
         /// All problems found, with at least one error.
         report: Report,
     },
-    /// An operation would turn a valid workspace into one that is not valid.
+    /// An operation would make a valid workspace invalid.
     #[error("the {} workspace would not be valid{}", operation.participle(), counted(report))]
     InvalidAfterEdit {
         /// The requested operation.

@@ -22,17 +22,17 @@ const FAR: f64 = 1e10;
 /// The way in which a workspace declares the parameters of a modifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Declared {
-    /// A factor without a constraint: normfactor.
+    /// A factor without a constraint, which a normfactor declares.
     Free,
-    /// The luminosity, with a Gaussian constraint: lumi.
+    /// The luminosity with a Gaussian constraint, which a lumi modifier declares.
     Lumi,
-    /// A nuisance parameter with a Gaussian constraint of width 1: normsys and histosys.
+    /// A nuisance parameter with a Gaussian constraint of width 1, which a normsys or a histosys declares.
     Alpha,
-    /// One factor per bin without constraints: shapefactor.
+    /// One factor per bin without constraints, which a shapefactor declares.
     FreeBins,
-    /// One factor per bin with Poisson constraints: shapesys.
+    /// One factor per bin with Poisson constraints, which a shapesys declares.
     Poisson,
-    /// One factor per bin with Gaussian constraints: staterror.
+    /// One factor per bin with Gaussian constraints, which a staterror declares.
     Gaussian,
 }
 
@@ -42,14 +42,14 @@ impl Declared {
     }
 }
 
-/// A modifier of the workspace: the declaration of its parameters, and its name.
+/// A modifier of the workspace, with its name, its parameters, and the samples on which it acts.
 #[derive(Debug, Clone)]
 struct Entry {
     declared: Declared,
     name: String,
-    /// Number of parameters.
+    /// Number of the modifier's parameters.
     n: usize,
-    /// Channels and samples on which the modifier acts.
+    /// Pairs of the names of a channel and of a sample on which the modifier acts.
     users: Vec<(String, String)>,
 }
 
@@ -237,8 +237,8 @@ fn written_channel(
     json!({"name": channel.name, "samples": samples})
 }
 
-/// Returns the summed yields of some samples for each bin of a channel. These are the samples with the
-/// per-bin factors that start at parameter `first`.
+/// Returns the yield in each bin of a channel, summed over some samples. These samples have a modifier with per-bin
+/// factors, and the first of these factors is the parameter with the index `first`.
 fn shared_sums(channel: &Channel, first: usize) -> Vec<f64> {
     let mut sums = vec![0.0; channel.n_bins];
     for sample in &channel.samples {
@@ -251,8 +251,8 @@ fn shared_sums(channel: &Channel, first: usize) -> Vec<f64> {
     sums
 }
 
-/// Returns the absolute uncertainty of each per-bin factor of a modifier. It is 0 for a factor that is fixed
-/// or has no effect. `yields` are the yields that the factors multiply.
+/// Returns the absolute uncertainty of each per-bin factor of a modifier. It is 0 for a factor that is fixed or has
+/// no effect. `yields` are the yields of the bins that the factors multiply.
 fn absolute(model: &Model, modifier: &Modifier, yields: &[f64], reasons: &mut Vec<String>) -> Vec<f64> {
     let of = |(bin, yields): (usize, &f64)| {
         let parameter = model.parameters.get(modifier.first + bin);

@@ -23,7 +23,8 @@ pub fn to_text(workspace: &impl Serialize) -> serde_json::Result<Vec<u8>> {
 #[derive(Default)]
 struct Lines {
     depth: usize,
-    /// One element for each open container, from the outermost to the innermost: whether it is an array.
+    /// Whether each open container is an array (true) or an object (false), from the outermost to the innermost
+    /// container.
     array: Vec<bool>,
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn quoted(name: &str) -> String {
     text
 }
 
-/// Lists names in the form `lead: 'a', 'b', 'c'.`, and cuts the list after ten.
+/// Lists names in the form `lead: 'a', 'b', 'c'.`, where `lead` is the given text. At most ten names are listed.
 pub(crate) fn list<S: AsRef<str>>(lead: &str, names: &[S]) -> String {
     const SHOWN: usize = 10;
     if names.is_empty() {

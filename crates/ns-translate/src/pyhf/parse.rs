@@ -124,7 +124,7 @@ where
     Ok(items)
 }
 
-/// Reads an array with at least one element. Its key may be absent, but must not be `null`.
+/// Reads an array with at least one element. The key of the array may be absent, but its value must not be `null`.
 pub(crate) fn some_non_empty<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
 where
     D: Deserializer<'de>,
@@ -133,7 +133,7 @@ where
     non_empty(deserializer).map(Some)
 }
 
-/// Reads a value. Its key may be absent, but must not be `null`.
+/// Reads the value of a key that may be absent. If the key is present, its value must not be `null`.
 pub(crate) fn some<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,

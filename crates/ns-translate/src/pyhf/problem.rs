@@ -107,7 +107,8 @@ impl Report {
         });
     }
 
-    /// Adds the name of a file to each path. This is for a report about a file other than the workspace.
+    /// Puts the name of a file before each path, followed by `#` unless the path is empty. This is for a report about
+    /// a file other than the workspace.
     pub(crate) fn of_file(mut self, name: &str) -> Self {
         for problem in &mut self.problems {
             problem.path =

@@ -13,7 +13,8 @@ use super::names::{nearest, quoted, show};
 use super::problem::Report;
 use super::rules::values;
 
-/// The values of one parameter set. Arrays have one element per scalar parameter.
+/// The start values, bounds, fixed flags and constraints of one parameter set. Arrays have one element per scalar
+/// parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Resolved {
     pub(crate) inits: Vec<f64>,
@@ -56,7 +57,8 @@ pub(crate) fn resolve(
     Resolution { sets, poi }
 }
 
-/// Returns the settings of a measurement by name. Reports repeated and unused settings.
+/// Returns the settings of a measurement, by the name of the parameter set to which they apply. Reports repeated and
+/// unused settings.
 fn settings_by_name<'a>(
     document: &Document,
     measurement: &'a Measurement,
@@ -165,7 +167,7 @@ fn resolve_set(
     resolved
 }
 
-/// Returns pyhf's defaults for a type of set (`pyhf.modifiers.*.required_parset`).
+/// Returns pyhf's default values for a parameter set of this type (`pyhf.modifiers.*.required_parset`).
 fn defaults(kind: &SetKind) -> Resolved {
     let n = kind.n();
     let (init, bounds) = match kind {

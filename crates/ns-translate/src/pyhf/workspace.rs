@@ -28,8 +28,8 @@ pub struct ModelOptions {
     pub interpolation: Interpolation,
     /// Name of the parameter of interest; `None` stands for the parameter of interest of the measurement.
     pub poi: Option<String>,
-    /// Device on which the log-densities of flows are evaluated. With `auto`, and without a provider for the
-    /// device in this build, the CPU evaluates them. Workspaces have no flows.
+    /// Device on which the log-densities of flows are evaluated. The CPU evaluates them if the device is `auto`, or
+    /// if this build has no provider of ONNX Runtime for the device. Workspaces have no flows.
     pub flows: Device,
 }
 

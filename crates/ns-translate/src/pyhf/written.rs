@@ -10,7 +10,7 @@ use super::patch::{DigestAlgorithm, DigestCheck, Patch, digest_of};
 use super::problem::Report;
 use super::workspace::{ModelOptions, Workspace};
 
-/// A workspace with every number as the file writes it. `50` and `50.0` therefore differ, as in a digest.
+/// A workspace with every number as the file writes it. `50` and `50.0` therefore differ, as they do in a digest.
 ///
 /// The JSON value has the structure of a workspace. Serialisation writes the keys in a fixed order.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,7 +2,7 @@
 
 use super::node::{Binary, Expression, Node, Unary};
 
-/// Largest difference of almost equal numbers. The unit is the last place of the larger number.
+/// Largest difference of two numbers that `==` treats as equal, in units in the last place of the larger number.
 pub(super) const ALMOST: f64 = 4.0;
 
 impl Unary {

@@ -2,7 +2,7 @@
 
 use super::node::{Binary, Unary};
 
-/// A function of an expression, as an operation.
+/// A function that expressions can use, given by what it computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Function {
     /// A function of one argument.
@@ -18,7 +18,7 @@ pub enum Function {
     Constant(&'static str),
 }
 
-/// Names of all functions, with their operations. Functions with the prefix `TMath::` belong to ROOT.
+/// Names of all functions, and what each of them computes. Functions with the prefix `TMath::` belong to ROOT.
 const FUNCTIONS: &[(&str, Function)] = &[
     ("exp", Function::Unary(Unary::Exp)),
     ("log", Function::Unary(Unary::Ln)),

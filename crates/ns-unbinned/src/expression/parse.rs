@@ -61,14 +61,15 @@ struct Parser<'a> {
 
 /// An operator between two operands.
 enum Infix {
-    /// The operation; whether its operands are exchanged; whether its result is inverted.
+    /// An operation on the two operands. The first flag says whether the operands are exchanged before the operation.
+    /// The second flag says whether the result is negated logically.
     Binary(Binary, bool, bool),
     /// The conditional operator `? :`.
     Conditional,
 }
 
-/// Returns the operator of a token, and its precedences on the left and on the right side. Returns `None` if the
-/// token is no such operator.
+/// Returns the operator that a token stands for, its precedence towards the operand on its left, and its precedence
+/// towards the operand on its right. Returns `None` if the token is no such operator.
 fn infix(token: Token<'_>) -> Option<(Infix, u8, u8)> {
     let plain = |operation| Infix::Binary(operation, false, false);
     Some(match token {

@@ -125,8 +125,8 @@ fn depth_and_length_are_limited() {
     assert_eq!(error.mistake, Mistake::TooLong { length: LONGEST + 1, limit: LONGEST });
 }
 
-/// Evaluates operations one after another. The result is compared with the value of the expression from which they
-/// were made.
+/// Returns the result of the operations `ops` for the values `x` and `y`. The tests compare the result with the value
+/// of the expression from which the operations were made.
 fn computed(ops: &[ns_core::Op], x: f64, y: f64) -> f64 {
     use ns_core::{Op, Value};
     let truth = |condition: bool| f64::from(u8::from(condition));

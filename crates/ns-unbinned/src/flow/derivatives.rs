@@ -6,12 +6,13 @@ use ns_core::LogProbError;
 use super::pdf::FlowPdf;
 
 /// Default steps of the finite differences that give second derivatives, for graphs with 64-bit and with 32-bit
-/// numbers. They are used if a graph gives the first derivatives and the manifest has no steps. For a function of
-/// scale 1, they balance the error due to the third derivative against rounding errors.
+/// numbers. They are used if a graph gives the first derivatives and the manifest has no steps. For a function whose
+/// values and derivatives are about 1, these steps balance the error due to the third derivative against rounding
+/// errors.
 const DEFAULT_STEPS: [f64; 2] = [1e-4, 1e-2];
 
-/// Returns the number of columns of the result for `c` context variables. There is one column for the log-density and
-/// one for each first and second derivative.
+/// Returns the number of columns that the results of [`FlowPdf::derivatives`] have for `c` context variables. There
+/// is one column for the log-density and one for each first and second derivative.
 pub(super) fn width(c: usize) -> usize {
     1 + c + c * (c + 1) / 2
 }
@@ -103,7 +104,8 @@ impl FlowPdf {
     }
 
     /// Computes first and second derivatives as finite differences of log-densities. The log-densities are computed
-    /// one step to either side of the context and, for mixed derivatives, at four corners.
+    /// with one context variable moved up and down by its step. For mixed derivatives, two context variables are
+    /// moved at the same time, in all four combinations of up and down.
     fn differentiate_logs(
         &self,
         events: &[f64],

@@ -22,9 +22,9 @@ pub enum FlowError {
         "the library of ONNX Runtime cannot be loaded from '{library}': {cause}. Install it (`pip install onnxruntime`), and let ORT_DYLIB_PATH name the library file, such as .../onnxruntime/capi/libonnxruntime.so.1.31.1"
     )]
     Library {
-        /// File or name with which loading was tried.
+        /// Path or name of the library that could not be loaded.
         library: String,
-        /// Message of the loader.
+        /// Reason why the library cannot be loaded.
         cause: String,
     },
     /// A file cannot be read.
@@ -66,9 +66,9 @@ pub enum FlowError {
     Outside {
         /// Path of the manifest.
         manifest: PathBuf,
-        /// Path within the JSON of the entry with the file name.
+        /// Path within the JSON of the entry that has the file name.
         place: String,
-        /// Path of the graph file in the manifest.
+        /// Path of the graph file, as the manifest gives it.
         file: String,
     },
     /// The hash of a graph file differs from the hash in the manifest.
@@ -78,13 +78,13 @@ pub enum FlowError {
     Digest {
         /// Path of the manifest.
         manifest: PathBuf,
-        /// Path within the JSON of the entry with the hash.
+        /// Path within the JSON of the entry that has the hash.
         place: String,
-        /// Path of the graph file in the manifest.
+        /// Path of the graph file, as the manifest gives it.
         file: String,
-        /// SHA-256 hash of the file.
+        /// SHA-256 hash of the graph file.
         actual: String,
-        /// SHA-256 hash in the manifest.
+        /// SHA-256 hash that the manifest gives for the graph file.
         expected: String,
     },
     /// ONNX Runtime cannot load a graph.
@@ -108,7 +108,7 @@ pub enum FlowError {
         kind: &'static str,
         /// Name of the required input or output.
         name: &'static str,
-        /// Names that the graph has.
+        /// Names of the inputs, or of the outputs, that the graph has.
         known: Vec<String>,
     },
     /// The element type of an input or output is wrong.
@@ -120,7 +120,7 @@ pub enum FlowError {
         file: PathBuf,
         /// Name of the input or output.
         name: String,
-        /// Element type in the graph.
+        /// Element type that the graph has.
         actual: String,
     },
     /// The shape of an output is wrong.
@@ -134,9 +134,9 @@ pub enum FlowError {
         name: &'static str,
         /// Number of events that were evaluated.
         events: usize,
-        /// Shape of the output.
+        /// Shape that the output has.
         actual: Vec<i64>,
-        /// Required shape.
+        /// Shape that the output must have.
         expected: Vec<i64>,
     },
     /// The context variables that the caller gave do not have the names in the manifest.
@@ -147,16 +147,16 @@ pub enum FlowError {
         /// Names of the context variables that the caller gave.
         actual: Vec<String>,
     },
-    /// The numbers of events in `FlowGpuConfig` are not in ascending order, or not allowed.
+    /// The numbers of events per evaluation in `FlowGpuConfig` are not in ascending order, or not allowed.
     #[error(
         "the sizes of batches on a GPU are {least}, {best} and {most}; write 1 <= profile_min_batch <= profile_opt_batch <= profile_max_batch < 2^31"
     )]
     Batches {
-        /// Smallest number of events.
+        /// Smallest number of events in one evaluation.
         least: usize,
-        /// Number of events for which the kernels are chosen.
+        /// Number of events for which TensorRT chooses its kernels.
         best: usize,
-        /// Largest number of events.
+        /// Largest number of events in one evaluation.
         most: usize,
     },
     /// The log-densities could not be evaluated.

@@ -27,7 +27,8 @@ pub(super) struct GraphFile {
     pub(super) sha256: String,
 }
 
-/// The graph of a sampler, and the random numbers that it needs.
+/// The graph file of a sampler, and the random numbers that the sampler needs: their distribution, and their number
+/// per event.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SamplerFile {
@@ -37,7 +38,7 @@ pub(super) struct SamplerFile {
     pub(super) numbers: usize,
 }
 
-/// A manifest with the keys and values of its file.
+/// The contents of a manifest file, with one field per key.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Manifest {

@@ -33,9 +33,9 @@ pub use pdf::FlowPdf;
 /// GPU, or not in the faster precision.
 pub type Loaded = (Arc<dyn LogProb>, Vec<(String, String)>);
 
-/// Loads the flow that a manifest describes. The context has the order of the manifest. `gpu` is the index of an
-/// NVIDIA GPU. This GPU evaluates the log-densities of a flow without context, if the build has a provider for GPUs.
-/// `sides` has the lower and upper end of each feature. GPU and CPU are compared for events within these ends.
+/// Loads the flow that a manifest describes. The context variables have the order of the manifest. `gpu` is the index
+/// of an NVIDIA GPU. This GPU evaluates the log-densities of a flow without context, if the build has a provider for
+/// GPUs. `sides` has the lower and upper end of each feature. GPU and CPU are compared for events within these ends.
 ///
 /// # Errors
 /// [`FlowError::NotBuilt`] in a build without the feature `neural`; otherwise the errors of `FlowPdf::load`.

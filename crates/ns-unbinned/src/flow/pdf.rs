@@ -13,7 +13,7 @@ use super::{FlowError, quadrature};
 /// A box in the space of features, a context, and the integral over the box for this context.
 type KnownIntegral = (Vec<(f64, f64)>, Vec<f64>, BoxIntegral);
 
-/// Number of integrals that are kept for reuse.
+/// Number of integrals over boxes that are kept for reuse.
 const KNOWN: usize = 64;
 
 /// A normalising flow, loaded from a manifest.
@@ -33,7 +33,7 @@ pub struct FlowPdf {
     gradient: Option<Graph>,
     /// Step of central differences for each context variable, in the order of the manifest.
     steps: Vec<f64>,
-    /// Integrals that have been computed, for reuse.
+    /// Integrals over boxes that have been computed. They are kept for reuse.
     integrals: Mutex<Vec<KnownIntegral>>,
     /// The graph of the log-density if a GPU evaluates it. All other graphs are evaluated on the CPU.
     placed: Option<Placed>,

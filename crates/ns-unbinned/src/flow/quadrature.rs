@@ -10,7 +10,7 @@ const FIRST: usize = 16;
 /// Largest number of panels per feature, for flows with one and with two features.
 const LAST: [usize; 2] = [8192, 256];
 
-/// The refinement ends if the integral changes by at most this much.
+/// The panels are no longer halved once this changes the integral by at most this amount.
 const FINE: f64 = 1e-7;
 
 /// Largest accepted change of the integral in the last refinement.
@@ -258,7 +258,7 @@ mod tests {
         }
     }
 
-    /// The density `factor * prod 2 x_i` on the unit cube.
+    /// The density `factor * prod 2 x_i` on the unit cube, where `x_i` are the features of an event.
     #[derive(Debug)]
     struct Rising {
         support: Vec<(f64, f64)>,

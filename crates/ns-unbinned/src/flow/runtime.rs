@@ -22,7 +22,7 @@ const LIBRARY: &str = if cfg!(target_os = "windows") {
     "libonnxruntime.so"
 };
 
-/// Number of rows that are evaluated in one call. It is constant. Results therefore do not depend on the number of
+/// Number of rows that are evaluated in one call. It is constant, so that results do not depend on the number of
 /// threads.
 const ROWS: usize = 4096;
 
@@ -64,7 +64,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Number of output values of a graph per row.
+/// Number of values per row in the output of a graph. Below, `n` is the number of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Width {
     /// A single number per row: the shape is `[n]` or `[n, 1]`.
@@ -73,7 +73,7 @@ pub(super) enum Width {
     Many(usize),
 }
 
-/// An ONNX graph with several inputs of shape `[n, d]` and one output.
+/// An ONNX graph with several inputs and one output. Each input has the shape `[n, d]`, i.e. `n` rows of `d` numbers.
 pub(super) struct Graph {
     path: PathBuf,
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Fits and toys of models whose parameters are the context of flows.
+//! Tests fits and toys of models whose parameters are the context of flows.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,8 @@ use crate::fits::{assert_pulls, best, try_model};
 
 const MORE: [&str; 2] = ["shift", "stretch"];
 
-/// The model of the fixtures whose signal has a mean and a width, after further changes.
+/// Returns a model of the fixtures whose signal is a flow with the parameters `shift` and `stretch`. `change` can
+/// change the JSON of the model.
 fn try_conditional(manifest: &str, change: impl Fn(&mut Value)) -> Result<Model, String> {
     try_model("conditional", |tree| {
         tree["distributions"][0]["manifest"] = json!(manifest);
@@ -26,7 +27,7 @@ fn conditional(manifest: &str, change: impl Fn(&mut Value)) -> Model {
     try_conditional(manifest, change).unwrap()
 }
 
-/// The same model with the formula of the density.
+/// Returns the model of [`conditional`] with a Gaussian formula for the signal in place of the flow.
 fn formula(change: impl Fn(&mut Value)) -> Model {
     try_model("conditional", |tree| {
         change(tree);
@@ -40,7 +41,8 @@ fn formula(change: impl Fn(&mut Value)) -> Model {
     .unwrap()
 }
 
-/// A constraint of the width, weights that vary, and fit ranges of which one begins in the peak.
+/// Adds a constraint on the width of the signal, event weights that vary, and two fit ranges. One of the ranges
+/// begins within the peak of the signal.
 fn everything(tree: &mut Value) {
     tree["distributions"].as_array_mut().unwrap().push(
         json!({"name": "width_term", "type": "gaussian_dist", "x": "stretch", "mean": 0.05, "sigma": 0.1}),
@@ -56,7 +58,8 @@ fn session(model: &Model, threads: usize) -> Box<dyn Session> {
     open_session(model, &Execution { threads, ..Execution::default() }).unwrap()
 }
 
-/// Value, gradient and Hessian of `-ln L` with some parameters moved from their start values.
+/// Returns the value, the gradient and the Hessian of `-ln L`. The parameters in `moved` have the given values, and
+/// all other parameters have their start values.
 fn at(model: &Model, moved: &[(&str, f64)]) -> (f64, Vec<f64>, Vec<f64>) {
     let point: Vec<f64> = (model.parameters.iter())
         .map(|p| moved.iter().find(|(name, _)| *name == p.name).map_or(p.init, |(_, x)| *x))
@@ -177,7 +180,7 @@ fn a_context_may_be_numbers_formulas_and_one_parameter_twice() {
     assert_eq!(model.observed.events[0].columns.len(), 2);
 }
 
-/// A flow that counts its evaluations.
+/// A flow that counts how often its derivatives with respect to the context are evaluated.
 #[derive(Debug)]
 struct Counting {
     flow: Arc<dyn LogProb>,
@@ -246,7 +249,7 @@ impl LogProb for Counting {
     }
 }
 
-/// Replaces the flow of a density by one that counts.
+/// Replaces the flow in a density by a flow that counts its evaluations, which is also stored in `counting`.
 fn count(density: &mut Density, counting: &mut Option<Arc<Counting>>) {
     match density {
         Density::Conditional(own) => {

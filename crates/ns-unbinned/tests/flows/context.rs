@@ -1,4 +1,4 @@
-//! Derivatives by the context of log-densities and integrals.
+//! Tests derivatives of log-densities and integrals with respect to the context of a flow.
 
 use ns_unbinned::flow::{FlowPdf, GradientMethod, LogProb};
 
@@ -9,7 +9,9 @@ fn load(name: &str, context: &[&str]) -> FlowPdf {
     FlowPdf::from_manifest(folder().join(format!("{name}.flow.json")), context).unwrap()
 }
 
-/// The columns of a normal density with the mean `125 + shift` and the width `2 exp(stretch)`, by hand.
+/// Returns the logarithm of a normal density with the mean `125 + shift` and the width `2 exp(stretch)`, its two
+/// first derivatives, and its three second derivatives with respect to `shift` and `stretch`. The formulae were
+/// derived by hand, and the columns have the order of the results of a flow.
 fn normal(events: &[f64], shift: f64, stretch: f64) -> [Vec<f64>; 6] {
     let w = 2.0 * stretch.exp();
     let all = |f: &dyn Fn(f64) -> f64| events.iter().map(|x| f((x - 125.0 - shift) / w)).collect();

@@ -1,4 +1,4 @@
-//! Log-densities, derivatives, integrals and samples.
+//! Tests log-densities, derivatives, integrals and samples of flows.
 
 use ns_core::random::{Stream, centred_uniform, normal_quantile, open_uniform};
 use ns_unbinned::flow::{Base, FlowPdf, GradientMethod, LogProb};
@@ -99,8 +99,9 @@ fn a_range_without_the_density_is_refused() {
     assert!(error.contains("holds nothing of it"), "{error}");
 }
 
-/// Returns the largest distance between the distribution of samples and a distribution function, times the square
-/// root of the number of samples (Kolmogorov and Smirnov). It exceeds 2.3 with a probability of 5e-5.
+/// Returns the largest distance between the empirical distribution function of samples and the distribution function
+/// `probability`, times the square root of the number of samples (Kolmogorov and Smirnov). If the samples follow
+/// `probability`, the result exceeds 2.3 with a probability of 5e-5.
 fn distance(mut samples: Vec<f64>, probability: impl Fn(f64) -> f64) -> f64 {
     samples.sort_by(f64::total_cmp);
     let n = samples.len() as f64;
@@ -168,7 +169,8 @@ fn samples_follow_the_density() {
     }
 }
 
-/// The complementary error function by its continued fraction and series, accurate to 1e-9, as an independent oracle.
+/// Returns the complementary error function, accurate to 1e-9, from a continued fraction and a series. It serves as
+/// an independent oracle.
 fn erfc(x: f64) -> f64 {
     if x < 0.0 {
         return 2.0 - erfc(-x);

@@ -1,4 +1,4 @@
-//! Fits and toys of models with flows.
+//! Tests fits and toys of models with flows.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{folder, oracle};
 
-/// Returns a model of the fixtures, after a change of its JSON.
+/// Returns the model of the fixture `name` after `change` has changed its JSON.
 pub(crate) fn try_model(name: &str, change: impl Fn(&mut Value)) -> Result<Model, String> {
     let file = folder().join(format!("{name}.hs3.json"));
     let mut tree: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
@@ -35,7 +35,8 @@ pub(crate) fn best(model: &Model) -> FitResult {
     fit(model, session.as_ref(), &FitOptions::default(), Control::default()).unwrap()
 }
 
-/// Checks that two fits agree: values and uncertainties within a fraction of the uncertainty.
+/// Checks that the results of two fits agree. Values and uncertainties may differ by at most `fraction` times the
+/// uncertainty.
 fn assert_same(a: &FitResult, b: &FitResult, fraction: f64) {
     assert!(a.converged && b.converged);
     for name in ["mu", "n_background", "slope", "efficiency"] {
@@ -113,7 +114,7 @@ fn several_flows_mix_and_each_has_one_column() {
     assert!((found - expected).abs() < 1e-6 * expected.abs(), "{found} {expected}");
 }
 
-/// Fits 500 toys at the start values, and checks the pulls of the parameters.
+/// Fits 500 toys that are generated at the start values of the parameters, and checks the pulls of the parameters.
 pub(crate) fn assert_pulls(model: &Model) {
     let session = open_session(model, &Execution::default()).unwrap();
     let options = FitToysOptions::default().point(GeneratingPoint::Init).n_toys(500).seed(4);
@@ -147,8 +148,8 @@ fn toys_by_rejection_and_in_cut_ranges_too() {
     }
 }
 
-/// Returns a signal in two observables above a background that falls in the first observable. The axes cut off a part
-/// of the signal.
+/// Returns a model of a signal in two observables above a background that falls in the first observable. The axes cut
+/// off a part of the signal.
 fn in_the_plane(signal: Value) -> Model {
     let with = |tree: &mut Value| {
         tree["distributions"][0] = signal.clone();

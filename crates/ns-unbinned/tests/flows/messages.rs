@@ -1,4 +1,4 @@
-//! Messages about wrong manifests, graphs and runtimes.
+//! Tests the messages about wrong manifests, graphs and libraries of ONNX Runtime.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::{flow, folder};
 
-/// Loads a flow after a change of its manifest, from a folder of its own.
+/// Changes the manifest of a flow in a temporary folder, and loads the flow from there. Returns the message of the
+/// error.
 fn changed(name: &str, change: impl Fn(&mut Value)) -> String {
     let place = tempfile::tempdir().unwrap();
     for file in std::fs::read_dir(folder()).unwrap() {

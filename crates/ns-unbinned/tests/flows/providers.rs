@@ -1,6 +1,8 @@
-//! Providers for GPUs, asked for where they cannot be had: each step down is a warning, and results are the CPU's.
+//! Requests GPU providers of ONNX Runtime that cannot be used. Each provider that is given up must cause a warning,
+//! and the results must be those of the CPU.
 //!
-//! `NEXTSTAT_ORT_GPU` names the library of the package `onnxruntime-gpu`; without it only the one for CPUs is tried.
+//! The environment variable `NEXTSTAT_ORT_GPU` gives the path of the library of the package `onnxruntime-gpu`. If it
+//! is not set, only the library for CPUs is tested.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,7 +18,7 @@ use crate::{flow, folder};
 
 const SIDES: [(f64, f64); 1] = [(100.0, 160.0)];
 
-/// Returns the provider and what ONNX Runtime said, of a warning that it cannot load the provider.
+/// Returns the provider that ONNX Runtime could not load, and its message, from the warning about this.
 fn missing(warning: &FlowWarning) -> (FlowGpuEpKind, &str) {
     match warning {
         FlowWarning::NotRegistered { provider, cause } => (*provider, cause),
@@ -24,7 +26,8 @@ fn missing(warning: &FlowWarning) -> (FlowGpuEpKind, &str) {
     }
 }
 
-/// Runs a test of this file in a new process with another library, because a process loads one library.
+/// Runs a test of this file in a new process with another library of ONNX Runtime. A new process is necessary,
+/// because a process loads only one library.
 fn with_library(test: &str, library: &Path) {
     let output = Command::new(std::env::current_exe().unwrap())
         .args([&format!("providers::{test}"), "--exact", "--nocapture"])

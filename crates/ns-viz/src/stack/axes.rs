@@ -52,10 +52,10 @@ impl Stack {
         Axis::linear(-half, half)
     }
 
-    /// Returns the axis of the ratio. It is symmetric around 1 and contains all error bars and uncertainties.
-    /// If these reach further than 0.5 from 1, the axis goes from 0 to at most [`HIGHEST_RATIO`]. Bins with
-    /// an expected yield below 1 can have very long error bars. These do not widen the axis, and may end in
-    /// an arrow.
+    /// Returns the axis of the ratio. It is symmetric around 1 and contains all error bars and uncertainties. If the
+    /// error bars or uncertainties reach further than 0.5 from 1, the axis goes from 0 to at most [`HIGHEST_RATIO`].
+    /// Bins with an expected yield below 1 can have very long upper error bars, which do not widen the axis and may
+    /// end in an arrow.
     pub(super) fn ratio_axis(&self) -> Axis {
         let (mut down, mut up) = (0.0_f64, 0.0_f64);
         for (bin, total) in self.total.iter().enumerate().filter(|(_, total)| **total > 0.0) {

@@ -26,7 +26,7 @@ pub(crate) fn sum_line() -> Stroke {
 }
 
 impl Stack {
-    /// Iterates over the sum of all layers, position by position of the curves.
+    /// Iterates over the sum of all layers at each position of the curves.
     pub(super) fn total_curve(&self) -> impl Iterator<Item = f64> {
         (0..self.positions.len()).map(|i| self.layers.iter().filter_map(|layer| layer.curve.get(i)).sum())
     }

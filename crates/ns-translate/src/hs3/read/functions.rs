@@ -1,4 +1,4 @@
-//! Reads functions.
+//! Reads the functions of an HS3 file, such as sums and products of parameters.
 
 use serde_json::Value;
 
@@ -7,10 +7,10 @@ use crate::hs3::document::Function;
 use crate::pyhf::names::{nearest, quoted};
 use crate::pyhf::problem::Report;
 
-/// Types of functions that are supported.
+/// Supported values of the key `type` of a function.
 const KNOWN: &[&str] = &["sum", "product", "polynomial", "generic_function", "generic", "interpolation0d"];
 
-/// Reads the keys of a function.
+/// Reads a function from the keys of its JSON object.
 pub(super) fn read(fields: &Fields<'_>, report: &mut Report) -> Option<Function> {
     let kind = fields.text("type", report)?;
     Some(match kind {
@@ -46,7 +46,7 @@ pub(super) fn read(fields: &Fields<'_>, report: &mut Report) -> Option<Function>
     })
 }
 
-/// Reads the number of an interpolation code in ROOT.
+/// Reads an interpolation code, which ROOT writes as a whole number. Reports any other value and returns -1.
 fn code(value: &Value, path: &str, report: &mut Report) -> i64 {
     value.as_i64().unwrap_or_else(|| {
         report.error(

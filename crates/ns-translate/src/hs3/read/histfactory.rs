@@ -9,7 +9,7 @@ use crate::pyhf::expect::{self, ValueLocation, lower};
 use crate::pyhf::names::{list, nearest, quoted};
 use crate::pyhf::problem::Report;
 
-/// Types of modifiers, including the older name of normsys.
+/// Names of the modifier types, including `overallsys`, the older name of normsys.
 const TYPES: [&str; 7] =
     ["normfactor", "normsys", "histosys", "shapesys", "shapefactor", "staterror", "overallsys"];
 
@@ -132,13 +132,13 @@ fn modifier(
     Some(Modifier { name, path, effect, parameters, constraint, interpolation })
 }
 
-/// Returns the object under the key `data`.
+/// Returns the object under the key `data` of a modifier. Reports a problem if there is none.
 fn payload<'a>(fields: &Fields<'a>, report: &mut Report) -> Option<Fields<'a>> {
     let value = fields.required("data", report)?;
     Fields::of(value, fields.location("data"), report)
 }
 
-/// Reads the contents of a varied histogram.
+/// Reads the bin contents of the varied histogram under the key `key`.
 fn template(fields: &Fields<'_>, key: &'static str, report: &mut Report) -> Vec<f64> {
     let Some(value) = fields.required(key, report) else { return Vec::new() };
     let Some(inner) = Fields::of(value, fields.location(key), report) else { return Vec::new() };
@@ -148,7 +148,7 @@ fn template(fields: &Fields<'_>, key: &'static str, report: &mut Report) -> Vec<
     contents
 }
 
-/// Reads the constraint of a modifier. The HS3 standard, ROOT and pyhs3 write it in different ways.
+/// Reads the constraint of a modifier. The HS3 standard, ROOT and pyhs3 write the constraint under different keys.
 fn constraint(fields: &Fields<'_>, report: &mut Report) -> WrittenConstraint {
     let kinds = ["Gauss", "Poisson", "LogNormal", "Const"];
     let named = fields.optional_name("constraint_name", report);

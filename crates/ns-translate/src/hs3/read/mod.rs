@@ -1,4 +1,4 @@
-//! Reads the JSON tree of an HS3 file into a [`Document`]. Reports every problem of its structure.
+//! Reads the JSON tree of an HS3 file into a [`Document`], and reports every problem in the structure of the file.
 
 mod analyses;
 mod data;
@@ -53,7 +53,7 @@ pub(super) fn read(tree: &Value, sources: &EventSources, report: &mut Report) ->
     document
 }
 
-/// Reports events from the caller whose data set does not exist in the file, or is not a data set of events.
+/// Reports each name under which the caller gives events, if the file has no data set of events with this name.
 fn unknown_given(document: &Document, sources: &EventSources, report: &mut Report) {
     let events = |data: &&Named<Data>| matches!(data.content, Data::Unbinned { .. });
     let known: Vec<&str> = document.data.iter().filter(events).map(|data| data.name.as_str()).collect();
@@ -93,7 +93,8 @@ fn metadata(fields: &Fields<'_>, report: &mut Report) -> Vec<String> {
     packages.into_iter().flatten().filter_map(name).collect()
 }
 
-/// Returns the names that ROOT tags as constant.
+/// Returns the names of the objects that have ROOT's tag `Constant`. `misc` is the section of the file in which ROOT
+/// writes the tags.
 fn constants(misc: &Value) -> Vec<String> {
     let attributes = misc.pointer("/ROOT_internal/attributes").and_then(Value::as_object);
     let constant = |value: &Value| {
@@ -104,7 +105,7 @@ fn constants(misc: &Value) -> Vec<String> {
     named.map(|(name, _)| name.clone()).collect()
 }
 
-/// The sections of the document: arrays of objects with names.
+/// Reads the sections of a document. A section is an array of objects with names.
 struct Sections<'a, 'r> {
     document: &'a Fields<'a>,
     broken: Vec<String>,
@@ -112,7 +113,7 @@ struct Sections<'a, 'r> {
 }
 
 impl Sections<'_, '_> {
-    /// Reads the objects of one section. If the section is absent, the list is empty.
+    /// Reads the objects of one section. Returns an empty list if the document does not have this section.
     fn parts<T>(
         &mut self,
         key: &'static str,

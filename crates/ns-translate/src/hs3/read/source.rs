@@ -19,12 +19,13 @@ use crate::pyhf::problem::Report;
 /// The key under which a data set names its file of events.
 pub(super) const KEY: &str = "nextstat.source";
 
-/// Columns of events, and their weights.
+/// Events as one column of values per axis, with the weights of the events.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     pub(super) columns: Vec<Arc<[f64]>>,
     pub(super) weights: Option<Arc<[f64]>>,
-    /// Further columns of weights.
+    /// Further columns of weights: the weights `up` and `down` of each response of a template, i.e. the weights after
+    /// a nuisance parameter is moved.
     pub(super) more: Vec<Arc<[f64]>>,
 }
 
@@ -85,7 +86,7 @@ pub(super) fn file_source(fields: &Fields<'_>, axes: &[Axis], report: &mut Repor
     Some(FileSource { file, sha256, columns, weight, more: Vec::new(), selection })
 }
 
-/// Reads conditions, each of the form `["column", "<", number]`.
+/// Reads the conditions that events must fulfil, each of the form `["column", "<", number]`.
 fn conditions(source: &Fields<'_>, report: &mut Report) -> Vec<Condition> {
     let mut conditions = Vec::new();
     for (item, place) in source.items("where", "conditions", report) {
@@ -238,7 +239,8 @@ pub(super) fn from_caller(
     checked(events, axes, rows, &ValueLocation::new(here, "the events given"), report)
 }
 
-/// Checks that there are events, and that all numbers are finite.
+/// Checks that there are events, and that all numbers are finite. Reports a problem otherwise. `rows` is the number
+/// of events before the conditions on events were applied.
 pub(super) fn checked(
     events: Events,
     axes: &[Axis],

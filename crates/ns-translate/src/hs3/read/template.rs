@@ -1,4 +1,5 @@
-//! Reads `nextstat.template_dist`: simulated events in bins, with weights that depend on nuisance parameters.
+//! Reads `nextstat.template_dist`, a density that is estimated from simulated events. The weights of the events can
+//! depend on nuisance parameters.
 
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ use crate::pyhf::expect::{self, ValueLocation};
 use crate::pyhf::names::quoted;
 use crate::pyhf::problem::Report;
 
-/// Reads a template. `sources` provides events that are not in the file.
+/// Reads a template, which is a density estimated from simulated events. `sources` provides events that are not in
+/// the file.
 pub(super) fn read(fields: &Fields<'_>, sources: &EventSources, report: &mut Report) -> Option<Template> {
     let x = fields.arguments("x", report);
     let estimator = estimator(fields, x.len(), report);
@@ -51,13 +53,14 @@ pub(super) fn read(fields: &Fields<'_>, sources: &EventSources, report: &mut Rep
     Some(Template { x, estimator, columns: events.columns, weights: events.weights, responses })
 }
 
-/// Returns an axis with the name of the observable and without a range.
+/// Returns an axis without a range that has the name of the observable `x`. Returns `None` if `x` is not a name.
 fn axis(x: &Arg) -> Option<Axis> {
     let Argument::Name(name) = &x.value else { return None };
     Some(Axis { name: name.clone(), path: x.path.clone(), min: None, max: None, bins: None, edges: None })
 }
 
-/// Reads the estimator: a histogram with bin edges for each observable, or kernels.
+/// Reads the method of the density estimate: a histogram with bin edges for each observable, or kernels. `axes` is
+/// the number of observables.
 fn estimator(fields: &Fields<'_>, axes: usize, report: &mut Report) -> Option<Estimator> {
     let value = fields.required("estimator", report)?;
     let inner = Fields::of(value, fields.location("estimator"), report)?;
@@ -76,7 +79,7 @@ fn estimator(fields: &Fields<'_>, axes: usize, report: &mut Report) -> Option<Es
     }
 }
 
-/// Reads the options of kernels.
+/// Reads the options of a density estimate with kernels.
 fn kernels(inner: Fields<'_>, axes: usize, report: &mut Report) -> Option<Estimator> {
     let bandwidth = inner.optional_number("bandwidth", report).unwrap_or(1.0);
     let (mut reflect, mut good) = (true, true);
@@ -153,14 +156,16 @@ fn edges(inner: Fields<'_>, axes: usize, report: &mut Report) -> Option<Vec<Vec<
     Some(edges)
 }
 
-/// Weights as written in the file: numbers, or the name of a column of events.
+/// Weights of events as they are written in the file: numbers, or the name of a column of events. They may also be
+/// unreadable.
 enum Written {
     Numbers(Vec<f64>),
     Column(String),
     Broken,
 }
 
-/// A response before its weights are looked up in the columns of events.
+/// A response, i.e. the effect of a nuisance parameter on the weights of events. Its weights have not been looked up
+/// in the columns of events yet.
 struct Draft {
     path: String,
     parameter: Arg,
@@ -214,7 +219,8 @@ fn weights(fields: &Fields<'_>, key: &'static str, report: &mut Report) -> Writt
     }
 }
 
-/// Reads whether a response changes the shape or the yield. By default it changes both.
+/// Reads whether a response (the effect of a nuisance parameter) changes the shape of a template, and whether it
+/// changes the yield. By default it changes both.
 fn acts_on(fields: &Fields<'_>, report: &mut Report) -> (bool, bool) {
     let words = fields.optional_names("acts_on", report);
     if !fields.has("acts_on") {
@@ -239,8 +245,8 @@ fn acts_on(fields: &Fields<'_>, report: &mut Report) -> (bool, bool) {
     acts
 }
 
-/// Reads the events of a template with all their weights. The further columns (`more`) are the weights `up`
-/// and `down` of each response.
+/// Reads the events of a template with all their weights. The columns `more` of the result are the weights `up` and
+/// `down` of each response, i.e. of each effect of a nuisance parameter.
 fn events(
     fields: &Fields<'_>,
     axes: &[Axis],
@@ -288,7 +294,8 @@ fn events(
     (events.more.len() == 2 * drafts.len()).then_some(events)
 }
 
-/// Reads the events that are written in the template.
+/// Reads the events that are written in the template itself. `more` has further lists of weights, each with its JSON
+/// pointer.
 fn written(
     fields: &Fields<'_>,
     axes: &[Axis],

@@ -28,7 +28,8 @@ struct KeyVisitor<'a> {
 }
 
 impl KeyVisitor<'_> {
-    /// Calls `inner` with a visitor whose JSON pointer is one token longer.
+    /// Calls `inner` with a visitor for a part of the current value. The JSON pointer of this visitor is longer by
+    /// `token`.
     fn below<T>(&mut self, token: &str, inner: impl FnOnce(KeyVisitor<'_>) -> T) -> T {
         let length = self.path.len();
         self.path.push('/');

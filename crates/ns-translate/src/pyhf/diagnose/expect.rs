@@ -96,7 +96,7 @@ pub(crate) fn object<'a>(
     Some(map)
 }
 
-/// Joins items to a list in words: `a`, `a and b`, `a, b and c`.
+/// Joins items to an enumeration in words: `a`, `a and b`, `a, b and c`.
 pub(crate) fn and<S: AsRef<str>>(items: &[S]) -> String {
     match items {
         [] => String::new(),
@@ -108,7 +108,7 @@ pub(crate) fn and<S: AsRef<str>>(items: &[S]) -> String {
     }
 }
 
-/// Returns a sentence that says what to write for a missing key.
+/// Returns a sentence that says what to write for a missing key of a workspace.
 fn how_to_add(key: &str) -> &'static str {
     match key {
         "version" => "Add \"version\": \"1.0.0\".",
@@ -121,7 +121,7 @@ fn how_to_add(key: &str) -> &'static str {
     }
 }
 
-/// Returns the elements of an array. Reports any other value. `of` describes the elements in the message.
+/// Returns the elements of an array. Any other value is reported. `of` describes the elements in the message.
 pub(crate) fn array<'a>(
     value: &'a Value,
     place: &ValueLocation,
@@ -145,7 +145,8 @@ pub(crate) fn array<'a>(
     None
 }
 
-/// Returns the elements of an array. Reports an empty array and any other value.
+/// Returns the elements of an array. An empty array and any other value are reported. `of` describes the elements in
+/// the message.
 pub(crate) fn non_empty<'a>(
     value: &'a Value,
     place: &ValueLocation,
@@ -164,7 +165,7 @@ pub(crate) fn non_empty<'a>(
     Some(items)
 }
 
-/// Returns a string. Reports any other value and returns `None`.
+/// Returns a string. Any other value is reported and gives `None`.
 pub(crate) fn string<'a>(value: &'a Value, place: &ValueLocation, report: &mut Report) -> Option<&'a str> {
     if let Value::String(text) = value {
         return Some(text);
@@ -180,7 +181,7 @@ pub(crate) fn string<'a>(value: &'a Value, place: &ValueLocation, report: &mut R
     None
 }
 
-/// Returns a number. Reports any other value and returns NaN.
+/// Returns a number. Any other value is reported and gives NaN.
 pub(crate) fn number(value: &Value, place: &ValueLocation, report: &mut Report) -> f64 {
     if let Some(x) = value.as_f64().filter(|x| x.is_finite()) {
         return x;

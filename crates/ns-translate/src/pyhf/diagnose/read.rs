@@ -116,8 +116,8 @@ fn name_of(map: &Map<String, Value>, place: &ValueLocation, report: &mut Report)
     string(value, &name, report).map(str::to_owned)
 }
 
-/// Returns the kind and the name of an object, for messages. An object without a name is described by its
-/// index in the list.
+/// Returns the kind and the name of an object, for messages. An object without a name is described by its index `at`
+/// in the list. The text `of` is appended.
 fn described(kind: &str, at: usize, value: &Value, of: &str) -> String {
     match value.get("name").and_then(Value::as_str) {
         Some(name) => format!("{kind} {}{of}", quoted(name)),
@@ -254,12 +254,13 @@ fn modifier(value: &Value, at: usize, sample: &ValueLocation, report: &mut Repor
     Some(Modifier { at, name, effect })
 }
 
-/// Removes the first word of a text such as "Modifier 'x' on ...".
+/// Removes the word "Modifier" from the beginning of a text such as "Modifier 'x' on ...".
 fn lower_object(what: &str) -> &str {
     what.strip_prefix("Modifier ").unwrap_or(what)
 }
 
-/// Reads one template of a histosys. If the template is missing, this has been reported already.
+/// Reads the template `lo_data` or `hi_data` of a histosys, as `key` says. A missing template gives an empty list. It
+/// has been reported already.
 fn template(value: Option<&Value>, key: &str, data: &ValueLocation, report: &mut Report) -> Vec<f64> {
     let Some(value) = value else { return Vec::new() };
     numbers(value, &ValueLocation::new(data.key(key), format!("{key} in {}", lower(&data.what))), report)
@@ -271,7 +272,8 @@ fn factor(value: Option<&Value>, key: &str, data: &ValueLocation, report: &mut R
     number(value, &ValueLocation::new(data.key(key), format!("{key} in {}", lower(&data.what))), report)
 }
 
-/// Returns the modifier type with this name in other formats: HistFactory's XML and Combine's data cards.
+/// Returns pyhf's modifier type for a type of other formats (HistFactory's XML and Combine's data cards). `name` is
+/// its name in these formats.
 fn foreign_type(name: &str) -> Option<&'static str> {
     match name.to_ascii_lowercase().as_str() {
         "overallsys" | "lnn" => Some(ModifierType::NormSys.name()),

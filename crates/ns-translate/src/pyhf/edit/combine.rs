@@ -91,13 +91,13 @@ struct Pair<'a> {
 }
 
 impl Workspace {
-    /// Combines two workspaces. Modifiers with the same name in both workspaces share a parameter in the
-    /// result, so that the two workspaces are correlated. The changes in the result list these parameters.
+    /// Combines two workspaces. Modifiers with the same name in both workspaces share a parameter in the result, so
+    /// that the two workspaces are correlated. The changes in the result list these parameters.
     ///
     /// # Errors
-    /// [`WorkspaceError::CannotEdit`] with every conflict, and if `merge_channels` is set with
-    /// [`Join::None`]; [`WorkspaceError::InvalidAfterEdit`] if two valid workspaces do not make a valid one,
-    /// for example because modifiers that cannot share a parameter have the same name.
+    /// [`WorkspaceError::CannotEdit`] with every conflict, and if `merge_channels` is set with [`Join::None`];
+    /// [`WorkspaceError::InvalidAfterEdit`] if two valid workspaces would be combined to an invalid one, for example
+    /// because modifiers that cannot share a parameter have the same name.
     pub fn combine(&self, right: &Self, options: Combine) -> Result<Edited, WorkspaceError> {
         const OPERATION: Operation = Operation::Combine;
         let mut log = Log::default();
@@ -137,8 +137,8 @@ impl Workspace {
 }
 
 impl Pair<'_> {
-    /// Joins two lists. `kind` says how items are compared and described. `merge` merges the second item into
-    /// the first.
+    /// Joins the lists of the two documents. `kind` has the functions that compare and describe items. `merge` merges
+    /// the second of two items with the same name into the first.
     fn join<T: Clone>(
         &self,
         lists: [&[T]; 2],
@@ -186,7 +186,8 @@ impl Pair<'_> {
         joined
     }
 
-    /// Adds a warning that `item` of the second document is left out.
+    /// Adds a warning that `item` of the second document is left out, because the first document has the item `kept`
+    /// with the same name.
     fn dropped<T>(&self, kind: &Named<T>, kept: &T, item: &T, log: &mut Log) {
         log.report.warn(
             (kind.path)(item),
@@ -310,7 +311,7 @@ struct Named<T> {
     what: &'static str,
     name: fn(&T) -> &str,
     path: fn(&T) -> String,
-    /// Whether two items are equal, except for their index in the file.
+    /// Returns whether two items are equal, except for their index in the file.
     same: fn(&T, &T) -> bool,
     /// Returns the difference of two items with the same name, as the end of a sentence; may be empty.
     difference: fn(&T, &T) -> String,

@@ -96,7 +96,7 @@ impl Log {
         self.changes.push(Change { path: path.into(), message: message.into() });
     }
 
-    /// Fails if at least one of the problems is an error.
+    /// Returns an error if at least one of the problems that were collected is an error.
     pub(super) fn check(&mut self, operation: Operation) -> Result<(), WorkspaceError> {
         if self.report.has_errors() {
             let report = std::mem::take(&mut self.report);
@@ -166,7 +166,7 @@ impl State {
         Self { shared, measurements: document.measurements.iter().map(each).collect() }
     }
 
-    /// Returns whether at least one measurement has a model.
+    /// Returns whether a model can be built for at least one measurement.
     fn usable(&self) -> bool {
         !self.shared.has_errors() && self.measurements.iter().any(|(_, report)| !report.has_errors())
     }
@@ -181,7 +181,7 @@ impl State {
     }
 }
 
-/// Returns whether at least one measurement of the document has a model.
+/// Returns whether a model can be built for at least one measurement of the document.
 pub(super) fn usable(document: &Document) -> bool {
     State::of(document).usable()
 }

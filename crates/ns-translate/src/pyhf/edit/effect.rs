@@ -12,22 +12,22 @@ use super::super::names::quoted;
 use super::edited::Log;
 use super::prune::for_each_sample;
 
-/// The largest relative effects at which modifiers are still removed.
+/// The largest relative effects of modifiers that are removed.
 pub(super) struct Thresholds {
     pub(super) norm: f64,
-    /// Largest shape effect; `None` removes no histosys.
+    /// Largest shape effect of a histosys that is removed. If it is `None`, no histosys is removed.
     pub(super) shape: Option<f64>,
 }
 
-/// The largest absolute relative changes of normalisation and shape by a histosys. Up and down variations are
-/// considered.
+/// The size of the effect of a histosys: the largest absolute relative change of the normalisation, and of the shape
+/// in any bin. Both the up and the down variation are considered.
 struct Size {
     norm: f64,
     shape: f64,
 }
 
-/// Removes the modifiers whose effects are at most the thresholds. Adds one change per removed modifier to
-/// the log, and the number of removed modifiers at the end.
+/// Removes the modifiers whose effects do not exceed the thresholds. Adds one change per removed modifier to the log,
+/// and the number of removed modifiers at the end.
 pub(super) fn prune(document: &mut Document, thresholds: &Thresholds, log: &mut Log) {
     let pois: HashSet<String> = document.measurements.iter().map(|m| m.config.poi.clone()).collect();
     let (mut norm, mut shape) = (Count::default(), Count::default());

@@ -107,7 +107,7 @@ fn apply(document: &mut Document, rename: &Rename) {
     }
 }
 
-/// Reports a new name for a lumi modifier. The format allows only one name for it.
+/// Reports a new name for a lumi modifier, because the format allows only one name for it.
 fn check_lumi(document: &Document, map: &BTreeMap<String, String>, report: &mut Report) {
     let renamed = map.get("lumi").is_some_and(|new| new != "lumi");
     for channel in &document.channels {
@@ -182,7 +182,8 @@ fn taken<'a>(
     }
 }
 
-/// Reports settings of one measurement that would become settings of the same parameter.
+/// Reports settings of a measurement that belong to different parameters now, but would belong to the same parameter
+/// after renaming.
 fn check_settings(measurement: &Measurement, map: &BTreeMap<String, String>, report: &mut Report) {
     let mut seen: HashMap<&str, &str> = HashMap::new();
     for setting in &measurement.config.parameters {

@@ -16,8 +16,8 @@ impl Limits {
     pub(super) const DEFAULT: Self = Self { text: 1 << 30, stream: 1 << 32 };
 }
 
-/// A reader that fails when more than `left` bytes are read. It then also sets the flag `exceeded`, because
-/// an outer reader may replace the error.
+/// A reader that fails when more than `left` bytes are read. When it fails, it also sets the flag `exceeded`, because
+/// a reader that reads from this one may replace the error.
 pub(super) struct Bounded<'a, R> {
     inner: R,
     left: u64,

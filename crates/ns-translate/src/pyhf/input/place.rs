@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use crate::pyhf::error::WorkspaceError;
 
-/// File extensions by which the name of an archive is recognised if no such file exists.
+/// File extensions of archives. They show which part of a path is the archive if no file with this name exists.
 const ARCHIVES: [&str; 3] = [".tar.gz", ".tgz", ".tar"];
 
 /// A file, and optionally one of its members.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FileMember<'a> {
-    /// Name for messages: file and member.
+    /// The path of the file and its member as the user gave it, for messages.
     shown: &'a Path,
     file: &'a Path,
     member: Option<&'a str>,
@@ -111,7 +111,8 @@ impl<'a> FileMember<'a> {
         Err(WorkspaceError::NoArchive { path: self.file.to_owned(), member: member.to_owned() })
     }
 
-    /// Returns the error for an archive for which no member is named, or that does not have the named member.
+    /// Returns the error for an archive if no member is named, or if the archive does not have the named member.
+    /// `members` are the names of its members.
     pub(super) fn no_member(&self, mut members: Vec<String>) -> WorkspaceError {
         let json = |name: &String| name.ends_with(".json") || name.ends_with(".json.gz");
         // For each file, macOS adds a file whose name begins with `._` in the same folder.

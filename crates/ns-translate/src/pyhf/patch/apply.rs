@@ -91,7 +91,8 @@ fn describe(operation: &PatchOperation) -> String {
     format!("{verb} at '{path}'")
 }
 
-/// Refuses an operation that would make the document too deep or too large.
+/// Returns an error if an operation would make the document too deep or too large. `copied` counts the values that
+/// all `copy` operations have created so far, and is increased.
 fn check_limits(
     operation: &PatchOperation,
     document: &Value,
@@ -121,7 +122,7 @@ fn check_limits(
     Ok(())
 }
 
-/// Returns the number of values in a JSON tree and its depth.
+/// Returns the number of values in a JSON tree, and the depth of the tree. A single value has the depth 1.
 fn measure(value: &Value) -> (usize, usize) {
     let below = |children: &mut dyn Iterator<Item = &Value>| {
         children.map(measure).fold((1, 1), |(size, depth), (s, d)| (size + s, depth.max(d + 1)))

@@ -47,7 +47,7 @@ impl FromStr for PatchArgument {
     }
 }
 
-/// Returns whether `file` can be read: an existing file or pipe, or standard input.
+/// Returns whether `file` is an existing file or pipe, or stands for standard input.
 fn is_there(file: &str) -> bool {
     file == STANDARD_INPUT || Path::new(file).metadata().is_ok_and(|found| !found.is_dir())
 }

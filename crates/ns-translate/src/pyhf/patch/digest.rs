@@ -139,8 +139,8 @@ fn write_string(text: &str, out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"\"")
 }
 
-/// Writes an integer as it is. Writes a float like Python's `repr`, with the fewest digits that read back as
-/// the same number. There is no exponent if the exponent would be from -4 to 15.
+/// Writes an integer as it is. Writes a float like Python's `repr`, with the fewest digits that read back as the same
+/// number. The float is written without an exponent if its decimal exponent is from -4 to 15.
 fn write_number(number: &Number, out: &mut impl Write) -> io::Result<()> {
     let Some(x) = number.as_f64().filter(|_| number.is_f64()) else {
         return write!(out, "{number}");

@@ -37,7 +37,7 @@ struct Member<'a> {
     operations: &'a RawValue,
 }
 
-/// A patchset that follows the format.
+/// The contents of a patchset that follows the format.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written<'a> {
@@ -55,7 +55,7 @@ struct WrittenMember<'a> {
     patch: &'a RawValue,
 }
 
-/// A patchset that follows the format, except for descriptive keys and a missing version.
+/// The contents of a patchset that follows the format, except for descriptive keys and a missing version.
 #[derive(Deserialize)]
 struct Tolerated<'a> {
     metadata: Map<String, Value>,
@@ -103,7 +103,9 @@ impl<'a> Patchset<'a> {
         Ok(set)
     }
 
-    /// Reads a patchset that the typed reader refused. If this is impossible, reports all its problems.
+    /// Reads a patchset that could not be read as [`Written`], because it deviates from the format. Deviations with
+    /// only one possible meaning are reported as warnings. If there are other deviations, the error has all problems
+    /// of the patchset.
     fn tolerated(text: &'a [u8], origin: &str, report: &mut Report) -> Result<Written<'a>, WorkspaceError> {
         let mut value: Value =
             serde_json::from_slice(text).map_err(|error| syntax_error(text, &error, origin))?;
@@ -130,13 +132,13 @@ impl<'a> Patchset<'a> {
         self.members.iter().map(|m| m.name.as_str()).collect()
     }
 
-    /// Returns the labels of the values. They are the same for all patches.
+    /// Returns the labels of the values that identify a patch. The labels are the same for all patches.
     #[must_use]
     pub fn labels(&self) -> &[String] {
         &self.labels
     }
 
-    /// Returns the values of each patch, in the order of [`Patchset::names`].
+    /// Returns the values that identify each patch, in the order of [`Patchset::names`].
     #[must_use]
     pub fn values(&self) -> Vec<&[Value]> {
         self.members.iter().map(|m| m.values.as_slice()).collect()
@@ -288,7 +290,7 @@ fn check_version(version: &str, report: &mut Report) {
     }
 }
 
-/// Reports all errors in the structure of a patchset that the typed reader refused.
+/// Reports all errors in the structure of a patchset that could not be read.
 fn check_structure(value: &Value, report: &mut Report) {
     if value.get("channels").is_some() && value.get("measurements").is_some() {
         report.error(

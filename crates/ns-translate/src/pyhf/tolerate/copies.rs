@@ -1,10 +1,9 @@
 //! Removes items that occur more than once with the same content. The first is kept, with a warning.
 //!
-//! pyhf stores items by name and type. It therefore applies two equal modifiers once, counts two equal
-//! samples, channels and observations once, and reads the first of two measurements. pyhf refuses two
-//! shapesys modifiers or two settings of one name even if they are equal. Here they are treated like other
-//! copies. If two items of one name differ, both are kept, and the later check of the contents reports an
-//! error.
+//! pyhf stores items by name and type. It therefore applies two equal modifiers once, counts two equal samples,
+//! channels and observations once, and reads the first of two measurements. pyhf refuses two shapesys modifiers or
+//! two settings of one name even if they are equal. Here they are removed like other copies. If two items of one name
+//! differ, both are kept, and the later check of the contents reports an error.
 
 use std::collections::HashMap;
 
@@ -137,8 +136,9 @@ pub(crate) fn remove_copies(document: &mut Document, report: &mut Report) {
     gathered.tell(report);
 }
 
-/// Returns the kind of a warning about a copy, and the end of its message. `without` and `with` are the two
-/// possible kinds, for copies without and with a shapesys. pyhf refuses copies with a shapesys.
+/// Returns the kind of the warning about a copy of an item, and the end of its message. `shapesys` says whether the
+/// copy contains a shapesys, because pyhf refuses such copies. `without` and `with` are the kinds for copies without
+/// and with a shapesys.
 fn compared(shapesys: bool, [without, with]: [&'static str; 2]) -> (&'static str, &'static str) {
     if shapesys { (with, "; pyhf refuses it") } else { (without, ", as in pyhf") }
 }
@@ -147,8 +147,8 @@ fn has_shapesys(sample: &Sample) -> bool {
     sample.modifiers.iter().any(|m| m.effect.kind() == ModifierType::ShapeSys)
 }
 
-/// Removes each item that equals the first item with the same name. `tell` is called with the removed item
-/// and the first item.
+/// Removes each item of a list that equals the first item with the same name. `key` returns what counts as the name,
+/// and `same` compares two items. `tell` is called with each removed item and the first item.
 fn keep_first<T>(
     list: &mut Vec<T>,
     key: fn(&T) -> (&String, u8),

@@ -7,8 +7,8 @@ use crate::pyhf::problem::Report;
 /// Largest number of places that a warning lists besides the first one.
 const NAMED: usize = 3;
 
-/// Warnings by kind, in the order of their first occurrence. A deviation of a program from the format usually
-/// occurs at hundreds of places of a file.
+/// The warnings about a file, one for each kind of deviation from the format, in the order of their first occurrence.
+/// A program that deviates from the format usually does so at hundreds of places of a file.
 #[derive(Default)]
 pub(crate) struct Gathered {
     kinds: Vec<WarningKind>,
@@ -19,7 +19,7 @@ struct WarningKind {
     path: String,
     message: String,
     remedy: String,
-    /// Paths of the further places, at most [`NAMED`].
+    /// Paths of places besides the first one, at most [`NAMED`].
     others: Vec<String>,
     n_others: usize,
 }

@@ -1,10 +1,11 @@
-//! The folder in which TensorRT stores the engine of a graph.
+//! Creates the folder in which TensorRT stores the engine of a graph. An engine is the compiled form of a graph for
+//! one type of GPU.
 
 use std::path::{Path, PathBuf};
 
 use super::warning::FlowWarning;
 
-/// Everything that determines an engine of TensorRT.
+/// Everything that determines an engine of TensorRT, i.e. the compiled form of a graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct EngineKey<'a> {
     /// SHA-256 hash of the graph, as hexadecimal text.

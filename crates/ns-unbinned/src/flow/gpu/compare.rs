@@ -12,7 +12,7 @@ pub const LARGEST_DIFFERENCE: f64 = 1e-4;
 const EVENTS: usize = 1024;
 
 /// Returns 1 024 events that are distributed evenly over a box, one row per event. `sides` has the lower and upper
-/// end of each feature. From one event to the next, feature `k` of `d` features advances by the fraction `r^-k` of
+/// end of each feature. From one event to the next, feature `k` (from 1 to `d`) advances by the fraction `r^-k` of
 /// its side. At the end of the side it starts again at the beginning. `r` is the root of `x^(d+1) = x + 1`.
 #[must_use]
 pub fn spread(sides: &[(f64, f64)]) -> Vec<f64> {

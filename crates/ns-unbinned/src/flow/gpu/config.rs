@@ -11,10 +11,10 @@ pub struct FlowGpuConfig {
     /// Whether a faster precision may be tried: FP16 with TensorRT, or TF32 with CUDA. The faster precision is not
     /// used if its results differ from those of the CPU by more than [`super::LARGEST_DIFFERENCE`].
     pub fp16: bool,
-    /// Folder in which TensorRT stores engines that it has built; `None` for no cache. Each combination of flow,
-    /// TensorRT version and GPU architecture has its own subfolder.
+    /// Folder in which TensorRT stores the engines (compiled graphs) that it has built; `None` for no cache. Each
+    /// combination of flow, TensorRT version and GPU architecture has its own subfolder.
     pub engine_cache_path: Option<PathBuf>,
-    /// Smallest number of events that the GPU evaluates. The CPU evaluates smaller numbers of events.
+    /// Smallest number of events in one evaluation on the GPU. If there are fewer events, the CPU evaluates them.
     pub profile_min_batch: usize,
     /// Number of events for which TensorRT chooses its kernels.
     pub profile_opt_batch: usize,

@@ -1,5 +1,5 @@
-//! Finds the version of TensorRT and the architecture of the GPU. An engine of TensorRT depends on both. Also loads
-//! the NVIDIA libraries that are installed next to ONNX Runtime.
+//! Finds the version of TensorRT and the architecture of the GPU. An engine of TensorRT (a compiled graph) depends on
+//! both. Also loads the NVIDIA libraries that are installed next to ONNX Runtime.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -9,12 +9,12 @@ use cudarc::driver::result::device;
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
 use cudarc::driver::{DriverError, result};
 
-/// Library file of TensorRT. Its version is the one with which ONNX Runtime is linked.
+/// Name of TensorRT's library file, in the version with which ONNX Runtime is linked.
 const TENSORRT: &str = if cfg!(target_os = "windows") { "nvinfer_10.dll" } else { "libnvinfer.so.10" };
 
-/// Libraries that the providers need, by the folders in which Python packages install them. The folders are relative
-/// to the folder that contains the package of ONNX Runtime. Each library comes after the libraries on which it
-/// depends.
+/// NVIDIA libraries that the GPU providers of ONNX Runtime need, with the folders in which Python packages install
+/// these libraries. The folders are relative to the folder that contains the package of ONNX Runtime. Each library
+/// comes after the libraries on which it depends.
 const PACKAGED: [(&str, &[&str]); 3] = [
     (
         "nvidia/cu13/lib",
@@ -31,9 +31,9 @@ const PACKAGED: [(&str, &[&str]); 3] = [
     ("tensorrt_libs", &["libnvinfer.so.10", "libnvonnxparser.so.10"]),
 ];
 
-/// Loads the NVIDIA libraries that are installed by Python packages next to the package of ONNX Runtime. The
-/// providers can then find them. The system's loader finds all other libraries through `LD_LIBRARY_PATH` or its own
-/// list.
+/// Loads the NVIDIA libraries that are installed by Python packages next to the package of ONNX Runtime. The GPU
+/// providers of ONNX Runtime can then find these libraries. The system's loader finds all other libraries through
+/// `LD_LIBRARY_PATH` or its own list.
 pub(super) fn preload(onnxruntime: &Path) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -6,7 +6,7 @@ use super::compare::Compared;
 use super::config::{FlowGpuConfig, FlowGpuEpKind, FlowPrecision};
 use super::warning::FlowWarning;
 
-/// A graph that a GPU evaluates.
+/// A graph that is evaluated on a GPU.
 #[derive(Debug)]
 pub(in crate::flow) struct Placed {
     pub(in crate::flow) graph: Graph,
@@ -15,7 +15,7 @@ pub(in crate::flow) struct Placed {
     pub(in crate::flow) precision: FlowPrecision,
     /// Largest difference between the log-densities of GPU and CPU, defined as for [`super::LARGEST_DIFFERENCE`].
     pub(in crate::flow) difference: f64,
-    /// Smallest number of events that the GPU evaluates.
+    /// Smallest number of events in one evaluation on the GPU.
     pub(in crate::flow) least: usize,
 }
 
@@ -64,8 +64,8 @@ fn not_built(provider: FlowGpuEpKind) -> FlowWarning {
     FlowWarning::NotBuilt { provider, feature }
 }
 
-/// Opens a graph with one provider. If allowed, and if the graph has 32-bit numbers, the faster precision is tried
-/// first. Then the precision of the graph is tried.
+/// Opens a graph with one provider. If `config` allows the faster precision, and if the graph has 32-bit numbers,
+/// this precision is tried first. Then the precision of the graph is tried.
 #[cfg(feature = "neural-cuda")]
 fn by(
     cpu: &Graph,

@@ -18,7 +18,8 @@ struct Arguments {
     provider: Option<String>,
 }
 
-/// Returns the number of evaluated nodes for each provider.
+/// Returns the number of nodes of a graph that each provider evaluated, by the name of the provider. `text` is the
+/// profile.
 ///
 /// # Errors
 /// If the text is not a profile in JSON.

@@ -25,7 +25,8 @@ pub(super) struct Opened {
     pub(super) difference: f64,
     /// Number of nodes that each provider evaluated.
     pub(super) ran: BTreeMap<String, usize>,
-    /// Warning that engines cannot be cached; `None` if they can, or if no cache was asked for.
+    /// Warning that engines (compiled graphs) cannot be cached; `None` if they can be cached, or if no cache was
+    /// asked for.
     pub(super) no_cache: Option<FlowWarning>,
 }
 
@@ -145,7 +146,7 @@ pub(super) fn open(
     Ok(Opened { graph, difference: difference(check.expected, &actual), ran, no_cache })
 }
 
-/// Returns the folder for the engine of a graph; `None` if there is no cache.
+/// Returns the folder for TensorRT's engine (the compiled form) of a graph; `None` if there is no cache.
 fn cache(
     graph: &Graph,
     device: usize,
@@ -159,8 +160,8 @@ fn cache(
     folder(Some(root), &key)
 }
 
-/// Suppresses the log of ONNX Runtime on standard error, because failures are returned as errors. If `ORT_LOG` is
-/// set, the log is not suppressed.
+/// While a value of this type exists, ONNX Runtime does not write its log to standard error, because failures are
+/// returned as errors. If `ORT_LOG` is set, the log is not suppressed.
 struct Quiet<'a>(Option<&'a ort::environment::Environment>);
 
 impl<'a> Quiet<'a> {

@@ -2,8 +2,8 @@
 //!
 //! The provider comes from the package `onnxruntime-gpu`. `NEXTSTAT_ORT_GPU` is the path of the package's library.
 //! The provider is linked with NVIDIA libraries that need a licence. A C compiler therefore builds replacements for
-//! these libraries, in which all functions fail. With the replacements, the provider can be loaded and checks its
-//! options. It cannot open a graph.
+//! these libraries, in which almost all functions fail. With the replacements, the provider can be loaded and checks
+//! its options. It cannot open a graph.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ const PLAIN: [(&str, &[&str]); 4] = [
 ];
 
 /// Returns the NVIDIA libraries whose symbols have versions. For each library, the result has the functions that the
-/// providers in the folder `providers` need. The version of a symbol contains the name of the library.
+/// provider libraries in the folder `providers` call. The version of a symbol contains the name of the library.
 fn versioned(providers: &Path) -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for provider in ["cuda", "tensorrt"] {
@@ -49,8 +49,8 @@ fn versioned(providers: &Path) -> BTreeMap<String, BTreeSet<String>> {
     found
 }
 
-/// Builds the replacement libraries in a folder. Their functions return the error code 999. Functions that return
-/// text return some text. Functions of TensorRT that create objects return a null pointer.
+/// Builds the replacement libraries in a folder. Most of their functions return the error code 999. Functions that
+/// return text return some text. Functions of TensorRT that create objects return a null pointer.
 fn build_stand_ins(providers: &Path, folder: &Path) {
     let plain = PLAIN.iter().map(|(name, functions)| {
         (name.to_string(), functions.iter().map(|f| f.to_string()).collect::<BTreeSet<_>>(), false)

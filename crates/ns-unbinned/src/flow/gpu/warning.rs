@@ -39,7 +39,7 @@ pub enum FlowWarning {
     Failed {
         /// The provider.
         provider: FlowGpuEpKind,
-        /// The error.
+        /// Message of the error.
         cause: String,
     },
     /// The provider was registered, but did not evaluate any node of the graph.
