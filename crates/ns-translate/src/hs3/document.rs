@@ -1,7 +1,11 @@
 //! The parts of an HS3 file as they are written. References between parts are not resolved yet.
 
+mod analysis;
+
 use std::path::PathBuf;
 use std::sync::Arc;
+
+pub(crate) use analysis::{Analysis, DomainAxis, PointValue};
 
 /// A part of the file with its name and its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -420,34 +424,3 @@ pub(crate) struct Likelihood {
 
 /// Name of an observable with its fit ranges or its blinded ranges.
 pub(crate) type Ranges = (String, Placed<Vec<(f64, f64)>>);
-
-/// The range of one parameter in a domain.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct DomainAxis {
-    pub(crate) name: String,
-    pub(crate) path: String,
-    pub(crate) min: Option<f64>,
-    pub(crate) max: Option<f64>,
-}
-
-/// The value of one parameter in a parameter point.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct PointValue {
-    pub(crate) name: String,
-    pub(crate) path: String,
-    pub(crate) value: f64,
-    pub(crate) constant: bool,
-    pub(crate) min: Option<f64>,
-    pub(crate) max: Option<f64>,
-}
-
-/// An analysis: a likelihood and the roles of its parameters.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Analysis {
-    pub(crate) likelihood: Placed<String>,
-    pub(crate) interest: Vec<Placed<String>>,
-    pub(crate) domains: Vec<Placed<String>>,
-    pub(crate) init: Option<Placed<String>>,
-    /// Further terms of the likelihood.
-    pub(crate) auxiliary: Vec<Placed<String>>,
-}
