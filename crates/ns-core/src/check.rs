@@ -12,7 +12,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// The value before the first comparison: no difference, and an infinite tolerance.
+    /// The value before the first comparison. Its difference is 0, and its tolerance is infinite.
     pub const NONE: Self = Self { largest: 0.0, tolerance: f64::INFINITY };
 
     /// Adds another comparison. The stored comparison is replaced if the new one has a larger ratio of
@@ -49,9 +49,10 @@ pub enum LeftToCpu {
     Large,
     /// At the starting point of the fits, a free parameter has no effect or a derivative is not finite.
     WithoutEffect,
-    /// A parameter has the same effect up and down. A descent may then begin on a ridge between two minima.
+    /// A parameter has the same effect on the yields at alpha = +1 and at alpha = -1. A descent may then begin on a
+    /// ridge between two minima.
     Ridge,
-    /// A fit leaves a parameter free that the model fixes.
+    /// The model fixes a parameter that is free in a fit.
     Released,
     /// The model has event channels, and the data have few events. For such a model a device computes only
     /// sums over many events, and the CPU does all other work.

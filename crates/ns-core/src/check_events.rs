@@ -64,7 +64,7 @@ pub enum EventModelError {
     WrongLength {
         /// Description of the channel or function that contains the list.
         place: String,
-        /// Description of the list.
+        /// Description of the list whose length is wrong.
         what: &'static str,
         /// Length of the list.
         actual: usize,
@@ -119,7 +119,7 @@ pub enum EventModelError {
     UnknownCode {
         /// Name of the function.
         place: String,
-        /// The code given.
+        /// The number that was given.
         code: u8,
     },
 }
@@ -171,7 +171,7 @@ impl Model {
     /// columns of this channel.
     ///
     /// # Errors
-    /// If a number of tables, columns or rows is wrong.
+    /// If the number of tables, columns or rows is wrong.
     pub fn check_tables(&self, data: &Observations) -> Result<(), EventModelError> {
         if !data.events.is_empty() {
             self.check_table_count(data)?;
@@ -333,8 +333,8 @@ fn length(
     Err(EventModelError::WrongLength { place: place(), what, actual, expected })
 }
 
-/// Checks that there are at least two numbers, that all are finite, and that each is larger than the one
-/// before.
+/// Checks that there are at least two numbers, that all of them are finite, and that each is larger than the number
+/// before. `place` describes the channel that contains the numbers, and `what` describes the numbers.
 fn ascending(numbers: &[f64], place: impl Fn() -> String, what: &'static str) -> Result<(), EventModelError> {
     let holds = numbers.len() > 1
         && numbers.iter().all(|x| x.is_finite())

@@ -1,4 +1,4 @@
-//! The data of a fit or an evaluation. Like start values, data are arguments of a fit and no part of the
+//! The data of a fit or an evaluation. Data are arguments of a fit, like start values. They are not part of the
 //! compiled model.
 
 use std::ops::Range;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::{Model, Observations, ToySource};
 
-/// The data of a fit or an evaluation. A statistical method passes the data on to a session without reading
-/// them, or derives other data by [`Data::with`]. Only sessions read the fields.
+/// The data of a fit or an evaluation. Statistical methods do not read the fields. They pass the data on to a session,
+/// or make other data with [`Data::with`]. Only sessions read the fields.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Data {
@@ -22,7 +22,7 @@ pub struct Data {
 /// [`InputTable::values`](crate::InputTable::values).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Yields {
-    /// The numbers.
+    /// The values of all opened inputs, one input after another.
     pub values: Vec<f64>,
 }
 
@@ -49,13 +49,12 @@ pub enum Seen {
 pub struct Drawn {
     /// The distributions that the toys are drawn from.
     pub source: Arc<ToySource>,
-    /// Indices of the toys.
+    /// Range of the indices of the toys.
     pub toys: Range<u64>,
 }
 
 impl Data {
-    /// Returns data of the kind [`Seen::Observed`]: the observed data of the model with which the session was
-    /// opened.
+    /// Returns [`Seen::Observed`] data, i.e. the observed data of the model with which the session was opened.
     #[must_use]
     pub fn observed() -> Self {
         Self::from(Seen::Observed)

@@ -57,7 +57,7 @@ pub enum FitFailure {
         /// Index of the event channel.
         channel: usize,
     },
-    /// The fit was skipped: the result of an earlier fit of the task made it unnecessary.
+    /// The fit was skipped, because the result of an earlier fit of the task made this fit unnecessary.
     #[error("not needed: an earlier fit of the task decides")]
     NotNeeded,
     /// The batch was cancelled before this fit.
@@ -65,7 +65,8 @@ pub enum FitFailure {
     Cancelled,
 }
 
-/// Name of the expected yields in [`SessionError::BadNumber`], for a yield that is negative or not finite.
+/// The value of `what` in [`SessionError::BadNumber`] if the number is an expected yield that is negative or not
+/// finite.
 pub const EXPECTED: &str = "the expected data";
 
 /// Reasons why a session could not be opened, or why a whole call of a session failed.
@@ -75,7 +76,7 @@ pub enum SessionError {
     /// An array has the wrong length for the model.
     #[error("{what} has {actual} elements; the model needs {expected}")]
     WrongLength {
-        /// Name of the array.
+        /// Name of the array, for the error message.
         what: &'static str,
         /// Length of the array.
         actual: usize,
@@ -94,7 +95,7 @@ pub enum SessionError {
         /// Description of the allowed values.
         remedy: &'static str,
     },
-    /// The event channels, functions or penalties of the model, or its data, are inconsistent.
+    /// The event channels, functions, penalties or data of the model are inconsistent.
     #[error(transparent)]
     EventModel(#[from] EventModelError),
     /// A density that is not a formula, such as a normalising flow, cannot be evaluated.
@@ -146,7 +147,7 @@ pub enum SessionError {
     /// An array is not in the memory of a device, where it is needed.
     #[error("{what} is not in memory of {device}: {problem}. Move it there first")]
     NotOnDevice {
-        /// Name of the array.
+        /// Name of the array, for the error message.
         what: &'static str,
         /// The device.
         device: Device,
@@ -286,8 +287,8 @@ pub enum SessionError {
         /// The precision in which the device computes.
         available: Precision,
     },
-    /// A part of the computation that cannot be divided further needs more memory than the memory limit
-    /// allows.
+    /// A part of the computation needs more memory than the memory limit allows, and it cannot be divided into smaller
+    /// parts.
     #[error(
         "{what} on {device} takes {needed} bytes, and the memory limit is {limit}. Raise the limit (--memory; in Python memory=), \
          or {remedy}"
@@ -317,8 +318,7 @@ pub enum SessionError {
 }
 
 impl SessionError {
-    /// Returns whether the error is due to the device and not to the input, so that another device may
-    /// succeed.
+    /// Returns whether the error is due to the device and not to the input. If it is, another device may succeed.
     #[must_use]
     pub const fn is_of_device(&self) -> bool {
         matches!(

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// A full covariance matrix, row-major, `n x n`. Rows and columns of fixed parameters are zero. Those of
-/// inactive parameters are zero too, except for `Inactive::TwoSided`.
+/// A full covariance matrix, row-major, `n x n`. The rows and columns of fixed parameters are zero. The rows and
+/// columns of inactive parameters (free parameters without a symmetric uncertainty) are zero too, except for
+/// `Inactive::TwoSided`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Covariance {
     /// Number of parameters.
@@ -22,7 +23,8 @@ impl Covariance {
     }
 }
 
-/// The inverse Hessian of a model with many parameters, kept as the factors of its blocks.
+/// The inverse Hessian of a model with many parameters. The full matrix is not stored. Instead, the Hessian is divided
+/// into blocks of rows and columns, and the factors of these blocks are stored.
 ///
 /// Rows and columns of fixed and inactive parameters are zero, as in a [`Covariance`].
 pub trait FactoredHessian: Debug + Send + Sync {
@@ -44,8 +46,8 @@ pub trait FactoredHessian: Debug + Send + Sync {
 pub enum InverseHessian {
     /// A matrix over all parameters.
     Dense(Arc<Covariance>),
-    /// Factors of the blocks of the Hessian. They are used if the full matrix would need more time and memory
-    /// than the fit.
+    /// The factors of the blocks (submatrices) of the Hessian. They are stored if the full inverse would need more time
+    /// and memory than the fit.
     Factored(Arc<dyn FactoredHessian>),
 }
 
@@ -106,8 +108,8 @@ impl InverseHessian {
     }
 }
 
-/// Two matrices are equal if their elements are. Two sets of factors are equal only if they are the same
-/// object.
+/// Compares two inverse Hessians. Two matrices are equal if all their elements are equal. Two sets of factors are equal
+/// only if they are the same object.
 impl PartialEq for InverseHessian {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {

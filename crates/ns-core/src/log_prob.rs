@@ -63,7 +63,8 @@ pub struct BoxIntegral {
     /// Estimate of the error: the change of the integral in the last refinement of the quadrature. It is 0 if
     /// the box contains the whole support, because the integral is then 1 by construction.
     pub error: f64,
-    /// Number of panels per feature of the quadrature; 0 if the integral is 1 by construction.
+    /// Number of panels (intervals) into which the quadrature divides each side of the box; 0 if the integral is 1 by
+    /// construction.
     pub panels: usize,
 }
 
@@ -78,7 +79,7 @@ pub enum GradientMethod {
     Differences(Vec<f64>),
 }
 
-/// The kind of random numbers that a sampler turns into events.
+/// The distribution of the random numbers that a sampler turns into events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Base {
     /// Standard normal numbers.
@@ -94,8 +95,8 @@ pub struct NetworkEvaluation {
     pub provider: &'static str,
     /// Name of the precision: `f64`, `f32`, `tf32` or `fp16`.
     pub precision: &'static str,
-    /// Largest difference of a log-density from that of the CPU, divided by the larger of 1 and the absolute
-    /// log-density. `None` on the CPU.
+    /// Largest difference between a log-density of this provider and that of the CPU, divided by the larger of 1 and
+    /// the absolute log-density. `None` on the CPU.
     pub largest_difference: Option<f64>,
 }
 
@@ -122,13 +123,14 @@ pub trait LogProb: Debug + Send + Sync {
     /// for computations with 64 bits.
     fn rounding(&self) -> f64;
 
-    /// Returns the lower and upper end of each feature, beyond which the density is 0. An end may be infinite.
+    /// Returns the support of the density: the lower and the upper end of each feature. Beyond these ends the density
+    /// is 0. An end may be infinite.
     fn support(&self) -> &[(f64, f64)];
 
     /// Returns a text that changes whenever the density changes, for digests of models.
     fn digest(&self) -> &str;
 
-    /// Writes the logarithm of the density of each event to `out`. Outside of the support it is minus
+    /// Writes the logarithm of the density of each event to `out`. Outside of the support the logarithm is minus
     /// infinity.
     ///
     /// # Errors
@@ -170,10 +172,10 @@ pub trait LogProb: Debug + Send + Sync {
     /// support.
     fn integral(&self, sides: &[(f64, f64)], context: &[f64]) -> Result<BoxIntegral, LogProbError>;
 
-    /// Writes the integral of the density over a box to `out`, with its first and second derivatives with
-    /// respect to the context, in the order of [`Self::context_derivatives`]. The quadrature has `panels`
-    /// panels per feature, the number that [`Self::integral`] chose at another context. With a fixed number
-    /// of panels, the integral is a smooth function of the context.
+    /// Writes the integral of the density over a box to `out`, with its first and second derivatives with respect to
+    /// the context, in the order of [`Self::context_derivatives`]. The quadrature divides each side of the box into
+    /// `panels` panels (intervals). This is the number that [`Self::integral`] chose at another context. With a fixed
+    /// number of panels, the integral is a smooth function of the context.
     ///
     /// # Errors
     /// The errors of [`Self::integral`], and if the panels are too wide for this context.
@@ -191,8 +193,8 @@ pub trait LogProb: Debug + Send + Sync {
         None
     }
 
-    /// Returns the kind of random numbers that [`Self::sample`] takes, and their number per event; `None`
-    /// without a sampler.
+    /// Returns the distribution of the random numbers that [`Self::sample`] takes, and how many of them it takes per
+    /// event. Returns `None` if there is no sampler.
     fn base(&self) -> Option<(Base, usize)>;
 
     /// Turns rows of random numbers into events. `base` has one row per event. Events are written to `out`.
@@ -202,7 +204,8 @@ pub trait LogProb: Debug + Send + Sync {
     fn sample(&self, base: &[f64], context: &[f64], out: &mut [f64]) -> Result<(), LogProbError>;
 }
 
-/// A shared density that is not a formula. Two values are equal if their digests are equal.
+/// A shared density that is not a formula. Two values of this type are equal if the digests of their densities are
+/// equal.
 #[derive(Debug, Clone)]
 pub struct SharedLogProb(pub Arc<dyn LogProb>);
 

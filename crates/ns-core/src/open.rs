@@ -19,7 +19,7 @@ impl Model {
         Ok(Self { open: inputs.to_vec(), ..self.clone() })
     }
 
-    /// Returns the nominal yields of all samples with this name as inputs, channel after channel.
+    /// Returns the inputs that stand for the nominal yields of all samples with this name, channel after channel.
     #[must_use]
     pub fn nominal_inputs(&self, name: &str) -> Vec<Input> {
         let channels = self.channels.iter().enumerate();
@@ -94,8 +94,8 @@ impl Model {
         })
     }
 
-    /// Returns the constraint width of each parameter of a set. `width` returns the width of a constraint of
-    /// the wanted kind. A parameter whose constraint is of another kind has the width 0.
+    /// Returns the constraint width of each parameter of a set. `width` returns the width of a constraint, or `None` if
+    /// it is not of the type `wanted` ("Gaussian" or "Poisson"). The width of such a parameter is then 0.
     fn widths(
         &self,
         input: Input,

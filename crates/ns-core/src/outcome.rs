@@ -35,10 +35,11 @@ pub enum Inactive {
     UpperBound,
     /// The parameter is at 0, on the kink of a piecewise interpolation.
     Kink,
-    /// The parameter is at 0, on a kink at which the slopes of both sides vanish, as with Asimov data. The
-    /// curvatures of the two sides differ. The covariance uses their mean.
+    /// The parameter is at 0, where an interpolation has a kink. The slopes of `-ln L` on both sides of the kink are 0,
+    /// as with Asimov data. The curvatures of the two sides differ. The covariance uses their mean.
     TwoSided,
-    /// The likelihood does not depend on the parameter, or on some combination of it with other parameters.
+    /// The likelihood does not depend on the parameter, or does not depend on some combination of the parameter with
+    /// other parameters.
     Flat,
 }
 
@@ -80,9 +81,9 @@ pub struct FitOutcome {
     /// Uncertainties of all parameters from the exact Hessian; `None` for fixed and inactive parameters. The
     /// list is empty if no uncertainties were requested.
     pub uncertainties: Vec<Option<f64>>,
-    /// Covariance matrix, if it was requested.
+    /// Covariance matrix of all parameters, if it was requested.
     pub covariance: Option<Arc<Covariance>>,
-    /// Factored inverse Hessian. It exists if the inverse was requested and the model is too large for a
+    /// Inverse Hessian, stored as factors. It exists if the inverse was requested and the model is too large for a full
     /// matrix.
     pub factors: Option<InverseHessian>,
 }

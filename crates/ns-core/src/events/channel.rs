@@ -19,14 +19,14 @@ pub struct Observable {
 /// How the content of a bin is compared with a continuous density.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BinRule {
-    /// With the density at the bin's centre, as in RooFit.
+    /// The content of a bin is compared with the density at the bin's centre, as in RooFit.
     Center,
-    /// With the mean of the density over the bin.
+    /// The content of a bin is compared with the mean of the density over the bin.
     Integral,
 }
 
-/// Bins of a channel whose data are a histogram. The data are stored as a table with one event per bin: the
-/// bin centre, weighted with the content of the bin. The bin index of the last observable varies fastest.
+/// Bins of a channel whose data are a histogram. The data are stored as a table with one event per bin. This event lies
+/// at the bin centre, and its weight is the content of the bin. The bin index of the last observable varies fastest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Binning {
     /// Bin edges of each observable, ascending.
@@ -40,8 +40,8 @@ pub struct Binning {
 pub struct Process {
     /// Name of the process in the file.
     pub name: String,
-    /// Expected number of events in the fit ranges if the channel is extended. Otherwise the fraction of the
-    /// channel's events that belong to this process.
+    /// Expected number of events of the process in the fit ranges, if the number of events is part of the likelihood
+    /// ([`EventChannel::extended`]). Otherwise the fraction of the channel's events that belong to the process.
     pub rate: Value,
     /// Density of the observables, normalised over the fit ranges.
     pub density: Density,
@@ -61,9 +61,11 @@ pub struct EventChannel {
     /// Fit ranges: a union of boxes that do not overlap. A box has a lower and an upper limit for each
     /// observable. If the list is empty, the whole axes are fitted.
     pub ranges: Vec<Vec<(f64, f64)>>,
-    /// Whether the number of events is part of the likelihood.
+    /// Whether the number of events is part of the likelihood ("extended likelihood"). If false, the likelihood depends
+    /// only on the distribution of the events.
     pub extended: bool,
-    /// The processes of the channel. Their densities are added, weighted with their rates.
+    /// The processes of the channel. The density of the channel is the sum of the densities of the processes, weighted
+    /// with their rates.
     pub processes: Vec<Process>,
     /// Bins of the data, if the data are a histogram.
     pub binning: Option<Binning>,

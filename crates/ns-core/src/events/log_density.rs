@@ -64,7 +64,8 @@ fn push_rows<C: AsRef<[f64]>>(
 }
 
 impl Density {
-    /// Adds the log-densities within this density to `found`. Each column is added once.
+    /// Adds the log-densities that this density contains, also as factors or summands, to `found`. A column that occurs
+    /// several times is added once.
     fn collect_logs<'a>(&'a self, found: &mut Vec<&'a LogDensity>) {
         if let Self::Log(own) = self
             && !found.iter().any(|known| known.column == own.column)
@@ -74,7 +75,8 @@ impl Density {
         self.parts().iter().for_each(|part| part.collect_logs(found));
     }
 
-    /// Adds the densities with context within this density to `found`. Each density is added once.
+    /// Adds the densities with context that this density contains, also as factors or summands, to `found`. A density
+    /// that occurs several times is added once.
     fn collect_conditionals<'a>(&'a self, found: &mut Vec<&'a ConditionalDensity>) {
         if let Self::Conditional(own) = self
             && !found.contains(&own)
@@ -103,8 +105,8 @@ impl EventChannel {
         found
     }
 
-    /// Computes the columns of log-densities, once per data set, and appends them to a table that has the
-    /// columns of the observables.
+    /// Computes the columns of log-densities and appends them to `table`, which has the columns of the observables.
+    /// This is done once per data set.
     ///
     /// # Errors
     /// If a density cannot be evaluated for an event.
