@@ -11,8 +11,8 @@ pub struct Observable {
     pub min: f64,
     /// Upper end of the observable's axis.
     pub max: f64,
-    /// Blinded ranges (lower and upper end). Pictures show no data in these ranges. The likelihood ignores
-    /// the blinding.
+    /// Blinded ranges (lower and upper end). Plots show no data in these ranges. The likelihood includes them as if
+    /// they were not blinded.
     pub blind: Vec<(f64, f64)>,
 }
 
@@ -49,17 +49,17 @@ pub struct Process {
 
 /// A region of the analysis whose data are single events.
 ///
-/// The channel adds `sum_k nu_k - sum_i w_i ln(sum_k nu_k p_k(x_i))` to `-ln L`, with the rates `nu_k` and
-/// densities `p_k` of the processes, and the weights `w_i` of the events. If the channel is not extended, the
-/// first sum is absent.
+/// The channel adds `sum_k nu_k - sum_i w_i ln(sum_k nu_k p_k(x_i))` to `-ln L`, with the rates `nu_k` and densities
+/// `p_k` of the processes, and the weights `w_i` of the events. If [`EventChannel::extended`] is false, the first sum
+/// is absent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventChannel {
     /// Name of the channel in the file.
     pub name: String,
     /// Observables, in the order of the columns of the channel's [`crate::EventTable`].
     pub observables: Vec<Observable>,
-    /// Fit ranges: a union of boxes that do not overlap. A box has a lower and an upper limit for each
-    /// observable. If the list is empty, the whole axes are fitted.
+    /// Fit ranges: boxes that do not overlap. Only events inside a box are fitted. A box has a lower and an upper limit
+    /// for each observable. If the list is empty, the whole axes are fitted.
     pub ranges: Vec<Vec<(f64, f64)>>,
     /// Whether the number of events is part of the likelihood ("extended likelihood"). If false, the likelihood depends
     /// only on the distribution of the events.

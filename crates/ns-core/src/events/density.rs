@@ -151,7 +151,7 @@ pub enum Density {
         /// last axis varies fastest.
         heights: Vec<f64>,
     },
-    /// Histogram of simulated events whose weights depend on nuisance parameters; 0 outside of all bins.
+    /// Histogram of simulated events whose weights depend on nuisance parameters. The density is 0 outside of all bins.
     Template {
         /// Indices of the observables, one per axis.
         observables: Vec<usize>,
@@ -163,7 +163,7 @@ pub enum Density {
         /// Effects of nuisance parameters on the weights. The effects are added.
         variations: Vec<WeightSys>,
     },
-    /// Natural cubic spline through points; 0 outside of the knots.
+    /// Natural cubic spline through given points. The density is 0 below the first and above the last point.
     Spline {
         /// Index of the observable.
         x: usize,
@@ -197,7 +197,7 @@ pub enum Density {
     Generic(Tape),
     /// A density that is not a formula, such as a normalising flow. Its logarithm is stored as a column of the events.
     Log(LogDensity),
-    /// A density that is not a formula and depends on a context of parameters.
+    /// A density that is not a formula and depends on a context of parameters, such as a conditional normalising flow.
     Conditional(ConditionalDensity),
     /// Product of the densities, normalised as a whole.
     Product(Vec<Density>),

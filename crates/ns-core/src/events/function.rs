@@ -30,7 +30,7 @@ pub enum FunctionForm {
     Interpolation {
         /// The number at the value 0 of all nuisance parameters.
         nominal: f64,
-        /// Effects of the nuisance parameters, applied one after the other.
+        /// Effects of the nuisance parameters. They are applied one after the other.
         variations: Vec<InterpolationForm>,
         /// Whether the function returns, in place of a result that is not positive, the smallest positive normal
         /// number, as by RooFit's `FlexibleInterpVar`.

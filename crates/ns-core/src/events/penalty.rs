@@ -33,7 +33,8 @@ pub enum PenaltyForm {
         /// Standard deviation.
         sigma: Value,
     },
-    /// Poisson distribution of `count`. The count may be fractional: the factorial is `Gamma(count + 1)`.
+    /// Poisson distribution of `count`. The count may be fractional, because its factorial is computed as
+    /// `Gamma(count + 1)`.
     Poisson {
         /// The count that follows the distribution.
         count: Measured,

@@ -25,7 +25,7 @@ impl EventTable {
         self.len() == 0
     }
 
-    /// Returns the sum of the weights: the number of events if they have none.
+    /// Returns the sum of the weights of the events, or the number of events if they have no weights.
     #[must_use]
     pub fn sum_of_weights(&self) -> f64 {
         self.weights.as_ref().map_or(self.len() as f64, |weights| weights.iter().sum())

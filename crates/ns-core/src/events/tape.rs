@@ -1,11 +1,11 @@
-//! Expressions as flat lists of operations.
+//! Expressions, stored as flat lists of operations.
 
 use super::Value;
 
 /// One operation of a [`Tape`]. Operands are indices of earlier operations of the same tape.
 ///
-/// Comparisons and logical operations give 1 for true and 0 for false; any number other than 0 counts as
-/// true. Their derivatives are 0.
+/// Comparisons and logical operations give 1 for true and 0 for false; any number other than 0 counts as true. The
+/// derivatives of these operations are 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Op {
     /// A constant number.
@@ -120,8 +120,8 @@ pub enum TapeError {
     },
 }
 
-/// An expression: a list of operations, each of which uses results of earlier ones. The result of the last
-/// operation is the value of the expression.
+/// An expression, stored as a list of operations. Each operation can use the results of earlier operations. The result
+/// of the last operation is the value of the expression.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tape {
     ops: Vec<Op>,

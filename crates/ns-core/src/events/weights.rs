@@ -27,8 +27,8 @@ pub struct WeightSys {
 }
 
 impl WeightSys {
-    /// Returns whether the effect has a kink at `alpha = 0`. `nominal` has the height of each bin at `alpha =
-    /// 0`.
+    /// Returns whether the effect has a kink where the nuisance parameter `alpha` is 0. `nominal` has, for each bin,
+    /// the sum of the weights at `alpha = 0` divided by the bin volume.
     fn has_kink(&self, nominal: &[f64]) -> bool {
         let bins = self.lo.iter().zip(&self.hi).zip(nominal);
         self.code.has_kink() && bins.into_iter().any(|((lo, hi), n)| hi - n != n - lo)
