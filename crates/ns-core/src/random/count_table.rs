@@ -1,4 +1,4 @@
-//! Poisson counts by inversion: a uniform integer of 63 bits is looked up in a table of the distribution
+//! Draws Poisson counts by inversion. A uniform integer of 63 bits is looked up in a table of the distribution
 //! function.
 //!
 //! Threshold `i` of the table is `2^63 P(n <= first + i)`, rounded. The count that belongs to an integer `u`
@@ -8,23 +8,22 @@
 //! with these bits. The search starts from this number and, for most integers, ends after one or two
 //! comparisons.
 //!
-//! The distribution function is exact to about 1e-16, and better where it is near 0 or near 1: the
-//! probabilities are rounded to multiples of 2<sup>-63</sup> and summed as integers from both ends towards
-//! the most probable count, whose probability is what remains. Counts at the ends whose probability rounds to
-//! 0 are not drawn; their total probability is below 1e-17.
+//! The distribution function is exact to about 1e-16, and more exact where it is near 0 or near 1. The probabilities
+//! are rounded to multiples of 2<sup>-63</sup> and summed as integers from both ends towards the most probable count.
+//! The rest is the probability of this count. Counts at the ends whose probability rounds to 0 are not drawn; their
+//! total probability is below 1e-17.
 
 use super::constants::GUIDE_SHIFT;
 use super::probability::probability;
 
-/// 2<sup>63</sup>, which stands for a probability of 1.
+/// The integer 2<sup>63</sup>, which stands for a probability of 1.
 const ONE: u64 = 1 << 63;
 
 /// A threshold above every integer that is looked up. The list of thresholds ends with [`AHEAD`] copies of this
 /// threshold.
 const NEVER: u64 = u64::MAX;
 
-/// Number of [`NEVER`] thresholds at the end of the list, so that a look-up may read beyond the last true
-/// threshold.
+/// Number of [`NEVER`] thresholds at the end of the list, so that a search may read beyond the last true threshold.
 const AHEAD: usize = 3;
 
 /// Number of cells of the guide, the table of positions at which a search of the thresholds starts.
@@ -110,8 +109,8 @@ impl CountTable {
         &self.guide
     }
 
-    /// Returns the count that belongs to two random words, by looking up the upper 63 of the 64 bits
-    /// `high, low`.
+    /// Returns the count that belongs to two random words. It is found by looking up the upper 63 bits of the 64-bit
+    /// integer with the halves `high` and `low`.
     #[inline]
     pub(super) fn count(&self, low: u32, high: u32) -> f64 {
         let u = bits63(low, high);
@@ -177,9 +176,10 @@ const fn bits63(low: u32, high: u32) -> u64 {
     (((high as u64) << 32) | low as u64) >> 1
 }
 
-/// Computes `2^63 P(n = k)`, rounded, for the counts `k` on one side of `mode`, from the nearest count
-/// outwards until the result is 0. `next` returns the next count outwards. `ratio` is the probability of a
-/// count divided by that of the previous count, i.e. its neighbour towards `mode`.
+/// Computes the Poisson probabilities `2^63 P(n = k)`, rounded, of the counts `k` on one side of the most probable
+/// count `mode`. The list begins with the count next to `mode` and ends before the first result that is 0. `next`
+/// returns the next count in this order. `ratio` returns the probability of a count divided by the probability of the
+/// count before it.
 fn terms(mean: f64, mode: f64, next: impl Fn(f64) -> f64, ratio: impl Fn(f64) -> f64) -> Vec<u64> {
     let mut terms = Vec::with_capacity((10.0 * mean.sqrt()) as usize + 16);
     let mut k = next(mode);

@@ -46,8 +46,8 @@ pub use philox::philox4x32_10;
 pub use poisson::{Poisson, Rejection};
 pub use uniform::{centred_uniform, open_uniform};
 
-/// Version of the samplers. It changes whenever a bit of any draw changes, so that toys drawn before and
-/// after a change are never combined. Version 2 draws Poisson counts by tables.
+/// Version of the samplers. It changes whenever a bit of any draw changes, so that toys drawn before and after a change
+/// are never combined. Version 2 is the first in which Poisson counts are looked up in tables.
 pub const SAMPLERS: u32 = 2;
 
 /// Reasons why random numbers cannot be drawn from a distribution.

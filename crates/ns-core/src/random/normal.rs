@@ -1,8 +1,8 @@
 //! Draws normal random numbers by inversion: each is the quantile of one uniform number.
 //!
-//! M. J. Wichura, "Algorithm AS 241: the percentage points of the normal distribution", Applied Statistics
-//! 37 (1988) 477, [doi:10.2307/2347330](https://doi.org/10.2307/2347330), the double-precision variant
-//! PPND16: three ratios of polynomials of degree 7, with a relative error of about 1e-16 before rounding.
+//! M. J. Wichura, "Algorithm AS 241: the percentage points of the normal distribution", Applied Statistics 37 (1988)
+//! 477, [doi:10.2307/2347330](https://doi.org/10.2307/2347330), the double-precision variant PPND16. It consists of
+//! three ratios of polynomials of degree 7, with a relative error of about 1e-16 before rounding.
 //!
 //! Inversion takes exactly one random block for each number, needs no rejection, cosine or table, and is
 //! monotonic in the uniform number. The uniform number is centred at 0, so that the tails are symmetric and
