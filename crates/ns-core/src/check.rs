@@ -45,7 +45,7 @@ impl Difference {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeftToCpu {
-    /// The matrices of a fit are too large for a thread block.
+    /// The matrices of a fit are too large for a thread block of the GPU.
     Large,
     /// At the starting point of the fits, a free parameter has no effect or a derivative is not finite.
     WithoutEffect,
@@ -76,8 +76,8 @@ impl std::fmt::Display for LeftToCpu {
     }
 }
 
-/// Comparison of the fits of a device with the CPU. For some of these fits, the CPU evaluates the likelihood
-/// again, in double precision, at the parameters that the device returned.
+/// The comparison of the fits of a device with the CPU. For some of these fits, the CPU evaluates the likelihood again,
+/// in double precision, at the parameters that the device returned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeviceCheck {
     /// Number of fits that the device made.
@@ -89,10 +89,10 @@ pub struct DeviceCheck {
     /// Largest difference of a gradient element between device and CPU, over the parameters that the fit does
     /// not fix. For a parameter with a Gaussian constraint of width `sigma`, the unit is `1 / sigma`.
     pub gradient: Difference,
-    /// Estimated distance to the minimum (EDM), which the CPU computes at the point that the device returned.
-    /// It is the sum of `g^2 / (2 m)` over the parameters that are not held, with the gradient `g` and the
-    /// diagonal `m` of the Gauss-Newton Hessian. A parameter is held if it is fixed, on a kink, or at a bound
-    /// beyond which `-ln L` falls.
+    /// Estimated distance to the minimum (EDM), which the CPU computes at the point that the device returned. It is the
+    /// sum of `g^2 / (2 m)` over the parameters that are not held, with the gradient `g` and the diagonal `m` of the
+    /// Gauss-Newton Hessian. A parameter counts as held if it is fixed, on a kink, or at a bound beyond which `-ln L`
+    /// falls.
     pub edm: Difference,
 }
 

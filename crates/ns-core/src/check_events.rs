@@ -23,7 +23,7 @@ pub enum EventModelError {
         place: String,
         /// The index of the missing function.
         index: usize,
-        /// Number of functions that may be used at this place.
+        /// Number of functions that the function, channel or penalty may use.
         count: usize,
     },
     /// An auxiliary datum does not exist.
@@ -36,15 +36,15 @@ pub enum EventModelError {
         /// Number of auxiliary data.
         count: usize,
     },
-    /// A log-density is not in the next free column of the events. The columns of log-densities must follow
-    /// those of the observables without gaps.
+    /// A log-density (the logarithm of a density that is not a formula) is not assigned to the next free column of the
+    /// events. The columns of log-densities must follow the columns of the observables without gaps.
     #[error(
         "{place} has a log-density in column {actual} of its events, where column {expected} is the next one"
     )]
     LogDensityColumn {
         /// Description of the channel.
         place: String,
-        /// Index of the column of the log-density.
+        /// Index of the column to which the log-density is assigned.
         actual: usize,
         /// Index of the next free column.
         expected: usize,
@@ -56,7 +56,7 @@ pub enum EventModelError {
         place: String,
         /// The index of the observable.
         index: usize,
-        /// Number of observables that may be used at this place.
+        /// Number of observables that the function or channel may use.
         count: usize,
     },
     /// A list has the wrong length.

@@ -11,7 +11,7 @@ use crate::{Model, Observations, ToySource};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Data {
-    /// Counts and auxiliary measurements, or the source that they are drawn from.
+    /// Counts and auxiliary measurements, or the source from which toys are drawn.
     pub seen: Seen,
     /// Numbers, such as yields, that replace numbers of the compiled model. `None` stands for the model's own
     /// numbers.
@@ -32,7 +32,7 @@ impl From<Vec<f64>> for Yields {
     }
 }
 
-/// Counts and auxiliary measurements, or the source that they are drawn from.
+/// Counts and auxiliary measurements, or the source from which toys are drawn.
 #[derive(Debug, Clone)]
 pub enum Seen {
     /// The observed data of the model with which the session was opened.
@@ -60,8 +60,8 @@ impl Data {
         Self::from(Seen::Observed)
     }
 
-    /// Returns a copy of these data with other counts and auxiliary measurements. The replaced numbers
-    /// ([`Data::yields`]) stay the same.
+    /// Returns a copy of these data with other counts and auxiliary measurements. The numbers that replace those of the
+    /// compiled model ([`Data::yields`]) stay the same.
     #[must_use]
     pub fn with(&self, seen: impl Into<Seen>) -> Self {
         Self { seen: seen.into(), yields: self.yields.clone() }
@@ -73,7 +73,7 @@ impl Data {
         Self { seen: self.seen.clone(), yields: Some(yields.into()) }
     }
 
-    /// Returns the number of data sets: the number of toys, or 1 for other data.
+    /// Returns the number of data sets. This is the number of toys, or 1 if the data are not toys.
     #[must_use]
     pub fn count(&self) -> u64 {
         match &self.seen {

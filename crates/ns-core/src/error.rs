@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::{Device, EventModelError, Execution, InputError, LogProbError, Precision};
 
-/// Reason why one fit has no result. The other fits of its batch continue.
+/// Reasons why one fit has no result. The other fits of the batch continue.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum FitFailure {
@@ -13,7 +13,7 @@ pub enum FitFailure {
         "the likelihood is not finite at any start point: bin {bin} expects {expected:e} but {observed} were observed"
     )]
     NotFinite {
-        /// Global index of the first bin whose likelihood term is not finite.
+        /// Index, among all bins of the model, of the first bin whose likelihood term is not finite.
         bin: usize,
         /// Expected yield of this bin at the start point.
         expected: f64,
@@ -30,7 +30,8 @@ pub enum FitFailure {
         /// Index of the first event in the channel whose density is not positive or not finite.
         event: usize,
     },
-    /// A density with a context of parameters, such as a normalising flow, cannot be evaluated at any start point.
+    /// A density that depends on a context of parameters, such as a normalising flow, cannot be evaluated at any start
+    /// point.
     #[error("event channel {channel}, at every start point: {cause}")]
     NotEvaluated {
         /// Index of the event channel.
@@ -83,7 +84,7 @@ pub enum SessionError {
         /// Length that the model needs.
         expected: usize,
     },
-    /// A number given by the caller is not allowed: for example NaN, infinity or a negative count.
+    /// A number given by the caller is not allowed, for example NaN, infinity or a negative count.
     #[error("{what}[{index}] is {value}; {remedy}")]
     BadNumber {
         /// Name of the array or quantity.
@@ -101,7 +102,7 @@ pub enum SessionError {
     /// A density that is not a formula, such as a normalising flow, cannot be evaluated.
     #[error(transparent)]
     LogProb(#[from] LogProbError),
-    /// The model does not have an input that was opened.
+    /// The model does not have an input (array of numbers) that was opened.
     #[error(transparent)]
     Input(#[from] InputError),
     /// A parameter index is out of range.
@@ -165,7 +166,7 @@ pub enum SessionError {
         device: Device,
         /// Name of the quantity that differs.
         what: &'static str,
-        /// Index of the fit among the fits of one kernel launch.
+        /// Index of the fit for which the values differ, among the fits of one kernel launch.
         index: usize,
         /// Absolute difference of the two values.
         difference: f64,
@@ -269,7 +270,7 @@ pub enum SessionError {
         /// What the user can do.
         remedy: &'static str,
     },
-    /// The session cannot use this kind of data.
+    /// The session cannot use data of this form.
     #[error("this session cannot use data of this kind; {remedy}")]
     ForeignData {
         /// What the user can do.
@@ -302,7 +303,7 @@ pub enum SessionError {
         needed: u64,
         /// Bytes allowed.
         limit: u64,
-        /// What the user can do other than raise the limit.
+        /// What the user can do instead of raising the limit.
         remedy: &'static str,
     },
     /// The model is too large for the device, for example for the shared memory of a thread block.

@@ -13,7 +13,7 @@ pub struct EventColumns {
     /// One column per observable, followed by one column per log-density (the logarithm of a density that is not a
     /// formula).
     pub columns: Vec<Vec<f64>>,
-    /// Weights of the rows. If the list is empty, each row is one event.
+    /// Weight of each row, i.e. of each event. If the list is empty, all weights are 1.
     pub weights: Vec<f64>,
 }
 
@@ -33,8 +33,8 @@ impl EventColumns {
     }
 }
 
-/// Error in drawing a toy: the density of a channel is negative or NaN at a proposed event. The toy then has
-/// no data.
+/// The error if a toy cannot be drawn, because the density of a channel is negative or NaN at a proposed event. The toy
+/// then has no data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotDrawn;
 

@@ -145,7 +145,7 @@ impl InputTable {
     }
 }
 
-/// Derivatives of `-ln L`, or of a directional derivative of `-ln L`, with respect to inputs and data.
+/// Derivatives, with respect to inputs and data, of `-ln L` or of a directional derivative of `-ln L`.
 /// [`Session::pull_back`](crate::Session::pull_back) returns them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Pulled {

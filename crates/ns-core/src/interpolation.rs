@@ -74,7 +74,7 @@ macro_rules! codes {
             }
         }
 
-        /// Parses the name of a code, with or without the prefix `code`: `code4` or `4`.
+        /// Parses the name of a code. The prefix `code` may be left out, as in `4` for `code4`.
         impl FromStr for $code {
             type Err = UnknownCode;
 
@@ -91,32 +91,35 @@ macro_rules! codes {
 }
 
 codes! {
-    /// Interpolation of `normsys` factors (`pyhf.interpolators`).
+    /// Interpolation codes of `normsys` factors, as in `pyhf.interpolators`.
     NormsysCode of "normsys" {
-        /// Piecewise linear, with a kink at 0.
+        /// The effect is a piecewise linear function of the parameter, with a kink at 0.
         Code0: "code0", kink: true, smooth: Code6;
-        /// Piecewise exponential, with a kink at 0.
+        /// The effect is a piecewise exponential function of the parameter, with a kink at 0.
         Code1: "code1", kink: true, smooth: Code4;
-        /// Polynomial for `|alpha| < 1` and exponential beyond; smooth.
+        /// The effect is a smooth function of the parameter `alpha`: a polynomial for `|alpha| < 1` and exponential
+        /// beyond.
         Code4: "code4", kink: false, smooth: Code4;
-        /// Polynomial for `|alpha| < 1` and linear beyond; smooth. Code 6 of ROOT's `FlexibleInterpVar`.
+        /// The effect is a smooth function of the parameter `alpha`: a polynomial for `|alpha| < 1` and linear beyond.
+        /// This is code 6 of ROOT's `FlexibleInterpVar`.
         Code6: "code6", kink: false, smooth: Code6;
     }
 }
 
 codes! {
-    /// Interpolation of `histosys` templates (`pyhf.interpolators`).
+    /// Interpolation codes of `histosys` templates, as in `pyhf.interpolators`.
     HistosysCode of "histosys" {
-        /// Piecewise linear, with a kink at 0.
+        /// The effect is a piecewise linear function of the parameter, with a kink at 0.
         Code0: "code0", kink: true, smooth: Code4p;
-        /// Quadratic for `|alpha| < 1` and linear beyond.
+        /// The effect is a quadratic function of the parameter `alpha` for `|alpha| < 1` and linear beyond.
         Code2: "code2", kink: false, smooth: Code4p;
-        /// Polynomial of degree 6 for `|alpha| < 1` and linear beyond; smooth.
+        /// The effect is a smooth function of the parameter `alpha`: a polynomial of degree 6 for `|alpha| < 1` and
+        /// linear beyond.
         Code4p: "code4p", kink: false, smooth: Code4p;
     }
 }
 
-/// The pair of interpolation codes of a model.
+/// The two interpolation codes of a model, one for normsys and one for histosys modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interpolation {
     /// Code of normsys factors.

@@ -1,4 +1,4 @@
-//! The inverse Hessian at the minimum of a fit. Fits of similar data use it to predict their minima.
+//! The inverse Hessian at the minimum of a fit. It is used to predict the minima of fits of similar data.
 
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -31,8 +31,8 @@ pub trait FactoredHessian: Debug + Send + Sync {
     /// Returns the number of parameters.
     fn n_parameters(&self) -> usize;
 
-    /// Returns whether the inverse has a row for this parameter: the parameter is free and the likelihood
-    /// determines it.
+    /// Returns whether the inverse Hessian has a row for this parameter. It has a row if the parameter is free and the
+    /// likelihood determines its value.
     fn has(&self, parameter: usize) -> bool;
 
     /// Writes the product of the inverse Hessian and `x` to `to`. Both have one number per parameter.
@@ -74,8 +74,8 @@ impl InverseHessian {
         }
     }
 
-    /// Returns whether the inverse has a row for this parameter: the parameter is free and the likelihood
-    /// determines it.
+    /// Returns whether the inverse Hessian has a row for this parameter. It has a row if the parameter is free and the
+    /// likelihood determines its value.
     #[must_use]
     pub fn has(&self, parameter: usize) -> bool {
         match self {
@@ -87,8 +87,8 @@ impl InverseHessian {
         }
     }
 
-    /// Returns row `parameter` of the matrix; `None` if there is no such parameter. For a factored inverse,
-    /// this requires the solution of one system of linear equations.
+    /// Returns the row of the inverse Hessian for this parameter; `None` if there is no such parameter. If the inverse
+    /// is stored as factors, one system of linear equations is solved.
     #[must_use]
     pub fn row(&self, parameter: usize) -> Option<Cow<'_, [f64]>> {
         match self {

@@ -1,4 +1,4 @@
-//! Kinks of event-level models, and models without kinks.
+//! Finds the parameters at which event-level models have kinks, and makes models without kinks.
 
 use crate::{FunctionForm, Model, Value};
 

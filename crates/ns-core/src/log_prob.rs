@@ -20,7 +20,7 @@ pub enum LogProbError {
         density: String,
         /// Index of the event.
         event: usize,
-        /// The features of the event.
+        /// The features of the event, i.e. the arguments of the density.
         at: Vec<f64>,
         /// The computed value.
         value: f64,
@@ -55,7 +55,7 @@ pub enum LogProbError {
     },
 }
 
-/// An integral of a density over a box.
+/// The result of integrating a density over a box.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BoxIntegral {
     /// The integral.
@@ -69,13 +69,13 @@ pub struct BoxIntegral {
 }
 
 /// Method by which derivatives with respect to the context are computed. Second derivatives are always finite
-/// differences: differences of the gradient for [`Self::Graph`], otherwise differences of log-densities on a
-/// grid of points.
+/// differences. They are differences of the gradient for [`Self::Graph`], and differences of log-densities on a grid of
+/// points for [`Self::Differences`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum GradientMethod {
-    /// A graph in the manifest of the density gives the first derivatives.
+    /// A computation graph gives the first derivatives. The manifest of the density names this graph.
     Graph,
-    /// Central differences with these steps, one per number of the context.
+    /// The first derivatives are central finite differences. The list has one step per number of the context.
     Differences(Vec<f64>),
 }
 
@@ -111,16 +111,16 @@ pub trait LogProb: Debug + Send + Sync {
     /// Returns the number of features `d`.
     fn dimension(&self) -> usize;
 
-    /// Returns the names of the numbers in the context, in the order of the argument `context` of the
-    /// methods. The list is empty for a density without context.
+    /// Returns the names of the numbers in the context, in the order in which the methods take them as the argument
+    /// `context`. The list is empty for a density without context.
     fn context(&self) -> &[String];
 
     /// Returns the method by which derivatives with respect to the context are computed; `None` for a density
     /// without context.
     fn gradient_method(&self) -> Option<GradientMethod>;
 
-    /// Returns the rounding error of a log-density whose size is about 1, in units of `f64::EPSILON`. It is 1
-    /// for computations with 64 bits.
+    /// Returns the rounding error of a log-density whose absolute value is about 1, in units of `f64::EPSILON`. The
+    /// error is 1 for computations in double precision.
     fn rounding(&self) -> f64;
 
     /// Returns the support of the density: the lower and the upper end of each feature. Beyond these ends the density
@@ -149,11 +149,11 @@ pub trait LogProb: Debug + Send + Sync {
         out: &mut [f64],
     ) -> Result<GradientMethod, LogProbError>;
 
-    /// Writes the log-density of each event to `out`, with its first and second derivatives with respect to
-    /// the context. Each column of `out` has one number per event. Column 0 is the log-density. For a context
-    /// of `c` numbers, columns 1 to `c` are the first derivatives, and column `1 + c + i (i + 1) / 2 + j` is
-    /// the second derivative with respect to the numbers `i` and `j <= i`. Outside of the support, all
-    /// derivatives are 0.
+    /// Writes the log-density of each event to `out`, with its first and second derivatives with respect to the
+    /// context. Each column of `out` has one number per event. Column 0 is the log-density. For a context of `c`
+    /// numbers, columns 1 to `c` are the first derivatives, and column `1 + c + i (i + 1) / 2 + j` is the second
+    /// derivative with respect to the numbers `i` and `j <= i`. Outside of the support (the range in which the density
+    /// is not 0), all derivatives are 0.
     ///
     /// # Errors
     /// The errors of [`Self::log_prob`].
@@ -187,8 +187,8 @@ pub trait LogProb: Debug + Send + Sync {
         out: &mut [f64],
     ) -> Result<(), LogProbError>;
 
-    /// Returns the program and precision that evaluate the log-densities; `None` for a density that no
-    /// network has learned.
+    /// Returns the program and the precision in which the log-densities are evaluated; `None` if the density is not a
+    /// neural network.
     fn evaluation(&self) -> Option<NetworkEvaluation> {
         None
     }
@@ -197,7 +197,8 @@ pub trait LogProb: Debug + Send + Sync {
     /// event. Returns `None` if there is no sampler.
     fn base(&self) -> Option<(Base, usize)>;
 
-    /// Turns rows of random numbers into events. `base` has one row per event. Events are written to `out`.
+    /// Turns random numbers into events and writes the events to `out`. `base` has the random numbers of one event
+    /// after another; [`Self::base`] says how many there are per event.
     ///
     /// # Errors
     /// If there is no sampler, a length is wrong, or the evaluation fails.

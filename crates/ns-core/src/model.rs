@@ -23,7 +23,7 @@ pub enum Effect {
         /// Factor at alpha = +1.
         hi: f64,
     },
-    /// Multiplies the yields by the parameter itself, which has no constraint.
+    /// Multiplies the yields by the value of the parameter, which has no constraint.
     NormFactor,
     /// Multiplies the yields by the luminosity parameter, which has a Gaussian constraint.
     Lumi,
@@ -82,7 +82,7 @@ pub struct Sample {
     pub modifiers: Vec<Modifier>,
 }
 
-/// One region of the analysis: a histogram of counts.
+/// One region of the analysis, whose data are a histogram of counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Channel {
     /// Name of the channel in the workspace.
@@ -146,7 +146,8 @@ impl Model {
         self.parameters.iter().position(|p| p.name == name)
     }
 
-    /// Returns the channel name and the bin number within the channel for a global bin index.
+    /// Returns the name of the channel that contains a bin, and the index of the bin within this channel. `bin` is the
+    /// index among all bins of the model.
     #[must_use]
     pub fn bin_name(&self, bin: usize) -> Option<(&str, usize)> {
         self.channels

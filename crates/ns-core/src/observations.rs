@@ -16,7 +16,8 @@ pub struct Observations {
 }
 
 impl Observations {
-    /// Returns counts and auxiliary measurements of a model without event channels.
+    /// Returns the data of a model without event channels. `main` are the counts, and `aux` are the auxiliary
+    /// measurements.
     #[must_use]
     pub fn binned(main: Vec<f64>, aux: Vec<f64>) -> Self {
         Self { main, aux, events: Vec::new() }

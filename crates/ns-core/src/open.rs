@@ -1,4 +1,5 @@
-//! Opens inputs of a model and reads their compiled values. Data may replace the numbers of an open input.
+//! Opens inputs of a model, i.e. arrays of numbers such as nominal yields, and reads the values that they have in the
+//! model. Data may replace the numbers of an open input.
 
 use crate::input::{Input, InputError, InputTable};
 use crate::model::{Effect, Model, Sample};
@@ -30,7 +31,7 @@ impl Model {
         found.collect()
     }
 
-    /// Returns the open inputs of the model with their compiled values.
+    /// Returns the open inputs (arrays of numbers that data may replace) with the values that they have in the model.
     ///
     /// # Errors
     /// [`InputError`] if the model does not have an input.
@@ -44,7 +45,7 @@ impl Model {
         Ok(table)
     }
 
-    /// Returns the compiled values of an input.
+    /// Returns the values that an input (array of numbers) has in the model.
     fn values_of(&self, input: Input) -> Result<Vec<f64>, InputError> {
         let no = |what| InputError::NoSuch { input, what };
         let sample_of = |channel: usize, sample: usize| {

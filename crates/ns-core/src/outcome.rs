@@ -1,4 +1,4 @@
-//! The outcome of a fit, with the numbers that certify its minimum.
+//! The outcome of a fit, with numbers that show whether the returned point is a minimum.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::{Covariance, FitFailure, InverseHessian};
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The iteration limit was reached before convergence.
+    /// The limit on the number of iterations was reached before the fit converged.
     IterationLimit,
     /// No step lowers `-ln L`, although the gradient is not yet zero.
     NoProgress,
@@ -49,13 +49,13 @@ pub struct Certificate {
     /// Estimated distance to the minimum, `g' H^-1 g / 2`, with the gradient `g` and the Hessian `H` of `-ln
     /// L`. The unit is that of `-ln L`.
     pub edm: f64,
-    /// Largest absolute product of gradient element and uncertainty, over all parameters. If no uncertainties
-    /// were requested, this is an estimate.
+    /// Largest absolute value, over all parameters, of the product of the gradient element and the uncertainty of a
+    /// parameter. If no uncertainties were requested, this is an estimate.
     pub projected_gradient: f64,
     /// Number of iterations in which the exact Hessian was not positive definite.
     pub indefinite_steps: usize,
-    /// Number of descents from further starting points that ended below the lowest minimum known before. It
-    /// is 0 if the first descent gave the lowest minimum.
+    /// Number of descents from further starting points that ended in a lower minimum than all descents before. It is 0
+    /// if the first descent gave the lowest minimum.
     pub restarts_improved: usize,
 }
 
@@ -76,7 +76,7 @@ pub struct FitOutcome {
     pub n_evaluations: usize,
     /// Indices of the free parameters without a symmetric uncertainty, each with the reason.
     pub inactive: Vec<(usize, Inactive)>,
-    /// Bins whose expected yield at the minimum is zero or negative.
+    /// Indices of the bins whose expected yield at the minimum is zero or negative.
     pub empty_bins: Vec<usize>,
     /// Uncertainties of all parameters from the exact Hessian; `None` for fixed and inactive parameters. The
     /// list is empty if no uncertainties were requested.

@@ -35,12 +35,12 @@ pub enum Search {
     /// several minima, fits of toys drawn by the session also descend from further points, unless
     /// [`FitRequest::single_descent`] is set. The further points are the same for all toys.
     Local,
-    /// Descents from the start point and from some other points, for example with the opposite sign of pulled
-    /// parameters that have an asymmetric effect, or on the other side of kinks. This is the default of a
+    /// Descents from the start point and from some other points. For example, pulled parameters that have an asymmetric
+    /// effect get the opposite sign, or parameters are moved to the other side of a kink. This is the default of a
     /// single fit.
     #[default]
     Standard,
-    /// Descents from many points, for every model.
+    /// Descents from many points, whether or not the model is likely to have several minima.
     Thorough,
 }
 
@@ -113,9 +113,9 @@ pub struct FitTask {
     pub data: Data,
     /// The minimisations, made in this order.
     pub fits: Vec<FitRequest>,
-    /// Flag that cancels this task, but not the other tasks of its batch, when it becomes true. The CPU
-    /// checks it between fits and between iterations, like [`Control::cancel`]. With a GPU it is checked only
-    /// where the CPU completes a fit.
+    /// Flag that cancels this task, but not the other tasks of its batch, when it becomes true. The CPU checks it
+    /// between fits and between iterations, like [`Control::cancel`]. If a GPU makes the fits, the flag is checked only
+    /// while the CPU completes a fit.
     pub cancel: Option<Arc<AtomicBool>>,
 }
 
@@ -142,7 +142,7 @@ pub struct OutcomeParts {
 
 /// Receiver of the outcomes of a batch, in the order of the tasks. A task with drawn data has one outcome per toy.
 pub trait Sink {
-    /// Receives the outcome with number `index`, counted from 0 over the whole batch.
+    /// Receives the outcome with the index `index`. The index counts all outcomes of the batch from 0.
     fn accept(&mut self, index: usize, outcome: TaskOutcome);
 }
 
@@ -184,8 +184,8 @@ pub struct Evaluation {
     /// Expected data in pyhf's order (main data, then auxiliary data), with the shape `points x (bins + auxiliary
     /// data)`.
     pub expected: Vec<f64>,
-    /// Expected yields of every sample, ordered by point, then channel, then sample, then bin. Their sums
-    /// over the samples are the main part of `expected`.
+    /// Expected yields of every sample, ordered by point, then channel, then sample, then bin. Their sums over the
+    /// samples are the expected main data in `expected`.
     pub samples: Vec<f64>,
 }
 
@@ -196,8 +196,9 @@ pub enum SquaredWeights {
     /// information of bins and constraint terms. `w_i` is the weight of event `i`, and `g_i` is the gradient of
     /// `ln(sum_k nu_k p_k)` at this event, with the rates `nu_k` and densities `p_k` of the processes.
     Scores,
-    /// The Hessian of `-ln L` with squared weights. The expected number of events of an extended channel is
-    /// multiplied by the sum of the squared weights over the sum of the weights.
+    /// The Hessian of `-ln L` with squared weights. The expected number of events of an extended channel (a channel in
+    /// which the number of events is part of the likelihood) is multiplied by the sum of the squared weights and
+    /// divided by the sum of the weights.
     Hessian,
 }
 
@@ -321,12 +322,12 @@ pub trait Session: Send + Sync {
     /// Returns the derivatives of `-ln L` at `point` with respect to the inputs, the main counts and the
     /// auxiliary data.
     ///
-    /// With a direction `along` (one number per parameter), the differentiated function is the directional
-    /// derivative of `-ln L` along it. Let `H` be the Hessian and `g` the gradient of a function of the best
-    /// fit. With `along = -H^-1 g` the result is the derivative of this function with respect to inputs and
-    /// data, through the best fit.
+    /// If a direction `along` (one number per parameter) is given, the result has the derivatives of the directional
+    /// derivative of `-ln L` in this direction instead. This is useful for a function of the best-fit values: if `g` is
+    /// the gradient of this function and `H` is the Hessian of `-ln L`, then `along = -H^-1 g` gives the derivatives of
+    /// the function with respect to inputs and data.
     ///
-    /// At a kink a derivative is the mean of the one-sided derivatives.
+    /// At a kink, each derivative is the mean of the two one-sided derivatives.
     ///
     /// # Errors
     /// If a length does not fit the model, a number is not finite, `data` are toys, the model has event
@@ -338,8 +339,8 @@ pub trait Session: Send + Sync {
         }
     }
 
-    /// Returns `-ln L` of the saturated model for `data`, i.e. the lowest value that any expected data could
-    /// give; `None` for data without such a value, for example single events.
+    /// Returns `-ln L` of the saturated model for `data`, i.e. the lowest value that `-ln L` could have for any
+    /// expected data. Returns `None` if the data have no such value, for example if they are single events.
     ///
     /// # Errors
     /// If the data do not fit the model.
