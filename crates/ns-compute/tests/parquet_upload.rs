@@ -1,4 +1,5 @@
-//! Copies columns of events to the memory of a device, which is the host here.
+//! Tests the upload of columns of events from a Parquet file to the memory of a device. In these tests the device is
+//! the host itself.
 #![cfg(feature = "cuda-on-host")]
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 

@@ -78,8 +78,8 @@ fn close(what: &str, got: f64, (want, error): (f64, f64)) {
     assert!((got - want).abs() <= tolerance, "{what}: {got} instead of {want} +- {tolerance:e}");
 }
 
-/// A random model with all its inputs open, and a point at which derivatives can be compared: away from kinks and
-/// from yields near zero.
+/// A random model whose inputs (numbers that the data may replace) are all open, and a point at which derivatives can
+/// be compared. The point is away from kinks and from yields near zero.
 struct Case {
     model: Model,
     values: Vec<f64>,

@@ -21,8 +21,8 @@ use ns_core::{
 const POI: usize = 0;
 const TESTED: f64 = 1.0;
 
-/// A model that SIMD lanes support, with the source of its toys and the requests for the two fits of each
-/// toy.
+/// A model whose toys can be fitted in SIMD lanes (several toys per vector), with the source of its toys and the
+/// requests of the two fits of each toy.
 struct Study {
     model: Model,
     session: CpuSession,
