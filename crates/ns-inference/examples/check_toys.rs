@@ -45,9 +45,9 @@ const SHOWN: usize = 6;
 #[derive(Debug, Default)]
 struct Tally {
     toys: usize,
-    /// Number of first fits that converged. They are compared with repeated fits.
+    /// Number of first fits that converged. Only these fits are compared with repeated fits.
     fits: usize,
-    /// Number of first fits that did not converge. They are not compared.
+    /// Number of first fits that did not converge. These fits are not compared with repeated fits.
     left_out: usize,
     /// Number of repeated fits that converged and have no empty bins.
     certified: usize,

@@ -63,7 +63,8 @@ pub(crate) struct Analysis<'a> {
 }
 
 impl<'a> Analysis<'a> {
-    /// Reads the options that all analyses share: data, fixed parameters, starting point, search.
+    /// Creates an analysis from the options that all analyses have in common: data, fixed parameters, starting point
+    /// and search effort.
     ///
     /// # Errors
     /// For options that do not fit the model.
@@ -139,8 +140,8 @@ impl<'a> Analysis<'a> {
         self.control.is_cancelled()
     }
 
-    /// Returns the caller's control without its progress observer. It is used for fits whose number is not known in
-    /// advance.
+    /// Returns the caller's control without its progress observer. This copy is used for fits whose number is not known
+    /// in advance.
     pub(crate) fn silent(&self) -> Control<'a> {
         Control { observer: None, cancel: self.control.cancel, task: None }
     }

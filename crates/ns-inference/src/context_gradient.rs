@@ -15,7 +15,7 @@ pub struct ContextGradient {
     pub channel: String,
     /// Name of the flow in its manifest.
     pub flow: String,
-    /// Names of the context variables.
+    /// Names of the context variables, i.e. of the numbers on which the flow's density is conditioned.
     pub context: Vec<String>,
     /// Name of the method: `graph` if the flow has a computation graph for the derivatives, and `differences` if the
     /// derivatives are finite differences of log-densities.

@@ -222,8 +222,9 @@ pub(crate) fn without_events(
     ))
 }
 
-/// Returns warnings about flat parameters. One warning lists the parameters that do not change the likelihood.
-/// Another warning lists the parameters that the data determine only in combination with other parameters.
+/// Returns warnings about parameters that have no uncertainty because the likelihood is flat. One warning lists the
+/// parameters that do not change the likelihood. Another warning lists the parameters that the data determine only in
+/// combination with other parameters.
 pub(crate) fn flat_directions(
     model: &Model,
     session: &dyn Session,

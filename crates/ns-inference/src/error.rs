@@ -117,7 +117,7 @@ pub enum InferenceError {
         /// The given value.
         value: f64,
     },
-    /// A MINOS interval was asked for, but its parameter is fixed in the fit.
+    /// A MINOS interval was requested for a parameter, but the parameter is fixed in the fit.
     #[error(
         "parameter '{name}' is fixed in this fit, so it has no MINOS interval; release it or leave it out"
     )]
@@ -174,7 +174,7 @@ pub enum InferenceError {
         /// Largest allowed number of toys.
         most: u64,
     },
-    /// A study of fits to toys was asked for a parameter that is fixed in these fits.
+    /// A study of fits to toys was requested for a parameter, but the parameter is fixed in these fits.
     #[error(
         "parameter '{name}' is fixed in the fits of the toys: there is nothing to study; release it or leave it out"
     )]

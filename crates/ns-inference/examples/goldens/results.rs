@@ -150,7 +150,8 @@ fn run(name: &str, test: &ToyTest<'_>, n: u64, record: &mut Record) -> Outcome {
     Ok(())
 }
 
-/// Fits some toys twice: one by one, as given data, and eight at a time in SIMD lanes, as drawn data.
+/// Fits some toys twice and records the results. First the toys are fitted one by one, as given data. Then they are
+/// fitted eight at a time in SIMD lanes, as drawn data.
 fn single(test: &ToyTest<'_>, session: &dyn Session, record: &mut Record) -> Outcome {
     for hypothesis in Hypothesis::BOTH {
         let Some(task) = test.task(hypothesis, 0..SINGLE) else { continue };
@@ -163,8 +164,8 @@ fn single(test: &ToyTest<'_>, session: &dyn Session, record: &mut Record) -> Out
     Ok(())
 }
 
-/// Runs some tasks. For every fit, records `-ln L` at the minimum, the EDM, the numbers of iterations and
-/// evaluations, and the parameters.
+/// Runs some tasks. For every fit, records `-ln L` at the minimum, the estimated distance to the minimum (EDM), the
+/// numbers of iterations and evaluations, and the parameters.
 fn fits(name: &str, session: &dyn Session, tasks: &[FitTask], record: &mut Record) -> Outcome {
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
     session.fit_batch(tasks, OutcomeParts::default(), Control::default(), &mut outcomes)?;

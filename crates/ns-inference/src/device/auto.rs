@@ -25,9 +25,9 @@ pub struct ModelSize {
     pub n_bins: usize,
     /// Number of floating-point operations of one evaluation of the likelihood with its gradient.
     pub operations: u64,
-    /// Whether fits of this model commonly have several minima. Fits of toys then search for further minima.
+    /// Whether the likelihood of this model commonly has several minima. If so, fits of toys search for further minima.
     pub strongly_nonlinear: bool,
-    /// Whether the model is too large for fits in SIMD lanes or on a GPU.
+    /// Whether the model is too large for fits in SIMD lanes (several fits per vector) or on a GPU.
     pub large: bool,
     /// Number of observed events of all event channels together.
     pub n_events: u64,

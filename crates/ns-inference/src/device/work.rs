@@ -62,8 +62,8 @@ impl Load {
     }
 }
 
-/// Number of fits of an asymptotic test: a free and a conditional fit to the observed data, and both fits to the
-/// Asimov data. Limits and toys begin with these fits too.
+/// Number of fits of an asymptotic test: a free and a conditional fit to the observed data, and a free and a
+/// conditional fit to the Asimov data. Limits and toys begin with these fits too.
 const FITS_OF_A_TEST: f64 = 4.0;
 
 /// Estimated number of fits that a search for the observed and the expected limits makes after the fits of its first

@@ -29,7 +29,7 @@ impl DifferentiableSession {
         Ok(self.accelerator.on_host(&self.held_data()?)?)
     }
 
-    /// Returns the data that all calls use.
+    /// Returns the data that all calls of the likelihood on the device use.
     ///
     /// # Errors
     /// If data, templates or widths change with the inputs, because the data would then differ from call to call.

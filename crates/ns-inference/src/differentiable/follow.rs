@@ -1,5 +1,5 @@
-//! Numbers of a model that change with the nominal yields: templates, widths of staterrors, rates of shapesys, and
-//! auxiliary data.
+//! Computes the numbers of a model that change with the nominal yields. These are histosys templates, widths of
+//! staterror constraints, rates of shapesys constraints, and auxiliary data.
 
 use ns_core::{Constraint, Effect, Input, InputTable, Model};
 
@@ -126,7 +126,7 @@ impl Followers {
         !self.rules.is_empty()
     }
 
-    /// Returns whether a number that changes with the inputs is a nonlinear function of them.
+    /// Returns whether any number that changes with the caller's inputs is a nonlinear function of these inputs.
     pub(super) fn is_curved(&self) -> bool {
         self.has_data() || self.rules.iter().any(|rule| matches!(rule, Rule::Width { .. }))
     }

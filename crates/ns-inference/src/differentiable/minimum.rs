@@ -13,7 +13,8 @@ const LOOSE: f64 = 1e-4;
 /// each parameter from the minimum is then below 2e-8 times its uncertainty.
 const CLOSE: f64 = 1e-16;
 
-/// The minimum of a fit: the data, the parameters, and which parameters change if the inputs change.
+/// The minimum of a fit, with the data, the parameters, and flags that say which parameters change if the inputs
+/// change.
 pub(super) struct Minimum {
     pub(super) data: Data,
     pub(super) parameters: Vec<f64>,

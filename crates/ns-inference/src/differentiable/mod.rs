@@ -38,7 +38,7 @@ pub struct Differentiated {
 }
 
 impl Differentiated {
-    /// Returns the value of a result that does not exist: NaN, with `n` derivatives that are NaN.
+    /// Returns the value that stands for a result that does not exist. The value and its `n` derivatives are NaN.
     fn missing(n: usize) -> Self {
         Self { value: f64::NAN, gradient: vec![f64::NAN; n], one_sided: false }
     }

@@ -53,9 +53,10 @@ struct Warm {
     /// conditional fit.
     free: Arc<[f64]>,
     conditional: Arc<[f64]>,
-    /// Inverse Hessians for the next free and conditional fits; `None` if these fits have to compute them.
+    /// Inverse Hessians with which the next free and conditional fits start; `None` if these fits have to compute new
+    /// ones.
     metrics: Option<Metrics>,
-    /// Number of calls whose fits have used `metrics`.
+    /// Number of calls whose fits have used the inverse Hessians in `metrics`.
     calls: usize,
 }
 
@@ -66,7 +67,8 @@ struct BothFits {
     metrics: Option<Metrics>,
 }
 
-/// Index of the row in the batch, and the bits of the tested value as an f64.
+/// Key of the stored starting points. It consists of the index of a row in a batch of inputs, and the bits of the
+/// tested value (f64).
 type WarmKey = (usize, u64);
 
 /// A model whose fit results are differentiable functions of its open inputs ([`Model::open`]). The fits run on the

@@ -89,7 +89,7 @@ impl DifferentiableSession {
         &self.model
     }
 
-    /// Returns the inputs: their order, and their values in the model.
+    /// Returns the inputs that the caller has chosen, with their order and the values that they have in the model.
     #[must_use]
     pub fn inputs(&self) -> &InputTable {
         &self.followers.table
