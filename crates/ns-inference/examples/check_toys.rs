@@ -111,9 +111,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Prints the number of toys with each status. Returns whether every toy either converged or gives, as the reason why
-/// it did not, bins in which no events are expected. With such bins `-ln L` can fall without bound, and there may be no
-/// minimum.
+/// Prints the number of toys with each status. Returns whether all toys converged, apart from toys that did not
+/// converge because no events are expected in some bins. With such bins `-ln L` can fall without bound, and there may
+/// be no minimum.
 fn report_rows(rows: &[ToyRow]) -> bool {
     let count = |status| rows.iter().filter(|row| row.status == status).count();
     let (open, failed) = (count(ToyStatus::NotConverged), count(ToyStatus::Failed));

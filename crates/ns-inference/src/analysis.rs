@@ -46,7 +46,7 @@ pub(crate) type Fitted = Result<FitOutcome, FitFailure>;
 pub(crate) struct Analysis<'a> {
     pub(crate) model: &'a Model,
     pub(crate) session: &'a dyn Session,
-    /// The data of the analysis. A fit uses these data unless it is given other data.
+    /// The data of the analysis. Fits use these data unless other data are given.
     pub(crate) data: Data,
     /// The request of the base fit: starting point, fixed parameters and search. The requests of all other fits are
     /// changed copies of this request.

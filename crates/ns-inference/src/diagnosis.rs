@@ -87,8 +87,8 @@ pub(crate) fn failure(model: &Model, failure: &FitFailure) -> String {
     }
 }
 
-/// Builds the error for a point in parameter space at which neither Asimov data nor toys can be generated. The error
-/// names the bin whose expected yield is invalid, or the event channel whose density cannot be sampled.
+/// Builds the error for a parameter point where Asimov data or toys cannot be generated. The error names the bin whose
+/// expected yield is invalid, or the event channel whose density cannot be sampled.
 pub(crate) fn expectation(model: &Model, purpose: &'static str, error: SessionError) -> InferenceError {
     match error {
         SessionError::BadNumber { what: EXPECTED, index, value, .. }
@@ -282,12 +282,12 @@ pub(crate) fn hardly_determined(model: &Model, outcome: &FitOutcome) -> Option<S
     ))
 }
 
-/// Largest distance between the best-fit value of a parameter and a bound, in units of the uncertainty, up to which the
-/// value counts as lying on the bound.
+/// A best-fit value counts as lying on a bound if its distance from the bound is at most this number, in units of the
+/// uncertainty.
 const TOUCHING: f64 = 0.01;
 
-/// Squared correlation from which on two parameters count as strongly correlated. The likelihood profile of one of them
-/// then rises at least twice as fast if the other one is fixed.
+/// Two parameters count as strongly correlated if their squared correlation is above this number. The likelihood
+/// profile of one of them then rises at least twice as fast if the other one is fixed.
 const THROUGH: f64 = 0.5;
 
 /// Warns of parameters whose uncertainty is valid on one side only. Such a parameter is strongly correlated with a

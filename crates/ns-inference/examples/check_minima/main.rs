@@ -31,7 +31,8 @@ use ns_core::{
 use ns_inference::open_session;
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Smallest difference in `-ln L` from which on two minima count as different. It is 1e-6 in `twice_nll`.
+/// Two minima count as different if their values of `-ln L` differ by more than this number, which is 1e-6 in
+/// `twice_nll`.
 const LOWER: f64 = 5e-7;
 
 /// All searches with their names, in the order of increasing effort.

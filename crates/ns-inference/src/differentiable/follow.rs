@@ -9,19 +9,21 @@ use crate::InferenceError;
 /// changes, as if a user edited only the nominal yields in a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Follow {
-    /// Whether the histosys templates of a sample are scaled by the same factor as its nominal yields, bin by bin.
-    /// The relative variations are then constant. In a bin whose nominal yield is zero, the template does not change.
+    /// Whether the histosys templates of a sample are scaled, bin by bin, by the same factor as the nominal yields of
+    /// the sample. The relative variations are then constant. In a bin whose nominal yield is zero, the template does
+    /// not change.
     pub templates: bool,
-    /// Whether the absolute uncertainty of a staterror is constant. By default the relative uncertainty is constant.
-    /// If the absolute uncertainty is constant, the width of the constraint is inversely proportional to the sum of
-    /// the yields of the samples on which the staterror acts.
+    /// Whether the absolute uncertainty of a staterror stays constant if nominal yields change. By default the relative
+    /// uncertainty stays constant. If the absolute uncertainty is constant, the width of the constraint is inversely
+    /// proportional to the sum of the yields of the samples on which the staterror acts.
     pub staterror: bool,
-    /// Whether the absolute uncertainty of a shapesys is constant. By default the rate `tau` of its constraint is
-    /// constant. If the absolute uncertainty is constant, `tau` changes, and the auxiliary datum changes with it.
+    /// Whether the absolute uncertainty of a shapesys stays constant if nominal yields change. By default the rate
+    /// `tau` of its Poisson constraint stays constant. If the absolute uncertainty is constant, `tau` changes, and the
+    /// auxiliary datum changes with it.
     pub shapesys: bool,
 }
 
-/// Rule by which a number of the model is computed from the nominal yields.
+/// A rule that gives a number of the model as a function of the nominal yields.
 enum Rule {
     /// Rule for a histosys template. Its yield in a bin is the number in `ratios` for this bin times the nominal yield.
     /// If this number is `None`, the template keeps its yield in the model, which is given in `own`. `to` and `from`

@@ -40,7 +40,8 @@ struct Tests<'a> {
     yields: &'a [f64],
     data: Data,
     tester: Tester<'a>,
-    /// The conditional fit from which the Asimov data are generated.
+    /// The minimum of the conditional fit whose best-fit values are used to generate the Asimov data; `None` if there
+    /// is no such fit.
     asimov: Option<Minimum>,
 }
 

@@ -14,11 +14,12 @@ use crate::hypotest::TestStatistic;
 use crate::options::FitData;
 use crate::{FitOptions, InferenceError, diagnosis};
 
-/// Largest distance between the best-fit value and a tested value up to which they count as equal. The distance is
-/// divided by 1 plus the absolute value of the tested value.
+/// The best-fit value and a tested value count as equal if their distance is at most this number times (1 plus the
+/// absolute value of the tested value).
 pub(super) const ON_EDGE: f64 = 1e-5;
 
-/// Largest number of pairs of a row of the batch and a tested value for which starting points are kept for later calls.
+/// Largest number of entries that are kept for later calls. An entry has the starting points for one row of a batch and
+/// one tested value.
 const MOST_WARM: usize = 65_536;
 
 /// Options of a [`ProfiledDifferentiableSession`].
@@ -53,14 +54,14 @@ struct Warm {
     /// conditional fit.
     free: Arc<[f64]>,
     conditional: Arc<[f64]>,
-    /// Inverse Hessians with which the next free and conditional fits start; `None` if these fits have to compute new
-    /// ones.
+    /// Inverse Hessians that the next free and conditional fits use at their start; `None` if these fits have to
+    /// compute new ones.
     metrics: Option<Metrics>,
     /// Number of calls whose fits have used the inverse Hessians in `metrics`.
     calls: usize,
 }
 
-/// A free fit and a conditional fit, and the inverse Hessians with which they started, if any.
+/// A free fit and a conditional fit, and the inverse Hessians that they used at their start, if any.
 struct BothFits {
     free: FitOutcome,
     conditional: FitOutcome,

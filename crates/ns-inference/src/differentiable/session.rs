@@ -13,8 +13,8 @@ use super::follow::{Follow, Followers};
 use crate::options::FitData;
 use crate::{FitOptions, InferenceError, diagnosis};
 
-/// Smallest number of parameters of a model for which two fits run at the same time on two threads. In smaller models,
-/// a fit that begins near its minimum is as fast as the start of a thread, which takes 20 to 50 us.
+/// Two fits of a model run at the same time on two threads if the model has at least this number of parameters. In
+/// smaller models, a fit that begins near its minimum is as fast as the start of a thread, which takes 20 to 50 us.
 const LEAST_PARAMETERS: usize = 64;
 
 /// `-ln L` with its first derivatives with respect to parameters and inputs.
