@@ -83,7 +83,7 @@ impl Study {
             .remove(0)
     }
 
-    /// Returns `-ln L` of a toy at `point` and its gradient, as the session evaluates them.
+    /// Returns `-ln L` and its gradient for a toy at `point`, as the session evaluates them.
     fn evaluate(&self, toy: u64, point: &[f64]) -> (f64, Vec<f64>) {
         let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
         let got = self.session.evaluate(&self.source.draw(toy).into(), point, request).unwrap();
@@ -114,7 +114,8 @@ fn in_lanes(fit: &FitOutcome) -> bool {
     fit.certificate.projected_gradient == (2.0 * fit.certificate.edm).sqrt()
 }
 
-/// Returns the fits of an outcome. In front of each fit are the bits of its parameters, its `-ln L` and its EDM.
+/// Returns the fits of an outcome. In front of each fit are the bits of its parameters, its `-ln L` and its estimated
+/// distance to the minimum (EDM).
 fn bits(outcome: &TaskOutcome) -> Vec<Result<(Vec<u64>, FitOutcome), FitFailure>> {
     let fits = outcome.fits.iter();
     fits.map(|fit| {

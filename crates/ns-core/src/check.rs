@@ -7,7 +7,7 @@
 pub struct Difference {
     /// Absolute difference between device and CPU.
     pub largest: f64,
-    /// Largest difference that is allowed for the fit in which `largest` was found.
+    /// Largest allowed difference for the fit that has the difference `largest`.
     pub tolerance: f64,
 }
 

@@ -35,7 +35,7 @@ impl From<Vec<f64>> for Yields {
 /// Counts and auxiliary measurements, or the source from which toys are drawn.
 #[derive(Debug, Clone)]
 pub enum Seen {
-    /// The observed data of the model with which the session was opened.
+    /// The observed data of the model that the session has compiled.
     Observed,
     /// Counts and auxiliary measurements given by the caller.
     Given(Arc<Observations>),
@@ -54,7 +54,7 @@ pub struct Drawn {
 }
 
 impl Data {
-    /// Returns [`Seen::Observed`] data, i.e. the observed data of the model with which the session was opened.
+    /// Returns [`Seen::Observed`] data, i.e. the observed data of the model that a session has compiled.
     #[must_use]
     pub fn observed() -> Self {
         Self::from(Seen::Observed)
@@ -67,7 +67,8 @@ impl Data {
         Self { seen: seen.into(), yields: self.yields.clone() }
     }
 
-    /// Returns a copy of these data in which `yields` replace the compiled numbers of the model's inputs.
+    /// Returns a copy of these data in which `yields` replace the compiled numbers of the model's inputs (arrays of
+    /// numbers that data may replace).
     #[must_use]
     pub fn with_yields(&self, yields: impl Into<Arc<Yields>>) -> Self {
         Self { seen: self.seen.clone(), yields: Some(yields.into()) }

@@ -108,8 +108,8 @@ impl InverseHessian {
     }
 }
 
-/// Compares two inverse Hessians. Two matrices are equal if all their elements are equal. Two sets of factors are equal
-/// only if they are the same object.
+/// Compares two inverse Hessians. Two full matrices are equal if all their elements are equal. Two sets of factors are
+/// equal only if they are the same object.
 impl PartialEq for InverseHessian {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {

@@ -120,7 +120,7 @@ pub struct FitTask {
 }
 
 impl FitTask {
-    /// Returns a copy of the control of the batch to which the cancel flag of this task is added.
+    /// Returns a copy of `batch`, the control of the batch, and adds the cancel flag of this task to the copy.
     #[must_use]
     pub fn control<'a>(&'a self, batch: Control<'a>) -> Control<'a> {
         Control { task: self.cancel.as_deref(), ..batch }

@@ -148,8 +148,8 @@ pub(crate) fn random_model(seed: u64) -> (&'static str, Model) {
     }
 }
 
-/// Returns a model with a narrow peak, and the true parameters. The width of the peak is a twentieth of the width of
-/// the coarse cells (ranges of the observable) into which the search for the minimum gathers events.
+/// Returns a model with a narrow peak, and the true parameters. The search for the minimum gathers events in coarse
+/// cells (ranges of the observable), and the width of the peak is a twentieth of the width of such a cell.
 pub(crate) fn narrow_peak() -> (Model, Vec<f64>) {
     let parameters = [
         ("nsig", 3000.0, 4000.0, (0.0, 30_000.0)),

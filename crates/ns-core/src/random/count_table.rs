@@ -26,7 +26,7 @@ const NEVER: u64 = u64::MAX;
 /// Number of [`NEVER`] thresholds at the end of the list, so that a search may read beyond the last true threshold.
 const AHEAD: usize = 3;
 
-/// Number of cells of the guide, the table of positions at which a search of the thresholds starts.
+/// Number of cells of the guide. The guide is a table that says at which threshold a search starts.
 const CELLS: usize = 1 << CountTable::GUIDE_BITS;
 
 /// Number of consecutive counts in a group. The probability of the first count in a group is computed directly. Each
@@ -42,8 +42,8 @@ pub struct CountTable {
 }
 
 impl CountTable {
-    /// Number of upper bits of a 63-bit integer that give the index of its cell in the guide. The guide is the table of
-    /// positions at which a search of the thresholds starts.
+    /// Number of upper bits of a 63-bit integer that give the index of its cell in the guide. The guide is a table that
+    /// says at which threshold a search starts.
     pub const GUIDE_BITS: u32 = 63 - GUIDE_SHIFT;
 
     /// Makes the table for a mean between 0 and [`super::Poisson::MAX_TABLE_MEAN`].
@@ -73,8 +73,8 @@ impl CountTable {
         Self::index(mode as u64 - below.len() as u64, thresholds)
     }
 
-    /// Makes a table from its smallest count `first` and its thresholds, and computes the guide, i.e. the positions at
-    /// which a search of the thresholds starts.
+    /// Makes a table from its smallest count `first` and its thresholds, and computes the guide, a table that says at
+    /// which threshold a search starts.
     fn index(first: u64, mut thresholds: Vec<u64>) -> Self {
         let mut guide = Vec::with_capacity(CELLS + 1);
         let mut passed = 0;
@@ -102,8 +102,8 @@ impl CountTable {
         &self.thresholds
     }
 
-    /// Returns the guide, the table of positions at which a search of the thresholds starts. Element `c` (from 0 to `1
-    /// << GUIDE_BITS` inclusive) is the number of thresholds that are at most `c << (63 - GUIDE_BITS)`.
+    /// Returns the guide, a table that says at which threshold a search starts. Element `c` (from 0 to
+    /// `1 << GUIDE_BITS` inclusive) is the number of thresholds that are at most `c << (63 - GUIDE_BITS)`.
     #[must_use]
     pub fn guide(&self) -> &[u16] {
         &self.guide
@@ -161,8 +161,8 @@ impl CountTable {
     }
 }
 
-/// Number of bits by which a 63-bit integer is shifted right to give the index of its cell in the guide, the table of
-/// positions at which a search of the thresholds starts.
+/// Number of bits by which a 63-bit integer is shifted right to give the index of its cell in the guide. The guide is a
+/// table that says at which threshold a search starts.
 const SHIFT: u32 = GUIDE_SHIFT;
 
 #[inline(always)]
