@@ -1,4 +1,5 @@
-//! Copies columns of events to the memory of a device, which is the host here.
+//! Tests the upload of columns of events from a Parquet file to the memory of a device. In these tests the device is
+//! the host itself.
 #![cfg(feature = "cuda-on-host")]
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
@@ -21,7 +22,8 @@ fn number(row: usize) -> f64 {
     (row as f64 * 0.618).fract()
 }
 
-/// Writes groups of rows with a double and an integer column.
+/// Writes a Parquet file with a column of doubles and a column of integers. `groups` has the number of rows of each row
+/// group.
 fn write(path: &Path, groups: &[usize]) {
     let schema =
         Arc::new(parse_message_type("message events { required double m; required int32 k; }").unwrap());
@@ -139,7 +141,7 @@ fn what_is_wrong_is_explained() {
     assert!(matches!(error, UploadError::File(_)) && error.to_string().contains("events.parquet"), "{error}");
 }
 
-/// A table that is computed, with an error in one group.
+/// A table of events that is computed instead of read from a file. Decoding one of its groups of rows gives an error.
 struct Failing {
     names: Vec<String>,
     groups: Vec<usize>,

@@ -1,6 +1,6 @@
 //! Compares derivatives with respect to inputs and data with Richardson-extrapolated differences of the textbook
-//! formulae. Compares models with replaced numbers with models compiled with these numbers. Uses random models
-//! and all interpolation codes.
+//! formulae. Checks that a model whose numbers are replaced by the data agrees with a model that was compiled with the
+//! same numbers. Uses random models and all interpolation codes.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 #[path = "oracle/inputs.rs"]
@@ -27,7 +27,7 @@ use ns_core::{
 };
 use number::Hyper;
 
-/// Returns the model with the numbers `values` in place of those of its inputs.
+/// Returns a copy of the model in which `values` replace the numbers of the model's inputs.
 fn with_numbers(model: &Model, values: &[f64]) -> Model {
     let mut made = model.clone();
     let table = model.input_table().unwrap();
@@ -78,8 +78,8 @@ fn close(what: &str, got: f64, (want, error): (f64, f64)) {
     assert!((got - want).abs() <= tolerance, "{what}: {got} instead of {want} +- {tolerance:e}");
 }
 
-/// A random model with all its inputs open, and a point at which derivatives can be compared: away from kinks and
-/// from yields near zero.
+/// A random model whose inputs (numbers that the data may replace) are all open, and a point at which derivatives can
+/// be compared. The point is away from kinks and from yields near zero.
 struct Case {
     model: Model,
     values: Vec<f64>,
@@ -114,7 +114,8 @@ fn open(model: &Model) -> DifferentiableAccelerator {
     DifferentiableAccelerator::open(model, &Execution::default()).unwrap()
 }
 
-/// Calls `check` with `wanted` cases for each pair of interpolation codes.
+/// Calls `check` for each pair of interpolation codes with `wanted` random cases. The arguments of `check` are the seed
+/// and the case.
 fn for_all_codes(wanted: usize, mut check: impl FnMut(u64, Case)) {
     for &normsys in NormsysCode::ALL {
         for &histosys in HistosysCode::ALL {

@@ -21,8 +21,8 @@ use ns_core::{
 const POI: usize = 0;
 const TESTED: f64 = 1.0;
 
-/// A model that SIMD lanes support, with the source of its toys and the requests for the two fits of each
-/// toy.
+/// A model whose toys can be fitted in SIMD lanes (several toys per vector), with the source of its toys and the
+/// requests of the two fits of each toy.
 struct Study {
     model: Model,
     session: CpuSession,
@@ -31,9 +31,9 @@ struct Study {
 }
 
 impl Study {
-    /// Creates the study. `start` returns the starting point of the conditional fits. `None` if toys cannot
-    /// be drawn at the starting values, or if the parent fit, i.e. the fit to the Asimov data at these
-    /// values, gives no covariance.
+    /// Creates the study. `start` returns the starting point of the conditional fits, given the covariance matrix of
+    /// the parent fit. Returns `None` if toys cannot be drawn at the starting values, or if the parent fit, i.e. the
+    /// fit to the Asimov data at these values, gives no covariance.
     fn new(seed: u64, level: Level, start: fn(Covariance) -> Start) -> Option<Self> {
         // Models with kinks, or with free factors that have no effect, are never fitted in SIMD lanes.
         let mut model = Model { interpolation: Interpolation::SMOOTH, ..random_model(seed) };
@@ -66,7 +66,7 @@ impl Study {
         Some(Self { model, session, source, fits: vec![free, conditional] })
     }
 
-    /// Fits toys in SIMD lanes.
+    /// Fits toys in SIMD lanes (several toys per vector).
     fn lanes(&self, toys: Range<u64>) -> Vec<TaskOutcome> {
         let drawn = Drawn { source: Arc::clone(&self.source), toys };
         run(
@@ -83,7 +83,7 @@ impl Study {
             .remove(0)
     }
 
-    /// Returns `-ln L` of a toy at `point` and its gradient, as the session evaluates them.
+    /// Returns `-ln L` and its gradient for a toy at `point`, as the session evaluates them.
     fn evaluate(&self, toy: u64, point: &[f64]) -> (f64, Vec<f64>) {
         let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
         let got = self.session.evaluate(&self.source.draw(toy).into(), point, request).unwrap();
@@ -97,7 +97,7 @@ fn run(session: &CpuSession, task: FitTask, wanted: OutcomeParts) -> Vec<TaskOut
     out
 }
 
-/// Returns the starting point that hypothesis tests use for conditional fits: the end of the free fit, moved
+/// Returns the starting point that hypothesis tests use for conditional fits. It is the best fit of the free fit, moved
 /// along the POI's row of the covariance matrix.
 fn along(covariance: Covariance) -> Start {
     let row: Vec<f64> = (0..covariance.n).map(|p| covariance.get(POI, p)).collect();
@@ -108,13 +108,14 @@ fn earlier(_: Covariance) -> Start {
     Start::Earlier(0)
 }
 
-/// Returns whether a fit was completed in a SIMD lane, not by the scalar optimiser, which computes
-/// `projected_gradient` differently.
+/// Returns whether a fit was completed in a SIMD lane and not by the scalar optimiser. The two compute
+/// `projected_gradient` in different ways.
 fn in_lanes(fit: &FitOutcome) -> bool {
     fit.certificate.projected_gradient == (2.0 * fit.certificate.edm).sqrt()
 }
 
-/// Returns the fits of an outcome, each also with the bits of its parameters, its `-ln L` and its EDM.
+/// Returns the fits of an outcome. In front of each fit are the bits of its parameters, its `-ln L` and its estimated
+/// distance to the minimum (EDM).
 fn bits(outcome: &TaskOutcome) -> Vec<Result<(Vec<u64>, FitOutcome), FitFailure>> {
     let fits = outcome.fits.iter();
     fits.map(|fit| {

@@ -7,12 +7,12 @@
 pub struct Difference {
     /// Absolute difference between device and CPU.
     pub largest: f64,
-    /// Largest difference that is allowed for the fit in which `largest` was found.
+    /// Largest allowed difference for the fit that has the difference `largest`.
     pub tolerance: f64,
 }
 
 impl Difference {
-    /// The value before the first comparison: no difference, and an infinite tolerance.
+    /// The value before the first comparison. Its difference is 0, and its tolerance is infinite.
     pub const NONE: Self = Self { largest: 0.0, tolerance: f64::INFINITY };
 
     /// Adds another comparison. The stored comparison is replaced if the new one has a larger ratio of
@@ -45,13 +45,14 @@ impl Difference {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeftToCpu {
-    /// The matrices of a fit are too large for a thread block.
+    /// The matrices of a fit are too large for a thread block of the GPU.
     Large,
     /// At the starting point of the fits, a free parameter has no effect or a derivative is not finite.
     WithoutEffect,
-    /// A parameter has the same effect up and down. A descent may then begin on a ridge between two minima.
+    /// A parameter has the same effect on the yields at alpha = +1 and at alpha = -1. A descent may then begin on a
+    /// ridge between two minima.
     Ridge,
-    /// A fit leaves a parameter free that the model fixes.
+    /// The model fixes a parameter that is free in a fit.
     Released,
     /// The model has event channels, and the data have few events. For such a model a device computes only
     /// sums over many events, and the CPU does all other work.
@@ -75,8 +76,8 @@ impl std::fmt::Display for LeftToCpu {
     }
 }
 
-/// Comparison of the fits of a device with the CPU. For some of these fits, the CPU evaluates the likelihood
-/// again, in double precision, at the parameters that the device returned.
+/// The comparison of the fits of a device with the CPU. For some of these fits, the CPU evaluates the likelihood again,
+/// in double precision, at the parameters that the device returned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeviceCheck {
     /// Number of fits that the device made.
@@ -88,10 +89,10 @@ pub struct DeviceCheck {
     /// Largest difference of a gradient element between device and CPU, over the parameters that the fit does
     /// not fix. For a parameter with a Gaussian constraint of width `sigma`, the unit is `1 / sigma`.
     pub gradient: Difference,
-    /// Estimated distance to the minimum (EDM), which the CPU computes at the point that the device returned.
-    /// It is the sum of `g^2 / (2 m)` over the parameters that are not held, with the gradient `g` and the
-    /// diagonal `m` of the Gauss-Newton Hessian. A parameter is held if it is fixed, on a kink, or at a bound
-    /// beyond which `-ln L` falls.
+    /// Estimated distance to the minimum (EDM), which the CPU computes at the point that the device returned. It is the
+    /// sum of `g^2 / (2 m)` over the parameters that are not held, with the gradient `g` and the diagonal `m` of the
+    /// Gauss-Newton Hessian. A parameter counts as held if it is fixed, on a kink, or at a bound beyond which `-ln L`
+    /// falls.
     pub edm: Difference,
 }
 

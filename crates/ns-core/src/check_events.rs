@@ -23,7 +23,7 @@ pub enum EventModelError {
         place: String,
         /// The index of the missing function.
         index: usize,
-        /// Number of functions that may be used at this place.
+        /// Number of functions that the function, channel or penalty may use.
         count: usize,
     },
     /// An auxiliary datum does not exist.
@@ -36,15 +36,15 @@ pub enum EventModelError {
         /// Number of auxiliary data.
         count: usize,
     },
-    /// A log-density is not in the next free column of the events. The columns of log-densities must follow
-    /// those of the observables without gaps.
+    /// A log-density (the logarithm of a density that is not a formula) is not assigned to the next free column of the
+    /// events. The columns of log-densities must follow the columns of the observables without gaps.
     #[error(
         "{place} has a log-density in column {actual} of its events, where column {expected} is the next one"
     )]
     LogDensityColumn {
         /// Description of the channel.
         place: String,
-        /// Index of the column of the log-density.
+        /// Index of the column to which the log-density is assigned.
         actual: usize,
         /// Index of the next free column.
         expected: usize,
@@ -56,7 +56,7 @@ pub enum EventModelError {
         place: String,
         /// The index of the observable.
         index: usize,
-        /// Number of observables that may be used at this place.
+        /// Number of observables that the function or channel may use.
         count: usize,
     },
     /// A list has the wrong length.
@@ -64,7 +64,7 @@ pub enum EventModelError {
     WrongLength {
         /// Description of the channel or function that contains the list.
         place: String,
-        /// Description of the list.
+        /// Description of the list whose length is wrong.
         what: &'static str,
         /// Length of the list.
         actual: usize,
@@ -119,7 +119,7 @@ pub enum EventModelError {
     UnknownCode {
         /// Name of the function.
         place: String,
-        /// The code given.
+        /// The number that was given.
         code: u8,
     },
 }
@@ -171,7 +171,7 @@ impl Model {
     /// columns of this channel.
     ///
     /// # Errors
-    /// If a number of tables, columns or rows is wrong.
+    /// If the number of tables, columns or rows is wrong.
     pub fn check_tables(&self, data: &Observations) -> Result<(), EventModelError> {
         if !data.events.is_empty() {
             self.check_table_count(data)?;
@@ -333,8 +333,8 @@ fn length(
     Err(EventModelError::WrongLength { place: place(), what, actual, expected })
 }
 
-/// Checks that there are at least two numbers, that all are finite, and that each is larger than the one
-/// before.
+/// Checks that there are at least two numbers, that all of them are finite, and that each is larger than the number
+/// before. `place` describes the channel that contains the numbers, and `what` describes the numbers.
 fn ascending(numbers: &[f64], place: impl Fn() -> String, what: &'static str) -> Result<(), EventModelError> {
     let holds = numbers.len() > 1
         && numbers.iter().all(|x| x.is_finite())

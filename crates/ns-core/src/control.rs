@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Receiver of the progress of a batch of fits. It is called between fits, from any thread.
 pub trait Observer: Send + Sync {
-    /// Receives the progress: `done` of `total` fits have finished.
+    /// Receives the progress. `done` of the `total` fits of the batch have finished.
     fn progress(&self, done: usize, total: usize);
 }
 
-/// How a caller controls a batch: an observer of its progress, and a flag that cancels it.
+/// The means by which a caller controls a batch of fits: an observer of its progress, and flags that cancel it.
 #[derive(Clone, Copy, Default)]
 pub struct Control<'a> {
     /// Receiver of the progress, if any.

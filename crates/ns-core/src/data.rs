@@ -1,4 +1,4 @@
-//! The data of a fit or an evaluation. Like start values, data are arguments of a fit and no part of the
+//! The data of a fit or an evaluation. Data are arguments of a fit, like start values. They are not part of the
 //! compiled model.
 
 use std::ops::Range;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use crate::{Model, Observations, ToySource};
 
-/// The data of a fit or an evaluation. A statistical method passes the data on to a session without reading
-/// them, or derives other data by [`Data::with`]. Only sessions read the fields.
+/// The data of a fit or an evaluation. Statistical methods do not read the fields. They pass the data on to a session,
+/// or make other data with [`Data::with`]. Only sessions read the fields.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Data {
-    /// Counts and auxiliary measurements, or the source that they are drawn from.
+    /// Counts and auxiliary measurements, or the source from which toys are drawn.
     pub seen: Seen,
     /// Numbers, such as yields, that replace numbers of the compiled model. `None` stands for the model's own
     /// numbers.
@@ -22,7 +22,7 @@ pub struct Data {
 /// [`InputTable::values`](crate::InputTable::values).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Yields {
-    /// The numbers.
+    /// The values of all opened inputs, one input after another.
     pub values: Vec<f64>,
 }
 
@@ -32,10 +32,10 @@ impl From<Vec<f64>> for Yields {
     }
 }
 
-/// Counts and auxiliary measurements, or the source that they are drawn from.
+/// Counts and auxiliary measurements, or the source from which toys are drawn.
 #[derive(Debug, Clone)]
 pub enum Seen {
-    /// The observed data of the model with which the session was opened.
+    /// The observed data of the model that the session has compiled.
     Observed,
     /// Counts and auxiliary measurements given by the caller.
     Given(Arc<Observations>),
@@ -49,32 +49,32 @@ pub enum Seen {
 pub struct Drawn {
     /// The distributions that the toys are drawn from.
     pub source: Arc<ToySource>,
-    /// Indices of the toys.
+    /// Range of the indices of the toys.
     pub toys: Range<u64>,
 }
 
 impl Data {
-    /// Returns data of the kind [`Seen::Observed`]: the observed data of the model with which the session was
-    /// opened.
+    /// Returns [`Seen::Observed`] data, i.e. the observed data of the model that a session has compiled.
     #[must_use]
     pub fn observed() -> Self {
         Self::from(Seen::Observed)
     }
 
-    /// Returns a copy of these data with other counts and auxiliary measurements. The replaced numbers
-    /// ([`Data::yields`]) stay the same.
+    /// Returns a copy of these data with other counts and auxiliary measurements. The numbers that replace those of the
+    /// compiled model ([`Data::yields`]) stay the same.
     #[must_use]
     pub fn with(&self, seen: impl Into<Seen>) -> Self {
         Self { seen: seen.into(), yields: self.yields.clone() }
     }
 
-    /// Returns a copy of these data in which `yields` replace the compiled numbers of the model's inputs.
+    /// Returns a copy of these data in which `yields` replace the compiled numbers of the model's inputs (arrays of
+    /// numbers that data may replace).
     #[must_use]
     pub fn with_yields(&self, yields: impl Into<Arc<Yields>>) -> Self {
         Self { seen: self.seen.clone(), yields: Some(yields.into()) }
     }
 
-    /// Returns the number of data sets: the number of toys, or 1 for other data.
+    /// Returns the number of data sets. This is the number of toys, or 1 if the data are not toys.
     #[must_use]
     pub fn count(&self) -> u64 {
         match &self.seen {

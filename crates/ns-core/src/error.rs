@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::{Device, EventModelError, Execution, InputError, LogProbError, Precision};
 
-/// Reason why one fit has no result. The other fits of its batch continue.
+/// Reasons why one fit has no result. The other fits of the batch continue.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum FitFailure {
@@ -13,7 +13,7 @@ pub enum FitFailure {
         "the likelihood is not finite at any start point: bin {bin} expects {expected:e} but {observed} were observed"
     )]
     NotFinite {
-        /// Global index of the first bin whose likelihood term is not finite.
+        /// Index, among all bins of the model, of the first bin whose likelihood term is not finite.
         bin: usize,
         /// Expected yield of this bin at the start point.
         expected: f64,
@@ -30,7 +30,8 @@ pub enum FitFailure {
         /// Index of the first event in the channel whose density is not positive or not finite.
         event: usize,
     },
-    /// A density with a context of parameters, such as a normalising flow, cannot be evaluated at any start point.
+    /// A density that depends on a context of parameters, such as a normalising flow, cannot be evaluated at any start
+    /// point.
     #[error("event channel {channel}, at every start point: {cause}")]
     NotEvaluated {
         /// Index of the event channel.
@@ -57,7 +58,7 @@ pub enum FitFailure {
         /// Index of the event channel.
         channel: usize,
     },
-    /// The fit was skipped: the result of an earlier fit of the task made it unnecessary.
+    /// The fit was skipped, because the result of an earlier fit of the task made this fit unnecessary.
     #[error("not needed: an earlier fit of the task decides")]
     NotNeeded,
     /// The batch was cancelled before this fit.
@@ -65,7 +66,8 @@ pub enum FitFailure {
     Cancelled,
 }
 
-/// Name of the expected yields in [`SessionError::BadNumber`], for a yield that is negative or not finite.
+/// The value of `what` in [`SessionError::BadNumber`] if the number is an expected yield that is negative or not
+/// finite.
 pub const EXPECTED: &str = "the expected data";
 
 /// Reasons why a session could not be opened, or why a whole call of a session failed.
@@ -75,14 +77,14 @@ pub enum SessionError {
     /// An array has the wrong length for the model.
     #[error("{what} has {actual} elements; the model needs {expected}")]
     WrongLength {
-        /// Name of the array.
+        /// Name of the array, for the error message.
         what: &'static str,
         /// Length of the array.
         actual: usize,
         /// Length that the model needs.
         expected: usize,
     },
-    /// A number given by the caller is not allowed: for example NaN, infinity or a negative count.
+    /// A number given by the caller is not allowed, for example NaN, infinity or a negative count.
     #[error("{what}[{index}] is {value}; {remedy}")]
     BadNumber {
         /// Name of the array or quantity.
@@ -94,13 +96,13 @@ pub enum SessionError {
         /// Description of the allowed values.
         remedy: &'static str,
     },
-    /// The event channels, functions or penalties of the model, or its data, are inconsistent.
+    /// The event channels, functions, penalties or data of the model are inconsistent.
     #[error(transparent)]
     EventModel(#[from] EventModelError),
     /// A density that is not a formula, such as a normalising flow, cannot be evaluated.
     #[error(transparent)]
     LogProb(#[from] LogProbError),
-    /// The model does not have an input that was opened.
+    /// The model does not have an input (array of numbers) that was opened.
     #[error(transparent)]
     Input(#[from] InputError),
     /// A parameter index is out of range.
@@ -146,7 +148,7 @@ pub enum SessionError {
     /// An array is not in the memory of a device, where it is needed.
     #[error("{what} is not in memory of {device}: {problem}. Move it there first")]
     NotOnDevice {
-        /// Name of the array.
+        /// Name of the array, for the error message.
         what: &'static str,
         /// The device.
         device: Device,
@@ -164,7 +166,7 @@ pub enum SessionError {
         device: Device,
         /// Name of the quantity that differs.
         what: &'static str,
-        /// Index of the fit among the fits of one kernel launch.
+        /// Index of the fit for which the values differ, among the fits of one kernel launch.
         index: usize,
         /// Absolute difference of the two values.
         difference: f64,
@@ -268,7 +270,7 @@ pub enum SessionError {
         /// What the user can do.
         remedy: &'static str,
     },
-    /// The session cannot use this kind of data.
+    /// The session cannot use data of this form.
     #[error("this session cannot use data of this kind; {remedy}")]
     ForeignData {
         /// What the user can do.
@@ -286,8 +288,8 @@ pub enum SessionError {
         /// The precision in which the device computes.
         available: Precision,
     },
-    /// A part of the computation that cannot be divided further needs more memory than the memory limit
-    /// allows.
+    /// A part of the computation needs more memory than the memory limit allows, and it cannot be divided into smaller
+    /// parts.
     #[error(
         "{what} on {device} takes {needed} bytes, and the memory limit is {limit}. Raise the limit (--memory; in Python memory=), \
          or {remedy}"
@@ -301,7 +303,7 @@ pub enum SessionError {
         needed: u64,
         /// Bytes allowed.
         limit: u64,
-        /// What the user can do other than raise the limit.
+        /// What the user can do instead of raising the limit.
         remedy: &'static str,
     },
     /// The model is too large for the device, for example for the shared memory of a thread block.
@@ -317,8 +319,7 @@ pub enum SessionError {
 }
 
 impl SessionError {
-    /// Returns whether the error is due to the device and not to the input, so that another device may
-    /// succeed.
+    /// Returns whether the error is due to the device and not to the input. If it is, another device may succeed.
     #[must_use]
     pub const fn is_of_device(&self) -> bool {
         matches!(

@@ -10,9 +10,10 @@ use crate::random::Stream;
 /// Columns of events that are being drawn. Their memory is reused for the next toy.
 #[derive(Debug, Clone, Default)]
 pub struct EventColumns {
-    /// One column per observable, then one per log-density.
+    /// One column per observable, followed by one column per log-density (the logarithm of a density that is not a
+    /// formula).
     pub columns: Vec<Vec<f64>>,
-    /// Weights of the rows. If the list is empty, each row is one event.
+    /// Weight of each row, i.e. of each event. If the list is empty, all weights are 1.
     pub weights: Vec<f64>,
 }
 
@@ -32,29 +33,29 @@ impl EventColumns {
     }
 }
 
-/// Error in drawing a toy: the density of a channel is negative or NaN at a proposed event. The toy then has
-/// no data.
+/// The error if a toy cannot be drawn, because the density of a channel is negative or NaN at a proposed event. The toy
+/// then has no data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotDrawn;
 
 /// The distribution of the events of one channel at one parameter point.
 pub trait DrawEvents: Debug + Send + Sync {
-    /// Draws the events of one toy into `columns`. The random numbers come from consecutive slots of
-    /// `stream`, the first of them `slot`. Returns the first slot that was not used. The same stream and slot
-    /// always give the same bits.
+    /// Draws the events of one toy into `columns`. The random numbers come from consecutive slots (numbers of a toy's
+    /// random draws) of `stream`. The first of these slots is `slot`. Returns the first slot that was not used. The
+    /// same stream and slot always give the same bits.
     ///
     /// # Errors
     /// If the density is negative or not a number where an event is drawn.
     fn draw(&self, stream: &Stream, slot: u32, columns: &mut EventColumns) -> Result<u32, NotDrawn>;
 
-    /// Returns the distribution as [`Any`]. A session that knows the concrete type can then draw from the
-    /// distribution on another device. `None` if only the CPU can draw from it.
+    /// Returns the distribution as [`Any`], so that a session that knows its concrete type can draw events on another
+    /// device. Returns `None` if only the CPU can draw events.
     fn as_any(&self) -> Option<&dyn Any> {
         None
     }
 }
 
-/// A shared distribution of the events of one channel. Two such values are equal if they share the same
+/// A shared distribution of the events of one channel. Two values of this type are equal if they refer to the same
 /// object.
 #[derive(Debug, Clone)]
 pub struct EventSource(pub Arc<dyn DrawEvents>);

@@ -1,5 +1,5 @@
-//! Device, threads, precision and memory limit of a run. They are passed as a value. There are no global
-//! settings.
+//! Settings of a run: device, threads, precision and memory limit. The settings are passed as a value; there are no
+//! global settings.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,8 +15,8 @@ pub enum Device {
     Cpu,
     /// The NVIDIA GPU with this index, in double precision.
     Cuda(usize),
-    /// All NVIDIA GPUs of the same model as the first one, in double precision. They share the fits of a
-    /// batch.
+    /// All NVIDIA GPUs of the same model as the first one, in double precision. The fits of a batch are divided among
+    /// them.
     CudaAll,
     /// An Apple GPU, in mixed precision ([`Precision::Mixed`]).
     Metal,
@@ -64,7 +64,7 @@ impl FromStr for Device {
 /// Floating-point precision of a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Precision {
-    /// Double precision throughout: the default on CPU and CUDA.
+    /// Double precision throughout. This is the default on CPU and CUDA.
     #[default]
     F64,
     /// The device computes in single precision. The CPU then completes the fit in double precision.
@@ -93,21 +93,21 @@ pub struct Execution {
     pub threads: usize,
     /// Precision of the arithmetic. Opening a session fails on a device that computes in another precision.
     pub precision: Precision,
-    /// Largest number of bytes that a session may take for the compiled model, the working memory of its
-    /// threads and the batches in progress. The limit applies to the memory of the host and to that of each
-    /// GPU. Batches are made small enough to stay below it, which changes no result. A batch that cannot be
-    /// made small enough is refused (`SessionError::MemoryLimit`). Outcomes that the caller has received do
-    /// not count. `None`: no limit.
+    /// Largest number of bytes that a session may take for the compiled model, the working memory of its threads and
+    /// the batches in progress. The limit applies to the memory of the host and to that of each GPU. Batches are made
+    /// small enough to stay below the limit, which changes no result. A batch that cannot be made small enough is
+    /// refused (`SessionError::MemoryLimit`). Outcomes that the caller has received do not count. `None` means that
+    /// there is no limit.
     pub memory_limit: Option<u64>,
 }
 
-/// Largest number of threads, except on a machine with more cores. It avoids the minutes that starting
-/// several thousand threads would take. No result depends on the number of threads.
+/// Largest number of threads on a machine with at most this number of cores. Without this limit, a request of several
+/// thousand threads would take minutes to start them. No result depends on the number of threads.
 const MOST_THREADS: usize = 512;
 
 impl Execution {
-    /// Returns the number of threads to use. If `threads` is 0, this is one per core. Otherwise it is
-    /// `threads`, limited to 512 or to one per core, whichever is more.
+    /// Returns the number of threads to use. If the field `threads` is 0, there is one thread per core. Otherwise the
+    /// number is `threads`, but at most the larger of 512 and the number of cores.
     #[must_use]
     pub fn resolved_threads(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -119,8 +119,8 @@ impl Execution {
     }
 }
 
-/// Parses a number of bytes: a number alone, or with a unit that is a power of 1024, as in `2000000`, `500M`,
-/// `1.5G`, `2GiB`.
+/// Parses a number of bytes, which may have a unit that is a power of 1024. Examples are `2000000`, `500M`, `1.5G`,
+/// `2GiB`.
 ///
 /// # Errors
 /// A description of the expected form, if the text has another form or the number is below 1 or too large.

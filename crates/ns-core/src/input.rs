@@ -20,7 +20,7 @@ pub enum Input {
         /// Index of the sample in the channel.
         sample: usize,
     },
-    /// Yields of a histosys at alpha = +1, one number per bin.
+    /// Yields of a histosys modifier at alpha = +1, one number per bin.
     HistoHi {
         /// Index of the channel.
         channel: usize,
@@ -29,7 +29,7 @@ pub enum Input {
         /// Index of the modifier in the sample.
         modifier: usize,
     },
-    /// Yields of a histosys at alpha = -1, one number per bin.
+    /// Yields of a histosys modifier at alpha = -1, one number per bin.
     HistoLo {
         /// Index of the channel.
         channel: usize,
@@ -38,7 +38,7 @@ pub enum Input {
         /// Index of the modifier in the sample.
         modifier: usize,
     },
-    /// Factor of a normsys at alpha = +1, one positive number.
+    /// Factor of a normsys modifier at alpha = +1, one positive number.
     NormHi {
         /// Index of the channel.
         channel: usize,
@@ -47,7 +47,7 @@ pub enum Input {
         /// Index of the modifier in the sample.
         modifier: usize,
     },
-    /// Factor of a normsys at alpha = -1, one positive number.
+    /// Factor of a normsys modifier at alpha = -1, one positive number.
     NormLo {
         /// Index of the channel.
         channel: usize,
@@ -56,17 +56,17 @@ pub enum Input {
         /// Index of the modifier in the sample.
         modifier: usize,
     },
-    /// Standard deviations of the Gaussian constraints of a parameter set, one positive number per parameter.
-    /// For a staterror these are relative uncertainties. Numbers of parameters without a Gaussian constraint
-    /// are ignored.
+    /// Standard deviations of the Gaussian constraints of a parameter set, one positive number per parameter. For a
+    /// staterror these are relative uncertainties. Numbers that belong to parameters without a Gaussian constraint are
+    /// ignored.
     StatError {
-        /// Index in [`Model::parameter_sets`](crate::Model::parameter_sets).
+        /// Index of the parameter set in [`Model::parameter_sets`](crate::Model::parameter_sets).
         set: usize,
     },
-    /// Relative uncertainties `1/sqrt(tau)` of the Poisson constraints of a shapesys parameter set, one
-    /// positive number per parameter. Numbers of parameters without a Poisson constraint are ignored.
+    /// Relative uncertainties `1/sqrt(tau)` of the Poisson constraints of a shapesys parameter set, one positive number
+    /// per parameter. Numbers that belong to parameters without a Poisson constraint are ignored.
     ShapeSys {
-        /// Index in [`Model::parameter_sets`](crate::Model::parameter_sets).
+        /// Index of the parameter set in [`Model::parameter_sets`](crate::Model::parameter_sets).
         set: usize,
     },
 }
@@ -82,7 +82,7 @@ pub enum InputError {
     NoSuch {
         /// The input.
         input: Input,
-        /// The kind of object that does not exist, for example "channel".
+        /// Name of what does not exist, for example "channel".
         what: &'static str,
     },
     /// The modifier has another type than the input needs.
@@ -95,14 +95,14 @@ pub enum InputError {
         /// Type of modifier that the input needs.
         wanted: &'static str,
     },
-    /// No parameter of the set has a constraint of the needed kind.
+    /// The input needs Gaussian or Poisson constraints, and no parameter of the set has such a constraint.
     #[error("input {input:?}: no parameter of the set '{set}' has a {wanted} constraint; name another set")]
     OtherConstraint {
         /// The input.
         input: Input,
         /// Name of the parameter set.
         set: String,
-        /// Kind of constraint that the input needs.
+        /// Type of constraint that the input needs: "Gaussian" or "Poisson".
         wanted: &'static str,
     },
     /// The input was given twice.
@@ -113,7 +113,7 @@ pub enum InputError {
     },
 }
 
-/// The inputs of a session: their order, their positions in one array of numbers, and their compiled values.
+/// The inputs of a session, in order. The values of all inputs are stored in one array of numbers.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct InputTable {
     /// The inputs, in the order of the field `open` of [`crate::Model`].
@@ -145,7 +145,7 @@ impl InputTable {
     }
 }
 
-/// Derivatives of `-ln L`, or of a directional derivative of `-ln L`, with respect to inputs and data.
+/// Derivatives, with respect to inputs and data, of `-ln L` or of a directional derivative of `-ln L`.
 /// [`Session::pull_back`](crate::Session::pull_back) returns them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Pulled {

@@ -1,5 +1,5 @@
-//! Interpolation codes. An effect is given for the parameter values -1, 0 and 1. The code determines the
-//! effect at all other values.
+//! Interpolation codes. The effect of a parameter on the yields is given for the parameter values -1, 0 and 1. The code
+//! determines the effect at all other values.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,7 +25,8 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-/// Declares the codes of one type of modifier: an enum, the names of the codes, and their properties.
+/// Declares the enum of the interpolation codes of one type of modifier, with the names and the properties of the
+/// codes.
 macro_rules! codes {
     (
         $(#[$meta:meta])* $code:ident of $modifier:literal {
@@ -73,7 +74,7 @@ macro_rules! codes {
             }
         }
 
-        /// Parses the name of a code, with or without the prefix `code`: `code4` or `4`.
+        /// Parses the name of a code. The prefix `code` may be left out, as in `4` for `code4`.
         impl FromStr for $code {
             type Err = UnknownCode;
 
@@ -90,32 +91,35 @@ macro_rules! codes {
 }
 
 codes! {
-    /// Interpolation of `normsys` factors (`pyhf.interpolators`).
+    /// Interpolation codes of `normsys` factors, as in `pyhf.interpolators`.
     NormsysCode of "normsys" {
-        /// Piecewise linear, with a kink at 0.
+        /// The effect is a piecewise linear function of the parameter, with a kink at 0.
         Code0: "code0", kink: true, smooth: Code6;
-        /// Piecewise exponential, with a kink at 0.
+        /// The effect is a piecewise exponential function of the parameter, with a kink at 0.
         Code1: "code1", kink: true, smooth: Code4;
-        /// Polynomial inside `|alpha| < 1`, exponential outside; smooth.
+        /// The effect is a smooth function of the parameter `alpha`: a polynomial for `|alpha| < 1` and exponential
+        /// beyond.
         Code4: "code4", kink: false, smooth: Code4;
-        /// Polynomial inside `|alpha| < 1`, linear outside; smooth. Code 6 of ROOT's `FlexibleInterpVar`.
+        /// The effect is a smooth function of the parameter `alpha`: a polynomial for `|alpha| < 1` and linear beyond.
+        /// This is code 6 of ROOT's `FlexibleInterpVar`.
         Code6: "code6", kink: false, smooth: Code6;
     }
 }
 
 codes! {
-    /// Interpolation of `histosys` templates (`pyhf.interpolators`).
+    /// Interpolation codes of `histosys` templates, as in `pyhf.interpolators`.
     HistosysCode of "histosys" {
-        /// Piecewise linear, with a kink at 0.
+        /// The effect is a piecewise linear function of the parameter, with a kink at 0.
         Code0: "code0", kink: true, smooth: Code4p;
-        /// Quadratic inside `|alpha| < 1`, linear outside.
+        /// The effect is a quadratic function of the parameter `alpha` for `|alpha| < 1` and linear beyond.
         Code2: "code2", kink: false, smooth: Code4p;
-        /// Sixth-order polynomial inside `|alpha| < 1`, linear outside; smooth.
+        /// The effect is a smooth function of the parameter `alpha`: a polynomial of degree 6 for `|alpha| < 1` and
+        /// linear beyond.
         Code4p: "code4p", kink: false, smooth: Code4p;
     }
 }
 
-/// The pair of interpolation codes of a model.
+/// The two interpolation codes of a model, one for normsys and one for histosys modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interpolation {
     /// Code of normsys factors.
@@ -125,18 +129,19 @@ pub struct Interpolation {
 }
 
 impl Interpolation {
-    /// The codes code4 and code4p: the default here and in pyhf 0.7.
+    /// The codes code4 for normsys and code4p for histosys, which are the default here and in pyhf 0.7.
     pub const SMOOTH: Self = Self { normsys: NormsysCode::Code4, histosys: HistosysCode::Code4p };
-    /// The codes code1 and code0 of the original HistFactory.
+    /// The codes of the original HistFactory: code1 for normsys and code0 for histosys.
     pub const PIECEWISE: Self = Self { normsys: NormsysCode::Code1, histosys: HistosysCode::Code0 };
 
-    /// Returns whether an asymmetric effect of a normsys or histosys modifier has a kink at 0.
+    /// Returns whether an asymmetric effect of a normsys or histosys modifier has a kink at the parameter value 0.
     #[must_use]
     pub const fn has_kinks(self) -> bool {
         self.normsys.has_kink() || self.histosys.has_kink()
     }
 
-    /// Returns the closest smooth codes, with which every effect is unchanged at -1, 0 and 1.
+    /// Returns the smooth codes that are closest to these codes. With them, the effect of every parameter is the same
+    /// as before at the parameter values -1, 0 and 1.
     #[must_use]
     pub const fn smooth(self) -> Self {
         Self { normsys: self.normsys.smooth(), histosys: self.histosys.smooth() }

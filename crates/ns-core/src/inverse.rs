@@ -1,11 +1,12 @@
-//! The inverse Hessian at the minimum of a fit. Fits of similar data use it to predict their minima.
+//! The inverse Hessian at the minimum of a fit. It is used to predict the minima of fits of similar data.
 
 use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// A full covariance matrix, row-major, `n x n`. Rows and columns of fixed parameters are zero. Those of
-/// inactive parameters are zero too, except for `Inactive::TwoSided`.
+/// A full covariance matrix, row-major, `n x n`. The rows and columns of fixed parameters are zero. The rows and
+/// columns of inactive parameters (free parameters without a symmetric uncertainty) are zero too, except for
+/// `Inactive::TwoSided`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Covariance {
     /// Number of parameters.
@@ -22,15 +23,16 @@ impl Covariance {
     }
 }
 
-/// The inverse Hessian of a model with many parameters, kept as the factors of its blocks.
+/// The inverse Hessian of a model with many parameters. The full matrix is not stored. Instead, the Hessian is divided
+/// into blocks of rows and columns, and the factors of these blocks are stored.
 ///
 /// Rows and columns of fixed and inactive parameters are zero, as in a [`Covariance`].
 pub trait FactoredHessian: Debug + Send + Sync {
     /// Returns the number of parameters.
     fn n_parameters(&self) -> usize;
 
-    /// Returns whether the inverse has a row for this parameter: the parameter is free and the likelihood
-    /// determines it.
+    /// Returns whether the inverse Hessian has a row for this parameter. It has a row if the parameter is free and the
+    /// likelihood determines its value.
     fn has(&self, parameter: usize) -> bool;
 
     /// Writes the product of the inverse Hessian and `x` to `to`. Both have one number per parameter.
@@ -44,8 +46,8 @@ pub trait FactoredHessian: Debug + Send + Sync {
 pub enum InverseHessian {
     /// A matrix over all parameters.
     Dense(Arc<Covariance>),
-    /// Factors of the blocks of the Hessian. They are used if the full matrix would need more time and memory
-    /// than the fit.
+    /// The factors of the blocks (submatrices) of the Hessian. They are stored if the full inverse would need more time
+    /// and memory than the fit.
     Factored(Arc<dyn FactoredHessian>),
 }
 
@@ -72,8 +74,8 @@ impl InverseHessian {
         }
     }
 
-    /// Returns whether the inverse has a row for this parameter: the parameter is free and the likelihood
-    /// determines it.
+    /// Returns whether the inverse Hessian has a row for this parameter. It has a row if the parameter is free and the
+    /// likelihood determines its value.
     #[must_use]
     pub fn has(&self, parameter: usize) -> bool {
         match self {
@@ -85,8 +87,8 @@ impl InverseHessian {
         }
     }
 
-    /// Returns row `parameter` of the matrix; `None` if there is no such parameter. For a factored inverse,
-    /// this requires the solution of one system of linear equations.
+    /// Returns the row of the inverse Hessian for this parameter; `None` if there is no such parameter. If the inverse
+    /// is stored as factors, one system of linear equations is solved.
     #[must_use]
     pub fn row(&self, parameter: usize) -> Option<Cow<'_, [f64]>> {
         match self {
@@ -106,8 +108,8 @@ impl InverseHessian {
     }
 }
 
-/// Two matrices are equal if their elements are. Two sets of factors are equal only if they are the same
-/// object.
+/// Compares two inverse Hessians. Two full matrices are equal if all their elements are equal. Two sets of factors are
+/// equal only if they are the same object.
 impl PartialEq for InverseHessian {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {

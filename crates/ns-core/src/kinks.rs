@@ -1,11 +1,11 @@
-//! Kinks of event-level models, and models without kinks.
+//! Finds the parameters at which event-level models have kinks, and makes models without kinks.
 
 use crate::{FunctionForm, Model, Value};
 
 impl Model {
-    /// Returns the parameters for which the likelihood terms of events have a kink at the value 0. These are
-    /// nuisance parameters with interpolation code 0 or 1. They act on weights of events or on other numbers.
-    /// The result is sorted and has no duplicates.
+    /// Returns the parameters for which the likelihood terms of events have a kink at the value 0. These are nuisance
+    /// parameters whose effect, on weights of events or on other numbers, has interpolation code 0 or 1. The result is
+    /// sorted and has no duplicates.
     #[must_use]
     pub fn event_kinks(&self) -> Vec<usize> {
         let mut kinks = Vec::new();
@@ -29,8 +29,8 @@ impl Model {
         kinks
     }
 
-    /// Returns the model with the closest smooth interpolation codes. Every effect has the same values at -1, 0 and 1
-    /// as before.
+    /// Returns a copy of the model in which each interpolation code is replaced by the closest smooth code. The effect
+    /// of every parameter is the same as before at the parameter values -1, 0 and 1.
     #[must_use]
     pub fn with_smooth_codes(&self) -> Self {
         let mut model = Self { interpolation: self.interpolation.smooth(), ..self.clone() };

@@ -20,7 +20,7 @@ pub enum LogProbError {
         density: String,
         /// Index of the event.
         event: usize,
-        /// The features of the event.
+        /// The features of the event, i.e. the arguments of the density.
         at: Vec<f64>,
         /// The computed value.
         value: f64,
@@ -55,7 +55,7 @@ pub enum LogProbError {
     },
 }
 
-/// An integral of a density over a box.
+/// The result of integrating a density over a box.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BoxIntegral {
     /// The integral.
@@ -63,22 +63,23 @@ pub struct BoxIntegral {
     /// Estimate of the error: the change of the integral in the last refinement of the quadrature. It is 0 if
     /// the box contains the whole support, because the integral is then 1 by construction.
     pub error: f64,
-    /// Number of panels per feature of the quadrature; 0 if the integral is 1 by construction.
+    /// Number of panels (intervals) into which the quadrature divides each side of the box; 0 if the integral is 1 by
+    /// construction.
     pub panels: usize,
 }
 
 /// Method by which derivatives with respect to the context are computed. Second derivatives are always finite
-/// differences: differences of the gradient for [`Self::Graph`], otherwise differences of log-densities on a
-/// grid of points.
+/// differences. They are differences of the gradient for [`Self::Graph`], and differences of log-densities on a grid of
+/// points for [`Self::Differences`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum GradientMethod {
-    /// A graph in the manifest of the density gives the first derivatives.
+    /// A computation graph gives the first derivatives. The manifest of the density names this graph.
     Graph,
-    /// Central differences with these steps, one per number of the context.
+    /// The first derivatives are central finite differences. The list has one step per number of the context.
     Differences(Vec<f64>),
 }
 
-/// The kind of random numbers that a sampler turns into events.
+/// The distribution of the random numbers that a sampler turns into events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Base {
     /// Standard normal numbers.
@@ -94,8 +95,8 @@ pub struct NetworkEvaluation {
     pub provider: &'static str,
     /// Name of the precision: `f64`, `f32`, `tf32` or `fp16`.
     pub precision: &'static str,
-    /// Largest difference of a log-density from that of the CPU, divided by the larger of 1 and the absolute
-    /// log-density. `None` on the CPU.
+    /// Largest difference between a log-density of this provider and that of the CPU, divided by the larger of 1 and
+    /// the absolute log-density. `None` on the CPU.
     pub largest_difference: Option<f64>,
 }
 
@@ -110,25 +111,26 @@ pub trait LogProb: Debug + Send + Sync {
     /// Returns the number of features `d`.
     fn dimension(&self) -> usize;
 
-    /// Returns the names of the numbers in the context, in the order of the argument `context` of the
-    /// methods. The list is empty for a density without context.
+    /// Returns the names of the numbers in the context, in the order in which the methods take them as the argument
+    /// `context`. The list is empty for a density without context.
     fn context(&self) -> &[String];
 
     /// Returns the method by which derivatives with respect to the context are computed; `None` for a density
     /// without context.
     fn gradient_method(&self) -> Option<GradientMethod>;
 
-    /// Returns the rounding error of a log-density whose size is about 1, in units of `f64::EPSILON`. It is 1
-    /// for computations with 64 bits.
+    /// Returns the rounding error of a log-density whose absolute value is about 1, in units of `f64::EPSILON`. The
+    /// error is 1 for computations in double precision.
     fn rounding(&self) -> f64;
 
-    /// Returns the lower and upper end of each feature, beyond which the density is 0. An end may be infinite.
+    /// Returns the support of the density: the lower and the upper end of each feature. Beyond these ends the density
+    /// is 0. An end may be infinite.
     fn support(&self) -> &[(f64, f64)];
 
     /// Returns a text that changes whenever the density changes, for digests of models.
     fn digest(&self) -> &str;
 
-    /// Writes the logarithm of the density of each event to `out`. Outside of the support it is minus
+    /// Writes the logarithm of the density of each event to `out`. Outside of the support the logarithm is minus
     /// infinity.
     ///
     /// # Errors
@@ -147,11 +149,11 @@ pub trait LogProb: Debug + Send + Sync {
         out: &mut [f64],
     ) -> Result<GradientMethod, LogProbError>;
 
-    /// Writes the log-density of each event to `out`, with its first and second derivatives with respect to
-    /// the context. Each column of `out` has one number per event. Column 0 is the log-density. For a context
-    /// of `c` numbers, columns 1 to `c` are the first derivatives, and column `1 + c + i (i + 1) / 2 + j` is
-    /// the second derivative with respect to the numbers `i` and `j <= i`. Outside of the support, all
-    /// derivatives are 0.
+    /// Writes the log-density of each event to `out`, with its first and second derivatives with respect to the
+    /// context. Each column of `out` has one number per event. Column 0 is the log-density. For a context of `c`
+    /// numbers, columns 1 to `c` are the first derivatives, and column `1 + c + i (i + 1) / 2 + j` is the second
+    /// derivative with respect to the numbers `i` and `j <= i`. Outside of the support (the range in which the density
+    /// is not 0), all derivatives are 0.
     ///
     /// # Errors
     /// The errors of [`Self::log_prob`].
@@ -170,10 +172,10 @@ pub trait LogProb: Debug + Send + Sync {
     /// support.
     fn integral(&self, sides: &[(f64, f64)], context: &[f64]) -> Result<BoxIntegral, LogProbError>;
 
-    /// Writes the integral of the density over a box to `out`, with its first and second derivatives with
-    /// respect to the context, in the order of [`Self::context_derivatives`]. The quadrature has `panels`
-    /// panels per feature, the number that [`Self::integral`] chose at another context. With a fixed number
-    /// of panels, the integral is a smooth function of the context.
+    /// Writes the integral of the density over a box to `out`, with its first and second derivatives with respect to
+    /// the context, in the order of [`Self::context_derivatives`]. The quadrature divides each side of the box into
+    /// `panels` panels (intervals). This is the number that [`Self::integral`] chose at another context. With a fixed
+    /// number of panels, the integral is a smooth function of the context.
     ///
     /// # Errors
     /// The errors of [`Self::integral`], and if the panels are too wide for this context.
@@ -185,24 +187,26 @@ pub trait LogProb: Debug + Send + Sync {
         out: &mut [f64],
     ) -> Result<(), LogProbError>;
 
-    /// Returns the program and precision that evaluate the log-densities; `None` for a density that no
-    /// network has learned.
+    /// Returns the program and the precision in which the log-densities are evaluated; `None` if the density is not a
+    /// neural network.
     fn evaluation(&self) -> Option<NetworkEvaluation> {
         None
     }
 
-    /// Returns the kind of random numbers that [`Self::sample`] takes, and their number per event; `None`
-    /// without a sampler.
+    /// Returns the distribution of the random numbers that [`Self::sample`] takes, and how many of them it takes per
+    /// event. Returns `None` if there is no sampler.
     fn base(&self) -> Option<(Base, usize)>;
 
-    /// Turns rows of random numbers into events. `base` has one row per event. Events are written to `out`.
+    /// Turns random numbers into events and writes the events to `out`. `base` has the random numbers of one event
+    /// after another; [`Self::base`] says how many there are per event.
     ///
     /// # Errors
     /// If there is no sampler, a length is wrong, or the evaluation fails.
     fn sample(&self, base: &[f64], context: &[f64], out: &mut [f64]) -> Result<(), LogProbError>;
 }
 
-/// A shared density that is not a formula. Two values are equal if their digests are equal.
+/// A shared density that is not a formula. Two values of this type are equal if the digests of their densities are
+/// equal.
 #[derive(Debug, Clone)]
 pub struct SharedLogProb(pub Arc<dyn LogProb>);
 

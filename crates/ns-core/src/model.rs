@@ -5,7 +5,7 @@
 
 use crate::{EventChannel, Function, Input, Interpolation, Observations, Parameter, ParameterSet, Penalty};
 
-/// The effect of a modifier on the yields of its sample. A template has one value per bin of the channel.
+/// The effect of a modifier on the yields of its sample. A template is a list of yields, one per bin of the channel.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Adds a difference to the nominal yields. The difference is interpolated between the templates `lo` and
@@ -23,7 +23,7 @@ pub enum Effect {
         /// Factor at alpha = +1.
         hi: f64,
     },
-    /// Multiplies the yields by the parameter itself, which has no constraint.
+    /// Multiplies the yields by the value of the parameter, which has no constraint.
     NormFactor,
     /// Multiplies the yields by the luminosity parameter, which has a Gaussian constraint.
     Lumi,
@@ -64,7 +64,7 @@ impl Effect {
 pub struct Modifier {
     /// Name of the modifier in the workspace.
     pub name: String,
-    /// Index of the parameter. For an effect with one parameter per bin: index of the parameter of the
+    /// Index of the parameter. If the effect has one parameter per bin, this is the index of the parameter of the
     /// channel's first bin.
     pub first: usize,
     /// Effect of the modifier on the yields of the sample.
@@ -82,7 +82,7 @@ pub struct Sample {
     pub modifiers: Vec<Modifier>,
 }
 
-/// One region of the analysis: a histogram of counts.
+/// One region of the analysis, whose data are a histogram of counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Channel {
     /// Name of the channel in the workspace.
@@ -105,7 +105,7 @@ pub struct Model {
     pub measurement: String,
     /// Channels, sorted by name.
     pub channels: Vec<Channel>,
-    /// Scalar parameters, one parameter set after another.
+    /// All parameters, one parameter set after another.
     pub parameters: Vec<Parameter>,
     /// Groups of consecutive parameters that share a name.
     pub parameter_sets: Vec<ParameterSet>,
@@ -115,7 +115,7 @@ pub struct Model {
     pub interpolation: Interpolation,
     /// Functions of parameters that event channels and penalties use, each defined before its use.
     pub functions: Vec<Function>,
-    /// Channels in which single events are fitted.
+    /// Event channels, i.e. channels in which single events are fitted.
     pub event_channels: Vec<EventChannel>,
     /// Constraint terms that do not belong to a single parameter.
     pub penalties: Vec<Penalty>,
@@ -146,7 +146,8 @@ impl Model {
         self.parameters.iter().position(|p| p.name == name)
     }
 
-    /// Returns the channel name and the bin number within the channel for a global bin index.
+    /// Returns the name of the channel that contains a bin, and the index of the bin within this channel. `bin` is the
+    /// index among all bins of the model.
     #[must_use]
     pub fn bin_name(&self, bin: usize) -> Option<(&str, usize)> {
         self.channels

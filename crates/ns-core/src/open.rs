@@ -1,4 +1,5 @@
-//! Opens inputs of a model and reads their compiled values. Data may replace the numbers of an open input.
+//! Opens inputs of a model, i.e. arrays of numbers such as nominal yields, and reads the values that they have in the
+//! model. Data may replace the numbers of an open input.
 
 use crate::input::{Input, InputError, InputTable};
 use crate::model::{Effect, Model, Sample};
@@ -19,7 +20,7 @@ impl Model {
         Ok(Self { open: inputs.to_vec(), ..self.clone() })
     }
 
-    /// Returns the nominal yields of all samples with this name as inputs, channel after channel.
+    /// Returns the inputs that stand for the nominal yields of all samples with this name, channel after channel.
     #[must_use]
     pub fn nominal_inputs(&self, name: &str) -> Vec<Input> {
         let channels = self.channels.iter().enumerate();
@@ -30,7 +31,7 @@ impl Model {
         found.collect()
     }
 
-    /// Returns the open inputs of the model with their compiled values.
+    /// Returns the open inputs (arrays of numbers that data may replace) with the values that they have in the model.
     ///
     /// # Errors
     /// [`InputError`] if the model does not have an input.
@@ -44,7 +45,7 @@ impl Model {
         Ok(table)
     }
 
-    /// Returns the compiled values of an input.
+    /// Returns the values that an input (array of numbers) has in the model.
     fn values_of(&self, input: Input) -> Result<Vec<f64>, InputError> {
         let no = |what| InputError::NoSuch { input, what };
         let sample_of = |channel: usize, sample: usize| {
@@ -94,8 +95,8 @@ impl Model {
         })
     }
 
-    /// Returns the constraint width of each parameter of a set. `width` returns the width of a constraint of
-    /// the wanted kind. A parameter whose constraint is of another kind has the width 0.
+    /// Returns the constraint width of each parameter of a set. `width` returns the width of a constraint, or `None` if
+    /// it is not of the type `wanted` ("Gaussian" or "Poisson"). The width of such a parameter is then 0.
     fn widths(
         &self,
         input: Input,

@@ -1,4 +1,4 @@
-//! The outcome of a fit, with the numbers that certify its minimum.
+//! The outcome of a fit, with numbers that show whether the returned point is a minimum.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::{Covariance, FitFailure, InverseHessian};
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The iteration limit was reached before convergence.
+    /// The limit on the number of iterations was reached before the fit converged.
     IterationLimit,
     /// No step lowers `-ln L`, although the gradient is not yet zero.
     NoProgress,
@@ -35,10 +35,11 @@ pub enum Inactive {
     UpperBound,
     /// The parameter is at 0, on the kink of a piecewise interpolation.
     Kink,
-    /// The parameter is at 0, on a kink at which the slopes of both sides vanish, as with Asimov data. The
-    /// curvatures of the two sides differ. The covariance uses their mean.
+    /// The parameter is at 0, where an interpolation has a kink. The slopes of `-ln L` on both sides of the kink are 0,
+    /// as with Asimov data. The curvatures of the two sides differ. The covariance uses their mean.
     TwoSided,
-    /// The likelihood does not depend on the parameter, or on some combination of it with other parameters.
+    /// The likelihood does not depend on the parameter, or does not depend on some combination of the parameter with
+    /// other parameters.
     Flat,
 }
 
@@ -48,13 +49,13 @@ pub struct Certificate {
     /// Estimated distance to the minimum, `g' H^-1 g / 2`, with the gradient `g` and the Hessian `H` of `-ln
     /// L`. The unit is that of `-ln L`.
     pub edm: f64,
-    /// Largest absolute product of gradient element and uncertainty, over all parameters. If no uncertainties
-    /// were requested, this is an estimate.
+    /// Largest absolute value, over all parameters, of the product of the gradient element and the uncertainty of a
+    /// parameter. If no uncertainties were requested, this is an estimate.
     pub projected_gradient: f64,
     /// Number of iterations in which the exact Hessian was not positive definite.
     pub indefinite_steps: usize,
-    /// Number of descents from further starting points that ended below the lowest minimum known before. It
-    /// is 0 if the first descent gave the lowest minimum.
+    /// Number of descents from further starting points that ended in a lower minimum than all descents before. It is 0
+    /// if the first descent gave the lowest minimum.
     pub restarts_improved: usize,
 }
 
@@ -75,14 +76,14 @@ pub struct FitOutcome {
     pub n_evaluations: usize,
     /// Indices of the free parameters without a symmetric uncertainty, each with the reason.
     pub inactive: Vec<(usize, Inactive)>,
-    /// Bins whose expected yield at the minimum is zero or negative.
+    /// Indices of the bins whose expected yield at the minimum is zero or negative.
     pub empty_bins: Vec<usize>,
     /// Uncertainties of all parameters from the exact Hessian; `None` for fixed and inactive parameters. The
     /// list is empty if no uncertainties were requested.
     pub uncertainties: Vec<Option<f64>>,
-    /// Covariance matrix, if it was requested.
+    /// Covariance matrix of all parameters, if it was requested.
     pub covariance: Option<Arc<Covariance>>,
-    /// Factored inverse Hessian. It exists if the inverse was requested and the model is too large for a
+    /// Inverse Hessian, stored as factors. It exists if the inverse was requested and the model is too large for a full
     /// matrix.
     pub factors: Option<InverseHessian>,
 }

@@ -10,16 +10,18 @@ use std::ops::Range;
 pub enum Constraint {
     /// No constraint: the parameter of a normfactor or shapefactor is free.
     None,
-    /// Auxiliary datum `a ~ N(theta, sigma)` of a histosys or normsys (`sigma = 1`), lumi or staterror.
+    /// The parameter `theta` of a histosys or normsys (both with `sigma = 1`), lumi or staterror has an auxiliary datum
+    /// `a` with a normal distribution: `a ~ N(theta, sigma)`.
     Gaussian {
         /// Standard deviation of the auxiliary measurement.
         sigma: f64,
         /// Index of the datum in the auxiliary data.
         aux: usize,
     },
-    /// Auxiliary datum `a ~ Poisson(tau * theta)` of a shapesys.
+    /// The parameter `theta` of a shapesys has an auxiliary datum `a` with a Poisson distribution:
+    /// `a ~ Poisson(tau * theta)`.
     Poisson {
-        /// Ratio of the expected auxiliary count to the parameter.
+        /// Ratio of the expected auxiliary count to the value of the parameter.
         tau: f64,
         /// Index of the datum in the auxiliary data.
         aux: usize,

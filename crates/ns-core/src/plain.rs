@@ -3,7 +3,8 @@
 
 use std::borrow::Cow;
 
-/// Returns whether a character is a control character, changes the direction of writing or has no width.
+/// Returns whether a character can change how other text is shown: a control character, a character that changes the
+/// direction of writing, or a character without a width.
 fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c,

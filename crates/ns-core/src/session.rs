@@ -19,29 +19,28 @@ pub enum Start {
     Init,
     /// A given point: one value for each parameter.
     At(Arc<[f64]>),
-    /// The point at which the earlier fit with this index in the task ended. If that fit failed or was
-    /// unbounded, this fit starts at the starting point of that fit.
+    /// The last point of the earlier fit with this index in the task. If the earlier fit failed or was unbounded, its
+    /// starting point is used instead.
     Earlier(usize),
-    /// A point on a line: the point of [`Start::Earlier`] with this index, moved along a direction (one
-    /// number per parameter) until the first parameter in [`FitRequest::fixed`] has its fixed value. The
-    /// result is moved into the bounds. A conditional fit can start in this way from the result of the free
-    /// fit.
+    /// The same point as [`Start::Earlier`] with this index, but moved along a direction (one number per parameter)
+    /// until the first parameter in [`FitRequest::fixed`] has its fixed value. Parameters outside their bounds are then
+    /// moved to the bounds. With this starting point, a conditional fit can begin near the result of the free fit.
     Along(usize, Arc<[f64]>),
 }
 
 /// The effort of the search for the global minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Search {
-    /// One descent from the start point, for fits that start near the minimum of a similar fit. If the model
-    /// can have several minima, toys drawn by the session also descend from further points, which are the
-    /// same for all toys. With [`FitRequest::single_descent`], these toys also have one descent.
+    /// One descent from the start point, for fits that start near the minimum of a similar fit. If the model can have
+    /// several minima, fits of toys drawn by the session also descend from further points, unless
+    /// [`FitRequest::single_descent`] is set. The further points are the same for all toys.
     Local,
-    /// Descents from the start point and from some other points, for example with the opposite sign of pulled
-    /// parameters that have an asymmetric effect, or on the other side of kinks. This is the default of a
+    /// Descents from the start point and from some other points. For example, pulled parameters that have an asymmetric
+    /// effect get the opposite sign, or parameters are moved to the other side of a kink. This is the default of a
     /// single fit.
     #[default]
     Standard,
-    /// Descents from many points, for every model.
+    /// Descents from many points, whether or not the model is likely to have several minima.
     Thorough,
 }
 
@@ -69,17 +68,17 @@ impl std::str::FromStr for Search {
     }
 }
 
-/// The condition under which a later fit of a task is needed. It holds if the earlier fit failed or did not
-/// converge, or if the value of `parameter` in the earlier fit lies within `range`, limits included. For
-/// example, a test statistic needs no conditional fit if the best fit of the POI lies beyond the tested
-/// value.
+/// The condition under which a fit is needed, given the result of an earlier fit of the same task. The fit is needed if
+/// the earlier fit failed or did not converge, or if the best-fit value of `parameter` in the earlier fit lies within
+/// `range`, limits included. For example, a test statistic needs no conditional fit if the best-fit value of the POI
+/// lies beyond the tested value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Condition {
     /// Index of the earlier fit within the task.
     pub fit: usize,
-    /// Index of the parameter whose value in the earlier fit decides.
+    /// Index of the parameter whose best-fit value in the earlier fit decides whether the later fit is needed.
     pub parameter: usize,
-    /// Lowest and highest value of the parameter in the earlier fit with which the later fit is needed.
+    /// Lowest and highest best-fit value of the parameter in the earlier fit for which the later fit is needed.
     pub range: (f64, f64),
 }
 
@@ -88,22 +87,22 @@ pub struct Condition {
 pub struct FitRequest {
     /// Start point.
     pub start: Start,
-    /// Parameters fixed at given values, in addition to those that the model fixes.
+    /// Index and value of each parameter that is fixed in this fit, in addition to the parameters that the model fixes.
     pub fixed: Vec<(usize, f64)>,
-    /// Parameters that the model fixes, but that are free in this fit.
+    /// Indices of the parameters that the model fixes, but that are free in this fit.
     pub released: Vec<usize>,
-    /// Parameters with bounds that replace those of the model.
+    /// Index, lower bound and upper bound of each parameter whose bounds in this fit replace those of the model.
     pub bounds: Vec<(usize, (f64, f64))>,
     /// The effort of the search for the global minimum.
     pub search: Search,
-    /// Whether toys drawn by the session descend from the starting point alone. If false, they also descend
-    /// from further points if the model can have several minima ([`Search::Local`]).
+    /// Whether fits of toys drawn by the session make a single descent, from the starting point. If false, and if the
+    /// model can have several minima, they also descend from further points ([`Search::Local`]).
     pub single_descent: bool,
-    /// Inverse Hessian of a similar fit, used as the first metric of the descent. It saves iterations, but
-    /// does not change the criterion for convergence. A device may ignore it.
+    /// Inverse Hessian of a similar fit. The first steps of the descent are computed with it, which saves iterations
+    /// but does not change the criterion for convergence. A device may ignore it.
     pub metric: Option<InverseHessian>,
     /// Condition under which the fit is needed. If it does not hold, the fit is skipped
-    /// ([`FitFailure::NotNeeded`](crate::FitFailure::NotNeeded)). `None`: the fit is always made.
+    /// ([`FitFailure::NotNeeded`](crate::FitFailure::NotNeeded)). `None` means that the fit is always made.
     pub only_if: Option<Condition>,
 }
 
@@ -114,21 +113,21 @@ pub struct FitTask {
     pub data: Data,
     /// The minimisations, made in this order.
     pub fits: Vec<FitRequest>,
-    /// Flag that cancels this task, but not the other tasks of its batch, when it becomes true. The CPU
-    /// checks it between fits and between iterations, like [`Control::cancel`]. With a GPU it is checked only
-    /// where the CPU completes a fit.
+    /// Flag that cancels this task, but not the other tasks of its batch, when it becomes true. The CPU checks it
+    /// between fits and between iterations, like [`Control::cancel`]. If a GPU makes the fits, the flag is checked only
+    /// while the CPU completes a fit.
     pub cancel: Option<Arc<AtomicBool>>,
 }
 
 impl FitTask {
-    /// Returns the control of the batch, with the cancel flag of this task added.
+    /// Returns a copy of `batch`, the control of the batch, and adds the cancel flag of this task to the copy.
     #[must_use]
     pub fn control<'a>(&'a self, batch: Control<'a>) -> Control<'a> {
         Control { task: self.cancel.as_deref(), ..batch }
     }
 }
 
-/// The optional parts of an outcome that a session computes.
+/// Selects the optional parts of an outcome that a session computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OutcomeParts {
     /// Whether to compute the uncertainties of all free parameters.
@@ -141,9 +140,9 @@ pub struct OutcomeParts {
     pub inverse: bool,
 }
 
-/// Receiver of outcomes, in the order of the tasks. A task with drawn data has one outcome per toy.
+/// Receiver of the outcomes of a batch, in the order of the tasks. A task with drawn data has one outcome per toy.
 pub trait Sink {
-    /// Receives the outcome with number `index`, counted from 0 over the whole batch.
+    /// Receives the outcome with the index `index`. The index counts all outcomes of the batch from 0.
     fn accept(&mut self, index: usize, outcome: TaskOutcome);
 }
 
@@ -153,7 +152,7 @@ impl Sink for Vec<TaskOutcome> {
     }
 }
 
-/// The quantities that are evaluated at given points.
+/// Selects the quantities that a session computes at given points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EvaluationRequest {
     /// Whether to compute `-ln L`.
@@ -168,7 +167,8 @@ pub struct EvaluationRequest {
     pub samples: bool,
 }
 
-/// Values at several points, point after point, row-major. Arrays that were not requested are empty.
+/// Values of the likelihood and related quantities at several points. Each array has the values of all points, point
+/// after point. Arrays that were not requested are empty.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Evaluation {
     /// `-ln L` at each point.
@@ -177,14 +177,15 @@ pub struct Evaluation {
     pub nll_main: Vec<f64>,
     /// The part of `-ln L` from the constraint terms, at each point.
     pub nll_constraint: Vec<f64>,
-    /// Gradients of `-ln L`, `points x parameters`.
+    /// Gradients of `-ln L`, with the shape `points x parameters`.
     pub gradient: Vec<f64>,
-    /// Hessians of `-ln L`, `points x parameters x parameters`.
+    /// Hessians of `-ln L`, with the shape `points x parameters x parameters`.
     pub hessian: Vec<f64>,
-    /// Expected data in pyhf's order (main, then auxiliary), `points x (bins + auxiliary data)`.
+    /// Expected data in pyhf's order (main data, then auxiliary data), with the shape `points x (bins + auxiliary
+    /// data)`.
     pub expected: Vec<f64>,
-    /// Expected yields of every sample, ordered by point, then channel, then sample, then bin. Their sums
-    /// over the samples are the main part of `expected`.
+    /// Expected yields of every sample, ordered by point, then channel, then sample, then bin. Their sums over the
+    /// samples are the expected main data in `expected`.
     pub samples: Vec<f64>,
 }
 
@@ -192,15 +193,16 @@ pub struct Evaluation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SquaredWeights {
     /// The covariance matrix of the gradient of `-ln L`: the sum over events `sum_i w_i^2 g_i g_i'`, plus the Fisher
-    /// information of bins and constraint terms. `w_i` is the weight of event `i`, and `g_i` the gradient of the
-    /// logarithm of its density times rate.
+    /// information of bins and constraint terms. `w_i` is the weight of event `i`, and `g_i` is the gradient of
+    /// `ln(sum_k nu_k p_k)` at this event, with the rates `nu_k` and densities `p_k` of the processes.
     Scores,
-    /// The Hessian of `-ln L` with squared weights. The expected number of events of an extended channel is
-    /// multiplied by the sum of the squared weights over the sum of the weights.
+    /// The Hessian of `-ln L` with squared weights. The expected number of events of an extended channel (a channel in
+    /// which the number of events is part of the likelihood) is multiplied by the sum of the squared weights and
+    /// divided by the sum of the weights.
     Hessian,
 }
 
-/// Start values, bounds and fixed flags of a model's parameters, without names.
+/// Start values and bounds of a model's parameters, and whether they are fixed. The names are not included.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ParameterTable {
     /// Start value of each parameter.
@@ -216,12 +218,12 @@ pub trait Session: Send + Sync {
     /// Returns the device that the session runs on.
     fn device(&self) -> Device;
 
-    /// Returns start values, bounds and fixed flags of the parameters.
+    /// Returns the start values and bounds of the parameters, and whether they are fixed.
     fn parameters(&self) -> &ParameterTable;
 
-    /// Runs every task and hands the outcomes to `sink` in the order of the tasks. A failed fit is part of an
-    /// outcome; it is no error of the call. If the batch is cancelled, the last outcomes may be missing, and
-    /// fits in the other outcomes can be [`FitFailure::Cancelled`](crate::FitFailure::Cancelled).
+    /// Runs every task and hands the outcomes to `sink` in the order of the tasks. If a fit fails, its outcome says so;
+    /// this is not an error of the call. If the batch is cancelled, the last outcomes may be missing, and fits in the
+    /// other outcomes can be [`FitFailure::Cancelled`](crate::FitFailure::Cancelled).
     ///
     /// Results do not depend on the number of threads, the batch size or the order of the tasks.
     ///
@@ -255,8 +257,8 @@ pub trait Session: Send + Sync {
     /// not finite, or the device fails.
     fn asimov(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError>;
 
-    /// Returns the distributions from which toys at the point `parameters` are drawn. The toys replace the
-    /// counts and auxiliary data of `of`. Toys with different numbers `hypothesis` share no random numbers.
+    /// Returns the distributions from which toys at the point `parameters` are drawn. The toys replace the counts and
+    /// auxiliary data of `of`. Toys with different values of `hypothesis` share no random numbers.
     ///
     /// # Errors
     /// If the length of `parameters` does not fit the model, `of` are toys, an expected yield is negative or
@@ -269,10 +271,10 @@ pub trait Session: Send + Sync {
         hypothesis: u8,
     ) -> Result<Arc<ToySource>, SessionError>;
 
-    /// Computes the variances of linear combinations of the parameters at the minimum `point`: `v' C v` for
-    /// each combination `v` (pairs of parameter index and weight). `C` is the inverse of the exact Hessian
-    /// over the parameters that are `free`. The full matrix `C` is never formed: with one parameter per bin
-    /// it would be the largest array.
+    /// Computes the variances of linear combinations of the parameters at the minimum `point`: `v' C v` for each
+    /// combination `v` (pairs of parameter index and weight). `C` is the inverse of the exact Hessian over the
+    /// parameters that are `free`. The full matrix `C` is never computed, because it would be the largest array of a
+    /// model with one parameter per bin.
     ///
     /// Returns `None` if the Hessian is not positive definite, or if this session cannot compute the
     /// variances.
@@ -310,7 +312,7 @@ pub trait Session: Send + Sync {
         }
     }
 
-    /// Returns the inputs: constants of the model that each data set may replace. A model has none unless
+    /// Returns the inputs: constants of the model that each data set may replace. A model has inputs only if
     /// `Model::open` declared them.
     fn inputs(&self) -> &InputTable {
         static NONE: InputTable = InputTable { inputs: Vec::new(), ranges: Vec::new(), values: Vec::new() };
@@ -320,12 +322,12 @@ pub trait Session: Send + Sync {
     /// Returns the derivatives of `-ln L` at `point` with respect to the inputs, the main counts and the
     /// auxiliary data.
     ///
-    /// With a direction `along` (one number per parameter), the differentiated function is the directional
-    /// derivative of `-ln L` along it. Let `H` be the Hessian and `g` the gradient of a function of the best
-    /// fit. With `along = -H^-1 g` the result is the derivative of this function with respect to inputs and
-    /// data, through the best fit.
+    /// If a direction `along` (one number per parameter) is given, the result has the derivatives of the directional
+    /// derivative of `-ln L` in this direction instead. This is useful for a function of the best-fit values: if `g` is
+    /// the gradient of this function and `H` is the Hessian of `-ln L`, then `along = -H^-1 g` gives the derivatives of
+    /// the function with respect to inputs and data.
     ///
-    /// At a kink a derivative is the mean of the one-sided derivatives.
+    /// At a kink, each derivative is the mean of the two one-sided derivatives.
     ///
     /// # Errors
     /// If a length does not fit the model, a number is not finite, `data` are toys, the model has event
@@ -337,28 +339,28 @@ pub trait Session: Send + Sync {
         }
     }
 
-    /// Returns `-ln L` of the saturated model for `data`, i.e. the lowest value that any expected data could
-    /// give; `None` for data without such a value, for example single events.
+    /// Returns `-ln L` of the saturated model for `data`, i.e. the lowest value that `-ln L` could have for any
+    /// expected data. Returns `None` if the data have no such value, for example if they are single events.
     ///
     /// # Errors
     /// If the data do not fit the model.
     fn saturated_nll(&self, data: &Data) -> Result<Option<f64>, SessionError>;
 
-    /// Returns a session of the same model on the CPU, which makes a single fit faster than a GPU. `None` if
+    /// Returns a session of the same model on the CPU. A CPU makes a single fit faster than a GPU. Returns `None` if
     /// this session is on the CPU itself.
     fn cpu(&self) -> Option<&dyn Session> {
         None
     }
 
-    /// Returns the differences between this session's fits and the CPU, collected since the session was
-    /// opened. `None` if the CPU itself made the fits. A batch ends with [`SessionError::DeviceDisagrees`] if
+    /// Returns the differences between the fits of this session's device and the CPU, collected since the session was
+    /// opened. Returns `None` if the CPU itself made the fits. A batch ends with [`SessionError::DeviceDisagrees`] if
     /// `-ln L` or a gradient differs by more than its tolerance.
     fn check(&self) -> Option<DeviceCheck> {
         None
     }
 
-    /// Returns the reason why the CPU made fits that were requested from the device; `None` if it made none
-    /// so far. Single fits that the device could not finish do not count.
+    /// Returns the reason why the CPU made fits that were requested from the device; `None` if the CPU has made no such
+    /// fits so far. Single fits that the device could not finish do not count.
     fn left_to_cpu(&self) -> Option<LeftToCpu> {
         None
     }

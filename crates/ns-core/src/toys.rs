@@ -39,9 +39,9 @@ pub struct ToySource {
 }
 
 impl ToySource {
-    /// Draws toy `index` into `main` and `auxiliary`, which must be as long as the fields with these names.
-    /// Slot `b` of the toy's random [`Stream`] belongs to main bin `b`, slot `n_bins + a` to auxiliary datum
-    /// `a`.
+    /// Draws the main counts and auxiliary data of toy `index` into `main` and `auxiliary`, which must be as long as
+    /// the fields with these names. Main bin `b` uses slot `b` of the toy's random [`Stream`], and auxiliary datum `a`
+    /// uses slot `n_bins + a`.
     pub fn draw_into(&self, index: u64, main: &mut [f64], auxiliary: &mut [f64]) {
         let stream = Stream::new(self.seed, index, self.hypothesis);
         let mut slot = 0;
@@ -58,9 +58,9 @@ impl ToySource {
         }
     }
 
-    /// Draws the eight toys from index `first` on. Element `8 b + l` of `main` is bin `b` of toy `first + l`,
-    /// and element `8 a + l` of `auxiliary` is auxiliary datum `a` of that toy. The bits of each toy are the
-    /// same as those of [`Self::draw_into`].
+    /// Draws the main counts and auxiliary data of the eight toys with the indices `first` to `first + 7`. Element
+    /// `8 b + l` of `main` is main bin `b` of toy `first + l`, and element `8 a + l` of `auxiliary` is auxiliary datum
+    /// `a` of that toy. The bits of each toy are the same as those of [`Self::draw_into`].
     pub fn draw_eight_into(&self, first: u64, main: &mut [f64], auxiliary: &mut [f64]) {
         #[cfg(target_arch = "x86_64")]
         {
@@ -125,9 +125,9 @@ impl ToySource {
         Ok(data)
     }
 
-    /// Draws the events of toy `index`: one table per event channel. They use the slots of the toy's random
-    /// [`Stream`] after those of the auxiliary data. `buffer` is working memory that is reused from toy to
-    /// toy.
+    /// Draws the events of toy `index`: one table per event channel. The events use the slots (numbers of random draws)
+    /// of the toy's [`Stream`] that come after those of the auxiliary data. `buffer` is working memory that is reused
+    /// from toy to toy.
     ///
     /// # Errors
     /// [`FitFailure::NotDrawn`] if a density is negative or not a number where an event is drawn.

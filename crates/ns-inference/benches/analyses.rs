@@ -1,11 +1,11 @@
-//! Measures the times of whole analyses on an open session: scans, rankings, tests and limits. They run on the
-//! threads of the CPU and, with the feature `cuda`, on the first GPU.
+//! Measures the times of whole analyses on an open session: scans, rankings, tests and limits. The analyses run on the
+//! threads of the CPU and, with the feature `cuda`, on the first GPU too.
 //!
 //! Run `cargo bench -p ns-inference --features cuda --bench analyses -- --save-baseline NAME`. If the environment
 //! variable `NEXTSTAT_REFERENCE_DIR` is set, the published workspaces tHu and tttt in the folder `workspaces/` inside
 //! it are measured too. Without a GPU, the measurements on the GPU are left out, and the reason is printed.
 //!
-//! Each measured analysis has different counts. No result can therefore be reused.
+//! Each run of an analysis has different observed counts, so that no result of an earlier run can be reused.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr)]
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use models::Wiggle;
 /// Tested value of the parameter of interest.
 const MU: f64 = 1.0;
 
-/// Number of points of a scan.
+/// Number of values of the parameter of interest in a scan.
 const POINTS: usize = 41;
 
 /// Returns the sessions to compare, each with its name.
@@ -39,14 +39,15 @@ fn sessions(model: &Model) -> Vec<(&'static str, Box<dyn Session>)> {
     found
 }
 
-/// Returns fit options with changed counts. Each observed count of the model is changed by up to 0.1 %.
+/// Returns fit options whose data are the observed data of the model with changed counts. Each count is changed by up
+/// to 0.1 %.
 fn moved_counts(model: &Model, wiggle: &mut Wiggle) -> FitOptions {
     let data = Observations::binned(wiggle.scaled(&model.observed.main), model.observed.aux.clone());
     FitOptions::default().data(FitData::Given(Arc::new(data)))
 }
 
-/// Runs an analysis of a model with the given fit options. The result is returned as text. The compiler then cannot
-/// omit a part of the calculation.
+/// A function that runs an analysis of a model with the given fit options. It returns the result as text, so that the
+/// compiler cannot omit a part of the calculation.
 type Analysis = fn(&Model, &dyn Session, FitOptions) -> String;
 
 const ANALYSES: [(&str, Analysis); 4] = [

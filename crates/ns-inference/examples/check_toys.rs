@@ -26,10 +26,10 @@ use ns_inference::open_session;
 use ns_inference::toys::{HypotestToysOptions, Hypothesis, ToyRow, ToyStatus, ToyTest};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Number of other starting points for each repeated fit.
+/// Number of times that each fit is repeated, each time from another starting point.
 const STARTS: u8 = 3;
 
-/// Largest difference in `-ln L` between equal minima: 1e-6 in `twice_nll`.
+/// Largest difference in `-ln L` up to which two minima count as equal. It is 1e-6 in `twice_nll`.
 const LOWER: f64 = 5e-7;
 
 /// Default key of the random numbers that choose toys and starting points.
@@ -38,16 +38,16 @@ const KEY: u64 = 77;
 /// Number of toys whose fits are repeated in one batch.
 const TOGETHER: usize = 64;
 
-/// Largest number of parameters that are printed for a lower minimum.
+/// Largest number of parameters that are printed if a repeated fit finds a lower minimum.
 const SHOWN: usize = 6;
 
-/// Numbers of first fits and of repeated fits.
+/// Counts of the first fits of toys and of the repeated fits.
 #[derive(Debug, Default)]
 struct Tally {
     toys: usize,
-    /// Number of first fits that converged. They are compared with repeated fits.
+    /// Number of first fits that converged. Only these fits are compared with repeated fits.
     fits: usize,
-    /// Number of first fits that did not converge. They are not compared.
+    /// Number of first fits that did not converge. These fits are not compared with repeated fits.
     left_out: usize,
     /// Number of repeated fits that converged and have no empty bins.
     certified: usize,
@@ -111,8 +111,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Prints the number of toys with each status. Returns whether each toy converged or names bins in which no events
-/// are expected. With such bins `-ln L` can fall without bound, and there may be no minimum.
+/// Prints the number of toys with each status. Returns whether all toys converged, apart from toys that did not
+/// converge because no events are expected in some bins. With such bins `-ln L` can fall without bound, and there may
+/// be no minimum.
 fn report_rows(rows: &[ToyRow]) -> bool {
     let count = |status| rows.iter().filter(|row| row.status == status).count();
     let (open, failed) = (count(ToyStatus::NotConverged), count(ToyStatus::Failed));
@@ -242,7 +243,7 @@ impl Refits<'_> {
         }
     }
 
-    /// Returns the starting point with index `start` for the repeated fits of a toy.
+    /// Returns the random starting point with the index `start` for the repeated fits of a toy.
     fn elsewhere(&self, toy: u64, start: u8) -> Result<Arc<[f64]>, Box<dyn Error>> {
         let unit = Normal::new(0.0, 1.0)?;
         let stream = Stream::new(self.key, toy, start);

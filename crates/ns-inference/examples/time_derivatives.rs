@@ -1,7 +1,7 @@
-//! Measures the times of derivatives. The first is `-ln L` with its gradient with respect to parameters and yields.
-//! The second is the profiled statistic q0 with its gradient; its fits begin at the initial parameters, or at the
-//! minima of the previous call. The data of q0, significances and limits are those expected with a signal of strength
-//! 1.
+//! Measures the times in which derivatives are computed. First come `-ln L` and its gradient with respect to parameters
+//! and yields. Then come the profiled statistic q0 and its gradient. The fits for q0 begin at the initial parameters,
+//! or at the minima of the previous call. The data for q0, significances and limits are the expected data for a signal
+//! of strength 1.
 //!
 //! `cargo run --release -p ns-inference --example time_derivatives -- WORKSPACE SAMPLE`
 #![allow(clippy::print_stdout)]

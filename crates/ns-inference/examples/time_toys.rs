@@ -33,13 +33,13 @@ use ns_translate::pyhf::{ModelOptions, Workspace};
 /// Tested value of the parameter of interest.
 const MU: f64 = 1.0;
 
-/// Largest difference between two statistics that count as equal.
+/// Largest difference up to which two values of the test statistic count as equal.
 const DIFFERENT: f64 = 1e-8;
 
 /// Largest number of toys of each hypothesis that are run again on the CPU.
 const MOST_CHECKED: u64 = 20_000;
 
-/// Number of rows, and number of rows of converged toys.
+/// Number of toys whose results (rows) were received, and number of these toys that converged.
 #[derive(Default)]
 struct Counts {
     rows: u64,
@@ -87,7 +87,8 @@ fn told(check: Option<DeviceCheck>) -> String {
     }
 }
 
-/// Compares the rows of a test with those of the CPU. Prints the rows that differ and returns a summary.
+/// Compares the results of toys (one row per toy) on the device of `test` with results on the CPU. Prints the rows that
+/// differ and returns a summary.
 fn compare(model: &Model, test: &ToyTest<'_>) -> Result<String, Box<dyn Error>> {
     let mut here: Vec<ToyRow> = Vec::new();
     let _ended = test.run(&test.ranges(), Control::default(), &mut here)?;

@@ -1,6 +1,6 @@
-//! The part that all analyses share: the model, the session, the data, and the request of the base fit. The base fit
-//! is the free fit of the analysis. The requests of all other fits are changed copies of its request. The module runs
-//! batches of fits, reports progress and handles cancellation.
+//! The parts that all analyses have in common: the model, the session, the data, and the request of the base fit. The
+//! base fit is the free fit of an analysis. The requests of all other fits are changed copies of its request. The
+//! module runs batches of fits, reports progress and handles cancellation.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,26 +15,27 @@ use crate::diagnosis;
 use crate::options::FitOptions;
 use crate::weighted::{NOT_COUNTED, has_weights};
 
-/// Largest number of free parameters for which every fit of the search for a limit looks for the global minimum. The
-/// search for the global minimum of such a model takes microseconds to a millisecond.
+/// Largest number of free parameters of a tiny model. In tiny models, every fit of the search for a limit looks for the
+/// global minimum, which takes microseconds to a millisecond.
 const TINY: usize = 24;
 
-/// Largest number of free parameters of a small model ([`Analysis::is_small`]). In small models, fits whose numbers
-/// are reported make a thorough search, and every fit of the search for a MINOS crossing looks for the global
+/// Largest number of free parameters of a small model ([`Analysis::is_small`]). In small models, fits whose values are
+/// part of the result make a thorough search, and every fit of the search for a MINOS crossing looks for the global
 /// minimum.
 const SMALL: usize = 48;
 
-/// Largest number of free parameters for which conditional fits search for the global minimum with the same effort as
-/// the free fit. The search for the global minimum of such a model takes a few milliseconds.
+/// Largest number of free parameters of a model of medium size. In such models, conditional fits search for the global
+/// minimum with the same effort as the free fit. The search takes a few milliseconds.
 const MIDDLING: usize = 120;
 
-/// Returns the session for fits that depend on each other: the CPU session of `session`, or `session` itself if it
-/// has no CPU session. Results derived from these fits are then bit for bit the same on every device.
+/// Returns the session for fits that run one after another because they depend on each other. This is the CPU session
+/// of `session`, or `session` itself if it has no CPU session. Results derived from these fits are then bit for bit the
+/// same on every device.
 pub(crate) fn of_single_fits(session: &dyn Session) -> &dyn Session {
     session.cpu().unwrap_or(session)
 }
 
-/// Parts of a fit outcome from which the starting points of similar fits are predicted.
+/// The parts of a fit outcome that are needed to predict the starting points of similar fits.
 pub(crate) const WITH_INVERSE: OutcomeParts =
     OutcomeParts { uncertainties: true, covariance: false, inverse: true };
 
@@ -45,7 +46,7 @@ pub(crate) type Fitted = Result<FitOutcome, FitFailure>;
 pub(crate) struct Analysis<'a> {
     pub(crate) model: &'a Model,
     pub(crate) session: &'a dyn Session,
-    /// The data of the analysis. A fit uses these data unless it is given other data.
+    /// The data of the analysis. Fits use these data unless other data are given.
     pub(crate) data: Data,
     /// The request of the base fit: starting point, fixed parameters and search. The requests of all other fits are
     /// changed copies of this request.
@@ -53,7 +54,7 @@ pub(crate) struct Analysis<'a> {
     /// Whether events have weights other than 1.
     weighted: bool,
     control: Control<'a>,
-    /// Inverse Hessian of the last fit that computed an inverse Hessian. Similar fits start with this matrix.
+    /// Inverse Hessian of the last fit that computed an inverse Hessian. Similar fits use it for their first steps.
     metric: Option<InverseHessian>,
     /// Number of fits finished so far.
     done: usize,
@@ -62,7 +63,8 @@ pub(crate) struct Analysis<'a> {
 }
 
 impl<'a> Analysis<'a> {
-    /// Reads the options that all analyses share: data, fixed parameters, starting point, search.
+    /// Creates an analysis from the options that all analyses have in common: data, fixed parameters, starting point
+    /// and search effort.
     ///
     /// # Errors
     /// For options that do not fit the model.
@@ -106,13 +108,14 @@ impl<'a> Analysis<'a> {
         self.has_at_most(TINY)
     }
 
-    /// Returns whether the model is so small that fits whose numbers are reported make a thorough search and are
-    /// compared with fits at neighbouring values.
+    /// Returns whether the model is so small that fits whose values are part of the result make a thorough search and
+    /// are compared with fits at neighbouring values.
     pub(crate) fn is_small(&self) -> bool {
         self.has_at_most(SMALL)
     }
 
-    /// Returns whether conditional fits search for the global minimum with the same effort as the free fit.
+    /// Returns whether the model is so small that conditional fits search for the global minimum with the same effort
+    /// as the free fit.
     pub(crate) fn is_middling(&self) -> bool {
         self.has_at_most(MIDDLING)
     }
@@ -137,8 +140,8 @@ impl<'a> Analysis<'a> {
         self.control.is_cancelled()
     }
 
-    /// Returns the caller's control without its progress observer. It is used for fits whose number is not known in
-    /// advance.
+    /// Returns the caller's control without its progress observer. This copy is used for fits whose number is not known
+    /// in advance.
     pub(crate) fn silent(&self) -> Control<'a> {
         Control { observer: None, cancel: self.control.cancel, task: None }
     }
@@ -161,9 +164,9 @@ impl<'a> Analysis<'a> {
         self.fit_task(FitTask { data: data.clone(), fits: vec![request], cancel: None }, wanted)
     }
 
-    /// Makes the parent fit, i.e. the fit from whose minimum the starting points of later fits are predicted. Works
-    /// as [`Self::fit`] does, but always runs on the CPU. The result is then bit for bit the same for every device,
-    /// and a single fit is faster on the CPU.
+    /// Makes the parent fit. The starting points of later fits are predicted from its minimum. The function works as
+    /// [`Self::fit`] does, but always runs on the CPU. The result is then bit for bit the same for every device, and a
+    /// single fit is faster on the CPU.
     ///
     /// # Errors
     /// The errors of [`Self::fit`].
@@ -180,7 +183,7 @@ impl<'a> Analysis<'a> {
         fit
     }
 
-    /// Makes the only fit of a task with one request. Works otherwise as [`Self::fit`] does.
+    /// Makes the fit of a task that has exactly one request. Apart from this, the function works as [`Self::fit`] does.
     ///
     /// # Errors
     /// The errors of [`Self::fit`].
@@ -233,8 +236,8 @@ impl<'a> Analysis<'a> {
         if self.model.interpolation.has_kinks() { self.base.search } else { Search::Local }
     }
 
-    /// Builds the request of a conditional fit: the base fit with the parameters in `held` fixed at the given
-    /// values, and with a single descent from `start`.
+    /// Builds the request of a conditional fit. It is the request of the base fit with two changes: the parameters in
+    /// `held`, pairs of parameter index and value, are fixed, and the fit is a single descent from `start`.
     pub(crate) fn conditional(&self, held: &[(usize, f64)], start: Vec<f64>) -> FitRequest {
         let mut request = FitRequest {
             start: Start::At(Arc::from(start)),
@@ -249,18 +252,19 @@ impl<'a> Analysis<'a> {
         request
     }
 
-    /// Predicts the minimum of a conditional fit in which the parameters in `held`, pairs of index and value, are
-    /// fixed. The values must be close to those in the free fit `parent`. All other parameters move along the
-    /// covariance of `parent` and are clipped to their bounds. The prediction depends on `parent` only, not on other
-    /// conditional fits.
+    /// Predicts the minimum of a conditional fit in which the parameters in `held` are fixed. `held` contains pairs of
+    /// parameter index and value. The values must be close to the best-fit values in the free fit `parent`. All other
+    /// parameters are moved according to their covariance with the held parameters in `parent`, and clipped to their
+    /// bounds. The prediction depends on `parent` only, not on other conditional fits.
     pub(crate) fn predict(&self, parent: &FitOutcome, held: &[(usize, f64)]) -> Vec<f64> {
         let mut point = parent.parameters.clone();
         follow(parent, held, &mut point);
         self.admit(parent, held, point)
     }
 
-    /// Turns a predicted point into a starting point. Free parameters are clipped to their bounds. Parameters that
-    /// are fixed in the base fit get their values from `parent`. The parameters in `held` get the given values.
+    /// Turns a predicted point into a starting point. Free parameters are clipped to their bounds. Parameters that are
+    /// fixed in the base fit get their values from `parent`. The parameters in `held`, pairs of parameter index and
+    /// value, get the given values.
     pub(crate) fn admit(&self, parent: &FitOutcome, held: &[(usize, f64)], mut point: Vec<f64>) -> Vec<f64> {
         for (i, (x, p)) in point.iter_mut().zip(&self.model.parameters).enumerate() {
             if self.is_fixed(i) {
@@ -278,10 +282,10 @@ impl<'a> Analysis<'a> {
     }
 }
 
-/// Adds `C_:h C_hh^-1 (value - best)` to `point`. `C` is the inverse Hessian of `parent`, `h` are the parameters in
-/// `held`, `value` are their held values, and `best` are their values in `parent`. If more than two parameters are
-/// held, the shifts due to each parameter are added and their correlations ignored. This is accurate enough for a
-/// starting point.
+/// Adds `C_:h C_hh^-1 (value - best)` to `point`. `C` is the inverse Hessian of the fit `parent`, `h` are the
+/// parameters in `held`, `value` are their values in `held`, and `best` are their best-fit values in `parent`. If more
+/// than two parameters are held, the shifts due to each parameter are added and their correlations ignored. This is
+/// accurate enough for a starting point.
 fn follow(parent: &FitOutcome, held: &[(usize, f64)], point: &mut [f64]) {
     let Some(inverse) = parent.inverse_hessian() else { return };
     let shift = |&(i, value): &(usize, f64)| value - parent.parameters.get(i).copied().unwrap_or(value);
@@ -311,10 +315,10 @@ fn follow(parent: &FitOutcome, held: &[(usize, f64)], point: &mut [f64]) {
     }
 }
 
-/// A parameter that is held fixed, with its row of the inverse Hessian.
+/// A parameter that is fixed in a conditional fit, with its row of the inverse Hessian of the free fit.
 struct Held<'a> {
     index: usize,
-    /// Held value minus best-fit value.
+    /// Fixed value of the parameter minus its best-fit value.
     shift: f64,
     row: Cow<'a, [f64]>,
 }
@@ -330,7 +334,7 @@ impl Held<'_> {
     }
 }
 
-/// Observer that adds the number of fits of earlier batches to the progress of the current batch.
+/// An observer that passes on the progress of the current batch, with the number of fits of earlier batches added.
 struct Shifted<'a> {
     inner: Option<&'a dyn Observer>,
     done: usize,

@@ -1,11 +1,12 @@
-//! The methods by which the derivatives of flows with respect to their contexts are computed.
+//! The methods that compute the derivatives of normalising flows with respect to their contexts. The context is the
+//! list of numbers on which the density of a flow is conditioned.
 
 use std::fmt;
 
 use ns_core::{GradientMethod, Model};
 use serde::{Deserialize, Serialize};
 
-/// The method by which the derivatives of a flow with respect to its context were computed. The context is the list
+/// The method that computed the derivatives of a normalising flow with respect to its context. The context is the list
 /// of numbers on which the flow's density is conditioned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -14,10 +15,10 @@ pub struct ContextGradient {
     pub channel: String,
     /// Name of the flow in its manifest.
     pub flow: String,
-    /// Names of the context variables.
+    /// Names of the context variables, i.e. of the numbers on which the flow's density is conditioned.
     pub context: Vec<String>,
-    /// `graph` if the flow's computation graph gives the derivatives; `differences` if they are finite differences of
-    /// log-densities.
+    /// Name of the method: `graph` if the flow has a computation graph for the derivatives, and `differences` if the
+    /// derivatives are finite differences of log-densities.
     pub method: String,
     /// Step of the finite differences for each context variable; empty if `method` is `graph`.
     pub steps: Vec<f64>,
@@ -34,7 +35,7 @@ impl fmt::Display for ContextGradient {
     }
 }
 
-/// Returns the method for each flow with a context, in the order of the event channels.
+/// Returns the method that computes the derivatives of each flow with a context, in the order of the event channels.
 pub(crate) fn of_model(model: &Model) -> Vec<ContextGradient> {
     let mut found = Vec::new();
     for channel in &model.event_channels {

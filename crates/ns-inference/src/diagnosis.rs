@@ -38,7 +38,7 @@ fn event_channel(model: &Model, index: usize) -> &str {
     model.event_channels.get(index).map_or("?", |channel| channel.name.as_str())
 }
 
-/// Explains why one fit of a batch has no result.
+/// Returns a message that explains why one fit of a batch has no result.
 pub(crate) fn failure(model: &Model, failure: &FitFailure) -> String {
     match failure {
         FitFailure::NotFinite { bin, expected, observed } if *expected > 0.0 && expected.is_finite() => {
@@ -87,8 +87,8 @@ pub(crate) fn failure(model: &Model, failure: &FitFailure) -> String {
     }
 }
 
-/// Builds the error for a point in parameter space at which neither Asimov data nor toys can be generated. The error
-/// names the bin whose expected yield is invalid, or the event channel whose density cannot be sampled.
+/// Builds the error for a parameter point where Asimov data or toys cannot be generated. The error names the bin whose
+/// expected yield is invalid, or the event channel whose density cannot be sampled.
 pub(crate) fn expectation(model: &Model, purpose: &'static str, error: SessionError) -> InferenceError {
     match error {
         SessionError::BadNumber { what: EXPECTED, index, value, .. }
@@ -102,7 +102,7 @@ pub(crate) fn expectation(model: &Model, purpose: &'static str, error: SessionEr
     }
 }
 
-/// Lists the samples of the channel that contains a bin.
+/// Lists the names of the samples in the channel that contains a bin.
 fn samples_of(model: &Model, bin: usize) -> String {
     model
         .channels
@@ -111,7 +111,7 @@ fn samples_of(model: &Model, bin: usize) -> String {
         .map_or_else(String::new, |c| list(c.samples.iter().map(|s| s.name.as_str())))
 }
 
-/// Explains in one sentence why the fit stopped.
+/// Returns a sentence that says why the fit stopped.
 pub(crate) fn termination(outcome: &FitOutcome) -> String {
     let edm = match outcome.certificate.edm {
         edm if edm.is_finite() => format!("{edm:.1e}"),
@@ -131,8 +131,8 @@ pub(crate) fn termination(outcome: &FitOutcome) -> String {
     }
 }
 
-/// Lists possible reasons why a fit stopped without a certificate, each with a remedy. The reasons are found from the
-/// empty bins, bounds and flat directions at the last point of the fit.
+/// Lists possible reasons why a fit stopped without a certificate, each with a remedy. The reasons depend on the bins
+/// without expected events, the parameters at bounds and the flat directions of `-ln L` at the last point of the fit.
 pub(crate) fn not_converged(model: &Model, outcome: &FitOutcome) -> Vec<String> {
     let mut notes = Vec::new();
     let empty = empty_bins(model, outcome);
@@ -164,7 +164,7 @@ pub(crate) fn not_converged(model: &Model, outcome: &FitOutcome) -> Vec<String> 
     notes
 }
 
-/// Lists the free parameters that have no symmetric uncertainty for a reason that `kind` accepts.
+/// Lists the names of the free parameters that have no symmetric uncertainty for a reason that `kind` accepts.
 fn held(model: &Model, outcome: &FitOutcome, kind: impl Fn(Inactive) -> bool) -> String {
     list(outcome.inactive.iter().filter(|(_, why)| kind(*why)).map(|(i, _)| name(model, *i)))
 }
@@ -178,7 +178,7 @@ pub(crate) fn empty_bins(model: &Model, outcome: &FitOutcome) -> Option<String> 
     Some(list(places.iter().map(String::as_str)))
 }
 
-/// Limit for expected yields: a yield below this value is negative by more than rounding.
+/// An expected yield below this number is negative by more than its rounding error.
 const NEGATIVE: f64 = -1e-6;
 
 /// Returns the index and the expected yield of each bin whose expected yield is negative at the minimum.
@@ -194,7 +194,7 @@ fn negative_bins(session: &dyn Session, data: &Data, outcome: &FitOutcome) -> Ve
 }
 
 /// Returns whether any bin has a negative expected yield at the minimum. In a bin without observed events the
-/// likelihood grows as the expected yield falls. The minimum of `-ln L` is then in a corner of the bounds.
+/// likelihood grows as the expected yield falls. The minimum of `-ln L` is then at the bounds of the parameters.
 pub(crate) fn has_negative_yield(session: &dyn Session, data: &Data, outcome: &FitOutcome) -> bool {
     !negative_bins(session, data, outcome).is_empty()
 }
@@ -222,8 +222,9 @@ pub(crate) fn without_events(
     ))
 }
 
-/// Returns warnings about flat parameters. One warning lists the parameters that do not change the likelihood.
-/// Another warning lists the parameters that the data determine only in combination with other parameters.
+/// Returns warnings about parameters that have no uncertainty because the likelihood is flat. One warning lists the
+/// parameters that do not change the likelihood. Another warning lists the parameters that the data determine only in
+/// combination with other parameters.
 pub(crate) fn flat_directions(
     model: &Model,
     session: &dyn Session,
@@ -281,18 +282,18 @@ pub(crate) fn hardly_determined(model: &Model, outcome: &FitOutcome) -> Option<S
     ))
 }
 
-/// Largest distance between a best-fit value and a bound, in units of the uncertainty, at which the best fit counts
-/// as lying on the bound.
+/// A best-fit value counts as lying on a bound if its distance from the bound is at most this number, in units of the
+/// uncertainty.
 const TOUCHING: f64 = 0.01;
 
-/// Smallest squared correlation of two parameters that counts as strong. From this value on, the profile of
-/// one parameter rises at least twice as fast if the other parameter is held fixed.
+/// Two parameters count as strongly correlated if their squared correlation is above this number. The likelihood
+/// profile of one of them then rises at least twice as fast if the other one is fixed.
 const THROUGH: f64 = 0.5;
 
 /// Warns of parameters whose uncertainty is valid on one side only. Such a parameter is strongly correlated with a
 /// second parameter whose best fit lies on one of its bounds, where the slope of `-ln L` is 0. The second parameter
-/// cannot move beyond this bound. On one side, the profile of the first parameter therefore rises faster than its
-/// uncertainty implies.
+/// cannot move beyond this bound. On one side, the likelihood profile of the first parameter therefore rises faster
+/// than the uncertainty implies.
 pub(crate) fn one_sided(model: &Model, outcome: &FitOutcome) -> Vec<String> {
     let Some(covariance) = &outcome.covariance else { return Vec::new() };
     let sigma = |i: usize| outcome.uncertainties.get(i).copied().flatten().filter(|s| *s > 0.0);

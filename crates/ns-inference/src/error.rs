@@ -40,7 +40,7 @@ pub enum InferenceError {
         /// Name of the POI.
         name: String,
     },
-    /// A statistic cannot be computed for the events of a model.
+    /// A test statistic of a goodness of fit cannot be computed for the events of a model.
     #[error("the statistic {statistic} cannot be computed: {reason}")]
     NoEventStatistic {
         /// Name of the statistic.
@@ -48,7 +48,7 @@ pub enum InferenceError {
         /// The reason, and the remedy.
         reason: String,
     },
-    /// There are no sPlot weights.
+    /// The sPlot weights do not exist.
     #[error("there are no sPlot weights: {reason}")]
     NoSplot {
         /// The reason why the weights do not exist.
@@ -84,7 +84,7 @@ pub enum InferenceError {
          choose a value inside, or widen the bounds in the measurement's \"parameters\""
     )]
     OutOfBounds {
-        /// Kind of value, such as start or fixed value.
+        /// Role of the value, such as start value or fixed value.
         what: &'static str,
         /// Name of the parameter.
         name: String,
@@ -110,14 +110,14 @@ pub enum InferenceError {
     /// A value given for a parameter is NaN or infinite.
     #[error("{what} of parameter '{name}' is {value}; give a finite number")]
     NotFinite {
-        /// Kind of value, such as start or fixed value.
+        /// Role of the value, such as start value or fixed value.
         what: &'static str,
         /// Name of the parameter.
         name: String,
         /// The given value.
         value: f64,
     },
-    /// A MINOS interval was asked for, but its parameter is fixed in the fit.
+    /// A MINOS interval was requested for a parameter, but the parameter is fixed in the fit.
     #[error(
         "parameter '{name}' is fixed in this fit, so it has no MINOS interval; release it or leave it out"
     )]
@@ -132,7 +132,7 @@ pub enum InferenceError {
         crate::present::significant(*value)
     )]
     Expectation {
-        /// Beginning of the message: what cannot be made, such as Asimov data or toys.
+        /// Beginning of the error message. It says what cannot be generated, such as Asimov data or toys.
         purpose: &'static str,
         /// The bin and its channel, as in `bin 2 of channel 'SR'`.
         place: String,
@@ -146,15 +146,16 @@ pub enum InferenceError {
         group: String,
         /// What is wrong with the member, and the remedy.
         reason: String,
-        /// Whether a member is neither a parameter name nor a pattern that matches a parameter name.
+        /// Whether the reason is an unknown name, i.e. a member that is neither a parameter name nor a pattern that
+        /// matches one.
         unknown_name: bool,
     },
-    /// The points of a scan are not valid.
+    /// The values at which a scan should be made are not valid.
     #[error("cannot scan parameter '{name}': {problem}; {remedy}")]
     BadScan {
         /// Name of the parameter.
         name: String,
-        /// The problem.
+        /// Description of what is wrong with the points of the scan.
         problem: String,
         /// The remedy.
         remedy: &'static str,
@@ -173,7 +174,7 @@ pub enum InferenceError {
         /// Largest allowed number of toys.
         most: u64,
     },
-    /// A study of fits to toys was asked for a parameter that is fixed in these fits.
+    /// A study of fits to toys was requested for a parameter, but the parameter is fixed in these fits.
     #[error(
         "parameter '{name}' is fixed in the fits of the toys: there is nothing to study; release it or leave it out"
     )]
@@ -214,8 +215,8 @@ pub enum InferenceError {
 }
 
 impl InferenceError {
-    /// Returns whether the error is about a parameter name that does not exist. Callers then add to the message how
-    /// to list the parameters. The command line and the server do this in different ways.
+    /// Returns whether the error is about a parameter name that does not exist. If it is, callers add to the message
+    /// how the user can list the parameters, which differs between the command line and the server.
     #[must_use]
     pub const fn is_unknown_name(&self) -> bool {
         matches!(self, Self::UnknownParameter { .. } | Self::Group { unknown_name: true, .. })

@@ -1,4 +1,4 @@
-//! Random models of events, many of them with several minima, and descents from single points.
+//! Random event-level models, many of which have several minima, and single descents in these models.
 
 #![allow(dead_code)]
 
@@ -16,7 +16,7 @@ use crate::events_oracle::{channel, model, table};
 const P: fn(usize) -> Value = Value::Parameter;
 const N: fn(f64) -> Value = Value::Number;
 
-/// Random numbers, the same for the same seed.
+/// A sequence of random numbers that depends only on its seed.
 pub(crate) struct Draw {
     stream: Stream,
     slot: u32,
@@ -34,7 +34,7 @@ impl Draw {
     }
 }
 
-/// A parameter: its true value, start value and bounds.
+/// Name, true value, start value and bounds of a parameter.
 type Number = (&'static str, f64, f64, (f64, f64));
 
 /// Returns a model whose events are drawn at the true values of `parameters`.
@@ -56,7 +56,7 @@ fn drawn(parameters: &[Number], axes: &[(f64, f64)], processes: Vec<(Value, Dens
     with(true, EventTable::clone(&tables[0]))
 }
 
-/// Returns random model number `seed` and the name of its kind.
+/// Returns the random model with the number `seed`, and a name for its type, such as "two peaks".
 pub(crate) fn random_model(seed: u64) -> (&'static str, Model) {
     let mut d = Draw::new(seed);
     let n = 5000.0 * d.between(0.0, 1.8_f64).exp();
@@ -148,7 +148,8 @@ pub(crate) fn random_model(seed: u64) -> (&'static str, Model) {
     }
 }
 
-/// Returns a model with a peak whose width is a twentieth of that of the coarse cells, and its true parameters.
+/// Returns a model with a narrow peak, and the true parameters. The search for the minimum gathers events in coarse
+/// cells (ranges of the observable), and the width of the peak is a twentieth of the width of such a cell.
 pub(crate) fn narrow_peak() -> (Model, Vec<f64>) {
     let parameters = [
         ("nsig", 3000.0, 4000.0, (0.0, 30_000.0)),
@@ -163,7 +164,7 @@ pub(crate) fn narrow_peak() -> (Model, Vec<f64>) {
     (model, parameters.iter().map(|p| p.1).collect())
 }
 
-/// Fits a model from `start`; `None` if there is no certificate.
+/// Fits a model from `start`; `None` if the fit fails or does not converge.
 pub(crate) fn fit(session: &CpuSession, start: Start, search: Search) -> Option<FitOutcome> {
     let request = FitRequest { start, search, ..FitRequest::default() };
     let task = FitTask { data: Data::observed(), fits: vec![request], cancel: None };
@@ -172,7 +173,8 @@ pub(crate) fn fit(session: &CpuSession, start: Start, search: Search) -> Option<
     out.remove(0).fits.remove(0).ok().filter(FitOutcome::converged)
 }
 
-/// Returns the lowest of the descents with all events from the start values and from all of them times 0.3 and 3.
+/// Makes three descents: from the start values, and from the start values multiplied by 0.3 and by 3. Returns the
+/// lowest `-ln L` and the number of evaluations of all three.
 pub(crate) fn lowest_of_three(session: &CpuSession, model: &Model) -> (f64, usize) {
     let mut lowest = f64::INFINITY;
     let mut evaluations = 0;
@@ -187,7 +189,7 @@ pub(crate) fn lowest_of_three(session: &CpuSession, model: &Model) -> (f64, usiz
     (lowest, evaluations)
 }
 
-/// Returns the lowest of `count` descents from random points.
+/// Returns the lowest `-ln L` of `count` descents from random points.
 pub(crate) fn lowest_of_many(session: &CpuSession, model: &Model, seed: u64, count: usize) -> f64 {
     let mut d = Draw::new(seed + 1_000_000);
     let mut lowest = f64::INFINITY;

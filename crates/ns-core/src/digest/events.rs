@@ -4,8 +4,8 @@ use super::Digest;
 use crate::{Density, EventChannel, EventTable, FunctionForm, Measured, Model, Op, PenaltyForm, Tape, Value};
 
 impl Digest {
-    /// Adds functions, event channels and penalties to the digest. A model without these parts adds nothing,
-    /// so that the digest of a binned model stays the same as before such parts existed.
+    /// Adds functions, event channels and penalties to the digest. Nothing is added for a model without these parts, so
+    /// that binned models have the same digest as in versions without event-level models.
     pub(super) fn event_model(&mut self, model: &Model) {
         if model.functions.is_empty() && model.event_channels.is_empty() && model.penalties.is_empty() {
             return;

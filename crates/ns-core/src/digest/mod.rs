@@ -16,7 +16,8 @@ impl Default for Digest {
 }
 
 impl Digest {
-    /// Adds a text. Its length comes first, so that two texts cannot be mistaken for one.
+    /// Adds the length of a text and then the text. Because of the length, two texts in a row cannot be mistaken for
+    /// one text.
     pub fn text(&mut self, text: &str) {
         self.0.update((text.len() as u64).to_le_bytes());
         self.0.update(text.as_bytes());

@@ -11,22 +11,22 @@ pub struct Observable {
     pub min: f64,
     /// Upper end of the observable's axis.
     pub max: f64,
-    /// Blinded ranges (lower and upper end). Pictures show no data in these ranges. The likelihood ignores
-    /// the blinding.
+    /// Blinded ranges (lower and upper end). Plots show no data in these ranges. The likelihood includes them as if
+    /// they were not blinded.
     pub blind: Vec<(f64, f64)>,
 }
 
 /// How the content of a bin is compared with a continuous density.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BinRule {
-    /// With the density at the bin's centre, as in RooFit.
+    /// The content of a bin is compared with the density at the bin's centre, as in RooFit.
     Center,
-    /// With the mean of the density over the bin.
+    /// The content of a bin is compared with the mean of the density over the bin.
     Integral,
 }
 
-/// Bins of a channel whose data are a histogram. The data are stored as a table with one event per bin: the
-/// bin centre, weighted with the content of the bin. The bin index of the last observable varies fastest.
+/// Bins of a channel whose data are a histogram. The data are stored as a table with one event per bin. This event lies
+/// at the bin centre, and its weight is the content of the bin. The bin index of the last observable varies fastest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Binning {
     /// Bin edges of each observable, ascending.
@@ -40,8 +40,8 @@ pub struct Binning {
 pub struct Process {
     /// Name of the process in the file.
     pub name: String,
-    /// Expected number of events in the fit ranges if the channel is extended. Otherwise the fraction of the
-    /// channel's events that belong to this process.
+    /// Expected number of events of the process in the fit ranges, if the number of events is part of the likelihood
+    /// ([`EventChannel::extended`]). Otherwise the fraction of the channel's events that belong to the process.
     pub rate: Value,
     /// Density of the observables, normalised over the fit ranges.
     pub density: Density,
@@ -49,21 +49,23 @@ pub struct Process {
 
 /// A region of the analysis whose data are single events.
 ///
-/// The channel adds `sum_k nu_k - sum_i w_i ln(sum_k nu_k p_k(x_i))` to `-ln L`, with the rates `nu_k` and
-/// densities `p_k` of the processes, and the weights `w_i` of the events. If the channel is not extended, the
-/// first sum is absent.
+/// The channel adds `sum_k nu_k - sum_i w_i ln(sum_k nu_k p_k(x_i))` to `-ln L`, with the rates `nu_k` and densities
+/// `p_k` of the processes, and the weights `w_i` of the events. If [`EventChannel::extended`] is false, the first sum
+/// is absent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventChannel {
     /// Name of the channel in the file.
     pub name: String,
     /// Observables, in the order of the columns of the channel's [`crate::EventTable`].
     pub observables: Vec<Observable>,
-    /// Fit ranges: a union of boxes that do not overlap. A box has a lower and an upper limit for each
-    /// observable. If the list is empty, the whole axes are fitted.
+    /// Fit ranges: boxes that do not overlap. Only events inside a box are fitted. A box has a lower and an upper limit
+    /// for each observable. If the list is empty, the whole axes are fitted.
     pub ranges: Vec<Vec<(f64, f64)>>,
-    /// Whether the number of events is part of the likelihood.
+    /// Whether the number of events is part of the likelihood ("extended likelihood"). If false, the likelihood depends
+    /// only on the distribution of the events.
     pub extended: bool,
-    /// The processes of the channel. Their densities are added, weighted with their rates.
+    /// The processes of the channel. The density of the channel is the sum of the densities of the processes, weighted
+    /// with their rates.
     pub processes: Vec<Process>,
     /// Bins of the data, if the data are a histogram.
     pub binning: Option<Binning>,

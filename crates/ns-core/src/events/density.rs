@@ -17,7 +17,7 @@ pub struct Tail {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Density {
-    /// `exp(-(x - mean)^2 / (2 sigma^2))`.
+    /// Gaussian density: `exp(-(x - mean)^2 / (2 sigma^2))`.
     Gaussian {
         /// Index of the observable.
         x: usize,
@@ -37,11 +37,11 @@ pub enum Density {
         /// Width above the peak; positive.
         sigma_right: Value,
     },
-    /// `exp(-slope x)`.
+    /// Exponential density: `exp(-slope x)`.
     Exponential {
         /// Index of the observable.
         x: usize,
-        /// Slope; falling if positive.
+        /// Slope. If it is positive, the density falls with `x`.
         slope: Value,
     },
     /// Crystal Ball density: a Gaussian core with `t = (x - mean) / sigma`, and a power-law tail on each side
@@ -60,18 +60,18 @@ pub enum Density {
         /// Tail above the peak.
         right: Option<Tail>,
     },
-    /// `x u^power exp(slope u)` with `u = 1 - (x / resonance)^2`; 0 beyond the resonance.
+    /// ARGUS density: `x u^power exp(slope u)` with `u = 1 - (x / resonance)^2`. It is 0 for `x` above the resonance.
     Argus {
         /// Index of the observable, whose values are positive.
         x: usize,
         /// Upper end of the spectrum; positive.
         resonance: Value,
-        /// Slope in `u`, usually negative.
+        /// Coefficient of `u` in the exponential function; usually negative.
         slope: Value,
         /// Power of `u`; 1/2 in the usual form.
         power: Value,
     },
-    /// Convolution of the Breit-Wigner density with a Gaussian.
+    /// Voigt density: the convolution of a Breit-Wigner density with a Gaussian.
     Voigt {
         /// Index of the observable.
         x: usize,
@@ -82,7 +82,7 @@ pub enum Density {
         /// Standard deviation of the Gaussian; positive.
         sigma: Value,
     },
-    /// `1 / ((x - mean)^2 + width^2 / 4)`.
+    /// Breit-Wigner density: `1 / ((x - mean)^2 + width^2 / 4)`.
     BreitWigner {
         /// Index of the observable.
         x: usize,
@@ -91,42 +91,43 @@ pub enum Density {
         /// Full width at half maximum; positive.
         width: Value,
     },
-    /// Johnson's S_U: `exp(-(gamma + delta asinh z)^2 / 2) / sqrt(1 + z^2)` with `z = (x - mean) / width`.
+    /// Johnson's S_U density: `exp(-(gamma + delta asinh z)^2 / 2) / sqrt(1 + z^2)` with `z = (x - mean) / width`.
     JohnsonSu {
         /// Index of the observable.
         x: usize,
-        /// Location.
+        /// Location parameter.
         mean: Value,
-        /// Scale; positive.
+        /// Scale parameter; positive.
         width: Value,
-        /// Asymmetry.
+        /// Asymmetry parameter.
         gamma: Value,
-        /// Inverse of the width in `asinh z`; positive.
+        /// Inverse of the width of the distribution of `asinh z`; positive.
         delta: Value,
     },
-    /// `sum_i coefficients[i] x^i`.
+    /// Polynomial density: `sum_i coefficients[i] x^i`.
     Polynomial {
         /// Index of the observable.
         x: usize,
         /// Coefficients; the first belongs to `x^0`.
         coefficients: Vec<Value>,
     },
-    /// `1 + sum_i coefficients[i] T_(i+1)(z)`, where `z` maps the observable's axis to [-1, 1].
+    /// Sum of Chebyshev polynomials `T_k`: `1 + sum_i coefficients[i] T_(i+1)(z)`, where `z` maps the observable's axis
+    /// to [-1, 1].
     Chebyshev {
         /// Index of the observable.
         x: usize,
         /// Coefficients; the first belongs to `T_1`.
         coefficients: Vec<Value>,
     },
-    /// `sum_i coefficients[i] B_(i,n)(u)`, where `u` maps the observable's axis to [0, 1] and `n` is the
-    /// number of coefficients minus 1.
+    /// Sum of Bernstein polynomials `B_(i,n)`: `sum_i coefficients[i] B_(i,n)(u)`, where `u` maps the observable's axis
+    /// to [0, 1] and `n` is the number of coefficients minus 1.
     Bernstein {
         /// Index of the observable.
         x: usize,
         /// Coefficients of the Bernstein polynomials.
         coefficients: Vec<Value>,
     },
-    /// `exp(-(ln x - mu)^2 / (2 sigma^2)) / x` for `x > 0`.
+    /// Log-normal density: `exp(-(ln x - mu)^2 / (2 sigma^2)) / x` for `x > 0`.
     Lognormal {
         /// Index of the observable.
         x: usize,
@@ -135,12 +136,12 @@ pub enum Density {
         /// Standard deviation of `ln x`; positive.
         sigma: Value,
     },
-    /// The constant 1.
+    /// Uniform density: the constant 1.
     Uniform {
         /// Index of the observable.
         x: usize,
     },
-    /// Constant within each bin, and 0 outside of all bins.
+    /// Histogram: a density that is constant within each bin and 0 outside of all bins.
     Histogram {
         /// Indices of the observables, one per axis.
         observables: Vec<usize>,
@@ -150,7 +151,7 @@ pub enum Density {
         /// last axis varies fastest.
         heights: Vec<f64>,
     },
-    /// Histogram of simulated events whose weights depend on nuisance parameters; 0 outside of all bins.
+    /// Histogram of simulated events whose weights depend on nuisance parameters. The density is 0 outside of all bins.
     Template {
         /// Indices of the observables, one per axis.
         observables: Vec<usize>,
@@ -162,7 +163,7 @@ pub enum Density {
         /// Effects of nuisance parameters on the weights. The effects are added.
         variations: Vec<WeightSys>,
     },
-    /// Natural cubic spline through points; 0 outside of the knots.
+    /// Natural cubic spline through given points. The density is 0 below the first and above the last point.
     Spline {
         /// Index of the observable.
         x: usize,
@@ -171,47 +172,48 @@ pub enum Density {
         /// Value at each point.
         values: Vec<Value>,
     },
-    /// `exp(-(x - mean)' C^-1 (x - mean) / 2)`.
+    /// Multivariate normal density: `exp(-(x - mean)' C^-1 (x - mean) / 2)`, with the vector `x` of the observables and
+    /// the covariance matrix `C`.
     MultivariateNormal {
         /// Indices of the observables.
         observables: Vec<usize>,
-        /// Means.
+        /// Means, one per observable.
         mean: Vec<Value>,
         /// Covariance matrix `C`, row by row.
         covariance: Vec<Vec<Value>>,
     },
-    /// `exp(-(|x - mean| / alpha)^beta)`.
+    /// Generalised normal density: `exp(-(|x - mean| / alpha)^beta)`.
     GeneralizedNormal {
         /// Index of the observable.
         x: usize,
         /// Position of the peak.
         mean: Value,
-        /// Scale; positive.
+        /// Scale parameter; positive.
         alpha: Value,
-        /// Power; positive.
+        /// Power `beta`; positive.
         beta: Value,
     },
     /// An expression of observables and parameters, normalised numerically.
     Generic(Tape),
-    /// A density that is not a formula, such as a normalising flow: `exp` of a column of the events.
+    /// A density that is not a formula, such as a normalising flow. Its logarithm is stored as a column of the events.
     Log(LogDensity),
-    /// A density that is not a formula and depends on a context of parameters.
+    /// A density that is not a formula and depends on a context of parameters, such as a conditional normalising flow.
     Conditional(ConditionalDensity),
     /// Product of the densities, normalised as a whole.
     Product(Vec<Density>),
-    /// `sum_i coefficients[i] p_i` of normalised densities `p_i`. If there is one coefficient less than there
-    /// are summands, the last coefficient is 1 minus the sum of the others. Otherwise the coefficients are
-    /// divided by their sum.
+    /// The sum `sum_i coefficients[i] p_i` of normalised densities `p_i`. If there is one coefficient less than there
+    /// are summands, the last coefficient is 1 minus the sum of the others. Otherwise the coefficients are divided by
+    /// their sum.
     Mixture {
         /// Densities that are added.
         summands: Vec<Density>,
-        /// Coefficients.
+        /// Coefficients of the summands.
         coefficients: Vec<Value>,
     },
 }
 
 impl Density {
-    /// Returns the name of the kind of density, as used in messages and digests.
+    /// Returns the name of this type of density, as used in messages and digests.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         match self {

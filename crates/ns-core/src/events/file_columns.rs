@@ -5,7 +5,7 @@ use std::sync::Arc;
 /// Columns of events that were read from a Parquet file, one array per column.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ParquetEventData {
-    /// Names of the columns, in the order of the request.
+    /// Names of the columns, in the order in which they were requested.
     pub names: Vec<String>,
     /// One array per name, all of the same length: one number per event that the selection keeps.
     pub columns: Vec<Arc<[f64]>>,
@@ -29,7 +29,7 @@ impl ParquetEventData {
         self.len() == 0
     }
 
-    /// Returns the column of this name.
+    /// Returns the column with the given name; `None` if there is no such column.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&Arc<[f64]>> {
         self.names.iter().position(|known| known == name).and_then(|i| self.columns.get(i))

@@ -14,11 +14,11 @@ pub struct Function {
 /// Formula of a [`Function`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum FunctionForm {
-    /// Sum of the values; 0 without values.
+    /// Sum of the values; 0 if the list is empty.
     Sum(Vec<Value>),
-    /// Product of the values; 1 without values.
+    /// Product of the values; 1 if the list is empty.
     Product(Vec<Value>),
-    /// `sum_i coefficients[i] x^i`.
+    /// Polynomial `sum_i coefficients[i] x^i`.
     Polynomial {
         /// Argument of the polynomial.
         x: Value,
@@ -30,13 +30,13 @@ pub enum FunctionForm {
     Interpolation {
         /// The number at the value 0 of all nuisance parameters.
         nominal: f64,
-        /// Effects of the nuisance parameters, applied one after the other.
+        /// Effects of the nuisance parameters. They are applied one after the other.
         variations: Vec<InterpolationForm>,
-        /// Whether a result that is not positive is replaced by the smallest positive normal number, as by
-        /// RooFit's `FlexibleInterpVar`.
+        /// Whether the function returns, in place of a result that is not positive, the smallest positive normal
+        /// number, as by RooFit's `FlexibleInterpVar`.
         positive: bool,
     },
-    /// An expression without observables.
+    /// An expression of parameters and functions, without observables.
     Expression(Tape),
 }
 

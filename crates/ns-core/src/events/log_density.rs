@@ -1,17 +1,19 @@
-//! Densities that are not formulae: columns of the events, or functions of a context of parameters.
+//! Densities that are not formulae, such as normalising flows. Their logarithms are either stored as columns of the
+//! events, or depend on a context (a list of parameters and functions of parameters).
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::{Density, EventChannel, EventTable, LogProbError, SharedLogProb, Value};
 
-/// A density without context whose logarithm is a column of the channel's [`EventTable`], computed once per data set.
+/// A density that is not a formula and does not depend on parameters. Its logarithm is computed once per data set and
+/// stored as a column of the channel's [`EventTable`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogDensity {
-    /// Indices of the observables that are the features of the density, in the order of the features.
+    /// Indices of the observables that are the features (arguments) of the density, in the order of the features.
     pub observables: Vec<usize>,
-    /// Index of the density's column. The columns of log-densities come after the columns of the observables,
-    /// without gaps.
+    /// Index of the column that has the logarithm of the density. The columns of log-densities come after the columns
+    /// of the observables, without gaps.
     pub column: usize,
     /// The object that computes the column.
     pub source: SharedLogProb,
@@ -32,10 +34,10 @@ impl LogDensity {
     }
 }
 
-/// A density whose context is made of parameters and functions of parameters.
+/// A density that is not a formula and depends on a context, i.e. on a list of parameters and functions of parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConditionalDensity {
-    /// Indices of the observables that are the features of the density, in the order of the features.
+    /// Indices of the observables that are the features (arguments) of the density, in the order of the features.
     pub observables: Vec<usize>,
     /// The parameters and functions that make up the context, in the order in which `source` takes them.
     pub context: Vec<Value>,
@@ -44,8 +46,8 @@ pub struct ConditionalDensity {
 }
 
 impl ConditionalDensity {
-    /// Appends the features of the events with the indices `events` to `rows`, one event after another.
-    /// `columns` has one column for each observable of the channel.
+    /// Appends the features (arguments of the density) of the events with the indices `events` to `rows`, one event
+    /// after another. `columns` has one column for each observable of the channel.
     pub fn push_rows<C: AsRef<[f64]>>(&self, columns: &[C], events: Range<usize>, rows: &mut Vec<f64>) {
         push_rows(columns, &self.observables, events, rows);
     }
@@ -64,7 +66,8 @@ fn push_rows<C: AsRef<[f64]>>(
 }
 
 impl Density {
-    /// Adds the log-densities within this density to `found`. Each column is added once.
+    /// Adds the log-densities that this density contains, also as factors or summands, to `found`. A column that occurs
+    /// several times is added once.
     fn collect_logs<'a>(&'a self, found: &mut Vec<&'a LogDensity>) {
         if let Self::Log(own) = self
             && !found.iter().any(|known| known.column == own.column)
@@ -74,7 +77,8 @@ impl Density {
         self.parts().iter().for_each(|part| part.collect_logs(found));
     }
 
-    /// Adds the densities with context within this density to `found`. Each density is added once.
+    /// Adds the densities with context that this density contains, also as factors or summands, to `found`. A density
+    /// that occurs several times is added once.
     fn collect_conditionals<'a>(&'a self, found: &mut Vec<&'a ConditionalDensity>) {
         if let Self::Conditional(own) = self
             && !found.contains(&own)
@@ -103,8 +107,8 @@ impl EventChannel {
         found
     }
 
-    /// Computes the columns of log-densities, once per data set, and appends them to a table that has the
-    /// columns of the observables.
+    /// Computes the columns of log-densities and appends them to `table`, which has the columns of the observables.
+    /// This is done once per data set.
     ///
     /// # Errors
     /// If a density cannot be evaluated for an event.

@@ -33,11 +33,12 @@ pub enum PenaltyForm {
         /// Standard deviation.
         sigma: Value,
     },
-    /// Poisson distribution of `count`. The count may be fractional: the factorial is `Gamma(count + 1)`.
+    /// Poisson distribution of `count`. The count may be fractional, because its factorial is computed as
+    /// `Gamma(count + 1)`.
     Poisson {
-        /// The count.
+        /// The count that follows the distribution.
         count: Measured,
-        /// Expected count.
+        /// Mean of the distribution, i.e. the expected count.
         mean: Value,
     },
     /// Log-normal distribution of `x`: `ln x` is normal.
@@ -53,9 +54,9 @@ pub enum PenaltyForm {
     Gamma {
         /// The quantity that follows the distribution; positive.
         x: Value,
-        /// Shape.
+        /// Shape parameter of the distribution.
         shape: Value,
-        /// Rate, one over the scale.
+        /// Rate parameter of the distribution, i.e. 1 divided by the scale.
         rate: Value,
     },
 }

@@ -12,7 +12,8 @@ pub trait RowGroups: Sync {
     /// Returns the number of rows of each group.
     fn groups(&self) -> &[usize];
 
-    /// Writes the numbers of a column in a group to `out`, which has one element per row of the group.
+    /// Writes the numbers of the column with the index `column` in the group of rows with the index `group` to `out`,
+    /// which has one element per row of the group.
     ///
     /// # Errors
     /// If the file cannot be read, or has a row without a number.

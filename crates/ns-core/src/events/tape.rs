@@ -1,14 +1,14 @@
-//! Expressions as flat lists of operations.
+//! Expressions, stored as flat lists of operations.
 
 use super::Value;
 
 /// One operation of a [`Tape`]. Operands are indices of earlier operations of the same tape.
 ///
-/// Comparisons and logical operations give 1 for true and 0 for false; any number other than 0 counts as
-/// true. Their derivatives are 0.
+/// Comparisons and logical operations give 1 for true and 0 for false; any number other than 0 counts as true. The
+/// derivatives of these operations are 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Op {
-    /// A constant.
+    /// A constant number.
     Number(f64),
     /// A parameter or function of the model.
     Value(Value),
@@ -24,9 +24,9 @@ pub enum Op {
     Div(usize, usize),
     /// First operand to the power of the second operand.
     Pow(usize, usize),
-    /// Smaller one of two operands.
+    /// The smaller of two operands.
     Min(usize, usize),
-    /// Larger one of two operands.
+    /// The larger of two operands.
     Max(usize, usize),
     /// Negative of an operand.
     Neg(usize),
@@ -64,7 +64,7 @@ pub enum Op {
     Or(usize, usize),
     /// Whether an operand is false.
     Not(usize),
-    /// The second operand if the first is true, otherwise the third.
+    /// The second operand if the first operand is true, otherwise the third operand.
     Select(usize, usize, usize),
 }
 
@@ -110,7 +110,7 @@ pub enum TapeError {
     /// There is no operation.
     #[error("the expression is empty")]
     Empty,
-    /// An operation uses its own result or a later one.
+    /// An operation uses its own result or the result of a later operation.
     #[error("operation {operation} of an expression uses result {operand}, which does not exist before it")]
     NotEarlier {
         /// Index of the operation.
@@ -120,8 +120,8 @@ pub enum TapeError {
     },
 }
 
-/// An expression: a list of operations, each of which uses results of earlier ones. The result of the last
-/// operation is the value of the expression.
+/// An expression, stored as a list of operations. Each operation can use the results of earlier operations. The result
+/// of the last operation is the value of the expression.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tape {
     ops: Vec<Op>,
@@ -131,7 +131,7 @@ impl Tape {
     /// Returns the expression with these operations.
     ///
     /// # Errors
-    /// If there is no operation, or an operation uses a result that does not exist before it.
+    /// If there is no operation, or if an operation uses the result of an operation that is not earlier in the list.
     pub fn new(ops: Vec<Op>) -> Result<Self, TapeError> {
         if ops.is_empty() {
             return Err(TapeError::Empty);
@@ -146,7 +146,7 @@ impl Tape {
         Ok(Self { ops })
     }
 
-    /// Returns the operations in the order in which they are done. There is at least one.
+    /// Returns the operations, at least one, in the order in which they are carried out.
     #[must_use]
     pub fn ops(&self) -> &[Op] {
         &self.ops

@@ -1,4 +1,4 @@
-//! A number in an event-level model: constant, parameter or function of parameters.
+//! A number in an event-level model. It is a constant, a parameter or a function of parameters.
 
 /// The value of a rate, a coefficient or a parameter of a density.
 #[derive(Debug, Clone, Copy, PartialEq)]

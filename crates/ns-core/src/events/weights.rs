@@ -1,14 +1,14 @@
-//! Weights of simulated events that depend on nuisance parameters.
+//! Effects of nuisance parameters on the weights of simulated events.
 
 use super::{Density, Value};
 use crate::HistosysCode;
 
 /// Dependence of the weights of a template's simulated events on one nuisance parameter `alpha`.
 ///
-/// An event with the weight `w` has the weights `lo` at `alpha = -1` and `hi` at `alpha = +1`. For any other
-/// `alpha` its weight is `w + alpha (hi - lo)/2 + f(alpha) ((hi + lo)/2 - w)`, like a yield under histosys
-/// (HistFactory, CERN-OPEN-2012-016, section 4.1). The formula is linear in the three weights, so it also
-/// holds for the sum of the weights in a bin.
+/// An event with the weight `w` has the weights `lo` at `alpha = -1` and `hi` at `alpha = +1`. For any other `alpha`
+/// its weight is `w + alpha (hi - lo)/2 + f(alpha) ((hi + lo)/2 - w)`, like a yield that a histosys modifier changes
+/// (HistFactory, CERN-OPEN-2012-016, section 4.1). The formula is linear in the three weights, so it also holds for the
+/// sum of the weights in a bin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WeightSys {
     /// The nuisance parameter.
@@ -27,8 +27,8 @@ pub struct WeightSys {
 }
 
 impl WeightSys {
-    /// Returns whether the effect has a kink at `alpha = 0`. `nominal` has the height of each bin at `alpha =
-    /// 0`.
+    /// Returns whether the effect has a kink where the nuisance parameter `alpha` is 0. `nominal` has, for each bin,
+    /// the sum of the weights at `alpha = 0` divided by the bin volume.
     fn has_kink(&self, nominal: &[f64]) -> bool {
         let bins = self.lo.iter().zip(&self.hi).zip(nominal);
         self.code.has_kink() && bins.into_iter().any(|((lo, hi), n)| hi - n != n - lo)
@@ -36,7 +36,7 @@ impl WeightSys {
 }
 
 impl Density {
-    /// Appends the parameters for which the density has a kink at the value 0.
+    /// Appends to `to` the indices of the parameters for which the density has a kink at the value 0.
     pub(crate) fn kinks(&self, to: &mut Vec<usize>) {
         if let Self::Template { heights, variations, .. } = self {
             to.extend(variations.iter().filter(|v| v.shape && v.has_kink(heights)).filter_map(parameter));

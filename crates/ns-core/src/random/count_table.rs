@@ -1,4 +1,4 @@
-//! Poisson counts by inversion: a uniform integer of 63 bits is looked up in a table of the distribution
+//! Draws Poisson counts by inversion. A uniform integer of 63 bits is looked up in a table of the distribution
 //! function.
 //!
 //! Threshold `i` of the table is `2^63 P(n <= first + i)`, rounded. The count that belongs to an integer `u`
@@ -8,32 +8,32 @@
 //! with these bits. The search starts from this number and, for most integers, ends after one or two
 //! comparisons.
 //!
-//! The distribution function is exact to about 1e-16, and better where it is near 0 or near 1: the
-//! probabilities are rounded to multiples of 2<sup>-63</sup> and summed as integers from both ends towards
-//! the most probable count, whose probability is what remains. Counts at the ends whose probability rounds to
-//! 0 are not drawn; their total probability is below 1e-17.
+//! The distribution function is exact to about 1e-16, and more exact where it is near 0 or near 1. The probabilities
+//! are rounded to multiples of 2<sup>-63</sup> and summed as integers from both ends towards the most probable count.
+//! The rest is the probability of this count. Counts at the ends whose probability rounds to 0 are not drawn; their
+//! total probability is below 1e-17.
 
 use super::constants::GUIDE_SHIFT;
 use super::probability::probability;
 
-/// 2<sup>63</sup>, which stands for a probability of 1.
+/// The integer 2<sup>63</sup>, which stands for a probability of 1.
 const ONE: u64 = 1 << 63;
 
-/// Threshold above every integer that is looked up. The list of thresholds ends with [`AHEAD`] of these.
+/// A threshold above every integer that is looked up. The list of thresholds ends with [`AHEAD`] copies of this
+/// threshold.
 const NEVER: u64 = u64::MAX;
 
-/// Number of [`NEVER`] thresholds at the end of the list, so that a look-up may read beyond the last true
-/// threshold.
+/// Number of [`NEVER`] thresholds at the end of the list, so that a search may read beyond the last true threshold.
 const AHEAD: usize = 3;
 
-/// Number of cells of the guide.
+/// Number of cells of the guide. The guide is a table that says at which threshold a search starts.
 const CELLS: usize = 1 << CountTable::GUIDE_BITS;
 
-/// Length of a row of consecutive probabilities. The first probability of a row is computed directly. Each
-/// later one is computed from the probability before it, which adds a rounding error of about 2e-16 per step.
+/// Number of consecutive counts in a group. The probability of the first count in a group is computed directly. Each
+/// later probability is computed from the probability before it, which adds a rounding error of about 2e-16 per step.
 const ROW: u32 = 16;
 
-/// A table of the Poisson distribution with one mean.
+/// A table of the Poisson distribution with one mean, in which counts are looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CountTable {
     first: u64,
@@ -42,10 +42,11 @@ pub struct CountTable {
 }
 
 impl CountTable {
-    /// Number of upper bits of a 63-bit integer that select the integer's cell of the guide.
+    /// Number of upper bits of a 63-bit integer that give the index of its cell in the guide. The guide is a table that
+    /// says at which threshold a search starts.
     pub const GUIDE_BITS: u32 = 63 - GUIDE_SHIFT;
 
-    /// Makes the table for a mean from 0 to [`super::Poisson::MAX_TABLE_MEAN`].
+    /// Makes the table for a mean between 0 and [`super::Poisson::MAX_TABLE_MEAN`].
     pub(super) fn new(mean: f64) -> Self {
         // The probability of any count but 0 is below half of 2^-63.
         if mean < 0.5 / ONE as f64 {
@@ -72,7 +73,8 @@ impl CountTable {
         Self::index(mode as u64 - below.len() as u64, thresholds)
     }
 
-    /// Makes a table from its smallest count and its thresholds, and computes the guide.
+    /// Makes a table from its smallest count `first` and its thresholds, and computes the guide, a table that says at
+    /// which threshold a search starts.
     fn index(first: u64, mut thresholds: Vec<u64>) -> Self {
         let mut guide = Vec::with_capacity(CELLS + 1);
         let mut passed = 0;
@@ -93,29 +95,30 @@ impl CountTable {
         self.first
     }
 
-    /// Returns the thresholds in ascending order, one for each count but the last: element `i` is
-    /// `2^63 P(n <= first + i)`. Three elements `u64::MAX` follow.
+    /// Returns the thresholds in ascending order, one for each count except the last. Element `i` is
+    /// `2^63 P(n <= first + i)`, rounded. `P` is the probability of a count `n`. Three elements `u64::MAX` follow.
     #[must_use]
     pub fn thresholds(&self) -> &[u64] {
         &self.thresholds
     }
 
-    /// Returns the guide: element `c` (from 0 to `1 << GUIDE_BITS` inclusive) is the number of thresholds
-    /// that are at most `c << (63 - GUIDE_BITS)`.
+    /// Returns the guide, a table that says at which threshold a search starts. Element `c` (from 0 to
+    /// `1 << GUIDE_BITS` inclusive) is the number of thresholds that are at most `c << (63 - GUIDE_BITS)`.
     #[must_use]
     pub fn guide(&self) -> &[u16] {
         &self.guide
     }
 
-    /// Returns the count that belongs to two random words, by looking up the upper 63 of the 64 bits
-    /// `high, low`.
+    /// Returns the count that belongs to two random words. It is found by looking up the upper 63 bits of the 64-bit
+    /// integer with the halves `high` and `low`.
     #[inline]
     pub(super) fn count(&self, low: u32, high: u32) -> f64 {
         let u = bits63(low, high);
         self.at(self.search(u, usize::from(self.guide[cell(u)])))
     }
 
-    /// Returns the result of [`Self::count`] for eight toys side by side.
+    /// Returns the results of [`Self::count`] for eight toys, computed side by side. `low` and `high` have one random
+    /// word per toy.
     #[inline(always)]
     pub(super) fn count_eight(&self, low: &[u32; 8], high: &[u32; 8]) -> [f64; 8] {
         // Each operation is a loop over all eight toys: closures would not be inlined with the caller's
@@ -133,8 +136,8 @@ impl CountTable {
         counts
     }
 
-    /// Returns the number of thresholds that are at most `u`. At least `place` thresholds must be at most
-    /// `u`.
+    /// Returns the number of thresholds that are at most `u`. The result must be at least `place`, where the search
+    /// starts.
     #[inline(always)]
     fn search(&self, u: u64, place: usize) -> usize {
         let place = place + usize::from(self.thresholds[place] <= u);
@@ -142,7 +145,8 @@ impl CountTable {
         if self.thresholds[place] <= u { self.search_on(u, place + 1) } else { place }
     }
 
-    /// Returns the same number as [`Self::search`] by bisection, for a cell that contains many thresholds.
+    /// Returns the same number as [`Self::search`], but finds it by bisection. It is used if many thresholds lie in the
+    /// cell of `u`, i.e. have the same upper bits as `u`.
     #[cold]
     #[inline(never)]
     fn search_on(&self, u: u64, place: usize) -> usize {
@@ -157,7 +161,8 @@ impl CountTable {
     }
 }
 
-/// Right shift of a 63-bit integer that gives the index of its cell in the guide.
+/// Number of bits by which a 63-bit integer is shifted right to give the index of its cell in the guide. The guide is a
+/// table that says at which threshold a search starts.
 const SHIFT: u32 = GUIDE_SHIFT;
 
 #[inline(always)]
@@ -165,15 +170,16 @@ const fn cell(u: u64) -> usize {
     (u >> SHIFT) as usize
 }
 
-/// Returns the upper 63 of the 64 bits `high, low`.
+/// Returns the upper 63 bits of the 64-bit integer with the halves `high` and `low`.
 #[inline(always)]
 const fn bits63(low: u32, high: u32) -> u64 {
     (((high as u64) << 32) | low as u64) >> 1
 }
 
-/// Computes `2^63 P(n = k)`, rounded, for the counts `k` on one side of `mode`, from the nearest count
-/// outwards until the result is 0. `next` returns the next count outwards. `ratio` is the probability of a
-/// count divided by that of the previous count, i.e. its neighbour towards `mode`.
+/// Computes the Poisson probabilities `2^63 P(n = k)`, rounded, of the counts `k` on one side of the most probable
+/// count `mode`. The list begins with the count next to `mode` and ends before the first result that is 0. `next`
+/// returns the next count in this order. `ratio` returns the probability of a count divided by the probability of the
+/// count before it.
 fn terms(mean: f64, mode: f64, next: impl Fn(f64) -> f64, ratio: impl Fn(f64) -> f64) -> Vec<u64> {
     let mut terms = Vec::with_capacity((10.0 * mean.sqrt()) as usize + 16);
     let mut k = next(mode);
@@ -201,8 +207,8 @@ fn terms(mean: f64, mode: f64, next: impl Fn(f64) -> f64, ratio: impl Fn(f64) ->
 mod tests {
     use super::*;
 
-    /// Returns the distribution function for the mean `numerator / 2^exponent` at the counts 0 to `last`. It
-    /// is computed with integers alone, from probabilities of 100 bits relative to that of the most probable
+    /// Returns the Poisson distribution function for the mean `numerator / 2^exponent` at the counts 0 to `last`. The
+    /// computation uses integers alone. It starts from probabilities of 100 bits relative to that of the most probable
     /// count.
     fn reference(numerator: u128, exponent: u32, last: u128) -> Vec<f64> {
         let mode = numerator >> exponent;

@@ -8,7 +8,7 @@ use super::constants::{
     EXP_TERMS, EXPONENT_BIAS, FRACTION_BITS, HALF_ROOT_UPPER, LN_TERMS, LN2_REST, LN2_UPPER,
 };
 
-/// 1 / ln 2.
+/// The number 1 / ln 2.
 const LN2_INVERSE: f64 = std::f64::consts::LOG2_E;
 
 /// Returns the natural logarithm of a positive normal number; NaN for anything else (zero, negative,

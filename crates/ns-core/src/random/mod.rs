@@ -46,11 +46,11 @@ pub use philox::philox4x32_10;
 pub use poisson::{Poisson, Rejection};
 pub use uniform::{centred_uniform, open_uniform};
 
-/// Version of the samplers. It changes whenever a bit of any draw changes, so that toys drawn before and
-/// after a change are never combined. Version 2 draws Poisson counts by tables.
+/// Version of the samplers. It changes whenever a bit of any draw changes, so that toys drawn before and after a change
+/// are never combined. Version 2 is the first in which Poisson counts are looked up in tables.
 pub const SAMPLERS: u32 = 2;
 
-/// Error for a distribution that cannot be drawn from.
+/// Reasons why random numbers cannot be drawn from a distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 #[non_exhaustive]
 pub enum RandomError {
@@ -74,7 +74,7 @@ pub enum RandomError {
     },
 }
 
-/// The random numbers of one toy under one hypothesis.
+/// The source of the random numbers of one toy under one hypothesis.
 ///
 /// The counter of [`philox4x32_10`] has four 32-bit words, the key two:
 ///
@@ -96,7 +96,8 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Number of attempts with different random bits. Attempt numbers are taken modulo this number.
+    /// Number of attempts (trials of a rejection method) at one slot that have different random bits. Attempt numbers
+    /// are taken modulo this number.
     ///
     /// No sampler comes near this number: an attempt of a Poisson draw fails with a probability below 0.13.
     pub const ATTEMPTS: u32 = 1 << 24;
@@ -126,8 +127,8 @@ impl Stream {
         self.hypothesis
     }
 
-    /// Returns the random bits of one attempt at one slot for eight streams: element `[w][l]` is word `w` of
-    /// stream `l`.
+    /// Returns the 128 random bits of one attempt at one slot for each of eight streams. Element `[w][l]` is word `w`
+    /// (32 bits) of stream `l`.
     #[inline(always)]
     pub(crate) fn blocks(streams: &[Self; 8], slot: u32, attempt: u32) -> [[u32; 8]; 4] {
         let place = per_lane(|l| (u32::from(streams[l].hypothesis) << 24) | (attempt % Self::ATTEMPTS));
@@ -141,8 +142,8 @@ impl Stream {
         philox::eight(counters, keys)
     }
 
-    /// Returns the random bits of attempt 0 at eight consecutive slots: element `[w][l]` is word `w` of slot
-    /// `slot + l`, as by [`Self::block`].
+    /// Returns the random bits of attempt 0 at eight consecutive slots, as eight calls of [`Self::block`] would.
+    /// Element `[w][l]` is word `w` (32 bits) of slot `slot + l`.
     #[must_use]
     #[inline(always)]
     pub fn eight_slots(&self, slot: u32) -> [[u32; 8]; 4] {
@@ -156,7 +157,8 @@ impl Stream {
         philox::eight(counters, [[self.seed as u32; 8], [(self.seed >> 32) as u32; 8]])
     }
 
-    /// Returns the 128 random bits of one attempt at one slot.
+    /// Returns the 128 random bits, as four words, of one attempt (trial of a rejection method) at one slot (number of
+    /// a toy's random draw).
     #[must_use]
     #[inline]
     pub const fn block(&self, slot: u32, attempt: u32) -> [u32; 4] {

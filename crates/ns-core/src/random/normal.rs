@@ -1,8 +1,8 @@
-//! Normal random numbers by inversion: the quantile of one uniform number.
+//! Draws normal random numbers by inversion: each is the quantile of one uniform number.
 //!
-//! M. J. Wichura, "Algorithm AS 241: the percentage points of the normal distribution", Applied Statistics
-//! 37 (1988) 477, [doi:10.2307/2347330](https://doi.org/10.2307/2347330), the double-precision variant
-//! PPND16: three ratios of polynomials of degree 7, with a relative error of about 1e-16 before rounding.
+//! M. J. Wichura, "Algorithm AS 241: the percentage points of the normal distribution", Applied Statistics 37 (1988)
+//! 477, [doi:10.2307/2347330](https://doi.org/10.2307/2347330), the double-precision variant PPND16. It consists of
+//! three ratios of polynomials of degree 7, with a relative error of about 1e-16 before rounding.
 //!
 //! Inversion takes exactly one random block for each number, needs no rejection, cosine or table, and is
 //! monotonic in the uniform number. The uniform number is centred at 0, so that the tails are symmetric and
@@ -16,7 +16,7 @@ use super::constants::{
 };
 use super::{RandomError, Stream, centred_uniform, ln};
 
-/// A ratio of two polynomials of degree 7, highest power first.
+/// A ratio of two polynomials of degree 7. The coefficient of the highest power comes first.
 struct Ratio {
     numerator: [f64; 8],
     denominator: [f64; 8],
@@ -30,8 +30,8 @@ impl Ratio {
     }
 }
 
-/// Evaluates a polynomial of degree 7, highest power first, by Estrin's scheme: it sums pairs of terms, then
-/// pairs of pairs, so that a CPU can compute four products at once.
+/// Evaluates a polynomial of degree 7 by Estrin's scheme. The coefficient of the highest power comes first. The scheme
+/// sums pairs of terms, then pairs of pairs, so that a CPU can compute four products at once.
 #[inline]
 fn polynomial(c: &[f64; 8], r: f64) -> f64 {
     let [c7, c6, c5, c4, c3, c2, c1, c0] = *c;
@@ -42,13 +42,16 @@ fn polynomial(c: &[f64; 8], r: f64) -> f64 {
     high * r4 + low
 }
 
-/// Ratio for the centre: the quantile divided by the distance of the probability from 1/2.
+/// The ratio of polynomials for probabilities near 1/2. It gives the quantile divided by the distance of the
+/// probability from 1/2.
 const CENTRE: Ratio = Ratio { numerator: NORMAL_CENTRE_NUMERATOR, denominator: NORMAL_CENTRE_DENOMINATOR };
 
-/// Ratio for the near tail: the quantile as a function of sqrt(-ln p) - 1.6.
+/// The ratio of polynomials for the near tail, i.e. for tail probabilities `p` down to 1.4e-11. It gives the quantile
+/// as a function of `sqrt(-ln p) - 1.6`.
 const NEAR: Ratio = Ratio { numerator: NORMAL_NEAR_NUMERATOR, denominator: NORMAL_NEAR_DENOMINATOR };
 
-/// Ratio for the far tail, with p below 1.4e-11: the quantile as a function of sqrt(-ln p) - 5.
+/// The ratio of polynomials for the far tail, i.e. for tail probabilities `p` below 1.4e-11. It gives the quantile as a
+/// function of `sqrt(-ln p) - 5`.
 const FAR: Ratio = Ratio { numerator: NORMAL_FAR_NUMERATOR, denominator: NORMAL_FAR_DENOMINATOR };
 
 /// Returns the standard normal quantile of the probability `1/2 + centred`.
@@ -68,7 +71,7 @@ pub fn normal_quantile(centred: f64) -> f64 {
     if centred < 0.0 { -magnitude } else { magnitude }
 }
 
-/// A normal distribution to draw from.
+/// A normal distribution from which random numbers are drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Normal {
     mean: f64,
@@ -96,13 +99,14 @@ impl Normal {
         self.mean
     }
 
-    /// Returns the width.
+    /// Returns the width (standard deviation).
     #[must_use]
     pub const fn sigma(&self) -> f64 {
         self.sigma
     }
 
-    /// Draws the number that belongs to this slot of this stream, from words 0 and 1 of attempt 0.
+    /// Draws the number that belongs to this slot (number of a toy's random draw) of this stream. It depends on words 0
+    /// and 1 of attempt 0 of the slot.
     #[must_use]
     #[inline]
     pub fn draw(&self, stream: &Stream, slot: u32) -> f64 {

@@ -14,14 +14,14 @@ use super::constants::{
 };
 use super::lanes::per_lane;
 
-/// Returns the high and the low half of a product.
+/// Returns the high and the low half (32 bits each) of the 64-bit product of two words.
 #[inline]
 const fn multiply(a: u32, b: u32) -> (u32, u32) {
     let product = (a as u64) * (b as u64);
     ((product >> 32) as u32, product as u32)
 }
 
-/// Computes Philox4x32 with ten rounds: the random block that belongs to `counter` under `key`.
+/// Computes Philox4x32 with ten rounds. The result is the block of 128 random bits that belongs to `counter` and `key`.
 ///
 /// For a fixed key this function is a bijection of the counters. It is not cryptographically secure.
 ///
@@ -46,8 +46,8 @@ pub const fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     [c0, c1, c2, c3]
 }
 
-/// Computes [`philox4x32_10`] for eight counters side by side. In the counters, the keys and the result,
-/// element `[w][l]` is word `w` of number `l`.
+/// Computes [`philox4x32_10`] for eight counters side by side. In the counters, the keys and the result, element
+/// `[w][l]` is word `w` of the counter, key or block with the index `l`.
 #[inline(always)]
 pub(super) fn eight(counters: [[u32; 8]; 4], keys: [[u32; 8]; 2]) -> [[u32; 8]; 4] {
     // The words are kept in 64-bit integers, as their products are, because vector units multiply eight
@@ -70,7 +70,7 @@ pub(super) fn eight(counters: [[u32; 8]; 4], keys: [[u32; 8]; 2]) -> [[u32; 8]; 
     [narrow(c0), narrow(c1), narrow(c2), narrow(c3)]
 }
 
-/// Mask of the lower word of a product.
+/// Mask that selects the lower 32 bits of a 64-bit product.
 const LOW: u64 = 0xffff_ffff;
 
 #[cfg(test)]

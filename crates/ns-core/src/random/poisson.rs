@@ -2,14 +2,14 @@
 //!
 //! **Means up to 1e4: inversion** by a table of the distribution function ([`CountTable`]).
 //!
-//! **Larger means: transformed rejection**, algorithm PTRS of W. Hörmann, "The transformed rejection method
-//! for generating Poisson random variables", Insurance: Mathematics and Economics 12 (1993) 39,
-//! [doi:10.1016/0167-6687(93)90997-4](https://doi.org/10.1016/0167-6687(93)90997-4). A uniform number `u` in
-//! (-1/2, 1/2) is stretched to `x = (2a/(1/2 - |u|) + b) u + mean + 0.43`, and the count `floor(x)` is
-//! accepted with a probability that is its Poisson probability times `dx/du`, divided by a constant that
-//! keeps the result below 1. A second uniform number `v` decides. In most attempts `v` is below a bound (the
-//! *squeeze*) under which the count is accepted without computing the probability. A draw takes 1.13 attempts
-//! on average.
+//! **Larger means: transformed rejection**, algorithm PTRS of W. Hörmann, "The transformed rejection method for
+//! generating Poisson random variables", Insurance: Mathematics and Economics 12 (1993) 39,
+//! [doi:10.1016/0167-6687(93)90997-4](https://doi.org/10.1016/0167-6687(93)90997-4). A uniform number `u` in (-1/2,
+//! 1/2) is stretched to `x = (2a/(1/2 - |u|) + b) u + mean + 0.43`, and the count `floor(x)` is accepted with a certain
+//! probability. This is the Poisson probability of the count times `dx/du`, divided by a constant that keeps the result
+//! below 1. A second uniform number `v` decides whether the count is accepted. In most attempts `v` is below a bound
+//! (the *squeeze*) under which the count is accepted without computing the probability. A draw takes 1.13 attempts on
+//! average.
 //!
 //! Two things differ from the usual implementation of the method. First, the usual constants let the
 //! acceptance probability exceed 1 by up to 0.6 % (near a mean of 14), and the squeeze accepts up to 0.4 %
@@ -25,8 +25,8 @@ use super::count_table::CountTable;
 use super::probability::{deviance, stirling_error};
 use super::{RandomError, Stream, centred_uniform, ln, open_uniform};
 
-/// A Poisson distribution to draw from. Everything that depends on the mean alone is computed once, and
-/// copies share the table.
+/// A Poisson distribution from which counts are drawn. Everything that depends on the mean alone is computed once.
+/// Copies of a distribution share its table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Poisson {
     mean: f64,
@@ -35,19 +35,18 @@ pub struct Poisson {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Method {
-    /// Inversion by a table.
+    /// Counts are drawn by inversion, i.e. a random integer is looked up in a table.
     Table(Arc<CountTable>),
-    /// Transformed rejection (PTRS).
+    /// Counts are drawn by transformed rejection (PTRS).
     Rejection(Rejection),
 }
 
 impl Poisson {
-    /// The largest mean that is allowed: up to 1e15 every count is an integer that a double represents
-    /// exactly.
+    /// The largest mean that is allowed. Counts around this mean are still integers that a double represents exactly.
     pub const MAX_MEAN: f64 = 1e15;
 
-    /// The largest mean for which counts are looked up in a table. A table has up to 2000 numbers, which take
-    /// some microseconds to compute.
+    /// The largest mean for which counts are looked up in a table. A table has up to 2000 numbers. Computing them takes
+    /// some microseconds.
     pub const MAX_TABLE_MEAN: f64 = 1e4;
 
     /// Returns the distribution with this mean. With a mean of 0 every count is 0.
@@ -83,8 +82,8 @@ impl Poisson {
         }
     }
 
-    /// Returns the constants of the rejection method; `None` if counts are looked up in a table. GPUs use the
-    /// constants to make the same attempts.
+    /// Returns the constants of the rejection method; `None` if counts are looked up in a table. With these constants,
+    /// a GPU makes the same attempts as the CPU.
     #[must_use]
     pub fn rejection(&self) -> Option<&Rejection> {
         match &self.method {
@@ -93,7 +92,7 @@ impl Poisson {
         }
     }
 
-    /// Draws the count, an integer, that belongs to this slot of this stream.
+    /// Draws the count, an integer, that belongs to this slot (number of a toy's random draw) of this stream.
     ///
     /// Inversion uses words 0 and 1 of attempt 0. Rejection tries attempts 0, 1, ... in turn until one is
     /// accepted; words 0 and 1 give `u`, words 2 and 3 give `v`.
@@ -119,7 +118,8 @@ impl Poisson {
         }
     }
 
-    /// Draws the counts of eight toys at one slot, with the same bits as eight calls of [`Self::draw`].
+    /// Draws the counts of eight toys at one slot (number of a toy's random draw). The results have the same bits as
+    /// those of eight calls of [`Self::draw`].
     ///
     /// Eight attempts of the rejection method are made at once. An approximate probability decides whether an
     /// attempt is accepted. If the error of this probability could change the decision, which is rare,
@@ -160,8 +160,9 @@ impl Poisson {
 }
 
 impl Rejection {
-    /// Makes one attempt for each of eight toys, with their random words. Returns the proposed counts and the
-    /// verdicts: 0 if rejected, 1 if accepted, 2 if the exact test must decide.
+    /// Makes one attempt of the rejection method for each of eight toys. Element `[w][l]` of `words` is random word `w`
+    /// of toy `l`. Returns the proposed count and the verdict for each toy. A verdict is 0 if the count is rejected, 1
+    /// if it is accepted, and 2 if the exact test must decide.
     #[inline(always)]
     fn attempt_eight(&self, words: &[[u32; 8]; 4]) -> ([f64; 8], [u8; 8]) {
         // Each operation is done for all eight toys before the next operation, so that the compiler uses
@@ -202,17 +203,18 @@ impl Rejection {
     }
 }
 
-/// Largest number of attempts that are made for eight toys at once. Toys without a count after these attempts
-/// are drawn one by one.
+/// Largest number of attempts of the rejection method that are made for eight toys at once. Toys without a count after
+/// these attempts are drawn one by one.
 const SIDE_BY_SIDE: u32 = 3;
 
-/// Smallest count that the approximate test may decide on. The exact test decides on smaller counts.
+/// Smallest proposed count whose acceptance may be decided with the approximate probability. For smaller counts the
+/// exact probability decides.
 const LEAST_SERIES: f64 = 8.0;
 
 /// The number ln(2 pi)/2.
 const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_8;
 
-/// Computes the logarithms of eight positive normal numbers to about 1e-15, without branches.
+/// Computes the natural logarithms of eight positive normal numbers, without branches. The error is about 1e-15.
 #[inline(always)]
 fn quick_ln(x: [f64; 8]) -> [f64; 8] {
     const HALF_ROOT: u64 = 0x3fe6_a09e_667f_3bcd;
@@ -232,33 +234,35 @@ fn quick_ln(x: [f64; 8]) -> [f64; 8] {
     per_lane(|l| k[l] * std::f64::consts::LN_2 + 2.0 * s[l] * (1.0 + series[l]))
 }
 
-/// Number (1.5 times 2^52) that rounds a double to an integer when it is added and subtracted again.
+/// The number 1.5 times 2^52. If it is added to a double and subtracted again, the double is rounded to an integer.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 
-/// Computes `x.floor()` for |x| below 2^62 by conversions to an integer and back, for which every CPU has an
-/// instruction.
+/// Computes `x.floor()` for |x| below 2^62. It converts `x` to an integer and back, because every CPU has instructions
+/// for these conversions.
 #[inline]
 fn floor(x: f64) -> f64 {
     let whole = x as i64 as f64;
     if whole > x { whole - 1.0 } else { whole }
 }
 
-/// The constants of PTRS for one mean, with their names in the paper if they have one there.
+/// The constants of Hörmann's rejection method PTRS for one mean. The comments give the name of a constant in his
+/// paper.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rejection {
-    /// The largest integer not above the mean. Proposed counts are computed relative to it.
+    /// The largest integer that is not above the mean. Proposed counts are computed relative to this integer.
     pub whole: f64,
     /// The mean minus `whole`.
     pub part: f64,
     /// The mean.
     pub mean: f64,
-    /// The constant a of the paper.
+    /// The constant `a` of Hörmann's paper on PTRS.
     pub a: f64,
-    /// The constant b of the paper.
+    /// The constant `b` of Hörmann's paper on PTRS.
     pub b: f64,
-    /// 1/alpha of the paper: the average number of attempts per count.
+    /// The average number of attempts per count (1/alpha in Hörmann's paper on PTRS).
     pub attempts: f64,
-    /// v_r of the paper: the largest `v` that the squeeze accepts.
+    /// The largest uniform number `v` for which a count is accepted without computing its probability (v_r in Hörmann's
+    /// paper on PTRS).
     pub squeeze: f64,
 }
 
@@ -279,7 +283,8 @@ impl Rejection {
         }
     }
 
-    /// Makes one attempt with `u` in (-1/2, 1/2) and `v` in (0, 1). Returns the count if it is accepted.
+    /// Makes one attempt with the uniform numbers `u` in (-1/2, 1/2) and `v` in (0, 1). Returns the proposed count if
+    /// it is accepted, otherwise `None`.
     #[inline]
     fn attempt(&self, u: f64, v: f64) -> Option<f64> {
         let edge = 0.5 - u.abs();
@@ -301,19 +306,21 @@ impl Rejection {
         accepted.then_some(count)
     }
 
-    /// Returns the proposed count minus `whole`; `edge` is `1/2 - |u|`.
+    /// Returns the proposed count minus `whole`. `u` is a uniform number in (-1/2, 1/2), and `edge` is `1/2 - |u|`.
     #[inline]
     fn offset(&self, u: f64, edge: f64) -> f64 {
         floor(self.place(u, edge))
     }
 
-    /// Returns the proposed count minus `whole`, before it is rounded down; `edge` is `1/2 - |u|`.
+    /// Returns the proposed count minus `whole`, before the count is rounded down. `u` is a uniform number in (-1/2,
+    /// 1/2), and `edge` is `1/2 - |u|`.
     #[inline(always)]
     fn place(&self, u: f64, edge: f64) -> f64 {
         (2.0 * self.a / edge + self.b) * u + (self.part + CENTRE_OF_COUNTS)
     }
 
-    /// Returns the derivative dx/du; `edge` is `1/2 - |u|`.
+    /// Returns the derivative of the proposed count, before it is rounded down, with respect to the uniform number `u`.
+    /// `edge` is `1/2 - |u|`.
     #[inline]
     fn slope(&self, edge: f64) -> f64 {
         self.a / (edge * edge) + self.b
@@ -326,8 +333,8 @@ mod tests {
     use super::super::probability::ln_probability;
     use super::*;
 
-    /// The acceptance probability of a proposed count is above the squeeze and below 1; only then is the
-    /// method exact. The usual constants fail this test.
+    /// Checks that the acceptance probability of a proposed count is below 1 and above the bound under which counts are
+    /// accepted without computing it. Otherwise the method would not be exact. The usual constants fail this test.
     #[test]
     fn rejection_constants_hold() {
         let mut means: Vec<f64> = (0..1500).map(|i| 10.0 + 0.07 * f64::from(i)).collect();

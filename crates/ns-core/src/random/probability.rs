@@ -17,11 +17,12 @@ pub(super) fn probability(k: f64, mean: f64) -> f64 {
     exp(-deviance(k, k - mean, mean) - stirling_error(k)) / (TWO_PI * k).sqrt()
 }
 
-/// Returns the deviance `k ln(k/mean) + mean - k` for k > 0; `difference` is `k - mean`.
+/// Returns the deviance `k ln(k/mean) + mean - k` of a count `k` above 0. `difference` is `k - mean`.
 ///
-/// Near the mean the function uses `k ln(k/mean) = 2 k atanh(w)`, `w = (k - mean)/(k + mean)`, without the
-/// terms that cancel; the truncation error of the series is 1e-17 of the result. Farther away the absolute
-/// error is 1e-16 of k, and the probability of such a count is negligible unless k is below a few thousand.
+/// Near the mean the function uses `k ln(k/mean) = 2 k atanh(w)` with `w = (k - mean)/(k + mean)`, and leaves out the
+/// terms of the series of `atanh` that cancel. The truncation error of the series is 1e-17 of the result. Farther away
+/// the absolute error is 1e-16 of k, and the probability of such a count is negligible unless k is below a few
+/// thousand.
 #[inline]
 pub(super) fn deviance(k: f64, difference: f64, mean: f64) -> f64 {
     let w = difference / (k + mean);
@@ -37,11 +38,10 @@ pub(super) fn deviance(k: f64, difference: f64, mean: f64) -> f64 {
     }
 }
 
-/// Returns the error of Stirling's formula, `ln k! - [(k + 1/2) ln k - k + ln(2 pi)/2]`, for an integer
-/// k > 0.
+/// Returns the error of Stirling's formula, `ln k! - [(k + 1/2) ln k - k + ln(2 pi)/2]`, for an integer `k` above 0.
 ///
-/// For k below 16 the error comes from a table. From 16 on it is Stirling's series up to 1/k^9, with a
-/// truncation error of at most 1.1e-16 (absolute, at 16).
+/// For k below 16 the error comes from a table. From 16 on it is Stirling's series up to the term in `1/k^9`, with an
+/// absolute truncation error of at most 1.1e-16.
 #[inline]
 pub(super) fn stirling_error(k: f64) -> f64 {
     if let Some(error) = STIRLING_ERRORS.get(k as usize) {
@@ -56,7 +56,7 @@ pub(super) fn stirling_error(k: f64) -> f64 {
     series * inverse
 }
 
-/// Returns the logarithm of the probability of the count `k`; `difference` is `k - mean`.
+/// Returns the logarithm of the Poisson probability of the count `k`. `difference` is `k - mean`.
 #[cfg(test)]
 pub(super) fn ln_probability(k: f64, difference: f64, mean: f64) -> f64 {
     if k == 0.0 {

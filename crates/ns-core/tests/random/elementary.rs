@@ -3,7 +3,7 @@
 
 use ns_core::random::{Stream, exp, ln, open_uniform};
 
-/// Returns the distance of two doubles, counted in representable numbers.
+/// Returns the number of steps from one double to the next that lead from `a` to `b`.
 fn distance(a: f64, b: f64) -> u64 {
     let ordered = |x: f64| if x < 0.0 { -(x.abs().to_bits() as i64) } else { x.to_bits() as i64 };
     ordered(a).abs_diff(ordered(b))

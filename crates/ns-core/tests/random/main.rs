@@ -13,8 +13,8 @@ mod poisson;
 mod streams;
 mod uniform;
 
-/// Returns the greatest distance between the empirical distribution function of `sample` and `cdf`, times the
-/// square root of the sample's size. For a sample of the distribution `cdf`, the result is above 1.95 with a
+/// Returns the greatest distance between the empirical distribution function of `sample` and `cdf`, times the square
+/// root of the sample's size. If the sample is drawn from the distribution `cdf`, the result is above 1.95 with a
 /// probability of 1e-3 (Kolmogorov).
 fn kolmogorov(mut sample: Vec<f64>, cdf: impl Fn(f64) -> f64) -> f64 {
     sample.sort_by(f64::total_cmp);

@@ -1,11 +1,12 @@
-//! Compares normal quantiles with values of 20 digits, and tests the distribution of draws.
+//! Compares quantiles of the normal distribution with values of 20 digits, and tests the distribution of random normal
+//! numbers.
 
 use ns_core::random::{Normal, RandomError, Stream, normal_quantile};
 
 use crate::{kolmogorov, moments};
 
-/// Pairs of a probability's distance from 1/2 and the normal quantile of the probability, computed by
-/// Newton's method with 60 digits.
+/// Pairs of numbers `(d, q)`, where `q` is the standard normal quantile of the probability `1/2 + d`. They were
+/// computed by Newton's method with 60 digits.
 const CENTRE: [(f64, f64); 12] = [
     (5.551115123125783e-17, 1.3914582123358834611e-16),
     (0.0009765625, 0.0024478816191106774544),

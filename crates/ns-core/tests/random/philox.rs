@@ -2,7 +2,8 @@
 
 use ns_core::random::{Stream, philox4x32_10};
 
-/// Compares with `kat_vectors` of Random123, which are triples of counter, key and result.
+/// Compares results with the file `kat_vectors` of the library Random123. A test vector consists of counter, key and
+/// result.
 #[test]
 fn known_answers() {
     let vectors = [

@@ -1,5 +1,5 @@
-//! Tests Poisson counts: their moments over the whole range of means, and their frequencies against exact
-//! probabilities by chi-square.
+//! Tests Poisson counts. Checks their moments over the whole range of means, and compares their frequencies with exact
+//! probabilities by chi-square tests.
 
 use ns_core::random::{Poisson, RandomError, Stream};
 use statrs::distribution::{ChiSquared, ContinuousCDF, Discrete};
@@ -123,8 +123,8 @@ const FROZEN: [(f64, [f64; 8]); 9] = [
     ),
 ];
 
-/// Compares the bits of many draws. They include second and later attempts, and every way to accept an
-/// attempt.
+/// Compares the bits of many draws with a stored digest. The draws include second and later attempts of the rejection
+/// method, and every way in which an attempt can be accepted.
 #[test]
 fn many_bits_are_frozen() {
     let mut digest = ns_core::Digest::default();

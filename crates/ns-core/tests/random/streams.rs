@@ -50,7 +50,8 @@ proptest! {
     }
 }
 
-/// Returns one uniform number from each of 100,000 random blocks: `place(0)`, `place(1)` and so on.
+/// Returns one uniform number from each of the 100,000 random blocks `place(0)`, `place(1)` and so on. A block has 128
+/// random bits.
 fn uniforms(place: impl Fn(u32) -> [u32; 4]) -> Vec<f64> {
     (0..100_000)
         .map(|i| {

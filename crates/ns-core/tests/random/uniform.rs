@@ -1,4 +1,4 @@
-//! Tests the two mappings from bits to uniform numbers.
+//! Tests the two functions that turn random bits into uniform numbers.
 
 use ns_core::random::{Stream, centred_uniform, open_uniform};
 

@@ -3,11 +3,11 @@
 //! [--search NAME] [--show] [--workspace FILE] [--write INDEX] [--save FILE] [--known FILE]
 //! [--codes smooth|piecewise]`.
 //!
-//! Every model is fitted with each search (local, standard, thorough), with smooth and with piecewise codes. It is
-//! also fitted by local descents from random starting points (50 by default). The output lists each search that ends
-//! above the best of these descents, or above a search of lower effort, with the difference in `-ln L`. Counts and
-//! times follow. Descents that end below the saturated model do not count. They are possible if a bin has a negative
-//! expected yield.
+//! Every model is fitted with each search (local, standard, thorough), with smooth and with piecewise interpolation
+//! codes. It is also fitted by local descents from random starting points (50 by default). The output lists each search
+//! whose minimum of `-ln L` is higher than the lowest of these descents, or higher than the minimum of a search of
+//! lower effort. It gives the difference in `-ln L`. Counts and times follow. Descents that end below the saturated
+//! model do not count. They are possible if a bin has a negative expected yield.
 //!
 //! `--search` makes only the named searches. `--show` prints the parameters that differ most. `--workspace` uses a
 //! file instead of random models. `--write` prints the workspace of a random model. `--save` writes the lowest `-ln
@@ -31,7 +31,8 @@ use ns_core::{
 use ns_inference::open_session;
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Smallest difference in `-ln L` between two different minima: 1e-6 in `twice_nll`.
+/// Two minima count as different if their values of `-ln L` differ by more than this number, which is 1e-6 in
+/// `twice_nll`.
 const LOWER: f64 = 5e-7;
 
 /// All searches with their names, in the order of increasing effort.
@@ -40,14 +41,15 @@ const SEARCHES: [(Search, &str); 3] =
 
 /// The results for one model.
 struct Row {
-    /// Searches that end above another result. Each entry has the name of the search, the name of the other result,
-    /// and the difference in `-ln L`.
+    /// Searches whose minimum of `-ln L` is higher than that of another result. Each entry has the name of the search,
+    /// the name of the other result, and the difference in `-ln L`.
     above: Vec<(&'static str, &'static str, f64)>,
-    /// For each search, whether it ended above the best descent from random starting points.
+    /// For each search, whether its minimum of `-ln L` is higher than the lowest of the descents from random starting
+    /// points.
     missed: [bool; 3],
     n_parameters: usize,
     seconds: [f64; 3],
-    /// Whether the codes are piecewise, and the index of the model.
+    /// Whether the interpolation codes are piecewise, and the index of the model.
     key: (bool, u64),
     /// Lowest known value of `-ln L` of the model.
     lowest: f64,
@@ -62,8 +64,9 @@ fn fit(session: &dyn Session, start: Start, search: Search) -> Result<Option<Fit
     Ok(fit.and_then(Result::ok))
 }
 
-/// Returns a random starting point. Parameters with an initial value near 0 are moved by up to 3. All other
-/// parameters are scaled: unconstrained ones by up to `e^1.5`, constrained ones by up to 20 %.
+/// Returns a random starting point. Parameters with an initial value near 0 are moved by up to 3. All other parameters
+/// are scaled. The factor is between `e^-1.5` and `e^1.5` for unconstrained parameters, and between 0.8 and 1.2 for
+/// constrained parameters.
 fn scattered(model: &Model, draw: &mut Draw) -> Vec<f64> {
     let spread = draw.between(0.3, 3.0);
     let point = model.parameters.iter().map(|p| {
@@ -186,15 +189,15 @@ struct Settings {
     searches: Vec<String>,
     /// Interpolation codes to check: `smooth` or `piecewise`; an empty text means both.
     codes: String,
-    /// Lowest values of `-ln L` from an earlier run. The key is whether the codes are piecewise, and the index of the
-    /// model.
+    /// Lowest values of `-ln L` from an earlier run. The key consists of a flag, which is true for piecewise
+    /// interpolation codes, and the index of the model.
     known: HashMap<(bool, u64), f64>,
     /// Path of the file to which the lowest values of `-ln L` are written.
     save: Option<String>,
 }
 
-/// Reads a file that was written with `--save`. The key of each value is whether the codes are piecewise, and the
-/// index of the model.
+/// Reads the lowest values of `-ln L` from a file that was written with `--save`. The key of each value consists of a
+/// flag, which is true for piecewise interpolation codes, and the index of the model.
 fn read_known(path: &str) -> Result<HashMap<(bool, u64), f64>, Box<dyn Error>> {
     let mut known = HashMap::new();
     for line in std::fs::read_to_string(path)?.lines() {

@@ -1,6 +1,6 @@
 //! Random models whose expected yields are strongly nonlinear functions of the parameters. They have 20 to 130
-//! parameters, 2 to 5 channels of 1 to 5 bins, 2 to 5 samples, and a few to hundreds of events. Effects are 5 to 40
-//! %. Their up and down variations are independent.
+//! parameters, 2 to 5 channels of 1 to 5 bins, 2 to 5 samples, and a few to hundreds of events. A nuisance parameter
+//! changes a yield by 5 to 40 %. Its effects at +1 and at -1 are independent of each other.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,8 @@ impl Draw {
         self.unit() < probability
     }
 
-    /// Returns a Poisson-distributed number. It is found by inversion, which is suitable for means of up to hundreds.
+    /// Returns a Poisson-distributed number. The method is inversion, which is suitable for means of up to a few
+    /// hundred.
     fn count(&mut self, mean: f64) -> f64 {
         let (mut n, mut left) = (0.0, self.unit());
         let mut p = (-mean).exp();
@@ -46,7 +47,7 @@ impl Draw {
         n
     }
 
-    /// Returns a relative effect of 5 to 40 %, positive or negative.
+    /// Returns a relative change of a yield of 5 to 40 %, positive or negative.
     fn effect(&mut self) -> f64 {
         let size = self.between(0.05, 0.4);
         if self.chance(0.5) { size } else { -size }

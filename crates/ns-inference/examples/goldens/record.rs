@@ -1,4 +1,4 @@
-//! Collects the lines of the output of the example.
+//! Collects the lines that the example `goldens` prints.
 
 use std::fmt::Write;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! Computes all results of one model.
+//! Computes all results of one model whose bits are recorded.
 
 use std::error::Error;
 
@@ -17,12 +17,12 @@ use crate::record::Record;
 
 /// Tested value of the parameter of interest.
 const TESTED: f64 = 1.0;
-/// Number of points of a scan.
+/// Number of values of the parameter of interest in a scan.
 const SCANNED: usize = 9;
 /// Number of toys of each hypothesis that are fitted one by one.
 const SINGLE: u64 = 4;
-/// Reduced settings for models that would take too much time. Each entry has a name, the number of toys, the number
-/// of toys run by the CUDA kernels (slow on the CPU), and the search of scans, rankings and limits.
+/// Reduced settings for models that would take too much time. Each entry has a name, the number of toys, the number of
+/// toys fitted by the CUDA kernels (which are slow on the CPU), and the search effort of scans, rankings and limits.
 const CUT: [(&str, u64, u64, Search); 10] = [
     ("1Lbb_C1N2_700_400/smooth", 100, 4, Search::Standard),
     ("1Lbb_C1N2_700_400/piecewise", 4, 1, Search::Local),
@@ -35,12 +35,12 @@ const CUT: [(&str, u64, u64, Search); 10] = [
     ("strongly_bent/smooth", 150, 20, Search::Local),
     ("strongly_bent/piecewise", 60, 6, Search::Local),
 ];
-/// Largest number of parameters at which a model is also fitted with the thorough search.
+/// Largest number of parameters of a model that is also fitted with the thorough search.
 const FEW: usize = 12;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// Parameter points with their names.
+/// Points in parameter space, each with its name.
 type Points = Vec<(&'static str, Vec<f64>)>;
 
 /// Computes all results of a model and adds them to the record.
@@ -108,7 +108,8 @@ fn points(model: &Model, best: Option<Vec<f64>>) -> Result<Points, Box<dyn Error
     Ok(points)
 }
 
-/// Records value, gradient, Hessian and expected data at all points.
+/// Records the value, gradient and Hessian of `-ln L`, and the expected data, at all points. `engine` names what
+/// computes them.
 fn evaluate(
     engine: &str,
     session: &dyn Session,
@@ -128,7 +129,7 @@ fn evaluate(
     Ok(())
 }
 
-/// Runs the first `n` toys of both hypotheses. Records the statistics, the best-fit values, and the number of
+/// Draws and fits the first `n` toys of both hypotheses. Records the statistics, the best-fit values, and the number of
 /// converged toys.
 fn run(name: &str, test: &ToyTest<'_>, n: u64, record: &mut Record) -> Outcome {
     for hypothesis in Hypothesis::BOTH {
@@ -149,7 +150,8 @@ fn run(name: &str, test: &ToyTest<'_>, n: u64, record: &mut Record) -> Outcome {
     Ok(())
 }
 
-/// Fits some toys twice: one by one, as given data, and eight at a time in SIMD lanes, as drawn data.
+/// Fits some toys twice and records the results. First the toys are fitted one by one, as given data. Then they are
+/// fitted eight at a time in SIMD lanes, as drawn data.
 fn single(test: &ToyTest<'_>, session: &dyn Session, record: &mut Record) -> Outcome {
     for hypothesis in Hypothesis::BOTH {
         let Some(task) = test.task(hypothesis, 0..SINGLE) else { continue };
@@ -162,8 +164,8 @@ fn single(test: &ToyTest<'_>, session: &dyn Session, record: &mut Record) -> Out
     Ok(())
 }
 
-/// Runs some tasks. For every fit, records `-ln L` at the minimum, the EDM, the numbers of iterations and
-/// evaluations, and the parameters.
+/// Runs some tasks. For every fit, records `-ln L` at the minimum, the estimated distance to the minimum (EDM), the
+/// numbers of iterations and evaluations, and the parameters.
 fn fits(name: &str, session: &dyn Session, tasks: &[FitTask], record: &mut Record) -> Outcome {
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
     session.fit_batch(tasks, OutcomeParts::default(), Control::default(), &mut outcomes)?;
@@ -180,7 +182,7 @@ fn fits(name: &str, session: &dyn Session, tasks: &[FitTask], record: &mut Recor
     Ok(())
 }
 
-/// Records the results at the same points, a fit and toys, computed by the CUDA kernels compiled for the CPU.
+/// Records results that the CUDA kernels, compiled for the CPU, compute: the likelihood at all points, a fit, and toys.
 #[cfg(feature = "cuda-on-host")]
 fn kernels(
     model: &Model,

@@ -1,4 +1,4 @@
-//! The choice of `--device auto` between the CPU and a GPU, made by predicted times.
+//! Chooses between the CPU and a GPU if the user requests `--device auto`. The choice depends on predicted times.
 //!
 //! A predicted time is accurate to a factor of about two. This accuracy is enough: if both devices take about the
 //! same time, either choice is good. Results of the two devices agree within the parity contract
@@ -14,20 +14,20 @@ use super::costs::{COSTS, Costs, Fit, lanes_per_multiprocessor};
 use super::work::{Load, Work};
 use crate::present::duration;
 
-/// The properties of a model on which the time of a fit depends.
+/// The properties of a model that determine the time of a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ModelSize {
     /// Number of parameters.
     pub n_parameters: usize,
-    /// Number of parameters that vary in fits.
+    /// Number of parameters that are free in fits.
     pub n_free: usize,
     /// Number of main bins of all channels together.
     pub n_bins: usize,
     /// Number of floating-point operations of one evaluation of the likelihood with its gradient.
     pub operations: u64,
-    /// Whether fits of this model commonly have several minima. Fits of toys then search for further minima.
+    /// Whether the likelihood of this model commonly has several minima. If so, fits of toys search for further minima.
     pub strongly_nonlinear: bool,
-    /// Whether the model is too large for fits in SIMD lanes or on a GPU.
+    /// Whether the model is too large for fits in SIMD lanes (several fits per vector) or on a GPU.
     pub large: bool,
     /// Number of observed events of all event channels together.
     pub n_events: u64,
@@ -58,7 +58,7 @@ impl ModelSize {
 pub(crate) struct GpuCandidate {
     pub(super) device: Device,
     pub(super) name: String,
-    /// Number of f64 multiply-adds per clock cycle, summed over all multiprocessors of the GPU.
+    /// Number of f64 multiply-add operations that the GPU can do per clock cycle, summed over all multiprocessors.
     pub(super) lanes: f64,
     /// Whether this process has already created a CUDA context.
     pub(super) warm: bool,
@@ -98,13 +98,14 @@ fn as_text<S: serde::Serializer>(device: &Device, serializer: S) -> Result<S::Ok
     serializer.collect_str(device)
 }
 
-/// Returns the factor by which the fit of a toy takes longer than in a model of the same size without further minima.
+/// Returns the time of the fit of a toy, divided by the time in a model of the same size that has only one minimum.
 fn search_factor(costs: &Costs, size: &ModelSize) -> f64 {
     let seconds = |fit: Fit| fit.seconds(size.operations as f64);
     if size.strongly_nonlinear { seconds(costs.nonlinear_toy) / seconds(costs.toy) } else { 1.0 }
 }
 
-/// Predicts the time, in seconds, of the fits that the CPU makes in any case before a GPU makes the remaining fits.
+/// Predicts the time, in seconds, of the fits that always run on the CPU. They run before a GPU makes the remaining
+/// fits.
 fn before(costs: &Costs, size: &ModelSize, load: Load) -> f64 {
     load.before * costs.first.seconds(size.operations as f64)
 }
@@ -129,7 +130,7 @@ fn on_cpu(costs: &Costs, size: &ModelSize, work: Work, threads: usize) -> f64 {
 }
 
 /// Predicts the time of the sums over events on one thread, in seconds. The caller divides this time by the number of
-/// threads, because threads share the events even of a single fit.
+/// threads, because even in a single fit the events are divided among the threads.
 fn events_on_cpu(costs: &Costs, size: &ModelSize, load: Load) -> f64 {
     if size.n_events == 0 {
         return 0.0;
@@ -151,8 +152,8 @@ fn event_toys_on_gpu(costs: &Costs, size: &ModelSize, load: Load, gpu: &GpuCandi
     start + single + load.toys * (host / threads + busy)
 }
 
-/// Predicts the time of `work` on a GPU, in seconds. The constants measured on GPUs are for the fit of a toy. The
-/// times of other fits are derived from them, with the ratios measured on the CPU.
+/// Predicts the time of `work` on a GPU, in seconds. The constants measured on GPUs are for the fit of a toy. The times
+/// of other fits are derived from these constants, with the ratios of fit times measured on the CPU.
 fn on_gpu(costs: &Costs, size: &ModelSize, work: Work, gpu: &GpuCandidate) -> f64 {
     let load = work.load(size.n_free);
     let operations = size.operations as f64;
@@ -199,7 +200,8 @@ fn stays_on_cpu(size: &ModelSize, work: Work) -> Option<&'static str> {
     }
 }
 
-/// Chooses between the CPU and the GPU in `found`. If `found` is an error, the choice is the CPU.
+/// Chooses between the CPU and the GPU in `found`. If `found` is an error, i.e. the reason why there is no GPU, the
+/// choice is the CPU.
 pub(super) fn weigh(
     size: &ModelSize,
     work: Work,
@@ -238,7 +240,7 @@ fn choice(size: &ModelSize, work: Work, threads: usize, gpu: Option<(Device, f64
     Choice { job: work.to_string(), device, cpu_s, gpu_s: gpu.map(|(_, gpu_s)| gpu_s), reason }
 }
 
-/// A number of threads, formatted for messages.
+/// A number of threads, displayed in messages as "1 thread" or, for example, "4 threads".
 struct Threads(usize);
 
 impl fmt::Display for Threads {

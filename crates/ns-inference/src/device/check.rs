@@ -1,4 +1,4 @@
-//! The largest differences between the fits of a GPU and the CPU, as results contain them.
+//! The largest differences between the fits of a GPU and the CPU, in the form in which results contain them.
 
 use ns_core::{DeviceCheck, Difference, Session};
 use serde::{Deserialize, Serialize};
@@ -11,27 +11,27 @@ pub struct GpuCheck {
     pub n_fits: u64,
     /// Number of fits of the GPU that the CPU evaluated again.
     pub n_checked: u64,
-    /// Difference of `-ln L`; `None` if `-ln L` was not compared.
+    /// Difference in `-ln L` between GPU and CPU; `None` if `-ln L` was not compared.
     pub nll: Option<Compared>,
-    /// Difference of gradient elements; `None` if gradients were not compared. The gradient element of a parameter
-    /// with a Gaussian constraint is multiplied by the width of the constraint.
+    /// Difference in a gradient element of `-ln L` between GPU and CPU; `None` if gradients were not compared. For a
+    /// parameter with a Gaussian constraint, the difference is multiplied by the width of the constraint.
     pub gradient: Option<Compared>,
     /// Estimated distance to the minimum (EDM) in units of `-ln L`, computed by the CPU at the points that the GPU
     /// returns. `None` if no EDM was computed.
     pub edm: Option<Compared>,
 }
 
-/// The worst of all compared values, i.e. the value with the largest ratio to its tolerance.
+/// The worst of all comparisons of one quantity, i.e. the comparison with the largest ratio of difference to tolerance.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Compared {
-    /// Absolute difference between GPU and CPU. In [`GpuCheck::edm`], the EDM itself.
+    /// Absolute difference between GPU and CPU. In [`GpuCheck::edm`], this is the EDM itself.
     pub difference: f64,
     /// Largest difference that the parity contract (`docs/numerics.md`) allows.
     pub tolerance: f64,
 }
 
 impl GpuCheck {
-    /// Returns the comparison for a session; `None` if the CPU made the fits of the session.
+    /// Returns the comparison of the fits of a session with the CPU; `None` if the CPU made these fits.
     #[must_use]
     pub fn of(session: &dyn Session) -> Option<Self> {
         session.check().map(Self::from)

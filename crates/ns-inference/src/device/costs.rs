@@ -24,7 +24,8 @@
 //! * `gpu_fit`, `gpu_operation`: measure the time per fit of 100 000 toys, in a session that has made fits before.
 //!   Plot it against the operations of the model. The constants are the offset and the slope of a line.
 
-/// Time of one fit on one thread of the CPU, linear in the operations of the model.
+/// Time of one fit on one thread of the CPU. It is a linear function of the number of floating-point operations of one
+/// evaluation of the likelihood with its gradient.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Fit {
     /// Part of the time, in seconds, that does not depend on the model.
@@ -34,7 +35,8 @@ pub(super) struct Fit {
 }
 
 impl Fit {
-    /// Returns the time of the fit, in seconds, for a model with the given number of operations.
+    /// Returns the time of the fit, in seconds. `operations` is the number of floating-point operations of one
+    /// evaluation of the likelihood with its gradient.
     pub(super) fn seconds(self, operations: f64) -> f64 {
         self.least + self.operation * operations
     }
@@ -51,13 +53,14 @@ pub(super) struct Costs {
     pub(super) toy: Fit,
     /// Time of the fit of a toy in a batch of toys of a strongly nonlinear model, whose fits look for further minima.
     pub(super) nonlinear_toy: Fit,
-    /// Factor by which the fit of a toy takes longer in a model that is too large for SIMD lanes.
+    /// Time of the fit of a toy in a model that is too large for SIMD lanes (several fits per vector), divided by the
+    /// time that `toy` predicts.
     pub(super) toy_alone: f64,
     /// Time per event of a fit of events, on one thread.
     pub(super) event: f64,
     /// Time per event to draw a toy of events and fit it once, on one thread.
     pub(super) toy_event: f64,
-    /// Time to draw a toy of events and fit it once: the part that does not depend on the number of events.
+    /// The part of the time to draw a toy of events and fit it once that does not depend on the number of events.
     pub(super) event_toy: f64,
     /// Speed that each further thread adds, in units of the speed of one thread. It is below 1, because threads share
     /// the memory and the clock of the CPU.
@@ -66,23 +69,25 @@ pub(super) struct Costs {
     pub(super) gpu_start: f64,
     /// Time to send a batch to the GPU and to fetch its outcomes.
     pub(super) gpu_launch: f64,
-    /// Time of the fit of one toy on a GPU that does nothing else, for each operation of one evaluation.
+    /// Time of the fit of one toy on a GPU that does nothing else, divided by the number of floating-point operations
+    /// of one evaluation of the likelihood.
     pub(super) gpu_latency: f64,
-    /// Time of the fit of one toy on a fully used GPU: the part that does not depend on the model.
+    /// The part of the time of the fit of one toy on a fully used GPU that does not depend on the model.
     pub(super) gpu_fit: f64,
-    /// Time of the fit of one toy on a fully used GPU: the part for each operation of one evaluation.
+    /// The part of the time of the fit of one toy on a fully used GPU that is proportional to the number of
+    /// floating-point operations of one evaluation of the likelihood, divided by this number.
     pub(super) gpu_operation: f64,
-    /// Time of one CPU thread for the fit of a toy of events, if a GPU computes the sums over events.
+    /// Time that one CPU thread needs for the fit of a toy of events if a GPU computes the sums over events.
     pub(super) gpu_event_toy: f64,
-    /// Time per event of the GPU for the fit of a toy of events.
+    /// Time per event that the GPU needs for the fit of a toy of events.
     pub(super) gpu_event: f64,
-    /// Number of f64 multiply-adds per clock cycle of the GPU on which `gpu_fit` and `gpu_operation` were
-    /// measured.
+    /// Number of f64 multiply-add operations per clock cycle of the GPU that was used to measure `gpu_fit` and
+    /// `gpu_operation`.
     pub(super) gpu_lanes: f64,
 }
 
-/// The measured constants. They were measured on a core of an AMD EPYC (Zen 5, AVX-512), with models of 3 to 249
-/// parameters, and on an NVIDIA H200 GPU (132 multiprocessors).
+/// The constants of the cost model. They were measured on a core of an AMD EPYC (Zen 5, AVX-512), with models of 3 to
+/// 249 parameters, and on an NVIDIA H200 GPU (132 multiprocessors).
 pub(super) const COSTS: Costs = Costs {
     first: Fit { least: 100e-6, operation: 5.5e-9 },
     near: Fit { least: 8e-6, operation: 0.6e-9 },
@@ -103,9 +108,9 @@ pub(super) const COSTS: Costs = Costs {
     gpu_lanes: 132.0 * 64.0,
 };
 
-/// Returns the number of f64 multiply-adds per clock cycle of one multiprocessor with the given compute capability
-/// (CUDA programming guide, "arithmetic instructions"). The number is far smaller for graphics GPUs than for GPUs of
-/// data centres.
+/// Returns the number of f64 multiply-add operations per clock cycle of one multiprocessor with the given compute
+/// capability (CUDA programming guide, "arithmetic instructions"). The number is far smaller for graphics GPUs than for
+/// GPUs of data centres.
 pub(super) fn lanes_per_multiprocessor(capability: (u32, u32)) -> f64 {
     match capability {
         (6, 0) | (7, 0 | 2) | (8, 0) => 32.0,

@@ -1,11 +1,11 @@
-//! Opens sessions on each kind of GPU, and lists the GPUs of the host.
+//! Opens sessions on the supported types of GPUs, and lists the GPUs of the host.
 //!
-//! If the build has no backend for a kind of GPU, or the host has no such GPU, the error is
-//! [`SessionError::DeviceUnavailable`] in both cases. Its message says what is missing and what to do.
+//! The error is [`SessionError::DeviceUnavailable`] if the build has no backend for a type of GPU, or if the host has
+//! no such GPU. The message of the error says what is missing and what to do.
 
 use ns_core::{Device, Execution, Model, Session, SessionError};
 
-/// The remedy that works on every machine, for error messages.
+/// A remedy that works on every machine, for error messages about GPUs.
 pub(super) const USE_CPU: &str = "Use the device cpu, which supports every model";
 
 /// Description of a GPU, as given by the driver.
@@ -76,7 +76,7 @@ pub(super) fn best_gpu() -> Result<super::GpuCandidate, String> {
     }
 }
 
-/// Splits the error of an unavailable device into the reason and the remedy.
+/// Returns the reason why a device is unavailable, and the remedy, from the error `error`.
 pub(super) fn reason_and_remedy(error: &SessionError) -> (String, String) {
     if let SessionError::DeviceUnavailable { reason, remedy, .. } = error {
         return (reason.clone(), remedy.clone());
@@ -140,7 +140,8 @@ mod cuda {
 
 #[cfg(not(feature = "cuda"))]
 mod cuda {
-    //! Replaces CUDA in a build without the feature `cuda`. No session can be opened, and no GPU is found.
+    //! Replaces the CUDA functions in a build without the feature `cuda`. These functions open no session and find no
+    //! GPU.
 
     use super::{Device, Execution, GpuDescription, Model, Session, SessionError};
 

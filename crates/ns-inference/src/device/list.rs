@@ -1,4 +1,4 @@
-//! Lists the devices of this host, and the kinds of devices that are not available, with reasons.
+//! Lists the devices of this host, and the types of devices that are not available, with the reasons.
 
 use ns_core::SessionError;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use super::gpu;
 /// A device, and whether a session can be opened on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeviceInfo {
-    /// Name of the device for `--device`.
+    /// Name of the device that `--device` accepts.
     pub name: String,
     /// Whether a session can be opened on the device.
     pub available: bool,
@@ -56,7 +56,7 @@ impl DeviceInfo {
     }
 }
 
-/// Lists the CPU, each NVIDIA GPU, and the kinds of devices that are not available on this host.
+/// Lists the CPU, each NVIDIA GPU, and the types of devices that are not available on this host.
 #[must_use]
 pub fn devices() -> Vec<DeviceInfo> {
     let mut list = vec![DeviceInfo::there("cpu".to_owned(), describe_cpu())];

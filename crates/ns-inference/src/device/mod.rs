@@ -28,8 +28,8 @@ pub struct Opened {
     pub reason: Option<String>,
 }
 
-/// Compiles `model` for the device that `execution` names and opens a session. [`Device::Auto`] means the CPU in this
-/// function. [`open_session_for`] chooses between the CPU and a GPU.
+/// Compiles `model` for the device that `execution` names and opens a session. This function takes [`Device::Auto`] to
+/// mean the CPU; only [`open_session_for`] chooses between the CPU and a GPU.
 ///
 /// # Errors
 /// [`SessionError::DeviceUnavailable`], with reason and remedy, if this build does not support the device or the host
@@ -60,8 +60,9 @@ pub fn open_session_for(model: &Model, execution: &Execution, work: Work) -> Res
     Ok(Opened { session: gpu.unwrap_or_else(|| Box::new(cpu)), reason: Some(reason) })
 }
 
-/// Opens a session on a GPU with `open_gpu` if `auto` chooses a GPU for `work`. The first part of the result is
-/// `None` if `auto` chooses the CPU or if `open_gpu` fails. The second part is the reason for the choice.
+/// Opens a session on a GPU with `open_gpu` if `auto` chooses a GPU for `work`. The first element of the result is the
+/// session on the GPU, or `None` if `auto` chooses the CPU or `open_gpu` fails. The second element is the reason for
+/// the choice.
 pub fn resolve<S>(
     cpu: &CpuSession,
     execution: &Execution,

@@ -1,4 +1,4 @@
-//! The work of a session: the number of fits of each kind, and the number of batches.
+//! The work of a session: the numbers of fits of different types, such as fits of toys, and the number of batches.
 
 use std::fmt;
 
@@ -16,32 +16,34 @@ pub enum Work {
     },
     /// A ranking by refits.
     Ranking {
-        /// Number of refits per parameter. Each definition of the impact that needs refits has 2 refits for post-fit
-        /// impacts, or 4 for post-fit and pre-fit impacts.
+        /// Number of refits per parameter. Each definition of the impact that needs refits contributes 2 refits if only
+        /// post-fit impacts are wanted, and 4 if pre-fit impacts are wanted too.
         per_parameter: u64,
     },
     /// An asymptotic hypothesis test, a significance or a goodness of fit.
     Test,
-    /// Asymptotic upper limits. Several values of the parameter of interest are tested one after another.
+    /// Asymptotic upper limits, for which several values of the parameter of interest are tested one after another.
     Limit,
-    /// Toys. Each toy is drawn and fitted.
+    /// Toys, each of which is drawn and fitted.
     Toys {
         /// Number of toys, summed over all hypotheses.
         toys: u64,
-        /// Number of fits per toy: 2 for a hypothesis test (one free and one conditional fit), 1 for a study.
+        /// Number of fits per toy. It is 2 for a hypothesis test (one free and one conditional fit) and 1 for a study
+        /// of the fits to toys.
         fits: u64,
     },
-    /// Fits of given data sets, each from the model's initial parameters.
+    /// Fits of given data sets, each of which starts at the model's initial parameters.
     Batch {
         /// Number of data sets.
         fits: u64,
     },
 }
 
-/// Number of fits of each kind that the work needs, and number of batches.
+/// The numbers of fits that some work needs, for different types of fits, and the number of batches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Load {
-    /// Number of fits that the CPU makes before a GPU makes the remaining fits. They are of the same kind as `first`.
+    /// Number of fits that the CPU makes before a GPU makes the remaining fits. These fits start at the model's initial
+    /// parameters.
     pub(super) before: f64,
     /// Number of fits that start at the model's initial parameters, including the uncertainties.
     pub(super) first: f64,
@@ -60,11 +62,12 @@ impl Load {
     }
 }
 
-/// Number of fits of an asymptotic test: a free and a conditional fit to the observed data, and both fits to the
-/// Asimov data. Limits and toys begin with these fits too.
+/// Number of fits of an asymptotic test: a free and a conditional fit to the observed data, and a free and a
+/// conditional fit to the Asimov data. Limits and toys begin with these fits too.
 const FITS_OF_A_TEST: f64 = 4.0;
 
-/// Estimated number of fits in the search for the observed and the expected limits, after the fits of the first test.
+/// Estimated number of fits that a search for the observed and the expected limits makes after the fits of its first
+/// test ([`FITS_OF_A_TEST`]).
 const FITS_OF_A_LIMIT: f64 = 60.0;
 /// Estimated number of batches for the fits in [`FITS_OF_A_LIMIT`].
 const ROUNDS_OF_A_LIMIT: f64 = 8.0;
@@ -83,7 +86,7 @@ impl Work {
         Self::Toys { toys: n_toys.saturating_mul(2 * VALUES_OF_A_TOY_LIMIT), fits: 2 }
     }
 
-    /// Returns the number of fits of each kind for a model with `n_free` free parameters.
+    /// Returns the numbers of fits and batches that this work needs for a model with `n_free` free parameters.
     pub(super) fn load(self, n_free: usize) -> Load {
         let load = |first, near, toys, batches| Load { before: 0.0, first, near, toys, batches };
         match self {

@@ -8,8 +8,8 @@ use crate::InferenceError;
 use crate::options::FitData;
 
 impl DifferentiableSession {
-    /// Copies the model and its data to the CUDA device `index`. The kernel computes the same numbers as
-    /// [`Self::nll`], within the tolerances of `docs/gpu-contract.md`.
+    /// Copies the model and its data to the CUDA device `index`. The result computes the same numbers on this device as
+    /// [`Self::nll`] on the CPU, within the tolerances of `docs/gpu-contract.md`.
     ///
     /// # Errors
     /// If there is no such device, or too little memory on it. [`SessionError::ForeignData`] if data, templates or
@@ -19,7 +19,8 @@ impl DifferentiableSession {
         Ok(self.accelerator.on_cuda(index, &self.held_data()?)?)
     }
 
-    /// Prepares the kernels compiled for the CPU, for tests. Device addresses are then addresses in host memory.
+    /// Returns the same as [`Self::on_cuda`], but with the CUDA kernels compiled for the CPU, for tests. Device
+    /// addresses are then addresses in host memory.
     ///
     /// # Errors
     /// The errors of [`Self::on_cuda`].
@@ -28,7 +29,7 @@ impl DifferentiableSession {
         Ok(self.accelerator.on_host(&self.held_data()?)?)
     }
 
-    /// Returns the data that all calls use.
+    /// Returns the data that all calls of the likelihood on the device use.
     ///
     /// # Errors
     /// If data, templates or widths change with the inputs, because the data would then differ from call to call.

@@ -37,7 +37,8 @@ impl ProfiledDifferentiableSession {
     }
 
     /// Returns the derivatives of `sum_p factors[p] theta_p` with respect to the inputs, one per input. `theta_p` is
-    /// the best-fit value of parameter `p`. The derivatives are NaN if the Hessian is not positive definite.
+    /// the best-fit value of parameter `p`, and `factors` has one number per parameter. The derivatives are NaN if the
+    /// Hessian is not positive definite.
     ///
     /// # Errors
     /// If a length does not fit the model.
@@ -49,12 +50,13 @@ impl ProfiledDifferentiableSession {
     }
 
     /// Returns the uncertainty of the parameter of interest with its derivatives with respect to the inputs. The
-    /// uncertainty is the square root of the variance `(H^-1)_pp`. If the uncertainty does not exist, for example at
-    /// a bound, the value and the derivatives are NaN.
+    /// uncertainty is the square root of the variance `(H^-1)_pp`, where `H` is the Hessian of `-ln L` and `p` is the
+    /// parameter of interest. If the uncertainty does not exist, for example at a bound, the value and the derivatives
+    /// are NaN.
     ///
-    /// The derivatives follow from `u = H^-1 e_p`, where `e_p` is the unit vector of the parameter of interest. A
-    /// change `dH` of the Hessian changes the variance by `-u' dH u`. `dH` includes the effect of the change of the
-    /// best fit.
+    /// The derivatives follow from `u = H^-1 e_p`, where `e_p` is the unit vector of the parameter of interest. If the
+    /// Hessian changes by `dH`, the variance changes by `-u' dH u`. `dH` includes the effect of the change of the best
+    /// fit.
     ///
     /// # Errors
     /// The errors of [`Self::best_fit`].

@@ -1,37 +1,40 @@
-//! Numbers of a model that change with the nominal yields: templates, widths of staterrors, rates of shapesys, and
-//! auxiliary data.
+//! Computes the numbers of a model that change with the nominal yields. These are histosys templates, widths of
+//! staterror constraints, rates of shapesys constraints, and auxiliary data.
 
 use ns_core::{Constraint, Effect, Input, InputTable, Model};
 
 use crate::InferenceError;
 
 /// Selects the numbers of the model that change with the nominal yields of an input. By default no other number
-/// changes, as if a user edits the nominal yields in a workspace and nothing else.
+/// changes, as if a user edited only the nominal yields in a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Follow {
-    /// Whether the histosys templates of a sample are scaled by the same factor as its nominal yields, bin by bin.
-    /// The relative variations are then constant. In a bin whose nominal yield is zero, the template does not change.
+    /// Whether the histosys templates of a sample are scaled, bin by bin, by the same factor as the nominal yields of
+    /// the sample. The relative variations are then constant. In a bin whose nominal yield is zero, the template does
+    /// not change.
     pub templates: bool,
-    /// Whether the absolute uncertainty of a staterror is constant. By default the relative uncertainty is constant.
-    /// If the absolute uncertainty is constant, the width of the constraint is inversely proportional to the sum of
-    /// the yields of the samples on which the staterror acts.
+    /// Whether the absolute uncertainty of a staterror stays constant if nominal yields change. By default the relative
+    /// uncertainty stays constant. If the absolute uncertainty is constant, the width of the constraint is inversely
+    /// proportional to the sum of the yields of the samples on which the staterror acts.
     pub staterror: bool,
-    /// Whether the absolute uncertainty of a shapesys is constant. By default the rate `tau` of its constraint is
-    /// constant. If the absolute uncertainty is constant, `tau` changes, and the auxiliary datum changes with it.
+    /// Whether the absolute uncertainty of a shapesys stays constant if nominal yields change. By default the rate
+    /// `tau` of its Poisson constraint stays constant. If the absolute uncertainty is constant, `tau` changes, and the
+    /// auxiliary datum changes with it.
     pub shapesys: bool,
 }
 
-/// Rule by which a number of the model is computed from the nominal yields.
+/// A rule that gives a number of the model as a function of the nominal yields.
 enum Rule {
-    /// The template of a bin is its ratio in `ratios` times the nominal yield of the bin. If the ratio is `None`, the
-    /// template keeps its value in the model, given in `own`.
+    /// Rule for a histosys template. Its yield in a bin is the number in `ratios` for this bin times the nominal yield.
+    /// If this number is `None`, the template keeps its yield in the model, which is given in `own`. `to` and `from`
+    /// are the positions of the template and of the nominal yields in the array of all inputs.
     Template { to: usize, from: usize, ratios: Vec<Option<f64>>, own: Vec<f64> },
-    /// The width of a constraint is `product` divided by a sum of yields. The sum consists of the constant `held` and
-    /// the nominal yields at the positions `from`.
+    /// Rule for the width of a constraint. The width, at position `to` of the array of all inputs, is `product` divided
+    /// by a sum of yields. The sum consists of the constant `held` and the nominal yields at the positions `from`.
     Width { to: usize, product: f64, held: f64, from: Vec<usize> },
 }
 
-/// An auxiliary datum that is equal to the rate of its constraint.
+/// An auxiliary datum that is equal to the rate `tau` of its Poisson constraint. It changes with the rate.
 struct Datum {
     /// Position of the constraint's relative uncertainty in the array of all inputs.
     place: usize,
@@ -39,7 +42,7 @@ struct Datum {
     aux: usize,
 }
 
-/// The inputs of the caller, and the numbers that change with these inputs.
+/// The inputs that the caller has chosen, and the other numbers of the model that change with these inputs.
 pub(super) struct Followers {
     /// The inputs that the caller has chosen.
     pub(super) table: InputTable,
@@ -125,12 +128,13 @@ impl Followers {
         !self.rules.is_empty()
     }
 
-    /// Returns whether a number that changes with the inputs is a nonlinear function of them.
+    /// Returns whether any number that changes with the caller's inputs is a nonlinear function of these inputs.
     pub(super) fn is_curved(&self) -> bool {
         self.has_data() || self.rules.iter().any(|rule| matches!(rule, Rule::Width { .. }))
     }
 
-    /// Returns the values of all inputs. `yields` are the values of the caller's inputs.
+    /// Returns the values of all inputs: those of the caller's inputs, which are `yields`, and those of the additional
+    /// inputs, which are computed from them.
     pub(super) fn expand(&self, yields: &[f64]) -> Vec<f64> {
         let mut all = yields.to_vec();
         all.resize(self.n_all.max(yields.len()), 0.0);
@@ -199,7 +203,7 @@ impl Followers {
         all
     }
 
-    /// Sets the auxiliary data that change with the inputs. `all` are the values of all inputs.
+    /// Sets those elements of the auxiliary data `aux` that change with the inputs. `all` are the values of all inputs.
     pub(super) fn set_data(&self, all: &[f64], aux: &mut [f64]) {
         for datum in &self.data {
             let width = all.get(datum.place).copied().unwrap_or(f64::NAN);
@@ -210,7 +214,7 @@ impl Followers {
         }
     }
 
-    /// Returns the value of one of the caller's inputs in the model; `None` if `place` is not the position of such an
+    /// Returns the value that the caller's input at position `place` has in the model; `None` if there is no such
     /// input.
     fn own(&self, place: usize) -> Option<f64> {
         self.table.values.get(place).copied()
@@ -236,8 +240,8 @@ fn set(array: &mut [f64], place: usize, value: f64) {
 }
 
 /// Returns the rule for the width of one bin of a staterror or shapesys. `first` is the index of the parameter of the
-/// channel's first bin, `b` is the bin, and `place` is the position of the width in the array of all inputs. `own` is
-/// the width in the model. Returns `None` if the width is constant.
+/// channel's first bin, `b` is the index of the bin in the channel, and `place` is the position of the width in the
+/// array of all inputs. `own` is the width in the model. Returns `None` if the width is constant.
 fn width_rule(
     model: &Model,
     all: &InputTable,

@@ -26,21 +26,22 @@ pub struct Band {
     pub warnings: Vec<String>,
 }
 
-/// Derivatives of a test statistic with respect to the inputs and to the tested value.
+/// Derivatives of a test statistic with respect to the inputs (`yields`) and to the tested value (`by_mu`).
 struct Slopes {
     yields: Vec<f64>,
     by_mu: f64,
     one_sided: bool,
 }
 
-/// Quantities that all tested values share.
+/// Quantities that are the same for all tested values.
 struct Tests<'a> {
     session: &'a ProfiledDifferentiableSession,
     poi: usize,
     yields: &'a [f64],
     data: Data,
     tester: Tester<'a>,
-    /// The conditional fit from which the Asimov data are generated.
+    /// The minimum of the conditional fit whose best-fit values are used to generate the Asimov data; `None` if there
+    /// is no such fit.
     asimov: Option<Minimum>,
 }
 
@@ -58,8 +59,8 @@ impl<'a> Tests<'a> {
     }
 
     /// Returns the derivatives of the statistic `2 (nll of the conditional fit - nll of the free fit)`. The first
-    /// part of the result are the derivatives with respect to inputs and data. The second part is the derivative with
-    /// respect to the tested value.
+    /// element of the result has the derivatives with respect to inputs and data. The second element is the derivative
+    /// with respect to the tested value.
     fn rise(
         &self,
         data: &Data,
@@ -116,7 +117,8 @@ impl<'a> Tests<'a> {
     }
 }
 
-/// Returns a number with the given value. Its gradient is the sum of `factor` times `slopes` over `parts`.
+/// Returns a number with the given value. Its gradient with respect to the inputs is a sum over `parts`, pairs of a
+/// factor and the derivatives of a test statistic: each pair adds the factor times the derivatives.
 fn combined(value: f64, parts: &[(f64, &Slopes)]) -> Differentiated {
     let n = parts.iter().map(|(_, slopes)| slopes.yields.len()).max().unwrap_or(0);
     let mut gradient = vec![0.0; n];
@@ -180,8 +182,8 @@ impl ProfiledDifferentiableSession {
     /// Returns the observed and expected CLs upper limits at the confidence level `cl`, with derivatives with respect
     /// to the inputs. A limit that does not exist is NaN, and a warning gives the reason.
     ///
-    /// The limit `mu` satisfies `CLs(mu, x) = 1 - cl`. Its derivative with respect to an input `x` is `-(dCLs/dx) /
-    /// (dCLs/dmu)`.
+    /// The limit `mu` satisfies `CLs(mu, x) = 1 - cl`. The derivative of the limit with respect to an input `x` is
+    /// `-(dCLs/dx) / (dCLs/dmu)`.
     ///
     /// # Errors
     /// The errors of [`crate::upper_limit()`].

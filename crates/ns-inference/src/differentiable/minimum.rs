@@ -5,15 +5,16 @@ use ns_core::{Data, FitOutcome, Inactive, InverseHessian, Pulled};
 use super::DifferentiableSession;
 use crate::InferenceError;
 
-/// A parameter at its bound may leave the bound after a small change of the inputs, if the absolute value of its
-/// gradient element is below this number.
+/// If a parameter is at a bound and the absolute derivative of `-ln L` with respect to it is below this number, the
+/// parameter may leave the bound after a small change of the inputs.
 const LOOSE: f64 = 1e-4;
 
-/// No Newton step refines a minimum whose EDM is at most this number. The distance to the minimum is then below 2e-8
-/// uncertainties.
+/// A minimum whose estimated distance (EDM) is at most this number is not refined by a Newton step. The distance of
+/// each parameter from the minimum is then below 2e-8 times its uncertainty.
 const CLOSE: f64 = 1e-16;
 
-/// The minimum of a fit: the data, the parameters, and which parameters change if the inputs change.
+/// The minimum of a fit, with the data, the parameters, and flags that say which parameters change if the inputs
+/// change.
 pub(super) struct Minimum {
     pub(super) data: Data,
     pub(super) parameters: Vec<f64>,
@@ -25,8 +26,9 @@ pub(super) struct Minimum {
 }
 
 impl DifferentiableSession {
-    /// Describes the minimum of a fit. In this fit, the parameters in `held` were fixed in addition to those that the
-    /// model fixes. If the distance to the minimum is not tiny, a Newton step with the exact Hessian removes it.
+    /// Describes the minimum of a fit. In this fit, the parameters with the indices `held` were fixed in addition to
+    /// those that the model fixes. If the fit ended too far from the minimum, a Newton step with the exact Hessian
+    /// refines its result.
     pub(super) fn minimum(
         &self,
         data: &Data,
@@ -37,7 +39,7 @@ impl DifferentiableSession {
     }
 
     /// Describes the minimum of a fit as [`Self::minimum`] does. `metric` is the inverse Hessian of a similar fit. If
-    /// it has the same free parameters, the Newton step uses `metric` instead of the exact Hessian.
+    /// that fit had the same free parameters, the Newton step uses `metric` instead of the exact Hessian.
     pub(super) fn minimum_near(
         &self,
         data: &Data,
@@ -106,9 +108,9 @@ impl DifferentiableSession {
         Ok(found.and_then(|mut solutions| solutions.pop()))
     }
 
-    /// Returns two derivatives of `-ln L` at the minimum: first with respect to the parameter `parameter`, second
-    /// with respect to inputs and data at fixed parameters. By the envelope theorem, the second one is also the
-    /// derivative of the minimal `-ln L`.
+    /// Returns derivatives of `-ln L` at the minimum. The first element of the result is the derivative with respect to
+    /// the parameter with the index `parameter`. The second element has the derivatives with respect to inputs and data
+    /// at fixed parameters. By the envelope theorem, these are also the derivatives of the minimum value of `-ln L`.
     pub(super) fn direct(
         &self,
         minimum: &Minimum,
@@ -138,10 +140,11 @@ impl DifferentiableSession {
     }
 }
 
-/// Returns the product of an inverse Hessian and a gradient. `free` tells which parameters are free, and `held` which
-/// are held fixed in addition. If a held parameter is part of the inverse Hessian, the inverse Hessian is made
-/// conditional on this parameter. Returns `None` if several parameters are held, or if the inverse Hessian has other
-/// parameters than the free and held ones.
+/// Returns the product of an inverse Hessian and a gradient. `free` says for each parameter whether it is free, and
+/// `held` has the indices of the parameters that are fixed in addition to those that the model fixes. If a parameter in
+/// `held` is free in the inverse Hessian, the inverse Hessian is made conditional on this parameter. Returns `None` if
+/// several parameters are in `held`, or if the free parameters of the inverse Hessian are not those of `free`, apart
+/// from the parameters in `held`.
 fn conditional_product(
     inverse: &InverseHessian,
     gradient: &[f64],

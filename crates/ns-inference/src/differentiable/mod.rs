@@ -4,8 +4,8 @@
 //! [`DifferentiableSession`] computes `-ln L` and its derivatives with respect to parameters and inputs.
 //! [`ProfiledDifferentiableSession`] computes results of fits and their derivatives with respect to inputs. The
 //! derivatives of test statistics follow from the envelope theorem. The derivatives of best fits, uncertainties, CLs
-//! and limits follow from the implicit function theorem. It uses the exact Hessian over the parameters that are not
-//! at a bound.
+//! and limits follow from the implicit function theorem. These derivatives need the exact Hessian over the parameters
+//! that are not at a bound.
 
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 mod device;
@@ -31,14 +31,14 @@ pub struct Differentiated {
     pub value: f64,
     /// Derivatives with respect to the values of all inputs, in the order of [`ns_core::InputTable::values`].
     pub gradient: Vec<f64>,
-    /// Whether the derivatives are one-sided. There are two such cases. A parameter is at a bound or a kink and would
-    /// leave it after a small change of the inputs. Or the tested value equals the best fit, where the statistic
-    /// becomes 0.
+    /// Whether the derivatives are one-sided. This is true in two cases. In the first case, a parameter is at a bound
+    /// or a kink and would leave it after a small change of the inputs. In the second case, the tested value equals the
+    /// best-fit value, where the statistic becomes 0.
     pub one_sided: bool,
 }
 
 impl Differentiated {
-    /// Returns the value of a result that does not exist: NaN, with `n` derivatives that are NaN.
+    /// Returns the value that stands for a result that does not exist. The value and its `n` derivatives are NaN.
     fn missing(n: usize) -> Self {
         Self { value: f64::NAN, gradient: vec![f64::NAN; n], one_sided: false }
     }
@@ -51,7 +51,8 @@ fn add(to: &mut [f64], factor: f64, from: &[f64]) {
     }
 }
 
-/// Adds `factor` times the derivatives `from` to `to`. If a list of `to` is empty, its elements count as 0.
+/// Adds `factor` times the derivatives in `from` to the derivatives in `to`. An empty list in `to` counts as a list of
+/// zeros.
 fn add_pulled(to: &mut ns_core::Pulled, factor: f64, from: &ns_core::Pulled) {
     for (to, from) in [(&mut to.yields, &from.yields), (&mut to.main, &from.main), (&mut to.aux, &from.aux)] {
         if to.is_empty() {

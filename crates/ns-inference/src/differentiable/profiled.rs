@@ -14,11 +14,12 @@ use crate::hypotest::TestStatistic;
 use crate::options::FitData;
 use crate::{FitOptions, InferenceError, diagnosis};
 
-/// Largest distance between the best fit and a tested value at which the two count as equal. The distance is relative
-/// to 1 plus the absolute value of the tested value.
+/// The best-fit value and a tested value count as equal if their distance is at most this number times (1 plus the
+/// absolute value of the tested value).
 pub(super) const ON_EDGE: f64 = 1e-5;
 
-/// Largest number of entries with starting points that are kept for later calls.
+/// Largest number of entries that are kept for later calls. An entry has the starting points for one row of a batch and
+/// one tested value.
 const MOST_WARM: usize = 65_536;
 
 /// Options of a [`ProfiledDifferentiableSession`].
@@ -26,7 +27,7 @@ const MOST_WARM: usize = 65_536;
 pub struct ProfiledOptions {
     /// Selects the numbers of the model that change with the nominal yields.
     pub follow: Follow,
-    /// Data of all fits. Asimov data change with the inputs.
+    /// Data of all fits. If these are Asimov data, they change with the inputs.
     pub data: FitData,
     /// Effort of the search for the global minimum.
     pub search: Search,
@@ -35,8 +36,8 @@ pub struct ProfiledOptions {
 /// Largest memory, in bytes, for inverse Hessians that are kept for later calls.
 const MOST_METRICS: usize = 256 << 20;
 
-/// Number of calls that use the same inverse Hessians. In the training of a neural network, the yields change from
-/// step to step. Older inverse Hessians therefore fit the new yields less well.
+/// Number of calls that use the same inverse Hessians before new ones are computed. In the training of a neural
+/// network, the yields change from step to step, so that inverse Hessians become less accurate with time.
 const CALLS_PER_METRIC: usize = 16;
 
 /// Inverse Hessians at the minima of an earlier free fit and an earlier conditional fit.
@@ -49,26 +50,29 @@ struct Metrics {
 /// Starting points and inverse Hessians for the next fits at one tested value.
 #[derive(Clone)]
 struct Warm {
-    /// Parameters at the minimum of the last free fit. `conditional` are those of the last conditional fit.
+    /// Parameters at the minimum of the last free fit. The field `conditional` has those at the minimum of the last
+    /// conditional fit.
     free: Arc<[f64]>,
     conditional: Arc<[f64]>,
-    /// Inverse Hessians for the next free and conditional fits; `None` if these fits have to compute them.
+    /// Inverse Hessians that the next free and conditional fits use at their start; `None` if these fits have to
+    /// compute new ones.
     metrics: Option<Metrics>,
-    /// Number of calls whose fits have used `metrics`.
+    /// Number of calls whose fits have used the inverse Hessians in `metrics`.
     calls: usize,
 }
 
-/// A free fit and a conditional fit, and the inverse Hessians that they used at the start.
+/// A free fit and a conditional fit, and the inverse Hessians that they used at their start, if any.
 struct BothFits {
     free: FitOutcome,
     conditional: FitOutcome,
     metrics: Option<Metrics>,
 }
 
-/// Index of the row in the batch, and the bits of the tested value as an f64.
+/// Key of the stored starting points. It consists of the index of a row in a batch of inputs, and the bits of the
+/// tested value (f64).
 type WarmKey = (usize, u64);
 
-/// A model whose fit results are differentiable functions of its open inputs ([`Model::open`]). It computes on the
+/// A model whose fit results are differentiable functions of its open inputs ([`Model::open`]). The fits run on the
 /// CPU.
 pub struct ProfiledDifferentiableSession {
     pub(super) inner: DifferentiableSession,
@@ -115,13 +119,13 @@ impl ProfiledDifferentiableSession {
         })
     }
 
-    /// Returns the fit options that the command line uses by default. Results are then equal to those of the command
-    /// line.
+    /// Returns the fit options that the command line uses by default, so that results are equal to those of the command
+    /// line. Only the search effort comes from the options of this session.
     pub(super) fn fit_options(&self) -> FitOptions {
         FitOptions::default().search(self.options.search)
     }
 
-    /// Returns an analysis of the given data.
+    /// Returns the analysis (model, session, data and settings of the free fit) of the given data.
     pub(super) fn analysis(&self, data: &Data) -> Result<Analysis<'_>, InferenceError> {
         let model: &Model = &self.inner.model;
         let mut analysis =
@@ -157,9 +161,9 @@ impl ProfiledDifferentiableSession {
     /// test the value `mu` of the parameter of interest. The statistic q0 tests the value 0 and ignores `mu`.
     /// `yields` are the values of the inputs.
     ///
-    /// `warm` is the index of a row in a batch. If it is given, the free and the conditional fit start at the minima
-    /// of the last fits for the same row and tested value. They make a single descent. The result then depends on
-    /// earlier calls, within the tolerance of a fit.
+    /// `warm` is the index of a row in a batch of inputs. If it is given, the free and the conditional fit start at the
+    /// minima of the last fits for the same row and tested value, and each makes a single descent. The result then
+    /// depends on earlier calls, within the tolerance of a fit.
     ///
     /// # Errors
     /// If a value is not allowed for an input, or `-ln L` is not finite at any starting point.
@@ -206,8 +210,9 @@ impl ProfiledDifferentiableSession {
         Ok(Differentiated { value, gradient, one_sided })
     }
 
-    /// Makes the free fit and the conditional fit. In the conditional fit, the parameter of interest `poi` is fixed
-    /// at `mu`.
+    /// Makes the free fit and the conditional fit. In the conditional fit, the parameter of interest, which has the
+    /// index `poi`, is fixed at `mu`. `row` is the index of a row in a batch of inputs, as `warm` in
+    /// [`Self::statistic`].
     fn both_fits(
         &self,
         data: &Data,
@@ -285,8 +290,9 @@ impl ProfiledDifferentiableSession {
         Ok(BothFits { free, conditional, metrics })
     }
 
-    /// Returns whether inverse Hessians are kept for a row of a batch. This depends only on the index of the row.
-    /// Results therefore do not depend on the order in which threads compute the rows.
+    /// Returns whether inverse Hessians are kept for a row of a batch of inputs. This depends only on the index of the
+    /// row and the number of parameters. Results therefore do not depend on the order in which threads compute the
+    /// rows.
     fn keeps_metrics(&self, row: usize) -> bool {
         let n = self.inner.model.parameters.len();
         row < MOST_METRICS / (16 * n * n).max(1)

@@ -13,8 +13,8 @@ use super::follow::{Follow, Followers};
 use crate::options::FitData;
 use crate::{FitOptions, InferenceError, diagnosis};
 
-/// Number of parameters from which on two fits run on two threads. Starting a thread takes 20 to 50 us, as much as a fit of
-/// a smaller model that begins near its minimum.
+/// Two fits of a model run at the same time on two threads if the model has at least this number of parameters. In
+/// smaller models, a fit that begins near its minimum is as fast as the start of a thread, which takes 20 to 50 us.
 const LEAST_PARAMETERS: usize = 64;
 
 /// `-ln L` with its first derivatives with respect to parameters and inputs.
@@ -28,8 +28,8 @@ pub struct NllGradient {
     pub yields: Vec<f64>,
 }
 
-/// The product of the Hessian of `-ln L` and a direction. The Hessian and the direction have elements for parameters
-/// and inputs.
+/// The product of the Hessian of `-ln L` and a vector. The Hessian contains the second derivatives with respect to
+/// parameters and inputs, and the vector has one element for each of them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SecondOrder {
     /// Elements of the product for the parameters.
@@ -38,8 +38,8 @@ pub struct SecondOrder {
     pub yields: Vec<f64>,
 }
 
-/// A model whose likelihood is a differentiable function of its parameters and of its open inputs
-/// ([`Model::open`]). It computes on the CPU.
+/// A model whose likelihood is a differentiable function of its parameters and of its open inputs ([`Model::open`]).
+/// The computations run on the CPU.
 pub struct DifferentiableSession {
     pub(super) model: Arc<Model>,
     pub(super) accelerator: DifferentiableAccelerator,
@@ -48,15 +48,15 @@ pub struct DifferentiableSession {
     asimov_point: Vec<f64>,
     pub(super) followers: Followers,
     threads: usize,
-    /// Number of calls of [`Self::each`] that use several threads at the moment.
+    /// Number of calls of [`Self::each`] that are using several threads at this time.
     busy: AtomicUsize,
 }
 
 impl DifferentiableSession {
-    /// Compiles a model in which the open inputs can be changed. `follow` selects other numbers that change with the
-    /// inputs. If `data` are Asimov data, they depend on the inputs, and the derivatives include this dependence.
-    /// Observed auxiliary data depend on the inputs if they equal the rates of a shapesys whose widths are inputs.
-    /// The derivatives include this dependence too.
+    /// Compiles a model in which the open inputs can be changed. `follow` selects other numbers of the model that
+    /// change with the inputs. If `data` are Asimov data, they depend on the inputs, and the derivatives include this
+    /// dependence. An observed auxiliary datum depends on the inputs if it equals the rate of a shapesys constraint
+    /// whose width is an input. The derivatives include this dependence too.
     ///
     /// # Errors
     /// If the model has event channels, is inconsistent or too large, or does not match the data.
@@ -89,7 +89,7 @@ impl DifferentiableSession {
         &self.model
     }
 
-    /// Returns the inputs: their order, and their values in the model.
+    /// Returns the inputs that the caller has chosen, with their order and the values that they have in the model.
     #[must_use]
     pub fn inputs(&self) -> &InputTable {
         &self.followers.table
@@ -131,8 +131,8 @@ impl DifferentiableSession {
     }
 
     /// Returns the derivatives with respect to the caller's inputs. `yields` are the values of these inputs. `pulled`
-    /// are the derivatives with respect to all inputs, main data and auxiliary data. The result includes the
-    /// contributions of numbers that change with the caller's inputs.
+    /// has the derivatives with respect to all inputs, main data and auxiliary data. The result includes the
+    /// contributions of other numbers of the model that change with the caller's inputs.
     pub(super) fn by_inputs(
         &self,
         yields: &[f64],
@@ -167,9 +167,10 @@ impl DifferentiableSession {
         Ok(NllGradient { nll, parameters, yields: self.by_inputs(yields, &data, pulled)? })
     }
 
-    /// Returns the product of the Hessian of `-ln L` and a direction. The Hessian is that over parameters and inputs.
-    /// The product is the directional derivative of the gradient that [`Self::nll`] returns. `direction` has one list
-    /// for the inputs and one for the parameters.
+    /// Returns the product of the Hessian of `-ln L` and the vector `direction`. The Hessian contains the second
+    /// derivatives with respect to parameters and inputs. The product is the directional derivative of the gradient
+    /// that [`Self::nll`] returns. The first list of `direction` has one element per value of the inputs, and the
+    /// second list has one element per parameter.
     ///
     /// # Errors
     /// The errors of [`Self::nll`]. Also if data or widths change with the inputs, because their second derivatives
@@ -193,12 +194,12 @@ impl DifferentiableSession {
         Ok(SecondOrder { parameters: made.parameters, yields })
     }
 
-    /// Calls two functions and returns both results. They run at the same time on two threads of the session, unless
-    /// [`Self::each`] uses the threads already, or the model is so small that starting a thread takes longer than it
-    /// saves. The results do not depend on this.
+    /// Calls two functions and returns both results. The functions run at the same time on two threads of the session.
+    /// They run one after the other if [`Self::each`] uses the threads already, or if the model is so small that
+    /// starting a thread takes longer than it saves. The results are the same in both cases.
     ///
     /// # Errors
-    /// The error of `first`, otherwise that of `second`.
+    /// The error of `first`. If `first` has no error, the error of `second`.
     pub(super) fn both<A: Send, B: Send>(
         &self,
         first: impl FnOnce() -> Result<A, InferenceError>,

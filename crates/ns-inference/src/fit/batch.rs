@@ -14,8 +14,8 @@ use crate::{InferenceError, diagnosis, weighted};
 pub struct BatchFit {
     /// Names of all parameters, in pyhf's order.
     pub parameter_names: Vec<String>,
-    /// One entry per data set: the outcome of its fit, or the reason why the fit failed. A fit in the list need not
-    /// have converged.
+    /// The outcome of the fit of each data set, or the reason why the fit failed. An outcome can be that of a fit that
+    /// did not converge.
     pub fits: Vec<Result<FitOutcome, FitFailure>>,
     /// Whether the caller stopped the batch. Fits that were not finished at that time are [`FitFailure::Cancelled`].
     pub interrupted: bool,
@@ -29,7 +29,7 @@ impl BatchFit {
         self.fits.get(index)?.as_ref().err().map(|failure| diagnosis::failure(model, failure))
     }
 
-    /// Returns a warning with the number of fits that did not converge; `None` if all converged.
+    /// Returns a warning with the number of fits that did not converge; `None` if all fits converged.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         let (n, n_converged) = (self.fits.len(), self.n_converged());
