@@ -2,20 +2,20 @@
 
 use serde::Serialize;
 
-/// Kind of the parameter values at which yields are computed.
+/// Says at which parameter values yields are computed: before a fit, after a fit, or at given values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
-    /// The initial parameters. Uncertainties come from the widths of the constraints.
+    /// The initial parameters. Uncertainties come from the widths of the parameters' constraints.
     Prefit,
-    /// The best fit. Uncertainties come from its covariance.
+    /// The best fit. Uncertainties come from the covariance of the fit.
     Postfit,
-    /// Given parameters.
+    /// Parameter values that the caller gives.
     Given,
 }
 
 impl Stage {
-    /// Returns the name of the kind in the JSON.
+    /// Returns the name of the stage in the JSON result.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -91,7 +91,7 @@ pub struct ChannelYields {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct YieldsResult {
-    /// Kind of the parameter values at which the yields were computed.
+    /// Says whether the yields belong to the initial parameters, to the best fit, or to given parameter values.
     pub stage: Stage,
     /// Name of the measurement.
     pub measurement: String,

@@ -276,7 +276,8 @@ fn sets_with_gaps_doubles_and_strangers() -> Tested {
     Ok(())
 }
 
-/// Checks that a header without a version of the samplers means the first version.
+/// A header that does not give the version of the random samplers means their first version. A run with the present
+/// samplers must not continue such a file.
 #[test]
 fn toys_of_earlier_samplers_are_not_continued() -> Tested {
     let mut text = serde_json::to_value(header(Shard::WHOLE))?;

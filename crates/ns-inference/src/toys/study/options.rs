@@ -29,8 +29,8 @@ pub enum GeneratingPoint {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FitToysOptions {
-    /// Fixed parameters and search of all fits. For [`GeneratingPoint::BestFit`], also the data and the starting
-    /// point of the fit that gives the generating point.
+    /// Options of the fits. The fixed parameters and the search effort apply to all fits. The data and the starting
+    /// point apply only to the fit that gives the generating point, for [`GeneratingPoint::BestFit`].
     pub fit: FitOptions,
     /// The parameter values at which toys are drawn.
     pub point: GeneratingPoint,
@@ -44,7 +44,7 @@ pub struct FitToysOptions {
     pub n_toys: u64,
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Part of the run whose toys are run.
+    /// The shard (one of several parts of the run) whose toys are run.
     #[serde(deserialize_with = "options::text")]
     pub shard: Shard,
     /// Number of toys that the device gets at a time. If `None`, the number is chosen from the measured speed.
@@ -73,7 +73,7 @@ options::setters! { FitToysOptions {
 } }
 
 impl FitToysOptions {
-    /// Returns the number of fits of the toys in the shard. The choice of the device depends on it.
+    /// Returns the number of fits of the toys in the shard. The choice of the device depends on this number.
     #[must_use]
     pub fn work(&self) -> Work {
         let shard = self.shard.range(self.n_toys);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Bias, pulls and coverage of one parameter in the fits of toys. A number that does not exist is `None`.
+/// Bias, pulls and coverage of one parameter in the fits of toys. A number that cannot be computed is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ParameterStudy {
@@ -57,7 +57,7 @@ pub struct FitToysResult {
     pub seed: u64,
     /// Effort of the search for the global minimum in the fits of toys: "local", "standard" or "thorough".
     pub search: String,
-    /// Part of the run to which these toys belong, for example `1/1`.
+    /// Shard (part of the run) that contains these toys: its number and the number of shards, for example `1/1`.
     pub shard: String,
     /// Number of toys per second of wall time; `None` for toys read from files.
     pub toys_per_s: Option<f64>,
