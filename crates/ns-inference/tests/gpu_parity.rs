@@ -27,12 +27,12 @@ fn most_toys() -> Option<u64> {
     std::env::var("NEXTSTAT_GPU_TEST_TOYS").ok().and_then(|text| text.parse().ok())
 }
 
-/// Returns the smaller of `n` and the largest number of toys.
+/// Returns `n`, or the largest number of toys of a test ([`most_toys`]) if this number is smaller.
 fn at_most(n: u64) -> u64 {
     most_toys().map_or(n, |most| n.min(most.max(1)))
 }
 
-/// Models of the size of a real measurement.
+/// Published models of the size of a real measurement.
 const LARGE: [&str; 2] = ["tHu", "tttt_prod"];
 
 /// Models with hundreds of kinks under piecewise interpolation.
@@ -42,9 +42,9 @@ const MANY_KINKS: [&str; 3] = ["1Lbb_C1N2_700_400", "tHu", "tttt_prod"];
 const TOYS: u64 = 5_000;
 /// Number of toys per hypothesis for each of the nine models.
 const TOYS_OF_EACH: u64 = 300;
-/// Number of toys per hypothesis with kernels compiled for the CPU.
+/// Number of toys per hypothesis if kernels compiled for the CPU replace the GPU.
 const TOYS_ON_HOST: u64 = 20;
-/// Number of toys per hypothesis with kernels compiled for the CPU and piecewise interpolation.
+/// Number of toys per hypothesis for piecewise interpolation, if kernels compiled for the CPU replace the GPU.
 const TOYS_ON_HOST_BETWEEN_KINKS: u64 = 4;
 
 #[test]

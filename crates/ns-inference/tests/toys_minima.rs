@@ -14,7 +14,7 @@ use ns_inference::open_session;
 use ns_inference::toys::{HypotestToysOptions, Hypothesis, ToyRow, ToyStatus, ToyTest};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Number of other starting points for each fit. They are chosen as in `examples/check_toys.rs`.
+/// Number of starting points from which each fit is repeated. They are chosen as in `examples/check_toys.rs`.
 const STARTS: u8 = 3;
 
 fn run(session: &dyn Session, tasks: &[FitTask]) -> Vec<TaskOutcome> {
@@ -23,8 +23,8 @@ fn run(session: &dyn Session, tasks: &[FitTask]) -> Vec<TaskOutcome> {
     outcomes
 }
 
-/// Returns a point near `point`. Constrained parameters are moved by random multiples of their pre-fit widths, and
-/// free factors are scaled.
+/// Returns another starting point, near `point`. Constrained parameters are moved by random multiples of their
+/// pre-fit widths, and free factors are scaled.
 fn elsewhere(model: &Model, point: &[f64], key: u64, toy: u64, start: u8) -> Arc<[f64]> {
     let (unit, stream) = (Normal::new(0.0, 1.0).unwrap(), Stream::new(key, toy, start));
     let moved = model.parameters.iter().zip(point).enumerate().map(|(p, (parameter, at))| {

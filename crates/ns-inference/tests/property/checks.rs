@@ -13,7 +13,8 @@ use super::{intervals, tests};
 pub struct Finding {
     pub property: &'static str,
     pub numbers: String,
-    /// Size of the violation in the units of the property. The worst violation has the largest size.
+    /// Size of the violation, in the units of the quantity that the property compares. The worst violation has the
+    /// largest size.
     pub size: f64,
 }
 
@@ -60,7 +61,7 @@ pub struct Subject<'a> {
     pub session: &'a dyn Session,
     pub reference: Reference<'a>,
     pub report: Report,
-    /// Generator of the random numbers that choose the parameters to check.
+    /// Generator of the random numbers by which the checks choose parameters.
     pub draw: Draw,
     /// Result of the fit with default options.
     pub best: FitResult,
@@ -74,7 +75,7 @@ impl Subject<'_> {
     }
 
     /// Returns the lowest `-ln L` of the observed data with the parameters in `held` fixed. The result is infinite if
-    /// no likelihood is finite. `near` are minima of neighbouring fits.
+    /// no likelihood is finite. `near` are minima of similar fits, which are additional starting points.
     pub fn held(&mut self, held: &[(usize, f64)], near: &[Vec<f64>]) -> f64 {
         self.reference.lowest_among(false, held, near).map_or(f64::INFINITY, |lowest| lowest.nll)
     }
@@ -93,10 +94,10 @@ impl Subject<'_> {
     }
 }
 
-/// Largest number of free parameters at which limits and the ranking of a model are quick.
+/// Largest number of free parameters of a model for which limits and the ranking take little time.
 const QUICK_MODEL: usize = 30;
 
-/// Selects whether all properties are checked or only some.
+/// Selects whether all properties of a model are checked or only some.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// Every property.

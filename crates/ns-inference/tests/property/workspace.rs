@@ -34,14 +34,14 @@ impl Case {
         workspace.model(&options).map_err(|e| e.to_string())
     }
 
-    /// Returns the options of the command line with which it builds the same model.
+    /// Returns the options with which the command line builds the same model.
     pub fn flags(&self) -> String {
         let Interpolation { normsys, histosys } = self.interpolation;
         format!("--measurement '{}' --normsys-code {normsys} --histosys-code {histosys}", self.measurement)
     }
 }
 
-/// Names that channels, samples and modifiers may have in common.
+/// Names from which channels, samples and modifiers choose, so that some of them have the same name.
 const NAMES: [&str; 6] = ["SR", "bkg", "top", "W jets", "sig", "región"];
 const ALPHAS: [&str; 8] = ["JES", "bkg", "alpha_1", "theory [b]", "SR", "top", "θ", "eff"];
 
@@ -316,7 +316,7 @@ fn measurements(d: &mut Draw, channels: &[Value], alphas: &[String], has_lumi: b
         .collect()
 }
 
-/// Returns random counts of all bins. The channels are in the order of their names.
+/// Returns random observed counts of all bins. The channels are in the order of their names.
 fn observe(d: &mut Draw, case: &Case) -> Option<Vec<f64>> {
     let model = case.model().ok()?;
     let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).ok()?;
