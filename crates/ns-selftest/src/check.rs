@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::Target;
 
-/// The result of a check.
+/// The ways in which a check of the self-test can end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -40,13 +40,13 @@ impl Status {
 pub struct Check {
     /// Name of the quantity or function that is checked.
     pub name: String,
-    /// Result of the check.
+    /// The way in which the check ended.
     pub status: Status,
     /// The computed value, usually a difference; `None` if nothing was computed or the value is not finite.
     pub value: Option<f64>,
-    /// Largest value with which the check passes; `None` if there is no bound.
+    /// Largest `value` with which the check passes; `None` if there is no bound.
     pub bound: Option<f64>,
-    /// Description of the value, or the reason why there is no value.
+    /// Description of `value`, or the reason why there is no value.
     pub detail: String,
     /// What the user can do; `None` if nothing has to be done.
     pub remedy: Option<String>,
@@ -59,9 +59,9 @@ pub struct SelfTest {
     pub target: String,
     /// True if no check failed and no part that the user asked for is missing.
     pub passed: bool,
-    /// Number of checks with the status failed.
+    /// Number of checks with the status [`Status::Failed`].
     pub n_failed: usize,
-    /// Number of checks with the status missing.
+    /// Number of checks with the status [`Status::Missing`].
     pub n_missing: usize,
     /// All checks, in the order in which they were made.
     pub checks: Vec<Check>,
@@ -70,7 +70,7 @@ pub struct SelfTest {
 }
 
 impl SelfTest {
-    /// Returns the table of all checks, and the remedies.
+    /// Returns the parts of the printed result: the table of all checks, and the remedies.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let mut table = Table::new(&["check", "result", "value", "bound", "what"], &[2, 3]);

@@ -6,11 +6,11 @@ use ns_inference::{CpuSession, FitOptions, fit_batch, open_session};
 use crate::check::Checks;
 use crate::models;
 
-/// Largest difference of `-ln L` or of a gradient element, relative to the largest absolute value of `-ln L`
+/// Largest allowed difference of `-ln L` or of a gradient element, relative to the largest absolute value of `-ln L`
 /// or of any gradient element.
 const EVALUATION: f64 = 1e-11;
 
-/// Largest difference of best-fit values, in units of the uncertainty, as in `docs/selftest.md`.
+/// Largest allowed difference of best-fit values, in units of the parameter's uncertainty, as in `docs/selftest.md`.
 const BEST_FIT: f64 = 1e-6;
 
 /// Number of points at which each model is evaluated, and number of data sets that are fitted.
@@ -21,7 +21,7 @@ const BINNED: &str = "binned model";
 const FITS: &str = "binned fits";
 const SUMS: &str = "event sums";
 
-/// Compares the results for both built-in models.
+/// Compares results of the device and of the CPU for both built-in models.
 pub(crate) fn sessions(device: Device, checks: &mut Checks) {
     let execution = Execution { device, ..Execution::default() };
     for (name, model) in [(BINNED, models::binned()), (SUMS, models::events())] {
@@ -68,7 +68,7 @@ pub(crate) fn sessions(device: Device, checks: &mut Checks) {
     }
 }
 
-/// Returns points around the initial parameter values, within the bounds, one parameter vector after another.
+/// Returns points around the initial parameter values, within the bounds, one point after another in one list.
 fn points(model: &Model) -> Vec<f64> {
     let mut points = Vec::with_capacity(POINTS * model.parameters.len());
     for k in 0..POINTS {

@@ -39,8 +39,8 @@ pub(crate) enum FitPicture {
 }
 
 impl FitBody {
-    /// Returns whether the time of this fit is typical of the model, i.e. whether the options hardly change
-    /// the amount of work.
+    /// Returns whether the options of this fit hardly change the amount of work. The time of the fit is then typical
+    /// of fits of this model.
     fn is_plain(&self) -> bool {
         let options = &self.options;
         options.search != Search::Thorough && options.minos.is_empty() && options.data == FitData::Observed

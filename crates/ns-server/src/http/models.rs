@@ -22,7 +22,7 @@ pub(super) struct ModelRequest {
     model: ModelBody,
 }
 
-/// A stored model. Later requests name it by both digests.
+/// A stored model. Later requests name the model by both digests.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ModelAnswer {
     /// Digest of the model.

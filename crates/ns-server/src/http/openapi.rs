@@ -44,8 +44,8 @@ impl Schemas {
     }
 }
 
-/// Completes `schema` with `read`, the schema that a deserialiser has shown. Replaces each object of `schema`
-/// without known keys by the object at the same place in `read`.
+/// Completes `schema` with `read`, the schema that was found by deserialising the type. If a property of `schema` is
+/// an object without known keys, the property of the same name in `read` replaces it.
 fn refine(schema: &mut RefOr<Schema>, read: Schema) {
     if let (RefOr::T(Schema::Object(object)), Schema::Object(read)) = (schema, read) {
         for (key, property) in read.properties {
