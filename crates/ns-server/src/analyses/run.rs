@@ -33,7 +33,7 @@ pub(crate) struct Run<'a> {
     /// Whether the thread that runs the analysis also makes the fits. Otherwise the threads of the pool make the
     /// fits.
     pub(crate) here: bool,
-    /// File in which toys are saved; `None` if the server keeps no jobs.
+    /// File in which toys are saved; `None` if the server does not store jobs on disk.
     pub(crate) toys: Option<&'a PathBuf>,
 }
 
@@ -82,8 +82,8 @@ impl<'a> Run<'a> {
         Control { observer: Some(self.observer), cancel: Some(&self.account.cancel), task: None }
     }
 
-    /// Reserves the file in which the toys of the request are saved. Returns `None` if the server keeps no
-    /// jobs.
+    /// Reserves the file in which the toys of the request are saved. Returns `None` if the server does not store jobs
+    /// on disk.
     ///
     /// # Errors
     /// If the file cannot be written.

@@ -28,22 +28,22 @@ pub(crate) struct RequestAccount {
     pub(crate) client: Arc<str>,
     /// Flag that cancels the request when it becomes true.
     pub(crate) cancel: Arc<AtomicBool>,
-    /// Thread time used for the request, in microseconds.
+    /// Thread time that the request has used, in microseconds.
     used: AtomicU64,
 }
 
 impl RequestAccount {
-    /// Creates the account of a request. It has used no time yet.
+    /// Creates the account of a request that has used no thread time yet.
     pub(crate) fn new(client: Arc<str>) -> Self {
         Self { client, ..Self::default() }
     }
 
-    /// Returns the thread time used for the request.
+    /// Returns the thread time that the request has used.
     pub(crate) fn used(&self) -> Duration {
         Duration::from_micros(self.used.load(Ordering::Relaxed))
     }
 
-    /// Adds thread time used for the request.
+    /// Adds `time` to the thread time that the request has used.
     fn charge(&self, time: Duration) {
         self.used.fetch_add(u64::try_from(time.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
@@ -59,7 +59,7 @@ impl RequestAccount {
     }
 }
 
-/// Threads that run the fits of all requests on one device. They end when the last handle of the pool is
+/// Threads that run the fits of all requests on one device. The threads end when the last handle of the pool is
 /// dropped.
 pub(crate) struct Pool {
     shared: Arc<Shared>,
@@ -69,9 +69,9 @@ pub(crate) struct Pool {
 struct Shared {
     threads: usize,
     queue: Mutex<Queue>,
-    /// Wakes a thread that takes any piece.
+    /// Wakes a thread that takes any piece of work.
     wake: Condvar,
-    /// Wakes the extra thread, which takes only short pieces.
+    /// Wakes the extra thread, which takes only short pieces of work.
     wake_short: Condvar,
 }
 
@@ -106,17 +106,17 @@ impl Pool {
         self.shared.threads
     }
 
-    /// Returns the number of pieces in the queue.
+    /// Returns the number of pieces of work that wait in the queue.
     pub(crate) fn waiting(&self) -> usize {
         self.shared.lock().len()
     }
 
-    /// Adds the time of a thread outside of the pool to the account of a request.
+    /// Adds the time that a thread outside of the pool has spent on a request to the request's account.
     fn charge(&self, account: &Arc<RequestAccount>, time: Duration) {
         self.shared.lock().done(std::slice::from_ref(account), time, false);
     }
 
-    /// Adds a piece to the queue, and wakes a thread for it.
+    /// Adds a piece of work to the queue, and wakes a thread that can run it.
     fn submit(&self, piece: Piece) {
         let mut queue = self.shared.lock();
         let is_short = piece.is_short();

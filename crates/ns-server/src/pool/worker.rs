@@ -1,4 +1,4 @@
-//! The loop of a thread of a pool. The thread takes pieces from the queue, runs them as one batch, and sends
+//! The loop of a thread of a pool. The thread takes pieces of work from the queue, runs them as one batch, and sends
 //! the outcomes back.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -35,7 +35,7 @@ impl Random {
     }
 }
 
-/// Replaces a random value inside `value` by one of a wrong type or size.
+/// Replaces a randomly chosen part of `value` by a value of a wrong type or size.
 fn spoil(value: &mut Value, random: &mut Random) {
     let odd = [
         json!(null),
