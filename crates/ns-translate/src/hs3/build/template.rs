@@ -12,8 +12,8 @@ use super::interpolation;
 use super::{Builder, Trouble};
 
 impl Builder<'_, '_> {
-    /// Returns the density of a template. `what` describes the template in messages, and `path` is its place
-    /// in the file.
+    /// Returns the density of a template. `what` describes the template in messages, and `path` is the JSON pointer
+    /// to it.
     pub(super) fn template(
         &mut self,
         template: &Template,
@@ -193,7 +193,7 @@ impl Builder<'_, '_> {
         Ok(self.add_function(format!("rate of {name}"), FunctionForm::Product(factors)))
     }
 
-    /// Warns of weights that depend on an unconstrained parameter.
+    /// Reports a warning for each unconstrained parameter on which the weights of simulated events depend.
     pub(super) fn check_weighted(&mut self) {
         let weighted = std::mem::take(&mut self.weighted);
         let mut seen = Vec::new();

@@ -1,4 +1,4 @@
-//! Checks data, histograms and samples: their lengths and axes, and events outside of an axis.
+//! Checks the lengths and axes of data, histograms and samples, and whether events lie outside of an axis.
 
 use std::sync::Arc;
 

@@ -10,7 +10,7 @@ use crate::pyhf::expect;
 use crate::pyhf::names::{nearest, quoted};
 use crate::pyhf::problem::Report;
 
-/// Types of distributions that are supported.
+/// Types of distributions that are supported, by their names in the file.
 const KNOWN: &[&str] = &[
     "gaussian_dist",
     "normal_dist",
@@ -49,7 +49,7 @@ const KNOWN: &[&str] = &[
     "extend_pdf",
 ];
 
-/// Reads the keys of a distribution. A type that is not supported is stored without an error. It is an error
+/// Reads the keys of a distribution. A type that is not supported is stored without an error. An error is reported
 /// only if the model uses the distribution.
 pub(super) fn read(
     fields: &Fields<'_>,
@@ -186,7 +186,7 @@ fn unsupported(fields: &Fields<'_>, kind: &str, report: &mut Report) -> Option<D
     Some(Distribution::Unsupported { kind: kind.to_owned() })
 }
 
-/// Reads the Argus density. The HS3 standard and ROOT use the same words for its keys.
+/// Reads the Argus density. The HS3 standard and ROOT use the same keys.
 fn argus(fields: &Fields<'_>, report: &mut Report) -> Distribution {
     let mass = fields.argument("mass", report);
     let resonance = fields.argument("resonance", report);
