@@ -30,14 +30,14 @@ fn analyses_of_random_models_are_consistent() {
     assert!(lines.is_empty(), "{} violations:\n{}", lines.len(), lines.join("\n"));
 }
 
-/// Describes the violated properties in a report. Only properties whose names begin with `word` are included.
+/// Returns one line per violated property in a report. Only properties whose names begin with `word` are included.
 fn lines(index: u64, report: &Report, word: &str) -> Vec<String> {
     let wanted = report.violations.iter().filter(|violation| violation.property.starts_with(word));
     wanted.map(|violation| format!("model {index}: {}: {}", violation.property, violation.numbers)).collect()
 }
 
-/// Asserts the properties whose names begin with `word`, for models in which an analysis once followed a higher
-/// minimum.
+/// Asserts the properties whose names begin with `word`, for models in which an analysis once followed a minimum that
+/// was not the lowest.
 fn hold(word: &str, models: &[u64]) {
     hold_at(Depth::Whole, word, models);
 }

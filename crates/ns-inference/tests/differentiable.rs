@@ -1,4 +1,4 @@
-//! Compares the values and derivatives of differentiable sessions with other analyses and with finite differences.
+//! Compares the values of differentiable sessions with other analyses, and their derivatives with finite differences.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use ns_core::{Control, Execution, Input, Model};

@@ -171,7 +171,7 @@ fn asimov_data_of_random_models_with_events_are_fitted() {
 }
 
 /// These models have two observables and densities whose second derivative jumps. Such jumps once moved the best fit
-/// by more than 0.001 uncertainties.
+/// by more than 0.001 of a parameter's uncertainty.
 #[test]
 fn asimov_data_of_two_observables_are_fitted_although_densities_bend_suddenly() {
     let found: Vec<String> = [133, 297].into_iter().flat_map(asimov).collect();

@@ -22,7 +22,7 @@ use ns_core::{Data, Device, EvaluationRequest, Interpolation, Search, Session};
 use ns_inference::toys::ToyRow;
 
 /// Returns the largest number of toys of a test, from the environment variable `NEXTSTAT_GPU_TEST_TOYS`. The variable
-/// is set if the tests run under tools that slow them down. Returns `None` if it is not set.
+/// is set if the tests run under tools that slow them down. Returns `None` if the variable is not set.
 fn most_toys() -> Option<u64> {
     std::env::var("NEXTSTAT_GPU_TEST_TOYS").ok().and_then(|text| text.parse().ok())
 }
@@ -132,7 +132,7 @@ fn impacts_and_the_top_ten() {
 /// The only published workspace whose model is strongly nonlinear.
 const STRONGLY_NONLINEAR: &str = "1Lbb_C1N2_700_400";
 
-/// Runs toys on the CPU and on a GPU, and counts the toys whose statistics agree.
+/// Runs toys on the CPU and on a GPU, and counts the toys whose test statistics agree.
 fn statistics(names: &[&'static str], codes: Interpolation, n: u64, tolerance: f64) -> Agreement {
     let mut all = Agreement::default();
     for (name, model) in models(names, codes) {
@@ -154,7 +154,8 @@ fn statistics(names: &[&'static str], codes: Interpolation, n: u64, tolerance: f
     all
 }
 
-/// Asserts that the fraction of toys that agree is at least `fraction`. A single toy may always differ.
+/// Asserts that the fraction of toys whose test statistics agree on CPU and GPU is at least `fraction`. A single toy
+/// may always differ.
 fn assert_agreement(all: &Agreement, fraction: f64) {
     let allowed = (1.0 - fraction) * all.compared as f64;
     assert!((all.exceptions + all.lost) as f64 <= allowed.max(1.0), "{all:?}");

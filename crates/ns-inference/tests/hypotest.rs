@@ -9,8 +9,8 @@ use ns_inference::{
 };
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Builds a model with one channel. It has a signal and a background. The normalisation of the background has an
-/// uncertainty of 10 %.
+/// Builds a model with one channel, a signal and a background. The normalisation of the background has an uncertainty
+/// of 10 %.
 fn counting(signal: &[f64], background: &[f64], data: &[f64], bounds: (f64, f64)) -> Model {
     let document = serde_json::json!({
         "channels": [{"name": "SR", "samples": [

@@ -107,7 +107,7 @@ pub struct ParameterRow {
     pub modifiers: Vec<&'static str>,
 }
 
-/// A problem of the workspace, with its JSON path in the workspace and a remedy.
+/// A problem of the workspace, with the JSON pointer to its place and a remedy.
 #[derive(Debug, Serialize)]
 pub struct ProblemRow {
     /// Severity of the problem: error or warning.
@@ -183,7 +183,7 @@ impl Contents {
         }
     }
 
-    /// Returns the contents of a workspace with errors. It lists only problems, because there is no model.
+    /// Returns the contents of a workspace with errors. Only the problems are listed, because there is no model.
     fn broken(problems: Vec<ProblemRow>, problems_omitted: usize) -> Self {
         Self {
             measurement: None,

@@ -78,7 +78,7 @@ impl Summary {
         self.wall_s = Some(self.wall_s.unwrap_or(0.0) + wall_s);
     }
 
-    /// Adds the wall time of a finished run, and whether it was interrupted.
+    /// Adds the wall time of a run of toys that has ended, and whether this run was interrupted.
     pub(super) fn ended(&mut self, run: ToyRun) {
         self.add_time(run.wall_s);
         self.interrupted |= run.interrupted;

@@ -17,7 +17,7 @@ const BINS: f64 = 40.0;
 /// Number of intervals into which the curves of a plot divide each bin.
 const STEPS: usize = 8;
 
-/// The distribution of one observable in one channel.
+/// A histogram to compute: the expected events of one channel in bins of one observable.
 struct View<'a> {
     channel: &'a EventChannel,
     /// Index of the channel.
@@ -215,7 +215,7 @@ fn summed(processes: &[Vec<f64>], bins: usize) -> Vec<f64> {
     total
 }
 
-/// Returns the name under which plots and tables show one of several observables of a channel.
+/// Returns the name by which plots and tables show one of several observables of a channel.
 pub(crate) fn projection_name(channel: &str, observable: &str) -> String {
     format!("{channel}, {observable}")
 }
@@ -230,8 +230,8 @@ fn positions(view: &View<'_>) -> Vec<f64> {
     view.edges.windows(2).flat_map(steps).collect()
 }
 
-/// Moves the positions at the ends of bins a little into the bin. If the density has a step at the edge, each
-/// position is then on the side of its own bin.
+/// Moves the positions that are ends of bins a little into their bin. If the density has a step at an edge, the
+/// density at such a position is then that of its own bin.
 fn inside(edges: &[f64], positions: &[f64]) -> Vec<f64> {
     let moved = |(i, x): (usize, &f64)| {
         let (bin, step) = (i / (STEPS + 1), i % (STEPS + 1));

@@ -32,7 +32,7 @@ impl Stage {
 pub struct SampleYields {
     /// Name of the sample.
     pub name: String,
-    /// Whether the parameter of interest scales the sample as a normfactor.
+    /// Whether the parameter of interest is a normfactor of the sample.
     pub signal: bool,
     /// Expected number of events, one number per bin.
     pub counts: Vec<f64>,
@@ -61,7 +61,7 @@ pub struct ChannelYields {
     /// Edges of the bins of `observable`, one more than the number of bins; empty for a binned channel.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bin_edges: Vec<f64>,
-    /// Samples of the channel, in the order of the workspace. In an event channel these are the processes.
+    /// Samples of the channel, in the order of the workspace. The samples of an event channel are its processes.
     pub samples: Vec<SampleYields>,
     /// Expected number of events, summed over the samples, one number per bin.
     pub total: Vec<f64>,

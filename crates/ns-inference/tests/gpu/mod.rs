@@ -29,8 +29,8 @@ pub const WORKSPACES: [&str; 9] = [
 /// The two pairs of interpolation codes with which each model is tested: smooth and piecewise.
 pub const CODES: [Interpolation; 2] = [Interpolation::SMOOTH, Interpolation::PIECEWISE];
 
-/// Returns whether kernels compiled for the CPU replace the GPU, which is slow. This is the case if the build
-/// contains these kernels and the environment variable `NEXTSTAT_CUDA_ON_HOST` is set.
+/// Returns whether kernels compiled for the CPU are tested in place of a GPU. These kernels are slow. This is the
+/// case if the build contains these kernels and the environment variable `NEXTSTAT_CUDA_ON_HOST` is set.
 pub fn on_host() -> bool {
     cfg!(feature = "cuda-on-host") && std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some()
 }

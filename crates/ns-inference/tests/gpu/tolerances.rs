@@ -27,20 +27,21 @@ pub const CUDA_COVARIANCE: f64 = 1e-6;
 
 /// Tolerance of the test statistic of a toy, with smooth interpolation.
 pub const CUDA_STATISTIC: f64 = 1e-8;
-/// Fraction of toys whose statistics must agree, with smooth interpolation.
+/// Fraction of toys whose test statistics must agree on CPU and GPU, with smooth interpolation.
 pub const CUDA_STATISTIC_FRACTION: f64 = 0.9999;
 
-/// Fraction of toys whose statistics must agree, for strongly nonlinear models. In such models two searches may end
-/// in different minima.
+/// Fraction of toys whose test statistics must agree on CPU and GPU, for strongly nonlinear models. In such models
+/// two searches may end in different minima.
 pub const CUDA_STATISTIC_NONLINEAR_FRACTION: f64 = 0.98;
 
 /// Tolerance of the test statistic of a toy, with piecewise interpolation. With this interpolation two searches may
 /// end in different minima.
 pub const CUDA_STATISTIC_PIECEWISE: f64 = 1e-6;
-/// Fraction of toys whose statistics must agree, with piecewise interpolation.
+/// Fraction of toys whose test statistics must agree on CPU and GPU, with piecewise interpolation.
 pub const CUDA_STATISTIC_PIECEWISE_FRACTION: f64 = 0.995;
 
-/// Absolute tolerance of the impact of a parameter in a ranking, in the unit of the target.
+/// Absolute tolerance of the impact of a parameter in a ranking, in the unit of the parameter whose shift is the
+/// impact.
 pub const CUDA_IMPACT: f64 = 1e-6;
 /// Number of parameters at the top of a ranking that must be the same, in the same order.
 pub const CUDA_TOP: f64 = 10.0;

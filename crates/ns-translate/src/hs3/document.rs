@@ -344,7 +344,7 @@ pub(crate) enum Interpolation {
     Structure { multiplies: bool, inside: String, outside: Option<String> },
 }
 
-/// A function of parameters. Within a density it may also depend on observables.
+/// A function of parameters. A function that is used in a density may also depend on observables.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Function {
     Sum {
@@ -415,11 +415,12 @@ pub(crate) struct Likelihood {
     pub(crate) distributions: Vec<Placed<String>>,
     pub(crate) data: Vec<Arg>,
     pub(crate) auxiliary: Vec<Placed<String>>,
-    /// Rule by which a density is compared with bins: `center` or `integral`.
+    /// Rule by which a density is compared with contents of bins: `center` (the density at the bin centre) or
+    /// `integral` (its integral over the bin).
     pub(crate) bins: Option<Placed<String>>,
     /// Fit ranges of observables.
     pub(crate) ranges: Vec<Ranges>,
-    /// Blinded ranges of observables. Pictures show no data in them.
+    /// Blinded ranges of observables. Pictures show no data in these ranges.
     pub(crate) blind: Vec<Ranges>,
 }
 

@@ -1,4 +1,4 @@
-//! Runs prepared toys. Saves them at intervals if the caller asks for it.
+//! Runs toys that have been prepared. Saves the finished toys at intervals if the caller asks for this.
 
 use std::time::Duration;
 

@@ -34,7 +34,7 @@ pub struct ToySet<R: StoredRow> {
 
 impl<R: StoredRow> ToySet<R> {
     /// Opens files, checks each file, and compares the files with each other. If a run did not finish its file, the
-    /// pieces of the file are read instead.
+    /// pieces (small files with the toys saved until then) are read instead.
     ///
     /// # Errors
     /// If a file cannot be read, is damaged, or belongs to a run other than that of the first file. Also if two files
@@ -102,7 +102,7 @@ impl<R: StoredRow> ToySet<R> {
         &self.interrupted
     }
 
-    /// Returns a description of the toys of the run that are in no file; `None` if no toy is missing.
+    /// Returns a description of the toys of the run that no file of the set contains; `None` if no toy is missing.
     pub fn missing(&self) -> Option<String> {
         let whole = 0..R::origin(&self.header).n_toys;
         let mut words: Vec<String> = Vec::new();

@@ -77,7 +77,7 @@ fn all(shard: Shard) -> Vec<ToyRow> {
     Hypothesis::BOTH.into_iter().flat_map(|h| range.clone().map(move |i| row(h, i))).collect()
 }
 
-/// Formats rows with the bits of their numbers. NaN values can then be compared.
+/// Formats rows of toys so that each number is written as its bits. NaN values can then be compared.
 fn bits(rows: &[ToyRow]) -> Vec<String> {
     let bits = |x: Option<f64>| x.map(f64::to_bits);
     rows.iter()

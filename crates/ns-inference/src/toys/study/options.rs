@@ -20,7 +20,7 @@ pub enum GeneratingPoint {
     BestFit,
     /// The initial parameters of the model. Fixed parameters have their fixed values.
     Init,
-    /// A given point. Its values may lie outside the bounds, which apply only to the fits.
+    /// A given point. Its values may lie outside the bounds of the parameters, which apply only to the fits.
     At(Point),
 }
 
@@ -34,8 +34,8 @@ pub struct FitToysOptions {
     pub fit: FitOptions,
     /// The parameter values at which toys are drawn.
     pub point: GeneratingPoint,
-    /// Expected data from which toys are drawn: main counts, and central values of the auxiliary data. If they are
-    /// given, `point` has no effect. The best fit to the expected data is then used as the generating point.
+    /// Expected data from which toys are drawn: main counts, and central values of the auxiliary data. If these data
+    /// are given, `point` has no effect. The best fit to the expected data is then used as the generating point.
     #[serde(deserialize_with = "options::expectation")]
     pub expectation: Option<Arc<Observations>>,
     /// Full names of the parameters to study. An empty list means all free parameters.
@@ -80,8 +80,8 @@ impl FitToysOptions {
         Work::Toys { toys: shard.end.saturating_sub(shard.start), fits: 1 }
     }
 
-    /// Sets the expected data from which toys are drawn. The model need not expect these data at any parameter
-    /// values.
+    /// Sets the expected data from which toys are drawn. These data may differ from the data that the model expects
+    /// at any parameter values.
     #[must_use]
     pub fn expectation(mut self, expectation: Option<Observations>) -> Self {
         self.expectation = expectation.map(Arc::new);

@@ -47,7 +47,7 @@ pub struct FitToysResult {
     pub parameters: Vec<ParameterStudy>,
     /// Number of toys that were run.
     pub n_toys: u64,
-    /// Number of toys that did not converge or failed. They are left out of the numbers in `parameters`.
+    /// Number of toys that did not converge or failed. These toys are not used for the numbers in `parameters`.
     pub n_failed: u64,
     /// Number of toys whose fit did not converge.
     pub n_nonconverged: u64,

@@ -1,4 +1,4 @@
-//! Prepares a study of parameters by finding its generating point. Also reads the fits of its toys.
+//! Prepares a study of parameters by finding its generating point. Also makes rows from the fits of the study's toys.
 
 use std::sync::Arc;
 

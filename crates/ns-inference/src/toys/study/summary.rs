@@ -98,7 +98,7 @@ impl FitToysSummary {
         self.wall_s = Some(self.wall_s.unwrap_or(0.0) + wall_s);
     }
 
-    /// Adds the wall time of a finished run, and whether it was interrupted.
+    /// Adds the wall time of a run of toys that has ended, and whether this run was interrupted.
     pub(super) fn ended(&mut self, run: ToyRun) {
         self.add_time(run.wall_s);
         self.interrupted |= run.interrupted;
@@ -222,8 +222,8 @@ impl Moments {
     }
 }
 
-/// Computes a median. It is exact for few values, and comes from a histogram for many values. The result does not
-/// depend on the order of the values.
+/// Computes the median of the fitted values of a parameter. The median is exact for few values, and comes from a
+/// histogram for many values. The result does not depend on the order of the values.
 #[derive(Debug, Clone)]
 struct Median {
     low: f64,

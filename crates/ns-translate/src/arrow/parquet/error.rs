@@ -104,7 +104,7 @@ pub enum ParquetReadError {
         path: PathBuf,
         /// Name of the column.
         column: String,
-        /// Index of the first row with an inexact integer, counted from 0.
+        /// Index of the first row with an integer that cannot be represented exactly, counted from 0.
         row: u64,
     },
 }

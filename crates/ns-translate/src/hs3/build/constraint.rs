@@ -22,8 +22,8 @@ pub(super) fn shift_datum(form: &mut PenaltyForm, by: usize) {
 }
 
 impl Builder<'_, '_> {
-    /// Adds a distribution as a constraint term. Without `given`, the distribution is added only once per
-    /// likelihood. If `given` is a number, it is the datum of the distribution.
+    /// Adds a distribution as a constraint term. Without `given`, the distribution is added only once per likelihood.
+    /// If `given` is a number, this number is the observed value (datum) of the distribution.
     pub(super) fn constrain(&mut self, i: usize, given: Option<f64>) {
         if given.is_none() && !self.constrained.insert(i) {
             return;
@@ -141,8 +141,8 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// Makes a Poisson term the constraint of a parameter. This is possible if the count is a number and the
-    /// mean is the parameter times a number. Returns whether it was possible.
+    /// Makes a Poisson term the constraint of a parameter. This is possible if the count is a number and the mean is
+    /// the parameter times a number. Returns whether the term has become a constraint.
     fn scaled_poisson(
         &mut self,
         distribution: &Named<Distribution>,

@@ -256,8 +256,8 @@ impl Builder<'_, '_> {
         self.report.error(path.to_owned(), format!("{what} {verb} not supported."), remedy);
     }
 
-    /// Checks the lengths of the arrays of a multivariate normal distribution, and the symmetry of its
-    /// matrix.
+    /// Checks the lengths of the arrays of a multivariate normal distribution, and that its covariance matrix is
+    /// symmetric.
     pub(super) fn check_matrix(
         &mut self,
         n: usize,

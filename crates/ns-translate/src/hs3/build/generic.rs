@@ -1,4 +1,4 @@
-//! Builds expressions for densities for which the engine has no formula.
+//! Writes densities for which the engine has no formula of its own as expressions, i.e. lists of operations.
 
 use std::collections::HashMap;
 

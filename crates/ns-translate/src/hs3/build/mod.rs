@@ -103,7 +103,8 @@ struct Builder<'a, 'r> {
     tables: Vec<Arc<EventTable>>,
     codes: Codes,
     densities: usize,
-    /// Parameters on which the weights of templates depend, each with the JSON pointer to its template.
+    /// Parameters on which the weights of simulated events depend, each with the JSON pointer to the template of
+    /// these events.
     weighted: Vec<(usize, String)>,
     /// Log-densities of normalising flows in the channel that is being built. Each becomes a column of the events.
     logs: Vec<ns_core::LogDensity>,

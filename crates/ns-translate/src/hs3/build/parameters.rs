@@ -1,4 +1,4 @@
-//! The parameters of a model, in the order in which its parts use them.
+//! The parameters of a model, in the order in which the parts of the model first use them.
 
 use std::collections::HashMap;
 
@@ -89,8 +89,8 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// Returns the index of a parameter, which is added if it is new. `path` is the JSON pointer to the place
-    /// that uses the parameter.
+    /// Returns the index of a parameter. Adds the parameter to the model if it is new. `path` is the JSON pointer to
+    /// the place that uses the parameter.
     pub(super) fn get(
         &mut self,
         name: &str,

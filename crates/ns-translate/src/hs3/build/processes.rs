@@ -135,7 +135,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Returns the value of a rate or a coefficient. It must not depend on observables.
+    /// Returns the value of a rate or a coefficient, which must not depend on observables.
     fn rate(&mut self, argument: &Arg, space: &Space) -> Result<Value, Trouble> {
         self.value(argument, space).map_err(|trouble| {
             if matches!(trouble, Trouble::Observables) {

@@ -117,8 +117,9 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Multiplies the rate of a process by the effects of its templates, and returns the product. Each effect
-    /// is the sum of the weights within the fit ranges, divided by its nominal value.
+    /// Multiplies the rate of a process by the effects of its templates, and returns the product. The effect of a
+    /// template is the sum of the weights of its simulated events within the fit ranges, divided by the nominal value
+    /// of this sum.
     pub(super) fn response(
         &mut self,
         (name, path): (&str, &str),

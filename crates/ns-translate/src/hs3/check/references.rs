@@ -164,7 +164,8 @@ fn circles(index: &Index<'_>, objects: impl Iterator<Item = Object>, report: &mu
     }
 }
 
-/// Returns the distributions and functions that an object refers to. Each of them occurs once.
+/// Returns the distributions and functions that an object (a distribution or a function) refers to, each of them
+/// once.
 fn inner(index: &Index<'_>, object: Object) -> Vec<Object> {
     let mut found: Vec<Object> = Vec::new();
     for reference in index.references(object) {
@@ -195,7 +196,8 @@ fn path(index: &Index<'_>, object: Object) -> String {
     found.unwrap_or_default()
 }
 
-/// Checks the names in likelihoods and analyses. Also checks that each name occurs once in its section.
+/// Checks the names in likelihoods and analyses. Also checks that each name occurs only once in its section of the
+/// file.
 fn sections(index: &Index<'_>, report: &mut Report) {
     let document = index.document;
     fn unique<'a>(
