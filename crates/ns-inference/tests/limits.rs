@@ -399,8 +399,9 @@ fn an_asimov_set_that_the_data_leave_open_is_named() {
     assert!(result.warnings.iter().any(|w| w.contains("is not unique")), "{:?}", result.warnings);
 }
 
-/// With few toys, it is possible that no toy is counted at the asymptotic limit. The search must then continue at
-/// smaller values, not towards the upper bound.
+/// With few toys, it is possible that no toy of the tested hypothesis has a test statistic of at least the observed
+/// one if the tested value is the asymptotic limit. The search must then continue at smaller values, not towards the
+/// upper bound.
 #[test]
 fn a_toy_limit_is_looked_for_below_values_where_no_toy_counts() {
     let model = model(

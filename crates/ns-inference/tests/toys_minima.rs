@@ -1,5 +1,6 @@
-//! Tests that fits of toys of strongly nonlinear models end in the lowest minimum. For these toys, an additional
-//! starting point once led to a lower minimum. If a toy has no minimum, its row must give the reason.
+//! Tests that fits of toys of strongly nonlinear models end in the lowest minimum. For the toys in these tests,
+//! another starting point once led to a lower minimum. If a toy has no minimum, the row of the toy must give the
+//! reason.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
@@ -40,7 +41,7 @@ fn elsewhere(model: &Model, point: &[f64], key: u64, toy: u64, start: u8) -> Arc
 }
 
 /// Fits the given toys. Then repeats the fits from other starting points, which must not lead to lower minima. At
-/// least `common` of the repeated fits must lead to the same minimum. Otherwise the test would prove little.
+/// least `common` of the repeated fits must lead to the same minimum, because otherwise the test would prove little.
 fn end_in_their_lowest_minimum(path: PathBuf, key: u64, toys: [(Hypothesis, &[u64]); 2], common: usize) {
     let model = Workspace::from_path(path).unwrap().model(&ModelOptions::default()).unwrap();
     let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();

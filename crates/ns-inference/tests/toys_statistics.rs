@@ -1,5 +1,5 @@
-//! Compares results of toys with independent results: asymptotic formulae where they are valid, unbiased fits, and
-//! the chi2 distribution.
+//! Compares results of toys with known results: asymptotic formulae for models for which they are valid, a bias of 0,
+//! and the chi2 distribution.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Tests of yields and their uncertainties in models for which they can be computed by hand. Also tests the automatic
-//! scan of a limit.
+//! Tests of yields and their uncertainties in models for which the yields can be computed by hand. Also tests the
+//! automatic scan of a limit.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use ns_core::{Control, Execution, Model, Session};

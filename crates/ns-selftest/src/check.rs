@@ -13,7 +13,8 @@ pub enum Status {
     Passed,
     /// The value is beyond its bound, or the computation failed.
     Failed,
-    /// Something that the check needs does not exist, although the user asked for it. The check has a remedy.
+    /// Something that the check needs does not exist, although the user asked for it. The field `remedy` of the check
+    /// says what to do.
     Missing,
     /// Something that the check needs does not exist, and the user did not ask for it.
     Skipped,

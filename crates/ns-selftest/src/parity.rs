@@ -82,7 +82,8 @@ fn points(model: &Model) -> Vec<f64> {
     points
 }
 
-/// Returns the largest relative difference of `-ln L` and its gradients between the device and the CPU.
+/// Returns the largest relative difference between `-ln L`, or an element of its gradient, on the device and on the
+/// CPU.
 fn evaluations(model: &Model, cpu: &dyn Session, device: &dyn Session) -> Result<f64, String> {
     let points = points(model);
     let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };

@@ -1,4 +1,4 @@
-//! The `nextstat-server` program. It offers the analyses over HTTP.
+//! The `nextstat-server` program, which offers the analyses of `nextstat` over HTTP.
 
 mod analyses;
 mod args;
@@ -31,7 +31,7 @@ use crate::models::{ModelLimits, Models};
 use crate::problem::ServerError;
 use crate::server::Server;
 
-/// Stack size, in bytes, of the threads that run analyses. It does not depend on `ulimit -s`.
+/// Stack size, in bytes, of the threads that run analyses. The size does not depend on `ulimit -s`.
 const STACK: usize = 16 << 20;
 
 /// Number of threads in addition to one thread for each request in progress. These threads parse bodies and search

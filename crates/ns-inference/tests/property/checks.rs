@@ -24,7 +24,7 @@ pub struct Report {
     /// Properties that do not hold.
     pub violations: Vec<Finding>,
     /// Violated properties of a model with a negative expected yield at a minimum. The likelihood of such a model
-    /// grows towards the corners of the bounds. These findings say nothing about realistic models.
+    /// grows towards the corners of the bounds, so these violations say nothing about realistic models.
     pub negative_yield: Vec<Finding>,
     /// Analyses that returned an error.
     pub refused: Vec<Finding>,
@@ -36,7 +36,7 @@ pub struct Report {
 
 impl Report {
     /// Records that a property was checked. If `holds` is false, also records the violation, with its size and with
-    /// the text `numbers`.
+    /// the description that `numbers` returns.
     pub fn check(
         &mut self,
         property: &'static str,
@@ -55,7 +55,7 @@ impl Report {
     }
 }
 
-/// The model under test, and the data that all its checks share.
+/// The model under test, and results that all checks of this model use.
 pub struct Subject<'a> {
     pub model: &'a Model,
     pub session: &'a dyn Session,
@@ -80,7 +80,7 @@ impl Subject<'_> {
         self.reference.lowest_among(false, held, near).map_or(f64::INFINITY, |lowest| lowest.nll)
     }
 
-    /// Chooses the POI and up to `n` other free parameters. The POI comes first.
+    /// Chooses parameters to check: the POI, followed by up to `n` other free parameters.
     pub fn choose(&mut self, n: usize) -> Vec<usize> {
         let poi = self.model.poi;
         let free: Vec<usize> = (0..self.model.parameters.len())
@@ -117,8 +117,8 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Returns whether a check is made. With [`Depth::Whole`] it is made for every model, otherwise for the models
-    /// whose index is `which` modulo `n`.
+    /// Returns whether a check is made. With [`Depth::Whole`] the check is made for every model, otherwise only for
+    /// the models whose index is `which` modulo `n`.
     pub fn of(self, which: usize, n: u64) -> bool {
         self.depth == Depth::Whole || self.index % n == which as u64
     }

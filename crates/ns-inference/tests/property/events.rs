@@ -116,7 +116,7 @@ pub fn draw(index: u64) -> Model {
     observe(&mut d, model)
 }
 
-/// Returns the model with the data of a toy as its observed data. The auxiliary data do not change.
+/// Returns the model with the events and counts of a toy as its observed data. The auxiliary data do not change.
 fn observe(d: &mut Draw, model: Model) -> Model {
     let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
     let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();

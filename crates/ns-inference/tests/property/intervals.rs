@@ -216,8 +216,8 @@ pub fn scan(s: &mut Subject<'_>) {
     }
 }
 
-/// Checks that the refits of a ranking are conditional minima. If the POI is fixed at its value in the refit, the
-/// lowest `-ln L` must not rise.
+/// Checks that the refits of a ranking are conditional minima. If the POI is also fixed, at its value in the refit,
+/// the lowest `-ln L` must not rise.
 pub fn ranking(s: &mut Subject<'_>) {
     let Some(poi) = s.model.poi else { return };
     let prefit = s.draw.chance(0.5);

@@ -125,8 +125,8 @@ impl<'a> Reference<'a> {
     }
 
     /// Returns an upper bound on the lowest `-ln L`, for properties that need only a bound of at most `limit`. If a
-    /// descent from one of the points `near` ends at or below `limit`, the bound is `-ln L` at its end. Otherwise the
-    /// bound is the value of [`Self::lowest_among`].
+    /// descent from one of the points `near` ends at or below `limit`, the bound is `-ln L` at the end of this
+    /// descent. Otherwise the bound is the value of [`Self::lowest_among`].
     pub fn at_most(
         &mut self,
         asimov: bool,
@@ -147,7 +147,7 @@ impl<'a> Reference<'a> {
         self.lowest_among(asimov, held, near).map(|lowest| lowest.nll)
     }
 
-    /// Makes a single descent from `point`; `None` if it does not converge.
+    /// Makes a single descent from `point` and returns its outcome; `None` if the descent does not converge.
     fn local(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64]) -> Option<FitOutcome> {
         self.fit_at(asimov, held, point, Search::Local)
     }
@@ -168,20 +168,22 @@ impl<'a> Reference<'a> {
         self.fit(asimov, request).filter(FitOutcome::converged)
     }
 
-    /// Makes a single descent from `point`. Stores its end if it is lower than the known minimum.
+    /// Makes a single descent from `point`. Stores the point at which it ends if `-ln L` there is lower than at the
+    /// known minimum.
     pub fn descend(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64]) {
         self.search_from(asimov, held, point, Search::Local);
     }
 
-    /// Makes a search from `point`. Stores its end if it is lower than the known minimum.
+    /// Makes a search from `point`. Stores the point at which it ends if `-ln L` there is lower than at the known
+    /// minimum.
     pub fn search_from(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64], search: Search) {
         if let Some(fit) = self.fit_at(asimov, held, point, search) {
             self.learn(asimov, held, fit.nll, &fit.parameters);
         }
     }
 
-    /// Stores a point that another fit found if it is lower than the known minimum. If it is lower by more than
-    /// [`SAME`], it is also recorded as missed by the thorough search.
+    /// Stores a point that another fit found if its `-ln L`, `nll`, is lower than that of the known minimum. If `nll`
+    /// is lower by more than [`SAME`], also records that the thorough search missed this point.
     pub fn learn(&mut self, asimov: bool, held: &[(usize, f64)], nll: f64, point: &[f64]) {
         let Some(known) = self.lowest(asimov, held) else { return };
         let depth = known.nll - nll;

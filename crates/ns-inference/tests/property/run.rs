@@ -56,7 +56,8 @@ impl Summary {
     }
 }
 
-/// Checks `count` models, beginning with the index `first`. Passes every report to `each` when it is finished.
+/// Checks `count` models, beginning with the index `first`. Passes the report on each model to `each` when the model
+/// has been checked.
 pub fn run(
     first: u64,
     count: u64,

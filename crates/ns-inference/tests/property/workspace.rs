@@ -1,4 +1,4 @@
-//! Random pyhf workspaces. Each depends only on its index.
+//! Random pyhf workspaces. Each workspace depends only on its index.
 //!
 //! Each workspace has one to four channels of one to five bins, two to five samples, and a few to hundreds of events.
 //! Effects are 5 to 40 %. The up and down variations have independent sizes. Some bins have no background or a
@@ -195,7 +195,7 @@ fn sides(d: &mut Draw) -> (f64, f64) {
     (up, down)
 }
 
-/// Adds modifiers to the samples. Returns whether `lumi` is one of them.
+/// Adds random modifiers to the samples. Returns whether `lumi` is one of these modifiers.
 fn modifiers(d: &mut Draw, channels: &mut [Value], alphas: &[String]) -> bool {
     let several = alphas.len() > 20;
     for alpha in alphas {

@@ -65,7 +65,8 @@ impl Wells {
     }
 
     /// Returns the exact minimum, within the bounds, of the well (quadratic function) nearest to the starting point.
-    /// All combinations of parameters fixed at a bound are tried. The result is the lowest minimum inside the bounds.
+    /// Tries all combinations of parameters fixed at a bound, and returns the lowest minimum that lies within the
+    /// bounds.
     fn minimise(&self, request: &FitRequest, data: &Data) -> FitOutcome {
         let shift = Self::shift(data);
         let start = match &request.start {

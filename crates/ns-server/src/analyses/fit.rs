@@ -17,13 +17,13 @@ body! {
         #[serde(default)]
         #[schema(value_type = Object)]
         options: FitOptions,
-        /// The kind of picture to draw, if the request asks for a picture.
+        /// Selects which picture is drawn, if the request asks for a picture.
         #[serde(default)]
         picture: FitPicture,
     }
 }
 
-/// The kinds of pictures of a fit.
+/// The pictures that can be drawn of a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum FitPicture {

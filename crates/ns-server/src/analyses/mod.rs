@@ -52,7 +52,7 @@ pub(crate) trait Analysis: DeserializeOwned + Send + 'static {
     /// Whether the analysis runs toys that the server can save, so that the analysis can be resumed.
     const SAVES: bool = false;
 
-    /// Returns the time in seconds after which the request becomes a job; `None` for the default of the
+    /// Returns the time in seconds after which the request becomes a job; `None` means the default time of the
     /// server.
     fn wait_s(&self) -> Option<f64> {
         None

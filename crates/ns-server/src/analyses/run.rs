@@ -43,7 +43,8 @@ pub(crate) struct Answer {
     pub(crate) json: Vec<u8>,
     /// The picture of the result, if the client asked for one.
     pub(crate) picture: Option<Drawing>,
-    /// Whether the request was cancelled. The answer then contains only the finished part of the result.
+    /// Whether the request was cancelled. The result in the answer then covers only the finished part of the
+    /// analysis.
     pub(crate) interrupted: bool,
 }
 

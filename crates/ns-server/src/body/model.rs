@@ -40,18 +40,18 @@ pub(crate) struct ModelBody {
     /// Interpolation: `smooth` (code4 and code4p, the default) or `piecewise` (code1 and code0).
     #[serde(default)]
     pub(crate) interpolation: InterpolationName,
-    /// Interpolation code of normsys. It takes precedence over `interpolation`.
+    /// Interpolation code of normsys modifiers. It takes precedence over `interpolation`.
     #[serde(default, deserialize_with = "code")]
     #[schema(value_type = Option<String>)]
     pub(crate) normsys_code: Option<NormsysCode>,
-    /// Interpolation code of histosys. It takes precedence over `interpolation`.
+    /// Interpolation code of histosys modifiers. It takes precedence over `interpolation`.
     #[serde(default, deserialize_with = "code")]
     #[schema(value_type = Option<String>)]
     pub(crate) histosys_code: Option<HistosysCode>,
     /// Digest of a stored model. A request gives either this digest or `workspace`.
     #[serde(default)]
     pub(crate) model_digest: Option<String>,
-    /// Digest of the observed data of the stored model. It is required with `model_digest`.
+    /// Digest of the observed data of the stored model. A request with `model_digest` must have this digest too.
     #[serde(default)]
     pub(crate) data_digest: Option<String>,
 }

@@ -23,7 +23,7 @@ use crate::server::Server;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Asked {
-    /// Format of the picture to return in place of JSON: `svg`, `png` or `pdf`.
+    /// Format of the picture that is returned instead of the JSON result: `svg`, `png` or `pdf`.
     plot: Option<String>,
 }
 

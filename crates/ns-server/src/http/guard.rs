@@ -49,7 +49,7 @@ pub(super) async fn guard(State(server): State<Arc<Server>>, mut request: Reques
 const POLICY: &str =
     "default-src 'self'; img-src 'self' data: blob:; frame-ancestors 'none'; base-uri 'none'";
 
-/// Returns whether a path needs no token. These paths reveal nothing about models or jobs.
+/// Returns whether requests for a path need no token. Such paths reveal nothing about models or jobs.
 fn is_open(route: &str) -> bool {
     matches!(route, "/" | "/api" | "/page/{file}" | "/openapi.json" | "/v1/health")
 }

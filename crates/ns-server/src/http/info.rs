@@ -1,4 +1,4 @@
-//! Information about the server: devices, health, metrics and the description of its paths.
+//! Returns information about the server: devices, health, metrics and the description of its paths.
 
 use std::sync::Arc;
 

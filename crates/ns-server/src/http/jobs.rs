@@ -69,8 +69,8 @@ pub(super) struct AskedResult {
     partial: bool,
 }
 
-/// Returns the result of a job that ended. For a running job, returns its state with status 202. If the
-/// client asks for a partial result, returns the result of the toys saved so far instead.
+/// Returns the result of a job that has ended. For a running job, returns the state of the job with status 202. If
+/// the client asks for a partial result, returns the result of the toys saved so far instead.
 ///
 /// # Errors
 /// If the client has no such job, or there is no partial result.

@@ -45,8 +45,7 @@ pub(super) struct ModelAnswer {
 
 /// Compiles a model, stores it, and returns its digests.
 ///
-/// # Errors
-/// If the workspace is wrong or the model too large.
+/// # Errors If the workspace is wrong or the model is too large.
 pub(super) async fn add(
     State(server): State<Arc<Server>>,
     headers: HeaderMap,

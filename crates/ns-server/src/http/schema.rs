@@ -56,7 +56,7 @@ pub(super) fn schema_of<T: DeserializeOwned>() -> Schema {
     schema_at::<T>(&mut Vec::new())
 }
 
-/// Returns the kind of value that `T` asks its deserialiser for at the end of a path.
+/// Follows `path` into `T`, and returns the kind of value that `T` asks its deserialiser for at the end of the path.
 fn probe<T: DeserializeOwned>(path: &[Step]) -> Option<Found> {
     let found = RefCell::new(None);
     // The probe always fails. Its result is the kind of value that it has recorded.

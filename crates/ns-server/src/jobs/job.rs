@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use crate::pool::RequestAccount;
 use crate::problem::Problem;
 
-/// The request as the client sent it. It is stored so that the analysis can be repeated after a restart of
+/// The request as the client sent it. The request is stored so that the analysis can be repeated after a restart of
 /// the server.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
@@ -74,8 +74,8 @@ pub(crate) struct JobStatus {
     pub(crate) has_result: bool,
 }
 
-/// A request for an analysis, whether the analysis is running or has ended. It is called a job once the
-/// client knows its name.
+/// A request for an analysis, whether the analysis is running or has ended. A request is called a job once the client
+/// knows its name.
 pub(crate) struct Job {
     pub(crate) id: String,
     pub(crate) order: Order,

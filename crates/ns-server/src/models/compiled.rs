@@ -55,7 +55,7 @@ struct OnGpu {
     pace: Arc<Pace>,
 }
 
-/// A session for one request, and the reason for the choice of its device.
+/// A session for one request, and the reason why its device was chosen.
 pub(crate) struct Opened {
     pub(crate) session: PooledSession,
     pub(crate) reason: Option<String>,

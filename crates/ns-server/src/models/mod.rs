@@ -1,5 +1,5 @@
-//! The models that the server stores. They are compiled and have open sessions. Requests find a model by the
-//! text of its workspace or by its digests.
+//! The models that the server stores in compiled form, with open sessions. A request finds its model by the text of
+//! the workspace or by the digests of the model.
 
 mod compiled;
 
@@ -31,8 +31,8 @@ pub(crate) struct ModelLimits {
 
 #[derive(Default)]
 struct Kept {
-    /// Models by the hash of the request's text. The entry of a model is locked while the model is compiled.
-    /// Simultaneous requests for the same model therefore compile it only once.
+    /// Models, by the hash of the text of the requests that use them. The entry of a model is locked while the model
+    /// is compiled. Simultaneous requests for the same model therefore compile it only once.
     by_text: HashMap<[u8; 32], Arc<Place>>,
     /// Number of times that any model has been used. Each model keeps the value at its last use. The model with the
     /// smallest value is removed first.

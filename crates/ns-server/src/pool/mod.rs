@@ -24,7 +24,8 @@ pub(crate) use split::Pace;
 /// The account of one request: its client, its flag for cancellation, and the thread time that it has used.
 #[derive(Debug, Default)]
 pub(crate) struct RequestAccount {
-    /// Name of the client. Requests of one client share the client's part of the thread time.
+    /// Name of the client. The thread time is shared fairly between clients, so all requests of a client share its
+    /// part.
     pub(crate) client: Arc<str>,
     /// Flag that cancels the request when it becomes true.
     pub(crate) cancel: Arc<AtomicBool>,
@@ -82,8 +83,8 @@ impl Shared {
 }
 
 impl Pool {
-    /// Starts the threads of a pool, at least one. If `express` is true, starts one extra thread for short
-    /// pieces.
+    /// Starts `threads` threads of a pool, but at least one. If `express` is true, also starts one extra thread for
+    /// short pieces of work.
     ///
     /// # Errors
     /// If the system cannot start a thread.
@@ -101,7 +102,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Returns the number of threads, without the extra thread for short pieces.
+    /// Returns the number of threads of the pool, without the extra thread for short pieces of work.
     fn threads(&self) -> usize {
         self.shared.threads
     }

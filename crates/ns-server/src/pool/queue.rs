@@ -13,7 +13,7 @@ use super::{Pace, RequestAccount};
 /// limit, 1 if it has used less than the second limit, and 2 otherwise. Requests of a lower level go first.
 const LEVELS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
 
-/// Half-life, in seconds, with which the recorded thread time of a client decays.
+/// Half-life, in seconds, of the recent thread time of a client: after this time, an earlier fit counts half.
 const HALF_LIFE_S: f64 = 10.0;
 
 /// Largest expected time of a batch that is gathered from pieces of several requests. A piece counts as short if its
@@ -33,7 +33,7 @@ pub(super) enum Takes {
     Short,
 }
 
-/// Tasks of one request on one session. One thread runs them without interruption.
+/// A piece of work: fit tasks of one request on one session. One thread runs these tasks without interruption.
 pub(super) struct Piece {
     pub(super) account: Arc<RequestAccount>,
     pub(super) session: Arc<dyn Session>,
@@ -93,7 +93,7 @@ pub(super) struct Queue {
     served: HashMap<Arc<str>, Served>,
     /// Number of long pieces that are running.
     long: usize,
-    /// Number of threads that take any piece and are waiting for one.
+    /// Number of threads that are waiting for a piece of work, without the extra thread for short pieces.
     pub(super) idle: usize,
     closed: bool,
 }

@@ -59,7 +59,7 @@ impl PooledSession {
 struct Batch<'a> {
     replies: Receiver<Reply>,
     early: BTreeMap<usize, Vec<TaskOutcome>>,
-    /// For each piece, its number of outcomes and its number of fits.
+    /// Number of outcomes and number of fits of each piece of the batch.
     sizes: Vec<(usize, usize)>,
     /// Number of pieces whose outcomes have been delivered.
     delivered: usize,

@@ -13,11 +13,11 @@ const TARGET: Duration = Duration::from_millis(35);
 /// toys, which fill one SIMD vector.
 const FIRST_TOYS: u64 = 64;
 const FEWEST_TOYS: u64 = 8;
-/// Smallest number of toys in a piece for a GPU. A GPU fits hundreds of toys in the time of a single fit.
+/// Smallest number of toys in a piece of work for a GPU. A GPU fits hundreds of toys in the time of a single fit.
 const FEWEST_TOYS_OF_GPU: u64 = 512;
 const MOST_TOYS: u64 = 1 << 14;
 
-/// Speed of the fits of one session, measured from the pieces that have run.
+/// Speed of the fits of one session, measured from the pieces of work that have run.
 #[derive(Debug)]
 pub(crate) struct Pace {
     /// Number of toys in the next piece of work.
@@ -97,8 +97,8 @@ impl<'a> Rest<'a> {
         Self { tasks, toys: 0 }
     }
 
-    /// Returns the next piece. It has some tasks with given data, or some toys of one task. Returns `None` if
-    /// no task is left.
+    /// Returns the content of the next piece of work: some tasks with given data, or some toys of one task. Returns
+    /// `None` if no task is left.
     pub(super) fn next(&mut self, pace: &Pace) -> Option<Cut> {
         let first = self.tasks.first()?;
         if let Seen::Drawn(Drawn { source, toys }) = &first.data.seen {

@@ -1,8 +1,8 @@
 //! Sends random requests, of which many are broken, incomplete or abandoned. The server must answer each request and
 //! keep running.
 //!
-//! `NEXTSTAT_HOSTILE_SECONDS` sets the duration of the test, `NEXTSTAT_HOSTILE_SEED` the seed of the random
-//! numbers.
+//! The environment variable `NEXTSTAT_HOSTILE_SECONDS` sets the duration of the test, and `NEXTSTAT_HOSTILE_SEED` the
+//! seed of the random numbers.
 
 use std::io::Write;
 use std::net::TcpStream;

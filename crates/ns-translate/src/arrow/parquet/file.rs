@@ -58,7 +58,8 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// Opens a file and reads its metadata. If `pages` is true, also reads the statistics of pages.
+    /// Opens a file and reads its metadata. If `pages` is true, also reads the statistics of the pages, which are
+    /// parts of a column in a row group.
     pub(super) fn new(path: &Path, pages: bool) -> Result<Self, ParquetReadError> {
         let io = |source| ParquetReadError::Io { path: path.to_owned(), source };
         let file = File::open(path).map_err(io)?;

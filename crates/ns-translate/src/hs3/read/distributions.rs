@@ -233,8 +233,8 @@ fn crystal_ball(fields: &Fields<'_>, kind: &str, from_root: bool, report: &mut R
     Distribution::CrystalBall { x, mean, left, right, tails }
 }
 
-/// Reads a Crystal Ball density with separate tails. The left tail exists if the key `alpha_L` is given, and the
-/// right tail if `alpha_R` is given.
+/// Reads a Crystal Ball density with separate tails. The left tail exists if the keys `alpha_L` and `n_L` are given,
+/// and the right tail if `alpha_R` and `n_R` are given.
 fn one_or_two_tails(fields: &Fields<'_>, report: &mut Report) -> Distribution {
     let x = fields.argument("m", report);
     let mean = fields.argument("m0", report);
