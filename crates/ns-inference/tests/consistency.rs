@@ -10,8 +10,8 @@ use ns_inference::{HypotestOptions, hypotest, open_session};
 use property::checks::{Depth, Report, check};
 use property::workspace::draw;
 
-/// Number of models that the test checks. On two CPUs this takes about five minutes. The example `check_consistency`
-/// can check more models.
+/// Number of models that the test checks. The checks take about five minutes on two CPUs. The example
+/// `check_consistency` can check more models.
 const MODELS: u64 = 1250;
 
 #[test]
@@ -30,14 +30,14 @@ fn analyses_of_random_models_are_consistent() {
     assert!(lines.is_empty(), "{} violations:\n{}", lines.len(), lines.join("\n"));
 }
 
-/// Describes the violated properties in a report. Only properties whose names begin with `word` are included.
+/// Returns one line per violated property in a report. Only properties whose names begin with `word` are included.
 fn lines(index: u64, report: &Report, word: &str) -> Vec<String> {
     let wanted = report.violations.iter().filter(|violation| violation.property.starts_with(word));
     wanted.map(|violation| format!("model {index}: {}: {}", violation.property, violation.numbers)).collect()
 }
 
-/// Asserts the properties whose names begin with `word`, for models in which an analysis once followed a higher
-/// minimum.
+/// Asserts the properties whose names begin with `word`, for models in which an analysis once followed a minimum that
+/// was not the lowest.
 fn hold(word: &str, models: &[u64]) {
     hold_at(Depth::Whole, word, models);
 }
@@ -84,7 +84,8 @@ fn every_missing_limit_has_a_reason_of_its_own() {
     hold("limit", &[12073, 15708]);
 }
 
-/// In these models with 54 to 69 parameters, the Asimov set or the fits to it once belonged to a higher minimum.
+/// In these models with 54 to 69 parameters, the Asimov set was once generated at a minimum that is not the lowest,
+/// or fits to the set ended in such a minimum.
 #[test]
 fn tests_of_models_with_dozens_of_parameters_rest_on_searched_fits() {
     let known = [

@@ -1,4 +1,4 @@
-//! Compares the values and derivatives of differentiable sessions with other analyses and with finite differences.
+//! Compares the values of differentiable sessions with other analyses, and their derivatives with finite differences.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use ns_core::{Control, Execution, Input, Model};
@@ -25,13 +25,14 @@ fn profiled(options: &ProfiledOptions) -> ProfiledDifferentiableSession {
     ProfiledDifferentiableSession::open(&opened(), options, &single()).unwrap()
 }
 
-/// Returns values of the inputs that are close to those of the model.
+/// Returns inputs of the session (nominal yields) that differ from those of the model by up to 4 %.
 fn moved(session: &ProfiledDifferentiableSession) -> Vec<f64> {
     let values = &session.likelihood().inputs().values;
     values.iter().enumerate().map(|(i, x)| x * (1.0 + 0.01 * (i % 5) as f64)).collect()
 }
 
-/// Compares the derivatives of a number with central differences, which are extrapolated to a step of 0.
+/// Compares the derivatives of `f` with respect to the nominal yields with central differences, which are
+/// extrapolated to a step of 0.
 fn check(what: &str, yields: &[f64], f: impl Fn(&[f64]) -> Differentiated) {
     let Differentiated { gradient, .. } = f(yields);
     let largest = gradient.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
@@ -86,7 +87,8 @@ fn warm_fits_end_where_cold_ones_do_and_keep_rows_apart() {
     }
 }
 
-/// Returns a model of 80 nuisance parameters, whose two fits run on two threads.
+/// Returns a model with 80 nuisance parameters. The model is so large that the two fits of a test statistic run on
+/// two threads.
 fn large() -> Model {
     let modifiers: Vec<String> = (0..80)
         .map(|i| {

@@ -25,7 +25,7 @@ fn models() -> u64 {
     std::env::var("NEXTSTAT_EVENT_MODELS").ok().and_then(|n| n.parse().ok()).unwrap_or(MODELS)
 }
 
-/// Calls `each` for all models, on all CPUs. A call returns the lines that describe errors. If there are any lines,
+/// Calls `each` with the index of each model, on all CPUs. A call returns one line per error. If there are any lines,
 /// prints them and fails.
 fn for_all(each: &(dyn Fn(u64) -> Vec<String> + Sync)) {
     let (next, found, count) = (AtomicU64::new(0), Mutex::new(Vec::new()), models());
@@ -171,7 +171,7 @@ fn asimov_data_of_random_models_with_events_are_fitted() {
 }
 
 /// These models have two observables and densities whose second derivative jumps. Such jumps once moved the best fit
-/// by more than 0.001 uncertainties.
+/// by more than 0.001 of a parameter's uncertainty.
 #[test]
 fn asimov_data_of_two_observables_are_fitted_although_densities_bend_suddenly() {
     let found: Vec<String> = [133, 297].into_iter().flat_map(asimov).collect();

@@ -1,4 +1,4 @@
-//! Compares `GpuFlowSession` with sums that are computed on the host. The session runs on a GPU. If
+//! Compares `-ln L` of `GpuFlowSession` with sums that are computed on the host. The session runs on a GPU. If
 //! `NEXTSTAT_CUDA_ON_HOST` is set, it runs on kernels compiled for the CPU.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr, clippy::panic)]
 
@@ -9,7 +9,7 @@ use ns_core::random::{Stream, open_uniform};
 use ns_core::{RowGroups, SessionError};
 use ns_inference::gpu_session::{FlowConstraint, FlowNll, FlowProcess, FlowSessionOptions, GpuFlowSession};
 
-/// Opens a session. If there is no GPU, prints the reason and returns `None`.
+/// Opens a session on the GPU. If there is no GPU, prints the reason and returns `None`.
 fn open(options: &FlowSessionOptions) -> Option<GpuFlowSession> {
     #[cfg(feature = "cuda-on-host")]
     if std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some() {
@@ -53,7 +53,7 @@ fn log_probs(n_events: usize) -> Vec<f64> {
     (0..4 * n_events).map(|i| -8.0 + 6.0 * uniform(i)).collect()
 }
 
-/// Computes the expected result on the host.
+/// Computes the result that the session must return, on the host.
 fn expected(options: &FlowSessionOptions, log_probs: &[f64], parameters: &[f64]) -> FlowNll {
     let (k, n) = (options.processes.len(), options.n_parameters);
     let n_events = log_probs.len() / k;
@@ -178,7 +178,7 @@ fn numbers_on_the_device_are_read_in_place() {
     assert_eq!(batch, session.nll_batch(&rounded, &counts, &parameters).unwrap());
 }
 
-/// Log-densities in memory, as a file with a column per process and groups of 1000 rows.
+/// Log-densities in memory. They are read like a file that has one column per process, and row groups of 1000 events.
 struct Columns {
     names: Vec<String>,
     groups: Vec<usize>,
@@ -211,7 +211,7 @@ impl RowGroups for Columns {
     }
 }
 
-/// Returns the device of [`open`].
+/// Returns the device on which [`open`] opens sessions.
 fn target() -> EventTarget {
     #[cfg(feature = "cuda-on-host")]
     if std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some() {

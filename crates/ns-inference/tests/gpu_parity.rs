@@ -22,17 +22,17 @@ use ns_core::{Data, Device, EvaluationRequest, Interpolation, Search, Session};
 use ns_inference::toys::ToyRow;
 
 /// Returns the largest number of toys of a test, from the environment variable `NEXTSTAT_GPU_TEST_TOYS`. The variable
-/// is set if the tests run under tools that slow them down. Returns `None` if it is not set.
+/// is set if the tests run under tools that slow them down. Returns `None` if the variable is not set.
 fn most_toys() -> Option<u64> {
     std::env::var("NEXTSTAT_GPU_TEST_TOYS").ok().and_then(|text| text.parse().ok())
 }
 
-/// Returns the smaller of `n` and the largest number of toys.
+/// Returns `n`, or the largest number of toys of a test ([`most_toys`]) if this number is smaller.
 fn at_most(n: u64) -> u64 {
     most_toys().map_or(n, |most| n.min(most.max(1)))
 }
 
-/// Models of the size of a real measurement.
+/// Published models of the size of a real measurement.
 const LARGE: [&str; 2] = ["tHu", "tttt_prod"];
 
 /// Models with hundreds of kinks under piecewise interpolation.
@@ -42,9 +42,9 @@ const MANY_KINKS: [&str; 3] = ["1Lbb_C1N2_700_400", "tHu", "tttt_prod"];
 const TOYS: u64 = 5_000;
 /// Number of toys per hypothesis for each of the nine models.
 const TOYS_OF_EACH: u64 = 300;
-/// Number of toys per hypothesis with kernels compiled for the CPU.
+/// Number of toys per hypothesis if kernels compiled for the CPU replace the GPU.
 const TOYS_ON_HOST: u64 = 20;
-/// Number of toys per hypothesis with kernels compiled for the CPU and piecewise interpolation.
+/// Number of toys per hypothesis for piecewise interpolation, if kernels compiled for the CPU replace the GPU.
 const TOYS_ON_HOST_BETWEEN_KINKS: u64 = 4;
 
 #[test]
@@ -132,7 +132,7 @@ fn impacts_and_the_top_ten() {
 /// The only published workspace whose model is strongly nonlinear.
 const STRONGLY_NONLINEAR: &str = "1Lbb_C1N2_700_400";
 
-/// Runs toys on the CPU and on a GPU, and counts the toys whose statistics agree.
+/// Runs toys on the CPU and on a GPU, and counts the toys whose test statistics agree.
 fn statistics(names: &[&'static str], codes: Interpolation, n: u64, tolerance: f64) -> Agreement {
     let mut all = Agreement::default();
     for (name, model) in models(names, codes) {
@@ -154,7 +154,8 @@ fn statistics(names: &[&'static str], codes: Interpolation, n: u64, tolerance: f
     all
 }
 
-/// Asserts that the fraction of toys that agree is at least `fraction`. A single toy may always differ.
+/// Asserts that the fraction of toys whose test statistics agree on CPU and GPU is at least `fraction`. A single toy
+/// may always differ.
 fn assert_agreement(all: &Agreement, fraction: f64) {
     let allowed = (1.0 - fraction) * all.compared as f64;
     assert!((all.exceptions + all.lost) as f64 <= allowed.max(1.0), "{all:?}");

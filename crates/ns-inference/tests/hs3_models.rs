@@ -1,4 +1,5 @@
-//! Compares values of small HS3 models with formulae. The formulae are written out and integrated in this file.
+//! Compares `-ln L` of small HS3 models with formulae. This file contains the formulae and normalises them by
+//! numerical integration.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use std::path::PathBuf;
@@ -47,7 +48,8 @@ fn nll(model: &Model, names: &[&str], values: &[f64]) -> f64 {
     session.evaluate(&Data::observed(), &point, request).unwrap().nll[0]
 }
 
-/// Compares the differences of `-ln L` between points with the differences that a formula gives.
+/// Checks that `-ln L` of a model and `formula` differ only by a constant: compares their differences between the
+/// points.
 fn same(model: &Model, names: &[&str], points: &[&[f64]], formula: impl Fn(&[f64]) -> f64) {
     let (first, right) = (nll(model, names, points[0]), formula(points[0]));
     for point in &points[1..] {
@@ -71,7 +73,7 @@ fn events(name: &str) -> Value {
     json!([{"name": name, "type": "unbinned", "axes": [{"name": "x", "min": 0, "max": 4}], "entries": entries}])
 }
 
-/// Returns `-ln L` of the events for a density that need not be normalised. It is normalised numerically.
+/// Returns `-ln L` of the events for a density that need not be normalised. The function normalises it numerically.
 fn shape_nll(density: impl Fn(f64) -> f64) -> f64 {
     let norm = integral(&density, 0.0, 4.0);
     -EVENTS.iter().map(|x| (density(*x) / norm).ln()).sum::<f64>()

@@ -1,5 +1,5 @@
-//! Tests of hypothesis tests, limits and significances with missing numbers. A missing number must be null and have a
-//! reason.
+//! Tests of hypothesis tests, limits and significances for data for which some numbers of the result do not exist.
+//! Such a number must be null, and the result must give the reason.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use ns_core::{Control, Execution, Model};
@@ -9,8 +9,8 @@ use ns_inference::{
 };
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Builds a model with one channel. It has a signal and a background. The normalisation of the background has an
-/// uncertainty of 10 %.
+/// Builds a model with one channel, a signal and a background. The normalisation of the background has an uncertainty
+/// of 10 %.
 fn counting(signal: &[f64], background: &[f64], data: &[f64], bounds: (f64, f64)) -> Model {
     let document = serde_json::json!({
         "channels": [{"name": "SR", "samples": [
@@ -83,8 +83,8 @@ fn a_parameter_between_equal_bounds_cannot_be_tested() {
     assert!(matches!(limit(&model), Err(InferenceError::PoiFixed { .. })));
 }
 
-/// If the best fit is at the bound 0, it has the same likelihood as the conditional fit at 0. The rounding error of
-/// the difference once removed CLs and set the other p-values to 0.
+/// If the best fit of `mu` is at its bound 0, the best fit and the conditional fit at `mu = 0` have the same
+/// likelihood. The rounding error of their difference once removed CLs and set the other p-values to 0.
 #[test]
 fn background_alone_is_not_excluded_by_rounding() {
     for deficit in 0..60 {
@@ -100,7 +100,7 @@ fn background_alone_is_not_excluded_by_rounding() {
     }
 }
 
-/// For the statistic q, CLs+b and CLb are equal at a tested value of 0, even if both are small.
+/// For the test statistic q, CLs+b and CLb are equal at a tested value of 0, even if both are small.
 #[test]
 fn q_has_a_cls_of_background_alone_for_any_best_fit() {
     let model = counting(&[5.0], &[100.0], &[70.0], (-10.0, 10.0));

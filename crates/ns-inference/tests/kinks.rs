@@ -12,8 +12,9 @@ fn cpu(model: &Model) -> Box<dyn Session> {
     open_session(model, &Execution { threads: 1, ..Execution::default() }).unwrap()
 }
 
-/// Builds a model with many weak modifiers whose up and down variations have similar effects. With piecewise codes,
-/// many regions between kinks then have their own minimum. Each region is a combination of signs of the parameters.
+/// Builds a model with many weak modifiers whose up and down variations have similar effects. With piecewise
+/// interpolation codes, many regions between kinks then have their own minimum. Each region is a combination of signs
+/// of the parameters.
 fn many_kinks() -> Model {
     let wave = |i: usize, j: usize| (1.7 * i as f64 + 2.3 * j as f64 + 0.4 * (i * j) as f64).sin();
     let nominal = [60.0, 45.0, 30.0, 20.0];

@@ -62,8 +62,8 @@ fn without_background(bounds: [f64; 2]) -> Model {
     )
 }
 
-/// The bin has no background, so its Asimov set is empty. Both `q` and `q_A` are `6 mu`, which is the square of the
-/// number of standard deviations. Every limit therefore has a closed form. The fit to the Asimov set once left the
+/// The bin has no background, so its Asimov set is empty. The test statistics of the data, `q`, and of the Asimov
+/// set, `q_A`, are both `6 mu`. Every limit therefore has a closed form. The fit to the Asimov set once left the
 /// bounds.
 #[test]
 fn limits_of_a_bin_without_background_respect_the_bounds() {
@@ -178,7 +178,8 @@ fn a_limit_does_not_end_where_the_fits_change_valleys() {
     }
 }
 
-/// The free and the conditional fit of a test reach minima as low as those of single fits from other starting points.
+/// The free and the conditional fit of a hypothesis test reach minima as low as those of single fits from other
+/// starting points.
 #[test]
 fn a_test_does_not_keep_a_minimum_above_that_of_a_fit() {
     for model in [two_valleys()] {
@@ -360,9 +361,9 @@ fn a_limit_beyond_the_bound_says_to_raise_it_where_others_undo_the_signal() {
     close(test(&bounded(20.0), observed, TestStatistic::Qtilde).cls, 0.05, 1e-6);
 }
 
-/// In the second model, the samples `left` and `right` contribute to one bin each. No events are observed in these
-/// bins. The likelihood depends only on the sum of the two normalisations, but the expected data depend on each
-/// normalisation.
+/// In the second model of this test, the samples `left` and `right` contribute to one bin each. No events are
+/// observed in these bins. The likelihood depends only on the sum of the two normalisations, but the expected data
+/// depend on each normalisation.
 #[test]
 fn an_asimov_set_that_the_data_leave_open_is_named() {
     let open_background = |in_first: [f64; 2]| {
@@ -398,8 +399,9 @@ fn an_asimov_set_that_the_data_leave_open_is_named() {
     assert!(result.warnings.iter().any(|w| w.contains("is not unique")), "{:?}", result.warnings);
 }
 
-/// With few toys, it is possible that no toy is counted at the asymptotic limit. The search must then continue at
-/// smaller values, not towards the upper bound.
+/// With few toys, it is possible that no toy of the tested hypothesis has a test statistic of at least the observed
+/// one if the tested value is the asymptotic limit. The search must then continue at smaller values, not towards the
+/// upper bound.
 #[test]
 fn a_toy_limit_is_looked_for_below_values_where_no_toy_counts() {
     let model = model(

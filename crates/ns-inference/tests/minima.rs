@@ -11,7 +11,7 @@ use ns_core::{Control, Data, Execution, FitRequest, FitTask, Interpolation, Outc
 use ns_inference::open_session;
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Smallest difference in `-ln L` between two different minima: 1e-6 in `twice_nll`.
+/// Largest difference in `-ln L` at which two minima count as the same. It is 1e-6 in `twice_nll`, i.e. `-2 ln L`.
 const LOWER: f64 = 5e-7;
 
 /// Makes a fit of model `index` and returns its `-ln L`. The fit must converge.

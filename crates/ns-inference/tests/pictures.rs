@@ -107,7 +107,7 @@ fn limits_and_rankings() {
     assert_eq!(rows.len(), result.ranking.len());
 }
 
-/// Opens the event model of a fixture. `change` can change the document before it is read.
+/// Opens the event model of a test fixture. `change` can change the fixture's JSON before the model is read.
 fn open_events(change: impl Fn(&mut serde_json::Value)) -> (Model, Box<dyn Session>) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/hs3/mixed.hs3.json");
     let mut document = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();

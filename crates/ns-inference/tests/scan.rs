@@ -9,7 +9,8 @@ use ns_core::{Control, Observer};
 use ns_inference::{FitOptions, InferenceError, ScanAxis, ScanOptions, ScanResult, scan};
 use support::{Wells, gave_up, model, well};
 
-/// Uncertainty of `mu` in a [`well`] if `alpha` is profiled.
+/// Uncertainty of `mu` if `alpha` is profiled and `-ln L` is a [`well`], i.e. a quadratic function of both
+/// parameters.
 const SIGMA: f64 = 0.5 / 0.8;
 
 fn close(a: f64, b: f64, tolerance: f64) {

@@ -1,4 +1,5 @@
-//! Checks that the numbers of the parity contract are the same in the Rust tests and in the Python tests.
+//! Checks that the tolerances of the parity contract (differences allowed between CPU and GPU) are the same in the
+//! Rust tests and in the Python tests.
 #![allow(clippy::unwrap_used)]
 
 #[path = "gpu/tolerances.rs"]

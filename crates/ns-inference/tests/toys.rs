@@ -31,7 +31,7 @@ fn rows(model: &Model, threads: usize, options: &HypotestToysOptions) -> Vec<Toy
     rows
 }
 
-/// A row of toys with its numbers as bits.
+/// The row of a toy with its numbers as bits: hypothesis, index, test statistic, best-fit `mu` and status.
 type Bits = (Hypothesis, u64, Option<u64>, Option<u64>, ToyStatus);
 
 fn bits(rows: &[ToyRow]) -> Vec<Bits> {
@@ -280,9 +280,9 @@ fn rows_of_a_study_have_the_same_bits_however_they_are_run() {
     assert!(says(prepare(options.clone().fit(held)), "nothing to study"));
 }
 
-/// Compares fits of toys with thorough, standard and local search (a single descent). A search of higher effort never
-/// ends at a higher minimum. In a strongly nonlinear model, each search finds minima that the search of lower effort
-/// misses.
+/// Compares fits of toys with the thorough, the standard and the local search (a single descent). A search of higher
+/// effort never ends at a higher minimum. In a strongly nonlinear model, each search finds minima that the search of
+/// lower effort misses.
 #[test]
 fn the_search_of_toys_is_the_one_asked_for() {
     let model = load("strongly_bent.json");

@@ -1,5 +1,6 @@
-//! Tests that fits of toys of strongly nonlinear models end in the lowest minimum. For these toys, an additional
-//! starting point once led to a lower minimum. If a toy has no minimum, its row must give the reason.
+//! Tests that fits of toys of strongly nonlinear models end in the lowest minimum. For the toys in these tests,
+//! another starting point once led to a lower minimum. If a toy has no minimum, the row of the toy must give the
+//! reason.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use ns_inference::open_session;
 use ns_inference::toys::{HypotestToysOptions, Hypothesis, ToyRow, ToyStatus, ToyTest};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Number of other starting points for each fit. They are chosen as in `examples/check_toys.rs`.
+/// Number of starting points from which each fit is repeated. They are chosen as in `examples/check_toys.rs`.
 const STARTS: u8 = 3;
 
 fn run(session: &dyn Session, tasks: &[FitTask]) -> Vec<TaskOutcome> {
@@ -23,8 +24,8 @@ fn run(session: &dyn Session, tasks: &[FitTask]) -> Vec<TaskOutcome> {
     outcomes
 }
 
-/// Returns a point near `point`. Constrained parameters are moved by random multiples of their pre-fit widths, and
-/// free factors are scaled.
+/// Returns another starting point, near `point`. Constrained parameters are moved by random multiples of their
+/// pre-fit widths, and free factors are scaled.
 fn elsewhere(model: &Model, point: &[f64], key: u64, toy: u64, start: u8) -> Arc<[f64]> {
     let (unit, stream) = (Normal::new(0.0, 1.0).unwrap(), Stream::new(key, toy, start));
     let moved = model.parameters.iter().zip(point).enumerate().map(|(p, (parameter, at))| {
@@ -40,7 +41,7 @@ fn elsewhere(model: &Model, point: &[f64], key: u64, toy: u64, start: u8) -> Arc
 }
 
 /// Fits the given toys. Then repeats the fits from other starting points, which must not lead to lower minima. At
-/// least `common` of the repeated fits must lead to the same minimum. Otherwise the test would prove little.
+/// least `common` of the repeated fits must lead to the same minimum, because otherwise the test would prove little.
 fn end_in_their_lowest_minimum(path: PathBuf, key: u64, toys: [(Hypothesis, &[u64]); 2], common: usize) {
     let model = Workspace::from_path(path).unwrap().model(&ModelOptions::default()).unwrap();
     let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();

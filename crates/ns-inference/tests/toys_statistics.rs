@@ -1,5 +1,5 @@
-//! Compares results of toys with independent results: asymptotic formulae where they are valid, unbiased fits, and
-//! the chi2 distribution.
+//! Compares results of toys with known results: asymptotic formulae for models for which they are valid, a bias of 0,
+//! and the chi2 distribution.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
@@ -128,7 +128,7 @@ fn toys_agree_with_asymptotic_formulae_where_these_hold() {
     }
 }
 
-/// Compares the fits of toys with single fits to the same data. The statistic is computed again from full searches.
+/// Compares the test statistic and the best-fit `mu` of each toy with those of a hypothesis test of the same data.
 #[test]
 fn the_statistic_of_a_toy_is_that_of_two_full_fits() {
     let model = load("all_modifiers.json");

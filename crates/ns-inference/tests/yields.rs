@@ -1,5 +1,5 @@
-//! Tests of yields and their uncertainties in models for which they can be computed by hand. Also tests the automatic
-//! scan of a limit.
+//! Tests of yields and their uncertainties in models for which the yields can be computed by hand. Also tests the
+//! automatic scan of a limit.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use ns_core::{Control, Execution, Model, Session};
@@ -9,7 +9,7 @@ use ns_inference::{postfit_yields, prefit_yields, upper_limit};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
 /// A workspace with one bin. It has a signal of 5 and a background of 50. The background has a normsys of 10 % and a
-/// histosys from 45 to 57. `BOUNDS` is replaced by the settings of the parameters.
+/// histosys from 45 to 57. Tests replace the text `BOUNDS` by the settings of the parameters.
 const ONE_BIN: &str = r#"{"channels": [{"name": "SR", "samples": [
   {"name": "background", "data": [50.0], "modifiers": [
     {"name": "shape", "type": "histosys", "data": {"lo_data": [45.0], "hi_data": [57.0]}},
@@ -172,7 +172,7 @@ fn the_chosen_scan_covers_the_limits() {
 }
 
 /// A workspace with two channels that have common and separate parameters. Every yield is a linear function of each
-/// parameter except `norm`. The down and up factors of `norm` replace `LO` and `HI`.
+/// parameter except `norm`. Tests replace the texts `LO` and `HI` by the down and up factors of `norm`.
 const SHARED: &str = r#"{"channels": [
   {"name": "A", "samples": [
     {"name": "signal", "data": [8.0, 3.0], "modifiers": [

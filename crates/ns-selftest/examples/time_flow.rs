@@ -1,13 +1,13 @@
-//! Measures how long the CPU, or an execution provider for GPUs, takes to evaluate the log-densities of a
-//! flow.
+//! Measures how long the CPU, or an execution provider for GPUs (CUDA or TensorRT), takes to evaluate the
+//! log-densities of a normalising flow.
 //!
 //! ```text
 //! ORT_DYLIB_PATH=.../libonnxruntime.so cargo run --release -p ns-selftest --features neural-tensorrt --example time_flow -- cuda
 //! ```
 //!
-//! Without an argument, or with `cpu`, only the CPU is measured. Prints the provider, the precision, the
-//! largest difference from the CPU, and warnings. For several numbers of events, prints the best time of 20,
-//! including copies from and to the host.
+//! Without an argument, or with `cpu`, only the CPU is measured. Prints the provider, the precision, the largest
+//! difference from the CPU, and warnings. For several numbers of events, prints the shortest of 20 times, including
+//! copies from and to the host.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::Target;
 
-/// The result of a check.
+/// The ways in which a check of the self-test can end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -13,7 +13,8 @@ pub enum Status {
     Passed,
     /// The value is beyond its bound, or the computation failed.
     Failed,
-    /// Something that the check needs does not exist, although the user asked for it. The check has a remedy.
+    /// Something that the check needs does not exist, although the user asked for it. The field `remedy` of the check
+    /// says what to do.
     Missing,
     /// Something that the check needs does not exist, and the user did not ask for it.
     Skipped,
@@ -40,13 +41,13 @@ impl Status {
 pub struct Check {
     /// Name of the quantity or function that is checked.
     pub name: String,
-    /// Result of the check.
+    /// The way in which the check ended.
     pub status: Status,
     /// The computed value, usually a difference; `None` if nothing was computed or the value is not finite.
     pub value: Option<f64>,
-    /// Largest value with which the check passes; `None` if there is no bound.
+    /// Largest `value` with which the check passes; `None` if there is no bound.
     pub bound: Option<f64>,
-    /// Description of the value, or the reason why there is no value.
+    /// Description of `value`, or the reason why there is no value.
     pub detail: String,
     /// What the user can do; `None` if nothing has to be done.
     pub remedy: Option<String>,
@@ -59,9 +60,9 @@ pub struct SelfTest {
     pub target: String,
     /// True if no check failed and no part that the user asked for is missing.
     pub passed: bool,
-    /// Number of checks with the status failed.
+    /// Number of checks with the status [`Status::Failed`].
     pub n_failed: usize,
-    /// Number of checks with the status missing.
+    /// Number of checks with the status [`Status::Missing`].
     pub n_missing: usize,
     /// All checks, in the order in which they were made.
     pub checks: Vec<Check>,
@@ -70,7 +71,7 @@ pub struct SelfTest {
 }
 
 impl SelfTest {
-    /// Returns the table of all checks, and the remedies.
+    /// Returns the parts of the printed result: the table of all checks, and the remedies.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let mut table = Table::new(&["check", "result", "value", "bound", "what"], &[2, 3]);

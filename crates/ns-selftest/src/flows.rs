@@ -1,4 +1,4 @@
-//! Checks a flow. On the CPU it checks the integral, on a GPU the agreement with the CPU.
+//! Checks the built-in normalising flow: its integral on the CPU, and the agreement of a GPU with the CPU.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::check::Checks;
 const MANIFEST: &[u8] = include_bytes!("../models/curved.flow.json");
 const GRAPH: &[u8] = include_bytes!("../models/curved.onnx");
 
-/// The box in which the flow is integrated and compared: lower and upper end of its two features.
+/// The box in which the flow is integrated and compared, as a (lower, upper) pair for each of the two features.
 const SIDES: [(f64, f64); 2] = [(-12.0, 12.0), (-12.0, 12.0)];
 
 const CPU: &str = "flow on the CPU";
@@ -76,7 +76,7 @@ pub(crate) fn flows(target: Target, device: Option<Device>, checks: &mut Checks)
     }
 }
 
-/// Writes the flow to a new temporary folder.
+/// Writes the built-in flow to a new temporary folder, and returns this folder.
 fn written() -> std::io::Result<tempfile::TempDir> {
     let folder = tempfile::tempdir()?;
     std::fs::write(folder.path().join("curved.flow.json"), MANIFEST)?;
@@ -84,7 +84,7 @@ fn written() -> std::io::Result<tempfile::TempDir> {
     Ok(folder)
 }
 
-/// Splits a message before its last sentence, which is the remedy.
+/// Splits a message into two parts: the reason, and the last sentence, which is the remedy.
 fn split(message: &str) -> (String, String) {
     match message.rsplit_once(". ") {
         Some((why, remedy)) => (why.to_owned(), format!("{remedy}.")),
@@ -92,7 +92,7 @@ fn split(message: &str) -> (String, String) {
     }
 }
 
-/// Adds a check that gives the reason why a provider did not evaluate the flow.
+/// Adds a check that gives the reason why an execution provider (CUDA or TensorRT) did not evaluate the flow.
 fn not_there(placed: &FlowPdf, kind: FlowGpuEpKind, wanted: bool, checks: &mut Checks) {
     // The first warning is about this provider. Later warnings are about other providers.
     let Some(warning) = placed.warnings().first() else {
@@ -110,8 +110,8 @@ fn not_there(placed: &FlowPdf, kind: FlowGpuEpKind, wanted: bool, checks: &mut C
     }
 }
 
-/// Measures the rounding error of arithmetic with fewer bits. Adds a check that says whether such arithmetic
-/// is used.
+/// Adds a check that gives the rounding error of arithmetic with fewer bits (FP16 or TF32), and says whether the
+/// device uses it.
 fn fewer_bits(placed: &FlowPdf, kind: FlowGpuEpKind, checks: &mut Checks) {
     let name = match kind {
         FlowGpuEpKind::TensorRtEp => "flow: FP16 error",
@@ -129,7 +129,7 @@ fn fewer_bits(placed: &FlowPdf, kind: FlowGpuEpKind, checks: &mut Checks) {
     }
 }
 
-/// Measures how long the CPU and the device take to evaluate 65 536 events.
+/// Measures how long the CPU and the device take to evaluate the flow for 65 536 events.
 fn times(cpu: &FlowPdf, device: &FlowPdf, kind: FlowGpuEpKind, checks: &mut Checks) {
     let events = spread(&SIDES).repeat(64);
     let mut out = vec![0.0; events.len() / SIDES.len()];
@@ -154,7 +154,8 @@ fn times(cpu: &FlowPdf, device: &FlowPdf, kind: FlowGpuEpKind, checks: &mut Chec
     }
 }
 
-/// Checks that opening the flow a second time uses the engine that was written the first time.
+/// Checks that TensorRT writes its engine (the compiled flow) when the flow is opened for the first time, and uses
+/// this file the second time.
 fn cache(root: &Path, place: &dyn Fn(&FlowGpuConfig) -> Result<FlowPdf, FlowError>, checks: &mut Checks) {
     let config =
         FlowGpuConfig { engine_cache_path: Some(root.to_owned()), fp16: false, ..FlowGpuConfig::default() };
@@ -183,8 +184,8 @@ fn cache(root: &Path, place: &dyn Fn(&FlowGpuConfig) -> Result<FlowPdf, FlowErro
     checks.compare(CACHE, changed as f64, 0.0, &what);
 }
 
-/// Returns the paths of the engines in a folder and its subfolders, with the times at which they were
-/// written.
+/// Returns the paths of the TensorRT engines (compiled flows) in a folder and its subfolders, each with the time at
+/// which the file was written.
 fn engines(folder: &Path) -> BTreeMap<PathBuf, Option<SystemTime>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -26,7 +26,8 @@ use check::Checks;
 /// flows. The function never fails. If something cannot be tested, its check has the status
 /// [`Status::Missing`] and a remedy.
 ///
-/// `auto` tests the first GPU if there is one. Parts that do not exist are then skipped.
+/// The target [`Target::Auto`] tests the first GPU if there is one. With this target, checks of parts that do not
+/// exist are skipped.
 #[must_use]
 pub fn selftest(target: Target) -> SelfTest {
     let mut checks = Checks::default();
@@ -44,7 +45,7 @@ pub fn selftest(target: Target) -> SelfTest {
     checks.finish(target)
 }
 
-/// Returns whether there is a GPU that `auto` can test. If not, adds a check with the reason.
+/// Returns whether there is a GPU that the target `auto` can test. If there is none, adds a check with the reason.
 fn gpu_is_there(device: Device, checks: &mut Checks) -> bool {
     let open = models::binned().and_then(|model| {
         let execution = Execution { device, threads: 1, ..Execution::default() };

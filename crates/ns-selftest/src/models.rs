@@ -5,13 +5,13 @@ use ns_translate::ModelSource;
 use ns_translate::pyhf::ModelOptions;
 use serde_json::json;
 
-/// Number of events. It is large enough for a GPU to compute the sums over the events.
+/// Number of events in the model of events. The number is large enough for a GPU to compute the sums over the events.
 pub(crate) const EVENTS: usize = 40_000;
 
 /// Upper end of the observable of the model of events. The lower end is 0.
 pub(crate) const END: f64 = 10.0;
 
-/// Slope of the exponential density. The events are quantiles of this density.
+/// Slope of the exponential density in the model of events. The events are quantiles of this density.
 pub(crate) const SLOPE: f64 = 0.35;
 
 fn model(text: &str) -> Result<Model, String> {
@@ -20,7 +20,7 @@ fn model(text: &str) -> Result<Model, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Returns a model with every kind of modifier, in two channels.
+/// Returns a binned model with two channels and every type of modifier.
 ///
 /// # Errors
 /// Never, unless the reader of workspaces has a bug.
@@ -69,7 +69,8 @@ pub(crate) fn counting(signal: f64, background: f64, observed: f64) -> Result<Mo
     model(&text.to_string())
 }
 
-/// Returns the events of [`events`]: quantiles of the truncated exponential density.
+/// Returns the observable `t` of the events in the model of [`events`]: quantiles of the truncated exponential
+/// density.
 pub(crate) fn times() -> Vec<f64> {
     let whole = 1.0 - (-SLOPE * END).exp();
     let quantile = |i: usize| -(1.0 - (i as f64 + 0.5) / EVENTS as f64 * whole).ln() / SLOPE;

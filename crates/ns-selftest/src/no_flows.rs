@@ -1,4 +1,4 @@
-//! Replaces the checks of flows in a build without them.
+//! Replaces the checks of normalising flows in a build without flows.
 
 use ns_core::Device;
 

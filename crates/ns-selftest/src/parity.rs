@@ -6,11 +6,11 @@ use ns_inference::{CpuSession, FitOptions, fit_batch, open_session};
 use crate::check::Checks;
 use crate::models;
 
-/// Largest difference of `-ln L` or of a gradient element, relative to the largest absolute value of `-ln L`
+/// Largest allowed difference of `-ln L` or of a gradient element, relative to the largest absolute value of `-ln L`
 /// or of any gradient element.
 const EVALUATION: f64 = 1e-11;
 
-/// Largest difference of best-fit values, in units of the uncertainty, as in `docs/selftest.md`.
+/// Largest allowed difference of best-fit values, in units of the parameter's uncertainty, as in `docs/selftest.md`.
 const BEST_FIT: f64 = 1e-6;
 
 /// Number of points at which each model is evaluated, and number of data sets that are fitted.
@@ -21,7 +21,7 @@ const BINNED: &str = "binned model";
 const FITS: &str = "binned fits";
 const SUMS: &str = "event sums";
 
-/// Compares the results for both built-in models.
+/// Compares results of the device and of the CPU for both built-in models.
 pub(crate) fn sessions(device: Device, checks: &mut Checks) {
     let execution = Execution { device, ..Execution::default() };
     for (name, model) in [(BINNED, models::binned()), (SUMS, models::events())] {
@@ -68,7 +68,7 @@ pub(crate) fn sessions(device: Device, checks: &mut Checks) {
     }
 }
 
-/// Returns points around the initial parameter values, within the bounds, one parameter vector after another.
+/// Returns points around the initial parameter values, within the bounds, one point after another in one list.
 fn points(model: &Model) -> Vec<f64> {
     let mut points = Vec::with_capacity(POINTS * model.parameters.len());
     for k in 0..POINTS {
@@ -82,7 +82,8 @@ fn points(model: &Model) -> Vec<f64> {
     points
 }
 
-/// Returns the largest relative difference of `-ln L` and its gradients between the device and the CPU.
+/// Returns the largest relative difference between `-ln L`, or an element of its gradient, on the device and on the
+/// CPU.
 fn evaluations(model: &Model, cpu: &dyn Session, device: &dyn Session) -> Result<f64, String> {
     let points = points(model);
     let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };

@@ -13,9 +13,9 @@ pub enum Target {
     Auto,
     /// Only the CPU.
     Cpu,
-    /// This GPU. The CUDA provider evaluates flows on it.
+    /// The given GPU. The CUDA execution provider evaluates flows on this GPU.
     Device(Device),
-    /// The first GPU. TensorRT evaluates flows on it.
+    /// The first GPU. The TensorRT execution provider evaluates flows on this GPU.
     TensorRt,
 }
 

@@ -9,7 +9,7 @@ use crate::models::{END, EVENTS, counting, events, times};
 const BINNED: &str = "binned fit on the CPU";
 const SUMS: &str = "event sums on the CPU";
 
-/// Checks a binned fit on the CPU, and the sums over events.
+/// Checks two results of the CPU: a fit of a binned model, and `-ln L` of the model of events.
 pub(crate) fn cpu(checks: &mut Checks) {
     match binned() {
         Ok(difference) => {
@@ -41,8 +41,8 @@ fn binned() -> Result<f64, String> {
     Ok((mu - (n - b) / s).abs().max((sigma - width).abs()) / width)
 }
 
-/// Compares differences of `-ln L` of the model of events with the formula. Returns the largest deviation,
-/// relative to the size of `-ln L`.
+/// Compares differences of `-ln L` between points, for the model of events, with the formula. Returns the largest
+/// deviation, relative to the size of `-ln L`.
 fn sums() -> Result<f64, String> {
     let model = events()?;
     let session = opened(&model)?;

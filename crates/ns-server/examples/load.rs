@@ -1,12 +1,12 @@
-//! Measures a running server. Many clients send fits of one model to the server. For comparison, the library
-//! then makes the same fits without a server.
+//! Measures how fast a running server makes fits. Many clients send requests for fits of one model. For comparison,
+//! the library then makes the same fits without a server.
 //!
 //! `cargo run --release -p ns-server --example load -- 127.0.0.1:8765 WORKSPACE.json [CLIENTS [SECONDS [BACKGROUND]]]`
 //!
-//! While the clients fit, a job with toys of the workspace `BACKGROUND` runs on the server. The program
-//! prints the rate of fits, the quantiles of the times of requests, and the rate of requests that need no
-//! analysis. Neither the server nor the library computes a covariance matrix, because writing its numbers as
-//! text would take most of the time.
+//! While the clients fit, a job with toys of the workspace `BACKGROUND` runs on the server. The program prints the
+//! number of fits per second, the quantiles of the times of requests, and the number per second of requests that need
+//! no analysis. Neither the server nor the library computes a covariance matrix, because writing the numbers of the
+//! matrix as text would take most of the time.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use std::io::{Read, Write};
@@ -57,15 +57,16 @@ impl Connection {
     }
 }
 
-/// Sends a model to the server, which stores it. Returns the digests of the model as JSON.
+/// Sends a model to the server, which stores the model. Returns the server's response, which has the digests of the
+/// model.
 fn keep(connection: &mut Connection, workspace: &str) -> Value {
     let body = format!("{{\"model\": {{\"workspace\": {workspace}}}}}");
     let kept: Value = serde_json::from_slice(&connection.send("POST", "/v1/models", &body)).unwrap();
     json!({"model_digest": kept["model_digest"], "data_digest": kept["data_digest"]})
 }
 
-/// Sends the same request from many clients for some seconds, each on its own connection. Returns the number
-/// of answers per second, and the sorted times of the requests.
+/// Sends the same request from many clients for some seconds, each on its own connection. Returns the number of
+/// responses per second, and the times of all requests in ascending order.
 fn requests(
     clients: u64,
     host: &str,

@@ -23,8 +23,8 @@ pub(crate) struct Client {
 
 /// The clients that a server accepts.
 pub(crate) enum Clients {
-    /// Owners of tokens, by the hash of their token. Hashes are compared in place of tokens, so that the time
-    /// of a comparison reveals nothing about a token.
+    /// Owners of tokens, by the hash of their token. The server compares hashes and not tokens, so that the time of a
+    /// comparison reveals nothing about a token.
     Tokens(HashMap<[u8; 32], Client>),
     /// Everyone who can connect to the server.
     Anyone,

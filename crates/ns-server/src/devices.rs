@@ -14,8 +14,8 @@ pub(crate) struct Devices {
 }
 
 impl Devices {
-    /// Starts the threads of the CPU. `execution` has the default device of requests, the number of threads,
-    /// and the memory limit of a session.
+    /// Starts the threads that run fits on the CPU. `execution` has the default device of requests, the number of
+    /// threads, and the memory limit of a session.
     ///
     /// # Errors
     /// If the system cannot start the threads.

@@ -1,4 +1,4 @@
-//! The `nextstat-server` program. It offers the analyses over HTTP.
+//! The `nextstat-server` program, which offers the analyses of `nextstat` over HTTP.
 
 mod analyses;
 mod args;
@@ -31,20 +31,20 @@ use crate::models::{ModelLimits, Models};
 use crate::problem::ServerError;
 use crate::server::Server;
 
-/// Stack size, in bytes, of the threads that run analyses. It does not depend on `ulimit -s`.
+/// Stack size, in bytes, of the threads that run analyses. The size does not depend on `ulimit -s`.
 const STACK: usize = 16 << 20;
 
-/// Number of threads in addition to those of the requests in progress. They parse bodies and search for
-/// devices.
+/// Number of threads in addition to one thread for each request in progress. These threads parse bodies and search
+/// for devices.
 const SPARE_THREADS: usize = 64;
 
 /// Reasons why the server does not start.
 #[derive(Debug, Error)]
 enum StartError {
-    /// The flags contradict each other. The text is the message.
+    /// The flags contradict each other. The text is the error message.
     #[error("{0}")]
     Usage(&'static str),
-    /// The tokens cannot be used.
+    /// The file of tokens cannot be used.
     #[error(transparent)]
     Tokens(#[from] TokenError),
     /// The folder of jobs, the threads or the address cannot be used.

@@ -36,9 +36,9 @@ pub(crate) struct Metrics {
     model_bytes: Gauge<f64, AtomicU64>,
 }
 
-/// Current values of the quantities that can rise and fall.
+/// Current values of the metrics that can rise and fall, in contrast to counts.
 pub(crate) struct Levels {
-    /// Requests and jobs in progress.
+    /// Number of requests and jobs in progress.
     pub(crate) active: usize,
     /// Number of pieces of work that are waiting for a thread.
     pub(crate) waiting: usize,
@@ -73,7 +73,8 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Counts a request. `route` is the pattern of its path, such as `/v1/jobs/{id}`.
+    /// Counts a request with the status code and the duration of its response. `route` is the pattern of its path,
+    /// such as `/v1/jobs/{id}`.
     pub(crate) fn count(&self, route: &str, status: u16, time: Duration) {
         let route = route.to_owned();
         self.seconds.get_or_create(&Route { route: route.clone() }).observe(time.as_secs_f64());

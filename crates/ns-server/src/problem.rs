@@ -1,5 +1,5 @@
-//! The errors of the server, and their form in responses. This is problem details (RFC 9457), with a JSON
-//! pointer to every mistake in the body.
+//! The errors of the server, and their form in responses: problem details (RFC 9457) with a JSON pointer to every
+//! mistake in the body of the request.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -47,7 +47,7 @@ pub(crate) enum ServerError {
     /// The toys of a job cannot be saved or read.
     #[error(transparent)]
     Toys(#[from] StoreError),
-    /// The disk of the server cannot be used.
+    /// A file or folder on the disk of the server cannot be used.
     #[error("the server cannot write to its disk; try again later")]
     Disk {
         /// Error of the operating system.
@@ -256,8 +256,7 @@ impl ServerError {
     }
 }
 
-/// Returns the status code for an error of a session. A request that is impossible has another code than a
-/// device that failed.
+/// Returns the status code for an error of a session. An impossible request and a failed device have different codes.
 fn of_session(error: &SessionError) -> (StatusCode, &'static str, &'static str) {
     match error {
         SessionError::MemoryLimit { .. } | SessionError::OutOfDeviceMemory { .. } => {

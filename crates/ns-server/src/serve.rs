@@ -1,4 +1,5 @@
-//! Accepts connections. Limits their number and times, and stops gracefully.
+//! Accepts connections, and limits their number and the time of requests. When the server is asked to stop, requests
+//! in progress may finish.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,8 +19,8 @@ use tower_service::Service;
 
 use crate::http::Peer;
 
-/// Longest time until the head of a request must have arrived. A connection without a request is closed after
-/// this time too.
+/// Longest time until the head of a request (its first line and its headers) must have arrived. A connection without
+/// a request is also closed after this time.
 const HEAD: Duration = Duration::from_secs(15);
 
 /// Longest time that requests in progress may continue after the server is asked to stop.
@@ -29,8 +30,8 @@ const STOP: Duration = Duration::from_secs(20);
 const FULL: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
-/// Accepts connections until the future `stop` completes. At most `most` connections are open at the same
-/// time. `stopping` is called at the beginning of the stop.
+/// Accepts connections until the future `stop` completes. At most `most` connections are open at the same time.
+/// `stopping` is called when the server begins to stop.
 pub(crate) async fn serve(
     listener: TcpListener,
     app: Router,

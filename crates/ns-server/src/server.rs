@@ -14,6 +14,6 @@ pub(crate) struct Server {
     pub(crate) metrics: Metrics,
     /// Longest body of a request, in bytes.
     pub(crate) max_body: usize,
-    /// Time after which a request becomes a job, if the request gives no other time.
+    /// Time after which a request becomes a job. A request can give a different time.
     pub(crate) wait: Duration,
 }

@@ -1,4 +1,5 @@
-//! Measures the time to read a workspace and to make its model, compared with the JSON parser alone.
+//! Measures the time to read a workspace and to build its model, and for comparison the time of the JSON parser
+//! alone.
 //!
 //! `cargo bench -p ns-translate --bench load`
 #![allow(missing_docs, clippy::unwrap_used)]

@@ -1,6 +1,6 @@
-//! Measures the time to read events from a Parquet file with 100 000 rows of four columns in ten row groups.
-//! One case reads the whole file. Another reads some of the columns and a tenth of the rows. Each case uses
-//! one thread, all threads, and the number of threads that the reader chooses.
+//! Measures the time to read events from a Parquet file with 100 000 rows of four columns in ten row groups. One
+//! benchmark reads the whole file. Another reads some of the columns and a tenth of the rows. Each benchmark uses one
+//! thread, all threads, and the number of threads that the reader chooses.
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
@@ -19,8 +19,8 @@ use parquet::schema::parser::parse_message_type;
 
 const NAMES: [&str; 4] = ["m", "pt", "eta", "w"];
 
-/// Writes the file. The column `m` increases from row to row, so each row group has a different range of `m`
-/// in its statistics. The other columns are random.
+/// Writes the Parquet file that the benchmarks read. The column `m` increases from row to row, so each row group has
+/// a different range of `m` in its statistics. The other columns are random.
 fn write(path: &Path) {
     let columns: String = NAMES.iter().map(|name| format!("required double {name};")).collect();
     let schema = Arc::new(parse_message_type(&format!("message events {{ {columns} }}")).unwrap());

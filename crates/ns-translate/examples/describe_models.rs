@@ -1,7 +1,8 @@
-//! Writes descriptions of models as JSON, for comparison with other programs. It reads one workspace per line
-//! from standard input and writes one line for each.
+//! Writes descriptions of models as JSON, for comparison with other programs. The example reads one workspace per
+//! line from standard input, and writes one line for each workspace.
 //!
-//! For text that is not a workspace, and for a measurement without a model, it writes `{"error": "..."}`.
+//! For text that is not a workspace, and for a measurement from which no model can be built, the example writes
+//! `{"error": "..."}`.
 #![allow(clippy::print_stdout)]
 
 use std::io::BufRead as _;

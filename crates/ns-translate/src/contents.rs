@@ -87,8 +87,8 @@ pub struct SampleRow {
     pub n_modifiers: usize,
 }
 
-/// A parameter in the result. `width` is the width of the constraint, or null without a constraint.
-/// `modifiers` are the types of the modifiers that use the parameter.
+/// A parameter in the result. `width` is the width of the parameter's constraint, or null if the parameter has no
+/// constraint. `modifiers` are the types of the modifiers that use the parameter.
 #[derive(Debug, Serialize)]
 pub struct ParameterRow {
     /// Name.
@@ -99,7 +99,7 @@ pub struct ParameterRow {
     pub bounds: (f64, f64),
     /// Whether the model fixes the parameter.
     pub fixed: bool,
-    /// Kind of the constraint: none, gaussian or poisson.
+    /// Type of the constraint: none, gaussian or poisson.
     pub constraint: &'static str,
     /// Width of the constraint; null if there is none.
     pub width: Option<f64>,
@@ -107,7 +107,7 @@ pub struct ParameterRow {
     pub modifiers: Vec<&'static str>,
 }
 
-/// A problem of the workspace, with its JSON path in the workspace and a remedy.
+/// A problem of the workspace, with the JSON pointer to its place and a remedy.
 #[derive(Debug, Serialize)]
 pub struct ProblemRow {
     /// Severity of the problem: error or warning.
@@ -183,7 +183,7 @@ impl Contents {
         }
     }
 
-    /// Returns the contents of a workspace with errors. It lists only problems, because there is no model.
+    /// Returns the contents of a workspace with errors. Only the problems are listed, because there is no model.
     fn broken(problems: Vec<ProblemRow>, problems_omitted: usize) -> Self {
         Self {
             measurement: None,
@@ -204,7 +204,7 @@ impl Contents {
         }
     }
 
-    /// Returns the contents of a valid workspace with its model.
+    /// Returns the contents of a valid workspace, which are taken from the workspace and its model.
     fn of(workspace: &ModelSource, model: &Model, problems: Vec<ProblemRow>) -> Self {
         Self {
             measurement: Some(model.measurement.clone()),
@@ -319,7 +319,7 @@ fn modifier_counts(model: &Model) -> BTreeMap<&'static str, usize> {
 /// The modifier type under which effects on the weights of simulated events are listed.
 const WEIGHTS: &str = "weightsys";
 
-/// Returns the effects on the weights of simulated events in all processes.
+/// Returns all effects of nuisance parameters on the weights of simulated events, in all processes of the model.
 fn weights(model: &Model) -> Vec<&WeightSys> {
     let mut found = Vec::new();
     for process in model.event_channels.iter().flat_map(|channel| &channel.processes) {
@@ -334,7 +334,7 @@ fn weights(model: &Model) -> Vec<&WeightSys> {
     found
 }
 
-/// Returns every modifier of the model with its channel.
+/// Returns every modifier of the model, with the channel that contains it.
 fn modifiers(model: &Model) -> impl Iterator<Item = (&ns_core::Channel, &ns_core::Modifier)> {
     model
         .channels

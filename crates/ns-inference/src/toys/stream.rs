@@ -1,4 +1,5 @@
-//! Runs toys in batches and turns the fits of each toy into a row. The memory does not grow with the number of toys.
+//! Runs toys in batches and turns the fits of each toy into a row of results. The memory does not grow with the
+//! number of toys.
 //!
 //! A fit that did not converge is repeated from other starting points before the rows of its batch are passed on. The
 //! repeated fits and their starting points depend only on the data of the toy. Rows therefore do not depend on
@@ -24,7 +25,8 @@ pub(super) const MOST_ROUNDS: usize = 3;
 /// the largest number in later batches.
 const CPU_BATCH: (u64, u64, u64) = (1024, 256, 20_000);
 
-/// Numbers of toys in a batch on a GPU, as in [`CPU_BATCH`]. A GPU is faster with large batches.
+/// Numbers of toys in a batch on a GPU: the number in the first batch, the smallest number in later batches, and the
+/// largest number in later batches. A GPU is faster with large batches.
 const DEVICE_BATCH: (u64, u64, u64) = (32_768, 2048, 400_000);
 
 /// Intended duration of a batch, in seconds. If a run is killed, at most one batch is lost.
@@ -33,7 +35,8 @@ const BATCH_SECONDS: f64 = 4.0;
 /// Largest number of rows of a batch for which memory is reserved before the rows exist.
 const MOST_RESERVED: usize = 1 << 16;
 
-/// Toys of one kind: the distributions from which they are drawn, and the requests of their fits.
+/// Toys that are drawn from the same distributions. Contains these distributions, and the requests of the fits that
+/// are made to each toy.
 pub(super) struct Toys {
     /// Data of the analysis. In the fit of a toy, the counts of the toy replace the counts of these data.
     pub(super) of: Data,
@@ -43,7 +46,8 @@ pub(super) struct Toys {
 }
 
 impl Toys {
-    /// Returns the data of a fit task with a range of toys. The toys are drawn when they are fitted.
+    /// Returns the data of a fit task that fits the toys with indices in `toys`. The toys are drawn when they are
+    /// fitted.
     pub(super) fn drawn(&self, toys: Range<u64>) -> Data {
         self.of.with(Drawn { source: Arc::clone(&self.source), toys })
     }
@@ -57,20 +61,20 @@ pub(super) enum Reading<Row> {
     Again(Requests),
 }
 
-/// Fits to be made again. Each has its index among the fits of the toy. An index equal to the number of fits means an
-/// additional fit.
+/// Requests of fits to a toy that have to be made again, each with the index of the fit among the fits of the toy. An
+/// index equal to the number of fits means an additional fit.
 pub(super) type Requests = Vec<(usize, FitRequest)>;
 
-/// Makes rows from the fits of toys.
+/// Makes the row of a toy from the outcomes of its fits.
 pub(super) trait Reader {
     type Row;
 
-    /// Reads the fits of the toy with index `index`, after `round` rounds of repeated fits. After [`MOST_ROUNDS`]
-    /// rounds the result must be a row.
+    /// Makes a row from `outcome`, the outcomes of the fits of toy `index` after `round` rounds of repeated fits, or
+    /// requests more fits. After [`MOST_ROUNDS`] rounds it must make a row.
     fn read(&self, model: &Model, index: u64, outcome: &TaskOutcome, round: usize) -> Reading<Self::Row>;
 }
 
-/// Reports the progress over several batches. The unit is fits.
+/// Observer of one batch. It reports the number of fits that are finished in all batches so far.
 struct Steps<'a> {
     control: Control<'a>,
     done: usize,
@@ -83,7 +87,7 @@ impl Observer for Steps<'_> {
     }
 }
 
-/// A range of toys, and the reader of the fits of these toys.
+/// A range of toys, and the reader that makes rows from their fits.
 pub(super) struct ToySequence<'a, R> {
     pub(super) toys: &'a Toys,
     pub(super) range: Range<u64>,
@@ -92,8 +96,8 @@ pub(super) struct ToySequence<'a, R> {
 
 /// Runs the toys of all `sequences` and passes their rows to `sink`, in order and without gaps. Each call of `sink`
 /// has rows of one sequence only. A batch may contain toys of several sequences. `batch` is the number of toys in a
-/// batch; if `None`, it is chosen from the measured speed. If the caller stops the work, only some of the rows are
-/// passed on.
+/// batch; if `None`, this number is chosen from the measured speed. If the caller stops the work, only some of the
+/// rows are passed on.
 ///
 /// # Errors
 /// If the session rejects the tasks, the device fails, or the sink returns an error.
@@ -143,8 +147,8 @@ pub(super) fn stream<R: Reader>(
     Ok(ToyRun { n_rows, interrupted: n_rows < asked, wall_s: began.elapsed().as_secs_f64() })
 }
 
-/// Takes the next batch from `rest`. It has at most `most` toys. For all of them, the same parts of the fit outcomes
-/// are wanted. Returns a list of pieces; each piece is a range of toys of one sequence.
+/// Removes the next batch from `rest`. The batch has at most `most` toys, and only toys for which the same parts of
+/// the fit outcomes are wanted. Returns the batch as a list of pieces; each piece is a range of toys of one sequence.
 fn take<'a, R>(rest: &mut VecDeque<ToySequence<'a, R>>, most: u64) -> Vec<ToySequence<'a, R>> {
     let mut pieces: Vec<ToySequence<'a, R>> = Vec::new();
     let mut left = most;
@@ -165,8 +169,8 @@ fn take<'a, R>(rest: &mut VecDeque<ToySequence<'a, R>>, most: u64) -> Vec<ToySeq
     pieces
 }
 
-/// Runs one batch. Returns the rows of each piece. If the work was stopped, the rows end before the first unfinished
-/// toy.
+/// Runs one batch of toys. Returns one list of rows per piece (a range of toys of one sequence). If the work was
+/// stopped, the rows end before the first unfinished toy.
 fn run_batch<R: Reader>(
     (model, session): (&Model, &dyn Session),
     pieces: &[ToySequence<'_, R>],
@@ -235,7 +239,7 @@ fn run_batch<R: Reader>(
 
 /// A toy with fits that have to be repeated.
 struct Pending<'a, R> {
-    /// Position of the toy's piece in the batch.
+    /// Index of the piece that contains the toy, among the pieces (ranges of toys) of the batch.
     number: usize,
     piece: &'a ToySequence<'a, R>,
     index: u64,
@@ -244,12 +248,13 @@ struct Pending<'a, R> {
     requests: Requests,
 }
 
-/// Receives the fits of a batch. Makes rows, and collects the toys with fits that have to be repeated.
+/// Receives the fits of a batch of toys. Makes the rows of the toys, and collects the toys with fits that have to be
+/// repeated.
 struct Batch<'a, R: Reader> {
     model: &'a Model,
     pieces: &'a [ToySequence<'a, R>],
-    /// Rows of the pieces that have begun. The last piece may be incomplete. `None` stands for a toy with fits that
-    /// have to be repeated.
+    /// Rows of the toys received so far, one list per piece (range of toys). Pieces without a received toy have no
+    /// list. A row is `None` for a toy with fits that have to be repeated.
     rows: Vec<Vec<Option<R::Row>>>,
     again: Vec<Pending<'a, R>>,
     stopped: bool,
@@ -295,7 +300,7 @@ pub(super) fn worth_repeating(fit: &FitOutcome) -> bool {
 }
 
 /// Replaces the fit `old` by the repeated fit `new` if `new` is better. `new` is better in three cases: `old` has no
-/// result; only `new` converged; both or neither converged and `new` lies lower.
+/// result; only `new` converged; both or neither converged, and `new` has the lower `-ln L`.
 fn keep_better(old: &mut Result<FitOutcome, FitFailure>, new: Result<FitOutcome, FitFailure>) {
     let better = match (&*old, &new) {
         (Ok(old), Ok(new)) if old.converged() == new.converged() => new.nll < old.nll,

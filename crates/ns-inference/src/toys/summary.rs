@@ -6,7 +6,7 @@ use crate::InferenceError;
 use crate::hypotest::ExpectedSet;
 use crate::present::significant;
 
-/// Percentiles of a normal distribution at -2, -1, 0, +1 and +2 standard deviations.
+/// Probabilities, in percent, that a normal variable lies below -2, -1, 0, +1 and +2 standard deviations.
 const PERCENTILES: [f64; 5] = [2.275_013_194_8, 15.865_525_393_1, 50.0, 84.134_474_606_9, 97.724_986_805_2];
 
 /// Probability that a standard normal variable is below 1.
@@ -17,7 +17,7 @@ const ONE_SIGMA: f64 = 0.841_344_746_068_542_9;
 pub struct Summary {
     header: ToyHeader,
     counts: PerHypothesis<Counts>,
-    /// Statistics of the converged toys of each hypothesis. `None` if no expected values are wanted.
+    /// Test statistics of the converged toys of each hypothesis; `None` if no expected values are wanted.
     kept: Option<PerHypothesis<Vec<f64>>>,
     wall_s: Option<f64>,
     interrupted: bool,
@@ -27,9 +27,9 @@ pub struct Summary {
 struct Counts {
     /// Number of all toys.
     n: u64,
-    /// Number of converged toys. Only these toys are counted for p-values.
+    /// Number of converged toys. P-values are computed from these toys only.
     good: u64,
-    /// Number of converged toys whose statistic is at least the observed statistic.
+    /// Number of converged toys whose test statistic is at least the observed one.
     above: u64,
     n_nonconverged: u64,
     n_error: u64,
@@ -48,8 +48,8 @@ impl Summary {
         }
     }
 
-    /// Sets whether all statistics are kept, which the expected values need. They take 8 bytes per toy. This must be
-    /// set before the first toy is added.
+    /// Sets whether the test statistics of all converged toys are kept in memory, which takes 8 bytes per toy. The
+    /// expected values are computed from them. Call this function before the first toy is added.
     #[must_use]
     pub fn expected_set(mut self, wanted: bool) -> Self {
         self.kept = wanted.then(PerHypothesis::default);
@@ -78,7 +78,7 @@ impl Summary {
         self.wall_s = Some(self.wall_s.unwrap_or(0.0) + wall_s);
     }
 
-    /// Adds the wall time of a finished run, and whether it was interrupted.
+    /// Adds the wall time of a run of toys that has ended, and whether this run was interrupted.
     pub(super) fn ended(&mut self, run: ToyRun) {
         self.add_time(run.wall_s);
         self.interrupted |= run.interrupted;
@@ -91,8 +91,9 @@ impl Summary {
     }
 
     /// Returns the expected CLs, each with its statistical error. The error has two parts. The first is the error of
-    /// the percentile, due to the number of toys of the alternative hypothesis. The second is due to the number of
-    /// counted toys of the tested hypothesis. The list is empty if the statistics are not kept.
+    /// the percentile, due to the number of toys of the alternative hypothesis. The second is the binomial error of
+    /// CLs+b, due to the number of toys of the tested hypothesis. The list is empty if the test statistics are not
+    /// kept.
     pub(super) fn expected_cls(&self) -> Vec<Option<(f64, f64)>> {
         let Some(mut kept) = self.kept.clone() else { return Vec::new() };
         let [cls, ..] = p_values(&mut kept);
@@ -205,8 +206,8 @@ impl RowSink for Summary {
     }
 }
 
-/// Returns the upper end of the Clopper-Pearson interval for the p-value if none of `n` toys is counted. For a
-/// p-value of this size, the probability that none of `n` toys is counted is `1 - confidence`.
+/// Returns the upper end of the Clopper-Pearson interval for a p-value if none of `n` toys has a test statistic of at
+/// least the observed one. For a p-value of this size, the probability of this case is `1 - confidence`.
 fn none_of(n: u64, confidence: f64) -> f64 {
     -((1.0 - confidence).ln() / n as f64).exp_m1()
 }
@@ -267,7 +268,8 @@ fn p_values(kept: &mut PerHypothesis<Vec<f64>>) -> [Vec<f64>; 3] {
     lists
 }
 
-/// Computes the expected p-values of a test. If `discovery` is true, for q0, there are no expected CLs.
+/// Computes the expected p-values of a test. If `discovery` is true (the test statistic is q0), there are no expected
+/// CLs.
 fn expected(mut kept: PerHypothesis<Vec<f64>>, discovery: bool) -> ExpectedSet {
     let [mut cls, clsb, clb] = p_values(&mut kept).map(|list| percentiles(&list));
     if discovery {

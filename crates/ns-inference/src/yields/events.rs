@@ -1,7 +1,7 @@
 //! Yields of event channels: the expected number of events of each process, in bins of each observable.
 //!
-//! The bins are chosen for plots. The sum over all bins is the rate of the process. Uncertainties are computed from
-//! shifts by single parameters, as for binned channels.
+//! The bins are chosen for plots. The sum over all bins is the rate (expected number of events) of the process.
+//! Uncertainties are computed from the shifts of the yields when single parameters change, as for binned channels.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::InferenceError;
 
 /// Approximate number of bins of a plot.
 const BINS: f64 = 40.0;
-/// Number of steps of a curve within each bin.
+/// Number of intervals into which the curves of a plot divide each bin.
 const STEPS: usize = 8;
 
-/// The distribution of one observable in one channel.
+/// A histogram to compute: the expected events of one channel in bins of one observable.
 struct View<'a> {
     channel: &'a EventChannel,
     /// Index of the channel.
@@ -25,8 +25,8 @@ struct View<'a> {
     /// Index of the observable.
     observable: usize,
     edges: Vec<f64>,
-    /// Factor by which the rates are multiplied. It is 1 for an extended channel, and the number of events for any
-    /// other channel.
+    /// Factor that converts the rates of the processes to expected numbers of events. It is 1 for an extended
+    /// channel. For any other channel the rates are fractions, and the factor is the number of events.
     scale: f64,
 }
 
@@ -132,7 +132,8 @@ pub(super) fn event_channels(
     Ok(all)
 }
 
-/// Returns the expected number of events with three indices: view, process and bin.
+/// Returns the expected numbers of events, with the indices `[view][process][bin]`. A view is one observable of one
+/// channel.
 fn predicted(
     shapes: &EventShapes,
     views: &[View<'_>],
@@ -153,12 +154,12 @@ fn predicted(
     Ok(all)
 }
 
-/// Index of a parameter, and the change of each target if this parameter changes by its uncertainty. Targets are the
-/// yields whose uncertainty is computed.
+/// Index of a parameter, and one number per target (a yield whose uncertainty is computed): the change of the target
+/// if the parameter changes by its uncertainty.
 type Shift = (usize, Vec<f64>);
 
-/// Returns the shifts by each parameter that has an uncertainty. Returns `None` if the correlations between
-/// parameters are not known.
+/// Returns, for each parameter that has an uncertainty, the changes of all yields if the parameter changes by it.
+/// Returns `None` if the correlations between parameters are not known.
 fn shifts(
     model: &Model,
     shapes: &EventShapes,
@@ -191,8 +192,9 @@ fn shifts(
     Ok(Some(shifts))
 }
 
-/// Returns all targets in one list, view after view. Each view has its processes one after another, then their total.
-/// Each process has the contents of its bins, then the sum of the bins. The same holds for the total.
+/// Returns all targets (yields whose uncertainty is computed) in one list. The views (one observable of one channel)
+/// follow each other. Each view has its processes one after another, then their total. Each process has the yields of
+/// its bins, then their sum; so has the total.
 fn flat(views: &[View<'_>], all: &[Vec<Vec<f64>>]) -> Vec<f64> {
     let mut targets = Vec::new();
     for (view, processes) in views.iter().zip(all) {
@@ -213,13 +215,13 @@ fn summed(processes: &[Vec<f64>], bins: usize) -> Vec<f64> {
     total
 }
 
-/// Returns the name under which plots and tables show one of several observables of a channel.
+/// Returns the name by which plots and tables show one of several observables of a channel.
 pub(crate) fn projection_name(channel: &str, observable: &str) -> String {
     format!("{channel}, {observable}")
 }
 
-/// Returns the positions at which the curves of a view are evaluated: both ends of every bin, and points between
-/// them.
+/// Returns the positions at which the curves of a view (one observable of one channel) are evaluated: both ends of
+/// every bin, and points between the ends.
 fn positions(view: &View<'_>) -> Vec<f64> {
     let steps = |ends: &[f64]| {
         let (from, to) = (ends[0], ends[1]);
@@ -228,8 +230,8 @@ fn positions(view: &View<'_>) -> Vec<f64> {
     view.edges.windows(2).flat_map(steps).collect()
 }
 
-/// Moves the positions at the ends of bins a little into the bin. If the density has a step at the edge, each
-/// position is then on the side of its own bin.
+/// Moves the positions that are ends of bins a little into their bin. If the density has a step at an edge, the
+/// density at such a position is then that of its own bin.
 fn inside(edges: &[f64], positions: &[f64]) -> Vec<f64> {
     let moved = |(i, x): (usize, &f64)| {
         let (bin, step) = (i / (STEPS + 1), i % (STEPS + 1));
@@ -243,7 +245,8 @@ fn inside(edges: &[f64], positions: &[f64]) -> Vec<f64> {
     positions.iter().enumerate().map(moved).collect()
 }
 
-/// Sums a function of the event weights in each bin of a view.
+/// Returns one number per bin of a view (one observable of one channel): the sum of `of(weight)` over the events in
+/// the bin.
 fn counted(view: &View<'_>, table: &EventTable, of: impl Fn(f64) -> f64) -> Vec<f64> {
     let mut counts = vec![0.0; view.edges.len().saturating_sub(1)];
     let empty: Arc<[f64]> = Arc::from([]);
@@ -260,7 +263,8 @@ fn counted(view: &View<'_>, table: &EventTable, of: impl Fn(f64) -> f64) -> Vec<
 }
 
 /// Returns the edges of the bins of an observable. If the data are binned, these are the edges of the data. Otherwise
-/// there are about forty bins over the fit ranges. Each bin covers a whole number of integration panels.
+/// there are about forty bins over the fit ranges. Each bin covers a whole number of panels, the intervals over which
+/// densities are integrated numerically.
 fn edges(channel: &EventChannel, observable: usize) -> Vec<f64> {
     if let Some(edges) = channel.binning.as_ref().and_then(|binning| binning.edges.get(observable)) {
         return edges.clone();

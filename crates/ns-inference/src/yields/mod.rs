@@ -253,7 +253,7 @@ fn postfit(
     Ok(yields)
 }
 
-/// Returns whether the parameter of interest scales a sample as a normfactor.
+/// Returns whether the parameter of interest is a normfactor of the sample.
 fn is_signal(model: &Model, sample: &Sample) -> bool {
     let scales = |m: &ns_core::Modifier| matches!(m.effect, Effect::NormFactor) && model.poi == Some(m.first);
     sample.modifiers.iter().any(scales)

@@ -2,20 +2,20 @@
 
 use serde::Serialize;
 
-/// Kind of the parameter values at which yields are computed.
+/// Says at which parameter values yields are computed: before a fit, after a fit, or at given values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
-    /// The initial parameters. Uncertainties come from the widths of the constraints.
+    /// The initial parameters. Uncertainties come from the widths of the parameters' constraints.
     Prefit,
-    /// The best fit. Uncertainties come from its covariance.
+    /// The best fit. Uncertainties come from the covariance of the fit.
     Postfit,
-    /// Given parameters.
+    /// Parameter values that the caller gives.
     Given,
 }
 
 impl Stage {
-    /// Returns the name of the kind in the JSON.
+    /// Returns the name of the stage in the JSON result.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -32,7 +32,7 @@ impl Stage {
 pub struct SampleYields {
     /// Name of the sample.
     pub name: String,
-    /// Whether the parameter of interest scales the sample as a normfactor.
+    /// Whether the parameter of interest is a normfactor of the sample.
     pub signal: bool,
     /// Expected number of events, one number per bin.
     pub counts: Vec<f64>,
@@ -61,7 +61,7 @@ pub struct ChannelYields {
     /// Edges of the bins of `observable`, one more than the number of bins; empty for a binned channel.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bin_edges: Vec<f64>,
-    /// Samples of the channel, in the order of the workspace. In an event channel these are the processes.
+    /// Samples of the channel, in the order of the workspace. The samples of an event channel are its processes.
     pub samples: Vec<SampleYields>,
     /// Expected number of events, summed over the samples, one number per bin.
     pub total: Vec<f64>,
@@ -91,7 +91,7 @@ pub struct ChannelYields {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct YieldsResult {
-    /// Kind of the parameter values at which the yields were computed.
+    /// Says whether the yields belong to the initial parameters, to the best fit, or to given parameter values.
     pub stage: Stage,
     /// Name of the measurement.
     pub measurement: String,

@@ -14,10 +14,10 @@ use ns_core::{Channel, Data, EvaluationRequest, Model, Session};
 use super::waves::{Wave, waves};
 use crate::InferenceError;
 
-/// Largest number of pairs of points in one evaluation. In one point of a pair parameters are shifted up, in the
-/// other they are shifted down.
+/// Largest number of pairs of points in parameter space that are evaluated in one call. In the first point of a pair
+/// some parameters are shifted up, in the second point the same parameters are shifted down.
 const MOST_PAIRS: usize = 32;
-/// Largest number of input and output values of one evaluation. One million values need 8 MB.
+/// Largest number of parameter values and yields of all points in one call. One million numbers need 8 MB.
 const MOST_NUMBERS: usize = 1_000_000;
 
 /// Source of the correlations between parameters.
@@ -27,8 +27,8 @@ pub(super) enum Correlations<'a> {
     /// The correlations come from this covariance matrix, stored row by row.
     Matrix(&'a [f64]),
     /// The correlations come from the curvature of the likelihood for these data. The list tells for each parameter
-    /// whether it is free. No covariance matrix is needed. For models with one parameter per bin it would not fit in
-    /// memory.
+    /// whether it is free. No covariance matrix is needed. For models with one parameter per bin the matrix would not
+    /// fit in memory.
     Curvature(&'a Data, Vec<bool>),
 }
 
@@ -57,31 +57,33 @@ impl Spread<'_> {
 
 /// Uncertainties of yields; `None` if an uncertainty is unknown.
 pub(super) struct Uncertainty {
-    /// Uncertainty of the total yield in each bin, over all bins of the model.
+    /// Uncertainty of the yield of all samples together, one number per bin of the model.
     pub(super) bins: Vec<Option<f64>>,
-    /// Uncertainty of the sum over the bins, for each channel.
+    /// Uncertainty of the yield summed over samples and bins, one number per channel.
     pub(super) channels: Vec<Option<f64>>,
-    /// Uncertainty of each sample in each bin, channel after channel. Empty if not asked for.
+    /// Uncertainty of the yield of each sample in each bin: channel after channel, sample after sample, bin after
+    /// bin. The list is empty if uncertainties of samples were not asked for.
     pub(super) sample_bins: Vec<Option<f64>>,
-    /// Uncertainty of the sum over the bins of each sample, channel after channel. Empty if not asked for.
+    /// Uncertainty of the yield of each sample, summed over the bins of a channel: channel after channel, sample
+    /// after sample. The list is empty if uncertainties of samples were not asked for.
     pub(super) samples: Vec<Option<f64>>,
 }
 
-/// The yields of a channel or of one of its samples in all bins of the channel. A target is a number whose
-/// uncertainty is computed. Each bin is a target, and so is the sum over the bins.
+/// Positions of the yields of a channel, or of one of its samples, in the list of targets. A target is a number whose
+/// uncertainty is computed. The yield in each bin is a target, and so is the sum over the bins.
 struct Row {
     /// Index of the row's first bin among all bins of the model.
     first_bin: usize,
     n_bins: usize,
-    /// Index of the target for the yield in the first bin.
+    /// Index of the yield in the first bin in the list of targets (numbers whose uncertainty is computed).
     bins: usize,
-    /// Index of the target for the sum over the bins.
+    /// Index of the sum over the bins in the list of targets (numbers whose uncertainty is computed).
     sum: usize,
 }
 
-/// Returns the rows of all channels and the rows of all samples, channel after channel. The second list is empty if
-/// `samples` is false. Targets are numbered in this order: the bins of all channels, the sums of all channels, the
-/// bins of all samples, the sums of all samples.
+/// Returns one [`Row`] per channel, and one per sample of each channel, channel after channel. The second list is
+/// empty if `samples` is false. Targets (numbers whose uncertainty is computed) are numbered in this order: the bins
+/// of all channels, the sums of all channels, the bins of all samples, the sums of all samples.
 fn rows(model: &Model, samples: bool) -> (Vec<Row>, Vec<Row>) {
     let lay_out = |rows: &mut [Row], mut target: usize| {
         for row in rows.iter_mut() {
@@ -169,7 +171,7 @@ pub(super) fn uncertainty(
 
 /// Returns two points for every wave, i.e. for every set of parameters that are shifted together: one with these
 /// parameters shifted up, one with them shifted down. Also returns one factor for each parameter in `varied`. The
-/// difference of the two yields, times this factor, is the shift by the parameter.
+/// difference of the yields at the two points, times this factor, is the shift of the yield by the parameter.
 fn shifted(model: &Model, point: &[f64], waves: &[Wave], varied: &[(usize, f64)]) -> (Vec<f64>, Vec<f64>) {
     let mut points = Vec::with_capacity(2 * waves.len() * point.len());
     let mut scales = vec![0.0; varied.len()];
@@ -197,8 +199,9 @@ fn shifted(model: &Model, point: &[f64], waves: &[Wave], varied: &[(usize, f64)]
     (points, scales)
 }
 
-/// Records the shift of each target by each parameter of a wave. `up` and `down` are the yields with the parameters
-/// of the wave shifted up and down, row after row.
+/// Records in `shifts` how each parameter of a wave (parameters that are shifted together) shifts each target (number
+/// whose uncertainty is computed). `up` and `down` are the yields with these parameters shifted up and down, row
+/// after row.
 fn note(
     rows: &[Row],
     wave: &Wave,
@@ -229,14 +232,16 @@ fn note(
     }
 }
 
-/// Records the shift of one target by one parameter. A shift of 0 is not recorded.
+/// Adds to `list`, which belongs to one yield, its shift by the parameter at `position` in the list of varied
+/// parameters. A shift of 0 is not added.
 fn push(list: Option<&mut Vec<(usize, f64)>>, position: usize, shift: f64) {
     if let Some(list) = list.filter(|_| shift != 0.0) {
         list.push((position, shift));
     }
 }
 
-/// Returns the standard deviation of one target, computed from its shifts; `None` if it is not finite.
+/// Returns the standard deviation of one yield, computed from its shifts by each parameter; `None` if it is not
+/// finite.
 fn deviation(shifts: &[(usize, f64)], varied: &[(usize, f64)], spread: &Spread<'_>) -> Option<f64> {
     let mut variance = 0.0;
     for (k, &(i, a)) in shifts.iter().enumerate() {

@@ -4,10 +4,11 @@
 
 use ns_core::Model;
 
-/// Number of recent waves to which a parameter may be added. If it fits in none of them, it begins a new wave.
+/// Number of recent waves (sets of parameters that are shifted together) that are tried for a parameter. If the
+/// parameter fits into none of them, it begins a new wave.
 const MOST_TRIED: usize = 8;
 
-/// Parameters that are shifted together. Each is given by its position in the list of varied parameters.
+/// Parameters that are shifted together. Each parameter is given by its position in the list of varied parameters.
 pub(super) enum Wave {
     /// A single parameter that may shift any bin.
     Alone(usize),
@@ -17,7 +18,7 @@ pub(super) enum Wave {
 }
 
 impl Wave {
-    /// Returns the parameters of the wave.
+    /// Returns the parameters of the wave, by their positions in the list of varied parameters.
     pub(super) fn members(&self) -> &[usize] {
         match self {
             Self::Alone(position) => std::slice::from_ref(position),
@@ -25,7 +26,8 @@ impl Wave {
         }
     }
 
-    /// Returns the parameter of the wave that shifts the bin `bin`; `None` if no parameter of the wave does.
+    /// Returns the position, in the list of varied parameters, of the parameter of the wave that shifts the bin
+    /// `bin`; `None` if no parameter of the wave does.
     pub(super) fn mover(&self, bin: usize) -> Option<usize> {
         match self {
             Self::Alone(position) => Some(*position),
@@ -38,7 +40,8 @@ impl Wave {
 /// `None`.
 type Group = (Vec<usize>, Vec<Option<usize>>);
 
-/// Distributes the varied parameters over waves. `varied` has the index and the uncertainty of each parameter.
+/// Distributes the varied parameters over waves, i.e. sets of parameters that are shifted together. `varied` has the
+/// index and the uncertainty of each parameter.
 pub(super) fn waves(model: &Model, varied: &[(usize, f64)]) -> Vec<Wave> {
     let bins = bins_of(model);
     let mut alone: Vec<Wave> = Vec::new();
@@ -69,8 +72,8 @@ pub(super) fn waves(model: &Model, varied: &[(usize, f64)]) -> Vec<Wave> {
     alone
 }
 
-/// Returns the list of bins of each parameter that acts on single bins. The entry is `None` for a parameter that acts
-/// on all bins of a sample or on no bin.
+/// Returns one entry per parameter: the list of bins on which it acts, if it acts on single bins. The entry is `None`
+/// for a parameter that acts on all bins of a sample or on no bin.
 fn bins_of(model: &Model) -> Vec<Option<Vec<usize>>> {
     let mut bins: Vec<Option<Vec<usize>>> = vec![None; model.parameters.len()];
     let mut whole = vec![false; model.parameters.len()];

@@ -1,4 +1,4 @@
-//! Parts that the tests of GPUs share: the devices, the published workspaces, and random points.
+//! Functions and constants that the tests of GPUs share: the devices, the published workspaces, and random points.
 #![allow(unreachable_pub)]
 
 pub mod fits;
@@ -26,11 +26,11 @@ pub const WORKSPACES: [&str; 9] = [
     "xml_multichan_coupledhistosys",
 ];
 
-/// The two interpolation settings of the tests.
+/// The two pairs of interpolation codes with which each model is tested: smooth and piecewise.
 pub const CODES: [Interpolation; 2] = [Interpolation::SMOOTH, Interpolation::PIECEWISE];
 
-/// Returns whether kernels compiled for the CPU replace the GPU, which is slow. This is the case if the build
-/// contains these kernels and the environment variable `NEXTSTAT_CUDA_ON_HOST` is set.
+/// Returns whether kernels compiled for the CPU are tested in place of a GPU. These kernels are slow. This is the
+/// case if the build contains these kernels and the environment variable `NEXTSTAT_CUDA_ON_HOST` is set.
 pub fn on_host() -> bool {
     cfg!(feature = "cuda-on-host") && std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some()
 }
@@ -50,8 +50,9 @@ pub fn n_devices() -> usize {
     there
 }
 
-/// Returns whether a model is tested. If `NEXTSTAT_GPU_TEST_MODELS` is set, only the models in it are tested, for
-/// example `tHu,tttt_prod/smooth`. The variable is set if the tests run under tools that slow them down.
+/// Returns whether a model is tested with the given interpolation codes. If `NEXTSTAT_GPU_TEST_MODELS` is set, only
+/// the models in it are tested, for example `tHu,tttt_prod/smooth`. The variable is set if the tests run under tools
+/// that slow them down.
 fn is_asked_for(name: &str, codes: Interpolation) -> bool {
     let Ok(only) = std::env::var("NEXTSTAT_GPU_TEST_MODELS") else { return true };
     let named = |entry: &str| WORKSPACES.contains(&entry.split('/').next().unwrap_or(entry));
@@ -107,8 +108,8 @@ pub fn all_devices(model: &Model) -> Box<dyn Session> {
     open_session(model, &execution).unwrap()
 }
 
-/// Returns `n` random points around the initial parameters, one after another. Constrained parameters are moved by
-/// random multiples of their widths, and unconstrained parameters are scaled.
+/// Returns `n` random points around the initial parameters. The points follow each other in one list. Constrained
+/// parameters are moved by random multiples of their widths, and unconstrained parameters are scaled.
 pub fn random_points(model: &Model, n: u64) -> Vec<f64> {
     let unit = Normal::new(0.0, 1.0).unwrap();
     let mut points = Vec::new();
@@ -127,8 +128,8 @@ pub fn random_points(model: &Model, n: u64) -> Vec<f64> {
     points
 }
 
-/// Returns a lower bound on the sum of the absolute terms of `-ln L`. It is the absolute value of the saturated `-ln
-/// L` plus the distance of `nll` from it.
+/// Returns a lower bound on the sum of the absolute terms of `-ln L`. The bound is the absolute value of the
+/// saturated `-ln L`, plus the absolute difference between `nll` and the saturated `-ln L`.
 pub fn absolute_terms(nll: f64, saturated: f64) -> f64 {
     (nll - saturated).abs() + saturated.abs()
 }

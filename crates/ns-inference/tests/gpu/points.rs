@@ -5,13 +5,13 @@ use ns_core::{Constraint, Data, Evaluation, EvaluationRequest, Model, Session};
 use super::tolerances::{CUDA_GRADIENT, CUDA_HESSIAN, CUDA_NLL_FLOOR, CUDA_NLL_ROUNDINGS};
 use super::{absolute_terms, random_points};
 
-/// The largest differences. Each difference is divided by its tolerance.
+/// The largest differences between a device and the CPU, each divided by its tolerance.
 #[derive(Debug, Default)]
 pub struct Worst {
     pub value: f64,
     pub gradient: f64,
     pub hessian: f64,
-    /// Number of points with a finite likelihood.
+    /// Number of compared points, which are those with a finite likelihood.
     pub compared: usize,
 }
 
@@ -59,7 +59,7 @@ pub fn compare(model: &Model, cpu: &dyn Session, gpu: &dyn Session, n: u64) -> W
 }
 
 /// Returns the largest difference between two Hessians. The difference of each element is divided by its tolerance.
-/// The tolerance is relative to the geometric mean of the scales of the element's row and column.
+/// The tolerance is proportional to the geometric mean of `scales[row]` and `scales[column]`.
 fn compare_hessians(here: &[f64], there: &[f64], scales: &[f64]) -> f64 {
     let n = scales.len();
     assert!(scales.iter().all(|scale| scale.is_finite()), "{scales:?}");
@@ -71,8 +71,9 @@ fn compare_hessians(here: &[f64], there: &[f64], scales: &[f64]) -> f64 {
     here.iter().zip(there).enumerate().map(of).fold(0.0, f64::max)
 }
 
-/// Computes `|d lambda_b / d theta_i|` by central differences. The result has one list per parameter, with one number
-/// per bin. A few digits are accurate enough, because the numbers are only used as scales.
+/// Computes `|d lambda_b / d theta_i|`, the derivatives of the expected yields `lambda_b` with respect to the
+/// parameters, by central differences. The result has one list per parameter, with one number per bin. A few digits
+/// are accurate enough, because the numbers are only used as scales.
 fn slopes(model: &Model, cpu: &dyn Session, point: &[f64]) -> Vec<Vec<f64>> {
     let mut points = point.to_vec();
     let mut steps = Vec::new();
@@ -97,8 +98,9 @@ fn slopes(model: &Model, cpu: &dyn Session, point: &[f64]) -> Vec<Vec<f64>> {
     (0..point.len()).map(of).collect()
 }
 
-/// Computes a scale for each gradient element `i`: `sum_b |J_bi| (1 + n_b / lambda_b)` plus the terms of the
-/// constraint.
+/// Computes a scale for each gradient element `i`: the sum over the bins `b` of `|J_bi| (1 + n_b / lambda_b)`, plus
+/// the terms of the constraint. `n_b` and `lambda_b` are the observed and expected yields, and `J_bi` is the
+/// derivative of `lambda_b` with respect to parameter `i`.
 fn gradient_scales(model: &Model, slopes: &[Vec<f64>], lambda: &[f64], point: &[f64]) -> Vec<f64> {
     let datum = |aux: usize| model.observed.aux[aux];
     let of = |(i, slopes): (usize, &Vec<f64>)| {
@@ -114,8 +116,9 @@ fn gradient_scales(model: &Model, slopes: &[Vec<f64>], lambda: &[f64], point: &[
     slopes.iter().enumerate().map(of).collect()
 }
 
-/// Computes a scale for each diagonal element `i` of the Hessian: `sum_b J_bi^2 (1 + n_b / lambda_b) / lambda_b` plus
-/// the curvature of the constraint.
+/// Computes a scale for each diagonal element `i` of the Hessian: the sum over the bins `b` of
+/// `J_bi^2 (1 + n_b / lambda_b) / lambda_b`, plus the curvature of the constraint. `n_b` and `lambda_b` are the
+/// observed and expected yields, and `J_bi` is the derivative of `lambda_b` with respect to parameter `i`.
 fn curvature_scales(model: &Model, slopes: &[Vec<f64>], lambda: &[f64], point: &[f64]) -> Vec<f64> {
     let of = |(i, slopes): (usize, &Vec<f64>)| {
         let bins = slopes.iter().zip(&model.observed.main).zip(lambda);

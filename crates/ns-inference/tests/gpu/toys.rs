@@ -1,10 +1,11 @@
-//! Compares toys of CPU and GPU. Their statistics must agree. On GPUs, every bit must be the same for any batch size
-//! and any GPU.
+//! Compares toys fitted on the CPU with the same toys fitted on a GPU. Their test statistics must agree. On GPUs, the
+//! results must be the same to the last bit for any batch size and any GPU.
 
 use ns_core::{Control, Model, Session};
 use ns_inference::toys::{HypotestToysOptions, ToyPlan, ToyRow, ToyStatus, ToyTest};
 
-/// The tested value. At this value tHu and tttt_prod have toys on both sides of the observed statistic.
+/// Tested value of the parameter of interest. At this value, some toys of the models tHu and tttt_prod have a larger
+/// test statistic than the data, and others a smaller one.
 const MU: f64 = 1.0;
 
 /// Prepares a test with `n_toys` toys per hypothesis. The fits to the observed data are made on the CPU. All devices
@@ -24,7 +25,8 @@ pub fn run(plan: &ToyPlan, model: &Model, session: &dyn Session, n: u64, batch: 
     rows
 }
 
-/// Number of compared toys, and number of exceptions. An exception is a toy whose difference is above the tolerance.
+/// Number of compared toys, and number of exceptions. An exception is a toy whose test statistics on CPU and GPU
+/// differ by more than the tolerance.
 #[derive(Debug, Default)]
 pub struct Agreement {
     pub compared: usize,
@@ -34,7 +36,7 @@ pub struct Agreement {
     pub worst: f64,
 }
 
-/// Compares rows toy by toy. Prints every exception with the results of both devices.
+/// Compares the rows of CPU and GPU toy by toy. Prints every exception with the results of both devices.
 pub fn compare(name: &str, here: &[ToyRow], there: &[ToyRow], tolerance: f64, all: &mut Agreement) {
     assert_eq!(here.len(), there.len());
     for (a, b) in here.iter().zip(there) {

@@ -13,7 +13,8 @@ use super::{intervals, tests};
 pub struct Finding {
     pub property: &'static str,
     pub numbers: String,
-    /// Size of the violation in the units of the property. The worst violation has the largest size.
+    /// Size of the violation, in the units of the quantity that the property compares. The worst violation has the
+    /// largest size.
     pub size: f64,
 }
 
@@ -23,7 +24,7 @@ pub struct Report {
     /// Properties that do not hold.
     pub violations: Vec<Finding>,
     /// Violated properties of a model with a negative expected yield at a minimum. The likelihood of such a model
-    /// grows towards the corners of the bounds. These findings say nothing about realistic models.
+    /// grows towards the corners of the bounds, so these violations say nothing about realistic models.
     pub negative_yield: Vec<Finding>,
     /// Analyses that returned an error.
     pub refused: Vec<Finding>,
@@ -35,7 +36,7 @@ pub struct Report {
 
 impl Report {
     /// Records that a property was checked. If `holds` is false, also records the violation, with its size and with
-    /// the text `numbers`.
+    /// the description that `numbers` returns.
     pub fn check(
         &mut self,
         property: &'static str,
@@ -54,13 +55,13 @@ impl Report {
     }
 }
 
-/// The model under test, and the data that all its checks share.
+/// The model under test, and results that all checks of this model use.
 pub struct Subject<'a> {
     pub model: &'a Model,
     pub session: &'a dyn Session,
     pub reference: Reference<'a>,
     pub report: Report,
-    /// Generator of the random numbers that choose the parameters to check.
+    /// Generator of the random numbers by which the checks choose parameters.
     pub draw: Draw,
     /// Result of the fit with default options.
     pub best: FitResult,
@@ -74,12 +75,12 @@ impl Subject<'_> {
     }
 
     /// Returns the lowest `-ln L` of the observed data with the parameters in `held` fixed. The result is infinite if
-    /// no likelihood is finite. `near` are minima of neighbouring fits.
+    /// no likelihood is finite. `near` are minima of similar fits, which are additional starting points.
     pub fn held(&mut self, held: &[(usize, f64)], near: &[Vec<f64>]) -> f64 {
         self.reference.lowest_among(false, held, near).map_or(f64::INFINITY, |lowest| lowest.nll)
     }
 
-    /// Chooses the POI and up to `n` other free parameters. The POI comes first.
+    /// Chooses parameters to check: the POI, followed by up to `n` other free parameters.
     pub fn choose(&mut self, n: usize) -> Vec<usize> {
         let poi = self.model.poi;
         let free: Vec<usize> = (0..self.model.parameters.len())
@@ -93,10 +94,10 @@ impl Subject<'_> {
     }
 }
 
-/// Largest number of free parameters at which limits and the ranking of a model are quick.
+/// Largest number of free parameters of a model for which limits and the ranking take little time.
 const QUICK_MODEL: usize = 30;
 
-/// Selects whether all properties are checked or only some.
+/// Selects whether all properties of a model are checked or only some.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// Every property.
@@ -116,8 +117,8 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Returns whether a check is made. With [`Depth::Whole`] it is made for every model, otherwise for the models
-    /// whose index is `which` modulo `n`.
+    /// Returns whether a check is made. With [`Depth::Whole`] the check is made for every model, otherwise only for
+    /// the models whose index is `which` modulo `n`.
     pub fn of(self, which: usize, n: u64) -> bool {
         self.depth == Depth::Whole || self.index % n == which as u64
     }

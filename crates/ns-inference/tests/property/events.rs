@@ -41,7 +41,7 @@ impl Parts {
         Value::Function(self.functions.len() - 1)
     }
 
-    /// Returns a value that up to two nuisance parameters change by a few percent. `nominal` is its nominal value.
+    /// Returns a value with the nominal value `nominal`, which up to two nuisance parameters change by a few percent.
     fn varied(&mut self, d: &mut Draw, nominal: f64) -> Value {
         let count = d.integer(0, 2);
         let chosen = d.some(&self.alphas.clone(), count);
@@ -116,7 +116,7 @@ pub fn draw(index: u64) -> Model {
     observe(&mut d, model)
 }
 
-/// Returns the model with the data of a toy as its observed data. The auxiliary data do not change.
+/// Returns the model with the events and counts of a toy as its observed data. The auxiliary data do not change.
 fn observe(d: &mut Draw, model: Model) -> Model {
     let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
     let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
@@ -167,7 +167,7 @@ fn event_channel(d: &mut Draw, parts: &mut Parts, c: usize, mu: usize, mean: usi
     }
 }
 
-/// Returns a peak. Its position or its width can be a parameter that other channels use too.
+/// Returns the density of a peak. Its position or its width can be a parameter that other channels use too.
 fn peak(d: &mut Draw, parts: &mut Parts, c: usize, mean: usize) -> Density {
     let place = if d.chance(0.6) { Value::Parameter(mean) } else { Value::Number(d.between(3.0, 7.0)) };
     let width = d.between(0.3, 0.9);
@@ -202,7 +202,7 @@ fn peak(d: &mut Draw, parts: &mut Parts, c: usize, mean: usize) -> Density {
     }
 }
 
-/// Returns a background. Its parameters are not used in other channels.
+/// Returns the density of a background. Its parameters are not used in other channels.
 fn smooth(d: &mut Draw, parts: &mut Parts, c: usize) -> Density {
     let mut shape =
         |name: &str, init: f64, bounds| Value::Parameter(parts.parameter(format!("{name}{c}"), init, bounds));

@@ -10,15 +10,15 @@ use super::checks::Subject;
 use super::reference::{SAME, noise};
 use super::tests::thorough_is_above;
 
-/// Returns the rise of `twice_nll` above the default fit if one parameter is fixed at `value`. It is computed with
-/// thorough fits.
+/// Returns the rise of `twice_nll` (`-2 ln L`) above the best fit if one parameter is fixed at `value`. The fit with
+/// this parameter fixed uses the thorough search.
 fn rise(s: &mut Subject<'_>, parameter: usize, value: f64) -> f64 {
     let near = [s.best.bestfit.clone()];
     2.0 * (s.held(&[(parameter, value)], &near) - s.best.nll)
 }
 
-/// Returns the rise as [`rise`] does, or an upper bound on the rise if there is one of at most `limit`. `further` is
-/// an additional starting point.
+/// Returns the rise of `-2 ln L` as [`rise`] does. If an upper bound on the rise is at most `limit`, returns this
+/// bound instead. `further` is an additional starting point.
 fn rise_at_most(
     s: &mut Subject<'_>,
     parameter: usize,
@@ -32,8 +32,8 @@ fn rise_at_most(
     2.0 * (found.unwrap_or(f64::INFINITY) - s.best.nll)
 }
 
-/// Checks MINOS intervals. `twice_nll` must have risen by 1 at each end, and must not have risen by 1 nearer to the
-/// best fit.
+/// Checks MINOS intervals. At each end, the profile of `twice_nll` (`-2 ln L`) must be 1 above its minimum. Nearer to
+/// the best fit, it must be less than 1 above the minimum.
 pub fn minos(s: &mut Subject<'_>) {
     if !s.best.converged {
         return;
@@ -54,7 +54,8 @@ pub fn minos(s: &mut Subject<'_>) {
     }
 }
 
-/// Checks that the profile has risen by 1 at `value`, and is lower between `value` and the best fit.
+/// Checks that the profile of `-2 ln L` is 1 above its minimum at `value`, and lower between `value` and the best
+/// fit.
 fn crossed(s: &mut Subject<'_>, parameter: usize, value: f64, what: &'static str) {
     let best = s.best.bestfit[parameter];
     let name = s.name(parameter).to_owned();
@@ -80,7 +81,8 @@ fn crossed(s: &mut Subject<'_>, parameter: usize, value: f64, what: &'static str
     });
 }
 
-/// Checks a side without a crossing: the profile must not rise by 1 on this side.
+/// Checks a side of the best fit on which MINOS found no end of the interval. On this side, the profile of `-2 ln L`
+/// must not rise to 1 above its minimum.
 fn not_crossed(s: &mut Subject<'_>, parameter: usize, direction: f64, reason: &str) {
     let name = s.name(parameter).to_owned();
     s.report.check("MINOS: a missing side has a reason", !reason.is_empty(), 1.0, || name.clone());
@@ -101,7 +103,8 @@ fn not_crossed(s: &mut Subject<'_>, parameter: usize, direction: f64, reason: &s
     }
 }
 
-/// Checks that an uncertainty agrees with the profile near the minimum. A missing uncertainty must have a reason.
+/// Checks that an uncertainty agrees with the profile likelihood near the minimum. A missing uncertainty must have a
+/// reason.
 pub fn uncertainties(s: &mut Subject<'_>) {
     if !s.best.converged {
         return;
@@ -170,7 +173,8 @@ pub fn uncertainties(s: &mut Subject<'_>) {
     }
 }
 
-/// Checks that the points and crossings of a scan lie on the profile that thorough fits give.
+/// Checks that the points and crossings of a scan lie on the profile likelihood that fits with the thorough search
+/// give.
 pub fn scan(s: &mut Subject<'_>) {
     let Some(poi) = s.model.poi else { return };
     let options = ScanOptions::new(ScanAxis::default().points(5));
@@ -212,8 +216,8 @@ pub fn scan(s: &mut Subject<'_>) {
     }
 }
 
-/// Checks that the refits of a ranking are conditional minima. If the POI is fixed at its value in the refit, the
-/// lowest `-ln L` must not rise.
+/// Checks that the refits of a ranking are conditional minima. If the POI is also fixed, at its value in the refit,
+/// the lowest `-ln L` must not rise.
 pub fn ranking(s: &mut Subject<'_>) {
     let Some(poi) = s.model.poi else { return };
     let prefit = s.draw.chance(0.5);

@@ -1,4 +1,5 @@
-//! Random numbers for a model, generated with SplitMix64. They depend only on the index of the model.
+//! Random numbers for the construction of a model, generated with SplitMix64. The numbers depend only on the index of
+//! the model.
 
 /// Generator of the random numbers of one model.
 pub struct Draw {

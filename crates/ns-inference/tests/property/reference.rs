@@ -1,5 +1,5 @@
-//! The reference for the checks: single fits with the thorough search. Each is verified by descents from the minima
-//! of neighbouring fits.
+//! The reference for the checks: single fits with the thorough search. Each fit is verified by descents from the
+//! minima of similar fits.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use ns_core::{
     Start, TaskOutcome,
 };
 
-/// Smallest difference in `-ln L` between two different minima.
+/// Largest difference in `-ln L` at which two minima count as the same, apart from rounding.
 pub const SAME: f64 = 1e-6;
 
 /// A minimum: its `-ln L`, its parameters, and whether its fit has converged.
@@ -36,7 +36,7 @@ type Key = (bool, Vec<(usize, u64)>);
 pub struct Reference<'a> {
     pub model: &'a Model,
     pub session: &'a dyn Session,
-    /// The Asimov set, if there is one. Fits to it are stored separately from fits to the observed data.
+    /// The Asimov set, if there is one. Fits to the Asimov set are stored separately from fits to the observed data.
     asimov: Option<Data>,
     known: HashMap<Key, Option<Lowest>>,
     pub missed: Vec<Missed>,
@@ -72,7 +72,8 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// Makes one fit and returns its outcome; `None` if the fit fails.
+    /// Makes one fit, to the Asimov set if `asimov` is true and to the observed data otherwise. Returns its outcome;
+    /// `None` if the fit fails.
     pub fn fit(&mut self, asimov: bool, request: FitRequest) -> Option<FitOutcome> {
         self.n_fits += 1;
         let task = FitTask { data: self.data(asimov), fits: vec![request], cancel: None };
@@ -81,8 +82,8 @@ impl<'a> Reference<'a> {
         outcomes.pop()?.fits.pop()?.ok().filter(|fit| fit.nll.is_finite())
     }
 
-    /// Returns the lowest minimum found so far with the parameters in `held` fixed. If there is none, makes a
-    /// thorough fit. Returns `None` if no likelihood is finite.
+    /// Returns the lowest minimum found so far with the parameters in `held` fixed. If no such minimum is known,
+    /// makes a fit with the thorough search. Returns `None` if no likelihood is finite.
     pub fn lowest(&mut self, asimov: bool, held: &[(usize, f64)]) -> Option<Lowest> {
         let key = key(asimov, held);
         if let Some(known) = self.known.get(&key) {
@@ -109,8 +110,8 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// Makes descents from the points `near`, the minima of neighbouring fits. Returns the lowest minimum found by
-    /// these descents and by [`Self::lowest`].
+    /// Makes descents from the points `near`, the minima of similar fits. Returns the lowest minimum found by these
+    /// descents and by [`Self::lowest`].
     pub fn lowest_among(&mut self, asimov: bool, held: &[(usize, f64)], near: &[Vec<f64>]) -> Option<Lowest> {
         let mut best = self.lowest(asimov, held);
         for point in near {
@@ -124,8 +125,8 @@ impl<'a> Reference<'a> {
     }
 
     /// Returns an upper bound on the lowest `-ln L`, for properties that need only a bound of at most `limit`. If a
-    /// descent from one of the points `near` ends at or below `limit`, the bound is `-ln L` at its end. Otherwise the
-    /// bound is the value of [`Self::lowest_among`].
+    /// descent from one of the points `near` ends at or below `limit`, the bound is `-ln L` at the end of this
+    /// descent. Otherwise the bound is the value of [`Self::lowest_among`].
     pub fn at_most(
         &mut self,
         asimov: bool,
@@ -146,7 +147,7 @@ impl<'a> Reference<'a> {
         self.lowest_among(asimov, held, near).map(|lowest| lowest.nll)
     }
 
-    /// Makes a single descent from `point`; `None` if it does not converge.
+    /// Makes a single descent from `point` and returns its outcome; `None` if the descent does not converge.
     fn local(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64]) -> Option<FitOutcome> {
         self.fit_at(asimov, held, point, Search::Local)
     }
@@ -167,20 +168,22 @@ impl<'a> Reference<'a> {
         self.fit(asimov, request).filter(FitOutcome::converged)
     }
 
-    /// Makes a single descent from `point`. Stores its end if it is lower than the known minimum.
+    /// Makes a single descent from `point`. Stores the point at which it ends if `-ln L` there is lower than at the
+    /// known minimum.
     pub fn descend(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64]) {
         self.search_from(asimov, held, point, Search::Local);
     }
 
-    /// Makes a search from `point`. Stores its end if it is lower than the known minimum.
+    /// Makes a search from `point`. Stores the point at which it ends if `-ln L` there is lower than at the known
+    /// minimum.
     pub fn search_from(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64], search: Search) {
         if let Some(fit) = self.fit_at(asimov, held, point, search) {
             self.learn(asimov, held, fit.nll, &fit.parameters);
         }
     }
 
-    /// Stores a point that another fit found if it is lower than the known minimum. If it is lower by more than
-    /// [`SAME`], it is also recorded as missed by the thorough search.
+    /// Stores a point that another fit found if its `-ln L`, `nll`, is lower than that of the known minimum. If `nll`
+    /// is lower by more than [`SAME`], also records that the thorough search missed this point.
     pub fn learn(&mut self, asimov: bool, held: &[(usize, f64)], nll: f64, point: &[f64]) {
         let Some(known) = self.lowest(asimov, held) else { return };
         let depth = known.nll - nll;
@@ -201,7 +204,7 @@ fn key(asimov: bool, held: &[(usize, f64)]) -> Key {
     (asimov, held.iter().map(|(i, x)| (*i, x.to_bits())).collect())
 }
 
-/// Returns the uncertainty of `-ln L` due to rounding. `nll` is its value.
+/// Returns the uncertainty due to rounding of `nll`, a value of `-ln L`.
 pub fn noise(nll: f64) -> f64 {
     1e-9 + 64.0 * f64::EPSILON * nll.abs()
 }

@@ -1,4 +1,4 @@
-//! Checks many models with several threads.
+//! Checks the properties of many random models with several threads.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -8,18 +8,18 @@ use std::time::Instant;
 use super::checks::{Depth, Report, check};
 use super::workspace::{Case, draw};
 
-/// Numbers of checks and violations of one property.
+/// Number of checks of one property, and number of its violations.
 #[derive(Debug, Default, Clone)]
 pub struct Count {
     pub looked: usize,
     pub violated: usize,
-    /// Number of models with a violation.
+    /// Number of models with a violation of the property.
     pub models: usize,
     pub worst: f64,
     pub worst_model: u64,
 }
 
-/// Numbers of checks and violations over all models.
+/// Numbers of checks and violations of each property, over all models.
 #[derive(Debug, Default)]
 pub struct Summary {
     pub models: usize,
@@ -56,7 +56,8 @@ impl Summary {
     }
 }
 
-/// Checks `count` models, beginning with the index `first`. Passes every report to `each` when it is finished.
+/// Checks `count` models, beginning with the index `first`. Passes the report on each model to `each` when the model
+/// has been checked.
 pub fn run(
     first: u64,
     count: u64,

@@ -36,7 +36,7 @@ fn aside(s: &mut Subject<'_>, warnings: &[String]) {
     s.reference.negative_yield |= warnings.iter().any(|w| w.contains("expects a negative number of events"));
 }
 
-/// Checks the free, conditional and Asimov fits of hypothesis tests at two values.
+/// Checks the free, conditional and Asimov fits of hypothesis tests at two values of the parameter of interest.
 pub fn hypotest(s: &mut Subject<'_>, turns: Turns) {
     let Some(poi) = s.model.poi else { return };
     let upper = s.model.parameters[poi].bounds.1;
@@ -112,8 +112,8 @@ fn asimov_best(s: &mut Subject<'_>, zero: &Lowest, bounds: (f64, f64)) -> f64 {
     free.map_or(zero.nll, |free| free.nll.min(zero.nll))
 }
 
-/// Checks that a test returns numbers, or a reason for each missing number, whatever the yields at its minima. No
-/// statistic may be negative, and no number may be NaN.
+/// Checks that a hypothesis test returns numbers, or a reason for each missing number, even if yields at its minima
+/// are negative. No statistic may be negative, and no number may be NaN.
 pub fn numbers(s: &mut Subject<'_>) {
     let mu = 1.0;
     if let Some(result) = tested(s, mu) {
@@ -131,7 +131,7 @@ pub fn numbers(s: &mut Subject<'_>) {
     }
 }
 
-/// Reports that an analysis found a minimum lower than that of the thorough fit.
+/// Reports that an analysis found a lower minimum than the fit with the thorough search.
 pub fn thorough_is_above(s: &mut Subject<'_>, what: &str, depth: f64) {
     s.report.check("an analysis is not below the thorough fit", false, depth, || {
         format!("{what}: lower by {depth:.3e} in nll")
@@ -158,8 +158,7 @@ pub fn significance(s: &mut Subject<'_>) {
     });
 }
 
-/// Returns the words that warnings use for the observed limit (`None`) or for the expected limit with the given
-/// index.
+/// Returns the words by which warnings name the observed limit (`None`) or the expected limit with the given index.
 fn spelled(which: Option<usize>) -> &'static str {
     let expected = [
         "the expected limit at -2 sigma",

@@ -1,4 +1,4 @@
-//! Random pyhf workspaces. Each depends only on its index.
+//! Random pyhf workspaces. Each workspace depends only on its index.
 //!
 //! Each workspace has one to four channels of one to five bins, two to five samples, and a few to hundreds of events.
 //! Effects are 5 to 40 %. The up and down variations have independent sizes. Some bins have no background or a
@@ -34,14 +34,14 @@ impl Case {
         workspace.model(&options).map_err(|e| e.to_string())
     }
 
-    /// Returns the options of the command line with which it builds the same model.
+    /// Returns the options with which the command line builds the same model.
     pub fn flags(&self) -> String {
         let Interpolation { normsys, histosys } = self.interpolation;
         format!("--measurement '{}' --normsys-code {normsys} --histosys-code {histosys}", self.measurement)
     }
 }
 
-/// Names that channels, samples and modifiers may have in common.
+/// Names from which channels, samples and modifiers choose, so that some of them have the same name.
 const NAMES: [&str; 6] = ["SR", "bkg", "top", "W jets", "sig", "región"];
 const ALPHAS: [&str; 8] = ["JES", "bkg", "alpha_1", "theory [b]", "SR", "top", "θ", "eff"];
 
@@ -195,7 +195,7 @@ fn sides(d: &mut Draw) -> (f64, f64) {
     (up, down)
 }
 
-/// Adds modifiers to the samples. Returns whether `lumi` is one of them.
+/// Adds random modifiers to the samples. Returns whether `lumi` is one of these modifiers.
 fn modifiers(d: &mut Draw, channels: &mut [Value], alphas: &[String]) -> bool {
     let several = alphas.len() > 20;
     for alpha in alphas {
@@ -316,7 +316,7 @@ fn measurements(d: &mut Draw, channels: &[Value], alphas: &[String], has_lumi: b
         .collect()
 }
 
-/// Returns random counts of all bins. The channels are in the order of their names.
+/// Returns random observed counts of all bins. The channels are in the order of their names.
 fn observe(d: &mut Draw, case: &Case) -> Option<Vec<f64>> {
     let model = case.model().ok()?;
     let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).ok()?;

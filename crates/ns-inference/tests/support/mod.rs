@@ -19,15 +19,15 @@ pub struct Well {
     pub curvature: [[f64; 2]; 2],
 }
 
-/// A session whose `-ln L` is the lowest of some wells. A fit stays in the well nearest to its starting point. If a
-/// task has given data, its main data shift the centre of every well.
+/// A session whose `-ln L` is the lowest of several wells, i.e. quadratic functions. A fit stays in the well nearest
+/// to its starting point. If a task gives its own data, its main data shift the centre of every well.
 pub struct Wells {
     pub wells: Vec<Well>,
     pub status: FitStatus,
     pub fail_above: f64,
-    /// Amount by which `-ln L` of conditional fits is too low.
+    /// Intended error: the amount by which the `-ln L` that conditional fits return is below the true minimum.
     pub error: f64,
-    /// Set by the session when its second batch begins. It imitates a user who stops the work.
+    /// Flag that becomes true when the session begins its second batch. It imitates a user who stops the work.
     pub stop_after_first: AtomicBool,
     n_batches: AtomicUsize,
     table: ParameterTable,
@@ -64,8 +64,9 @@ impl Wells {
         well.offset + 0.5 * (a[0][0] * d[0] * d[0] + 2.0 * a[0][1] * d[0] * d[1] + a[1][1] * d[1] * d[1])
     }
 
-    /// Returns the exact minimum, within the bounds, of the well nearest to the starting point. All combinations of
-    /// parameters fixed at a bound are tried. The result is the lowest minimum inside the bounds.
+    /// Returns the exact minimum, within the bounds, of the well (quadratic function) nearest to the starting point.
+    /// Tries all combinations of parameters fixed at a bound, and returns the lowest minimum that lies within the
+    /// bounds.
     fn minimise(&self, request: &FitRequest, data: &Data) -> FitOutcome {
         let shift = Self::shift(data);
         let start = match &request.start {
@@ -245,8 +246,8 @@ pub fn model(mu_bounds: (f64, f64)) -> Model {
     }
 }
 
-/// Returns a well with the centre `(mu, 0.3)`. Its two parameters are correlated. The uncertainty of `mu` is 0.5 if
-/// `alpha` is fixed, and 0.5 / 0.8 if `alpha` is free.
+/// Returns a well, i.e. a quadratic `-ln L`, with the centre `(mu, 0.3)`. Its parameters `mu` and `alpha` are
+/// correlated. The uncertainty of `mu` is 0.5 if `alpha` is fixed, and 0.5 / 0.8 if `alpha` is free.
 pub fn well(mu: f64, offset: f64) -> Well {
     Well { offset, centre: [mu, 0.3], curvature: [[4.0, 1.2], [1.2, 1.0]] }
 }

@@ -17,13 +17,13 @@ body! {
         #[serde(default)]
         #[schema(value_type = Object)]
         options: FitOptions,
-        /// The kind of picture to draw, if the request asks for a picture.
+        /// Selects which picture is drawn, if the request asks for a picture.
         #[serde(default)]
         picture: FitPicture,
     }
 }
 
-/// The kinds of pictures of a fit.
+/// The pictures that can be drawn of a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum FitPicture {
@@ -39,8 +39,8 @@ pub(crate) enum FitPicture {
 }
 
 impl FitBody {
-    /// Returns whether the time of this fit is typical of the model, i.e. whether the options hardly change
-    /// the amount of work.
+    /// Returns whether the options of this fit hardly change the amount of work. The time of the fit is then typical
+    /// of fits of this model.
     fn is_plain(&self) -> bool {
         let options = &self.options;
         options.search != Search::Thorough && options.minos.is_empty() && options.data == FitData::Observed

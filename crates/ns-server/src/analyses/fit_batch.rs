@@ -1,4 +1,4 @@
-//! `POST /v1/fit-batch`: fits one model to many data sets. The answer has the same keys as `fit_batch` in
+//! `POST /v1/fit-batch`: fits one model to many data sets. The result has the same keys as that of `fit_batch` in
 //! Python.
 
 use ns_core::{FitOutcome, Observations};
@@ -38,7 +38,7 @@ pub(crate) struct Dataset {
     aux: Option<Vec<f64>>,
 }
 
-/// Results of the fits. Each array has one element or row per data set. Numbers of fits without a result are
+/// Results of the fits. Each array has one element or row per data set. The numbers of a fit without a result are
 /// null.
 #[derive(Serialize)]
 struct Rows<'a> {
@@ -101,7 +101,7 @@ impl Analysis for FitBatchBody {
     }
 }
 
-/// Returns one element per fit: the part of the outcome that `part` selects. The element is `None` if the fit
+/// Returns one element per fit: the part of the fit's outcome that `part` returns. The element is `None` if the fit
 /// failed or the part does not exist.
 fn column<'a, T>(batch: &'a BatchFit, part: impl Fn(&'a FitOutcome) -> Option<T>) -> Vec<Option<T>> {
     batch.fits.iter().map(|fit| fit.as_ref().ok().and_then(&part)).collect()

@@ -8,7 +8,7 @@ use super::run::{limited, no_picture};
 use super::{Analysis, Answer, Run, body};
 use crate::problem::ServerError;
 
-/// Largest number of toys of a request. Their statistics are kept in memory.
+/// Largest number of toys of a request. The number is limited because the test statistics of toys are kept in memory.
 const MOST_KEPT: u64 = 100_000_000;
 
 body! {

@@ -1,4 +1,5 @@
-//! The analyses of the command line, one file for each, with the body of the request and the computation.
+//! The analyses that the server offers, which are those of the command line. Each has a file with the body of its
+//! request and its computation.
 
 mod combine;
 mod fit;
@@ -45,25 +46,25 @@ use crate::problem::ServerError;
 
 /// The body of a request for an analysis.
 pub(crate) trait Analysis: DeserializeOwned + Send + 'static {
-    /// Name of the analysis. It is the last part of the request's path.
+    /// Name of the analysis. The path of the request ends with this name.
     const NAME: &'static str;
 
     /// Whether the analysis runs toys that the server can save, so that the analysis can be resumed.
     const SAVES: bool = false;
 
-    /// Returns the time in seconds after which the request becomes a job; `None` for the default of the
+    /// Returns the time in seconds after which the request becomes a job; `None` means the default time of the
     /// server.
     fn wait_s(&self) -> Option<f64> {
         None
     }
 
-    /// Returns whether the analysis is short enough for the thread that received the request. Passing it to
-    /// other threads would then take longer.
+    /// Returns whether the analysis is so short that the thread that received the request should run it. Passing the
+    /// analysis to another thread would then take longer.
     fn is_brief(&self, _models: &Models) -> bool {
         false
     }
 
-    /// Runs the analysis and returns the answer.
+    /// Runs the analysis and returns the answer to the request.
     ///
     /// # Errors
     /// If the request is wrong or the analysis fails.
@@ -124,7 +125,7 @@ macro_rules! names {
     ($($body:ty),*) => { [$(<$body>::NAME),*] };
 }
 
-/// Returns the static text of the name of an analysis; `None` if there is no analysis of this name.
+/// Returns the name of an analysis as static text; `None` if there is no analysis of this name.
 pub(crate) fn name_of(name: &str) -> Option<&'static str> {
     each_analysis!(names).into_iter().find(|known| *known == name)
 }

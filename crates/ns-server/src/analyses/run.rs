@@ -1,4 +1,4 @@
-//! The input of an analysis that the server runs, and its answer.
+//! The input of an analysis that the server runs, and the answer to its request.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use crate::problem::ServerError;
 /// lost.
 const PIECE_TIME: Duration = Duration::from_secs(2);
 
-/// The input of an analysis for one request: the models of the server, the account of the request, and an
-/// observer of the progress.
+/// The input of an analysis for one request: the models of the server, the account of the request (its client and the
+/// thread time that it has used), and an observer of the progress.
 #[derive(Clone, Copy)]
 pub(crate) struct Run<'a> {
     pub(crate) models: &'a Models,
@@ -30,19 +30,21 @@ pub(crate) struct Run<'a> {
     pub(crate) started: Instant,
     /// Whether the client asked for a picture.
     pub(crate) picture: bool,
-    /// Whether fits are made in this thread. Otherwise the threads of the pool make them.
+    /// Whether the thread that runs the analysis also makes the fits. Otherwise the threads of the pool make the
+    /// fits.
     pub(crate) here: bool,
-    /// File in which toys are saved; `None` if the server keeps no jobs.
+    /// File in which toys are saved; `None` if the server does not store jobs on disk.
     pub(crate) toys: Option<&'a PathBuf>,
 }
 
 /// The answer to a request.
 pub(crate) struct Answer {
-    /// The result as JSON, in the form of the command line.
+    /// The result as JSON, in the same form as on the command line.
     pub(crate) json: Vec<u8>,
     /// The picture of the result, if the client asked for one.
     pub(crate) picture: Option<Drawing>,
-    /// Whether the request was cancelled. The answer then contains only the finished part of the result.
+    /// Whether the request was cancelled. The result in the answer then covers only the finished part of the
+    /// analysis.
     pub(crate) interrupted: bool,
 }
 
@@ -60,8 +62,8 @@ impl Opened {
 }
 
 impl<'a> Run<'a> {
-    /// Returns the model of a request with a session for its fits. `work` is the amount of work. It
-    /// influences the choice of the device `auto`.
+    /// Returns the model of a request with a session for its fits. `work` is the amount of work of the request, from
+    /// which the device `auto` is chosen.
     ///
     /// # Errors
     /// If the model is not valid or the device is not available.
@@ -81,8 +83,8 @@ impl<'a> Run<'a> {
         Control { observer: Some(self.observer), cancel: Some(&self.account.cancel), task: None }
     }
 
-    /// Reserves the file in which the toys of the request are saved. Returns `None` if the server keeps no
-    /// jobs.
+    /// Reserves the file in which the toys of the request are saved. Returns `None` if the server does not store jobs
+    /// on disk.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -92,8 +94,8 @@ impl<'a> Run<'a> {
         Ok(destination.map(|destination| Saving { destination, every: PIECE_TIME }))
     }
 
-    /// Returns the answer of an analysis: the result, information about the run, and the picture that `draw`
-    /// makes.
+    /// Returns the answer to a request: the result, information about the run, and the picture that `draw` makes if
+    /// the client asked for one.
     ///
     /// # Errors
     /// If the result cannot be written or drawn.
@@ -113,7 +115,7 @@ impl<'a> Run<'a> {
         Ok(Answer { json, picture, interrupted: self.account.is_cancelled() })
     }
 
-    /// Returns the answer of a request that needs no fits.
+    /// Returns the answer to a request that needs no fits.
     ///
     /// # Errors
     /// If the result cannot be written, or a picture was asked for.
@@ -134,7 +136,7 @@ pub(super) fn limited(what: &'static str, actual: u64, limit: u64) -> Result<(),
     if actual <= limit { Ok(()) } else { Err(ServerError::TooLarge { what, actual, limit }) }
 }
 
-/// Returns no picture. Analyses without a picture use this function to draw.
+/// Returns no picture. Analyses that have no picture use it as their drawing function.
 pub(crate) fn no_picture() -> Option<Result<Drawing, ServerError>> {
     None
 }

@@ -1,4 +1,4 @@
-//! `POST /v1/toys`: fits of toys that are generated at a known point.
+//! `POST /v1/toys`: fits of toys that are generated at known parameter values.
 
 use ns_inference::FitToysOptions;
 use ns_inference::toys::store::run_saved;

@@ -6,7 +6,7 @@ use super::run::{limited, no_picture};
 use super::{Analysis, Answer, Run, body};
 use crate::problem::ServerError;
 
-/// Number of scan points in the picture, as on the command line.
+/// Number of scan points in the picture of a limit, as on the command line.
 const DRAWN: usize = 41;
 
 /// Largest number of points of a scan, as on the command line.
@@ -23,7 +23,7 @@ body! {
         #[serde(default)]
         #[schema(value_type = Option<Object>)]
         options: Option<LimitOptions>,
-        /// Options of limits with toys. They are given in place of `options`.
+        /// Options of limits with toys. A request gives either these options or `options`.
         #[serde(default)]
         #[schema(value_type = Option<Object>)]
         toys: Option<ToyLimitOptions>,

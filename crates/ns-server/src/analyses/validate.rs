@@ -9,7 +9,7 @@ use super::{Analysis, Answer, Run};
 use crate::body::{ModelBody, ModelReference};
 use crate::problem::ServerError;
 
-/// Body of the request: the workspace to check. The answer lists its problems.
+/// Body of the request: the workspace to check. The result lists the problems of the workspace.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ValidateBody {

@@ -32,7 +32,7 @@ pub(crate) fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, ServerError> {
     Ok(read)
 }
 
-/// Returns the message of a JSON error without line and column. Such a position does not help, because a
+/// Returns the message of a JSON error without line and column. A position in the text does not help, because a
 /// program wrote the body.
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();

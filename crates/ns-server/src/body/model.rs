@@ -40,18 +40,18 @@ pub(crate) struct ModelBody {
     /// Interpolation: `smooth` (code4 and code4p, the default) or `piecewise` (code1 and code0).
     #[serde(default)]
     pub(crate) interpolation: InterpolationName,
-    /// Interpolation code of normsys. It takes precedence over `interpolation`.
+    /// Interpolation code of normsys modifiers. It takes precedence over `interpolation`.
     #[serde(default, deserialize_with = "code")]
     #[schema(value_type = Option<String>)]
     pub(crate) normsys_code: Option<NormsysCode>,
-    /// Interpolation code of histosys. It takes precedence over `interpolation`.
+    /// Interpolation code of histosys modifiers. It takes precedence over `interpolation`.
     #[serde(default, deserialize_with = "code")]
     #[schema(value_type = Option<String>)]
     pub(crate) histosys_code: Option<HistosysCode>,
-    /// Digest of a stored model. It is given in place of `workspace`.
+    /// Digest of a stored model. A request gives either this digest or `workspace`.
     #[serde(default)]
     pub(crate) model_digest: Option<String>,
-    /// Digest of the observed data of the stored model. It is required with `model_digest`.
+    /// Digest of the observed data of the stored model. A request with `model_digest` must have this digest too.
     #[serde(default)]
     pub(crate) data_digest: Option<String>,
 }
@@ -92,8 +92,7 @@ pub(crate) enum ModelReference<'a> {
 impl ModelBody {
     /// Returns the workspace or the digests that the request gives.
     ///
-    /// # Errors
-    /// If there is neither a workspace nor a pair of digests, or both.
+    /// # Errors If the request gives neither a workspace nor a pair of digests, or if it gives both.
     pub(crate) fn source(&self) -> Result<ModelReference<'_>, ServerError> {
         match (&self.workspace, &self.model_digest, &self.data_digest) {
             (Some(text), None, None) => Ok(ModelReference::Workspace(WorkspaceBody {
@@ -123,8 +122,8 @@ impl ModelBody {
         ModelOptions { measurement, interpolation: codes, poi, ..ModelOptions::default() }
     }
 
-    /// Returns a hash of all fields on which the model depends. Requests whose text is equal in these fields
-    /// have equal hashes.
+    /// Returns a hash of all fields on which the model depends. Two requests have equal hashes if the texts of these
+    /// fields are equal.
     pub(crate) fn fingerprint(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
         let mut add = |text: &str| {

@@ -30,7 +30,7 @@ pub(crate) struct PatchBody {
     /// Operations of a JSON Patch (RFC 6902).
     #[schema(value_type = Option<Vec<Object>>)]
     pub(crate) patch: Option<Box<RawValue>>,
-    /// A patchset. It is given in place of `patch`.
+    /// A patchset. A request gives either this patchset or `patch`.
     #[schema(value_type = Option<Object>)]
     pub(crate) patchset: Option<Box<RawValue>>,
     /// Name of the patch in the patchset.
@@ -38,7 +38,7 @@ pub(crate) struct PatchBody {
 }
 
 impl PatchBody {
-    /// Reads the patch. `pointer` is the JSON pointer to the patch in the body and is used in error messages.
+    /// Reads the patch. `pointer` is the JSON pointer to the patch in the body, for error messages.
     fn read(&self, pointer: &str) -> Result<Patch, ServerError> {
         let failed = |source| ServerError::Workspace { pointer: pointer.to_owned(), source };
         let body =
@@ -55,8 +55,8 @@ impl PatchBody {
 }
 
 impl WorkspaceBody<'_> {
-    /// Reads the workspace, applies its patches, and selects channels. `pointer` is the JSON pointer to the
-    /// object that contains the key `workspace`. It is used in error messages.
+    /// Reads the workspace, applies its patches, and selects channels. `pointer` is the JSON pointer to the object
+    /// that contains the key `workspace`, for error messages.
     ///
     /// # Errors
     /// If a patch cannot be read.

@@ -1,4 +1,4 @@
-//! Answers requests for analyses with their result, or with the name of a job.
+//! Answers requests for analyses: with the result, or with the name of a job if the analysis takes long.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,12 +23,12 @@ use crate::server::Server;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Asked {
-    /// Format of the picture to return in place of JSON: `svg`, `png` or `pdf`.
+    /// Format of the picture that is returned instead of the JSON result: `svg`, `png` or `pdf`.
     plot: Option<String>,
 }
 
-/// Cancels its job when it is dropped. It is dropped if the client disconnects before it has received the
-/// answer or the name of the job.
+/// Cancels the job of a request when this value is dropped. This happens if the client disconnects before it has
+/// received the answer or the name of the job.
 struct Waiting(Option<Arc<Job>>);
 
 impl Drop for Waiting {

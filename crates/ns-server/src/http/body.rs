@@ -9,11 +9,11 @@ use serde::de::DeserializeOwned;
 use crate::problem::ServerError;
 use crate::server::Server;
 
-/// Longest time between the start of a request and the end of its body.
+/// Longest allowed time between the start of a request and the end of its body.
 const ARRIVAL: Duration = Duration::from_secs(30);
 
-/// Length in bytes up to which the thread that received a body also parses it. A longer body is parsed in a
-/// separate thread.
+/// Longest body, in bytes, that is parsed by the thread that received it. A longer body is parsed in a separate
+/// thread.
 const SHORT: usize = 1 << 16;
 
 /// Receives a body.

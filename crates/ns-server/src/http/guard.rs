@@ -1,4 +1,4 @@
-//! Checks every request for its client, its host and its content type. Counts and logs it.
+//! Checks the client, the host and the content type of every request. Counts and logs every request.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -45,11 +45,11 @@ pub(super) async fn guard(State(server): State<Arc<Server>>, mut request: Reques
     response
 }
 
-/// Content security policy of the page. It allows only files of this server.
+/// Content security policy of the server's web pages. It allows only files of this server.
 const POLICY: &str =
     "default-src 'self'; img-src 'self' data: blob:; frame-ancestors 'none'; base-uri 'none'";
 
-/// Returns whether a path needs no token. These paths reveal nothing about models or jobs.
+/// Returns whether requests for a path need no token. Such paths reveal nothing about models or jobs.
 fn is_open(route: &str) -> bool {
     matches!(route, "/" | "/api" | "/page/{file}" | "/openapi.json" | "/v1/health")
 }

@@ -1,4 +1,4 @@
-//! Information about the server: devices, health, metrics and the description of its paths.
+//! Returns information about the server: devices, health, metrics and the description of its paths.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(super) struct Devices {
 /// The health of the server.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Health {
-    /// Always `ok`. A server that does not work gives no answer.
+    /// Always `ok`. A server that does not work does not respond.
     status: &'static str,
     /// Version of the server.
     version: &'static str,
@@ -39,7 +39,7 @@ pub(super) async fn devices() -> Result<Json<Devices>, ServerError> {
     Ok(Json(Devices { devices }))
 }
 
-/// Answers that the server is running.
+/// Responds that the server is running.
 pub(super) async fn health() -> Json<Health> {
     Json(Health { status: "ok", version: env!("CARGO_PKG_VERSION") })
 }

@@ -19,7 +19,7 @@ use crate::jobs::{Ended, Job, JobStatus};
 use crate::problem::ServerError;
 use crate::server::Server;
 
-/// Shortest time between two progress events.
+/// Shortest time between two progress events that are sent to a client.
 const BETWEEN: Duration = Duration::from_millis(100);
 
 /// Lists the jobs of the client.
@@ -42,7 +42,8 @@ pub(super) async fn status(
     Ok(Json(server.jobs.find(&id, &client.name)?.status()))
 }
 
-/// Cancels a job and waits until it has stopped. The job's result then covers the part that was finished.
+/// Cancels a job and waits until it has stopped. The result of the job then covers only the finished part of the
+/// analysis.
 ///
 /// # Errors
 /// If the client has no such job.
@@ -63,13 +64,13 @@ pub(super) async fn cancel(
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AskedResult {
-    /// Whether to return the result of the finished part while the job is still running.
+    /// Whether to return the result of the finished toys while the job is still running.
     #[serde(default)]
     partial: bool,
 }
 
-/// Returns the result of a job that ended. For a running job, returns its state with status 202. If the
-/// client asks for a partial result, returns the result of the toys saved so far instead.
+/// Returns the result of a job that has ended. For a running job, returns the state of the job with status 202. If
+/// the client asks for a partial result, returns the result of the toys saved so far instead.
 ///
 /// # Errors
 /// If the client has no such job, or there is no partial result.
@@ -94,8 +95,8 @@ pub(super) async fn result(
     }
 }
 
-/// Sends the progress of a job as server-sent events with the name `progress`. The last event, `end`, has the
-/// final state.
+/// Sends the progress of a job as server-sent events with the name `progress`. The last event has the name `end` and
+/// contains the final state of the job.
 ///
 /// # Errors
 /// If the client has no such job.
@@ -108,7 +109,7 @@ pub(super) async fn events(
     Ok(Sse::new(stream(job)).keep_alive(KeepAlive::default()))
 }
 
-/// The kind of the last event that the stream of a job has sent.
+/// The last event that has been sent to a client that follows a job: none, an event `progress`, or the event `end`.
 enum Sent {
     Nothing,
     Progress,

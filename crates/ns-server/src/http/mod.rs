@@ -22,7 +22,7 @@ use crate::analyses::{Analysis, each_analysis};
 use crate::problem::ServerError;
 use crate::server::Server;
 
-/// Returns the routes of the server.
+/// Returns the routes of the server, i.e. its paths with the functions that answer them.
 pub(crate) fn routes(server: Arc<Server>) -> Router {
     let mut router = Router::new();
     macro_rules! add {

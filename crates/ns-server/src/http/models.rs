@@ -22,7 +22,7 @@ pub(super) struct ModelRequest {
     model: ModelBody,
 }
 
-/// A stored model. Later requests name it by both digests.
+/// A stored model. Later requests name the model by both digests.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ModelAnswer {
     /// Digest of the model.
@@ -45,8 +45,7 @@ pub(super) struct ModelAnswer {
 
 /// Compiles a model, stores it, and returns its digests.
 ///
-/// # Errors
-/// If the workspace is wrong or the model too large.
+/// # Errors If the workspace is wrong or the model is too large.
 pub(super) async fn add(
     State(server): State<Arc<Server>>,
     headers: HeaderMap,

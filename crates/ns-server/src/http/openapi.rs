@@ -1,4 +1,4 @@
-//! The OpenAPI description of the server, generated from the types of its requests and answers.
+//! The OpenAPI description of the server, generated from the types of its requests and responses.
 
 use serde::de::DeserializeOwned;
 use utoipa::openapi::content::ContentBuilder;
@@ -33,8 +33,7 @@ impl Schemas {
         Ref::from_schema_name(T::name())
     }
 
-    /// Adds the schema of a request body, including the keys of its options. Returns a reference to the
-    /// schema.
+    /// Adds the schema of a request body, including the keys of its `options`. Returns a reference to the schema.
     fn refined<T: ToSchema + PartialSchema + DeserializeOwned>(&mut self) -> Ref {
         let reference = self.of::<T>();
         if let Some((_, schema)) = self.0.last_mut() {
@@ -44,8 +43,8 @@ impl Schemas {
     }
 }
 
-/// Completes `schema` with `read`, the schema that a deserialiser has shown. Replaces each object of `schema`
-/// without known keys by the object at the same place in `read`.
+/// Completes `schema` with `read`, the schema that was found by deserialising the type. If a property of `schema` is
+/// an object without known keys, the property of the same name in `read` replaces it.
 fn refine(schema: &mut RefOr<Schema>, read: Schema) {
     if let (RefOr::T(Schema::Object(object)), Schema::Object(read)) = (schema, read) {
         for (key, property) in read.properties {

@@ -28,7 +28,7 @@ enum Step {
     Variant(&'static str),
 }
 
-/// The kind of value that a type asks its deserialiser for.
+/// The kind of value that a type asks its deserialiser for, for example a number or an object.
 #[derive(Clone)]
 enum Found {
     Plain(Type),
@@ -40,8 +40,8 @@ enum Found {
     Unit,
 }
 
-/// A deserialiser that follows a path into a type and records which kind of value the type asks for at its
-/// end. It has no value to deliver, so it always returns an error.
+/// A deserialiser that follows a path into a type. At the end of the path it records which kind of value the type
+/// asks for. It has no value to deliver, so it always returns an error.
 #[derive(Clone, Copy)]
 struct Probe<'p> {
     path: &'p [Step],
@@ -56,7 +56,7 @@ pub(super) fn schema_of<T: DeserializeOwned>() -> Schema {
     schema_at::<T>(&mut Vec::new())
 }
 
-/// Returns the kind of value that `T` asks its deserialiser for at the end of a path.
+/// Follows `path` into `T`, and returns the kind of value that `T` asks its deserialiser for at the end of the path.
 fn probe<T: DeserializeOwned>(path: &[Step]) -> Option<Found> {
     let found = RefCell::new(None);
     // The probe always fails. Its result is the kind of value that it has recorded.
@@ -121,7 +121,8 @@ impl<'p> Probe<'p> {
         de::Error::custom("probed")
     }
 
-    /// Returns the first step of the remaining path, and a probe for the rest of the path; `None` at its end.
+    /// Returns the first step of the remaining path, and a probe for the rest of the path; `None` at the end of the
+    /// path.
     fn step(self) -> Option<(Step, Self)> {
         let (first, path) = self.path.split_first()?;
         Some((*first, Self { path, ..self }))
@@ -238,7 +239,7 @@ impl<'de> SeqAccess<'de> for Probe<'_> {
     }
 }
 
-/// An object with one key.
+/// An object with one key, which a probe presents to the type. The next probe reads the value of this key.
 struct Entry<'p> {
     key: Option<&'static str>,
     next: Probe<'p>,
@@ -256,7 +257,7 @@ impl<'de> MapAccess<'de> for Entry<'_> {
     }
 }
 
-/// A variant of an enum.
+/// A variant of an enum, which a probe presents to the type. The next probe reads the content of this variant.
 struct Variant<'p> {
     name: &'static str,
     next: Probe<'p>,

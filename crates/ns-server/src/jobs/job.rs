@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use crate::pool::RequestAccount;
 use crate::problem::Problem;
 
-/// The request as the client sent it. It is stored so that the analysis can be repeated after a restart of
+/// The request as the client sent it. The request is stored so that the analysis can be repeated after a restart of
 /// the server.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
@@ -29,20 +29,20 @@ pub(crate) struct Order {
 /// The way in which the analysis of a request ended.
 #[derive(Debug, Clone)]
 pub(crate) enum Ended {
-    /// The analysis has an answer.
+    /// The analysis succeeded. The body of the response has its result.
     Answer(Output),
-    /// The analysis failed.
+    /// The analysis failed, with problem details for the client.
     Problem(Problem),
 }
 
 /// The body of the response to a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Output {
-    /// Media type.
+    /// Media type of the body, for example `application/json`.
     pub(crate) media: &'static str,
     /// Content of the body.
     pub(crate) bytes: Bytes,
-    /// Whether the request was cancelled. The content is then only a part of the answer.
+    /// Whether the request was cancelled. The content then covers only the finished part of the analysis.
     pub(crate) interrupted: bool,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Output {
 pub(crate) struct Progress {
     /// Number of finished fits.
     pub(crate) done: usize,
-    /// Number of all fits that are known so far.
+    /// Number of all fits, finished or not, as far as it is known.
     pub(crate) total: usize,
 }
 
@@ -68,14 +68,14 @@ pub(crate) struct JobStatus {
     pub(crate) progress: Progress,
     /// Time at which the job was made, in seconds since 1970.
     pub(crate) created_s: u64,
-    /// Time that threads have worked for the job, in seconds.
+    /// Time that threads have worked for the job, in seconds, summed over the threads.
     pub(crate) used_s: f64,
     /// Whether there is a result. The result of a cancelled job covers only the finished part.
     pub(crate) has_result: bool,
 }
 
-/// A request for an analysis, whether the analysis is running or has ended. It is called a job once the
-/// client knows its name.
+/// A request for an analysis, whether the analysis is running or has ended. A request is called a job once the client
+/// knows its name.
 pub(crate) struct Job {
     pub(crate) id: String,
     pub(crate) order: Order,
@@ -83,7 +83,7 @@ pub(crate) struct Job {
     created_s: u64,
     progress: watch::Sender<Progress>,
     ended: watch::Sender<Option<Ended>>,
-    /// Whether the client knows the name of the job. The lock is held while the job ends.
+    /// Whether the client knows the name of the job. The mutex is locked while the job ends.
     named: Mutex<bool>,
 }
 
@@ -102,8 +102,8 @@ impl Job {
         }
     }
 
-    /// Locks the flag that says whether the client knows the name of the job. The job cannot end while the
-    /// lock is held.
+    /// Locks the flag that says whether the client knows the name of the job, and returns the flag. The job cannot
+    /// end while the flag is locked.
     pub(crate) fn named(&self) -> MutexGuard<'_, bool> {
         self.named.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -137,7 +137,7 @@ impl Job {
         }
     }
 
-    /// Returns a receiver of the progress.
+    /// Returns a receiver that is notified of every change of the job's progress.
     pub(crate) fn watch(&self) -> watch::Receiver<Progress> {
         self.progress.subscribe()
     }

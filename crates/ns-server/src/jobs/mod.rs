@@ -40,7 +40,8 @@ pub(crate) struct JobLimits {
 pub(crate) struct Jobs {
     models: Arc<Models>,
     limits: JobLimits,
-    /// Folder of the records and the saved toys, and the open records; `None` if the server keeps no jobs.
+    /// Folder of the records of jobs and of the saved toys, and the open file of records; `None` if the server does
+    /// not store jobs on disk.
     state: Option<(PathBuf, Records)>,
     known: Mutex<Known>,
     stopping: AtomicBool,
@@ -55,7 +56,7 @@ struct Known {
 }
 
 impl Jobs {
-    /// Creates the registry. `state` is the folder of the records, which must exist.
+    /// Creates the registry. `state` is the folder in which the records of jobs are stored. The folder must exist.
     ///
     /// # Errors
     /// If the records cannot be opened.
@@ -85,8 +86,8 @@ impl Jobs {
         self.lock().active.values().sum()
     }
 
-    /// Begins an analysis. A brief analysis has ended when this function returns. `quota` is the client's own
-    /// limit on simultaneous requests; without it, the default limit holds.
+    /// Begins an analysis. A brief analysis has ended when this function returns. `quota` is the client's own limit
+    /// on simultaneous requests; if `None`, the default limit of the server holds.
     ///
     /// # Errors
     /// [`ServerError::Quota`] or [`ServerError::Busy`] if too many requests are in progress.
@@ -158,7 +159,7 @@ impl Jobs {
         });
     }
 
-    /// Runs the analysis of a job and ends the job. If `here` is true, this thread makes the fits.
+    /// Runs the analysis of a job and ends the job. If `here` is true, the calling thread makes the fits.
     fn work<A: Analysis>(&self, body: &A, job: &Job, here: bool) {
         let started = Instant::now();
         let toys = self.state.as_ref().filter(|_| A::SAVES).map(|(folder, _)| toy_file(folder, &job.id));
@@ -219,8 +220,8 @@ impl Jobs {
         job.end(ended);
     }
 
-    /// Turns a request in progress into a named job, which continues when its connection is closed. Writes
-    /// the record of the job.
+    /// Turns a request in progress into a job with a name. The job continues when the connection of the request is
+    /// closed. Writes the record of the job.
     ///
     /// # Errors
     /// If the record cannot be written.
@@ -251,7 +252,7 @@ impl Jobs {
         if mine { Ok(job) } else { Err(missing()) }
     }
 
-    /// Returns a job that has ended from its record; `None` if there is no such record.
+    /// Reads the record of a job that has ended, and returns the job; `None` if there is no such record.
     fn recorded(&self, id: &str) -> Result<Option<Arc<Job>>, ServerError> {
         let Some((_, records)) = &self.state else { return Ok(None) };
         let Some(record) = records.find(id)? else { return Ok(None) };
@@ -326,7 +327,7 @@ impl Jobs {
     }
 }
 
-/// Converts an answer to the body of a response.
+/// Converts the answer of an analysis to the body of a response.
 fn output(job: &Job, answer: Answer) -> Result<Output, ServerError> {
     let interrupted = answer.interrupted;
     Ok(match (job.order.picture, answer.picture) {
@@ -338,12 +339,13 @@ fn output(job: &Job, answer: Answer) -> Result<Output, ServerError> {
     })
 }
 
-/// Returns the path of the file with the toys of a job.
+/// Returns the path of the file in which the toys of a job are saved.
 fn toy_file(folder: &std::path::Path, id: &str) -> PathBuf {
     folder.join("toys").join(format!("{id}.parquet"))
 }
 
-/// Removes the saved toys of a job that ended: the complete file and the folder of pieces.
+/// Removes the saved toys of a job that has ended: the complete file, and the folder with the pieces of an unfinished
+/// file.
 fn remove_toys(file: &std::path::Path) {
     // Errors are ignored: the file may not exist, and a file that cannot be removed only takes space on the disk.
     let _ = std::fs::remove_file(file);

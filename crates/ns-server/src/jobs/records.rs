@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::job::{Ended, Job, Output};
 use crate::problem::{Problem, ServerError};
 
-/// The open file of records.
+/// The open SQLite file with the records of jobs.
 pub(crate) struct Records {
     connection: Mutex<Connection>,
 }

@@ -15,20 +15,20 @@ use crate::devices::Devices;
 use crate::pool::{Pace, PooledSession, RequestAccount};
 use crate::problem::ServerError;
 
-/// Bytes of memory for each byte of a workspace's JSON text. They hold the parsed workspace, the model and
-/// the compiled plan. The number is an estimate from the published workspaces.
+/// Estimated memory of a stored model, in bytes per byte of the workspace's JSON text. The memory holds the parsed
+/// workspace, the model and the compiled plan. The estimate comes from the published workspaces.
 const BYTES_PER_BYTE: u64 = 6;
 
-/// Time of a fit below which the thread that receives a request also makes the fit. Passing such a short fit
-/// to another thread, and its result back, would take longer than the other requests of the thread have to
-/// wait.
+/// Fits of a model whose recent fits took less than this time run on the thread that receives the request. This makes
+/// other requests of the thread wait. For such short fits, the wait is shorter than the time to pass the fit to
+/// another thread and the result back.
 const BRIEF: Duration = Duration::from_micros(500);
 
 /// A compiled model, with everything that requests for this model share.
 pub(crate) struct Compiled {
     /// The workspace. Some requests list its contents.
     pub(crate) workspace: ModelSource,
-    /// The options with which the model was made from the workspace.
+    /// The options, such as interpolation codes, with which the model was built from the workspace.
     pub(crate) options: ModelOptions,
     /// The model.
     pub(crate) model: Model,
@@ -42,7 +42,7 @@ pub(crate) struct Compiled {
     base: CpuSession,
     cpu: Arc<dyn Session>,
     pace: Arc<Pace>,
-    /// Recent thread time of a fit in nanoseconds; 0 before the first fit.
+    /// Thread time of recent fits of the model, in nanoseconds per fit; 0 before the first fit.
     fit_ns: AtomicU64,
     gpus: Mutex<Vec<OnGpu>>,
 }
@@ -55,7 +55,7 @@ struct OnGpu {
     pace: Arc<Pace>,
 }
 
-/// A session for one request, and the reason for the choice of its device.
+/// A session for one request, and the reason why its device was chosen.
 pub(crate) struct Opened {
     pub(crate) session: PooledSession,
     pub(crate) reason: Option<String>,
@@ -102,8 +102,8 @@ impl Compiled {
         })
     }
 
-    /// Records the time of a fit. The recorded value rises at once after a slower fit. It falls gradually
-    /// after faster fits.
+    /// Records the time of a fit. If the fit took longer than the recorded time, its time is recorded. Otherwise the
+    /// recorded time decreases gradually.
     pub(crate) fn record_fit(&self, time: Duration) {
         let now = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let before = self.fit_ns.load(Ordering::Relaxed);
@@ -124,8 +124,9 @@ impl Compiled {
         on_cpu && !fit.is_zero() && fit < BRIEF
     }
 
-    /// Opens a session for the work of one request. `device` is the device that the request names, if any. If
-    /// `here` is true, the calling thread makes the fits of a session on the CPU.
+    /// Opens a session for the work of one request. `device` is the device that the request names, if any. `account`
+    /// records the thread time that the request uses. If `here` is true and the session is on the CPU, the calling
+    /// thread makes the fits.
     ///
     /// # Errors
     /// If the device is not available or has too little memory.
@@ -158,7 +159,7 @@ impl Compiled {
         Ok(Opened { session, reason })
     }
 
-    /// Returns the session on a GPU, and opens it if this is its first use.
+    /// Returns the session of the model on the GPU `device`. Opens the session at its first use.
     fn gpu(&self, device: Device, execution: &Execution) -> Result<OnGpu, ns_core::SessionError> {
         let mut gpus = self.gpus.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = gpus.iter().find(|known| known.device == device) {

@@ -1,5 +1,5 @@
-//! The models that the server stores. They are compiled and have open sessions. Requests find a model by the
-//! text of its workspace or by its digests.
+//! The models that the server stores in compiled form, with open sessions. A request finds its model by the text of
+//! the workspace or by the digests of the model.
 
 mod compiled;
 
@@ -31,10 +31,11 @@ pub(crate) struct ModelLimits {
 
 #[derive(Default)]
 struct Kept {
-    /// Models by the hash of the request's text. The entry of a model is locked while the model is compiled.
-    /// Simultaneous requests for the same model therefore compile it only once.
+    /// Models, by the hash of the text of the requests that use them. The entry of a model is locked while the model
+    /// is compiled. Simultaneous requests for the same model therefore compile it only once.
     by_text: HashMap<[u8; 32], Arc<Place>>,
-    /// Number of uses of all models so far. Its value at the last use of a model gives the order of removal.
+    /// Number of times that any model has been used. Each model keeps the value at its last use. The model with the
+    /// smallest value is removed first.
     clock: u64,
 }
 
@@ -59,11 +60,10 @@ impl Models {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the model of a request. Compiles the model if no earlier request has done so. If another
-    /// request is compiling it, waits for the end.
+    /// Returns the model of a request. Compiles the model if no earlier request has done so. If another request is
+    /// compiling the model, waits for it to finish.
     ///
-    /// # Errors
-    /// If the workspace is wrong, the model is too large, or no kept model has the digests.
+    /// # Errors If the workspace is wrong, the model is too large, or no stored model has the digests.
     pub(crate) fn get(&self, body: &ModelBody) -> Result<Arc<Compiled>, ServerError> {
         let workspace = match body.source()? {
             ModelReference::Digests { model, data } => return self.by_digests(model, data),
@@ -130,8 +130,8 @@ impl Models {
         })
     }
 
-    /// Removes the least recently used models until the others fit into the memory limit. The model with the
-    /// hash `but` is never removed.
+    /// Removes the least recently used models until the remaining models fit into the memory limit. The model with
+    /// the hash `but` is never removed.
     fn shrink(&self, but: [u8; 32]) {
         let mut kept = self.lock();
         let mut known: Vec<(u64, [u8; 32], u64)> = Vec::new();

@@ -24,26 +24,27 @@ pub(crate) use split::Pace;
 /// The account of one request: its client, its flag for cancellation, and the thread time that it has used.
 #[derive(Debug, Default)]
 pub(crate) struct RequestAccount {
-    /// Name of the client. Requests of one client share the client's part of the thread time.
+    /// Name of the client. The thread time is shared fairly between clients, so all requests of a client share its
+    /// part.
     pub(crate) client: Arc<str>,
     /// Flag that cancels the request when it becomes true.
     pub(crate) cancel: Arc<AtomicBool>,
-    /// Thread time used for the request, in microseconds.
+    /// Thread time that the request has used, in microseconds.
     used: AtomicU64,
 }
 
 impl RequestAccount {
-    /// Creates the account of a request. It has used no time yet.
+    /// Creates the account of a request that has used no thread time yet.
     pub(crate) fn new(client: Arc<str>) -> Self {
         Self { client, ..Self::default() }
     }
 
-    /// Returns the thread time used for the request.
+    /// Returns the thread time that the request has used.
     pub(crate) fn used(&self) -> Duration {
         Duration::from_micros(self.used.load(Ordering::Relaxed))
     }
 
-    /// Adds thread time used for the request.
+    /// Adds `time` to the thread time that the request has used.
     fn charge(&self, time: Duration) {
         self.used.fetch_add(u64::try_from(time.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
@@ -59,7 +60,7 @@ impl RequestAccount {
     }
 }
 
-/// Threads that run the fits of all requests on one device. They end when the last handle of the pool is
+/// Threads that run the fits of all requests on one device. The threads end when the last handle of the pool is
 /// dropped.
 pub(crate) struct Pool {
     shared: Arc<Shared>,
@@ -69,9 +70,9 @@ pub(crate) struct Pool {
 struct Shared {
     threads: usize,
     queue: Mutex<Queue>,
-    /// Wakes a thread that takes any piece.
+    /// Wakes a thread that takes any piece of work.
     wake: Condvar,
-    /// Wakes the extra thread, which takes only short pieces.
+    /// Wakes the extra thread, which takes only short pieces of work.
     wake_short: Condvar,
 }
 
@@ -82,8 +83,8 @@ impl Shared {
 }
 
 impl Pool {
-    /// Starts the threads of a pool, at least one. If `express` is true, starts one extra thread for short
-    /// pieces.
+    /// Starts `threads` threads of a pool, but at least one. If `express` is true, also starts one extra thread for
+    /// short pieces of work.
     ///
     /// # Errors
     /// If the system cannot start a thread.
@@ -101,22 +102,22 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Returns the number of threads, without the extra thread for short pieces.
+    /// Returns the number of threads of the pool, without the extra thread for short pieces of work.
     fn threads(&self) -> usize {
         self.shared.threads
     }
 
-    /// Returns the number of pieces in the queue.
+    /// Returns the number of pieces of work that wait in the queue.
     pub(crate) fn waiting(&self) -> usize {
         self.shared.lock().len()
     }
 
-    /// Adds the time of a thread outside of the pool to the account of a request.
+    /// Adds the time that a thread outside of the pool has spent on a request to the request's account.
     fn charge(&self, account: &Arc<RequestAccount>, time: Duration) {
         self.shared.lock().done(std::slice::from_ref(account), time, false);
     }
 
-    /// Adds a piece to the queue, and wakes a thread for it.
+    /// Adds a piece of work to the queue, and wakes a thread that can run it.
     fn submit(&self, piece: Piece) {
         let mut queue = self.shared.lock();
         let is_short = piece.is_short();

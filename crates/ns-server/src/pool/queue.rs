@@ -9,40 +9,40 @@ use ns_core::{FitTask, OutcomeParts, Session, SessionError, TaskOutcome};
 
 use super::{Pace, RequestAccount};
 
-/// Limits of the levels of requests. The level is 0 for a request whose thread time is below the first limit,
-/// 1 below the second limit, and 2 otherwise. Requests of a lower level go first.
+/// Thread times that divide requests into levels. The level is 0 if the request has used less time than the first
+/// limit, 1 if it has used less than the second limit, and 2 otherwise. Requests of a lower level go first.
 const LEVELS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
 
-/// Half-life, in seconds, with which the recorded thread time of a client decays.
+/// Half-life, in seconds, of the recent thread time of a client: after this time, an earlier fit counts half.
 const HALF_LIFE_S: f64 = 10.0;
 
-/// Largest expected time of a batch that is gathered from several requests. A piece with a smaller expected
-/// time counts as short.
+/// Largest expected time of a batch that is gathered from pieces of several requests. A piece counts as short if its
+/// expected time is smaller.
 const GATHERED: Duration = Duration::from_millis(20);
 
-/// Expected time above which a piece counts as long. Long pieces never occupy all threads of a pool of two
-/// threads or more.
+/// A piece of work counts as long if its expected time is above this time. Long pieces never occupy all threads of a
+/// pool of two threads or more.
 const LONG: Duration = Duration::from_millis(100);
 
-/// The kind of pieces that a thread of the pool takes.
+/// Says which pieces of work a thread of the pool takes: all, or only short ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Takes {
     /// All pieces.
     All,
-    /// Only short pieces of new requests.
+    /// Only short pieces of new requests (requests that have used little thread time).
     Short,
 }
 
-/// Tasks of one request on one session. One thread runs them without interruption.
+/// A piece of work: fit tasks of one request on one session. One thread runs these tasks without interruption.
 pub(super) struct Piece {
     pub(super) account: Arc<RequestAccount>,
     pub(super) session: Arc<dyn Session>,
     pub(super) pace: Arc<Pace>,
     pub(super) tasks: Vec<FitTask>,
     pub(super) wanted: OutcomeParts,
-    /// Number of the piece in its batch.
+    /// Index of the piece in the batch of fits that was split into pieces.
     pub(super) number: usize,
-    /// Expected time of the piece; `None` if the session has not run such a piece yet.
+    /// Expected time of the piece; `None` if the session has not run a similar piece yet.
     pub(super) expected: Option<Duration>,
     pub(super) reply: Sender<Reply>,
 }
@@ -63,21 +63,21 @@ impl Piece {
         self.level() == 0 && self.expected.is_none_or(|time| time < GATHERED)
     }
 
-    /// Returns whether both pieces can run as one batch. They must have the same session and want the same
-    /// parts of outcomes.
+    /// Returns whether both pieces can run as one batch. The pieces must have the same session and want the same
+    /// parts of the fit outcomes.
     fn joins(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.session, &other.session) && self.wanted == other.wanted
     }
 }
 
-/// The outcomes of a piece.
+/// The outcomes of the fits of a piece, or the reason why there are none.
 pub(super) struct Reply {
-    /// Number of the piece in its batch.
+    /// Index of the piece in the batch of fits that was split into pieces.
     pub(super) number: usize,
     pub(super) outcomes: Result<Vec<TaskOutcome>, Failure>,
 }
 
-/// Reason why a piece has no outcomes.
+/// Reasons why a piece of work has no outcomes.
 pub(super) enum Failure {
     /// The session refused the tasks, or its device failed.
     Session(SessionError),
@@ -89,11 +89,11 @@ pub(super) enum Failure {
 #[derive(Default)]
 pub(super) struct Queue {
     pieces: VecDeque<Piece>,
-    /// Recent thread time of each client.
+    /// Recent thread time of each client, by the client's name.
     served: HashMap<Arc<str>, Served>,
     /// Number of long pieces that are running.
     long: usize,
-    /// Number of threads that take any piece and are waiting for one.
+    /// Number of threads that are waiting for a piece of work, without the extra thread for short pieces.
     pub(super) idle: usize,
     closed: bool,
 }
@@ -126,8 +126,8 @@ impl Queue {
         self.closed
     }
 
-    /// Takes the pieces out of the queue that a thread runs next as one batch. Also returns whether the batch
-    /// counts as long. `threads` is the number of threads of the pool that take any piece.
+    /// Removes from the queue the pieces that a thread runs next as one batch. Also returns whether the batch counts
+    /// as long. `threads` is the number of threads of the pool that take any piece.
     pub(super) fn take(&mut self, threads: usize, takes: Takes) -> Option<(Vec<Piece>, bool)> {
         let full = self.long + 1 >= threads.max(2);
         let share = |piece: &Piece| self.served.get(&piece.account.client).map_or(0.0, Served::now);
@@ -145,9 +145,9 @@ impl Queue {
         Some((self.gather(first, threads), long))
     }
 
-    /// Extends a short piece to a batch with waiting short pieces of the same session, up to the longest time
-    /// of a batch. The batch gets at most the share of one thread, so that the other threads get as many
-    /// pieces.
+    /// Makes a batch of a short piece and of waiting short pieces of the same session. The expected time of the batch
+    /// stays below [`GATHERED`]. The batch takes at most the share of one thread, so that the other threads get as
+    /// many pieces.
     fn gather(&mut self, first: Piece, threads: usize) -> Vec<Piece> {
         let Some(mut time) = first.expected.filter(|time| *time < GATHERED) else { return vec![first] };
         let alike = self.pieces.iter().filter(|piece| piece.joins(&first)).count();
@@ -167,8 +167,8 @@ impl Queue {
         batch
     }
 
-    /// Records the thread time `time` of a batch in the accounts of its requests and for their clients.
-    /// `long` says whether the batch counted as long.
+    /// Adds the thread time `time` of a batch to the accounts of its requests and to the recent time of their
+    /// clients. `long` says whether the batch counted as long.
     pub(super) fn done(&mut self, accounts: &[Arc<RequestAccount>], time: Duration, long: bool) {
         self.long = self.long.saturating_sub(usize::from(long));
         let each = time / u32::try_from(accounts.len().max(1)).unwrap_or(u32::MAX);
@@ -184,5 +184,5 @@ impl Queue {
     }
 }
 
-/// Number of clients above which clients without recent thread time are removed.
+/// If the queue knows more clients than this, it forgets those without recent thread time.
 const MOST_CLIENTS: usize = 1024;

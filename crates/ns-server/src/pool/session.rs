@@ -15,11 +15,11 @@ use super::queue::{Failure, Piece, Reply};
 use super::split::{Pace, Rest};
 use super::{Pool, RequestAccount};
 
-/// Number of pieces of one batch, per thread, that wait or run at the same time. It is large enough that no
-/// thread has to wait for the caller.
+/// Number of pieces of one batch of fits, per thread, that wait or run at the same time. The number is large enough
+/// that no thread has to wait for the caller.
 const AHEAD: usize = 2;
 
-/// A session for one request. The threads of a pool run its fits. The calling thread does everything else.
+/// A session for one request. The threads of a pool run the fits. The calling thread does everything else.
 pub(crate) struct PooledSession {
     inner: Arc<dyn Session>,
     pool: Arc<Pool>,
@@ -27,13 +27,13 @@ pub(crate) struct PooledSession {
     account: Arc<RequestAccount>,
     /// Whether the calling thread runs the fits.
     in_caller: bool,
-    /// The session on the CPU that belongs to a session on a GPU.
+    /// For a session on a GPU, the session on the CPU that makes single fits.
     cpu: Option<Box<PooledSession>>,
 }
 
 impl PooledSession {
-    /// Returns a session that runs the fits of `inner` on the threads of `pool`. `account` is the account of
-    /// the request.
+    /// Returns a session that runs the fits of `inner` on the threads of `pool`. `account` records the thread time
+    /// that the request uses.
     pub(crate) fn new(
         inner: Arc<dyn Session>,
         pool: Arc<Pool>,
@@ -48,21 +48,22 @@ impl PooledSession {
         Self { in_caller, ..self }
     }
 
-    /// Adds a session on the CPU to a session on a GPU. It makes single fits.
+    /// Adds to a session on a GPU a session on the CPU, which makes single fits.
     pub(crate) fn with_cpu(self, cpu: Self) -> Self {
         Self { cpu: Some(Box::new(cpu)), ..self }
     }
 }
 
-/// A batch in progress: the pieces that wait or run, and the outcomes that must wait for earlier outcomes.
+/// A batch of fits in progress: the pieces that wait or run, and finished outcomes that cannot be delivered before
+/// earlier outcomes.
 struct Batch<'a> {
     replies: Receiver<Reply>,
     early: BTreeMap<usize, Vec<TaskOutcome>>,
-    /// For each piece, its number of outcomes and its number of fits.
+    /// Number of outcomes and number of fits of each piece of the batch.
     sizes: Vec<(usize, usize)>,
     /// Number of pieces whose outcomes have been delivered.
     delivered: usize,
-    /// Number of outcomes that have been delivered.
+    /// Number of outcomes that have been delivered, which is the index of the next outcome.
     index: usize,
     fits: usize,
     total: usize,
@@ -70,7 +71,7 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Waits for the outcomes of one piece, and delivers all outcomes that are next in order. Returns false
+    /// Waits for the outcomes of one piece, and passes all outcomes that are next in order to `sink`. Returns false
     /// if the outcomes are missing because the request was cancelled.
     fn receive(&mut self, sink: &mut dyn Sink) -> Result<bool, SessionError> {
         // The pool keeps a sender for each piece until it has sent the reply.

@@ -5,24 +5,24 @@ use std::time::Duration;
 
 use ns_core::{Drawn, FitTask, Seen};
 
-/// Intended time of a piece. A short request should wait for a thread for at most 50 ms, so this time is
-/// shorter.
+/// Intended time of a piece of work. A short request should not wait longer than 50 ms until a thread has finished
+/// its piece, so this time is shorter.
 const TARGET: Duration = Duration::from_millis(35);
 
-/// Number of toys in the first piece of a model. The smallest number, [`FEWEST_TOYS`], fills one vector of
-/// the CPU.
+/// Number of toys in the first piece of work for a model. Later pieces on the CPU have at least [`FEWEST_TOYS`]
+/// toys, which fill one SIMD vector.
 const FIRST_TOYS: u64 = 64;
 const FEWEST_TOYS: u64 = 8;
-/// Smallest number of toys in a piece for a GPU. A GPU fits hundreds of toys in the time of a single fit.
+/// Smallest number of toys in a piece of work for a GPU. A GPU fits hundreds of toys in the time of a single fit.
 const FEWEST_TOYS_OF_GPU: u64 = 512;
 const MOST_TOYS: u64 = 1 << 14;
 
-/// Speed of the fits of one session, measured from the pieces that have run.
+/// Speed of the fits of one session, measured from the pieces of work that have run.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// Number of toys in the next piece.
+    /// Number of toys in the next piece of work.
     toys: AtomicU64,
-    /// Mean time of a task with given data, in nanoseconds; 0 before the first such task.
+    /// Mean time of a fit task with given data (not toys), in nanoseconds; 0 before the first such task.
     task_ns: AtomicU64,
     /// Smallest number of toys in a piece.
     fewest: u64,
@@ -41,13 +41,13 @@ impl Pace {
         Self { toys: AtomicU64::new(fewest), fewest, ..Self::default() }
     }
 
-    /// Returns the expected time of `tasks` tasks with given data; `None` before the first such task.
+    /// Returns the expected time of `tasks` fit tasks with given data (not toys); `None` if no such task has run yet.
     fn expected(&self, tasks: usize) -> Option<Duration> {
         let each = self.task_ns.load(Ordering::Relaxed);
         (each > 0).then(|| Duration::from_nanos(each.saturating_mul(tasks as u64)))
     }
 
-    /// Returns the number of tasks with given data that a piece should have.
+    /// Returns the number of fit tasks with given data (not toys) that a piece should have.
     fn tasks(&self) -> usize {
         let each = self.task_ns.load(Ordering::Relaxed);
         let target = u64::try_from(TARGET.as_nanos()).unwrap_or(u64::MAX);
@@ -77,10 +77,10 @@ fn is_drawn(task: &FitTask) -> bool {
     matches!(task.data.seen, Seen::Drawn(_))
 }
 
-/// The tasks of a batch that no piece contains yet.
+/// The tasks of a batch of fits that no piece contains yet.
 pub(super) struct Rest<'a> {
     tasks: &'a [FitTask],
-    /// Number of toys of the first task that are already in pieces.
+    /// Number of toys of the first remaining task that are already in pieces.
     toys: u64,
 }
 
@@ -97,8 +97,8 @@ impl<'a> Rest<'a> {
         Self { tasks, toys: 0 }
     }
 
-    /// Returns the next piece. It has some tasks with given data, or some toys of one task. Returns `None` if
-    /// no task is left.
+    /// Returns the content of the next piece of work: some tasks with given data, or some toys of one task. Returns
+    /// `None` if no task is left.
     pub(super) fn next(&mut self, pace: &Pace) -> Option<Cut> {
         let first = self.tasks.first()?;
         if let Seen::Drawn(Drawn { source, toys }) = &first.data.seen {

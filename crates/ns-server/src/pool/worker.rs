@@ -1,4 +1,4 @@
-//! The loop of a thread of a pool. The thread takes pieces from the queue, runs them as one batch, and sends
+//! The loop of a thread of a pool. The thread takes pieces of work from the queue, runs them as one batch, and sends
 //! the outcomes back.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +10,8 @@ use ns_core::{Control, FitTask, TaskOutcome};
 use super::queue::{Failure, Piece, Reply, Takes};
 use super::{RequestAccount, Shared};
 
-/// Takes pieces of the kind `takes` from the queue and runs them until the pool is closed.
+/// Takes pieces of work from the queue and runs them, until the pool is closed. `takes` says whether the thread takes
+/// all pieces or only short ones.
 pub(super) fn work(shared: &Shared, takes: Takes) {
     let mut queue = shared.lock();
     loop {
@@ -38,7 +39,7 @@ pub(super) fn work(shared: &Shared, takes: Takes) {
     }
 }
 
-/// Runs the pieces of a batch, and sends a reply for each.
+/// Runs the pieces of work of a batch, and sends a reply for each piece.
 fn run(mut batch: Vec<Piece>) {
     // Nobody needs the outcomes of a cancelled request. They must not delay the other requests of the batch.
     batch.retain(|piece| {
@@ -63,7 +64,8 @@ fn run(mut batch: Vec<Piece>) {
     }
 }
 
-/// Runs several short pieces as one batch, and sends a reply for each. Returns `None` if the batch fails.
+/// Runs several short pieces of work as one batch, and sends a reply for each piece. Returns `None` if the batch
+/// fails.
 fn together(batch: &[Piece]) -> Option<()> {
     // A request that is cancelled during the batch must not delay the others. Each task therefore has the
     // flag of its request.
@@ -82,7 +84,7 @@ fn together(batch: &[Piece]) -> Option<()> {
     Some(())
 }
 
-/// Runs tasks on the session of a piece.
+/// Runs fit tasks on the session of a piece of work, and returns the outcomes.
 fn fits(piece: &Piece, tasks: &[FitTask], control: Control<'_>) -> Result<Vec<TaskOutcome>, Failure> {
     let started = Instant::now();
     let mut outcomes = Vec::new();

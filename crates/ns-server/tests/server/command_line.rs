@@ -1,4 +1,4 @@
-//! Checks that every answer is the JSON that the command line writes. Only times may differ.
+//! Checks that the server's results are equal to the JSON that the command line writes. Only times may differ.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +12,7 @@ use super::http::post;
 use super::process::Server;
 use super::{body, fixture};
 
-/// Returns the path of the command `nextstat` of the same build. If it does not exist, builds it.
+/// Returns the path of the program `nextstat` of the same build. Builds the program if it does not exist.
 fn nextstat() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -32,7 +32,7 @@ fn nextstat() -> &'static Path {
     })
 }
 
-/// Runs the command on a workspace in a file and returns its standard output.
+/// Runs `nextstat` on a workspace in a file and returns the standard output.
 fn command_line(name: &str, file: &Path, flags: &[&str]) -> String {
     let mut command = Command::new(nextstat());
     command.arg(name);
@@ -45,7 +45,7 @@ fn command_line(name: &str, file: &Path, flags: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Returns a text without its times.
+/// Returns the text of a result without the times in it.
 fn without_times(text: &str) -> String {
     let mut kept = String::new();
     let mut rest = text;
@@ -61,7 +61,7 @@ fn without_times(text: &str) -> String {
     kept + rest
 }
 
-/// An analysis: its name, the flags of the command, and further keys of the request's body.
+/// An analysis: its name, the flags for the command line, and the same options as keys of the request's body.
 type Case = (&'static str, &'static [&'static str], Value);
 
 /// Analyses that take little time for every workspace.
@@ -108,7 +108,7 @@ fn long() -> Vec<Case> {
     ]
 }
 
-/// Checks that the server's answer equals the output of the command.
+/// Checks that the server's result equals the output of `nextstat`.
 fn check(server: &Server, file: &Path, (name, flags, further): &Case) {
     let text = std::fs::read_to_string(file).unwrap();
     let wanted = command_line(name, file, flags);

@@ -6,7 +6,7 @@ use super::http::{Response, get, post, send};
 use super::process::Server;
 use super::{body, fixture};
 
-/// Checks that a response has problem details, and returns them.
+/// Checks that a response has problem details with the given status code and kind, and returns them.
 pub(crate) fn problem(answer: &Response, status: u16, kind: &str) -> Value {
     assert_eq!(answer.status, status, "{}", answer.text());
     assert_eq!(answer.header("content-type"), Some("application/problem+json"));

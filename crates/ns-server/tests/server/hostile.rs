@@ -1,8 +1,8 @@
 //! Sends random requests, of which many are broken, incomplete or abandoned. The server must answer each request and
 //! keep running.
 //!
-//! `NEXTSTAT_HOSTILE_SECONDS` sets the duration of the test, `NEXTSTAT_HOSTILE_SEED` the seed of the random
-//! numbers.
+//! The environment variable `NEXTSTAT_HOSTILE_SECONDS` sets the duration of the test, and `NEXTSTAT_HOSTILE_SEED` the
+//! seed of the random numbers.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -35,7 +35,7 @@ impl Random {
     }
 }
 
-/// Replaces a random value inside `value` by one of a wrong type or size.
+/// Replaces a randomly chosen part of `value` by a value of a wrong type or size.
 fn spoil(value: &mut Value, random: &mut Random) {
     let odd = [
         json!(null),

@@ -1,4 +1,4 @@
-//! Sends HTTP requests over plain sockets. The tests are independent of the server's HTTP library.
+//! Sends HTTP requests over plain sockets, so that the tests do not depend on the server's HTTP library.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// A response.
+/// An HTTP response.
 pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) head: String,
@@ -78,19 +78,19 @@ fn unchunked(mut rest: &[u8]) -> Vec<u8> {
     body
 }
 
-/// Sends a request with further headers and returns its response.
+/// Sends a request with the additional headers `headers` and returns its response.
 pub(crate) fn send(to: SocketAddr, method: &str, path: &str, headers: &str, body: &str) -> Response {
     read(open(to, method, path, headers, body))
 }
 
 const JSON: &str = "content-type: application/json\r\n";
 
-/// Posts JSON.
+/// Sends a POST request with a JSON body and returns its response.
 pub(crate) fn post(to: SocketAddr, path: &str, body: &str) -> Response {
     send(to, "POST", path, JSON, body)
 }
 
-/// Posts JSON and leaves the connection open.
+/// Sends a POST request with a JSON body, and leaves the connection open.
 pub(crate) fn post_open(to: SocketAddr, path: &str, body: &str) -> TcpStream {
     open(to, "POST", path, JSON, body)
 }

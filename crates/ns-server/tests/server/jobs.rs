@@ -1,4 +1,4 @@
-//! Tests of jobs: requests that take longer than the time to wait.
+//! Tests of jobs. A request becomes a job if it takes longer than the time to wait.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use super::http::{delete, get, post};
 use super::process::Server;
 use super::{body, fixture};
 
-/// Starts a job of toys and returns its path.
+/// Starts a job that runs toys, and returns the path of the job on the server.
 fn begin(server: &Server, n_toys: u64) -> String {
     let toys = json!({"mu": 1.0, "wait_s": 0, "options": {"n_toys": n_toys, "seed": 5}});
     let answer = post(server.address, "/v1/hypotest-toys", &body(&fixture("simple_workspace.json"), toys));
@@ -35,7 +35,7 @@ fn events(server: &Server, job: &str) -> Vec<(String, Value)> {
         .collect()
 }
 
-/// Returns a result without its times.
+/// Returns a result without the times in it.
 fn numbers(result: &Value) -> Value {
     let mut result = result.clone();
     let keys = result.as_object_mut().unwrap();

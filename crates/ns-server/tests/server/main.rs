@@ -27,7 +27,7 @@ pub(crate) fn fixture(name: &str) -> String {
     std::fs::read_to_string(format!("{folder}{name}")).unwrap()
 }
 
-/// Returns the body of a request with a workspace and further keys.
+/// Returns the body of a request with a workspace and the additional keys in `further`.
 pub(crate) fn body(workspace: &str, further: Value) -> String {
     let workspace = serde_json::value::RawValue::from_string(workspace.to_owned()).unwrap();
     let mut text = format!("{{\"model\": {{\"workspace\": {workspace}}}");

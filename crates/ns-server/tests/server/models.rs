@@ -1,4 +1,4 @@
-//! Tests of kept models and the digests that name them.
+//! Tests of models that the server stores, and of the digests that name them.
 
 use serde_json::json;
 

@@ -15,7 +15,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server on a free port with further flags.
+    /// Starts a server on a free port with the additional flags `flags`.
     pub(crate) fn start(flags: &[&str]) -> Self {
         let mut child = Command::new(assert_cmd::cargo::cargo_bin!("nextstat-server"))
             .args(["--listen", "127.0.0.1:0", "--device", "cpu"])
@@ -33,12 +33,12 @@ impl Server {
         Self { child, address, log: Some(log) }
     }
 
-    /// Returns the number of the process.
+    /// Returns the process ID of the server.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Kills the server at once, as `kill -9` does.
+    /// Kills the server at once, as `kill -9` does. Returns its log.
     pub(crate) fn kill(mut self) -> Vec<String> {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

@@ -54,7 +54,7 @@ pub(super) fn choose<'a>(document: &'a Document, name: Option<&str>) -> Result<C
     })
 }
 
-/// Returns whether the data of a likelihood are Asimov data. ROOT gives them names that contain `asimov`.
+/// Returns whether the data of a likelihood are Asimov data. ROOT gives Asimov data names that contain `asimov`.
 fn is_asimov(document: &Document, likelihood: &Named<Likelihood>) -> bool {
     let asimov = |name: &str| name.to_lowercase().contains("asimov");
     let data = &likelihood.content.data;

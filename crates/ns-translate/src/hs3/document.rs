@@ -54,12 +54,12 @@ pub(crate) struct Document {
     /// Whether ROOT or pyhs3 wrote the file. Some keys have a different meaning in such files than in the HS3
     /// standard.
     pub(crate) from_root: bool,
-    /// Whether the templates of histosys modifiers are known to be yields, and not differences. This follows
-    /// from the program that wrote the file.
+    /// Whether the templates of histosys modifiers are known to be yields, and not differences from the nominal
+    /// yields. The program that wrote the file determines this.
     pub(crate) templates_are_yields: bool,
-    /// Names that ROOT marks as constant.
+    /// Names of the parameters that ROOT marks as constant.
     pub(crate) constants: Vec<String>,
-    /// Names of parts that could not be read. The problems have been reported.
+    /// Names of the parts of the file that could not be read. Their problems have been reported.
     pub(crate) broken: Vec<String>,
 }
 
@@ -87,7 +87,8 @@ pub(crate) enum Distribution {
         slope: Arg,
         power: Arg,
     },
-    /// A Crystal Ball. A file may give a single `alpha` and `n`; `tails` says which tails they describe.
+    /// A Crystal Ball density. A file may give a single pair of `alpha` and `n`; `tails` says which tails this pair
+    /// describes.
     CrystalBall {
         x: Arg,
         mean: Arg,
@@ -119,7 +120,7 @@ pub(crate) enum Distribution {
         x: Arg,
         mean: Arg,
     },
-    /// `(x - mu)^(gamma - 1) exp(-(x - mu) / beta)`.
+    /// A gamma density, proportional to `(x - mu)^(gamma - 1) exp(-(x - mu) / beta)`.
     Gamma {
         x: Arg,
         gamma: Arg,
@@ -137,20 +138,20 @@ pub(crate) enum Distribution {
         mean: Vec<Arg>,
         covariances: Vec<Vec<f64>>,
     },
-    /// A non-relativistic Breit-Wigner; `nextstat.breit_wigner_dist`.
+    /// A non-relativistic Breit-Wigner density (`nextstat.breit_wigner_dist` in files).
     BreitWigner {
         x: Arg,
         mean: Arg,
         width: Arg,
     },
-    /// A Breit-Wigner convolved with a Gaussian; `nextstat.voigt_dist`.
+    /// A Breit-Wigner density convolved with a Gaussian (`nextstat.voigt_dist` in files).
     Voigt {
         x: Arg,
         mean: Arg,
         width: Arg,
         sigma: Arg,
     },
-    /// Johnson's S_U; `nextstat.johnson_su_dist`.
+    /// Johnson's S_U density (`nextstat.johnson_su_dist` in files).
     JohnsonSu {
         x: Arg,
         mu: Arg,
@@ -158,21 +159,21 @@ pub(crate) enum Distribution {
         gamma: Arg,
         delta: Arg,
     },
-    /// A cubic spline through positive values; `nextstat.spline_dist`.
+    /// A density that is a cubic spline through positive values (`nextstat.spline_dist` in files).
     Spline {
         x: Arg,
         knots: Vec<f64>,
         values: Vec<f64>,
         kind: Placed<String>,
     },
-    /// A normalising flow; `nextstat.flow_dist`.
+    /// A normalising flow (`nextstat.flow_dist` in files).
     Flow {
         x: Vec<Arg>,
-        /// The numbers of the flow's context, in the order of the manifest.
+        /// The context of the flow, i.e. the parameters of its density, in the order of the manifest.
         context: Vec<Arg>,
         /// Path of the manifest of the flow, relative to the folder of the model.
         manifest: Placed<String>,
-        /// Expected hash of the manifest.
+        /// Expected SHA-256 hash of the manifest.
         sha256: Option<Placed<String>>,
         /// Folder of the model, if it was read from a file.
         folder: Option<PathBuf>,
@@ -181,12 +182,13 @@ pub(crate) enum Distribution {
         axes: Vec<Axis>,
         contents: Vec<f64>,
     },
-    /// A histogram of simulated events whose weights depend on nuisance parameters; `nextstat.template_dist`.
+    /// A histogram of simulated events whose weights depend on nuisance parameters (`nextstat.template_dist` in
+    /// files).
     Template(Template),
     Generic {
         expression: Placed<String>,
     },
-    /// A density that is a function, or the exponential of a function.
+    /// A density that is proportional to a function, or to the exponential of a function.
     DensityFunction {
         function: Arg,
         logarithmic: bool,
@@ -236,10 +238,10 @@ pub(crate) struct Template {
 /// Method by which a density is computed from simulated events.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Estimator {
-    /// A histogram with these bin edges, one list per observable.
+    /// A histogram with these bin edges, one list of edges per observable.
     Histogram(Vec<Vec<f64>>),
-    /// A sum of Gaussian kernels over one observable. `bandwidth` is a factor of the kernel widths. `reflect`
-    /// says whether kernels are mirrored at the ends of the axis.
+    /// A sum of Gaussian kernels over one observable. `bandwidth` is a factor by which the widths of the kernels are
+    /// multiplied. `reflect` says whether kernels are mirrored at the ends of the axis.
     Kernels { bandwidth: f64, reflect: bool },
 }
 
@@ -263,8 +265,8 @@ pub(crate) struct Response {
     /// Weight of each event at the parameter value -1.
     pub(crate) down: Arc<[f64]>,
     pub(crate) interpolation: Option<Placed<Interpolation>>,
-    /// Whether the response changes the shape of the template. The field `rate` says whether it changes the
-    /// expected number of events.
+    /// Whether the parameter changes the shape of the template. The field `rate` says whether the parameter changes
+    /// the expected number of events.
     pub(crate) shape: bool,
     pub(crate) rate: bool,
 }
@@ -292,7 +294,8 @@ pub(crate) struct Modifier {
     pub(crate) name: String,
     pub(crate) path: String,
     pub(crate) effect: Effect,
-    /// Names of the parameters: one, or one per bin; empty if the file gives none.
+    /// Names of the modifier's parameters: a single name, or one name per bin. The list is empty if the file gives no
+    /// names.
     pub(crate) parameters: Vec<String>,
     pub(crate) constraint: WrittenConstraint,
     pub(crate) interpolation: Option<Placed<Interpolation>>,
@@ -310,7 +313,7 @@ pub(crate) enum Effect {
         hi: Vec<f64>,
         lo: Vec<f64>,
     },
-    /// Relative uncertainty of each bin, if the file gives them.
+    /// Relative uncertainty of each bin, if the file gives uncertainties.
     ShapeSys {
         relative: Option<Vec<f64>>,
     },
@@ -323,11 +326,12 @@ pub(crate) enum Effect {
 pub(crate) enum WrittenConstraint {
     /// The file gives no constraint.
     None,
-    /// The kind of the constraint: `Gauss`, `Poisson` or `LogNormal`.
+    /// The type of the constraint: `Gauss`, `Poisson` or `LogNormal`.
     Kind(Placed<String>),
-    /// The name of a distribution.
+    /// The name of the distribution that is the constraint.
     Distribution(Placed<String>),
-    /// Names of distributions, one entry for each parameter. A parameter without a name has no constraint.
+    /// Names of the distributions that are the constraints, one entry per parameter of the modifier. A parameter
+    /// whose entry is `None` has no constraint.
     Distributions(Vec<Option<Placed<String>>>),
 }
 
@@ -338,12 +342,13 @@ pub(crate) enum Interpolation {
     Number(i64),
     /// Name of the interpolation in the HS3 standard.
     Word(String),
-    /// The notation of the next version of HS3. `multiplies` says whether the effect multiplies the yields.
-    /// `inside` is the shape within one standard deviation, and `outside` the shape beyond.
+    /// The notation of the next version of HS3. `multiplies` says whether the effect multiplies the yields. `inside`
+    /// names the interpolating function for parameter values within one standard deviation, and `outside` the
+    /// function for values beyond.
     Structure { multiplies: bool, inside: String, outside: Option<String> },
 }
 
-/// A function of parameters. Within a density it may also depend on observables.
+/// A function of parameters. A function that is used in a density may also depend on observables.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Function {
     Sum {
@@ -414,11 +419,12 @@ pub(crate) struct Likelihood {
     pub(crate) distributions: Vec<Placed<String>>,
     pub(crate) data: Vec<Arg>,
     pub(crate) auxiliary: Vec<Placed<String>>,
-    /// Rule by which a density is compared with bins: `center` or `integral`.
+    /// Rule by which a density is compared with contents of bins: `center` (the density at the bin centre) or
+    /// `integral` (its integral over the bin).
     pub(crate) bins: Option<Placed<String>>,
     /// Fit ranges of observables.
     pub(crate) ranges: Vec<Ranges>,
-    /// Blinded ranges of observables. Pictures show no data in them.
+    /// Blinded ranges of observables. Pictures show no data in these ranges.
     pub(crate) blind: Vec<Ranges>,
 }
 

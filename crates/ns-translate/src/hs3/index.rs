@@ -1,4 +1,4 @@
-//! Finds distributions and functions by name. Their expressions are parsed once.
+//! Finds distributions and functions by name, and parses each of their expressions once.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -94,12 +94,13 @@ impl<'a> Index<'a> {
         self.distribution_expressions.get(i)?.as_ref()
     }
 
-    /// Returns all names, from which messages suggest one.
+    /// Returns the names of all distributions and functions. Messages suggest one of them in place of an unknown
+    /// name.
     pub(super) fn names(&self) -> impl Iterator<Item = &'a str> + Clone {
         self.objects.keys().copied()
     }
 
-    /// Returns all references of an object to other objects.
+    /// Returns all references of an object (a distribution or a function) to other objects.
     pub(super) fn references(&self, object: Object) -> Vec<Reference<'_>> {
         match object {
             Object::Distribution(i) => self

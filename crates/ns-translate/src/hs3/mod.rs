@@ -1,8 +1,8 @@
 //! HS3 models: text is read as an [`Hs3`], from which an [`ns_core::Model`] is made.
 //!
-//! The reader supports version 0.2.9 of the HS3 standard, the files of ROOT 6.40, and changes that were being
-//! merged into the next version of the standard. It reports all problems of a file at once, with their paths
-//! and remedies. A part that is not supported is an error if the model uses it. No part is ignored.
+//! The reader supports version 0.2.9 of the HS3 standard, the files of ROOT 6.40, and changes that were being merged
+//! into the next version of the standard. The reader reports all problems of a file at once, with their paths and
+//! remedies. A part that is not supported is an error if the model uses it. No part is ignored.
 
 mod build;
 mod check;

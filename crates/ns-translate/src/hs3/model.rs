@@ -1,4 +1,4 @@
-//! [`Hs3`]: an HS3 file that was read. Models are built from it.
+//! [`Hs3`]: an HS3 file that was read, from which models are built.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -43,8 +43,8 @@ struct Metadata {
     hs3_version: Option<IgnoredAny>,
 }
 
-/// Returns whether a JSON text is an HS3 file. It is one if it has an `hs3_version`. It is also one if it has
-/// distributions or likelihoods, and no channels.
+/// Returns whether a JSON text is an HS3 file, and not a workspace. An HS3 file has an `hs3_version`, or it has
+/// distributions or likelihoods and no channels.
 #[must_use]
 pub fn is_hs3(text: &[u8]) -> bool {
     let Ok(keys) = serde_json::from_slice::<Keys>(text) else { return false };
@@ -151,8 +151,8 @@ impl Hs3 {
         names
     }
 
-    /// Returns the file with the selected channels. Constraint terms that are factors of removed channels
-    /// only are removed too.
+    /// Returns the file with the selected channels. Constraint terms that are factors of removed channels, and of no
+    /// other channel, are removed too.
     ///
     /// # Errors
     /// [`WorkspaceError::NoSuchChannel`] if a channel does not exist, or none is left.

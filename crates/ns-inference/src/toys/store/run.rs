@@ -1,4 +1,4 @@
-//! Runs prepared toys. Saves them at intervals if the caller asks for it.
+//! Runs toys that have been prepared. Saves the finished toys at intervals if the caller asks for this.
 
 use std::time::Duration;
 
@@ -11,11 +11,12 @@ use super::recording::ToyDestination;
 use crate::InferenceError;
 use crate::toys::{PreparedToys, RowSink, Shard};
 
-/// The file in which the toys of a run are saved, and the time after which a piece of the file is written.
+/// The file in which the toys of a run are saved, and the interval at which finished toys are written. They are first
+/// written to small files, the pieces, which are combined into the file at the end.
 pub struct Saving {
-    /// The file, whose path is reserved for this run.
+    /// The file of toys. Its path is reserved for this run.
     pub destination: ToyDestination,
-    /// Time after which a piece is written.
+    /// Interval at which the toys finished since the previous piece are written to a new piece.
     pub every: Duration,
 }
 
@@ -33,15 +34,15 @@ pub enum SavedRunError {
 /// Information about a run of toys that was finished or interrupted.
 #[derive(Debug, Clone, Copy)]
 pub struct SavedRun {
-    /// Part of the run whose toys were run.
+    /// The shard (one of several parts of the run) whose toys were run.
     pub shard: Shard,
-    /// Number of rows that an earlier run has saved.
+    /// Number of rows (one row per toy) that an earlier, interrupted run has saved.
     pub earlier: u64,
-    /// Number of all rows, including those of the earlier run.
+    /// Number of all rows (one row per toy), including those of the earlier, interrupted run.
     pub rows: u64,
     /// Whether the caller stopped the run.
     pub interrupted: bool,
-    /// Number of toys per second of wall time in this run; `None` if it ran no toy.
+    /// Number of toys per second of wall time in this run; `None` if no toy was run.
     pub toys_per_s: Option<f64>,
 }
 
@@ -63,8 +64,8 @@ impl SavedRun {
     }
 }
 
-/// Runs the toys that an earlier run has not saved. Saves the rows if `saving` is given. Passes all rows to `sink`,
-/// including those of the earlier run.
+/// Runs the toys of a hypothesis test or of a study, except those that an earlier run has saved. Saves the rows (one
+/// row per toy) if `saving` is given. Passes all rows to `sink`, including those of the earlier run.
 ///
 /// # Errors
 /// If the device fails, the file cannot be written, or the run was interrupted before any toy was finished.

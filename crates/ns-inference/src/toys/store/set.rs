@@ -1,4 +1,4 @@
-//! Reads several files of one run together.
+//! Reads several files with toys of the same run as one set.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,15 @@ use super::ranges::Ranges;
 use super::reader::Reader;
 use super::recording::foreign;
 
-/// A file of a set, with the ranges of toys in it.
+/// A file of a set of files, and the ranges of toys that the file contains.
 struct Member {
     path: PathBuf,
     there: Vec<Ranges>,
 }
 
 impl Member {
-    /// Returns the index of the first toy of a series in the file; `None` if the file has no toy of this series.
+    /// Returns the index of the first toy that the file has of a series (the toys of one hypothesis, or of a study).
+    /// `stream` is the number of the series. Returns `None` if the file has no toy of this series.
     fn first(&self, stream: usize) -> Option<u64> {
         self.there.get(stream)?.as_slice().first().map(|range| range.start)
     }
@@ -33,7 +34,7 @@ pub struct ToySet<R: StoredRow> {
 
 impl<R: StoredRow> ToySet<R> {
     /// Opens files, checks each file, and compares the files with each other. If a run did not finish its file, the
-    /// pieces of the file are read instead.
+    /// pieces (small files with the toys saved until then) are read instead.
     ///
     /// # Errors
     /// If a file cannot be read, is damaged, or belongs to a run other than that of the first file. Also if two files
@@ -101,7 +102,7 @@ impl<R: StoredRow> ToySet<R> {
         &self.interrupted
     }
 
-    /// Returns a description of the toys of the run that are in no file; `None` if no toy is missing.
+    /// Returns a description of the toys of the run that no file of the set contains; `None` if no toy is missing.
     pub fn missing(&self) -> Option<String> {
         let whole = 0..R::origin(&self.header).n_toys;
         let mut words: Vec<String> = Vec::new();
@@ -115,7 +116,8 @@ impl<R: StoredRow> ToySet<R> {
         (!words.is_empty()).then(|| words.join("; "))
     }
 
-    /// Reads all rows in order and passes them to `take`.
+    /// Reads the rows of all toys and passes them to `take`. The rows are ordered by series (the toys of one
+    /// hypothesis, or of a study), then by the index of the toy.
     ///
     /// # Errors
     /// If a file can no longer be read; also the errors of `take`.

@@ -77,7 +77,7 @@ fn all(shard: Shard) -> Vec<ToyRow> {
     Hypothesis::BOTH.into_iter().flat_map(|h| range.clone().map(move |i| row(h, i))).collect()
 }
 
-/// Formats rows with the bits of their numbers. NaN values can then be compared.
+/// Formats rows of toys so that each number is written as its bits. NaN values can then be compared.
 fn bits(rows: &[ToyRow]) -> Vec<String> {
     let bits = |x: Option<f64>| x.map(f64::to_bits);
     rows.iter()
@@ -276,7 +276,8 @@ fn sets_with_gaps_doubles_and_strangers() -> Tested {
     Ok(())
 }
 
-/// Checks that a header without a version of the samplers means the first version.
+/// A header that does not give the version of the random samplers means their first version. A run with the present
+/// samplers must not continue such a file.
 #[test]
 fn toys_of_earlier_samplers_are_not_continued() -> Tested {
     let mut text = serde_json::to_value(header(Shard::WHOLE))?;

@@ -1,4 +1,4 @@
-//! Writes rows to a Parquet file: first the header, then row groups, then a digest.
+//! Writes a Parquet file of toys. The file has a header, groups of rows (one row per toy) and a digest.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -17,13 +17,14 @@ use super::kind::StoredRow;
 /// Version of the file format. The version changes if an older reader could misread the file.
 pub const FORMAT: u32 = 1;
 
-/// Key of the format version in the file's metadata.
+/// Key under which the file's metadata contain the version of the file format.
 pub(super) const KEY_FORMAT: &str = "nextstat.format";
-/// Key of the kind of toys in the file's metadata.
+/// Key under which the file's metadata say whether the toys are those of a hypothesis test or of a study.
 pub(super) const KEY_KIND: &str = "nextstat.kind";
-/// Key of the header in the file's metadata. The header is stored as JSON.
+/// Key under which the file's metadata contain the header of the run, as JSON.
 pub(super) const KEY_HEADER: &str = "nextstat.header";
-/// Key of the digest in the file's metadata. The digest is computed from the kind, the header and the rows.
+/// Key under which the file's metadata contain a digest. It is computed from the kind of toys, the header and the
+/// rows.
 pub(super) const KEY_DIGEST: &str = "nextstat.sha256";
 
 /// Largest number of rows in a row group. All rows of a group are in memory at the same time.
@@ -68,7 +69,7 @@ impl<W: Write + Send> Writer<W> {
         Ok(Self { file, columns, digest })
     }
 
-    /// Adds a row.
+    /// Adds the row of one toy.
     pub(super) fn push<R: StoredRow>(&mut self, row: &R) -> Result<()> {
         let mut columns = self.columns.iter_mut();
         row.values(&mut |value| {
@@ -85,12 +86,12 @@ impl<W: Write + Send> Writer<W> {
         if self.rows() >= GROUP { self.group() } else { Ok(()) }
     }
 
-    /// Returns the number of rows that have not been written to a row group.
+    /// Returns the number of rows that are in memory and not yet in the file.
     fn rows(&self) -> usize {
         self.columns.first().map_or(0, Column::len)
     }
 
-    /// Writes the rows of the columns in memory as a row group.
+    /// Writes the rows that are in memory to the file, as one row group. Removes them from memory.
     fn group(&mut self) -> Result<()> {
         let mut group = self.file.next_row_group()?;
         for column in &mut self.columns {
@@ -105,8 +106,7 @@ impl<W: Write + Send> Writer<W> {
         Ok(())
     }
 
-    /// Completes the file: writes the rows that have not been written, then the digest. Returns the underlying
-    /// writer.
+    /// Writes the remaining rows and the digest, which complete the file. Returns the underlying writer.
     pub(super) fn finish(mut self) -> Result<W> {
         if self.rows() > 0 {
             self.group()?;

@@ -1,7 +1,7 @@
-//! Studies of parameters. Toys are drawn at one point in parameter space and fitted. The true values of the
-//! parameters are therefore known.
+//! Studies of the bias, pulls and coverage of fitted parameters. Toys are drawn at one point in parameter space and
+//! fitted. The true values of the parameters are therefore known.
 //!
-//! A study has the same stages as a hypothesis test with toys: prepare, run, summary.
+//! A study has the same three stages as a hypothesis test with toys: prepare, run the toys, summarise them.
 
 mod options;
 mod result;

@@ -20,7 +20,7 @@ pub enum GeneratingPoint {
     BestFit,
     /// The initial parameters of the model. Fixed parameters have their fixed values.
     Init,
-    /// A given point. Its values may lie outside the bounds, which apply only to the fits.
+    /// A given point. Its values may lie outside the bounds of the parameters, which apply only to the fits.
     At(Point),
 }
 
@@ -29,13 +29,13 @@ pub enum GeneratingPoint {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FitToysOptions {
-    /// Fixed parameters and search of all fits. For [`GeneratingPoint::BestFit`], also the data and the starting
-    /// point of the fit that gives the generating point.
+    /// Options of the fits. The fixed parameters and the search effort apply to all fits. The data and the starting
+    /// point apply only to the fit that gives the generating point, for [`GeneratingPoint::BestFit`].
     pub fit: FitOptions,
     /// The parameter values at which toys are drawn.
     pub point: GeneratingPoint,
-    /// Expected data from which toys are drawn: main counts, and central values of the auxiliary data. If they are
-    /// given, `point` has no effect. The best fit to the expected data is then used as the generating point.
+    /// Expected data from which toys are drawn: main counts, and central values of the auxiliary data. If these data
+    /// are given, `point` has no effect. The best fit to the expected data is then used as the generating point.
     #[serde(deserialize_with = "options::expectation")]
     pub expectation: Option<Arc<Observations>>,
     /// Full names of the parameters to study. An empty list means all free parameters.
@@ -44,7 +44,7 @@ pub struct FitToysOptions {
     pub n_toys: u64,
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Part of the run whose toys are run.
+    /// The shard (one of several parts of the run) whose toys are run.
     #[serde(deserialize_with = "options::text")]
     pub shard: Shard,
     /// Number of toys that the device gets at a time. If `None`, the number is chosen from the measured speed.
@@ -73,15 +73,15 @@ options::setters! { FitToysOptions {
 } }
 
 impl FitToysOptions {
-    /// Returns the number of fits of the toys in the shard. The choice of the device depends on it.
+    /// Returns the number of fits of the toys in the shard. The choice of the device depends on this number.
     #[must_use]
     pub fn work(&self) -> Work {
         let shard = self.shard.range(self.n_toys);
         Work::Toys { toys: shard.end.saturating_sub(shard.start), fits: 1 }
     }
 
-    /// Sets the expected data from which toys are drawn. The model need not expect these data at any parameter
-    /// values.
+    /// Sets the expected data from which toys are drawn. These data may differ from the data that the model expects
+    /// at any parameter values.
     #[must_use]
     pub fn expectation(mut self, expectation: Option<Observations>) -> Self {
         self.expectation = expectation.map(Arc::new);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Bias, pulls and coverage of one parameter in the fits of toys. A number that does not exist is `None`.
+/// Bias, pulls and coverage of one parameter in the fits of toys. A number that cannot be computed is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ParameterStudy {
@@ -47,7 +47,7 @@ pub struct FitToysResult {
     pub parameters: Vec<ParameterStudy>,
     /// Number of toys that were run.
     pub n_toys: u64,
-    /// Number of toys that did not converge or failed. They are left out of the numbers in `parameters`.
+    /// Number of toys that did not converge or failed. These toys are not used for the numbers in `parameters`.
     pub n_failed: u64,
     /// Number of toys whose fit did not converge.
     pub n_nonconverged: u64,
@@ -57,7 +57,7 @@ pub struct FitToysResult {
     pub seed: u64,
     /// Effort of the search for the global minimum in the fits of toys: "local", "standard" or "thorough".
     pub search: String,
-    /// Part of the run to which these toys belong, for example `1/1`.
+    /// Shard (part of the run) that contains these toys: its number and the number of shards, for example `1/1`.
     pub shard: String,
     /// Number of toys per second of wall time; `None` for toys read from files.
     pub toys_per_s: Option<f64>,

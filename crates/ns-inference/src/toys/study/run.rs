@@ -1,4 +1,4 @@
-//! Prepares a study of parameters by finding its generating point. Also reads the fits of its toys.
+//! Prepares a study of parameters by finding its generating point. Also makes rows from the fits of the study's toys.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::{FitData, InferenceError, parameter_index};
 
 const UNCERTAINTIES: OutcomeParts = OutcomeParts { uncertainties: true, covariance: false, inverse: false };
 
-/// Hypothesis number of a study, which is a part of the key of the random numbers. Hypothesis tests use other
+/// Number that takes the place of the hypothesis in the key of a study's random numbers. Hypothesis tests use other
 /// numbers, so their toys differ from those of a study.
 pub const STUDY_HYPOTHESIS: u8 = 2;
 
@@ -137,8 +137,8 @@ impl Prepare for FitToyRow {
     }
 }
 
-/// Makes the row of each toy in a study. A toy has one fit. If the fit failed or may converge from another starting
-/// point, it is requested again.
+/// Makes the row of each toy in a study from the single fit of the toy. If this fit failed or may converge from
+/// another starting point, requests it again.
 #[derive(Clone)]
 pub(crate) struct FitReader {
     indices: Vec<usize>,
@@ -206,7 +206,7 @@ fn check(model: &Model, point: &[f64]) -> Result<(), InferenceError> {
     }
 }
 
-/// Builds the error for a point at which no toys can be drawn. The error names the bin.
+/// Builds the error for a generating point at which no toys can be drawn. The error names the bin that prevents it.
 fn refused(model: &Model, error: SessionError) -> InferenceError {
     diagnosis::expectation(model, "toys cannot be drawn", error)
 }

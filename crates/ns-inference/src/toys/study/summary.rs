@@ -5,12 +5,13 @@ use crate::InferenceError;
 use crate::diagnosis;
 use crate::toys::{FitToyRow, FitToysHeader, INTERRUPTED, RowSink, ToyRun, ToyStatus};
 
-/// Largest number of toys for which the median is computed from all values.
+/// Largest number of toys for which the median is computed exactly, from all values.
 const EXACT: usize = 20_000;
 
 /// Number of bins of the histogram from which the median is computed if there are more than [`EXACT`] toys.
 const BINS: usize = 4096;
-/// Half width of the histogram around the true value, in units of [`ToyOrigin::sigmas`](crate::toys::ToyOrigin).
+/// Half of the width of the histogram from which a median is computed. The histogram is centred on the true value.
+/// The unit is the parameter's scale in [`ToyOrigin::sigmas`](crate::toys::ToyOrigin).
 const REACH: f64 = 8.0;
 
 /// Summarises the toys of a study row by row. If there are more than 20 000 toys, the memory does not grow with their
@@ -97,7 +98,7 @@ impl FitToysSummary {
         self.wall_s = Some(self.wall_s.unwrap_or(0.0) + wall_s);
     }
 
-    /// Adds the wall time of a finished run, and whether it was interrupted.
+    /// Adds the wall time of a run of toys that has ended, and whether this run was interrupted.
     pub(super) fn ended(&mut self, run: ToyRun) {
         self.add_time(run.wall_s);
         self.interrupted |= run.interrupted;
@@ -221,8 +222,8 @@ impl Moments {
     }
 }
 
-/// Computes a median. It is exact for few values, and comes from a histogram for many values. The result does not
-/// depend on the order of the values.
+/// Computes the median of the fitted values of a parameter. The median is exact for few values, and comes from a
+/// histogram for many values. The result does not depend on the order of the values.
 #[derive(Debug, Clone)]
 struct Median {
     low: f64,

@@ -19,8 +19,8 @@ pub(super) enum Fault {
     Inexact,
 }
 
-/// Positions of rows without a usable number, among the rows that were read, in ascending order. The number
-/// of such a row is NaN in the result.
+/// Rows without a usable number: the position of each row among the rows that were read, and the reason. The
+/// positions are in ascending order. The number of such a row is NaN in the result.
 pub(super) type Faults = Vec<(usize, Fault)>;
 
 /// Reads some rows of one column of a row group into `out`. `rows` are ascending ranges of row indices within
@@ -64,7 +64,7 @@ pub(super) fn decode(
     })
 }
 
-/// Largest number of rows that are converted at once. This many numbers fit into the processor's cache.
+/// Largest number of rows that are converted at once. The numbers of this many rows fit into the processor's cache.
 const BATCH: usize = 8192;
 
 fn numbers<T: DataType>(

@@ -104,12 +104,13 @@ pub enum ParquetReadError {
         path: PathBuf,
         /// Name of the column.
         column: String,
-        /// Index of the first row with an inexact integer, counted from 0.
+        /// Index of the first row with an integer that cannot be represented exactly, counted from 0.
         row: u64,
     },
 }
 
-/// Returns a question such as "Did you mean 'x'?" with the nearest available name; empty if no name is near.
+/// Returns a question such as "Did you mean 'x'?" with the available name that is most similar to `name`; an empty
+/// string if no name is similar.
 fn meant(name: &str, available: &[String]) -> String {
     let near = nearest(name, available.iter().map(String::as_str));
     near.map_or_else(String::new, |near| format!(" Did you mean {}?", quoted(near)))

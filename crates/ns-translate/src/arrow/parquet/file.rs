@@ -13,7 +13,7 @@ use parquet::file::reader::{ChunkReader, Length};
 
 use super::error::ParquetReadError;
 
-/// The type in which the numbers of a column are stored.
+/// The type in which a column of the file stores its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Boolean,
@@ -58,7 +58,8 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// Opens a file and reads its metadata. If `pages` is true, also reads the statistics of pages.
+    /// Opens a file and reads its metadata. If `pages` is true, also reads the statistics of the pages, which are
+    /// parts of a column in a row group.
     pub(super) fn new(path: &Path, pages: bool) -> Result<Self, ParquetReadError> {
         let io = |source| ParquetReadError::Io { path: path.to_owned(), source };
         let file = File::open(path).map_err(io)?;
@@ -77,8 +78,8 @@ impl Open {
         Ok(open)
     }
 
-    /// Checks the metadata of an untrusted file. All bytes that the metadata refer to must exist, and these
-    /// bytes must be enough for the number of rows.
+    /// Checks the metadata of an untrusted file. All bytes that the metadata refer to must exist in the file, and
+    /// there must be enough bytes for the number of rows.
     fn check(&self) -> Result<(), ParquetReadError> {
         let broken =
             |reason: &str| ParquetReadError::Broken { path: self.path.clone(), reason: reason.to_owned() };
@@ -257,7 +258,7 @@ impl Source {
 /// Access to a file for the Parquet library. A part of the file may be held in memory.
 pub(super) struct Part {
     pub(super) source: Arc<Source>,
-    /// The part that is held in memory: its position in the file, and its bytes.
+    /// The part of the file that is held in memory: its position in the file, and its bytes.
     pub(super) cached: Option<(u64, Bytes)>,
 }
 
@@ -307,7 +308,8 @@ impl ChunkReader for Part {
 pub(super) struct Sequence {
     source: Arc<Source>,
     at: u64,
-    /// Bytes from position `at` on that were read from the file but not yet returned.
+    /// Bytes that were read from the file but not yet returned to the caller. The first of them has the position `at`
+    /// in the file.
     rest: Bytes,
 }
 

@@ -9,7 +9,7 @@ use super::error::ParquetReadError;
 use super::file::{Column, Open};
 use super::read::failed;
 
-/// Some columns of an open Parquet file. Any thread may decode any of its row groups.
+/// Some columns of an open Parquet file. The row groups of the file can be decoded one by one, by any thread.
 ///
 /// Decoding one column of a row group needs memory for the compressed bytes of this column in addition to the
 /// numbers.

@@ -1,4 +1,5 @@
-//! Finds the rows that can fulfil a selection. It uses the statistics of row groups and pages.
+//! Finds the rows that can fulfil a selection, i.e. conditions on columns. The search uses the smallest and largest
+//! numbers that the file gives for row groups and pages.
 //!
 //! If a statistic is absent or NaN, all rows of the row group or page are decoded and tested one by one.
 
@@ -12,7 +13,7 @@ use parquet::file::statistics::Statistics;
 use super::file::Kind;
 use super::options::Comparison;
 
-/// A condition on a column of the file.
+/// A condition on the numbers of a column of the file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Test {
     /// Index of the column.
@@ -36,7 +37,7 @@ fn possible(comparison: Comparison, limit: f64, (min, max): (f64, f64)) -> bool 
     }
 }
 
-/// Returns the ascending ranges of rows of a row group in which all conditions may be fulfilled.
+/// Returns the ranges of rows of a row group in which all conditions may be fulfilled, in ascending order.
 pub(super) fn candidates(
     group: &RowGroupMetaData,
     pages: &RowGroupPageIndex,
@@ -56,7 +57,7 @@ pub(super) fn candidates(
     ranges
 }
 
-/// Returns the smallest and the largest number of a column in a row group; NaN for an unknown bound.
+/// Returns the smallest and the largest number of a column in a row group. A number that is not known is NaN.
 fn of_group(statistics: &Statistics, kind: Kind) -> (f64, f64) {
     fn pair<T: Copy>(min: Option<&T>, max: Option<&T>, number: impl Fn(T) -> f64) -> (f64, f64) {
         (min.map_or(f64::NAN, |x| number(*x)), max.map_or(f64::NAN, |x| number(*x)))
@@ -75,7 +76,7 @@ fn of_group(statistics: &Statistics, kind: Kind) -> (f64, f64) {
     }
 }
 
-/// Returns the ranges of rows of the pages in which the condition can be fulfilled; `None` if there are no
+/// Returns the ranges of rows of the pages in which the condition can be fulfilled; `None` if the file has no
 /// statistics of pages.
 fn of_pages(pages: &RowGroupPageIndex, test: &Test, rows: usize) -> Option<Vec<Range<usize>>> {
     let offsets = pages.offset_index(test.column)?.page_locations();
@@ -120,7 +121,7 @@ fn page_bounds<T: Copy>(index: &PrimitiveColumnIndex<T>, number: impl Fn(T) -> f
     index.min_values_iter().zip(index.max_values_iter()).map(|(min, max)| (of(min), of(max))).collect()
 }
 
-/// Returns the ranges of rows that are in both lists.
+/// Returns the ranges of the rows that both lists contain.
 pub(super) fn intersected(a: &[Range<usize>], b: &[Range<usize>]) -> Vec<Range<usize>> {
     let mut both = Vec::new();
     let (mut left, mut right) = (a.iter().peekable(), b.iter().peekable());

@@ -12,14 +12,14 @@ use super::file::{Column, Open};
 use super::options::ParquetOptions;
 use super::prune::{Test, candidates, intersected};
 
-/// Smallest number of values for which several threads are faster than one. One thread decodes some hundred
-/// million values per second. Starting a thread takes some ten microseconds.
+/// Smallest number of values for which reading with several threads is faster than with one. One thread decodes some
+/// hundred million values per second. Starting a thread takes some ten microseconds.
 const WORTH_THREADS: u64 = 200_000;
 
 /// Reads columns of a Parquet file as 64-bit floating-point numbers. Booleans are 0 and 1.
 ///
-/// Memory in addition to the result: one chunk of a column per thread. With a selection, one column of the
-/// result is also in memory twice.
+/// In addition to the result, each thread needs memory for one column of one row group. With a selection, one column
+/// of the result is also in memory twice.
 ///
 /// # Errors
 /// If the file cannot be read or is damaged; if a column does not exist, is nested, or has no numbers; if a row
@@ -51,7 +51,7 @@ pub fn read_parquet_events_soa(
 /// The rows of one column in one row group, and the part of the result into which they are read.
 struct Piece<'a> {
     group: usize,
-    /// Index in the file of the first row of the row group.
+    /// Index of the first row of the row group, counted from the first row of the file.
     first: u64,
     column: &'a Column,
     out: &'a mut [f64],
@@ -93,10 +93,10 @@ fn everything(
     Ok(arrays)
 }
 
-/// Columns of the result.
+/// Columns of the result, each with one number per row.
 type Columns = Vec<Arc<[f64]>>;
 
-/// The numbers in one row group that the selection keeps: one array per column.
+/// The numbers of the rows of one row group that the selection keeps: one array per column.
 type Kept = Vec<Vec<f64>>;
 
 /// Reads the rows that a selection keeps. Also returns the number of rows that were never decoded.
@@ -218,7 +218,7 @@ fn row_of(rows: &[Range<usize>], mut position: usize) -> usize {
     position
 }
 
-/// Returns an error for the first row without a usable number among the rows that the selection keeps.
+/// Returns an error if a row that the selection keeps has no usable number. The error names the first such row.
 fn refuse(
     open: &Open,
     column: &Column,
@@ -242,7 +242,7 @@ pub(super) fn failed(open: &Open, column: &Column, row: u64, fault: Fault) -> Pa
     }
 }
 
-/// Returns an array of `n` elements.
+/// Returns an array of `n` zeros.
 fn empty(n: usize) -> Arc<[f64]> {
     std::iter::repeat_n(0.0, n).collect()
 }

@@ -16,12 +16,12 @@ use super::{Builder, interpolation};
 
 /// Default start value and bounds of a nuisance parameter of a normsys or histosys modifier.
 const ALPHA: Default = Default { init: 0.0, bounds: (-5.0, 5.0) };
-/// Default start value and bounds of a factor of one bin.
+/// Default start value and bounds of a parameter that multiplies the yield of one bin.
 const GAMMA: Default = Default { init: 1.0, bounds: (1e-10, 10.0) };
-/// Default start value and bounds of a factor of a whole sample.
+/// Default start value and bounds of a parameter that multiplies all yields of a sample.
 const FACTOR: Default = Default { init: 1.0, bounds: (0.0, 10.0) };
 
-/// The kinds of constraint that a modifier can name.
+/// The types of constraint that a modifier can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Gauss,
@@ -203,7 +203,7 @@ impl Builder<'_, '_> {
         Some(Modifier { name, first, effect })
     }
 
-    /// Returns the parameter of a modifier with a single parameter.
+    /// Returns the index of the parameter of a modifier that has a single parameter.
     fn scalar(&mut self, modifier: &document::Modifier, default: Default) -> Option<usize> {
         let name = match modifier.parameters.as_slice() {
             [only] => only.clone(),
@@ -236,7 +236,7 @@ impl Builder<'_, '_> {
         Some(self.parameters.get(&name, Some(default), &modifier.path, self.report))
     }
 
-    /// Returns the first parameter of a modifier with one parameter per bin.
+    /// Returns the index of the first parameter of a modifier that has one parameter per bin.
     fn vector(
         &mut self,
         channel_name: &str,
@@ -266,7 +266,7 @@ impl Builder<'_, '_> {
         first
     }
 
-    /// Adds the constraint of a modifier with a single parameter. `nominal` is the value of the auxiliary
+    /// Adds the constraint of a modifier with a single parameter. `nominal` is the observed value of the auxiliary
     /// datum.
     fn constrain_scalar(&mut self, parameter: usize, modifier: &document::Modifier, nominal: f64) {
         match &modifier.constraint {
@@ -315,8 +315,8 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Adds the constraints of a modifier with one parameter per bin, and returns the effect of the modifier.
-    /// `relative` is the relative uncertainty of each bin. In a bin without an uncertainty the parameter is
+    /// Adds the constraints of a modifier with one parameter per bin, and returns the modifier's first parameter and
+    /// effect. `relative` is the relative uncertainty of each bin. In a bin without an uncertainty the parameter is
     /// fixed.
     fn constrain_bins(
         &mut self,
@@ -360,8 +360,8 @@ impl Builder<'_, '_> {
         (first, if kind == Kind::Gauss { Effect::StatError } else { Effect::ShapeSys })
     }
 
-    /// Reports a warning or an error if the templates of a histosys may be differences from the nominal
-    /// yields.
+    /// Reports a warning or an error if the templates of a histosys may be differences from the nominal yields,
+    /// instead of yields.
     fn check_templates(
         &mut self,
         modifier: &document::Modifier,
@@ -412,8 +412,8 @@ fn bin_parameters(channel_name: &str, channel: &HistFactory, modifier: &document
     (0..n_bins).map(|bin| format!("{prefix}_bin_{bin}")).collect()
 }
 
-/// Returns, for each staterror, the relative uncertainty per bin of the sum of its samples. The keys are the
-/// names of the parameters of the staterror.
+/// Returns, for each staterror, the relative uncertainty of the sum of its samples, one number per bin. The keys are
+/// the names of the parameters of the staterror.
 fn stat_errors(channel_name: &str, channel: &HistFactory) -> HashMap<Vec<String>, Vec<f64>> {
     let n_bins = channel.samples.first().map_or(0, |sample| sample.contents.len());
     let mut sums: HashMap<Vec<String>, Vec<(f64, f64)>> = HashMap::new();

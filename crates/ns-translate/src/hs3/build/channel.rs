@@ -20,12 +20,12 @@ pub(super) struct Space {
 }
 
 impl Space {
-    /// Returns a space without observables, for functions that depend only on parameters.
+    /// Returns an empty list of observables, for functions that depend only on parameters.
     pub(super) fn none() -> Self {
         Self::default()
     }
 
-    /// Returns the position of the observable of this name.
+    /// Returns the position of the observable of this name among the observables of the channel.
     pub(super) fn observable(&self, name: &str) -> Option<usize> {
         self.observables.iter().position(|observable| observable.name == name)
     }
@@ -87,8 +87,8 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    /// Divides the factors of a product into distributions that describe the axes of the data (`shapes`) and
-    /// constraint terms (`terms`). A distribution that is not a product counts as a single factor.
+    /// Divides the factors of a product of distributions. Factors that describe the axes of the data are added to
+    /// `shapes`, and constraint terms to `terms`. A distribution that is not a product counts as a single factor.
     fn factors(&mut self, i: usize, axes: &BTreeSet<&str>, shapes: &mut Vec<usize>, terms: &mut Vec<usize>) {
         let index = self.index;
         if let Some(Distribution::Product { factors }) =
@@ -112,7 +112,7 @@ impl<'a> Builder<'a, '_> {
             || self.leaves(Object::Distribution(i)).iter().any(|leaf| axes.contains(leaf.as_str()))
     }
 
-    /// Builds a channel whose data are events, or bins that are compared with a density.
+    /// Builds a channel whose data are events, or contents of bins that are compared with a density.
     fn event_channel(
         &mut self,
         name: &str,
@@ -170,7 +170,7 @@ impl<'a> Builder<'a, '_> {
         self.tables.push(Arc::new(table));
     }
 
-    /// Returns the columns of the channel's observables, taken from a data set.
+    /// Returns the events of a data set, with one column for each observable of the channel.
     fn events(
         &mut self,
         data: &Named<Data>,
@@ -226,8 +226,8 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    /// Returns how the contents of bins are compared with a density. By default the density at the bin centre
-    /// is used, as in ROOT.
+    /// Returns the rule by which the contents of bins are compared with a density. By default the density at the bin
+    /// centre is used, as in ROOT.
     fn bin_rule(&mut self, likelihood: &Likelihood, path: &str) -> Option<BinRule> {
         match likelihood.bins.as_ref().map(|word| (word.value.as_str(), &word.path)) {
             Some(("center", _)) => Some(BinRule::Center),
@@ -253,7 +253,8 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    /// Returns the boxes of the fit ranges; empty if there are none.
+    /// Returns the fit ranges as boxes, each with a (lower, upper) pair per observable. The list is empty if the
+    /// likelihood has no fit ranges.
     fn ranges(&mut self, likelihood: &Likelihood, space: &Space, events: &Events) -> Vec<Vec<(f64, f64)>> {
         const MOST: usize = 1000;
         let mut boxes: Vec<Vec<(f64, f64)>> = vec![Vec::new()];
@@ -340,7 +341,7 @@ fn centres(edges: &[Vec<f64>], bins: usize) -> Vec<Arc<[f64]>> {
     columns
 }
 
-/// Keeps the events within the fit ranges.
+/// Returns the events without those outside of the fit ranges.
 fn inside(events: Events, ranges: &[Vec<(f64, f64)>]) -> Events {
     let n = events.columns.first().map_or(0, |column| column.len());
     let within = |event: usize, region: &Vec<(f64, f64)>| {

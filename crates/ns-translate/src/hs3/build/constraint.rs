@@ -11,8 +11,8 @@ use super::parameters::{Parameters, Written};
 use super::value::operation;
 use super::{Builder, Trouble};
 
-/// Adds `by` to the index of the auxiliary datum of a penalty. The data of penalties come after those of
-/// parameters.
+/// Adds `by` to the index of the auxiliary datum of a penalty, i.e. of a constraint term that is not the constraint
+/// of a single parameter. The data of penalties come after the data of parameters.
 pub(super) fn shift_datum(form: &mut PenaltyForm, by: usize) {
     if let PenaltyForm::Gaussian { mean: Measured::Datum(datum), .. }
     | PenaltyForm::Poisson { count: Measured::Datum(datum), .. } = form
@@ -22,8 +22,8 @@ pub(super) fn shift_datum(form: &mut PenaltyForm, by: usize) {
 }
 
 impl Builder<'_, '_> {
-    /// Adds a distribution as a constraint term. Without `given`, the distribution is added only once per
-    /// likelihood. If `given` is a number, it is the datum of the distribution.
+    /// Adds a distribution as a constraint term. Without `given`, the distribution is added only once per likelihood.
+    /// If `given` is a number, this number is the observed value (datum) of the distribution.
     pub(super) fn constrain(&mut self, i: usize, given: Option<f64>) {
         if given.is_none() && !self.constrained.insert(i) {
             return;
@@ -141,8 +141,8 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// Makes a Poisson term the constraint of a parameter. This is possible if the count is a number and the
-    /// mean is the parameter times a number. Returns whether it was possible.
+    /// Makes a Poisson term the constraint of a parameter. This is possible if the count is a number and the mean is
+    /// the parameter times a number. Returns whether the term has become a constraint.
     fn scaled_poisson(
         &mut self,
         distribution: &Named<Distribution>,
@@ -177,7 +177,8 @@ impl Builder<'_, '_> {
         Ok(self.parameters.constrain(parameter, Written::Poisson { tau, datum }, &distribution.path))
     }
 
-    /// Returns a number as a new auxiliary datum, and any other argument as a value of the model.
+    /// Converts an argument of a constraint term. A number becomes a new auxiliary datum. Any other argument becomes
+    /// a value of the model.
     fn measured(&mut self, argument: &Arg) -> Result<Measured, Trouble> {
         match self.constant(argument) {
             Some(number) => {
@@ -192,7 +193,8 @@ impl Builder<'_, '_> {
         self.penalties.push(Penalty { name: name.to_owned(), form });
     }
 
-    /// Adds a function of two values to the model.
+    /// Adds a function of the values `a` and `b` to the model, and returns its value. `operator` is the operation
+    /// that computes it.
     fn combined(
         &mut self,
         distribution: &Named<Distribution>,
@@ -205,9 +207,9 @@ impl Builder<'_, '_> {
         Ok(self.add_function(format!("{what} {}", distribution.name), FunctionForm::Expression(tape)))
     }
 
-    /// Adds a multivariate normal term as independent Gaussian terms of linear functions. Its covariance
-    /// matrix is `C = L D L'`, where `L` has ones on its diagonal. Then `y = L^-1 (x - mean)` has the
-    /// diagonal covariance matrix `D`.
+    /// Adds a multivariate normal term as a sum of independent Gaussian terms, whose arguments are linear functions
+    /// of `x - mean`. The covariance matrix of the term is `C = L D L'`, where `L` has ones on its diagonal. Then
+    /// `y = L^-1 (x - mean)` has the diagonal covariance matrix `D`.
     fn multivariate(
         &mut self,
         distribution: &Named<Distribution>,
@@ -253,7 +255,7 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// Adds a Poisson term for each count of a data set.
+    /// Adds a Poisson constraint term for each count of a data set.
     pub(super) fn counts(&mut self, i: usize, data: &Named<Data>) {
         let numbers: &[f64] = match &data.content {
             Data::Unbinned { columns, weights: None, .. } => match columns.as_slice() {

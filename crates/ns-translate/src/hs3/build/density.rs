@@ -52,7 +52,7 @@ impl Builder<'_, '_> {
         Ok(Density::Product(densities?))
     }
 
-    /// Returns the position of the observable that an argument names.
+    /// Returns the position, among the observables of the channel, of the observable that an argument names.
     pub(super) fn observable(&self, argument: &Arg, space: &Space) -> Result<usize, Trouble> {
         match &argument.value {
             Argument::Name(name) => space.observable(name).ok_or(Trouble::Observables),
@@ -60,8 +60,8 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Returns a distribution as a density with a formula of its own. This is possible if its observables are
-    /// plain names and its parameters do not depend on observables.
+    /// Returns a distribution as a density for which the engine has a formula. This is possible if its observables
+    /// are plain names and its parameters do not depend on observables.
     fn direct(&mut self, i: usize, space: &Space) -> Result<Density, Trouble> {
         use Distribution as D;
         let index = self.index;
@@ -256,8 +256,8 @@ impl Builder<'_, '_> {
         self.report.error(path.to_owned(), format!("{what} {verb} not supported."), remedy);
     }
 
-    /// Checks the lengths of the arrays of a multivariate normal distribution, and the symmetry of its
-    /// matrix.
+    /// Checks the lengths of the arrays of a multivariate normal distribution, and that its covariance matrix is
+    /// symmetric.
     pub(super) fn check_matrix(
         &mut self,
         n: usize,
@@ -283,7 +283,7 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Divides the content of each bin by the volume of the bin.
+/// Returns the content of each bin divided by the volume of the bin.
 pub(super) fn heights(edges: &[Vec<f64>], contents: &[f64]) -> Vec<f64> {
     let mut heights = contents.to_vec();
     let mut repeat = 1;

@@ -11,11 +11,11 @@ use crate::pyhf::names::quoted;
 use super::channel::Space;
 use super::{Builder, Trouble};
 
-/// Error of an integral over the fit ranges from which on a warning is given.
+/// Largest error of the integral of a flow over a fit range for which no warning is given.
 const NOTABLE: f64 = 1e-6;
 
 impl Builder<'_, '_> {
-    /// Returns the density of a flow, whose features are observables of the channel.
+    /// Returns the density of a normalising flow. The features of the flow are observables of the channel.
     pub(super) fn flow(&mut self, i: usize, space: &Space) -> Result<Density, Trouble> {
         let index = self.index;
         let Some(distribution) = index.document.distributions.get(i) else { return Err(Trouble::Reported) };
@@ -66,7 +66,8 @@ impl Builder<'_, '_> {
         Ok(Density::Conditional(ConditionalDensity { observables, context: values, source }))
     }
 
-    /// Returns the density of a flow without context, whose log-densities are a column of the events.
+    /// Returns the density of a flow without context, i.e. without parameters. The log-densities of such a flow are a
+    /// column of the events.
     fn column(
         &mut self,
         observables: Vec<usize>,
@@ -113,8 +114,8 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Loads the manifest of a flow. Each manifest is read once per model. `sides` has the lower and upper
-    /// end of the axis of each feature.
+    /// Loads the manifest of a flow. Each manifest is read once per model. `sides` has the (lower, upper) ends of the
+    /// axis of each feature.
     fn loaded(&mut self, i: usize, sides: &[(f64, f64)]) -> Result<SharedLogProb, Trouble> {
         let index = self.index;
         let Some(distribution) = index.document.distributions.get(i) else { return Err(Trouble::Reported) };
@@ -187,8 +188,8 @@ impl Builder<'_, '_> {
         })
     }
 
-    /// Normalises the flows of a channel over its fit ranges. Adds their log-densities as columns to the
-    /// events.
+    /// Normalises the flows of a channel over its fit ranges. Returns the events `table` with the log-densities of
+    /// the flows as additional columns.
     pub(super) fn evaluate_flows(
         &mut self,
         channel: &EventChannel,
@@ -233,7 +234,7 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Loads a flow from the folder of the model. An error is a message with a remedy.
+/// Loads a flow. `manifest` is a path relative to the folder of the model. An error is a message and a remedy.
 fn load(
     folder: Option<&Path>,
     manifest: &str,

@@ -1,4 +1,4 @@
-//! Builds expressions for densities for which the engine has no formula.
+//! Writes densities for which the engine has no formula of its own as expressions, i.e. lists of operations.
 
 use std::collections::HashMap;
 
@@ -37,7 +37,8 @@ impl Draft {
         self.push(Op::Mul(x, x))
     }
 
-    /// Appends `exp(-t^2 / 2)`. Returns the index of its operation.
+    /// Appends `exp(-t^2 / 2)`, where the value of `t` is the operation with index `t`. Returns the index of the new
+    /// operation.
     fn bell(&mut self, t: usize) -> usize {
         let square = self.square(t);
         let factor = self.number(-0.5);
@@ -45,7 +46,8 @@ impl Draft {
         self.push(Op::Exp(exponent))
     }
 
-    /// Appends `(a - b) / c`. Returns the index of its operation.
+    /// Appends `(a - b) / c`, where `a`, `b` and `c` are given by the indices of their operations. Returns the index
+    /// of the new operation.
     fn distance(&mut self, a: usize, b: usize, c: usize) -> usize {
         let difference = self.push(Op::Sub(a, b));
         self.push(Op::Div(difference, c))
@@ -99,8 +101,8 @@ impl Builder<'_, '_> {
         Ok(Density::Generic(tape))
     }
 
-    /// Appends the formula of a distribution before normalisation. Returns the index of the operation with
-    /// its value.
+    /// Appends the formula of a distribution, without normalisation. Returns the index of the operation with its
+    /// value.
     fn shape(&mut self, i: usize, space: &Space, draft: &mut Draft) -> Result<usize, Trouble> {
         use Distribution as D;
         let index = self.index;
@@ -212,7 +214,7 @@ impl Builder<'_, '_> {
         })
     }
 
-    /// Appends an expression.
+    /// Appends the operations of a parsed expression. Returns the index of the operation with its value.
     fn expression(
         &mut self,
         parsed: &ns_unbinned::expression::Expression,
@@ -242,7 +244,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Appends the observable, parameter or function of this name.
+    /// Appends the operation that computes the observable, parameter or function of this name. Returns its index.
     fn named_operand(
         &mut self,
         name: &str,
@@ -264,7 +266,8 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Appends the formula of a function that depends on observables.
+    /// Appends the operations of a function that depends on observables. Returns the index of the operation with its
+    /// value.
     fn inlined(&mut self, i: usize, space: &Space, draft: &mut Draft) -> Result<usize, Trouble> {
         if let Some(known) = draft.functions.get(&i) {
             return Ok(*known);

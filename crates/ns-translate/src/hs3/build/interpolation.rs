@@ -6,18 +6,19 @@ use crate::hs3::document::{Interpolation, Placed};
 use crate::pyhf::names::quoted;
 use crate::pyhf::problem::Report;
 
-/// The codes found so far: the first normsys code and the first histosys code, each with the place of its
-/// modifier.
+/// The interpolation codes found so far: the code of the first normsys and of the first histosys modifier, each with
+/// the place of this modifier in the file.
 #[derive(Debug, Default)]
 pub(super) struct Codes {
     normsys: Option<(NormsysCode, String)>,
     histosys: Option<(HistosysCode, String)>,
-    /// Places of modifiers whose code differs from the first code.
+    /// Places of modifiers whose interpolation code differs from the first code, each with the place of the modifier
+    /// that has the first code.
     mixed: Vec<(String, String)>,
 }
 
 impl Codes {
-    /// Records the code of a normsys modifier.
+    /// Records the interpolation code of a normsys modifier.
     pub(super) fn normsys(&mut self, code: NormsysCode, path: &str) {
         match &self.normsys {
             None => self.normsys = Some((code, path.to_owned())),
@@ -26,7 +27,7 @@ impl Codes {
         }
     }
 
-    /// Records the code of a histosys modifier.
+    /// Records the interpolation code of a histosys modifier.
     pub(super) fn histosys(&mut self, code: HistosysCode, path: &str) {
         match &self.histosys {
             None => self.histosys = Some((code, path.to_owned())),
@@ -35,7 +36,8 @@ impl Codes {
         }
     }
 
-    /// Returns the codes that all modifiers share. Reports modifiers with a different code.
+    /// Returns the interpolation codes of the model: one for all normsys and one for all histosys modifiers. Reports
+    /// an error for modifiers with a different code.
     pub(super) fn common(&self, report: &mut Report) -> ns_core::Interpolation {
         for (path, first) in &self.mixed {
             report.error(
@@ -52,8 +54,9 @@ impl Codes {
     }
 }
 
-/// Returns the code of a normsys modifier. `alone` says whether the sample has no other normsys. Only then
-/// may the file describe an effect that is added to 1, because this equals a factor that multiplies.
+/// Returns the interpolation code of a normsys modifier. `alone` says whether the sample has no other normsys. An
+/// effect that is added to 1 is accepted only in this case, because it then equals a factor that multiplies the
+/// yields.
 pub(super) fn normsys(
     written: Option<&Placed<Interpolation>>,
     alone: bool,
@@ -94,7 +97,8 @@ pub(super) fn normsys(
     Some(code)
 }
 
-/// Returns the code of a histosys modifier, or of the weights of a template (`kind`).
+/// Returns the interpolation code of a histosys modifier, or of the weights of a template. `kind` says in messages
+/// which of them it is.
 pub(super) fn additive(
     written: Option<&Placed<Interpolation>>,
     kind: &str,

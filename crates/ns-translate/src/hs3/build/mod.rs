@@ -66,8 +66,8 @@ pub(super) fn build(
     builder.finish(choice, poi)
 }
 
-/// Largest number of densities in a model. A small file can refer to shared parts so often that their number
-/// explodes.
+/// Largest number of densities in a model. A small file can refer to shared parts so often that the number of
+/// densities becomes huge.
 const MOST_DENSITIES: usize = 100_000;
 
 /// Reasons why a value or a density could not be built.
@@ -85,8 +85,8 @@ struct Builder<'a, 'r> {
     functions: Vec<Function>,
     /// Value of each function that has been built, by the index of the function in the document.
     function_values: HashMap<usize, Value>,
-    /// The number that a function equals, by the index of the function. The number is `None` for a function
-    /// that depends on a parameter.
+    /// Value of each function that is a constant number, by the index of the function in the document. The entry is
+    /// `None` for a function that depends on a parameter.
     constants: HashMap<usize, Option<f64>>,
     /// Names of the axes of all data of the likelihood.
     axes: BTreeSet<String>,
@@ -94,17 +94,19 @@ struct Builder<'a, 'r> {
     /// Indices of the distributions that have become constraint terms.
     constrained: BTreeSet<usize>,
     penalties: Vec<Penalty>,
-    /// Auxiliary data of penalties. Their indices count from 0 until the model is finished.
+    /// Auxiliary data of penalties, i.e. of constraint terms that are not the constraint of a single parameter. Their
+    /// indices count from 0 until the model is finished.
     penalty_data: Vec<f64>,
-    /// Binned channels, each with its counts.
+    /// Binned channels, each with its observed counts.
     binned: Vec<(Channel, Vec<f64>)>,
     channels: Vec<EventChannel>,
     tables: Vec<Arc<EventTable>>,
     codes: Codes,
     densities: usize,
-    /// Parameters on which the weights of templates depend, each with the JSON pointer to its template.
+    /// Parameters on which the weights of simulated events depend, each with the JSON pointer to the template of
+    /// these events.
     weighted: Vec<(usize, String)>,
-    /// Log-densities of the channel that is being built.
+    /// Log-densities of normalising flows in the channel that is being built. Each becomes a column of the events.
     logs: Vec<ns_core::LogDensity>,
     /// Loaded flows by the index of their distribution.
     flows: HashMap<usize, ns_core::SharedLogProb>,

@@ -1,4 +1,4 @@
-//! The parameters of a model, in the order in which its parts use them.
+//! The parameters of a model, in the order in which the parts of the model first use them.
 
 use std::collections::HashMap;
 
@@ -43,7 +43,7 @@ pub(super) struct Default {
     pub(super) bounds: (f64, f64),
 }
 
-/// The parameters found so far.
+/// The parameters that the parts of the model built so far use.
 pub(super) struct Parameters<'a> {
     pub(super) entries: Vec<Entry>,
     pub(super) settings: Settings<'a>,
@@ -70,8 +70,7 @@ impl<'a> Parameters<'a> {
         self.index.get(name).copied()
     }
 
-    /// Declares that these parameters are consecutive. Returns whether this is compatible with the earlier
-    /// declarations.
+    /// Declares that these parameters are consecutive. Returns false if this contradicts an earlier declaration.
     pub(super) fn declare_group(&mut self, names: &[String]) -> bool {
         let known = names.iter().find_map(|name| self.group_of.get(name)).copied();
         match known.and_then(|group| self.groups.get(group)) {
@@ -90,8 +89,8 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// Returns the index of a parameter, which is added if it is new. `path` is the JSON pointer to the place
-    /// that uses the parameter.
+    /// Returns the index of a parameter. Adds the parameter to the model if it is new. `path` is the JSON pointer to
+    /// the place that uses the parameter.
     pub(super) fn get(
         &mut self,
         name: &str,
@@ -111,7 +110,7 @@ impl<'a> Parameters<'a> {
         self.find(name).unwrap_or_default()
     }
 
-    /// Creates a parameter with the values, bounds and constants that the file gives for it.
+    /// Creates a parameter with the start value, the bounds and the constant flag that the file gives for it.
     fn entry(&self, name: &str, default: Option<Default>, path: &str, report: &mut Report) -> Entry {
         let given = self.settings.value(name);
         let fixed = self.settings.is_constant(name);

@@ -1,4 +1,4 @@
-//! Builds the processes of a channel. They are the summands of a mixture, with their rates or fractions.
+//! Builds the processes of a channel: the summands of its mixture, with their rates or fractions.
 
 use ns_core::{Density, FunctionForm, Op, Process, Value};
 
@@ -9,15 +9,16 @@ use super::channel::Space;
 use super::value::operation;
 use super::{Builder, Trouble};
 
-/// Densities that are added, with their coefficients.
+/// The summands of a mixture, with their coefficients (rates or fractions).
 struct Parts {
     extended: bool,
     parts: Vec<(String, Value, Density)>,
 }
 
 impl Builder<'_, '_> {
-    /// Returns the processes of a channel whose density is the product of the distributions `shapes`. Also
-    /// returns whether the rates of the processes are expected numbers of events.
+    /// Returns the processes of a channel whose density is the product of the distributions `shapes`. The first part
+    /// of the result is true if the rates of the processes are expected numbers of events, and false if they are
+    /// fractions.
     pub(super) fn processes(
         &mut self,
         shapes: &[usize],
@@ -82,8 +83,8 @@ impl Builder<'_, '_> {
         Some((parts.extended, processes))
     }
 
-    /// Returns the summands of a mixture or of an extended density. Any other distribution is its only
-    /// summand.
+    /// Returns the summands of a mixture or of an extended density. For any other distribution, the only summand is
+    /// the distribution itself.
     fn parts(&mut self, i: usize, space: &Space) -> Result<Parts, Trouble> {
         let index = self.index;
         let Some(distribution) = index.document.distributions.get(i) else { return Err(Trouble::Reported) };
@@ -134,7 +135,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Returns the value of a rate or a coefficient. It must not depend on observables.
+    /// Returns the value of a rate or a coefficient, which must not depend on observables.
     fn rate(&mut self, argument: &Arg, space: &Space) -> Result<Value, Trouble> {
         self.value(argument, space).map_err(|trouble| {
             if matches!(trouble, Trouble::Observables) {
@@ -148,8 +149,8 @@ impl Builder<'_, '_> {
         })
     }
 
-    /// Returns one coefficient per summand of a mixture. If the file leaves out the last coefficient, it is 1
-    /// minus the sum of the others.
+    /// Returns one coefficient per summand of a mixture. If the file leaves out the last coefficient, the last
+    /// coefficient is 1 minus the sum of the others.
     fn coefficients(&mut self, i: usize, space: &Space) -> Result<Vec<Value>, Trouble> {
         let index = self.index;
         let Some(distribution) = index.document.distributions.get(i) else { return Err(Trouble::Reported) };
@@ -205,7 +206,7 @@ impl Builder<'_, '_> {
         Ok(self.add_function(format!("last fraction of {name}"), FunctionForm::Expression(tape)))
     }
 
-    /// Reports an error if a mixture has constant coefficients for all summands that do not add up to 1.
+    /// Reports an error if a mixture has a constant coefficient for every summand, and their sum is not 1.
     fn check_sum(&mut self, coefficients: &[Arg], path: &str) {
         let numbers: Option<Vec<f64>> = coefficients.iter().map(|c| self.constant(c)).collect();
         let Some(sum) = numbers.map(|numbers| numbers.iter().sum::<f64>()) else { return };

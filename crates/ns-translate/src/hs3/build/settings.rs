@@ -12,8 +12,8 @@ pub(super) struct Settings<'a> {
 }
 
 impl<'a> Settings<'a> {
-    /// Collects the settings of an analysis. The analysis's own point and domains take precedence over those
-    /// that ROOT calls default. All other points and domains come last.
+    /// Collects the settings of an analysis. The parameter point and the domains that the analysis names take
+    /// precedence. Points and domains that ROOT calls default come next, and all others last.
     pub(super) fn new(document: &'a Document, analysis: Option<&'a Analysis>) -> Self {
         let own = analysis.and_then(|analysis| analysis.init.as_ref()).map(|name| name.value.as_str());
         let rank = |name: &str| match name {
@@ -56,8 +56,8 @@ impl<'a> Settings<'a> {
         self.constants.contains(name) || self.value(name).is_some_and(|value| value.constant)
     }
 
-    /// Returns the range of a parameter. An open end is infinite. The result is `None` if the file gives no
-    /// range.
+    /// Returns the range of a parameter as a (lower, upper) pair. A bound that the file does not give is infinite.
+    /// The result is `None` if the file gives no range.
     pub(super) fn range(&self, name: &str) -> Option<(f64, f64)> {
         let domain = self.ranges.get(name).map(|range| (range.min, range.max));
         let point = self.value(name).map(|value| (value.min, value.max));

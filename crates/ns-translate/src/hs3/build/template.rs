@@ -12,8 +12,8 @@ use super::interpolation;
 use super::{Builder, Trouble};
 
 impl Builder<'_, '_> {
-    /// Returns the density of a template. `what` describes the template in messages, and `path` is its place
-    /// in the file.
+    /// Returns the density of a template. `what` describes the template in messages, and `path` is the JSON pointer
+    /// to it.
     pub(super) fn template(
         &mut self,
         template: &Template,
@@ -117,8 +117,9 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Multiplies the rate of a process by the effects of its templates, and returns the product. Each effect
-    /// is the sum of the weights within the fit ranges, divided by its nominal value.
+    /// Multiplies the rate of a process by the effects of its templates, and returns the product. The effect of a
+    /// template is the sum of the weights of its simulated events within the fit ranges, divided by the nominal value
+    /// of this sum.
     pub(super) fn response(
         &mut self,
         (name, path): (&str, &str),
@@ -193,7 +194,7 @@ impl Builder<'_, '_> {
         Ok(self.add_function(format!("rate of {name}"), FunctionForm::Product(factors)))
     }
 
-    /// Warns of weights that depend on an unconstrained parameter.
+    /// Reports a warning for each unconstrained parameter on which the weights of simulated events depend.
     pub(super) fn check_weighted(&mut self) {
         let weighted = std::mem::take(&mut self.weighted);
         let mut seen = Vec::new();

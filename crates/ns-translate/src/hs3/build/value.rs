@@ -135,8 +135,8 @@ impl Builder<'_, '_> {
         Value::Function(self.functions.len() - 1)
     }
 
-    /// Builds an expression from operations. `last` is the index of the operation with the value of the
-    /// expression.
+    /// Builds an expression from a list of operations. `last` is the index of the operation whose value is the value
+    /// of the expression.
     pub(super) fn tape(&mut self, mut ops: Vec<Op>, last: usize, path: &str) -> Result<Tape, Trouble> {
         // The last operation of a tape gives the value of the tape.
         if last + 1 != ops.len()
@@ -151,7 +151,7 @@ impl Builder<'_, '_> {
         })
     }
 
-    /// Builds the interpolation that ROOT applies to a number: a function of nuisance parameters.
+    /// Builds the function by which ROOT interpolates a number between its values for shifted nuisance parameters.
     fn interpolation(
         &mut self,
         path: &str,
@@ -243,7 +243,7 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Returns the operation that reads a value.
+/// Returns the operation of an expression that reads the value `value`.
 pub(super) fn operation(value: Value) -> Op {
     match value {
         Value::Number(number) => Op::Number(number),

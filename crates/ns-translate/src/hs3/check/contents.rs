@@ -1,4 +1,4 @@
-//! Checks data, histograms and samples: their lengths and axes, and events outside of an axis.
+//! Checks the lengths and axes of data, histograms and samples, and whether events lie outside of an axis.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ pub(super) fn check(document: &Document, report: &mut Report) {
     }
 }
 
-/// Returns the edges of the bins of an axis. If the axis has no bins, reports this and returns `None`.
+/// Returns the edges of the bins of an axis. If the axis has no bins, reports an error and returns `None`.
 pub(in crate::hs3) fn edges(axis: &Axis, report: &mut Report) -> Option<Vec<f64>> {
     let name = quoted(&axis.name);
     match (&axis.edges, axis.bins, axis.min, axis.max) {

@@ -8,7 +8,7 @@ use crate::hs3::references::Role;
 use crate::pyhf::names::{list, nearest, quoted};
 use crate::pyhf::problem::Report;
 
-/// Largest depth of functions and distributions that refer to each other.
+/// Largest length of a chain of functions and distributions in which each refers to the next.
 const DEEPEST: usize = 200;
 
 pub(super) fn check(index: &Index<'_>, report: &mut Report) {
@@ -105,8 +105,8 @@ fn undefined(
     report.error(path.to_owned(), format!("There is no {kinds} {}.", quoted(name)), remedy);
 }
 
-/// Reports objects that refer to themselves, also through other objects, and chains of references that are
-/// too long.
+/// Reports objects (functions or distributions) that refer to themselves, directly or through other objects. Also
+/// reports chains of references that are too long.
 fn circles(index: &Index<'_>, objects: impl Iterator<Item = Object>, report: &mut Report) {
     // For each object, the number of levels below it; `None` while the object is being visited.
     let mut levels: HashMap<Object, Option<usize>> = HashMap::new();
@@ -164,7 +164,8 @@ fn circles(index: &Index<'_>, objects: impl Iterator<Item = Object>, report: &mu
     }
 }
 
-/// Returns the distributions and functions that an object refers to. Each of them occurs once.
+/// Returns the distributions and functions that an object (a distribution or a function) refers to, each of them
+/// once.
 fn inner(index: &Index<'_>, object: Object) -> Vec<Object> {
     let mut found: Vec<Object> = Vec::new();
     for reference in index.references(object) {
@@ -195,7 +196,8 @@ fn path(index: &Index<'_>, object: Object) -> String {
     found.unwrap_or_default()
 }
 
-/// Checks the names in likelihoods and analyses. Also checks that each name occurs once in its section.
+/// Checks the names in likelihoods and analyses. Also checks that each name occurs only once in its section of the
+/// file.
 fn sections(index: &Index<'_>, report: &mut Report) {
     let document = index.document;
     fn unique<'a>(

@@ -1,4 +1,5 @@
-//! Checks the events of templates: weights with a positive sum, and events within the bins.
+//! Checks the simulated events of templates. Their weights must have a positive sum, and the events must lie within
+//! the bins.
 
 use crate::hs3::document::{Argument, Template};
 use crate::pyhf::names::{quoted, show};

@@ -86,7 +86,7 @@ pub(super) fn axes(fields: &Fields<'_>, report: &mut Report) -> Vec<Axis> {
     axes
 }
 
-/// Reads events into one column per axis. They come from the caller, from another file, or from the data set
+/// Reads events into one column per axis. The events come from the caller, from another file, or from the data set
 /// itself.
 fn unbinned(fields: &Fields<'_>, sources: &EventSources, report: &mut Report) -> Option<Data> {
     unused(fields, "entries_uncertainties", report);
@@ -112,7 +112,8 @@ fn unbinned(fields: &Fields<'_>, sources: &EventSources, report: &mut Report) ->
     written(fields, axes, report)
 }
 
-/// Takes events that are not written in the data set. If they are missing, reports this and returns `None`.
+/// Returns the events of a data set that are not written in it: the caller gives them, or another file contains them.
+/// If the events cannot be read, reports an error and returns `None`.
 fn elsewhere(
     fields: &Fields<'_>,
     axes: &[Axis],

@@ -10,7 +10,7 @@ use crate::pyhf::expect;
 use crate::pyhf::names::{nearest, quoted};
 use crate::pyhf::problem::Report;
 
-/// Types of distributions that are supported.
+/// Types of distributions that are supported, by their names in the file.
 const KNOWN: &[&str] = &[
     "gaussian_dist",
     "normal_dist",
@@ -49,7 +49,7 @@ const KNOWN: &[&str] = &[
     "extend_pdf",
 ];
 
-/// Reads the keys of a distribution. A type that is not supported is stored without an error. It is an error
+/// Reads the keys of a distribution. A type that is not supported is stored without an error. An error is reported
 /// only if the model uses the distribution.
 pub(super) fn read(
     fields: &Fields<'_>,
@@ -186,7 +186,7 @@ fn unsupported(fields: &Fields<'_>, kind: &str, report: &mut Report) -> Option<D
     Some(Distribution::Unsupported { kind: kind.to_owned() })
 }
 
-/// Reads the Argus density. The HS3 standard and ROOT use the same words for its keys.
+/// Reads the Argus density. The HS3 standard and ROOT use the same keys.
 fn argus(fields: &Fields<'_>, report: &mut Report) -> Distribution {
     let mass = fields.argument("mass", report);
     let resonance = fields.argument("resonance", report);
@@ -200,7 +200,7 @@ fn argus(fields: &Fields<'_>, report: &mut Report) -> Distribution {
     Distribution::Argus { mass, resonance, slope, power }
 }
 
-/// Reads a Crystal Ball. A single pair of `alpha` and `n` means two tails in the HS3 standard, and one tail
+/// Reads a Crystal Ball density. A single pair of `alpha` and `n` means two tails in the HS3 standard, and one tail
 /// in files of ROOT and pyhs3.
 fn crystal_ball(fields: &Fields<'_>, kind: &str, from_root: bool, report: &mut Report) -> Distribution {
     let x = fields.argument("m", report);
@@ -233,7 +233,8 @@ fn crystal_ball(fields: &Fields<'_>, kind: &str, from_root: bool, report: &mut R
     Distribution::CrystalBall { x, mean, left, right, tails }
 }
 
-/// Reads a Crystal Ball with separate tails. A tail exists if its key `alpha_L` or `alpha_R` is given.
+/// Reads a Crystal Ball density with separate tails. The left tail exists if the keys `alpha_L` and `n_L` are given,
+/// and the right tail if `alpha_R` and `n_R` are given.
 fn one_or_two_tails(fields: &Fields<'_>, report: &mut Report) -> Distribution {
     let x = fields.argument("m", report);
     let mean = fields.argument("m0", report);
@@ -263,7 +264,7 @@ fn histogram(fields: &Fields<'_>, report: &mut Report) -> Option<Distribution> {
     Some(Distribution::Histogram { axes, contents })
 }
 
-/// Reads an extended density as ROOT writes it: a density and an expected number of events.
+/// Reads an extended density in the form that ROOT writes: a density and an expected number of events.
 fn extend_pdf(fields: &Fields<'_>, report: &mut Report) -> Distribution {
     if let Some(range) = fields.optional("range_name").or_else(|| fields.optional("range"))
         && range.as_str() != Some("")

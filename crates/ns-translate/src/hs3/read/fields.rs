@@ -9,12 +9,13 @@ use crate::pyhf::expect::{self, ValueLocation, lower};
 use crate::pyhf::names::{list, nearest, quoted};
 use crate::pyhf::problem::Report;
 
-/// An object that is being read. [`Fields::finish`] reports the keys that were never asked for.
+/// A JSON object that is being read. The reader asks for keys. [`Fields::finish`] reports the keys that the reader
+/// never asked for.
 pub(super) struct Fields<'a> {
     map: &'a Map<String, Value>,
     place: ValueLocation,
     asked: RefCell<Vec<&'static str>>,
-    /// Whether keys that were never asked for are accepted too.
+    /// Whether keys that the reader never asked for are accepted too.
     whole: Cell<bool>,
 }
 
