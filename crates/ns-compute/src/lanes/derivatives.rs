@@ -12,7 +12,7 @@
 use super::columns::{Column, Columns};
 use super::evaluate::{add_product, at, put};
 use super::scratch::Scratch;
-use super::{WIDTH, metric::Metric, own_norms};
+use super::{WIDTH, metric::Metric};
 use crate::plan::{Block, Plan};
 use crate::simd::{MulAdd, Vector};
 use crate::terms::{per_bin, scale};
@@ -80,7 +80,6 @@ pub(super) fn backward<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scra
     for (index, block) in plan.structure.blocks.iter().enumerate() {
         of_factors::<M>(plan, index, block, theta, scratch, to);
     }
-    let by_parabola = own_norms::applies(plan);
     for column in &to.columns.columns {
         let mut b = 0;
         while b < column.n_bins {
@@ -93,11 +92,7 @@ pub(super) fn backward<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scra
             };
         }
         let sum: M::V8 = at(&to.second, column.param);
-        let bends = if by_parabola {
-            own_norms::bends::<M>(theta, &to.columns, column, &scratch.norm)
-        } else {
-            stored_bends::<M>(&to.columns, column, scratch)
-        };
+        let bends = bends::<M>(&to.columns, column, scratch);
         put(&mut to.second, column.param, sum.add(bends));
     }
     for &(b, p) in &to.columns.alone {
@@ -189,10 +184,10 @@ fn of_factors<M: MulAdd>(
     put(&mut scratch.norm, index, total);
 }
 
-/// Returns the same sum as [`own_norms::bends`] for all other normsys codes, whose second derivatives `evaluate` has
-/// stored.
+/// Returns the sum of the second derivatives of all normsys factors of a column, each divided by the factor and times
+/// the element of its block in `scratch.norm`.
 #[inline(always)]
-fn stored_bends<M: MulAdd>(columns: &Columns, column: &Column, scratch: &Scratch) -> M::V8 {
+fn bends<M: MulAdd>(columns: &Columns, column: &Column, scratch: &Scratch) -> M::V8 {
     let mut sum = M::V8::splat(0.0);
     for norm in &columns.norms[column.norms.clone()] {
         let total: M::V8 = at(&scratch.norm, norm.block);
