@@ -22,8 +22,9 @@ use crate::InferenceError;
 pub(super) const MOST_ROUNDS: usize = 3;
 
 /// Numbers of toys in a batch on the CPU: the number in the first batch, the smallest number in later batches, and
-/// the largest number in later batches.
-const CPU_BATCH: (u64, u64, u64) = (1024, 256, 20_000);
+/// the largest number in later batches. The first batch is small, because nothing is known about the speed yet, and a toy
+/// of a large model may take a second.
+const CPU_BATCH: (u64, u64, u64) = (128, 16, 20_000);
 
 /// Numbers of toys in a batch on a GPU: the number in the first batch, the smallest number in later batches, and the
 /// largest number in later batches. A GPU is faster with large batches.
