@@ -1,8 +1,8 @@
-//! Lists the effects on expected yields parameter by parameter.
+//! Lists the effects of parameters on expected yields, one parameter after the other.
 //!
-//! The plan lists effects sample by sample. The derivatives of the expected yields at each lane's point are computed
-//! column by column: all effects of one parameter in one channel together. Their sum then stays in registers and is
-//! written once.
+//! The plan lists these effects sample by sample. The derivatives of the expected yields at each lane's point (each of
+//! eight fits that are computed at once) are instead computed column by column. A column consists of all effects of one
+//! parameter in one channel. The sum of these effects stays in registers and is written once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -10,32 +10,34 @@ use std::ops::Range;
 use super::own_norms;
 use crate::plan::{Block, LANES, Plan};
 
-/// All histosys and normsys effects of one parameter in one channel.
+/// A column: all histosys and normsys effects of one parameter in one channel.
 #[derive(Debug)]
 pub(super) struct Column {
     pub(super) param: usize,
-    /// First bin of the channel.
+    /// Index of the first bin of the channel among all bins.
     pub(super) bin: usize,
     pub(super) n_bins: usize,
-    /// Range of the histosys effects with an asymmetric part, in [`Columns::curved`].
+    /// Range in [`Columns::curved`] of the histosys effects that have an asymmetric part.
     pub(super) curved: Range<usize>,
-    /// Range of the histosys effects without an asymmetric part, in [`Columns::straight`].
+    /// Range in [`Columns::straight`] of the histosys effects that have no asymmetric part.
     pub(super) straight: Range<usize>,
-    /// Range of the normsys effects, in [`Columns::norms`].
+    /// Range in [`Columns::norms`] of the normsys effects.
     pub(super) norms: Range<usize>,
-    /// Whether the parameter is also a factor in the channel. If so, the column is added to what the factors have
-    /// written.
+    /// Whether the parameter is also a factor (such as a normfactor or a gamma) in the channel. If so, the derivatives
+    /// of the column are added to those that come from the factors.
     pub(super) adds: bool,
 }
 
-/// A histosys effect: the first cell on which it acts, and the position of its numbers in [`Columns::numbers`].
+/// A histosys effect on one sample. It is given by the index of the first cell of the sample (a cell is one bin of one
+/// sample), and the position of its coefficients in [`Columns::numbers`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Template {
     pub(super) cell: usize,
     pub(super) numbers: usize,
 }
 
-/// A normsys effect, given by its block, the first cell of the block, and the index of the term.
+/// A normsys effect, given by its block (one sample in one channel), the first cell of the block (its first bin), and
+/// the index of the normsys term.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NormTerm {
     pub(super) block: usize,
@@ -43,30 +45,36 @@ pub(super) struct NormTerm {
     pub(super) term: usize,
 }
 
-/// The effects of all parameters, and the elements of the Jacobian to which factors contribute.
+/// The histosys and normsys effects of all parameters, and the elements of the Jacobian of the expected yields to which
+/// factors contribute.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     pub(super) columns: Vec<Column>,
-    /// Histosys effects with an asymmetric part, column after column.
+    /// Histosys effects that have an asymmetric part, one column (the effects of one parameter in one channel) after
+    /// the other.
     pub(super) curved: Vec<Template>,
-    /// Histosys effects without an asymmetric part, column after column.
+    /// Histosys effects that have no asymmetric part, one column (the effects of one parameter in one channel) after
+    /// the other.
     pub(super) straight: Vec<Template>,
     pub(super) norms: Vec<NormTerm>,
-    /// The slopes of every histosys effect in the bins of its channel, then, for an effect in `curved`, its asymmetric
-    /// part in these bins. The plan pads every effect to whole SIMD vectors, and then most of the memory that
-    /// evaluations read would be padding.
+    /// Coefficients of the histosys effects. For each effect, these are its slopes in all bins of the channel and then,
+    /// for an effect in `curved`, its asymmetric parts in all bins. There is no padding: in the arrays of the plan,
+    /// which pad every effect to whole SIMD vectors, evaluations would mostly read padding.
     pub(super) numbers: Vec<f64>,
-    /// The same numbers in the order of the plan, in which a block's effects follow each other.
+    /// The same coefficients in the order of the plan: the effects of a block (one sample in one channel) follow each
+    /// other.
     by_block: Vec<f64>,
-    /// Position of the first number of each block in `by_block`.
+    /// For each block (one sample in one channel), the position of its first coefficient in `by_block`.
     first: Vec<usize>,
-    /// For each element of `norms`: coefficients of 1, `alpha` and `alpha^2` of a parabola for the second derivative of
-    /// the factor, divided by the factor ([`own_norms::bend`](super::own_norms::bend)).
+    /// For each element of `norms`, the coefficients of 1, `alpha` and `alpha^2` of a parabola in the parameter
+    /// `alpha`. The parabola approximates the second derivative of the normsys factor, divided by the factor
+    /// ([`own_norms::bend`](super::own_norms::bend)).
     pub(super) bends: Vec<[f64; 3]>,
-    /// Indices `bin * n_parameters + parameter` of the elements of the Jacobian to which factors contribute. These
-    /// elements are set to zero before contributions are added.
+    /// Indices `bin * n_parameters + parameter` of the elements of the Jacobian of the expected yields to which factors
+    /// (such as normfactors and gammas) contribute. These elements are set to zero before contributions are added.
     pub(super) cleared: Vec<usize>,
-    /// Bin and parameter of those elements in `cleared` to which no column contributes, only factors.
+    /// Bin and parameter of those elements in `cleared` to which only factors contribute, but no column (no histosys or
+    /// normsys effect).
     pub(super) alone: Vec<(usize, usize)>,
 }
 
@@ -79,14 +87,15 @@ struct Effects {
 }
 
 impl Columns {
-    /// Returns the numbers of the histosys effects of one block, one effect after the other: its slope in every bin,
-    /// then its asymmetric part in every bin if it has one.
+    /// Returns the coefficients of the histosys effects, beginning with those of the given block (one sample in one
+    /// channel). For each effect, these are its slope in every bin and then, if it has an asymmetric part, this part in
+    /// every bin.
     #[inline(always)]
     pub(super) fn of_block(&self, block: usize) -> &[f64] {
         &self.by_block[self.first[block]..]
     }
 
-    /// Collects the effects of all parameters of a model.
+    /// Collects the histosys and normsys effects of all parameters of a model.
     pub(super) fn new(plan: &Plan) -> Self {
         let mut out = Self::default();
         let n = plan.n_parameters();

@@ -1,13 +1,14 @@
-//! Derivatives of the expected yields at the point of each lane. The metric of strongly nonlinear models uses them.
+//! Derivatives of the expected yields at the point of each lane. A lane is one of eight fits that are computed at once.
+//! The metric of strongly nonlinear models uses these derivatives.
 //!
-//! In most models one Jacobian serves all toys: the Jacobian at the point around which the data scatter (see
-//! `metric`). In a strongly nonlinear model the derivatives change during a descent, and a single Jacobian would lead
-//! to many small steps. In such a model each lane has its own Jacobian, which is computed together with the gradient.
+//! In most models one Jacobian serves all toys: the Jacobian at the point around which the data scatter (see `metric`).
+//! In a strongly nonlinear model the derivatives change during a descent, and a single Jacobian would lead to many
+//! small steps. In such a model each lane has its own Jacobian, which is computed together with the gradient.
 //!
 //! The metric then also contains the second derivative of the expected yields with respect to each single parameter.
 //! The Gauss-Newton approximation omits all second derivatives. Mixed second derivatives are still omitted, and so is
-//! the product of the normsys effect and the histosys effect of one parameter. The L-BFGS pairs correct the metric
-//! for these omissions.
+//! the product of the normsys effect and the histosys effect of one parameter. The L-BFGS pairs correct the metric for
+//! these omissions.
 
 use super::columns::{Column, Columns};
 use super::evaluate::{add_product, at, put};
@@ -17,30 +18,30 @@ use crate::plan::{Block, Plan};
 use crate::simd::{MulAdd, Vector};
 use crate::terms::{per_bin, scale};
 
-/// Largest number of elements (parameters times bins) of the Jacobian of one lane. Two Jacobians of this size for
-/// each of eight lanes fit into the cache.
+/// Largest number of elements (parameters times bins) of the Jacobian of one lane (one of eight fits). Two Jacobians of
+/// this size for each of the eight lanes fit into the cache.
 const MOST_ELEMENTS: usize = 8_000;
 
-/// Returns how many numbers the [`Derivatives`] of a model contain. Returns 0 if the metric of the model uses the
-/// shared Jacobian.
+/// Returns how many numbers the [`Derivatives`] of a model contain for eight fits. Returns 0 if all fits of the model
+/// share one Jacobian.
 pub(crate) fn numbers(plan: &Plan) -> usize {
     let (n, n_bins) = (plan.n_parameters(), plan.n_bins());
     let used = plan.policy.strongly_nonlinear && n.saturating_mul(n_bins) <= MOST_ELEMENTS;
     if used { (n * n_bins + n) * WIDTH } else { 0 }
 }
 
-/// Derivatives of the expected yields at the point of every lane.
+/// Derivatives of the expected yields in eight fits, each at the current point of the fit.
 #[derive(Debug)]
 pub(super) struct Derivatives {
     /// First derivative of each expected yield with respect to each parameter. The index order is bin, parameter,
     /// lane.
     pub(super) rows: Vec<f64>,
-    /// For each parameter, a part of the second derivative of `-ln L`. This part comes from the second derivatives of
-    /// the expected yields with respect to the parameter.
+    /// For each parameter and lane, a part of the second derivative of `-ln L` with respect to the parameter. This part
+    /// comes from the second derivatives of the expected yields.
     pub(super) second: Vec<f64>,
-    /// Number of elements in one row of `rows`: parameters times lanes.
+    /// Number of elements of `rows` that belong to one bin: number of parameters times number of lanes.
     length: usize,
-    /// The effects of each parameter. Only those derivatives that an evaluation writes need this field.
+    /// The effects of each parameter on the expected yields, from which an evaluation computes the derivatives.
     pub(super) columns: Columns,
 }
 
@@ -61,15 +62,16 @@ impl Derivatives {
         }
     }
 
-    /// Returns the derivatives of the expected yield in one bin with respect to all parameters, for all lanes.
+    /// Returns the derivatives of the expected yield in one bin with respect to all parameters, for all lanes. The
+    /// index order is parameter, lane.
     #[inline(always)]
     pub(super) fn row(&self, bin: usize) -> &[f64] {
         &self.rows[bin * self.length..(bin + 1) * self.length]
     }
 }
 
-/// Computes the derivatives of the expected yields, and the gradient of the terms of the main bins. At the end
-/// `scratch.additive` contains the expected yields of all cells.
+/// Computes the derivatives of the expected yields, and the gradient of the Poisson terms of the main bins. After the
+/// call, `scratch.additive` contains the expected yields of all cells (a cell is one bin of one sample).
 #[inline(always)]
 pub(super) fn backward<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch, to: &mut Derivatives) {
     let zero = M::V8::splat(0.0);
@@ -106,8 +108,8 @@ pub(super) fn backward<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scra
     }
 }
 
-/// Computes the same as `evaluate::additive`, but with four partial sums per bin. In a channel with few bins, a
-/// single sum would wait for each addition.
+/// Computes the same quantities as `evaluate::additive` (nominal yields plus histosys variations), but with four
+/// partial sums per bin. In a channel with few bins, a single sum would wait for each addition.
 #[inline(always)]
 pub(super) fn additive_apart<M: MulAdd, const N: usize>(
     plan: &Plan,
@@ -147,9 +149,10 @@ pub(super) fn additive_apart<M: MulAdd, const N: usize>(
     N
 }
 
-/// Adds the derivatives with respect to the factors of one block. Also computes the expected yields of the block's
-/// cells (in `scratch.additive`) and the product of all factors of each cell (in `scratch.binwise`). The sum of the
-/// yields times the slope of `-ln L` over the bins is stored in `scratch.norm`.
+/// Adds the derivatives with respect to the scale factors and per-bin factors of one block (one sample in one channel).
+/// Also computes for each cell (bin of the block) the expected yield, in `scratch.additive`, and the product of all
+/// factors, in `scratch.binwise`. Stores in `scratch.norm` the sum over the bins of the yield times the derivative of
+/// `-ln L` with respect to the yield.
 #[inline(always)]
 fn of_factors<M: MulAdd>(
     plan: &Plan,
@@ -189,8 +192,8 @@ fn of_factors<M: MulAdd>(
     put(&mut scratch.norm, index, total);
 }
 
-/// Returns the same sum as [`own_norms::bends`] for all other normsys codes, whose second derivatives `evaluate` has
-/// stored.
+/// Returns the same sum of second derivatives as [`own_norms::bends`], for the normsys interpolation codes to which
+/// that function does not apply. The second derivatives have been stored by `evaluate`.
 #[inline(always)]
 fn stored_bends<M: MulAdd>(columns: &Columns, column: &Column, scratch: &Scratch) -> M::V8 {
     let mut sum = M::V8::splat(0.0);
@@ -201,10 +204,10 @@ fn stored_bends<M: MulAdd>(columns: &Columns, column: &Column, scratch: &Scratch
     sum
 }
 
-/// Computes the derivatives of the expected yields with respect to one parameter, from its histosys and normsys
-/// effects in one channel. The call covers `N` bins, beginning with bin `b`, whose row is the first in `rows`. Also
-/// computes the parameter's part of the gradient, and adds the second derivatives of the histosys effects to
-/// `second`. Returns `N`.
+/// Computes the derivatives of the expected yields of `N` bins with respect to one parameter. They come from a column:
+/// the parameter's histosys and normsys effects in one channel. The first of the `N` bins is bin `b` of the channel,
+/// and its derivatives are the first `length` elements of `rows`. Also computes the parameter's part of the gradient,
+/// and adds the second derivatives of the histosys effects to `second`. Returns `N`.
 #[inline(always)]
 fn of_column<M: MulAdd, const N: usize>(
     (columns, column): (&Columns, &Column),

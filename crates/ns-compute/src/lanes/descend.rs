@@ -1,10 +1,11 @@
-//! Runs eight descents at once, one per SIMD lane. A lane whose descent has finished takes the next fit.
+//! Runs eight descents at once, one per SIMD lane. When the descent in a lane has finished, the next fit begins in this
+//! lane.
 //!
 //! The steps are `-H g`. `g` is the gradient, and `H` is the inverse Gauss-Newton metric (see `metric`) with
-//! limited-memory BFGS corrections. A step is shortened if it leaves the bounds, and until `-ln L` falls. A descent
-//! has converged if the EDM (estimated distance to the minimum) in the corrected metric is at most 1e-12 at two
-//! points in a row, or at most 1e-14 at one point. In models whose metric may be far from the true Hessian, these
-//! limits are smaller (`SearchPolicy::edm_tolerance`).
+//! limited-memory BFGS corrections. A step is shortened if it leaves the bounds, and until `-ln L` falls. A descent has
+//! converged if the EDM (estimated distance to the minimum) in the corrected metric is at most 1e-12 at two points in a
+//! row, or at most 1e-14 at one point. In models whose metric may be far from the true Hessian, these limits are
+//! smaller (`SearchPolicy::edm_tolerance`).
 //!
 //! The scalar optimiser takes over if a step cannot be accepted, if there are too many iterations, or if a product of
 //! normsys factors is close to zero.
@@ -25,15 +26,16 @@ use crate::shared_constants::{
 use crate::simd::Level;
 use crate::stop::Stop;
 
-/// This number replaces `FORESEEABLE` in fits that use the derivatives at each lane's point ([`Derivatives`]).
+/// Replaces `FORESEEABLE`, the largest EDM at which the EDM predicts the remaining decrease of `-ln L`, in fits whose
+/// metric uses the derivatives at the fit's own point ([`Derivatives`]).
 const FORESEEABLE_WITH_DERIVATIVES: f64 = 0.1;
 
-/// Working memory of one thread, for fits that share one [`FitKind`].
+/// Working memory of one thread, for fits that share their inputs ([`FitKind`]).
 pub(super) struct DescentMemory {
     pub(super) group: Group,
     pub(super) scratch: Scratch,
     pub(super) solver: Solver,
-    /// Working memory with one number per main bin and lane.
+    /// Working memory with one number per main bin and lane (one of eight fits).
     pub(super) shifts: Vec<f64>,
 }
 
@@ -48,7 +50,7 @@ impl DescentMemory {
     }
 }
 
-/// Inputs that all fits of one kind share, such as plan, bounds and metric.
+/// Inputs that many fits of one model share, such as the plan (compiled model), the bounds and the metric.
 pub(super) struct FitKind<'a> {
     pub(super) plan: &'a Plan,
     pub(super) level: Level,
@@ -56,7 +58,7 @@ pub(super) struct FitKind<'a> {
     pub(super) bounds: &'a Bounds,
     /// For each parameter, the width of its constraint; `None` without a constraint.
     pub(super) width: &'a [Option<f64>],
-    /// Flag that is set when the caller wants to stop. The results of descents are not used after that.
+    /// Flag that the caller sets to request a stop. Results of descents are not used after that.
     pub(super) stop: Stop<'a>,
 }
 
@@ -129,7 +131,7 @@ impl DescentEnd {
     }
 }
 
-/// State of the descent in one lane.
+/// State of the descent in one lane (one of eight descents that run at once).
 #[derive(Debug, Clone, Copy, Default)]
 struct Lane {
     /// Index of the job in this lane. It is `usize::MAX` if the lane only repeats the first job.
@@ -137,7 +139,7 @@ struct Lane {
     busy: bool,
     /// Whether the starting point still has to be evaluated.
     fresh: bool,
-    /// `-ln L` at the accepted point. It is infinite until a point is accepted.
+    /// `-ln L`, relative to the saturated model, at the accepted point. It is infinite until a point is accepted.
     value: f64,
     noise: f64,
     edm: f64,
@@ -149,14 +151,14 @@ struct Lane {
 }
 
 impl Lane {
-    /// Returns the state of a lane that begins the job with this index.
+    /// Returns the state of a lane in which the descent of the job with this index begins.
     fn new(job: usize) -> Self {
         Self { job, busy: true, fresh: true, value: f64::INFINITY, ..Self::default() }
     }
 }
 
-/// Runs all descents `jobs`, each in the next free lane. Returns their results in the order of the jobs. If the
-/// caller asks to stop, unfinished descents return infinite values.
+/// Runs the descents of all `jobs`. Each runs in the next lane that is free. Returns their results in the order of the
+/// jobs. If the caller asks to stop, the results of unfinished descents have infinite values.
 pub(super) fn descend(
     kind: &FitKind<'_>,
     jobs: &[DescentJob<'_>],
@@ -259,7 +261,8 @@ pub(super) fn values(
     values
 }
 
-/// Iterates over the elements of an array that belong to one lane.
+/// Iterates over the elements of an array that belong to one lane. The array has eight numbers per element, one for
+/// each lane.
 fn of_lane(all: &[f64], lane: usize) -> impl ExactSizeIterator<Item = f64> {
     all.as_chunks::<WIDTH>().0.iter().map(move |eight| eight[lane])
 }
@@ -284,7 +287,7 @@ pub(super) fn load(job: &DescentJob<'_>, lane: usize, group: &mut Group) {
 }
 
 /// Accepts or rejects the trial point of each lane, and computes the next trial point. Returns for each lane whether
-/// its descent has failed.
+/// its descent has failed, so that the scalar optimiser must take over.
 fn step(kind: &FitKind<'_>, memory: &mut DescentMemory, lanes: &mut [Lane; WIDTH]) -> [bool; WIDTH] {
     let DescentMemory { group, scratch, solver, .. } = memory;
     let free = &kind.metric.free;
@@ -359,7 +362,7 @@ fn step(kind: &FitKind<'_>, memory: &mut DescentMemory, lanes: &mut [Lane; WIDTH
 }
 
 /// Holds those parameters of a lane that are at a bound and whose search direction leads out of the bounds. Returns
-/// true if at least one of these parameters was not held before.
+/// true if this call holds at least one parameter that was not held before.
 fn pin_outward(lane: usize, free: &[usize], bounds: &Bounds, group: &mut Group) -> bool {
     let mut any = false;
     for &p in free {

@@ -1,9 +1,10 @@
-//! Computes normsys factors of code 4, for models whose metric uses the derivatives at each lane's point.
+//! Computes normsys factors of interpolation code 4, for models whose metric uses the derivatives at each lane's own
+//! point. A lane is one of eight fits that are computed at once.
 //!
-//! A factor of code 4 is a polynomial for `|alpha| <= 1` and an exponential beyond. At 1 and -1 both have the same
-//! value and the same first two derivatives. A factor at `alpha` is therefore the polynomial at the nearest point of
-//! `[-1, 1]`, times an exponential of the distance from this point. Its relative derivatives are those at the nearest
-//! point.
+//! A factor of code 4 is a polynomial in the parameter `alpha` for `|alpha| <= 1` and an exponential beyond. At 1 and
+//! -1 both have the same value and the same first two derivatives. A factor at `alpha` is therefore the polynomial at
+//! the nearest point of `[-1, 1]`, times an exponential of the distance from this point. Its relative derivatives are
+//! those at the nearest point.
 //!
 //! In every SIMD vector, some lanes usually have `|alpha| > 1`. This form needs no separate case for them, and takes
 //! two thirds of the operations.
@@ -27,9 +28,9 @@ fn nearest<V: Vector>(alpha: V) -> V {
     alpha.below(minus, minus, one.below(alpha, one, alpha))
 }
 
-/// Returns the coefficients of the parabola in `alpha` that agrees with the second derivative of normsys factor `i`,
-/// divided by the factor, at -1, 0 and 1. Only the metric uses second derivatives, so that an approximation changes the
-/// steps of a descent and not its end.
+/// Returns the coefficients of a parabola in the parameter `alpha`, in ascending order. At -1, 0 and 1 it agrees with
+/// the second derivative of the normsys factor with index `i`, divided by the factor. Only the metric uses second
+/// derivatives. An approximation therefore changes the steps of a descent but not its end.
 pub(super) fn bend(plan: &Plan, i: usize) -> [f64; 3] {
     let numbers = &plan.numbers;
     let (low, high) = (numbers.norm_rate_lo[i].powi(2), numbers.norm_rate_hi[i].powi(2));
@@ -37,8 +38,9 @@ pub(super) fn bend(plan: &Plan, i: usize) -> [f64; 3] {
     [middle, 0.5 * (high - low), 0.5 * (high + low) - middle]
 }
 
-/// Returns the sum of the second derivatives of all normsys factors of a column ([`bend`]), each times the element of
-/// its block in `totals`.
+/// Returns the sum over all normsys factors of a column (the effects of one parameter in one channel). Each summand is
+/// the second derivative of the factor, divided by the factor ([`bend`]), times the element of `totals` for the
+/// factor's block (sample in this channel).
 #[inline(always)]
 pub(super) fn bends<M: MulAdd>(theta: &[f64], columns: &Columns, column: &Column, totals: &[f64]) -> M::V8 {
     let splat = M::V8::splat;
@@ -54,8 +56,8 @@ pub(super) fn bends<M: MulAdd>(theta: &[f64], columns: &Columns, column: &Column
     square.mul_add(near, linear).mul_add(near, constant)
 }
 
-/// Computes the product of the normsys factors of each block. Also computes the first derivative of each
-/// factor, divided by the factor.
+/// Computes the product of the normsys factors of each block (one sample in one channel). Also computes the first
+/// derivative of each factor, divided by the factor.
 #[inline(always)]
 pub(super) fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let splat = M::V8::splat;
