@@ -1,38 +1,39 @@
-//! Working memory of eight fits at once.
+//! Working memory of eight fits that are computed at once.
 //!
-//! An array holds eight numbers for every element, side by side, one for each lane. The number of element `i` in lane
-//! `l` is at the index `8 i + l`.
+//! Each array contains eight numbers for every element, one for each lane (fit). The number of element `i` in lane `l`
+//! has the index `8 i + l`.
 
 use super::WIDTH;
 use super::derivatives::Derivatives;
 use super::own_norms;
 use crate::plan::Plan;
 
-/// Intermediate results of one evaluation in all lanes.
+/// Intermediate results of one evaluation of eight fits. An element "per parameter" or "per bin" consists of eight
+/// numbers, one for each fit.
 #[derive(Debug)]
 pub(super) struct Scratch {
-    /// Value of the interpolation function `f` of the histosys code, per parameter.
+    /// Value of the interpolation function `f` of the histosys interpolation code, per parameter.
     pub(super) curved: Vec<f64>,
-    /// First derivative of the interpolation function `f`, per parameter.
+    /// First derivative of the histosys interpolation function `f`, per parameter.
     pub(super) curved_first: Vec<f64>,
-    /// Second derivative of the interpolation function `f`, per parameter. Empty unless the metric uses
+    /// Second derivative of the histosys interpolation function `f`, per parameter. Empty unless the metric uses
     /// [`Derivatives`].
     pub(super) curved_second: Vec<f64>,
-    /// Derivative of each normsys factor divided by the factor, per term.
+    /// Derivative of each normsys factor divided by the factor, per normsys term (the effect of one normsys modifier).
     pub(super) ratio: Vec<f64>,
-    /// Second derivative of each normsys factor divided by the factor, per term. Empty unless the metric uses
-    /// [`Derivatives`] and [`own_norms`] does not apply.
+    /// Second derivative of each normsys factor divided by the factor, per normsys term (the effect of one normsys
+    /// modifier). Empty unless the metric uses [`Derivatives`] and [`own_norms`] does not apply.
     pub(super) relative_second: Vec<f64>,
-    /// Product of the normsys factors, per block.
+    /// Product of the normsys factors, per block (one sample in one channel).
     pub(super) norm: Vec<f64>,
     /// Sum of the exponents of those normsys factors that are exponential functions at the current parameters, per
-    /// block.
+    /// block (one sample in one channel).
     pub(super) exponent: Vec<f64>,
-    /// Product of all normsys factors and scale factors, per block.
+    /// Product of all normsys factors and scale factors, per block (one sample in one channel).
     pub(super) block_scale: Vec<f64>,
-    /// Nominal yield plus additive variations, per cell. A cell is one bin of one sample.
+    /// Nominal yield plus histosys variations, per cell. A cell is one bin of one sample.
     pub(super) additive: Vec<f64>,
-    /// Product of the per-bin factors, per cell.
+    /// Product of the per-bin factors, per cell (one bin of one sample).
     pub(super) binwise: Vec<f64>,
     /// Expected yield, per bin.
     pub(super) lambda: Vec<f64>,
@@ -40,7 +41,7 @@ pub(super) struct Scratch {
     pub(super) term: Vec<f64>,
     /// Derivative of the Poisson term with respect to the expected yield, per bin.
     pub(super) slope: Vec<f64>,
-    /// Weight in the metric, per bin.
+    /// Weight in the Gauss-Newton metric, per bin.
     pub(super) weight: Vec<f64>,
     /// Expected auxiliary count, per Poisson constraint.
     pub(super) rate: Vec<f64>,
@@ -50,21 +51,22 @@ pub(super) struct Scratch {
     pub(super) rate_term: Vec<f64>,
     /// `-ln L` relative to the saturated model.
     pub(super) value: [f64; WIDTH],
-    /// Scale of the rounding errors of `value`.
+    /// Size of the rounding errors of `value`.
     pub(super) noise: [f64; WIDTH],
     /// Gradient of `-ln L`, per parameter.
     pub(super) gradient: Vec<f64>,
-    /// Derivative of a bin's expected yield with respect to a per-bin factor of this bin, per parameter.
+    /// For each parameter that is a per-bin factor, the derivative of the expected yield of its bin with respect to the
+    /// parameter.
     pub(super) reaction: Vec<f64>,
-    /// Smallest absolute value of the product of normsys factors over all blocks. If it is zero, relative derivatives
-    /// cannot be used.
+    /// Smallest absolute value that the product of the normsys factors has in any block (one sample in one channel). If
+    /// it is zero, relative derivatives cannot be used.
     pub(super) least: [f64; WIDTH],
     /// Derivatives of the expected yields. `None` in models whose metric does not use [`Derivatives`].
     pub(super) derivatives: Option<Derivatives>,
 }
 
 impl Scratch {
-    /// Allocates working memory that suffices for any points of `plan`.
+    /// Allocates working memory that suffices for evaluations of `plan` at any points.
     pub(super) fn new(plan: &Plan, derivatives: Option<Derivatives>) -> Self {
         let (n, bins) = (plan.n_parameters() * WIDTH, plan.n_bins() * WIDTH);
         let terms = plan.structure.norm_block.len() * WIDTH;
