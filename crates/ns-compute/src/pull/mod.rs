@@ -14,8 +14,8 @@ pub(crate) use forward::{Ray, Sweep};
 use crate::number::Number;
 use crate::plan::Plan;
 
-/// Computes the derivatives of `-ln L` for the data `main` and `aux`, and stores them in `sweep`. Derivatives with
-/// respect to parameters are computed only if `parameters` is true.
+/// Computes the derivatives of `-ln L` for the main counts `main` and the auxiliary data `aux`, and stores them in
+/// `sweep`. Derivatives with respect to parameters are computed only if `parameters` is true.
 pub(crate) fn of_likelihood<T: Number>(
     plan: &Plan,
     ray: Ray<'_>,
