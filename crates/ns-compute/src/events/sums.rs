@@ -8,7 +8,7 @@ use crate::simd::Level;
 /// Number of events in a block. The steps of a computation are done for one block after the other.
 pub(super) const BLOCK: usize = 128;
 
-/// An array with one number per event of a block.
+/// An array with one number for each of the [`BLOCK`] events of a block.
 pub(super) type Column = [f64; BLOCK];
 
 /// Number of events in a piece. A piece is the part of the events that one thread sums at a time. The sums of pieces

@@ -33,11 +33,11 @@ pub(crate) fn numbers(plan: &Plan) -> usize {
 /// Derivatives of the expected yields in eight fits, each at the current point of the fit.
 #[derive(Debug)]
 pub(super) struct Derivatives {
-    /// First derivative of each expected yield with respect to each parameter. The index order is bin, parameter,
-    /// lane.
+    /// First derivative of each expected yield with respect to each parameter. The index order is bin, parameter, lane
+    /// (one of eight fits).
     pub(super) rows: Vec<f64>,
-    /// For each parameter and lane, a part of the second derivative of `-ln L` with respect to the parameter. This part
-    /// comes from the second derivatives of the expected yields.
+    /// For each parameter and lane (one of eight fits), a part of the second derivative of `-ln L` with respect to the
+    /// parameter. This part comes from the second derivatives of the expected yields.
     pub(super) second: Vec<f64>,
     /// Number of elements of `rows` that belong to one bin: number of parameters times number of lanes.
     length: usize,
@@ -62,8 +62,8 @@ impl Derivatives {
         }
     }
 
-    /// Returns the derivatives of the expected yield in one bin with respect to all parameters, for all lanes. The
-    /// index order is parameter, lane.
+    /// Returns the derivatives of the expected yield in one bin with respect to all parameters, for all lanes (eight
+    /// fits). The index order is parameter, lane.
     #[inline(always)]
     pub(super) fn row(&self, bin: usize) -> &[f64] {
         &self.rows[bin * self.length..(bin + 1) * self.length]

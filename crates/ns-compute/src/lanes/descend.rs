@@ -30,7 +30,7 @@ use crate::stop::Stop;
 /// metric uses the derivatives at the fit's own point ([`Derivatives`]).
 const FORESEEABLE_WITH_DERIVATIVES: f64 = 0.1;
 
-/// Working memory of one thread, for fits that share their inputs ([`FitKind`]).
+/// Working memory of one thread, for fits that share a [`FitKind`] (plan, bounds and metric).
 pub(super) struct DescentMemory {
     pub(super) group: Group,
     pub(super) scratch: Scratch,
@@ -134,7 +134,8 @@ impl DescentEnd {
 /// State of the descent in one lane (one of eight descents that run at once).
 #[derive(Debug, Clone, Copy, Default)]
 struct Lane {
-    /// Index of the job in this lane. It is `usize::MAX` if the lane only repeats the first job.
+    /// Index of the job (descent) in this lane, which is one of eight. It is `usize::MAX` if the lane only repeats the
+    /// first job.
     job: usize,
     busy: bool,
     /// Whether the starting point still has to be evaluated.
@@ -151,7 +152,7 @@ struct Lane {
 }
 
 impl Lane {
-    /// Returns the state of a lane in which the descent of the job with this index begins.
+    /// Returns the state of a lane (one of eight fits) in which the descent of the job with this index begins.
     fn new(job: usize) -> Self {
         Self { job, busy: true, fresh: true, value: f64::INFINITY, ..Self::default() }
     }
@@ -272,7 +273,7 @@ fn places(holds: impl Iterator<Item = bool>) -> Vec<usize> {
     holds.enumerate().filter(|(_, holds)| *holds).map(|(i, _)| i).collect()
 }
 
-/// Writes the data and the starting point of a job to a lane of `group`.
+/// Writes the data and the starting point of a job to a lane (one of eight fits) of `group`.
 pub(super) fn load(job: &DescentJob<'_>, lane: usize, group: &mut Group) {
     let spread = |from: &[f64], to: &mut [f64]| {
         for (to, from) in to.as_chunks_mut::<WIDTH>().0.iter_mut().zip(from) {
@@ -286,8 +287,8 @@ pub(super) fn load(job: &DescentJob<'_>, lane: usize, group: &mut Group) {
     group.forget(lane);
 }
 
-/// Accepts or rejects the trial point of each lane, and computes the next trial point. Returns for each lane whether
-/// its descent has failed, so that the scalar optimiser must take over.
+/// Accepts or rejects the trial point of each lane (one of eight fits), and computes the next trial point. Returns for
+/// each lane whether its descent has failed, so that the scalar optimiser must take over.
 fn step(kind: &FitKind<'_>, memory: &mut DescentMemory, lanes: &mut [Lane; WIDTH]) -> [bool; WIDTH] {
     let DescentMemory { group, scratch, solver, .. } = memory;
     let free = &kind.metric.free;
@@ -361,8 +362,8 @@ fn step(kind: &FitKind<'_>, memory: &mut DescentMemory, lanes: &mut [Lane; WIDTH
     lost
 }
 
-/// Holds those parameters of a lane that are at a bound and whose search direction leads out of the bounds. Returns
-/// true if this call holds at least one parameter that was not held before.
+/// Holds those parameters of a lane (one of eight fits) that are at a bound and whose search direction leads out of the
+/// bounds. Returns true if this call holds at least one parameter that was not held before.
 fn pin_outward(lane: usize, free: &[usize], bounds: &Bounds, group: &mut Group) -> bool {
     let mut any = false;
     for &p in free {

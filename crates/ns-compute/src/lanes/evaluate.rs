@@ -88,7 +88,7 @@ fn expect_body<M: MulAdd>(plan: &Plan, theta: &[f64], main: &[f64], scratch: &mu
 }
 
 /// Returns the factor of the normsys term with index `i` (the effect of one normsys modifier) at the parameter values
-/// `alpha` of all lanes.
+/// `alpha` of all lanes (eight fits).
 #[inline(always)]
 pub(super) fn normsys_factor<M: MulAdd>(plan: &Plan, i: usize, alpha: M::V8) -> M::V8 {
     let (splat, numbers) = (M::V8::splat, &plan.numbers);
@@ -115,7 +115,7 @@ pub(super) fn put<V: Vector>(to: &mut [f64], i: usize, x: V) {
     x.store(&mut to.as_chunks_mut::<WIDTH>().0[i]);
 }
 
-/// Adds `a b` to element `i` of an array in all lanes.
+/// Adds `a b` to element `i` of an array in all lanes (eight fits).
 #[inline(always)]
 pub(super) fn add_product<V: Vector>(to: &mut [f64], i: usize, a: V, b: V) {
     let sum: V = at(to, i);
@@ -406,7 +406,8 @@ fn norm_gradient<M: MulAdd>(plan: &Plan, run: &NormRun, scratch: &mut Scratch) {
     put(&mut scratch.gradient, run.param, sum);
 }
 
-/// Adds the constraint terms of every lane to its value, its noise (scale of the rounding errors) and its gradient.
+/// Adds the constraint terms of every lane (one of eight fits) to its value, its noise (scale of the rounding errors)
+/// and its gradient.
 #[inline(always)]
 fn constraints<M: MulAdd>(plan: &Plan, theta: &[f64], aux: &[f64], scratch: &mut Scratch) {
     let mut constraint = M::V8::splat(0.0);

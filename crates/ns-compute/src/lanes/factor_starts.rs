@@ -17,7 +17,7 @@ use super::starts::CommonPoint;
 const PLACES: [f64; 2] = [0.25, 4.0];
 
 /// A point is not used as a starting point if `-ln L` at this point, relative to the saturated model and for the data
-/// expected at the common point, is larger than this number.
+/// expected at the common point of the toys, is larger than this number.
 const HIGHEST: f64 = 20.0;
 
 /// Largest number of factors that are tried. The first factors of the model are used.

@@ -34,8 +34,8 @@ pub(super) struct Group {
     /// For each parameter and lane, 1 if the lane (one of the eight fits) holds the parameter at a bound, and 0
     /// otherwise.
     pub(super) held: Vec<f64>,
-    /// For each lane, the number of parameters that the last call of [`absorb`] newly held at a bound, or newly
-    /// released.
+    /// For each lane (one of eight fits), the number of parameters that the last call of [`absorb`] newly held at a
+    /// bound, or newly released.
     pub(super) turned: [f64; WIDTH],
     /// For each lane (one of the eight fits), the scalar product of `slope` and `direction`.
     pub(super) descent: [f64; WIDTH],
@@ -91,8 +91,8 @@ impl Group {
         }
     }
 
-    /// Returns `1 / (s y)` of the BFGS pair with index `slot` for each lane that uses this pair, and 0 for other
-    /// lanes. Returns `None` if no lane uses the pair.
+    /// Returns `1 / (s y)` of the BFGS pair with index `slot` for each lane (one of eight fits) that uses this pair,
+    /// and 0 for other lanes. Returns `None` if no lane uses the pair.
     fn used(&self, slot: usize) -> Option<[f64; WIDTH]> {
         let mut inverse = self.inverse[slot];
         for (inverse, corrects) in inverse.iter_mut().zip(&self.corrects) {
@@ -312,8 +312,8 @@ fn reach_body<M: MulAdd>(free: &[usize], bounds: &Bounds, group: &Group, length:
     zero.below(outside, zero.below(least, least, zero), one).store(length);
 }
 
-/// Returns the lower and the upper limit of parameter `p` in every lane, for a step that starts at the parameter values
-/// `theta`.
+/// Returns the lower and the upper limit of parameter `p` in every lane (one of eight fits), for a step that starts at
+/// the parameter values `theta`.
 #[inline(always)]
 fn edges<M: MulAdd>(bounds: &Bounds, p: usize, theta: M::V8) -> (M::V8, M::V8) {
     let (lower, upper) = (M::V8::splat(bounds.lower[p]), M::V8::splat(bounds.upper[p]));

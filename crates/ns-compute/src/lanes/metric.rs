@@ -38,7 +38,7 @@ const MOST_ELEMENTS: usize = 400_000;
 pub(crate) struct Local {
     pub(crate) param: usize,
     pub(crate) bin: usize,
-    /// Derivative of the expected yield of the bin, at the point that all lanes share.
+    /// Derivative of the expected yield of the bin with respect to the parameter, at the point that all fits share.
     pub(crate) reaction: f64,
     /// Whether the parameter is a per-bin factor and has no other effect. If so, the derivative is computed at the
     /// point of each fit, and `reaction` is not used.
@@ -78,10 +78,10 @@ pub(crate) struct Metric {
 
 impl Metric {
     /// Computes the shared part of the metric for fits in which the parameters that are not `fixed` move. Each of these
-    /// parameters is classified as local, dual or primal (see the module). `jacobian` contains the derivatives of the
-    /// expected yields at `theta`, and `aux` the expected auxiliary data at `theta`. Returns `None` if the model does
-    /// not suit SIMD lanes: it is too large, a derivative is not finite, or an unconstrained parameter has no effect at
-    /// `theta`.
+    /// parameters is classified as local (acts on one bin), dual (eliminated from the metric) or primal (all others).
+    /// `jacobian` contains the derivatives of the expected yields at `theta`, and `aux` the expected auxiliary data at
+    /// `theta`. Returns `None` if the model does not suit SIMD lanes: it is too large, a derivative is not finite, or
+    /// an unconstrained parameter has no effect at `theta`.
     pub(crate) fn new(
         plan: &Plan,
         theta: &[f64],

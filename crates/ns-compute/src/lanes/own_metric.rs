@@ -101,8 +101,8 @@ fn products<M: MulAdd, const N: usize, const K: usize>(
     K
 }
 
-/// Returns `sum_p row_p x_p` over the dual parameters (those that are eliminated from the metric) in every lane. The
-/// summands are added to four partial sums in turn.
+/// Returns `sum_p row_p x_p` over the dual parameters (those that are eliminated from the metric) in every lane (one of
+/// eight fits). The summands are added to four partial sums in turn.
 #[inline(always)]
 pub(super) fn over_dual<M: MulAdd>(metric: &Metric, row: &[f64], x: &[f64]) -> M::V8 {
     let mut sums = [M::V8::splat(0.0); 4];

@@ -21,7 +21,7 @@ pub(super) fn applies(plan: &Plan) -> bool {
     plan.structure.normsys.inside == 1.0 && plan.structure.normsys.beyond.adds_exponents()
 }
 
-/// Returns the point of `[-1, 1]` nearest to `alpha` in every lane.
+/// Returns the point of `[-1, 1]` nearest to `alpha` in every lane (one of eight fits).
 #[inline(always)]
 fn nearest<V: Vector>(alpha: V) -> V {
     let (one, minus) = (V::splat(1.0), V::splat(-1.0));

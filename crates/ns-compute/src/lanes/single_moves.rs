@@ -16,13 +16,13 @@ use crate::terms::{gaussian, histosys};
 /// The effects of one parameter on one block (one sample in one channel).
 #[derive(Debug)]
 struct BlockEffect {
-    /// Index of the block among all blocks of the plan.
+    /// Index of the block (one sample in one channel) among all blocks of the plan.
     block: usize,
-    /// Index of the parameter's histosys template among the templates of the block; `None` if the parameter has no
-    /// histosys effect in the block.
+    /// Index of the parameter's histosys template among the templates of the block (one sample in one channel); `None`
+    /// if the parameter has no histosys effect in the block.
     template: Option<usize>,
     /// Index of the parameter's normsys term among all normsys terms; `None` if the parameter has no normsys effect in
-    /// the block.
+    /// the block (one sample in one channel).
     normsys: Option<usize>,
 }
 

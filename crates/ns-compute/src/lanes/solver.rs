@@ -18,19 +18,19 @@ pub(super) struct Solver {
     pub(super) n_bins: usize,
     /// Square root of the weight of each bin in the metric.
     root: Vec<f64>,
-    /// For each local parameter (a constrained parameter that acts on one bin) and lane, 1 divided by the curvature of
-    /// its constraint, or 0 if the lane holds the parameter at a bound.
+    /// For each local parameter (a constrained parameter that acts on one bin) and lane (one of eight fits), 1 divided
+    /// by the curvature of its constraint, or 0 if the lane holds the parameter at a bound.
     local: Vec<f64>,
-    /// For each dual parameter (a constrained parameter that is eliminated from the metric) and lane, 1 divided by the
-    /// curvature of its constraint, or 0 if the lane holds the parameter at a bound.
+    /// For each dual parameter (a constrained parameter that is eliminated from the metric) and lane (one of eight
+    /// fits), 1 divided by the curvature of its constraint, or 0 if the lane holds the parameter at a bound.
     pub(super) dual: Vec<f64>,
-    /// Working memory with one number per lane and dual parameter (a constrained parameter that is eliminated from the
-    /// metric).
+    /// Working memory with one number per lane (one of eight fits) and dual parameter (a constrained parameter that is
+    /// eliminated from the metric).
     pub(super) scaled: Vec<f64>,
-    /// Working memory with [`own_metric::AT_ONCE`] numbers per bin and lane.
+    /// Working memory with [`own_metric::AT_ONCE`] numbers per bin and lane (one of eight fits).
     pub(super) scaled_rows: Vec<f64>,
-    /// For each local parameter (a constrained parameter that acts on one bin) and lane, the derivative of the bin's
-    /// expected yield with respect to the parameter.
+    /// For each local parameter (a constrained parameter that acts on one bin) and lane (one of eight fits), the
+    /// derivative of the bin's expected yield with respect to the parameter.
     reaction: Vec<f64>,
     /// Cholesky factor `L` of the matrix `M` over the bins (see the module `metric`), stored as a lower triangle, row
     /// by row. In place of each diagonal element its reciprocal is stored. If `M` is diagonal, only the diagonal is
@@ -45,14 +45,15 @@ pub(super) struct Solver {
     columns: Vec<f64>,
     /// Cholesky factor of the matrix `K` over the primal parameters (see the module `metric`), stored as a lower
     /// triangle, row by row. In place of each diagonal element its reciprocal is stored. For a parameter that a lane
-    /// holds at a bound, the row is that of the unit matrix.
+    /// (one of eight fits) holds at a bound, the row is that of the unit matrix.
     inner: Vec<f64>,
-    /// For each primal parameter (one that is not eliminated from the metric) and lane, 1 if the lane moves the
-    /// parameter, and 0 if the lane holds it at a bound.
+    /// For each primal parameter (one that is not eliminated from the metric) and lane (one of eight fits), 1 if the
+    /// lane moves the parameter, and 0 if the lane holds it at a bound.
     moves: Vec<f64>,
-    /// Working memory with one number per bin and lane.
+    /// Working memory with one number per bin and lane (one of eight fits).
     pub(super) bins: Vec<f64>,
-    /// Working memory with one number per lane and primal parameter (one that is not eliminated from the metric).
+    /// Working memory with one number per lane (one of eight fits) and primal parameter (one that is not eliminated
+    /// from the metric).
     right: Vec<f64>,
 }
 
@@ -140,7 +141,8 @@ fn factor_body<M: MulAdd>(metric: &Metric, group: &Group, solver: &mut Solver) {
 
 /// Computes the matrix `J D^-1 J'` over the bins, as a lower triangle in `solver.lower`. `J` contains the derivatives
 /// of the expected yields with respect to the dual parameters (constrained parameters that are eliminated from the
-/// metric), and `D` the curvatures of their constraints. Parameters that a lane holds at a bound are left out.
+/// metric), and `D` the curvatures of their constraints. Parameters that a lane (one of eight fits) holds at a bound
+/// are left out.
 #[inline(always)]
 fn fill<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
     let splat = M::V8::splat;
@@ -186,8 +188,9 @@ fn scale_by_weights<M: MulAdd>(solver: &mut Solver) {
     }
 }
 
-/// Replaces the symmetric `n x n` matrix `a` of every lane by its Cholesky factor. In place of each diagonal element of
-/// the factor its reciprocal is stored. The elements of row `j` are read once for four rows at a time.
+/// Replaces the symmetric `n x n` matrix `a` of every lane (one of eight fits) by its Cholesky factor. In place of each
+/// diagonal element of the factor its reciprocal is stored. The elements of row `j` are read once for four rows at a
+/// time.
 #[inline(always)]
 fn cholesky<M: MulAdd>(n: usize, a: &mut [f64]) {
     let one = M::V8::splat(1.0);
@@ -273,8 +276,8 @@ fn dot<V: Vector>(n: usize, a: &[f64], b: &[f64]) -> V {
     even.add(odd)
 }
 
-/// Replaces `x` by `L^-1 x` in every lane. `lower` contains the Cholesky factor `L`, or only its diagonal if `diagonal`
-/// is true.
+/// Replaces `x` by `L^-1 x` in every lane (one of eight fits). `lower` contains the Cholesky factor `L`, or only its
+/// diagonal if `diagonal` is true.
 #[inline(always)]
 fn forward_substitute<M: MulAdd>(n: usize, diagonal: bool, lower: &[f64], x: &mut [f64]) {
     if diagonal {
@@ -289,8 +292,8 @@ fn forward_substitute<M: MulAdd>(n: usize, diagonal: bool, lower: &[f64], x: &mu
     }
 }
 
-/// Replaces `x` by `L^-T x` in every lane. `lower` contains the Cholesky factor `L`, or only its diagonal if `diagonal`
-/// is true.
+/// Replaces `x` by `L^-T x` in every lane (one of eight fits). `lower` contains the Cholesky factor `L`, or only its
+/// diagonal if `diagonal` is true.
 #[inline(always)]
 fn backward_substitute<M: MulAdd>(n: usize, diagonal: bool, lower: &[f64], x: &mut [f64]) {
     if diagonal {
@@ -308,8 +311,8 @@ fn backward_substitute<M: MulAdd>(n: usize, diagonal: bool, lower: &[f64], x: &m
 }
 
 isa_fn! {
-    /// Computes `to = P^-1 from` in every lane, where `P` is the factored metric. The elements of `to` for fixed
-    /// parameters and for parameters that are held at bounds are 0.
+    /// Computes `to = P^-1 from` in every lane (one of eight fits), where `P` is the factored metric. The elements of
+    /// `to` for fixed parameters and for parameters that are held at bounds are 0.
     pub(super) fn solve(metric: &Metric, derivatives: Option<&Derivatives>, from: &[f64], solver: &mut Solver, to: &mut [f64]) = solve_body
 }
 

@@ -35,11 +35,11 @@ pub(super) struct Starts {
 
 /// The common point of the toys, around which the starting points lie, and the data that are expected at this point.
 pub(super) struct CommonPoint<'a> {
-    /// Parameters of the common point, inside the bounds.
+    /// Parameter values of the common point of the toys, inside the bounds.
     pub(super) point: &'a [f64],
-    /// Main data that are expected at the common point.
+    /// Counts of the main bins that are expected at the common point of the toys.
     pub(super) main: &'a [f64],
-    /// Auxiliary data that are expected at the common point.
+    /// Auxiliary data that are expected at the common point of the toys.
     pub(super) aux: &'a [f64],
 }
 

@@ -22,14 +22,14 @@ const NONE: u32 = u32::MAX;
 pub(crate) enum CurvatureSlot {
     /// The parameter acts on no bin, so that only its constraint has curvature.
     Isolated,
-    /// The parameter is local (it scales a single bin). The fields are its component and its row among the local
-    /// parameters of this component.
+    /// The parameter is local (it scales a single bin). The fields are its component (a group of channels that share
+    /// parameters) and its row among the local parameters of this component.
     Local { component: u32, row: u32 },
-    /// The parameter is dense (it acts on whole channels). The fields are its component and its column in the matrix of
-    /// this component.
+    /// The parameter is dense (it acts on whole channels). The fields are its component (a group of channels that share
+    /// parameters) and its column in the matrix of this component.
     Dense { component: u32, column: u32 },
-    /// The parameter is a border parameter, which is eliminated last. The field is its column in the border, which
-    /// every component has.
+    /// The parameter is a border parameter, which is eliminated last. The field is the number of its column among the
+    /// border columns, which every component (a group of channels that share parameters) has.
     Border { column: u32 },
 }
 
@@ -37,9 +37,9 @@ pub(crate) enum CurvatureSlot {
 /// channel.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Shared {
-    /// True if the block has the factor that several blocks of the channel share.
+    /// True if the block (one sample in one channel) has the factor that several blocks of the channel share.
     pub(crate) member: bool,
-    /// True for the last block of the channel that has the factor.
+    /// True for the last block (sample) of the channel that has the factor.
     pub(crate) last: bool,
     /// Index of the factor's parameter in the first bin of the channel.
     pub(crate) first: u32,
@@ -54,9 +54,10 @@ pub(crate) struct Component {
     /// For each element of `blocks`, whether the block shares a per-bin factor of local parameters with other blocks of
     /// its channel.
     pub(crate) shared: Vec<Shared>,
-    /// Number of bins of the component.
+    /// Number of bins of the component (a group of channels that share parameters).
     pub(crate) n_bins: usize,
-    /// For each bin of the component, its index among all bins of the model.
+    /// For each bin of the component (a group of channels that share parameters), its index among all bins of the
+    /// model.
     pub(crate) bins: Vec<u32>,
     /// Indices of the dense parameters of the component (those that act on whole channels), in the order of their
     /// columns.
@@ -69,10 +70,12 @@ pub(crate) struct Component {
     pub(crate) local_start: Vec<u32>,
     /// For each local parameter (one that scales a single bin), the index of its bin among the bins of the component.
     pub(crate) local_bin: Vec<u32>,
-    /// Number of columns of the component's matrix, rounded up to a multiple of 16. The columns of the dense parameters
-    /// come first, and those of the border parameters (which are eliminated last) follow.
+    /// Number of columns of the matrix of the component (a group of channels that share parameters), rounded up to a
+    /// multiple of 16. The columns of the dense parameters come first, and those of the border parameters (which are
+    /// eliminated last) follow.
     pub(crate) width: usize,
-    /// Number of columns of the component's matrix without the padding in `width`.
+    /// Number of columns of the matrix of the component (a group of channels that share parameters) without the padding
+    /// in `width`.
     pub(crate) columns: usize,
 }
 
@@ -85,14 +88,14 @@ pub(crate) struct Layout {
     pub(crate) isolated: Vec<u32>,
     /// For each parameter, its position in the curvature matrices.
     pub(crate) place: Vec<CurvatureSlot>,
-    /// For each event channel and penalty term, the index of the component to which it belongs.
+    /// For each event channel and penalty term, the index of its component (a group of channels that share parameters).
     pub(crate) event_component: Vec<u32>,
     /// For each block (one sample in one channel), the index of its first bin among the bins of its component.
     pub(crate) block_bin: Vec<u32>,
     /// For each block (one sample in one channel), the positions of its parameters in the list `Block::params`, in the
     /// order of their columns.
     pub(crate) slots: Vec<u32>,
-    /// For each element of `slots`, the matrix column of its parameter.
+    /// For each element of `slots` (a position in the parameter list of a block), the matrix column of the parameter.
     pub(crate) columns: Vec<u32>,
     /// For each position in the parameter list of a block (one sample in one channel), the place of this position in
     /// `slots`, which is sorted by column.

@@ -11,16 +11,16 @@ use crate::terms::histosys::template;
 /// Origin of an array of numbers: an input (numbers that data may replace), or the model itself.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
-    /// The numbers come from an input. The field is the position of the input's first number in the array of all
-    /// inputs.
+    /// The numbers come from an input (numbers that data may replace). The field is the position of the input's first
+    /// number in the array of all inputs.
     Input(usize),
     /// The numbers come from the model. The field contains these numbers.
     Model(Vec<f64>),
 }
 
 impl Source {
-    /// Returns the change of number `i` of this array. `inputs` contains the changes of the numbers of all inputs.
-    /// Numbers that come from the model do not change.
+    /// Returns the change of number `i` of this array. `inputs` contains the changes of the numbers of all inputs
+    /// (numbers that data may replace). Numbers that come from the model do not change.
     #[inline(always)]
     fn change(&self, inputs: &[f64], i: usize) -> f64 {
         match self {
@@ -29,7 +29,7 @@ impl Source {
         }
     }
 
-    /// Returns number `i` of this array. `inputs` contains the numbers of all inputs.
+    /// Returns number `i` of this array. `inputs` contains the numbers of all inputs (numbers that data may replace).
     #[inline(always)]
     fn get(&self, inputs: &[f64], i: usize) -> f64 {
         match self {
@@ -38,8 +38,8 @@ impl Source {
         }
     }
 
-    /// Returns the position of this input's first number in the array of all inputs, or `None` if the source is the
-    /// model.
+    /// Returns the position of the first number of this input in the array of all inputs (numbers that data may
+    /// replace). Returns `None` if the source is the model.
     pub(crate) fn place(&self) -> Option<usize> {
         match self {
             Self::Input(at) => Some(*at),
@@ -57,8 +57,8 @@ pub(crate) struct OpenBlock {
     pub(crate) templates: Vec<OpenTemplate>,
 }
 
-/// A histosys effect of an [`OpenBlock`] (a sample in which yields are inputs). If the nominal yields are an input, all
-/// histosys effects of the sample are listed, because their asymmetric parts depend on the nominal yields.
+/// A histosys effect of an [`OpenBlock`] (a sample some of whose yields data may replace). If the nominal yields are an
+/// input, all histosys effects of the sample are listed, because their asymmetric parts depend on the nominal yields.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenTemplate {
     /// Index of the histosys template among the templates of the block (one sample in one channel).
@@ -161,7 +161,7 @@ impl OpenTerms {
         }
     }
 
-    /// Writes the values of all inputs to the compiled arrays `numbers`.
+    /// Writes the values of all inputs (numbers that data may replace) to the compiled arrays `numbers`.
     pub(crate) fn write(&self, structure: &Structure, values: &[f64], numbers: &mut Numbers) {
         self.write_linear(structure, |source, i| source.get(values, i), numbers);
         for open in &self.norms {

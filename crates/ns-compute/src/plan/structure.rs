@@ -18,27 +18,32 @@ pub(crate) struct Block {
     pub(crate) cell: usize,
     /// Index of the first bin of the channel among all main bins.
     pub(crate) bin: usize,
-    /// Number of bins of the block, which is the number of bins of the channel.
+    /// Number of bins of the block (one sample in one channel), which is the number of bins of the channel.
     pub(crate) n_bins: usize,
-    /// Number of SIMD vectors of `LANES` bins that the block takes: the number of bins divided by `LANES`, rounded up.
+    /// Number of SIMD vectors of `LANES` bins that the block (one sample in one channel) takes: the number of bins
+    /// divided by `LANES`, rounded up.
     pub(crate) n_lanes: usize,
-    /// Range of the block's histosys terms in `Structure::hist_param`. The terms before `hist_curved` have an
-    /// asymmetric part.
+    /// Range in `Structure::hist_param` of the histosys terms of the block (one sample in one channel). The terms
+    /// before `hist_curved` have an asymmetric part.
     pub(crate) hist: (usize, usize),
-    /// Index in `Structure::hist_param` after the last histosys term of the block that has an asymmetric part.
+    /// Index in `Structure::hist_param` after the last asymmetric histosys term of the block (one sample in one
+    /// channel).
     pub(crate) hist_curved: usize,
-    /// Index in `Numbers::hist_slope` of the block's first histosys slope.
+    /// Index in `Numbers::hist_slope` of the first histosys slope of the block (one sample in one channel).
     pub(crate) slope: usize,
-    /// Index in `Numbers::hist_curve` of the block's first asymmetric part of a histosys term.
+    /// Index in `Numbers::hist_curve` of the first asymmetric part of the histosys terms of the block (one sample in
+    /// one channel).
     pub(crate) curve: usize,
-    /// Range of the block's normsys terms in `Structure::norm_of_block`.
+    /// Range in `Structure::norm_of_block` of the normsys terms of the block (one sample in one channel).
     pub(crate) norm: (usize, usize),
-    /// Range of the block's scale factors (normfactor, lumi) in `Structure::factor_param`.
+    /// Range in `Structure::factor_param` of the scale factors (normfactor, lumi) of the block (one sample in one
+    /// channel).
     pub(crate) factor: (usize, usize),
-    /// Range of the block's per-bin factors (shapesys, staterror, shapefactor) in `Structure::binwise_first`.
+    /// Range in `Structure::binwise_first` of the per-bin factors (shapesys, staterror, shapefactor) of the block (one
+    /// sample in one channel).
     pub(crate) binwise: (usize, usize),
-    /// Range in `Structure::block_params` of the block's parameters, except those of per-bin factors. Each parameter is
-    /// listed once.
+    /// Range in `Structure::block_params` of the parameters of the block (one sample in one channel), except those of
+    /// per-bin factors. Each parameter is listed once.
     pub(crate) params: (usize, usize),
 }
 

@@ -33,8 +33,9 @@ pub(crate) fn of_likelihood<T: Number>(
     backward::constraints(plan, ray, aux, sweep);
 }
 
-/// Computes the derivatives of a weighted sum of all expected data with respect to parameters and inputs, and stores
-/// them in `sweep`. `main` contains one weight per bin, and `aux` one weight per auxiliary datum.
+/// Computes the derivatives of a weighted sum of all expected data with respect to parameters and inputs (numbers of
+/// the model that data may replace), and stores them in `sweep`. `main` contains one weight per bin, and `aux` one
+/// weight per auxiliary datum.
 pub(crate) fn of_expected(plan: &Plan, theta: &[f64], (main, aux): (&[f64], &[f64]), sweep: &mut Sweep<f64>) {
     let ray = Ray { theta, along: None, numbers: None };
     forward::forward(plan, ray, sweep);

@@ -36,8 +36,8 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Appends the coordinates of a proposed point to `point`, computed from one uniform number per observable.
-    /// Returns the index of the cell of the hat that contains the point.
+    /// Appends the coordinates of a proposed point to `point`, computed from one uniform number per observable. Returns
+    /// the index of the cell of the hat (piece of constant height) that contains the point.
     pub(super) fn propose(&self, uniforms: &[f64], point: &mut Vec<f64>) -> usize {
         let Some((&u, rest)) = uniforms.split_first() else { return 0 };
         let at = self.hat.find(u);
@@ -51,8 +51,8 @@ impl Group {
         at
     }
 
-    /// Returns whether the proposed point is accepted. `cell` is the index of the hat's cell that contains the point,
-    /// and `decision` is a uniform random number between 0 and 1.
+    /// Returns whether the proposed point is accepted. `cell` is the index of the cell of the hat (piece of constant
+    /// height) that contains the point, and `decision` is a uniform random number between 0 and 1.
     pub(super) fn accepts(
         &self,
         decision: f64,
@@ -138,8 +138,8 @@ impl Sampler {
         }
     }
 
-    /// Returns the hat of the whole density in a channel with one observable, and `None` in a channel with several
-    /// observables.
+    /// Returns the hat (an upper bound) of the whole density in a channel with one observable, and `None` in a channel
+    /// with several observables.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(super) fn only_hat(&self) -> Option<&Hat> {
         match (self.observables, self.groups.as_slice()) {

@@ -21,12 +21,12 @@ const LOOSE: f64 = 0.02;
 const MOST_CELLS: [usize; 3] = [2048, 8192, 32_768];
 
 /// Largest accepted area between the lower and the upper bound of the density, as a fraction of the area below the hat.
-/// It is checked when the number of cells has reached its limit. With a larger fraction, drawing one event could take
-/// very many attempts.
+/// It is checked when the number of cells (pieces of constant height) has reached its limit. With a larger fraction,
+/// drawing one event could take very many attempts.
 const TOO_LOOSE: f64 = 0.9999;
 
-/// Number of elements per cell in the table that speeds up the search for a cell (the guide). The more elements there
-/// are, the fewer steps a search takes.
+/// Number of elements per cell (piece of constant height) in the table that speeds up the search for a cell (the
+/// guide). The more elements there are, the fewer steps a search takes.
 const FINE: usize = 4;
 
 /// Error text for a density without a usable upper bound.
@@ -43,41 +43,44 @@ pub(super) const NEGATIVE: &str = "is negative somewhere in the fit range; draw 
 /// the cell.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cell {
-    /// Fraction of the area below the hat that belongs to all earlier cells.
+    /// Fraction of the area below the hat that belongs to all earlier cells (pieces of constant height).
     pub(super) begin: f64,
     pub(super) low: f64,
-    /// Largest coordinate of the first observable in the cell.
+    /// Largest coordinate of the first observable in the cell (piece of constant height).
     pub(super) last: f64,
-    /// Length of the cell along the first observable, divided by the cell's fraction of the area below the hat.
+    /// Length of the cell (piece of constant height) along the first observable, divided by the cell's fraction of the
+    /// area below the hat.
     pub(super) slope: f64,
-    /// Lower bound of the density in the cell, divided by its upper bound.
+    /// Lower bound of the density in the cell (piece of constant height), divided by its upper bound.
     pub(super) sure: f64,
 }
 
 /// The hat of a density: a piecewise constant function above it.
 #[derive(Debug, Clone)]
 pub(super) struct Hat {
-    /// The cells, followed by one cell that marks the end.
+    /// The cells (pieces of constant height), followed by one cell that marks the end.
     pub(super) cells: Vec<Cell>,
-    /// Upper bound of the density in each cell, which is the height of the hat there.
+    /// Upper bound of the density in each cell (piece of constant height), which is the height of the hat there.
     pub(super) heights: Vec<f64>,
-    /// Extent of each cell along each observable after the first: its lower end, its length, and the largest coordinate
-    /// in the cell. The index order is cell, observable.
+    /// Extent of each cell (piece of constant height) along each observable after the first: its lower end, its length,
+    /// and the largest coordinate in the cell. The index order is cell, observable.
     pub(super) others: Vec<(f64, f64, f64)>,
-    /// Table that speeds up the search for a cell. The range from 0 to 1 is divided into equal parts. Each element of
-    /// the table is the index of the cell that contains the beginning of one part.
+    /// Table that speeds up the search for a cell (piece of constant height). The range from 0 to 1 is divided into
+    /// equal parts. Each element of the table is the index of the cell that contains the beginning of one part.
     guide: Vec<u32>,
     /// Area below the hat.
     pub(super) area: f64,
-    /// Whether the density is negative in at least one whole cell, by more than rounding errors.
+    /// Whether the density is negative in at least one whole cell (piece of constant height), by more than rounding
+    /// errors.
     pub(super) negative: bool,
 }
 
-/// A cell that may still be halved.
+/// A cell (piece of constant height) that may still be halved.
 struct Open {
     sides: Vec<Interval>,
     bounds: Interval,
-    /// Volume of the cell times the difference between the upper and the lower bound of the density in the cell.
+    /// Volume of the cell (piece of constant height) times the difference between the upper and the lower bound of the
+    /// density in the cell.
     excess: f64,
 }
 
@@ -115,13 +118,13 @@ impl Open {
         self.sides.iter().map(|side| side.hi - side.lo).product()
     }
 
-    /// Returns the volume of the cell times the upper bound of the density in the cell.
+    /// Returns the volume of the cell (piece of constant height) times the upper bound of the density in the cell.
     fn area(&self) -> f64 {
         self.volume() * self.bounds.hi.max(0.0)
     }
 
-    /// Cuts the cell into two halves. It is cut along the observable for which the area between the bounds of the
-    /// density becomes smallest. Returns `None` if all sides are too short.
+    /// Cuts the cell (piece of constant height) into two halves. It is cut along the observable for which the area
+    /// between the bounds of the density becomes smallest. Returns `None` if all sides are too short.
     fn halves(&self, formula: &Formula, memory: &mut FormulaMemory) -> Option<[Self; 2]> {
         let mut best: Option<[Self; 2]> = None;
         for (axis, side) in self.sides.iter().enumerate() {
@@ -192,7 +195,8 @@ impl Hat {
         Self::of(done)
     }
 
-    /// Creates a hat from its cells. Sorts the cells, and computes the numbers that are needed to find a cell.
+    /// Creates a hat from its cells (pieces of constant height). Sorts the cells, and computes the numbers that are
+    /// needed to find a cell.
     fn of(mut cells: Vec<Open>) -> Result<Self, &'static str> {
         // The area must be finite, and the part between the bounds must not be too large.
         let area: f64 = cells.iter().map(Open::area).sum();
@@ -235,7 +239,7 @@ impl Hat {
         Ok(hat)
     }
 
-    /// Appends the cell that marks the end, and computes the table `guide`.
+    /// Appends the cell (piece of constant height) that marks the end, and computes the table `guide`.
     fn close(&mut self) {
         let size = FINE * self.cells.len().next_power_of_two();
         let mut at = 0;
@@ -250,15 +254,16 @@ impl Hat {
         self.cells.push(end);
     }
 
-    /// Returns the table that speeds up the search for a cell. The range from 0 to 1 is divided into equal parts. Each
-    /// element of the table is the index of the cell that contains the beginning of one part.
+    /// Returns the table that speeds up the search for a cell (piece of constant height). The range from 0 to 1 is
+    /// divided into equal parts. Each element of the table is the index of the cell that contains the beginning of one
+    /// part.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(super) fn guide(&self) -> &[u32] {
         &self.guide
     }
 
-    /// Returns the index of the cell that contains the fraction `u` of the area below the hat: all earlier cells
-    /// contain at most this fraction of the area. `u` is between 0 and 1.
+    /// Returns the index of the cell (piece of constant height) that contains the fraction `u` of the area below the
+    /// hat: all earlier cells contain at most this fraction of the area. `u` is between 0 and 1.
     #[inline(always)]
     pub(super) fn find(&self, u: f64) -> usize {
         let mut at = self.guide[(u * self.guide.len() as f64) as usize] as usize;

@@ -173,8 +173,8 @@ fn whole_formula(plan: &ChannelPlan, (locals, amplitudes): (&[f64], &[f64])) -> 
     formula
 }
 
-/// Appends the programs of leaves (basic densities of a channel) to a formula, and returns the slots of their values.
-/// `locals` contains the values that the channel uses.
+/// Appends the programs of leaves (basic densities of a channel) to a formula, and returns the slots (indices of steps)
+/// that contain their values. `locals` contains the values that the channel uses.
 fn append(formula: &mut Formula, plan: &ChannelPlan, leaves: &[usize], locals: &[f64]) -> Vec<usize> {
     let slot = |&leaf: &usize| {
         let leaf = &plan.leaves[leaf];
@@ -188,10 +188,12 @@ fn append(formula: &mut Formula, plan: &ChannelPlan, leaves: &[usize], locals: &
 /// indices of its observables, and the lower and upper ends of its box.
 type Key = (Vec<usize>, Vec<usize>, Vec<(f64, f64)>);
 
-/// Groups of observables with their hats, and the parts of the density. Each part is a product of some groups.
+/// Groups of observables with their hats (upper bounds of their densities), and the parts of the density. Each part is
+/// a product of some groups.
 type Parts = (Vec<Group>, Vec<Part>);
 
-/// Returns one group with one hat for all observables of a channel together. The whole density is one part.
+/// Returns one group with one hat (an upper bound of the density) for all observables of a channel together. The whole
+/// density is one part.
 fn joint(plan: &ChannelPlan, values: (&[f64], &[f64])) -> Result<Parts, &'static str> {
     let formula = whole_formula(plan, values);
     let hat = Hat::new(&formula, &plan.boxes)?;
@@ -202,8 +204,8 @@ fn joint(plan: &ChannelPlan, values: (&[f64], &[f64])) -> Result<Parts, &'static
     Ok((vec![group], vec![Part { groups: vec![0], weight: 1.0 }]))
 }
 
-/// Returns the density of a channel as one part for each of its terms in each fit range, with a hat for each group of
-/// observables. Returns `None` if a term or one of its factors is negative somewhere.
+/// Returns the density of a channel as one part for each of its terms in each fit range, with a hat (an upper bound of
+/// the density) for each group of observables. Returns `None` if a term or one of its factors is negative somewhere.
 fn factored(
     plan: &ChannelPlan,
     (locals, amplitudes): (&[f64], &[f64]),

@@ -43,8 +43,9 @@ impl<'a> DeviceHat<'a> {
         self.hat.cells.iter().map(|cell| [cell.begin, cell.low, cell.last, cell.slope, cell.sure])
     }
 
-    /// Returns the table that speeds up the search for a cell of the hat. The range from 0 to 1 is divided into equal
-    /// parts. Each element of the table is the index of the cell that contains the beginning of one part.
+    /// Returns the table that speeds up the search for a cell (piece of constant height) of the hat. The range from 0
+    /// to 1 is divided into equal parts. Each element of the table is the index of the cell that contains the beginning
+    /// of one part.
     pub(crate) fn guide(&self) -> &'a [u32] {
         self.hat.guide()
     }

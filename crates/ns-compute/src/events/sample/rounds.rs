@@ -89,7 +89,8 @@ struct Batch {
     /// Inputs of the flow, one row per point: random numbers for a sampler, or proposed features for a table.
     rows: Vec<f64>,
     /// For a table, two numbers per point: the density must exceed the first and must not exceed the second. The second
-    /// is the height of the table's cell at the point. The first is this height times a uniform random number.
+    /// is the height of the table's cell (piece of constant height) at the point. The first is this height times a
+    /// uniform random number.
     limits: Vec<(f64, f64)>,
 }
 

@@ -7,10 +7,12 @@
 
 use ns_core::LogProb;
 
-/// Number of cells along each feature (observable), for a density of one feature and for a density of two features.
+/// Number of cells (pieces of constant height) along each feature (observable), for a density of one feature and for a
+/// density of two features.
 const CELLS: [usize; 2] = [1000, 100];
 
-/// Ratio of the height of a cell and the largest density at the points in and around the cell.
+/// Ratio of the height of a cell (piece of constant height) and the largest density at the points in and around the
+/// cell.
 const MARGIN: f64 = 1.25;
 
 /// Largest accepted difference between the integral of the density that is computed from the points and its known
@@ -29,10 +31,10 @@ pub(super) struct Table {
     sides: Vec<(f64, f64)>,
     cells: usize,
     heights: Vec<f64>,
-    /// Cumulative fractions of the area below the heights of the cells: element `i` is the sum of the fractions of the
-    /// cells 0 to `i`.
+    /// Cumulative fractions of the area below the heights of the cells (pieces of constant height): element `i` is the
+    /// sum of the fractions of the cells 0 to `i`.
     ends: Vec<f64>,
-    /// Area below the heights of all cells.
+    /// Area below the heights of all cells (pieces of constant height).
     pub(super) area: f64,
 }
 
@@ -96,8 +98,8 @@ impl Table {
         Ok(Self { sides: sides.to_vec(), cells, heights, ends, area: total * volume })
     }
 
-    /// Appends the coordinates of a proposed point to `point`. The first element of `uniforms` chooses the cell, and
-    /// the others choose the point in the cell. Returns the height of the cell.
+    /// Appends the coordinates of a proposed point to `point`. The first element of `uniforms` chooses the cell (piece
+    /// of constant height), and the others choose the point in the cell. Returns the height of the cell.
     pub(super) fn propose(&self, uniforms: &[f64], point: &mut Vec<f64>) -> f64 {
         let Some((choice, others)) = uniforms.split_first() else { return 0.0 };
         let cell = self.ends.partition_point(|end| end <= choice).min(self.heights.len() - 1);

@@ -61,12 +61,12 @@ pub(super) struct Additive {
     /// Shift of the expected yields for each option (tried value) of a parameter. The shifts are whitened, which means
     /// that they are measured in units of the metric of the bins. The index order is parameter, option, bin.
     shift: Vec<f64>,
-    /// The same numbers as `shift`, but in the index order parameter, bin, lane. Lane `i` contains option `i`. The
-    /// lanes after the last option contain zeros, and so do the lanes of options with an infinite cost.
+    /// The same numbers as `shift`, but in the index order parameter, bin, option. After the last option there are
+    /// zeros up to [`LANES`] numbers. The numbers of options with an infinite cost are zeros too.
     beside: Vec<f64>,
     /// For each option (tried value) of a parameter, half the squared length of its whitened shift, plus the change of
     /// the parameter's constraint term. It is infinite for options outside the bounds. The index order is parameter,
-    /// lane. Lane `i` contains option `i`.
+    /// option, with [`LANES`] numbers per parameter.
     cost: Vec<f64>,
     /// Value of the parameter for each of its options. The index order is parameter, option.
     values: Vec<f64>,
