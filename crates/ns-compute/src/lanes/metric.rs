@@ -1,11 +1,11 @@
 //! The part of the Gauss-Newton metric that many fits of one model share.
 //!
 //! Toys of one model have different counts, but the derivatives of their expected yields differ little. Therefore the
-//! Jacobian `J` (the derivatives of the expected yields) is computed once, at a point that all toys share. Only two
-//! things differ between lanes, which are fits that are computed at once: the weights of the bins, `w = n / lambda^2`
-//! (the diagonal matrix `W`), and the derivatives with respect to per-bin factors. With the curvature `D` of the
-//! constraint terms, the Gauss-Newton matrix is `D + J' W J`. How this matrix is inverted depends on the class of each
-//! parameter:
+//! Jacobian `J` (the derivatives of the expected yields) is computed once, at a point that all toys share. A lane is
+//! one of eight fits that are computed at once. Only two things differ between lanes: the weights of the bins,
+//! `w = n / lambda^2` (the diagonal matrix `W`), and the derivatives with respect to per-bin factors. With the
+//! curvature `D` of the constraint terms, the Gauss-Newton matrix is `D + J' W J`. How this matrix is inverted depends
+//! on the class of each parameter:
 //!
 //! * A *local* parameter is constrained and acts on one bin, like most gammas. It only changes the weight of that bin.
 //! * *Dual* parameters are constrained parameters that are eliminated from the metric. They enter the matrix

@@ -13,23 +13,22 @@
 use super::Structure;
 use super::incidence::Incidence;
 
-/// Marks a channel that is not assigned to a component (a group of channels that share parameters) yet.
+/// Marks a channel that is not assigned to a component (a group of channels with a curvature matrix of its own) yet.
 const NONE: u32 = u32::MAX;
 
-/// Position of one parameter in the curvature matrices. A component is a group of channels that share parameters, and
-/// each component has a matrix.
+/// Position of one parameter in the curvature matrices. A component is a group of channels with a matrix of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CurvatureSlot {
     /// The parameter acts on no bin, so that only its constraint has curvature.
     Isolated,
-    /// The parameter is local (it scales a single bin). The fields are its component (a group of channels that share
-    /// parameters) and its row among the local parameters of this component.
+    /// The parameter is local (it scales a single bin). The fields are its component (a group of channels with a
+    /// curvature matrix of its own) and its row among the local parameters of this component.
     Local { component: u32, row: u32 },
-    /// The parameter is dense (it acts on whole channels). The fields are its component (a group of channels that share
-    /// parameters) and its column in the matrix of this component.
+    /// The parameter is dense (it acts on whole channels). The fields are its component (a group of channels with a
+    /// curvature matrix of its own) and its column in the matrix of this component.
     Dense { component: u32, column: u32 },
     /// The parameter is a border parameter, which is eliminated last. The field is the number of its column among the
-    /// border columns, which every component (a group of channels that share parameters) has.
+    /// border columns, which every component (a group of channels with a curvature matrix of its own) has.
     Border { column: u32 },
 }
 
@@ -54,10 +53,10 @@ pub(crate) struct Component {
     /// For each element of `blocks`, whether the block shares a per-bin factor of local parameters with other blocks of
     /// its channel.
     pub(crate) shared: Vec<Shared>,
-    /// Number of bins of the component (a group of channels that share parameters).
+    /// Number of bins of the component (a group of channels with a curvature matrix of its own).
     pub(crate) n_bins: usize,
-    /// For each bin of the component (a group of channels that share parameters), its index among all bins of the
-    /// model.
+    /// For each bin of the component (a group of channels with a curvature matrix of its own), its index among all bins
+    /// of the model.
     pub(crate) bins: Vec<u32>,
     /// Indices of the dense parameters of the component (those that act on whole channels), in the order of their
     /// columns.
@@ -70,12 +69,12 @@ pub(crate) struct Component {
     pub(crate) local_start: Vec<u32>,
     /// For each local parameter (one that scales a single bin), the index of its bin among the bins of the component.
     pub(crate) local_bin: Vec<u32>,
-    /// Number of columns of the matrix of the component (a group of channels that share parameters), rounded up to a
-    /// multiple of 16. The columns of the dense parameters come first, and those of the border parameters (which are
-    /// eliminated last) follow.
+    /// Number of columns of the matrix of the component (a group of channels with a curvature matrix of its own),
+    /// rounded up to a multiple of 16. The columns of the dense parameters come first, and those of the border
+    /// parameters (which are eliminated last) follow.
     pub(crate) width: usize,
-    /// Number of columns of the matrix of the component (a group of channels that share parameters) without the padding
-    /// in `width`.
+    /// Number of columns of the matrix of the component (a group of channels with a curvature matrix of its own)
+    /// without the padding in `width`.
     pub(crate) columns: usize,
 }
 
@@ -88,7 +87,8 @@ pub(crate) struct Layout {
     pub(crate) isolated: Vec<u32>,
     /// For each parameter, its position in the curvature matrices.
     pub(crate) place: Vec<CurvatureSlot>,
-    /// For each event channel and penalty term, the index of its component (a group of channels that share parameters).
+    /// For each event channel and penalty term, the index of its component (a group of channels with a curvature matrix
+    /// of its own).
     pub(crate) event_component: Vec<u32>,
     /// For each block (one sample in one channel), the index of its first bin among the bins of its component.
     pub(crate) block_bin: Vec<u32>,
