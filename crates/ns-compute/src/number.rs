@@ -1,4 +1,5 @@
-//! Numbers that carry their first and second derivatives along a direction (forward-mode differentiation).
+//! Numbers that carry their first and second derivatives along a direction in the space of parameters and data
+//! (forward-mode differentiation).
 
 use crate::simd::Vector;
 
@@ -8,10 +9,10 @@ pub(crate) trait Number: Vector {
     /// Returns the value without the derivatives.
     fn value(self) -> f64;
     /// Returns a number with the given value. Its first derivative along the direction is `along`, and its second
-    /// derivative is 0. For an `f64` the argument `along` is ignored.
+    /// derivative is 0. For the type `f64` the argument `along` is ignored.
     fn moving(value: f64, along: f64) -> Self;
-    /// Returns `f(x)`, where `x` is this number. `derivatives` contains the value, the first and the second
-    /// derivative of `f` at the value of `x`.
+    /// Returns `f(x)` for a function `f`, where `x` is this number. `derivatives` contains the value and the first and
+    /// second derivatives of `f` at the value of `x`.
     fn mapped(self, derivatives: [f64; 3]) -> Self;
 
     /// Returns the exponential of the number.
@@ -147,7 +148,7 @@ impl Vector for Jet {
 mod tests {
     use super::*;
 
-    /// A function of one number that uses all operations.
+    /// A function of one number that uses all operations of [`Number`].
     fn function<T: Number>(x: T) -> T {
         let y = x.mul(x).add(T::splat(0.7)).sqrt().ln();
         y.mul_add(x, T::splat(-1.0)).exp().div(x.sub(T::splat(5.0))).add(x.abs().reciprocal())

@@ -1,8 +1,8 @@
 //! Thread pools of CPU sessions.
 //!
-//! Sessions with the same number of threads share one [`Pool`]. A pool keeps sets of threads. A batch takes an idle
-//! set and gives it back at its end. Two batches at the same time take two sets, so neither waits for the other. A
-//! forked process contains only the thread that called `fork`, so the pool starts new threads there.
+//! Sessions with the same number of threads share one [`Pool`]. A pool keeps sets of threads. A batch takes an idle set
+//! and gives it back at its end. Two batches at the same time take two sets, so neither waits for the other. A forked
+//! process contains only the thread that called `fork`, so the pool starts new threads in such a process.
 
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,8 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 /// The pools of all open sessions, one for each number of threads.
 static POOLS: Mutex<Vec<Weak<Pool>>> = Mutex::new(Vec::new());
 
-/// Sets of threads that help the calling thread. All sets of one pool have the same size.
+/// Sets of threads that run work together with the calling thread. All sets of one pool have the same number of
+/// threads.
 pub(crate) struct Pool {
     /// Number of threads in a set. The calling thread is not counted.
     helpers: usize,
@@ -73,8 +74,8 @@ impl Pool {
         self.helpers + 1
     }
 
-    /// Returns the pool in [`POOLS`] whose sets have `helpers` threads. If there is none, adds `new` (if given) to
-    /// the list and returns `None`.
+    /// Returns the pool in [`POOLS`] whose sets have `helpers` threads. If there is no such pool, adds `new` (if it is
+    /// given) to [`POOLS`] and returns `None`.
     fn known(helpers: usize, new: Option<&Arc<Self>>) -> Option<Arc<Self>> {
         let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
         pools.retain(|pool| pool.strong_count() > 0);
@@ -85,8 +86,8 @@ impl Pool {
         known
     }
 
-    /// Runs `work` at the same time on the calling thread and on up to `helpers` other threads. Returns when all
-    /// calls have finished. If no threads can be started, only the calling thread runs `work`.
+    /// Runs `work` at the same time on the calling thread and on up to `helpers` other threads. Returns when all of
+    /// them have finished. If no threads can be started, only the calling thread runs `work`.
     fn help(&self, helpers: usize, work: &(dyn Fn() + Sync)) {
         let Some(started) = self.take() else { return work() };
         started.threads.in_place_scope(|scope| {
@@ -99,8 +100,8 @@ impl Pool {
     }
 
     /// Calls `work` once with every number from 0 to `count - 1`, on at most `threads` threads. The calling thread is
-    /// one of them. Each thread takes the next number when its last call has finished, because the calls take unequal
-    /// times. Without a `pool` the calling thread makes all calls.
+    /// one of them. Each thread takes the next number as soon as it is free, because the calls take unequal times.
+    /// Without a `pool` the calling thread makes all calls.
     pub(crate) fn each(pool: Option<&Self>, threads: usize, count: usize, work: &(dyn Fn(usize) + Sync)) {
         let next = AtomicUsize::new(0);
         let run = || {

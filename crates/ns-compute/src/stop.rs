@@ -15,12 +15,12 @@ impl<'a> Stop<'a> {
         Self([control.cancel, control.task])
     }
 
-    /// Returns true if the caller gave no flag, so that a stop can never be requested.
+    /// Returns true if the caller gave no flag. A stop can then never be requested.
     pub(crate) fn is_never(self) -> bool {
         self.0.iter().all(Option::is_none)
     }
 
-    /// Returns true once a flag is set. The caller does not use results that are computed after that.
+    /// Returns true once a flag is set. The caller does not use results that are computed after a flag was set.
     pub(crate) fn asked(self) -> bool {
         self.0.into_iter().flatten().any(|flag| flag.load(Ordering::Relaxed))
     }

@@ -1,4 +1,4 @@
-//! A cancelled task leaves the other tasks of its batch alone.
+//! Checks that cancelling a task does not affect the other tasks of its batch.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[allow(dead_code)]

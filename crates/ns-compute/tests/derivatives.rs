@@ -1,5 +1,6 @@
-//! Compares value, gradient and Hessian of `-ln L` with those of the textbook formulae, evaluated with
-//! hyper-dual numbers, for random models and points and for every instruction set of this machine.
+//! Compares `-ln L`, its gradient and its Hessian with the textbook formulae, which are evaluated with hyper-dual
+//! numbers (numbers that carry first and second derivatives). The comparison uses random models and points, and every
+//! instruction set of this machine.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[path = "oracle/likelihood.rs"]
@@ -30,8 +31,8 @@ fn seeded(theta: &[f64], i: usize, j: usize) -> Vec<Hyper> {
     numbers
 }
 
-/// Returns two sums of absolute values of terms: of the terms of the second derivative (i, j), and, if i = j,
-/// of the terms of gradient element i.
+/// Returns two sums of absolute values. The first is the sum over the terms of the second derivative of `-ln L` with
+/// respect to parameters `i` and `j`. The second is, if `i = j`, the sum over the terms of gradient element `i`.
 fn absolute_terms(model: &Model, theta: &[f64], i: usize, j: usize) -> (f64, f64) {
     let lambda = expected(model, &seeded(theta, i, j));
     let (mut second, mut first) = (1.0, 1.0);
@@ -121,14 +122,15 @@ fn check(seed: u64, model: &Model) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, max_global_rejects: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Compares 400 points. proptest fails if too many random points are rejected as not comparable.
+    /// Compares derivatives at 400 random points. proptest fails if too many of the points are rejected because they
+    /// cannot be compared.
     #[test]
     fn derivatives_agree_with_hyper_dual_numbers(seed in any::<u64>()) {
         check(seed, &random_model(seed))?;
     }
 }
 
-/// Compares at least 11 points for every pair of interpolation codes.
+/// Compares derivatives at 11 points or more for every pair of a histosys and a normsys interpolation code.
 #[test]
 fn every_pair_of_codes_has_its_derivatives() {
     for &normsys in NormsysCode::ALL {

@@ -1,5 +1,5 @@
-//! Fits of five models of events: the minimum and the covariance against an independent calculation of `-ln L`,
-//! event by event.
+//! Fits five models of events. Compares the minimum and the covariance with a calculation of `-ln L`, event by event,
+//! that is independent of the engine.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod events_oracle;
@@ -21,7 +21,8 @@ fn uniform(stream: &Stream, slot: u32) -> [f64; 2] {
     [open_uniform(a, b), open_uniform(c, d)]
 }
 
-/// Draws events from a density without free parameters, by rejection.
+/// Draws `count` events from a density without free parameters, by the rejection method. Returns the values of the
+/// observable.
 fn draw(axis: (f64, f64), of: &Density, count: usize, toy: u64) -> Vec<f64> {
     let axes = channel(&[axis], true, Vec::new()).observables;
     let constant = |value: Value| if let Value::Number(x) = value { x } else { panic!("constants only") };
@@ -50,8 +51,8 @@ fn fit(model: &Model, threads: usize) -> Result<FitOutcome, FitFailure> {
     outcomes.remove(0).fits.remove(0)
 }
 
-/// Returns `-ln L` with the Gaussian constraints of the parameters. `functions` evaluates the functions of
-/// the model.
+/// Returns `-ln L` from the independent calculation, including the Gaussian constraints of the parameters. `functions`
+/// evaluates the functions of the model.
 fn oracle(model: &Model, theta: &[f64], functions: &dyn Fn(usize, &[f64]) -> f64) -> f64 {
     let q = |value: Value| match value {
         Value::Number(x) => x,
@@ -68,8 +69,9 @@ fn oracle(model: &Model, theta: &[f64], functions: &dyn Fn(usize, &[f64]) -> f64
     nll
 }
 
-/// Checks that the fit ended at a minimum, and that the curvature of `-ln L` agrees with the covariance: along
-/// each column of the covariance, divided by the uncertainty, the second derivative is 1 within `tolerance`.
+/// Checks that a fit ended at a minimum, and that its covariance agrees with the curvature of `-ln L`. For each column
+/// of the covariance, the direction is this column divided by the uncertainty. The second derivative of `-ln L` along
+/// the direction must be 1 within `tolerance`.
 fn check(what: &str, model: &Model, tolerance: f64, functions: &dyn Fn(usize, &[f64]) -> f64) {
     let outcome = fit(model, 1).unwrap_or_else(|failure| panic!("{what}: {failure}"));
     assert!(outcome.converged(), "{what}: {:?}", outcome.status);

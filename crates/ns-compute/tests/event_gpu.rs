@@ -1,4 +1,5 @@
-//! Compares sums over events by the CUDA kernels, compiled for the CPU, with those of the CPU.
+//! Compares sums over events that are computed by the CUDA kernels, compiled for the CPU, with the sums that the CPU
+//! code computes.
 #![cfg(feature = "cuda-on-host")]
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
@@ -15,7 +16,8 @@ use ns_core::{
     TaskOutcome,
 };
 
-/// Names of the densities with functions that the kernels lack.
+/// Names of the densities that the kernels cannot compute, because they contain functions for which the kernels have no
+/// code.
 const LACKING: [&str; 1] = ["voigt"];
 
 fn close(what: &str, got: &[f64], want: &[f64], scale: impl Fn(usize) -> f64) {

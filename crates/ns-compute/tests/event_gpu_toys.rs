@@ -1,4 +1,5 @@
-//! Compares toys of event models that are drawn and fitted by the CUDA kernels, compiled for the CPU, with those of the CPU.
+//! Compares toys of event models that are drawn and fitted by the CUDA kernels, compiled for the CPU, with the toys of
+//! the CPU code.
 #![cfg(feature = "cuda-on-host")]
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
@@ -19,7 +20,8 @@ use ns_core::{
     Search, Session, SessionError, Start, TaskOutcome, ToySource,
 };
 
-/// Cases whose toys the CPU makes: a density has a function that the kernels lack, or the data are a histogram.
+/// Names of the models whose toys the CPU makes, because a density contains a function for which the kernels have no
+/// code, or the data are a histogram.
 const ON_CPU: [&str; 3] = ["voigt", "histogram data", "histogram data, not extended"];
 const UNCERTAINTIES: OutcomeParts = OutcomeParts { uncertainties: true, covariance: false, inverse: false };
 
@@ -27,7 +29,8 @@ fn execution(threads: usize) -> Execution {
     Execution { threads, ..Execution::default() }
 }
 
-/// Returns a free fit, and the fit with the first parameter fixed that starts where the free fit ended.
+/// Returns two requests: a fit in which all parameters are free, and a fit with the first parameter fixed. The second
+/// fit starts where the first fit ended.
 fn requests(truth: &[f64]) -> Vec<FitRequest> {
     let start = Start::At(Arc::from(truth));
     let free = FitRequest { start, search: Search::Local, ..FitRequest::default() };
@@ -51,7 +54,8 @@ fn fit(session: &dyn Session, case: &Case, toys: Range<u64>, wanted: OutcomePart
     outcomes
 }
 
-/// Compares fits of two devices: the difference of both minima within 1e-8, the parameters within 1e-6 standard deviations.
+/// Compares the outcomes of fits on two devices. The differences between the two minima of a toy must agree within
+/// 1e-8, and the parameters within 1e-6 standard deviations.
 fn compare(case: &Case, got: &[TaskOutcome], want: &[TaskOutcome]) {
     assert_eq!(got.len(), want.len());
     for (toy, (got, want)) in got.iter().zip(want).enumerate() {
@@ -148,7 +152,7 @@ fn toys_fit_the_memory_limit_or_are_refused() {
     assert!(matches!(refused, SessionError::MemoryLimit { .. }), "{refused}");
 }
 
-/// Asks to stop after some progress.
+/// An observer that asks to stop after some progress.
 struct Impatient<'a>(&'a AtomicBool);
 
 impl Observer for Impatient<'_> {

@@ -1,4 +1,5 @@
-//! The search for the lowest minimum of models of events, whose first steps use gathered events.
+//! Tests of the search for the lowest minimum in models of events. The first steps of this search use gathered events
+//! (few weighted events in place of all events).
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod events_oracle;

@@ -1,4 +1,4 @@
-//! Functions, penalties, and models with bins and events that share parameters.
+//! Tests of functions of parameters, of penalties, and of models in which bins and events share parameters.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod events_oracle;
@@ -25,7 +25,7 @@ fn evaluate(session: &CpuSession, data: &Data, point: &[f64]) -> (f64, Vec<f64>,
     (found.nll[0], found.gradient, found.hessian)
 }
 
-/// Compares gradient and Hessian with differences of `f`.
+/// Compares the gradient and the Hessian of a session at `point` with finite differences of the function `f`.
 fn check_derivatives(f: &dyn Fn(&[f64]) -> f64, session: &CpuSession, point: &[f64]) {
     let (value, gradient, hessian) = evaluate(session, &Data::observed(), point);
     assert!((value - f(point)).abs() < 1e-10 * (1.0 + value.abs()), "{value} {}", f(point));
@@ -117,7 +117,7 @@ fn penalties_and_functions_have_right_values_and_derivatives() {
     check_derivatives(&oracle, &open(&model), &[1.4, 2.2, 0.4, 0.9]);
 }
 
-/// `ln Gamma(x)` by recurrence and Stirling's series.
+/// Returns `ln Gamma(x)`, computed by recurrence and Stirling's series.
 fn ln_gamma(x: f64) -> f64 {
     let (mut y, mut product) = (x, 1.0);
     while y < 30.0 {
@@ -128,7 +128,8 @@ fn ln_gamma(x: f64) -> f64 {
     (y - 0.5) * y.ln() - y + 0.5 * (2.0 * std::f64::consts::PI).ln() + series - f64::ln(product)
 }
 
-/// A model with a binned channel and an event channel, which share strength, luminosity and background norm.
+/// Returns a model with a binned channel and an event channel. Both share the signal strength, the luminosity and the
+/// normalisation of the background.
 fn mixed() -> Model {
     let parameters = [
         ("mu", 1.1, (0.0, 10.0)),

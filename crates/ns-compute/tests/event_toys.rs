@@ -40,7 +40,7 @@ fn fit(
     outcomes
 }
 
-/// Events of several toys in one table, with the sum of their weights.
+/// Returns the events of several toys: the values of the observables of each event, and the weight of each event.
 fn events(source: &ToySource, toys: u64) -> (Vec<Vec<f64>>, Vec<f64>) {
     let (mut rows, mut weights) = (Vec::new(), Vec::new());
     for toy in 0..toys {
@@ -54,7 +54,7 @@ fn events(source: &ToySource, toys: u64) -> (Vec<Vec<f64>>, Vec<f64>) {
     (rows, weights)
 }
 
-/// Values of the parameters of a case at its true point.
+/// Returns a function that evaluates a value (a number or a parameter) at the true parameters of a model.
 fn numbers(case: &Case) -> impl Fn(Value) -> f64 {
     let truth = case.truth();
     move |value| match value {
@@ -64,7 +64,7 @@ fn numbers(case: &Case) -> impl Fn(Value) -> f64 {
     }
 }
 
-/// Returns the density at each point. The oracle does not support expressions.
+/// Returns the density at each point, from the independent calculation. This calculation does not support expressions.
 fn density(case: &Case, points: &[Vec<f64>]) -> Vec<f64> {
     let channel = &case.model.event_channels[0];
     if let Density::Generic(_) = channel.processes[0].density {
@@ -73,8 +73,8 @@ fn density(case: &Case, points: &[Vec<f64>]) -> Vec<f64> {
     densities(channel, points, &numbers(case))
 }
 
-/// Returns the Kolmogorov-Smirnov distance between 30 toys with one observable and the distribution function,
-/// times the square root of the number of events. It exceeds 2.2 with a probability of 1e-4.
+/// Returns the Kolmogorov-Smirnov distance between the events of 30 toys with one observable and the distribution
+/// function of the density, times the square root of the number of events. It exceeds 2.2 with a probability of 1e-4.
 fn distance(case: &Case) -> f64 {
     let session = open(case, 1);
     let (rows, _) = events(&source(case, &session, 3), 30);
@@ -115,8 +115,8 @@ fn events_follow_the_distribution_function() {
     assert!(seen >= 24);
 }
 
-/// Compares the contents of 8 x 8 regions of a plane with the integrals of the density. chi2 has at most 63
-/// degrees of freedom and exceeds 120 with a probability of 2e-5.
+/// Compares the numbers of events in 8 x 8 regions of a plane with the integrals of the density. The chi2 of the
+/// comparison has at most 63 degrees of freedom and exceeds 120 with a probability of 2e-5.
 #[test]
 fn events_of_two_observables_follow_the_density() {
     let mut seen = 0;
@@ -193,8 +193,8 @@ fn contents_of_bins_follow_the_density() {
     assert_eq!(seen, 2);
 }
 
-/// The pulls of 60 toys have mean 0 and width 1 within 4 standard deviations. `examples/event_toys.rs` draws
-/// more toys.
+/// Checks that the pulls of 60 toys have mean 0 and width 1 within 4 standard deviations. `examples/event_toys.rs`
+/// draws more toys.
 #[test]
 fn pulls_have_mean_0_and_width_1() {
     let toys = 60;
@@ -244,7 +244,7 @@ fn fits_of_toys_do_not_depend_on_threads_and_batches() {
     }
 }
 
-/// The fit of a drawn toy equals the fit to the same data given by the caller.
+/// Checks that the fit of a drawn toy is the same as the fit to the same data given by the caller.
 #[test]
 fn a_toy_is_fitted_as_the_same_data_given() {
     let case = constrained();

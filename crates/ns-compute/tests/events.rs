@@ -1,4 +1,5 @@
-//! Values, gradients and Hessians of event channels against an independent calculation, event by event.
+//! Compares values, gradients and Hessians of event channels with a calculation, event by event, that is independent of
+//! the engine.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -31,8 +32,8 @@ fn oracle(model: &Model, point: &[f64]) -> f64 {
     channels.map(|(channel, table)| channel_nll(channel, table, &q)).sum()
 }
 
-/// Compares the value of `-ln L` with the oracle, and derivatives with finite differences of the session's
-/// values and gradients.
+/// Compares the value of `-ln L` with the independent calculation, and derivatives with finite differences of the
+/// session's values and gradients.
 fn check(what: &str, model: &Model, point: &[f64]) {
     let (nll, gradient, hessian) = evaluate(model, point);
     let want = oracle(model, point);
@@ -67,7 +68,7 @@ fn check_derivatives(what: &str, model: &Model, point: &[f64], gradient: &[f64],
     }
 }
 
-/// Builds a model with one density of one observable beside a uniform one.
+/// Builds a model with one density of one observable and a uniform density.
 fn single(axis: (f64, f64), density: Density, values: &[f64]) -> (Model, Vec<f64>) {
     let mut parameters = vec![("nu0", 30.0, (0.0, 1e3)), ("nu1", 20.0, (0.0, 1e3))];
     parameters.extend(values.iter().map(|&value| ("q", value, (-1e3, 1e3))));

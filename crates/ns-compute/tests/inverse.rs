@@ -1,5 +1,5 @@
-//! Compares the factored inverse Hessian of large models with the covariance matrix, and compares fits that
-//! start near a known minimum with either of them.
+//! Compares the factored inverse Hessian of large models with the covariance matrix. Also compares fits near a known
+//! minimum that use either of these two with a fit that uses neither.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[allow(dead_code)]
@@ -15,7 +15,8 @@ use ns_core::{
 
 const POI: usize = 0;
 
-/// Returns random models side by side in one model of more than `least` parameters, which share the POI.
+/// Returns one model of more than `least` parameters that consists of random models with separate channels. They share
+/// only the parameter of interest.
 fn side_by_side(seed: u64, least: usize) -> Model {
     let mut all = Model { interpolation: Interpolation::SMOOTH, ..random_model(seed) };
     for next in 1.. {

@@ -1,4 +1,4 @@
-//! Densities of the single processes of event channels, for yields, plots and sPlot weights.
+//! Densities of the single processes of event channels. They are used for yields, plots and sPlot weights.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use super::sums::{BLOCK, SumMemory};
 use crate::simd::Level;
 
 /// The processes of all event channels of a model. Each process is compiled separately. Evaluations allocate memory,
-/// because they are made for final results and not in fits.
+/// which is acceptable because they are made for final results and not in fits.
 #[derive(Debug, Clone)]
 pub struct EventShapes {
     level: Level,
@@ -57,8 +57,9 @@ impl EventShapes {
         panels(observables)
     }
 
-    /// Returns the rate of each process of a channel: its expected number of events. If the channel is not extended,
-    /// the rate is the fraction of events. `parameters` contains the values of all parameters of the model.
+    /// Returns the rate of each process of a channel, which is its expected number of events. If the channel is not
+    /// extended, the rate of a process is the fraction of the events that belong to it. `parameters` contains the
+    /// values of all parameters of the model.
     #[must_use]
     pub fn rates(&self, parameters: &[f64], channel: usize) -> Vec<f64> {
         let of = |(plan, memory): (&ChannelPlan, ChannelMemory)| rate(plan, &memory);
@@ -101,9 +102,10 @@ impl EventShapes {
         prepared.into_iter().map(of).collect()
     }
 
-    /// Returns a grid over the fit ranges for each process of a channel. The weights of a grid add up to the rate of
-    /// its process. [`EventShapes::panels`] returns the number of equal panels: 200 in each range with one
-    /// observable, 10 per observable with two, 2 with three, and 1 with more.
+    /// Returns a grid over the fit ranges for each process of a channel, as a table of weighted points. The weights of
+    /// a grid add up to the rate of its process (its expected number of events). [`EventShapes::panels`] returns the
+    /// number of equal panels into which a grid divides each fit range of an observable: 200 in a channel with one
+    /// observable, 10 with two observables, 2 with three, and 1 with more.
     ///
     /// # Errors
     /// If a density is not finite.
@@ -137,7 +139,7 @@ impl EventShapes {
     }
 
     /// Returns the expected number of events per unit of one observable at `points`, for each process of a channel.
-    /// It is integrated over all other observables. Outside the fit ranges it is 0. In channels with several
+    /// This number is the integral over all other observables. Outside the fit ranges it is 0. In channels with several
     /// observables it is interpolated linearly between the nodes of [`EventShapes::grids`].
     ///
     /// # Errors
@@ -191,7 +193,8 @@ impl EventShapes {
         Ok(grids.iter().map(projected).collect())
     }
 
-    /// Returns the processes of a channel, with the memory that contains their values, integrals and amplitudes.
+    /// Returns the processes of a channel. Each comes with the memory that contains its values, integrals and
+    /// amplitudes at `parameters`.
     fn prepared(&self, parameters: &[f64], channel: usize) -> Vec<(&ChannelPlan, ChannelMemory)> {
         let mut functions = self.functions.memory();
         self.functions.evaluate(self.level, parameters, &mut functions);
@@ -205,8 +208,8 @@ impl EventShapes {
     }
 }
 
-/// Returns the linear interpolation between neighbouring `points` at `x`. Below the first point and above the last it
-/// returns the value of that point.
+/// Returns the value at `x` of the linear interpolation between neighbouring `points`. Below the first point and above
+/// the last point, it returns the value at that point.
 fn interpolated(points: &[(f64, f64)], x: f64) -> f64 {
     let above = points.partition_point(|point| point.0 < x);
     match (above.checked_sub(1).and_then(|below| points.get(below)), points.get(above)) {

@@ -6,12 +6,12 @@ use super::formula;
 use super::program::{Builder, Components, Input, Memory, Program, Slot, Sources, Step, Values};
 use crate::simd::Level;
 
-/// A value that a channel or a penalty term uses.
+/// A value that a channel or a penalty term uses: a parameter or a function of parameters.
 #[derive(Debug, Clone)]
 pub(super) struct Local {
     /// Index of the parameter. `None` if the value is a function.
     pub(super) parameter: Option<usize>,
-    /// Index of the function. It is used only if the value is a function.
+    /// Index of the function among the functions of the model. It is used only if the value is a function.
     pub(super) function: usize,
     /// For each parameter on which the value depends, the position of the parameter among the parameters of the
     /// channel.
@@ -24,8 +24,9 @@ pub(crate) struct FormulaPlan {
     program: Program,
     /// Indices of the parameters that are the variables of the program, in ascending order.
     pub(super) parameters: Vec<usize>,
-    /// Functions that are inputs of the program: the index of the function, and a list. For each parameter of the
-    /// function, the list contains the index of this parameter among the variables of the program.
+    /// Functions whose results are inputs of the program. Each element contains the index of the function and a list.
+    /// For each parameter on which the function depends, the list contains the index of this parameter among the
+    /// variables of the program.
     inputs: Vec<(usize, Vec<usize>)>,
 }
 
@@ -58,7 +59,7 @@ impl<'a> AtStart<'a> {
         Self { functions, theta, memory }
     }
 
-    /// Returns a value at the initial parameters of the model.
+    /// Returns the value of a parameter or of a function at the initial parameters of the model.
     pub(super) fn value(&self, value: Value) -> f64 {
         match value {
             Value::Number(x) => x,
@@ -72,13 +73,14 @@ impl<'a> AtStart<'a> {
         self.functions.dependencies(value)
     }
 
-    /// Returns the description of a value in a channel. `parameters` contains the parameters of the channel.
+    /// Describes a value (a parameter or a function) for use in a channel. `parameters` contains the indices of the
+    /// parameters of the channel.
     pub(super) fn local(&self, value: Value, parameters: &[usize]) -> Local {
         self.functions.local(value, parameters)
     }
 }
 
-/// Assigns slots of a program to the values of a formula.
+/// Assigns a slot of a program (the result of one step) to each value of a formula.
 struct Slots<'a> {
     known: &'a [FormulaPlan],
     parameters: Vec<usize>,
@@ -115,7 +117,7 @@ impl Slots<'_> {
 
 impl FormulaPlan {
     /// Compiles a formula of the given `values`. `known` contains the functions that are compiled already. `build`
-    /// appends the steps of the formula to the program.
+    /// appends the steps of the formula to the program and returns the slot of its result.
     fn new(known: &[Self], values: &[Value], build: &dyn Fn(&mut Builder, Values<'_>) -> Slot) -> Self {
         let mut slots = Slots { known, parameters: Vec::new(), functions: Vec::new() };
         slots.parameters = values.iter().flat_map(|&value| slots.dependencies(value)).collect();
@@ -137,7 +139,7 @@ impl FormulaPlan {
         Self { program, parameters: slots.parameters, inputs }
     }
 
-    /// Compiles a function. `known` contains the functions before it.
+    /// Compiles a function. `known` contains the functions that come before it in the model.
     pub(super) fn function(known: &[Self], function: &Function) -> Self {
         Self::new(known, &function.form.values(), &|b, values| match &function.form {
             FunctionForm::Expression(tape) => b.tape(tape, values),
@@ -186,7 +188,8 @@ impl FormulaPlan {
 }
 
 impl Functions {
-    /// Returns the description of a value in a channel. `parameters` contains the parameters of the channel.
+    /// Describes a value (a parameter or a function) for use in a channel. `parameters` contains the indices of the
+    /// parameters of the channel.
     pub(super) fn local(&self, value: Value, parameters: &[usize]) -> Local {
         let own = self.dependencies(value);
         let positions = own.iter().filter_map(|p| parameters.iter().position(|q| q == p)).collect();
@@ -234,7 +237,8 @@ impl Functions {
         }
     }
 
-    /// Returns the value and the derivatives of function `f`. [`Functions::evaluate`] must have been called before.
+    /// Returns the value and the derivatives of the function with index `f`. [`Functions::evaluate`] must have been
+    /// called before.
     pub(super) fn result<'a>(&self, f: usize, memory: &'a FunctionMemory) -> &'a [f64] {
         memory.memories[f].value(&self.plans[f].program)
     }

@@ -1,4 +1,5 @@
-//! Derivatives of `-ln L` with squared event weights. The uncertainties of fits of weighted events need them.
+//! Computes the derivatives of `-ln L` with squared event weights. They are needed for the uncertainties of fits to
+//! weighted events.
 //!
 //! C. Langenbruch, "Parameter uncertainties in weighted unbinned maximum likelihood fits", Eur. Phys. J. C 82 (2022)
 //! 393, arXiv:1911.01303.
@@ -10,9 +11,9 @@ use ns_core::EventTable;
 use super::term::{EventPlan, EventScratch, evaluate_once};
 use crate::simd::Level;
 
-/// Evaluates all terms with the square of each event's weight. The contents of bins do not change, because they are
-/// counts and not weights. The rates of an extended channel are multiplied by the ratio of the sum of squared weights
-/// to the sum of weights.
+/// Evaluates all terms of `-ln L` with the square of each event's weight. The contents of bins do not change, because
+/// they are counts and not weights. The rates (expected numbers of events) of an extended channel are multiplied by the
+/// ratio of the sum of squared weights to the sum of weights.
 pub(crate) fn squared_weights(
     level: Level,
     plan: &EventPlan,
@@ -35,8 +36,9 @@ pub(crate) fn squared_weights(
 }
 
 impl EventScratch {
-    /// Moves the part `bends` of the Hessian of each penalty term to the part `squares`. The whole Hessian of the
-    /// penalty terms is then used, even if the matrix is assembled with `exactness` 0.
+    /// Adds the part `bends` of the Hessian of each penalty term to the part `squares`, and sets `bends` to zero.
+    /// `bends` comes from second derivatives, and an assembly of the matrix with `exactness` 0 leaves it out. After
+    /// this call, the whole Hessian of the penalty terms is always used.
     pub(crate) fn penalties_are_certain(&mut self, plan: &EventPlan) {
         for term in self.terms.iter_mut().skip(plan.n_channels()) {
             for (square, bend) in term.squares.iter_mut().zip(&mut term.bends) {

@@ -1,34 +1,37 @@
-//! Computes sums over the events of a channel, block by block.
+//! Computes sums over the events of a channel. The events are handled in blocks of [`BLOCK`] events.
 
 use super::block::add_block;
 use super::channel::ChannelPlan;
 use super::leaf::LeafMemory;
 use crate::simd::Level;
 
-/// Number of events in a block.
+/// Number of events in a block. The steps of a computation are done for one block after the other.
 pub(super) const BLOCK: usize = 128;
 
-/// An array with one number per event of a block.
+/// An array with one number for each of the [`BLOCK`] events of a block.
 pub(super) type Column = [f64; BLOCK];
 
-/// Number of events in a piece, which one thread sums at a time. The sums of pieces are added in order, so results do
-/// not depend on the number of threads.
+/// Number of events in a piece. A piece is the part of the events that one thread sums at a time. The sums of pieces
+/// are added in order, so results do not depend on the number of threads.
 pub(super) const PIECE: usize = 16_384;
 
-/// Sums over events: `-sum w ln f`, and its derivatives with respect to the coordinates of the channel. `w` is the
-/// weight and `f` the density of an event.
+/// The sum `-sum w ln f` over events, and its derivatives with respect to the coordinates of the channel (the
+/// amplitudes of its terms and the shape variables of its densities). `w` is the weight of an event, and `f` the
+/// density at the event.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sums {
-    /// The sum `-sum w ln f`.
+    /// The sum `-sum w ln f`, with the weight `w` and the density `f` of each event.
     pub(super) value: f64,
-    /// Sum of the absolute values of the terms of `value`.
+    /// Sum of the absolute values of the terms of `value`. Rounding errors of `value` are proportional to it.
     pub(super) scale: f64,
-    /// First derivatives of `value` with respect to the coordinates.
+    /// First derivatives of `value` with respect to the coordinates of the channel.
     pub(super) gradient: Vec<f64>,
-    /// The sums `sum w (f_a / f) (f_b / f)` for all pairs of coordinates `a` and `b`: a lower triangle, row by row.
+    /// The sums `sum w (f_a / f) (f_b / f)` for all pairs of coordinates `a` and `b`, stored as a lower triangle, row
+    /// by row. `w` is the weight of an event, `f` its density, and `f_a` the derivative of `f` with respect to `a`.
     pub(super) squares: Vec<f64>,
-    /// The sums `-sum w f_ab / f` for all pairs of coordinates: a lower triangle, row by row. The Hessian of `value`
-    /// is the sum of `squares` and `bends`.
+    /// The sums `-sum w f_ab / f` for all pairs of coordinates `a` and `b`, stored as a lower triangle, row by row. `w`
+    /// is the weight of an event, `f` its density, and `f_ab` the second derivative of `f`. The Hessian of `value` is
+    /// the sum of `squares` and `bends`.
     pub(super) bends: Vec<f64>,
     /// Index of the first event whose density is not positive or not finite; `None` if there is no such event.
     pub(super) bad: Option<usize>,
@@ -74,17 +77,19 @@ impl Sums {
 #[derive(Debug, Clone)]
 pub(super) struct SumMemory {
     pub(super) leaves: Vec<LeafMemory>,
-    /// For each term, the product of its leaves.
+    /// For each term of the density, the product of its leaves (basic densities) for each event of a block.
     pub(super) products: Vec<Column>,
-    /// For each term with several leaves and for each of these leaves, the product of the other leaves.
+    /// For each term with several leaves (basic densities), and for each of these leaves, the product of the term's
+    /// other leaves.
     pub(super) others: Vec<Vec<Column>>,
-    /// 1 divided by the density of each event.
+    /// 1 divided by the density, for each event of a block.
     pub(super) inverse: Column,
     pub(super) weights: Column,
-    /// For each coordinate, the derivative of the density divided by the density.
+    /// For each coordinate (an amplitude or a shape variable), the derivative of the density with respect to the
+    /// coordinate, divided by the density.
     pub(super) slopes: Vec<Column>,
     pub(super) sums: Sums,
-    /// Whether the leaves are prepared for the current values of the channel.
+    /// Whether the leaves (basic densities) are prepared for the current values of the channel.
     pub(super) prepared: bool,
 }
 
@@ -103,7 +108,8 @@ impl SumMemory {
         }
     }
 
-    /// Prepares the leaves for the values `locals` of the channel.
+    /// Prepares the leaves (basic densities) of the channel. `locals` contains the values that the channel uses
+    /// (parameters or functions of parameters).
     pub(super) fn prepare(&mut self, level: Level, plan: &ChannelPlan, locals: &[f64]) {
         for (leaf, memory) in plan.leaves.iter().zip(&mut self.leaves) {
             leaf.prepare(level, locals, memory);
@@ -120,8 +126,8 @@ pub(super) struct Events<'a> {
     pub(super) count: usize,
 }
 
-/// Computes the sums over the events `from..to`, and writes them to `memory.sums`. `amplitudes` contains the values
-/// of all amplitudes.
+/// Computes the sums over the events with indices `from..to`, and writes them to `memory.sums`. `amplitudes` contains
+/// the factors of all terms of the density.
 pub(super) fn sum_piece(
     level: Level,
     plan: &ChannelPlan,
@@ -148,7 +154,8 @@ pub(super) fn sum_piece(
     }
 }
 
-/// Returns the index of an element of a symmetric matrix. The matrix is stored as its lower triangle, row by row.
+/// Returns the position of the element `(a, b)` of a symmetric matrix. The matrix is stored as its lower triangle, row
+/// by row.
 pub(super) fn triangle(a: usize, b: usize) -> usize {
     let (a, b) = if a < b { (b, a) } else { (a, b) };
     a * (a + 1) / 2 + b

@@ -1,5 +1,5 @@
-//! The terms of `-ln L` of event channels and penalties. Terms of bins and of ordinary constraints are computed
-//! elsewhere.
+//! The terms of `-ln L` that belong to event channels and penalties. The terms of bins and of ordinary constraints are
+//! computed elsewhere.
 
 use std::sync::Arc;
 
@@ -24,10 +24,10 @@ pub(crate) struct EventPlan {
     pub(super) functions: Functions,
     pub(super) channels: Vec<ChannelPlan>,
     penalties: Vec<FormulaPlan>,
-    /// Parameters for which the terms have a kink at 0, in ascending order.
+    /// Indices of the parameters for which the terms have a kink at 0, in ascending order.
     kinks: Vec<usize>,
-    /// Auxiliary data of penalty terms. Each has the index of the datum, the formula of its expected value, and, for
-    /// a Gaussian penalty, the formula of its width.
+    /// Auxiliary data of penalty terms. Each element contains the index of the datum, the formula of its expected
+    /// value, and the formula of its width. The last is `None` unless the penalty is Gaussian.
     pub(super) expected: Vec<(usize, FormulaPlan, Option<FormulaPlan>)>,
 }
 
@@ -67,7 +67,7 @@ impl EventPlan {
         self.channels.is_empty() && self.penalties.is_empty()
     }
 
-    /// Returns the parameters for which the terms have a kink at 0, in ascending order.
+    /// Returns the indices of the parameters for which the terms have a kink at 0, in ascending order.
     pub(crate) fn kinks(&self) -> &[usize] {
         &self.kinks
     }
@@ -77,8 +77,8 @@ impl EventPlan {
         self.channels.get(channel).is_some_and(|channel| channel.binning.is_some())
     }
 
-    /// Returns the ends of the observable's axis for a channel whose events have one column and are not a histogram.
-    /// Returns `None` for all other channels.
+    /// Returns the lower and the upper end of the observable's axis, for a channel whose events have one column and are
+    /// not a histogram. Returns `None` for all other channels.
     pub(crate) fn line(&self, channel: usize) -> Option<(f64, f64)> {
         let channel = self.channels.get(channel).filter(|c| c.columns() == 1 && c.binning.is_none())?;
         let ends = channel.boxes.iter().flatten();
@@ -97,7 +97,8 @@ impl EventPlan {
         !self.channels.is_empty()
     }
 
-    /// Checks that every event channel has a table with the right columns, and that all numbers are allowed.
+    /// Checks that every event channel has a table with the right number of columns, and that all numbers in the tables
+    /// are allowed.
     ///
     /// # Errors
     /// If a length is wrong, or a number is not finite.
@@ -127,13 +128,14 @@ impl EventPlan {
         Ok(())
     }
 
-    /// Returns the descriptions with which another device computes the channels. Returns `None` for a channel that
-    /// uses functions for which other devices have no code.
+    /// Returns for each channel the description from which another device can compute it. Returns `None` for a channel
+    /// that uses functions for which other devices have no code.
     pub(crate) fn offloads(&self) -> Vec<Option<Offload>> {
         self.channels.iter().map(Offload::new).collect()
     }
 
-    /// Iterates over the terms, event channels first, and returns the parameters on which each term depends.
+    /// Iterates over the terms, event channels first and penalty terms after them. Each element contains the indices of
+    /// the parameters on which the term depends.
     pub(crate) fn parameters(&self) -> impl Iterator<Item = &[usize]> {
         let channels = self.channels.iter().map(|channel| channel.parameters.as_slice());
         channels.chain(self.penalties.iter().map(|penalty| penalty.parameters.as_slice()))
@@ -146,26 +148,29 @@ pub(crate) struct EventScratch {
     pub(super) functions: FunctionMemory,
     pub(super) channels: Vec<ChannelMemory>,
     penalties: Vec<Memory>,
-    /// Derivatives of each term with respect to the term's parameters. The terms are in the order of
+    /// Derivatives of each term with respect to the parameters on which it depends. The terms are in the order of
     /// [`EventPlan::parameters`].
     pub(crate) terms: Vec<Derivatives>,
-    /// Channel and event of the first density that is not positive or not finite; `None` if there is no such event.
+    /// Index of the channel and index of the event for the first density that is not positive or not finite; `None` if
+    /// there is no such event.
     pub(crate) bad: Option<(usize, usize)>,
-    /// Index of the first channel in which a density with context cannot be evaluated or normalised at this point,
-    /// with the reason.
+    /// Index of the first channel in which a density with context (a density that also depends on values of the
+    /// channel) cannot be evaluated or normalised at this point, with the reason.
     pub(crate) failure: Option<(usize, LogProbError)>,
-    /// Parameters that are at a kink. Each comes with half the jump of the derivative of `-ln L` across the kink.
+    /// Parameters whose value is at a kink. Each element contains the index of the parameter, and half the jump of the
+    /// derivative of `-ln L` across the kink.
     pub(crate) jumps: Vec<(usize, f64)>,
-    /// Working memory: a point close to the last point, where parameters at kinks are moved off their kinks.
+    /// Working memory for a point close to the last point. Parameters at kinks have been moved off their kinks there.
     beside: Vec<f64>,
-    /// Threads that together evaluate the events. `None` means that only the calling thread does.
+    /// Threads that evaluate the events together. `None` means that only the calling thread evaluates the events.
     pub(crate) crew: Option<Crew>,
     /// Device that computes sums over events; `None` if the CPU computes them.
     pub(crate) elsewhere: Option<Arc<dyn ChannelSums>>,
     last: Last,
 }
 
-/// Point and data of the last evaluation. If they are the same again, the results are reused.
+/// Point, data and results of the last evaluation. If the point and the data are the same again, the results are
+/// reused.
 #[derive(Debug, Clone, Default)]
 struct Last {
     theta: Vec<f64>,
@@ -201,7 +206,7 @@ impl EventScratch {
         }
     }
 
-    /// Forgets the last evaluation. The next evaluation then reuses no results.
+    /// Forgets the last evaluation, so that the next evaluation does not reuse its results.
     pub(super) fn forget(&mut self) {
         self.last.theta.clear();
         self.last.tables.clear();
@@ -212,17 +217,17 @@ impl EventScratch {
 /// Sums of the values of the terms at one point.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct EventValues {
-    /// Sum of the terms of event channels. It is infinite if the density of an event is not positive.
+    /// Sum of the terms of event channels. It is infinite if the density at an event is not positive.
     pub(crate) events: f64,
     /// Sum of the penalty terms.
     pub(crate) penalties: f64,
-    /// Sum of the absolute values of all terms. Rounding errors are proportional to it.
+    /// Sum of the absolute values of all terms. The rounding errors of the other sums are proportional to this number.
     pub(crate) scale: f64,
 }
 
-/// Evaluates all terms and their derivatives at `theta`. `tables` has one table per event channel. For a parameter at
-/// a kink, the derivative is the mean of the derivatives on both sides. `scratch.jumps` contains half of their
-/// difference.
+/// Evaluates all terms and their derivatives at `theta`. `tables` has one table per event channel. For a parameter at a
+/// kink, the derivative is the mean of the derivatives on both sides, and `scratch.jumps` contains half the difference
+/// of these two derivatives.
 pub(crate) fn evaluate(
     level: Level,
     plan: &EventPlan,
@@ -261,7 +266,8 @@ pub(crate) fn evaluate(
     values
 }
 
-/// For each parameter at a kink, adds `sign` times the derivative with respect to this parameter to its jump.
+/// For each parameter at a kink, adds the derivative with respect to this parameter, multiplied by `sign`, to the
+/// parameter's element of `scratch.jumps`.
 fn add_slopes(plan: &EventPlan, scratch: &mut EventScratch, sign: f64) {
     let EventScratch { jumps, terms, .. } = scratch;
     for (p, jump) in jumps {
@@ -273,8 +279,8 @@ fn add_slopes(plan: &EventPlan, scratch: &mut EventScratch, sign: f64) {
     }
 }
 
-/// Evaluates all terms and their derivatives. The rates of channel `c` are multiplied by `factors[c]`, or by 1 if
-/// `factors` is `None`.
+/// Evaluates all terms and their derivatives, without special treatment of kinks. The rates (expected numbers of
+/// events) of channel `c` are multiplied by `factors[c]`, or by 1 if `factors` is `None`.
 pub(super) fn evaluate_once(
     level: Level,
     plan: &EventPlan,
@@ -335,8 +341,8 @@ pub(super) fn evaluate_once(
     values
 }
 
-/// Returns the scale of additional rounding errors from densities with context, which are computed with 32-bit
-/// numbers. The errors of different events are independent random numbers.
+/// Returns the size of the additional rounding errors that come from densities with context, which are computed with
+/// 32-bit numbers. The errors of different events are independent random numbers.
 fn rounding(channel: &ChannelPlan, table: &EventTable) -> f64 {
     let most = channel.conditionals.iter().map(|own| own.density.source.0.rounding()).fold(0.0, f64::max);
     if most <= 1.0 {
@@ -365,7 +371,8 @@ pub(crate) fn expected_data(
     }
 }
 
-/// Prepares all channels at `theta`. [`asimov`] and [`super::event_sources`] need this.
+/// Prepares all channels at `theta`: computes their values, integrals and amplitudes. [`asimov`] and
+/// [`super::event_sources`] need this.
 pub(super) fn prepare_channels(level: Level, plan: &EventPlan, theta: &[f64], scratch: &mut EventScratch) {
     scratch.forget();
     let EventScratch { functions, channels, .. } = scratch;
@@ -385,9 +392,9 @@ pub(super) fn expected_number(channel: &ChannelPlan, memory: &ChannelMemory, tab
     }
 }
 
-/// Returns Asimov data of all event channels at `theta`. They are the nodes of a fine rule for numerical integration.
-/// Each node is weighted with the expected number of events around it. A channel that is not extended has as many
-/// events as its table in `tables`.
+/// Returns the Asimov data of all event channels at `theta`. The data of a channel are the nodes of a fine rule for
+/// numerical integration, and each node is weighted with the expected number of events around it. A channel that is not
+/// extended gets as many events as its table in `tables` contains.
 ///
 /// # Errors
 /// If an expected number of events is negative or not finite.

@@ -20,20 +20,22 @@
 use crate::plan::Plan;
 use crate::shared_constants::{MOST_DIRECTIONS, PLACES};
 
-/// Descents start along an eigenvector of `M` only if its eigenvalue is larger than this number.
+/// Descents start along an eigenvector of the curvature matrix `M` (see the module) only if its eigenvalue is larger
+/// than this number.
 const LEAST_CURVATURE: f64 = 1.0;
 
-/// Logarithm of the sample's factor at each of the starting points along a direction.
+/// Logarithm of the sample's normsys factor at each of the starting points along a direction.
 const LOGARITHMS: [f64; PLACES] = [-2.2, 1.1];
 
-/// Number of rounds of the power iteration. The directions need little precision, but must have the same bits each
-/// time.
+/// Number of rounds of the power iteration that computes an eigenvector. The number is fixed, because directions need
+/// little precision but must always have the same bits.
 const ROUNDS: usize = 60;
 
 /// Components of a direction are left out if their absolute value is below this number.
 const LEAST_WEIGHT: f64 = 1e-3;
 
-/// A direction in the space of the constrained parameters. Lengths are measured in widths of the constraints.
+/// A direction in the space of the constrained parameters. Lengths along the direction are measured in widths of the
+/// constraints.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Direction {
     /// Indices of the parameters that the direction moves.
@@ -43,13 +45,13 @@ pub(crate) struct Direction {
     pub(crate) parts: Vec<f64>,
     /// Width of the constraint of each parameter in `params`.
     pub(crate) widths: Vec<f64>,
-    /// Coordinates along the direction of the points at which descents start.
+    /// Coordinates of the points along the direction at which descents start.
     pub(crate) places: [f64; PLACES],
 }
 
 impl Direction {
     /// Moves `theta` along the direction until its coordinate along the direction is `place`. The parameters stay
-    /// within the bounds.
+    /// within the bounds `lower` and `upper`.
     pub(crate) fn go(&self, theta: &mut [f64], place: f64, lower: &[f64], upper: &[f64]) {
         let terms = || self.params.iter().zip(&self.parts).zip(&self.widths);
         let at: f64 = terms().map(|((&p, part), width)| part * theta[p] / width).sum();
@@ -59,22 +61,23 @@ impl Direction {
     }
 }
 
-/// A sample in a channel: its weight in the matrix `M`, and the logarithm of its factor for each constrained
-/// parameter.
+/// A sample in a channel. It has a weight in the curvature matrix `M` (see the module), and a list of constrained
+/// parameters with the logarithm of the sample's normsys factor for each.
 struct Sample {
     weight: f64,
     logarithms: Vec<(usize, f64)>,
 }
 
 impl Sample {
-    /// Returns the logarithm of the product of the sample's factors at the point `v`.
+    /// Returns the logarithm of the product of the sample's normsys factors at the point `v`, in widths of the
+    /// constraints.
     fn along(&self, v: &[f64]) -> f64 {
         self.logarithms.iter().map(|&(p, x)| x * v[p]).sum()
     }
 }
 
-/// Returns the directions for fits in which the parameters `free` move. `lambda` contains the expected yields at the
-/// common point of the toys, and `width` the widths of the constraints.
+/// Returns the directions along which descents start in fits with the free parameters `free`. `lambda` contains the
+/// expected yields at the point that all toys share, and `width` the width of each parameter's constraint.
 pub(super) fn directions(
     plan: &Plan,
     lambda: &[f64],
@@ -146,8 +149,8 @@ fn samples(plan: &Plan, lambda: &[f64], free: &[usize], width: &[Option<f64>]) -
     samples
 }
 
-/// Returns the leading eigenvector of `M` among the vectors that are orthogonal to those in `found`, and its
-/// eigenvalue. `n` is the number of parameters.
+/// Returns the eigenvector of the curvature matrix `M` (see the module) with the largest eigenvalue among the vectors
+/// that are orthogonal to those in `found`, and this eigenvalue. `n` is the number of parameters.
 fn leading(samples: &[Sample], found: &[Vec<f64>], n: usize) -> (Vec<f64>, f64) {
     // This start vector is unlikely to be orthogonal to an eigenvector.
     let mut v: Vec<f64> = (0..n).map(|p| 1.0 + 0.01 * (p % 7) as f64).collect();

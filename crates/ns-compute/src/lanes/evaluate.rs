@@ -1,7 +1,8 @@
 //! Computes `-ln L` and its gradient at eight points, each with its own data.
 //!
-//! The formulas are the same as in `eval`, with one fit per SIMD lane. Every coefficient of the plan is read once for
-//! eight fits, and nothing is padded. The bits of the results in one lane do not depend on the other lanes.
+//! The formulas are the same as in `eval`, but each SIMD lane computes a fit of its own. Every coefficient of the plan
+//! (compiled model) is read once for eight fits, and nothing is padded. The bits of the results in one lane do not
+//! depend on the other lanes.
 
 use super::WIDTH;
 use super::scratch::Scratch;
@@ -13,9 +14,9 @@ use crate::terms::poisson::{deviance_derivatives, term};
 use crate::terms::{gaussian, histosys, per_bin, scale};
 
 isa_fn! {
-    /// Computes `-ln L`, relative to the saturated model, and its gradient at the points `theta`. `main` contains the
-    /// counts and `aux` the auxiliary data of every lane. The results are written to `scratch`. The value of a lane
-    /// is infinite if a bin with counts has an expected yield of zero or less.
+    /// Computes `-ln L`, relative to the saturated model, and its gradient for eight fits (lanes) at the points
+    /// `theta`. `main` contains the counts and `aux` the auxiliary data of every lane. The results are written to
+    /// `scratch`. The value of a lane is infinite if a bin with counts has an expected yield of zero or less.
     pub(super) fn evaluate(plan: &Plan, theta: &[f64], main: &[f64], aux: &[f64], scratch: &mut Scratch) = body
 }
 
@@ -68,8 +69,8 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], main: &[f64], aux: &[f64], scratc
 }
 
 isa_fn! {
-    /// Computes the expected yields and the Poisson terms of the main bins at `theta` in every lane, without
-    /// derivatives.
+    /// Computes the expected yields and the Poisson terms of the main bins for eight fits (lanes) at the points
+    /// `theta`, without derivatives.
     pub(super) fn expect(plan: &Plan, theta: &[f64], main: &[f64], scratch: &mut Scratch) = expect_body
 }
 
@@ -86,7 +87,8 @@ fn expect_body<M: MulAdd>(plan: &Plan, theta: &[f64], main: &[f64], scratch: &mu
     counts::<M>(plan, main, scratch);
 }
 
-/// Returns the factor of the normsys term `i` at the parameter values `alpha` of all lanes.
+/// Returns the factor of the normsys term with index `i` (the effect of one normsys modifier) at the parameter values
+/// `alpha` of all lanes (eight fits).
 #[inline(always)]
 pub(super) fn normsys_factor<M: MulAdd>(plan: &Plan, i: usize, alpha: M::V8) -> M::V8 {
     let (splat, numbers) = (M::V8::splat, &plan.numbers);
@@ -101,27 +103,27 @@ pub(super) fn normsys_factor<M: MulAdd>(plan: &Plan, i: usize, alpha: M::V8) -> 
     size.below(splat(plan.structure.normsys.inside), value, beyond)
 }
 
-/// Loads the element `i` of an array for all lanes.
+/// Loads the eight numbers of element `i` of an array, one for each lane.
 #[inline(always)]
 pub(super) fn at<V: Vector>(from: &[f64], i: usize) -> V {
     V::load(&from.as_chunks::<WIDTH>().0[i])
 }
 
-/// Writes the element `i` of an array for all lanes.
+/// Writes the eight numbers of element `i` of an array, one for each lane.
 #[inline(always)]
 pub(super) fn put<V: Vector>(to: &mut [f64], i: usize, x: V) {
     x.store(&mut to.as_chunks_mut::<WIDTH>().0[i]);
 }
 
-/// Adds `a b` to the element `i` of an array in all lanes.
+/// Adds `a b` to element `i` of an array in all lanes (eight fits).
 #[inline(always)]
 pub(super) fn add_product<V: Vector>(to: &mut [f64], i: usize, a: V, b: V) {
     let sum: V = at(to, i);
     put(to, i, a.mul_add(b, sum));
 }
 
-/// Computes the product of the normsys factors of each block, and the relative derivative of each factor. With
-/// `SECOND`, also computes the relative second derivatives.
+/// Computes the product of the normsys factors of each block (one sample in one channel), and the derivative of each
+/// factor divided by the factor. If `SECOND` is true, also computes the second derivatives divided by the factors.
 #[inline(always)]
 fn norms<M: MulAdd, const SECOND: bool>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let splat = M::V8::splat;
@@ -179,8 +181,9 @@ fn norms<M: MulAdd, const SECOND: bool>(plan: &Plan, theta: &[f64], scratch: &mu
     finish_norms::<M>(n_blocks, scratch);
 }
 
-/// Multiplies the product of the polynomial factors of each block by the exponential of the sum of exponents. Also
-/// finds the smallest product of all blocks.
+/// Completes the product of the normsys factors of each block (one sample in one channel): multiplies it by the
+/// exponential of the sum of the exponents in `scratch.exponent`. Also finds the smallest absolute value of the
+/// products of all blocks.
 #[inline(always)]
 pub(super) fn finish_norms<M: MulAdd>(n_blocks: usize, scratch: &mut Scratch) {
     let mut least = M::V8::splat(f64::INFINITY);
@@ -204,8 +207,8 @@ pub(super) fn finish_norms<M: MulAdd>(n_blocks: usize, scratch: &mut Scratch) {
     least.store(&mut scratch.least);
 }
 
-/// Calls a function for all bins of a block. The function handles `N` bins per call: eight bins as long as there are
-/// that many, and the remaining bins in one more call.
+/// Calls a function for all bins of a block (one sample in one channel). The function handles `N` bins per call: eight
+/// bins as long as there are that many, and the remaining bins in one more call.
 macro_rules! eight_by_eight {
     ($block:ident, $b:ident => $of:ident($($arg:expr),*)) => {
         let mut $b = 0;
@@ -224,8 +227,9 @@ macro_rules! eight_by_eight {
     };
 }
 
-/// Computes the expected yields of one block, and adds them to `lambda`. `APART` chooses the order in which templates
-/// are added (see [`derivatives::additive_apart`](super::derivatives::additive_apart)).
+/// Computes the expected yields of one block (one sample in one channel), and adds them to `lambda`. If `APART` is
+/// true, the templates are added in four partial sums (see
+/// [`derivatives::additive_apart`](super::derivatives::additive_apart)).
 #[inline(always)]
 fn forward<M: MulAdd, const APART: bool>(
     plan: &Plan,
@@ -253,7 +257,8 @@ fn forward<M: MulAdd, const APART: bool>(
     }
 }
 
-/// Computes the nominal yield plus the additive variations of `N` bins, beginning with bin `b`. Returns `N`.
+/// Computes the nominal yields plus the histosys variations of `N` bins of a block (one sample in one channel),
+/// beginning with bin `b`. Returns `N`.
 #[inline(always)]
 fn additive<M: MulAdd, const N: usize>(
     plan: &Plan,
@@ -288,7 +293,7 @@ fn additive<M: MulAdd, const N: usize>(
 }
 
 /// Computes the Poisson terms of the main bins, their derivatives, and the weights of the bins in the metric. Sets
-/// `value` and `noise` in the scratch.
+/// `value` and `noise` in `scratch`.
 #[inline(always)]
 fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
     let size = plan.n_bins() * WIDTH;
@@ -316,7 +321,8 @@ fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
     noise.store(&mut scratch.noise);
 }
 
-/// Adds the derivatives with respect to the parameters of one block, except its normsys parameters, to the gradient.
+/// Adds the derivatives of `-ln L` with respect to the parameters of one block (one sample in one channel), except its
+/// normsys parameters, to the gradient.
 ///
 /// `norm_gradient` computes the derivatives with respect to normsys parameters later. It needs one sum per block: the
 /// sum over the bins of the yield times the derivative of `-ln L` with respect to the yield. This sum replaces the
@@ -350,8 +356,8 @@ fn backward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], 
     put(&mut scratch.norm, index, scale.mul(total));
 }
 
-/// Adds the derivatives with respect to the histosys parameters for `N` bins of a block, beginning with bin `b`.
-/// Returns `N`.
+/// Adds the derivatives with respect to the histosys parameters to the gradient, for `N` bins of a block (one sample in
+/// one channel), beginning with bin `b`. Returns `N`.
 #[inline(always)]
 fn templates<M: MulAdd, const N: usize>(
     plan: &Plan,
@@ -400,7 +406,8 @@ fn norm_gradient<M: MulAdd>(plan: &Plan, run: &NormRun, scratch: &mut Scratch) {
     put(&mut scratch.gradient, run.param, sum);
 }
 
-/// Adds the constraint terms to the value, the noise and the gradient of every lane.
+/// Adds the constraint terms of every lane (one of eight fits) to its value, its noise (scale of the rounding errors)
+/// and its gradient.
 #[inline(always)]
 fn constraints<M: MulAdd>(plan: &Plan, theta: &[f64], aux: &[f64], scratch: &mut Scratch) {
     let mut constraint = M::V8::splat(0.0);

@@ -1,27 +1,30 @@
 //! Starting points at which a free scale factor has a very different value, and the other parameters are adjusted to
-//! it.
+//! this value.
 //!
-//! The data determine the product of a factor and of other effects on its samples. A four times larger factor,
-//! together with a shape that removes the sample from its control region, may fit nearly as well as the usual factor
-//! and shape. `-ln L` is high between these two minima. Therefore a descent from a point at which only the factor
-//! differs returns to the usual minimum. To avoid this, the factor is fixed while all other parameters are fitted to
-//! the data expected at the common point.
+//! The data determine the product of a factor and of other effects on its samples. A four times larger factor, together
+//! with a shape that removes the sample from its control region, may fit nearly as well as the usual factor and shape.
+//! `-ln L` is high between these two minima. Therefore a descent from a point at which only the factor differs returns
+//! to the usual minimum. To avoid this, the factor is fixed while all other parameters are fitted to the data expected
+//! at the common point, around which the data of all toys scatter.
 
 use super::descend::{DescentJob, DescentMemory, FitKind, descend};
 use super::group::Bounds;
 use super::starts::CommonPoint;
 
-/// Values of a factor that are tried, divided by its value at the common point. If that value is not positive, they
-/// are divided by the initial value of the factor.
+/// Values of a factor that are tried, divided by its value at the common point (around which the data of all toys
+/// scatter). If the value at the common point is not positive, the tried values are divided by the initial value of the
+/// factor.
 const PLACES: [f64; 2] = [0.25, 4.0];
 
-/// A point is not used if `-ln L` for the expected data, relative to the saturated model, is larger than this number.
+/// A point is not used as a starting point if `-ln L` at this point, relative to the saturated model and for the data
+/// expected at the common point of the toys, is larger than this number.
 const HIGHEST: f64 = 20.0;
 
 /// Largest number of factors that are tried. The first factors of the model are used.
 const MOST_FACTORS: usize = 8;
 
-/// Returns starting points for all free scale factors without a constraint, up to [`MOST_FACTORS`] of them.
+/// Returns starting points at which a free scale factor without a constraint has a very different value. Up to
+/// [`MOST_FACTORS`] factors are tried.
 pub(super) fn factor_starts(
     kind: &FitKind<'_>,
     common: &CommonPoint<'_>,

@@ -1,11 +1,11 @@
 //! Flips: starting points at which the sign of a single parameter is changed, to find another minimum.
 //!
-//! An asymmetric effect is most nonlinear around 0. Its parameter can therefore have a minimum on each side of 0,
-//! while all other parameters hardly differ. Changing the sign of the parameter at the known minimum leads close to
-//! the other minimum.
+//! An asymmetric effect is most nonlinear around 0. Its parameter can therefore have a minimum on each side of 0, while
+//! all other parameters hardly differ. Changing the sign of the parameter at the known minimum leads close to the other
+//! minimum.
 //!
-//! Two values of `-ln L` decide whether a descent starts from such a flipped point. One is its height above the known
-//! minimum, the other the height of the point at which the parameter is 0. Around a single minimum `-ln L` is a
+//! Two heights of `-ln L` above the known minimum decide whether a descent starts from such a flipped point: the height
+//! of the flipped point, and the height of the point at which the parameter is 0. Around a single minimum `-ln L` is a
 //! parabola, and the flipped point is four times as high as the point with the parameter at 0.
 
 use super::WIDTH;
@@ -15,23 +15,23 @@ use super::single_moves::{SingleMoves, rises};
 use crate::plan::Plan;
 use crate::shared_constants::{LEAST_DENT, MOST_FLIPS, MOST_RISE};
 
-/// The parameters whose signs are changed, one at a time.
+/// The parameters whose signs are changed, one at a time, to find another minimum.
 #[derive(Debug)]
 pub(super) struct Flips {
     params: Vec<usize>,
-    /// The effects of each parameter in `params`, for fast computation. `None` if one of the parameters has effects
-    /// other than normsys and histosys.
+    /// The effects of each parameter in `params`, for a fast computation of heights. `None` if one of the parameters
+    /// has effects other than normsys and histosys.
     moves: Option<Vec<SingleMoves>>,
 }
 
 impl Flips {
-    /// Prepares flips of the parameters `params`.
+    /// Prepares changes of the sign of each of the parameters `params`.
     pub(super) fn new(plan: &Plan, params: &[usize]) -> Self {
         Self { params: params.to_vec(), moves: SingleMoves::of_all(plan, params) }
     }
 
-    /// Returns starting points for up to eight toys. Each is the toy's minimum with the sign of one parameter
-    /// changed. Only points that are low enough for a descent are returned, the lowest first.
+    /// Returns the starting points of each of up to eight toys. Each starting point is the toy's minimum with the sign
+    /// of one parameter changed. Only points that are low enough for a descent are returned, the lowest first.
     pub(super) fn of_minima(
         &self,
         kind: &FitKind<'_>,
@@ -52,8 +52,8 @@ impl Flips {
         points.collect()
     }
 
-    /// Returns a pair of heights for each parameter: the rise of `-ln L` above the minimum `best` at the flipped
-    /// point, and the rise at the point where the parameter is 0.
+    /// Returns a pair of heights for each parameter: the rise of `-ln L` from the minimum `best` to the point at which
+    /// the parameter has the opposite sign, and the rise from `best` to the point at which the parameter is 0.
     fn by_evaluation(
         &self,
         kind: &FitKind<'_>,
@@ -78,7 +78,8 @@ fn moved(kind: &FitKind<'_>, theta: &[f64], p: usize, factor: f64) -> Vec<f64> {
     point
 }
 
-/// Returns the same heights as `Flips::by_evaluation`, for up to eight toys at once.
+/// Returns the same pairs of heights as `Flips::by_evaluation`, for up to eight toys at once. The index order is toy,
+/// parameter.
 fn by_single_moves(
     kind: &FitKind<'_>,
     moves: &[SingleMoves],

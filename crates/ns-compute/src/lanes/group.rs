@@ -8,7 +8,8 @@ use crate::plan::Plan;
 use crate::shared_constants::{LEAST_COMPONENT, LEAST_PAIR_CURVATURE, LEFT_BY_A_STEP, PAIRS};
 use crate::simd::{MulAdd, Vector, isa_fn};
 
-/// The state of eight fits between evaluations, one fit per SIMD lane. `scratch` describes the order of the elements.
+/// The state of eight fits between evaluations, one fit per SIMD lane. The order of the elements is described in the
+/// module `scratch`.
 #[derive(Debug)]
 pub(super) struct Group {
     /// Counts of the main bins in each fit.
@@ -23,38 +24,40 @@ pub(super) struct Group {
     pub(super) weight: Vec<f64>,
     /// Derivative of the expected yield with respect to each per-bin factor, at the accepted point of each fit.
     pub(super) reaction: Vec<f64>,
-    /// Derivatives of the expected yields at the accepted points. `None` in models whose metric does not use
-    /// [`Derivatives`].
+    /// Derivatives of the expected yields at the accepted points of the fits. `None` in models whose metric does not
+    /// use [`Derivatives`].
     pub(super) derivatives: Option<Derivatives>,
     /// Trial point of each fit.
     pub(super) trial: Vec<f64>,
     /// Search direction of each fit.
     pub(super) direction: Vec<f64>,
-    /// 1 where a lane holds a parameter at a bound; 0 elsewhere.
+    /// For each parameter and lane, 1 if the lane (one of the eight fits) holds the parameter at a bound, and 0
+    /// otherwise.
     pub(super) held: Vec<f64>,
-    /// For each lane, the number of parameters that the last call of [`absorb`] newly held at a bound, or newly
-    /// released.
+    /// For each lane (one of eight fits), the number of parameters that the last call of [`absorb`] newly held at a
+    /// bound, or newly released.
     pub(super) turned: [f64; WIDTH],
-    /// For each lane, the scalar product of `slope` and `direction`.
+    /// For each lane (one of the eight fits), the scalar product of `slope` and `direction`.
     pub(super) descent: [f64; WIDTH],
-    /// Vector of each fit to which the inverse metric is applied, with one number per parameter.
+    /// Vector of each fit that is multiplied by the inverse metric, with one number per parameter.
     pub(super) from: Vec<f64>,
-    /// Products of the inverse metric with `from`.
+    /// Product of the inverse metric and `from` in each fit, with one number per parameter.
     pub(super) to: Vec<f64>,
-    /// BFGS pairs: the change of the point in each of the last steps.
+    /// First part of the BFGS pairs: the change of the point in each of the last steps.
     steps: Vec<f64>,
-    /// BFGS pairs: the change of the slope in each of the last steps.
+    /// Second part of the BFGS pairs: the change of the slope in each of the last steps.
     changes: Vec<f64>,
     /// `1 / (s y)` of each pair of a step `s` and a change of the slope `y`; 0 if the pair is not used.
     inverse: [[f64; WIDTH]; PAIRS],
-    /// 1 in lanes in which the BFGS pairs correct the metric; 0 elsewhere. If the metric alone leads to fast
-    /// convergence, the pairs are not used: they come from other points and would slow the descent down.
+    /// For each lane (one of the eight fits), 1 if the BFGS pairs correct the metric, and 0 otherwise. If the metric
+    /// alone leads to fast convergence, the pairs are not used: they come from other points and would slow the descent
+    /// down.
     pub(super) corrects: [f64; WIDTH],
     /// Coefficients that the first half of the BFGS recursion computes and the second half uses.
     weights: [[f64; WIDTH]; PAIRS],
-    /// Index at which the next BFGS pair is stored.
+    /// Index at which the next BFGS pair is stored. It replaces the oldest pair.
     next: usize,
-    /// Length of an array with one element per parameter and lane.
+    /// Length of an array with one element per parameter and lane (one of the eight fits).
     size: usize,
 }
 
@@ -88,8 +91,8 @@ impl Group {
         }
     }
 
-    /// Returns `1 / (s y)` of the BFGS pair with index `slot` for each lane that uses this pair, and 0 for other
-    /// lanes. Returns `None` if no lane uses the pair.
+    /// Returns `1 / (s y)` of the BFGS pair with index `slot` for each lane (one of eight fits) that uses this pair,
+    /// and 0 for other lanes. Returns `None` if no lane uses the pair.
     fn used(&self, slot: usize) -> Option<[f64; WIDTH]> {
         let mut inverse = self.inverse[slot];
         for (inverse, corrects) in inverse.iter_mut().zip(&self.corrects) {
@@ -98,15 +101,15 @@ impl Group {
         (inverse != [0.0; WIDTH]).then_some(inverse)
     }
 
-    /// Removes the BFGS pairs of one lane.
+    /// Removes the BFGS pairs of one lane (one of the eight fits).
     pub(super) fn forget(&mut self, lane: usize) {
         for inverse in &mut self.inverse {
             inverse[lane] = 0.0;
         }
     }
 
-    /// Removes the BFGS pairs of one lane and overwrites them with zeros. Otherwise numbers that are not finite would
-    /// affect the next fit in this lane, even when they are multiplied by 0.
+    /// Removes the BFGS pairs of one lane (one of the eight fits) and overwrites them with zeros. Otherwise numbers
+    /// that are not finite would affect the next fit in this lane, even when they are multiplied by 0.
     pub(super) fn clear(&mut self, lane: usize) {
         self.forget(lane);
         for numbers in [&mut self.steps, &mut self.changes] {
@@ -120,15 +123,16 @@ impl Group {
 pub(super) struct Bounds {
     pub(super) lower: Vec<f64>,
     pub(super) upper: Vec<f64>,
-    /// For each parameter, whether it has a Poisson constraint. The constraint term rises like a logarithm towards 0.
-    /// Therefore no step goes below a tenth of the parameter's value.
+    /// For each parameter, whether it has a Poisson constraint. The constraint term rises like a logarithm when the
+    /// parameter approaches 0. Therefore no step reduces the parameter to less than a tenth of its value.
     pub(super) barrier: Vec<bool>,
 }
 
 isa_fn! {
-    /// Moves each lane in which `accept` is 1 to its trial point. `here` contains the evaluation at that point. The
-    /// function finds the parameters that are held at bounds and sets the slope. It stores the step and the change of
-    /// the slope as a BFGS pair, except in lanes in which `fresh` is 1: their point is the starting point.
+    /// For each lane (one of eight fits) in which `accept` is 1, replaces the accepted point by the trial point. `here`
+    /// contains the evaluation at the trial points. The function finds the parameters that are held at bounds and sets
+    /// the slope. It stores the step and the change of the slope as a BFGS pair, except in lanes in which `fresh` is 1,
+    /// whose trial point is the starting point.
     pub(super) fn absorb(free: &[usize], bounds: &Bounds, here: &mut Scratch, accept: &[f64; WIDTH], fresh: &[f64; WIDTH], group: &mut Group) = absorb_body
 }
 
@@ -200,7 +204,8 @@ fn absorb_body<M: MulAdd>(
     }
 }
 
-/// Returns `sum_p a_p b_p` over the free parameters in every lane, from four partial sums.
+/// Returns `sum_p a_p b_p` over the free parameters in every lane (one of eight fits). The sum is computed from four
+/// partial sums.
 #[inline(always)]
 fn dot<M: MulAdd>(free: &[usize], a: &[f64], b: &[f64]) -> M::V8 {
     let mut sums = [M::V8::splat(0.0); 4];
@@ -218,7 +223,7 @@ fn dot<M: MulAdd>(free: &[usize], a: &[f64], b: &[f64]) -> M::V8 {
 
 isa_fn! {
     /// Computes the first half of the BFGS recursion (Nocedal and Wright, algorithm 7.4), and writes the result to
-    /// `group.from`. The inverse metric is applied to it next.
+    /// `group.from`. The caller must then multiply the result by the inverse metric.
     pub(super) fn before(free: &[usize], group: &mut Group) = before_body
 }
 
@@ -243,8 +248,8 @@ fn before_body<M: MulAdd>(free: &[usize], group: &mut Group) {
 }
 
 isa_fn! {
-    /// Computes the second half of the BFGS recursion. In lanes in which `accept` is 1, `group.to` becomes the search
-    /// direction `group.direction`. All other lanes keep their directions. Also computes `group.descent`.
+    /// Computes the second half of the BFGS recursion. In lanes (fits) in which `accept` is 1, `group.to` becomes the
+    /// search direction `group.direction`. All other lanes keep their directions. Also computes `group.descent`.
     pub(super) fn after(free: &[usize], accept: &[f64; WIDTH], group: &mut Group) = after_body
 }
 
@@ -272,7 +277,8 @@ fn after_body<M: MulAdd>(free: &[usize], accept: &[f64; WIDTH], group: &mut Grou
 }
 
 isa_fn! {
-    /// Computes for each lane the largest fraction of its search direction, at most 1, that stays inside the bounds.
+    /// Computes for each lane (one of eight fits) the largest fraction of its search direction, at most 1, that stays
+    /// inside the bounds. Writes these fractions to `length`.
     pub(super) fn reach(free: &[usize], bounds: &Bounds, group: &Group, length: &mut [f64; WIDTH]) = reach_body
 }
 
@@ -306,7 +312,8 @@ fn reach_body<M: MulAdd>(free: &[usize], bounds: &Bounds, group: &Group, length:
     zero.below(outside, zero.below(least, least, zero), one).store(length);
 }
 
-/// Returns the lower and the upper bound of parameter `p` for a step that starts at `theta`.
+/// Returns the lower and the upper limit of parameter `p` in every lane (one of eight fits), for a step that starts at
+/// the parameter values `theta`.
 #[inline(always)]
 fn edges<M: MulAdd>(bounds: &Bounds, p: usize, theta: M::V8) -> (M::V8, M::V8) {
     let (lower, upper) = (M::V8::splat(bounds.lower[p]), M::V8::splat(bounds.upper[p]));
@@ -318,7 +325,8 @@ fn edges<M: MulAdd>(bounds: &Bounds, p: usize, theta: M::V8) -> (M::V8, M::V8) {
 }
 
 isa_fn! {
-    /// Computes `trial = theta + length direction` in every lane, and keeps it inside the bounds.
+    /// Computes `trial = theta + length direction` in every lane (one of eight fits), and moves the trial points into
+    /// the bounds.
     pub(super) fn advance(free: &[usize], bounds: &Bounds, length: &[f64; WIDTH], group: &mut Group) = advance_body
 }
 

@@ -1,4 +1,5 @@
-//! Computes the derivatives of all expected yields at one point. The metric that a batch of fits shares uses them.
+//! Computes the derivatives of all expected yields at one point. They are used by the metric that a batch of fits
+//! shares.
 
 use std::ops::Range;
 
@@ -7,14 +8,14 @@ use crate::plan::{Block, Plan};
 use crate::simd::{Level, Separate};
 use crate::terms::{per_bin, scale};
 
-/// Derivatives of the expected yields, `d lambda_b / d theta_p`. They are stored for the bins on which each parameter
-/// acts.
+/// Derivatives of the expected yields, `d lambda_b / d theta_p`. For each parameter `p`, they are stored only for the
+/// bins `b` on which the parameter acts.
 #[derive(Debug, Default)]
 pub(crate) struct Jacobian {
-    /// Ranges (spans) of consecutive bins, each with the position of its first derivative. They are grouped by
-    /// parameter, and ascending for each parameter.
+    /// Spans: ranges of consecutive bins, each with the position of its first derivative in `values`. The spans are
+    /// grouped by parameter, and the spans of each parameter are in ascending order.
     spans: Vec<(Range<usize>, usize)>,
-    /// Index of the first span of each parameter. One more element marks the end.
+    /// For each parameter, the index of its first span (range of bins) in `spans`. One more element marks the end.
     start: Vec<usize>,
     values: Vec<f64>,
 }
@@ -56,15 +57,16 @@ impl Jacobian {
         &self.spans[self.start[p]..self.start[p + 1]]
     }
 
-    /// Returns the bins on which parameter `p` acts, in ascending order, each with the derivative of its expected
-    /// yield.
+    /// Iterates over the bins on which parameter `p` acts, in ascending order. Each element contains the bin and the
+    /// derivative of its expected yield with respect to the parameter.
     pub(crate) fn row(&self, p: usize) -> impl Iterator<Item = (usize, f64)> {
         self.spans(p)
             .iter()
             .flat_map(|(bins, at)| bins.clone().zip(self.values[*at..*at + bins.len()].iter().copied()))
     }
 
-    /// Appends the derivatives of the expected yields in all `n_bins` bins with respect to parameter `p` to `to`.
+    /// Appends the derivatives of all expected yields with respect to parameter `p` to `to`. They are one number for
+    /// each of the `n_bins` bins.
     pub(crate) fn write_row(&self, p: usize, n_bins: usize, to: &mut Vec<f64>) {
         let first = to.len();
         to.resize(first + n_bins, 0.0);
@@ -73,8 +75,8 @@ impl Jacobian {
         }
     }
 
-    /// Returns the position of the derivative with respect to parameter `p` in the bin `bin`. The parameter must act
-    /// on this bin.
+    /// Returns the position in `values` of the derivative of the expected yield in `bin` with respect to parameter `p`.
+    /// The parameter must act on this bin.
     fn position(&self, p: usize, bin: usize) -> usize {
         let spans = self.spans(p);
         let (bins, at) = &spans[spans.partition_point(|(bins, _)| bins.end <= bin)];
@@ -96,7 +98,7 @@ pub(crate) fn jacobian(level: Level, plan: &Plan, theta: &[f64], scratch: &mut S
     out
 }
 
-/// Adds the derivatives of the yields of one block. `places` is working memory.
+/// Adds the derivatives of the yields of one block (one sample in one channel) to `out`. `places` is working memory.
 fn add_block(
     plan: &Plan,
     index: usize,
@@ -138,16 +140,16 @@ fn add_block(
     }
 }
 
-/// A change of the expected yields is negligible if it is smaller than this number. The change is measured in
+/// A change of the expected yields counts as no change if it is smaller than this number. The change is measured in
 /// statistical errors and summed over the bins.
 const NEXT_TO_NONE: f64 = 1e-6;
 
-/// Returns whether the expected yields depend on some parameter only in second order at `point`. The effect of this
-/// parameter is then the same in both directions. Parameters that are `fixed` are not considered. `rows` and
-/// `scratch` must have been computed at `point`.
+/// Returns whether there is a parameter on which the expected yields depend only in second order at `point`. The effect
+/// of this parameter is then the same in both directions. Parameters that are `fixed` are not considered. `rows` (the
+/// derivatives of the expected yields) and `scratch` must have been computed at `point`.
 ///
-/// For such a parameter the data have no slope at this point, and no curvature in the Gauss-Newton metric. A descent
-/// from there would take the ridge between two minima for a minimum.
+/// The slope of the data terms along such a parameter is zero at this point, and so is their curvature in the
+/// Gauss-Newton metric. A descent from this point would take the ridge between two minima for a minimum.
 pub(super) fn has_ridge(
     level: Level,
     plan: &Plan,

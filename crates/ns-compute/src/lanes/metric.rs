@@ -1,35 +1,36 @@
 //! The part of the Gauss-Newton metric that many fits of one model share.
 //!
 //! Toys of one model have different counts, but the derivatives of their expected yields differ little. Therefore the
-//! Jacobian `J` is computed once, at a point that all toys share. Only two things differ between lanes: the weights
-//! of the bins, `w = n / lambda^2` (the diagonal matrix `W`), and the derivatives with respect to per-bin factors.
-//! With the curvature `D` of the constraint terms, the Gauss-Newton matrix is `D + J' W J`. The way of inverting it
-//! depends on the class of each parameter:
+//! Jacobian `J` (the derivatives of the expected yields) is computed once, at a point that all toys share. A lane is
+//! one of eight fits that are computed at once. Only two things differ between lanes: the weights of the bins,
+//! `w = n / lambda^2` (the diagonal matrix `W`), and the derivatives with respect to per-bin factors. With the
+//! curvature `D` of the constraint terms, the Gauss-Newton matrix is `D + J' W J`. How this matrix is inverted depends
+//! on the class of each parameter:
 //!
-//! * A *local* parameter is constrained and acts on one bin, like most gammas. It only changes the weight of that
-//!   bin.
-//! * *Dual* parameters are constrained. They enter the matrix `M = 1 + W^(1/2) (J D^-1 J') W^(1/2)` over the bins.
-//!   Its part `J D^-1 J'` is the same for all lanes.
-//! * *Primal* parameters are all others. The matrix over them is `K = D + J' W^(1/2) M^-1 W^(1/2) J`.
+//! * A *local* parameter is constrained and acts on one bin, like most gammas. It only changes the weight of that bin.
+//! * *Dual* parameters are constrained parameters that are eliminated from the metric. They enter the matrix
+//!   `M = 1 + W^(1/2) (J D^-1 J') W^(1/2)` over the bins. Its part `J D^-1 J'` is the same for all lanes.
+//! * *Primal* parameters are all other parameters. The matrix over the primal parameters is
+//!   `K = D + J' W^(1/2) M^-1 W^(1/2) J`.
 //!
 //! Constrained parameters that are not local are either all dual or all primal. The choice with fewer multiplications
-//! is used. Approximately, they are dual if there are more of them than bins.
+//! is used. Approximately, these parameters are dual if there are more of them than bins.
 
 use super::jacobian::Jacobian;
 use crate::plan::Plan;
 use crate::shared_constants::FEWEST;
 use crate::terms::gaussian;
 
-/// Largest number of multiplications per search direction. With more multiplications, single fits are faster than
-/// fits in SIMD lanes.
+/// Largest number of multiplications for one search direction. In models that need more multiplications, single fits
+/// are faster than fits in SIMD lanes.
 const MOST_WORK: usize = 400_000;
 
-/// Largest number of bins of a model with dual parameters. With more bins the number of multiplications would exceed
-/// [`MOST_WORK`].
+/// Largest number of bins of a model with dual parameters (constrained parameters that are eliminated from the metric).
+/// With more bins the number of multiplications would exceed [`MOST_WORK`].
 pub(crate) const MOST_DUAL_BINS: usize = 134;
 
-/// Largest number of elements of the Jacobian. With more elements, the state of eight lanes would not fit into the
-/// cache.
+/// Largest number of elements of the Jacobian (the derivatives of the expected yields). With more elements, the state
+/// of eight fits would not fit into the cache.
 const MOST_ELEMENTS: usize = 400_000;
 
 /// A local parameter: a constrained parameter that acts on one bin.
@@ -37,43 +38,50 @@ const MOST_ELEMENTS: usize = 400_000;
 pub(crate) struct Local {
     pub(crate) param: usize,
     pub(crate) bin: usize,
-    /// Derivative of the expected yield of the bin, at the point that all lanes share.
+    /// Derivative of the expected yield of the bin with respect to the parameter, at the point that all fits share.
     pub(crate) reaction: f64,
-    /// Whether the parameter is a per-bin factor and nothing else. If so, every lane computes the derivative at its
-    /// own point and does not use `reaction`.
+    /// Whether the parameter is a per-bin factor and has no other effect. If so, the derivative is computed at the
+    /// point of each fit, and `reaction` is not used.
     pub(crate) factor: bool,
-    /// Curvature of the constraint term. It is used if `count` is `None`.
+    /// Curvature of the constraint term. It is used if `count` is `None` (a Gaussian constraint).
     pub(crate) stiffness: f64,
-    /// Index of the auxiliary count `a` of a Poisson constraint, whose curvature is `a / theta^2`. `None` for a
-    /// Gaussian constraint.
+    /// Index of the auxiliary count of a Poisson constraint. The curvature of the constraint term is the count divided
+    /// by `theta^2`, where `theta` is the parameter. `None` for a Gaussian constraint.
     pub(crate) count: Option<usize>,
 }
 
-/// The part of the Gauss-Newton metric that all lanes share.
+/// The part of the Gauss-Newton metric that all lanes (eight fits that are computed at once) share.
 #[derive(Debug)]
 pub(crate) struct Metric {
     /// Indices of the free parameters of the fits.
     pub(crate) free: Vec<usize>,
     pub(crate) locals: Vec<Local>,
     pub(crate) dual: Vec<usize>,
-    /// For each dual parameter, 1 divided by the curvature of its constraint.
+    /// For each dual parameter (a constrained parameter that is eliminated from the metric), 1 divided by the curvature
+    /// of its constraint.
     pub(crate) dual_inverse: Vec<f64>,
-    /// Rows of the Jacobian for the dual parameters, one row of `n_bins` numbers per parameter.
+    /// Derivatives of the expected yields with respect to the dual parameters (constrained parameters that are
+    /// eliminated from the metric). The index order is parameter, bin.
     pub(crate) dual_rows: Vec<f64>,
-    /// The matrix `J D^-1 J'` over the bins, summed over the dual parameters: a lower triangle, row by row. Empty if
-    /// there are no dual parameters.
+    /// The matrix `J D^-1 J'` over the bins, stored as a lower triangle, row by row. `J` contains the derivatives of
+    /// the expected yields with respect to the dual parameters (constrained parameters that are eliminated from the
+    /// metric), and `D` the curvatures of their constraints. Empty if there are no dual parameters.
     pub(crate) kernel: Vec<f64>,
     pub(crate) primal: Vec<usize>,
-    /// For each primal parameter, the curvature of its constraint; 0 without a constraint.
+    /// For each primal parameter (one that is not eliminated from the metric), the curvature of its constraint; 0
+    /// without a constraint.
     pub(crate) primal_stiffness: Vec<f64>,
-    /// Rows of the Jacobian for the primal parameters, one row of `n_bins` numbers per parameter.
+    /// Derivatives of the expected yields with respect to the primal parameters (those that are not eliminated from the
+    /// metric). The index order is parameter, bin.
     pub(crate) primal_rows: Vec<f64>,
 }
 
 impl Metric {
-    /// Classifies the parameters that are not `fixed` as local, dual or primal. `jacobian` is the Jacobian at
-    /// `theta`, and `aux` the expected auxiliary data there. Returns `None` if the model does not suit SIMD lanes: it
-    /// is too large, a derivative is not finite, or an unconstrained parameter has no effect at `theta`.
+    /// Computes the shared part of the metric for fits in which the parameters that are not `fixed` move. Each of these
+    /// parameters is classified as local (acts on one bin), dual (eliminated from the metric) or primal (all others).
+    /// `jacobian` contains the derivatives of the expected yields at `theta`, and `aux` the expected auxiliary data at
+    /// `theta`. Returns `None` if the model does not suit SIMD lanes: it is too large, a derivative is not finite, or
+    /// an unconstrained parameter has no effect at `theta`.
     pub(crate) fn new(
         plan: &Plan,
         theta: &[f64],
@@ -147,9 +155,9 @@ impl Metric {
     }
 }
 
-/// Returns the number of multiplications per search direction if constrained parameters are dual, and if they are
-/// primal. `all` is the number of parameters that are not local. `loose` is the number of unconstrained parameters
-/// among them.
+/// Returns two numbers of multiplications for one search direction: the number if constrained parameters are dual
+/// (eliminated from the metric), and the number if they are primal (not eliminated). `all` is the number of parameters
+/// that are not local. `loose` is the number of unconstrained parameters among them.
 fn work(n_bins: usize, all: usize, loose: usize) -> (usize, usize) {
     let square = n_bins.saturating_mul(n_bins);
     let dual = square.saturating_mul(n_bins + 3 * loose) / 6 + 2 * n_bins * all;
@@ -162,8 +170,8 @@ fn is_small(n_bins: usize, all: usize, loose: usize) -> bool {
     dual.min(primal) <= MOST_WORK && n_bins * all <= MOST_ELEMENTS
 }
 
-/// Returns whether the model is too large for SIMD lanes. [`Metric::new`] then returns `None` for every fit of the
-/// model's free parameters.
+/// Returns whether the model is too large for fits in SIMD lanes. [`Metric::new`] then returns `None` for every fit of
+/// the model's free parameters.
 pub(crate) fn is_too_large(plan: &Plan) -> bool {
     let mut constrained = vec![false; plan.n_parameters()];
     plan.gaussian().for_each(|(p, _, _)| constrained[p] = true);
@@ -175,7 +183,7 @@ pub(crate) fn is_too_large(plan: &Plan) -> bool {
     !is_small(plan.n_bins(), all, loose)
 }
 
-/// Returns for each parameter whether it is a per-bin factor and nothing else.
+/// Returns for each parameter whether it is a per-bin factor and has no other effect.
 fn pure_factors(plan: &Plan) -> Vec<bool> {
     let mut factors = vec![false; plan.n_parameters()];
     for block in &plan.structure.blocks {

@@ -2,15 +2,14 @@
 //!
 //! The scalar optimiser (`optimise`) uses SIMD vectors within one fit. Here, each fit has one lane of every vector,
 //! because the fits of a batch of toys compute the same sums with the same coefficients for different data.
-//! Coefficients are read once for eight fits, short channels are not padded, and small models fill the vectors as
-//! well as large ones do.
+//! Coefficients are read once for eight fits, short channels are not padded, and small models fill the vectors as well
+//! as large ones do.
 //!
-//! A factored Hessian per lane would not fit into the cache. Therefore all lanes share the Jacobian of a Gauss-Newton
-//! metric (`metric`), and limited-memory BFGS pairs correct this metric (`group`). In strongly nonlinear models of
-//! moderate size each lane has its own Jacobian (`derivatives`).
+//! A factored Hessian for each lane would not fit into the cache. Therefore all lanes share the Jacobian of a
+//! Gauss-Newton metric (`metric`), and limited-memory BFGS pairs correct this metric (`group`). In strongly nonlinear
+//! models of moderate size each lane has its own Jacobian (`derivatives`).
 //!
-//! The results of a toy depend on the data of this toy alone, to the last bit, and not on the toys in the other
-//! lanes.
+//! The results of a toy depend on the data of this toy alone, to the last bit, and not on the toys in the other lanes.
 
 mod columns;
 pub(crate) mod derivatives;

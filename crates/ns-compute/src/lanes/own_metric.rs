@@ -1,5 +1,5 @@
-//! Computes the parts of each lane's metric that contain the derivatives at the lane's own point (see
-//! [`Derivatives`]).
+//! Computes the parts of the metric that depend on the derivatives at the point of each lane (one of eight fits that
+//! are computed at once; see [`Derivatives`]).
 
 use super::derivatives::Derivatives;
 use super::evaluate::{add_product, at, put};
@@ -7,15 +7,19 @@ use super::metric::Metric;
 use super::solver::{Solver, row};
 use crate::simd::{MulAdd, Vector};
 
-/// Smallest curvature of a dual parameter in the metric, as a fraction of the curvature of its constraint term.
+/// Smallest curvature of a dual parameter (a constrained parameter that is eliminated from the metric), as a fraction
+/// of the curvature of its constraint term.
 const LEAST_STIFFNESS: f64 = 0.2;
 
-/// Number of parameters whose products are computed together, so that their derivatives stay in the cache.
+/// Number of parameters whose contributions to the metric are computed together, so that their derivatives stay in the
+/// cache.
 pub(super) const AT_ONCE: usize = 16;
 
-/// Computes `J D^-1 J'` over the dual parameters from the Jacobian of each lane, and writes it to `solver.lower`. The
-/// matrix `M` of the solver contains it. `D` includes the second derivatives of the expected yields, but each element
-/// of `D` is at least [`LEAST_STIFFNESS`] times the curvature of the constraint.
+/// Computes the matrix `J D^-1 J'` over the bins for each lane (one of eight fits), and writes it to `solver.lower`, as
+/// a part of the solver's matrix `M`. `J` contains the derivatives of the expected yields at the lane's point with
+/// respect to the dual parameters (constrained parameters that are eliminated from the metric). The diagonal matrix `D`
+/// contains their curvatures: those of the constraints plus those from the second derivatives of the expected yields.
+/// Each element of `D` is at least [`LEAST_STIFFNESS`] times the curvature of the constraint.
 #[inline(always)]
 pub(super) fn fill<M: MulAdd>(metric: &Metric, held: &[f64], derivatives: &Derivatives, solver: &mut Solver) {
     let splat = M::V8::splat;
@@ -57,8 +61,8 @@ pub(super) fn fill<M: MulAdd>(metric: &Metric, held: &[f64], derivatives: &Deriv
     }
 }
 
-/// Adds the contributions of the parameters `params` to the elements `(j..j + N, k..k + K)` of `J D^-1 J'`. Elements
-/// above the diagonal are left out. Returns `K`.
+/// Adds the contributions of the parameters `params` to the elements `(j..j + N, k..k + K)` of the matrix `J D^-1 J'`
+/// over the bins (see [`fill`]). Elements above the diagonal are left out. Returns `K`.
 #[inline(always)]
 fn products<M: MulAdd, const N: usize, const K: usize>(
     params: &[usize],
@@ -97,8 +101,8 @@ fn products<M: MulAdd, const N: usize, const K: usize>(
     K
 }
 
-/// Returns `sum_p row_p x_p` over the dual parameters in every lane. The terms are added to four partial sums in
-/// turn.
+/// Returns `sum_p row_p x_p` over the dual parameters (those that are eliminated from the metric) in every lane (one of
+/// eight fits). The summands are added to four partial sums in turn.
 #[inline(always)]
 pub(super) fn over_dual<M: MulAdd>(metric: &Metric, row: &[f64], x: &[f64]) -> M::V8 {
     let mut sums = [M::V8::splat(0.0); 4];
@@ -114,7 +118,9 @@ pub(super) fn over_dual<M: MulAdd>(metric: &Metric, row: &[f64], x: &[f64]) -> M
     sums[0].add(sums[1]).add(sums[2].add(sums[3]))
 }
 
-/// Subtracts `D^-1 J' x` from the dual parameters of `to`, where `x` is the vector `solver.bins`.
+/// Subtracts `D^-1 J' x` from the elements of `to` that belong to dual parameters (those that are eliminated from the
+/// metric). `D` contains their curvatures, `J` the derivatives of the expected yields, and `x` is the vector
+/// `solver.bins`.
 #[inline(always)]
 pub(super) fn move_back<M: MulAdd>(
     metric: &Metric,

@@ -8,52 +8,53 @@ use super::known_minimum::{KnownMinimum, ToBeat};
 use super::starts::Starts;
 use crate::shared_constants::{DISTINCT, EDM_MARGIN, FLIP_ROUNDS, LONG, MOST_DIRECTIONS, SAME};
 
-/// Number of first-round descents that must end in higher minima before a toy of a strongly nonlinear model gets a
-/// second round. A single such descent has usually stopped early because its EDM is too small. Of 3 131 fits of toys
-/// of the model 1Lbb, 1 487 have one such descent, and 771 have two. The second round finds a lower minimum in three
-/// fits, and each of these has three or more such descents.
+/// Number of descents in the first round of a search that must end in a higher minimum before a toy of a strongly
+/// nonlinear model gets a second round. A single such descent has usually stopped early because its EDM is too small.
+/// Of 3 131 fits of toys of the model 1Lbb, 1 487 have one such descent, and 771 have two. The second round finds a
+/// lower minimum in three fits, and each of these has three or more such descents.
 const LEAST_HIGHER: usize = 2;
 
-/// The further starting points of a search for lower minima.
+/// The starting points of the further descents in a search for lower minima.
 pub(super) struct FurtherStarts<'a> {
-    /// Starting points that all fits of one kind share.
+    /// Starting points that all fits of a model share.
     pub(super) starts: &'a Starts,
-    /// Directions along which normsys effects add up. Descents start from the minimum of each fit after it was moved
-    /// along these directions.
+    /// Directions along which normsys effects add up. Descents start from points that lie along these directions from
+    /// the minimum of each fit.
     pub(super) directions: &'a [Direction],
     /// Indices of the free parameters whose effects are asymmetric enough for a second minimum.
     pub(super) nonlinear: &'a [usize],
-    /// Flips: changes of the sign of one parameter in `nonlinear` at a time. `None` unless the model is strongly
-    /// nonlinear.
+    /// Finds starting points at which one parameter in `nonlinear` has the opposite sign. `None` unless the model is
+    /// strongly nonlinear.
     pub(super) flips: Option<&'a Flips>,
 }
 
 impl FurtherStarts<'_> {
-    /// Returns true if every fit has a descent from the mirror image of its minimum. At the mirror image all
-    /// parameters `nonlinear` have the opposite sign. Returns false if only fits that seem to have several minima
-    /// have this descent.
+    /// Returns true if every fit has a descent that starts at the mirror image of its minimum, where all parameters
+    /// `nonlinear` have the opposite sign. Returns false if only fits that seem to have several minima have such a
+    /// descent.
     fn mirrors_first(&self) -> bool {
         self.directions.len() < MOST_DIRECTIONS
     }
 
     /// Searches for minima that are lower than `ends`, which are the results of the first descents.
     ///
-    /// In the first round, descents of every toy start from the points that all fits share, and from the toy's
-    /// minimum moved along each of the `directions`. With fewer than two directions, a descent also starts from the
-    /// mirror image of the minimum, at which all parameters `nonlinear` have the opposite sign.
+    /// In the first round, descents of every toy start from the points that all fits share, and from the toy's minimum
+    /// moved along each of the `directions`. With fewer than two directions, a descent also starts from the mirror
+    /// image of the minimum, at which all parameters `nonlinear` have the opposite sign.
     ///
-    /// The second round is for toys that may have more minima. These are toys with a long first descent, and toys of
-    /// which a descent of the first round ended in another minimum, lower or not. In strongly nonlinear models, where
-    /// the first round has more descents, two descents must have ended in higher minima ([`LEAST_HIGHER`]). The
-    /// second round starts from more points, and from the mirror image if the first round did not. In strongly
-    /// nonlinear models, descents finally start from the lowest minimum with the sign of a single parameter changed.
+    /// The second round is for toys that may have more minima. These are the toys whose first descent was long, and the
+    /// toys for which a descent of the first round ended in another minimum, lower or not. In strongly nonlinear
+    /// models, where the first round has more descents, two descents must have ended in higher minima
+    /// ([`LEAST_HIGHER`]). In the second round, descents start from more points, and from the mirror image unless a
+    /// descent of the first round started there. In strongly nonlinear models, descents finally start from the lowest
+    /// minimum with the sign of a single parameter changed.
     ///
     /// In strongly nonlinear models, `-ln L` of a toy can fall without limit in the first descent. Such toys are
-    /// treated before all others: descents start from all points that fits share.
+    /// treated before all other toys: descents start from all points that fits share.
     ///
-    /// Far from the point at which the metric was computed, a descent may reach a point below the known minimum but
-    /// use up its steps before the point is certified. The function returns the lowest such point of each toy, or
-    /// `None` if there is none.
+    /// Far from the point at which the metric was computed, a descent may reach a point below the known minimum but use
+    /// up its steps before the point is certified. The function returns the lowest such point of each toy, or `None` if
+    /// there is none.
     pub(super) fn find_lower(
         &self,
         kind: &FitKind<'_>,
@@ -87,7 +88,7 @@ impl FurtherStarts<'_> {
         search.lower()
     }
 
-    /// Returns the starting points of a round (0 or 1) that depend on the toy's minimum `theta`.
+    /// Returns the starting points for a round (0 or 1) that depend on the minimum `theta` of the toy.
     fn own_starts(&self, kind: &FitKind<'_>, theta: &[f64], round: usize) -> Vec<Vec<f64>> {
         let (lower, upper) = (&kind.bounds.lower, &kind.bounds.upper);
         let mut starts = Vec::new();
@@ -129,8 +130,8 @@ impl Search<'_> {
         (0..self.ends.len()).filter(|&i| self.ends[i].converged).collect()
     }
 
-    /// Runs further descents and updates the state. Each element of `starts` contains the index of a toy and a
-    /// starting point. `starts_near` says that the points are next to the known minima of their toys.
+    /// Runs further descents and updates the state. Each element of `starts` contains the index of a toy and a starting
+    /// point. If `starts_near` is true, each starting point is next to the known minimum of its toy.
     fn from(&mut self, starts: &[(usize, &[f64])], starts_near: bool, memory: &mut DescentMemory) {
         let before: Vec<KnownMinimum> = self
             .ends
@@ -170,8 +171,8 @@ impl Search<'_> {
         }
     }
 
-    /// Changes the sign of single parameters at the minima of the toys `open`, and descends from these points.
-    /// Repeats this for toys in which a lower minimum was found.
+    /// For the toys with the indices `open`: changes the sign of single parameters at the minimum, and descends from
+    /// the resulting points. Repeats this for the toys in which a lower minimum was found.
     fn flip(&mut self, flips: &Flips, mut open: Vec<usize>, memory: &mut DescentMemory) {
         for _ in 0..FLIP_ROUNDS {
             let before: Vec<f64> = self.ends.iter().map(|best| best.value).collect();
@@ -193,7 +194,7 @@ impl Search<'_> {
         }
     }
 
-    /// Searches for a certified minimum of each toy in `fallen`. `-ln L` of these toys fell without limit in the
+    /// Searches for certified minima of the toys with the indices `fallen`, for which `-ln L` fell without limit in the
     /// first descent. Sets [`DescentEnd::falls`] of a toy if `-ln L` falls without limit from all starting points.
     fn rescue(&mut self, starts: &[Vec<f64>], fallen: &[usize], memory: &mut DescentMemory) {
         let again: Vec<(usize, DescentJob<'_>)> = fallen
@@ -218,8 +219,8 @@ impl Search<'_> {
         }
     }
 
-    /// Returns for each toy the lowest point without a certificate, if `-ln L` is lower there than at the known
-    /// minimum.
+    /// Returns for each toy the lowest point that has no certificate, if `-ln L` is lower at this point than at the
+    /// known minimum, and `None` otherwise.
     fn lower(self) -> Vec<Option<KnownMinimum>> {
         let known = self.unfinished.into_iter().zip(self.ends.iter());
         known.map(|(point, best)| point.filter(|point| point.value < best.value - SAME)).collect()

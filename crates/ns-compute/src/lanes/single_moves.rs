@@ -1,7 +1,8 @@
 //! Computes the change of `-ln L` when one parameter moves and all other parameters keep their values.
 //!
-//! A parameter acts only on some cells. The change for eight fits therefore takes a few operations per affected cell.
-//! An evaluation of the whole model for each parameter and value would take many more.
+//! A parameter acts only on some cells (a cell is one bin of one sample). The change for eight fits therefore takes a
+//! few operations for each of these cells. An evaluation of the whole model for each parameter and value would take
+//! many more.
 
 use super::WIDTH;
 use super::evaluate::{at, normsys_factor, put};
@@ -12,18 +13,20 @@ use crate::simd::{MulAdd, Vector, isa_fn};
 use crate::terms::poisson::term;
 use crate::terms::{gaussian, histosys};
 
-/// The effects of one parameter on one block.
+/// The effects of one parameter on one block (one sample in one channel).
 #[derive(Debug)]
 struct BlockEffect {
-    /// Index of the block.
+    /// Index of the block (one sample in one channel) among all blocks of the plan.
     block: usize,
-    /// Index of the parameter's histosys template in the block; `None` if it has no histosys effect in the block.
+    /// Index of the parameter's histosys template among the templates of the block (one sample in one channel); `None`
+    /// if the parameter has no histosys effect in the block.
     template: Option<usize>,
-    /// Index of the parameter's normsys term; `None` if it has no normsys effect in the block.
+    /// Index of the parameter's normsys term among all normsys terms; `None` if the parameter has no normsys effect in
+    /// the block (one sample in one channel).
     normsys: Option<usize>,
 }
 
-/// The effects of one parameter: blocks, bins and constraint.
+/// The effects of one parameter: the blocks (samples in channels) and bins on which it acts, and its constraint.
 #[derive(Debug)]
 pub(super) struct SingleMoves {
     pub(super) param: usize,
@@ -36,8 +39,8 @@ pub(super) struct SingleMoves {
 }
 
 impl SingleMoves {
-    /// Returns the effects of each of the parameters `params`. Returns `None` if one of the parameters is also a
-    /// factor on a sample, or has a Poisson constraint.
+    /// Returns the effects of each of the parameters `params`. Returns `None` if one of the parameters is also a factor
+    /// on a sample (a scale factor or a per-bin factor), or has a Poisson constraint.
     pub(super) fn of_all(plan: &Plan, params: &[usize]) -> Option<Vec<Self>> {
         let structure = &plan.structure;
         let mut place = vec![None; plan.n_parameters()];
@@ -86,9 +89,9 @@ impl SingleMoves {
 }
 
 isa_fn! {
-    /// Computes for every lane the rise of `-ln L` when one parameter moves from its value in `group.trial` to the
-    /// value `to`. `scratch` contains the expected yields of all lanes at `group.trial`. `shifts` is working memory
-    /// with one number per main bin and lane.
+    /// Computes for every lane (one of eight fits) the rise of `-ln L` when one parameter moves from its value in
+    /// `group.trial` to the value in `to`. `scratch` contains the expected yields of all lanes at `group.trial`.
+    /// `shifts` is working memory with one number per main bin and lane.
     pub(super) fn rises(plan: &Plan, moves: &SingleMoves, to: &[f64; WIDTH], group: &Group, scratch: &Scratch, shifts: &mut [f64], rises: &mut [f64; WIDTH]) = rises_body
 }
 

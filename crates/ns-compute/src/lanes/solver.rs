@@ -1,4 +1,5 @@
-//! Factors the Gauss-Newton metric of eight fits, one per SIMD lane, and applies its inverse (see [`Metric`]).
+//! Factors the Gauss-Newton metrics of eight fits, one per SIMD lane, and multiplies vectors by their inverses (see
+//! [`Metric`]).
 
 use super::WIDTH;
 use super::derivatives::Derivatives;
@@ -9,43 +10,54 @@ use super::own_metric;
 use crate::shared_constants::FEWEST;
 use crate::simd::{MulAdd, Vector, isa_fn};
 
-/// Cholesky factors of the metric of every lane, with working memory. The module `metric` defines the matrices `M`
-/// and `K`, and the three classes of parameters.
+/// Cholesky factors of the metric of every lane (one of eight fits), with working memory. The module `metric` defines
+/// the matrices `M` (over the bins) and `K` (over the primal parameters), and the classes of parameters: local, dual
+/// and primal.
 #[derive(Debug)]
 pub(super) struct Solver {
     pub(super) n_bins: usize,
-    /// Square root of the weight of each bin.
+    /// Square root of the weight of each bin in the metric.
     root: Vec<f64>,
-    /// 1 divided by the constraint curvature of each local parameter; 0 where a lane holds the parameter at a bound.
+    /// For each local parameter (a constrained parameter that acts on one bin) and lane (one of eight fits), 1 divided
+    /// by the curvature of its constraint, or 0 if the lane holds the parameter at a bound.
     local: Vec<f64>,
-    /// 1 divided by the constraint curvature of each dual parameter; 0 where a lane holds the parameter at a bound.
+    /// For each dual parameter (a constrained parameter that is eliminated from the metric) and lane (one of eight
+    /// fits), 1 divided by the curvature of its constraint, or 0 if the lane holds the parameter at a bound.
     pub(super) dual: Vec<f64>,
-    /// Working memory with one number per dual parameter and lane.
+    /// Working memory with one number per lane (one of eight fits) and dual parameter (a constrained parameter that is
+    /// eliminated from the metric).
     pub(super) scaled: Vec<f64>,
-    /// Working memory with [`own_metric::AT_ONCE`] numbers per bin and lane.
+    /// Working memory with [`own_metric::AT_ONCE`] numbers per bin and lane (one of eight fits).
     pub(super) scaled_rows: Vec<f64>,
-    /// Derivative of a bin's expected yield with respect to each local parameter.
+    /// For each local parameter (a constrained parameter that acts on one bin) and lane (one of eight fits), the
+    /// derivative of the bin's expected yield with respect to the parameter.
     reaction: Vec<f64>,
-    /// Cholesky factor `L` of `M`: a lower triangle, row by row. In place of each diagonal element its inverse is
-    /// stored. If there are no dual parameters, only the diagonal is stored.
+    /// Cholesky factor `L` of the matrix `M` over the bins (see the module `metric`), stored as a lower triangle, row
+    /// by row. In place of each diagonal element its reciprocal is stored. If `M` is diagonal, only the diagonal is
+    /// stored.
     pub(super) lower: Vec<f64>,
-    /// Whether `M` is diagonal, because there are no dual parameters.
+    /// Whether the matrix `M` over the bins is diagonal. This is the case if there are no dual parameters (constrained
+    /// parameters that are eliminated from the metric).
     diagonal: bool,
-    /// The vector `L^-1 W^(1/2) J` of each primal parameter, one element per bin. `W` contains the weights of the bins,
-    /// and `J` the derivatives of the expected yields.
+    /// For each primal parameter (one that is not eliminated from the metric), the vector `L^-1 W^(1/2) J` with one
+    /// element per bin. `L` is the factor in `lower`, the diagonal matrix `W` contains the weights of the bins, and `J`
+    /// the derivatives of the expected yields with respect to the parameter.
     columns: Vec<f64>,
-    /// Cholesky factor of `K`: a lower triangle, row by row. In place of each diagonal element its inverse is stored.
-    /// For a parameter that a lane holds at a bound, the row is that of the unit matrix.
+    /// Cholesky factor of the matrix `K` over the primal parameters (see the module `metric`), stored as a lower
+    /// triangle, row by row. In place of each diagonal element its reciprocal is stored. For a parameter that a lane
+    /// (one of eight fits) holds at a bound, the row is that of the unit matrix.
     inner: Vec<f64>,
-    /// For each primal parameter, 1 where a lane moves it, and 0 where a lane holds it at a bound.
+    /// For each primal parameter (one that is not eliminated from the metric) and lane (one of eight fits), 1 if the
+    /// lane moves the parameter, and 0 if the lane holds it at a bound.
     moves: Vec<f64>,
-    /// Working memory with one number per bin and lane.
+    /// Working memory with one number per bin and lane (one of eight fits).
     pub(super) bins: Vec<f64>,
-    /// Working memory with one number per primal parameter and lane.
+    /// Working memory with one number per lane (one of eight fits) and primal parameter (one that is not eliminated
+    /// from the metric).
     right: Vec<f64>,
 }
 
-/// Returns the index of the first element of row `i` in a packed lower triangle.
+/// Returns the index of the first element of row `i` in a lower triangle that is stored row by row.
 #[inline(always)]
 pub(super) fn row(i: usize) -> usize {
     i * (i + 1) / 2
@@ -77,8 +89,8 @@ impl Solver {
 }
 
 isa_fn! {
-    /// Factors the metric of every lane at its accepted point. The bin weights, auxiliary data and held parameters
-    /// are those of the lane.
+    /// Factors the metric of every lane (one of eight fits) at the lane's accepted point. The weights of the bins, the
+    /// auxiliary data and the parameters that are held at bounds may differ between lanes.
     pub(super) fn factor(metric: &Metric, group: &Group, solver: &mut Solver) = factor_body
 }
 
@@ -127,7 +139,10 @@ fn factor_body<M: MulAdd>(metric: &Metric, group: &Group, solver: &mut Solver) {
     inner::<M>(metric, held, group.derivatives.as_ref(), solver);
 }
 
-/// Computes `J D^-1 J'`, without parameters that are held, as a lower triangle in `solver.lower`.
+/// Computes the matrix `J D^-1 J'` over the bins, as a lower triangle in `solver.lower`. `J` contains the derivatives
+/// of the expected yields with respect to the dual parameters (constrained parameters that are eliminated from the
+/// metric), and `D` the curvatures of their constraints. Parameters that a lane (one of eight fits) holds at a bound
+/// are left out.
 #[inline(always)]
 fn fill<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
     let splat = M::V8::splat;
@@ -153,8 +168,9 @@ fn fill<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
     }
 }
 
-/// Computes `M = 1 + W^(1/2) J D^-1 J' W^(1/2)` from `J D^-1 J'` in place. `W` contains the weights of the bins.
-/// `solver.bins` contains the contributions of the local parameters to the diagonal.
+/// Replaces the matrix `J D^-1 J'` over the bins in `solver.lower` by `M = 1 + W^(1/2) J D^-1 J' W^(1/2)`. The diagonal
+/// matrix `W` contains the weights of the bins. `solver.bins` contains the contributions of the local parameters
+/// (constrained parameters that act on one bin) to the diagonal.
 #[inline(always)]
 fn scale_by_weights<M: MulAdd>(solver: &mut Solver) {
     let one = M::V8::splat(1.0);
@@ -172,8 +188,9 @@ fn scale_by_weights<M: MulAdd>(solver: &mut Solver) {
     }
 }
 
-/// Computes the Cholesky factor of `a` in place. The diagonal then contains the inverses of the factor's diagonal
-/// elements. Four rows at a time share the elements that they read from row `j`.
+/// Replaces the symmetric `n x n` matrix `a` of every lane (one of eight fits) by its Cholesky factor. In place of each
+/// diagonal element of the factor its reciprocal is stored. The elements of row `j` are read once for four rows at a
+/// time.
 #[inline(always)]
 fn cholesky<M: MulAdd>(n: usize, a: &mut [f64]) {
     let one = M::V8::splat(1.0);
@@ -192,7 +209,8 @@ fn cholesky<M: MulAdd>(n: usize, a: &mut [f64]) {
     }
 }
 
-/// Computes the elements `(i..i + N, j)` of the Cholesky factor. Returns `N`.
+/// Computes the elements `(i..i + N, j)` of the Cholesky factor in `a`. `inverse` is the reciprocal of the diagonal
+/// element `(j, j)`. Returns `N`.
 #[inline(always)]
 fn column<M: MulAdd, const N: usize>(i: usize, j: usize, inverse: M::V8, a: &mut [f64]) -> usize {
     let mut sum = [M::V8::splat(0.0); N];
@@ -210,7 +228,8 @@ fn column<M: MulAdd, const N: usize>(i: usize, j: usize, inverse: M::V8, a: &mut
     N
 }
 
-/// Computes the matrix `K` over the primal parameters, and factors it.
+/// Computes and factors the matrix `K` over the primal parameters (those that are not eliminated from the metric; see
+/// the module `metric`).
 #[inline(always)]
 fn inner<M: MulAdd>(metric: &Metric, held: &[f64], derivatives: Option<&Derivatives>, solver: &mut Solver) {
     let splat = M::V8::splat;
@@ -240,7 +259,8 @@ fn inner<M: MulAdd>(metric: &Metric, held: &[f64], derivatives: Option<&Derivati
     cholesky::<M>(metric.primal.len(), &mut solver.inner);
 }
 
-/// Returns `sum_k a_k b_k` over the first `n` elements in every lane, from two partial sums.
+/// Returns `sum_k a_k b_k` over the first `n` elements in every lane (one of eight fits). The sum is computed from two
+/// partial sums.
 #[inline(always)]
 fn dot<V: Vector>(n: usize, a: &[f64], b: &[f64]) -> V {
     let (mut even, mut odd) = (V::splat(0.0), V::splat(0.0));
@@ -256,7 +276,8 @@ fn dot<V: Vector>(n: usize, a: &[f64], b: &[f64]) -> V {
     even.add(odd)
 }
 
-/// Replaces `x` by `L^-1 x` in every lane. `lower` contains `L`, or only its diagonal if `diagonal` is true.
+/// Replaces `x` by `L^-1 x` in every lane (one of eight fits). `lower` contains the Cholesky factor `L`, or only its
+/// diagonal if `diagonal` is true.
 #[inline(always)]
 fn forward_substitute<M: MulAdd>(n: usize, diagonal: bool, lower: &[f64], x: &mut [f64]) {
     if diagonal {
@@ -271,7 +292,8 @@ fn forward_substitute<M: MulAdd>(n: usize, diagonal: bool, lower: &[f64], x: &mu
     }
 }
 
-/// Replaces `x` by `L^-T x` in every lane. `lower` contains `L`, or only its diagonal if `diagonal` is true.
+/// Replaces `x` by `L^-T x` in every lane (one of eight fits). `lower` contains the Cholesky factor `L`, or only its
+/// diagonal if `diagonal` is true.
 #[inline(always)]
 fn backward_substitute<M: MulAdd>(n: usize, diagonal: bool, lower: &[f64], x: &mut [f64]) {
     if diagonal {
@@ -289,8 +311,8 @@ fn backward_substitute<M: MulAdd>(n: usize, diagonal: bool, lower: &[f64], x: &m
 }
 
 isa_fn! {
-    /// Computes `to = P^-1 from` in every lane, where `P` is the factored metric. Elements of fixed parameters and of
-    /// held parameters are 0.
+    /// Computes `to = P^-1 from` in every lane (one of eight fits), where `P` is the factored metric. The elements of
+    /// `to` for fixed parameters and for parameters that are held at bounds are 0.
     pub(super) fn solve(metric: &Metric, derivatives: Option<&Derivatives>, from: &[f64], solver: &mut Solver, to: &mut [f64]) = solve_body
 }
 

@@ -1,4 +1,4 @@
-//! Starting points that all fits of one kind share. They are used if there may be several minima.
+//! Starting points that all fits of a model share. They are used if there may be several minima.
 
 use ns_core::random::{Stream, centred_uniform, exp, normal_quantile};
 
@@ -8,8 +8,8 @@ use super::factor_starts::factor_starts;
 use crate::eval::{Scratch, forward};
 use crate::optimise::MOST_FREE;
 
-/// Numbers of scattered starting points: those in every fit, and the total number in fits that seem to have several
-/// minima.
+/// Numbers of scattered starting points. The first is the number in every fit, and the second is the total number in
+/// fits that seem to have several minima.
 const SCATTERED: (usize, usize) = (2, 10);
 
 /// Number of scattered starting points in fits of small models with kinks.
@@ -18,43 +18,43 @@ const SCATTERED_BETWEEN_KINKS: u64 = 32;
 /// Seed of the random numbers from which the scattered starting points are computed.
 const SCATTER_SEED: u64 = 0x5ca7;
 
-/// Largest number of times that a starting point is moved halfway to the common point. It is moved if some bin has no
-/// positive expected yield.
+/// Largest number of times that a starting point is moved halfway to the common point of the toys. It is moved as long
+/// as some bin has no positive expected yield.
 const MOST_HALVINGS: usize = 4;
 
-/// Lists of starting points that fits of one kind share.
+/// Lists of starting points that all fits of a model share.
 #[derive(Debug, Default)]
 pub(super) struct Starts {
     /// Starting points for further descents in every fit.
     pub(super) first: Vec<Vec<f64>>,
     /// Starting points for more descents in fits that seem to have several minima.
     pub(super) second: Vec<Vec<f64>>,
-    /// Starting points for the scalar optimiser in fits that SIMD lanes could not finish.
+    /// Starting points for the scalar optimiser, in fits that could not be finished in SIMD lanes.
     pub(super) others: Vec<Vec<f64>>,
 }
 
-/// The common point, around which the starting points lie, and the data that are expected there.
+/// The common point of the toys, around which the starting points lie, and the data that are expected at this point.
 pub(super) struct CommonPoint<'a> {
-    /// Parameters of the common point, inside the bounds.
+    /// Parameter values of the common point of the toys, inside the bounds.
     pub(super) point: &'a [f64],
-    /// Main data that are expected at the common point.
+    /// Counts of the main bins that are expected at the common point of the toys.
     pub(super) main: &'a [f64],
-    /// Auxiliary data that are expected at the common point.
+    /// Auxiliary data that are expected at the common point of the toys.
     pub(super) aux: &'a [f64],
 }
 
 impl Starts {
-    /// Returns the starting points for fits on a GPU of a model with kinks or exponential interpolation. For a small
-    /// model they are scattered points, as on the CPU; otherwise there are none. With kinks, these fits also try the
-    /// opposite sign of each parameter.
+    /// Returns the starting points for fits on a GPU of a model that has kinks or exponential interpolation. For a
+    /// small model these are points scattered around `point`, as on the CPU. For all other models there are none. If
+    /// the model has kinks, these fits also try the opposite sign of each parameter.
     pub(super) fn between_kinks(kind: &FitKind<'_>, point: &[f64]) -> Self {
         let free = kind.metric.free.len();
         let count = if free > MOST_FREE { 0 } else { SCATTERED_BETWEEN_KINKS };
         Self { first: (0..count).map(|i| scattered(kind, point, i)).collect(), ..Self::default() }
     }
 
-    /// Creates starting points around `common`. `apart` says that the first descents do not start at the common
-    /// point. It is then one of the starting points.
+    /// Creates starting points around the common point of the toys. If `apart` is true, the first descents do not start
+    /// at the common point, and the common point is one of the starting points.
     pub(super) fn new(
         kind: &FitKind<'_>,
         common: &CommonPoint<'_>,
@@ -98,8 +98,8 @@ impl Starts {
 }
 
 /// Moves `start` towards `point` until every bin has a positive expected yield, in at most [`MOST_HALVINGS`] steps.
-/// Without this, a third of the scattered points in models with many asymmetric effects could not be used for toys
-/// with counts in such a bin.
+/// Without this, a third of the scattered points in models with many asymmetric effects could not be used for toys that
+/// have counts in a bin without a positive expected yield.
 fn make_possible(kind: &FitKind<'_>, point: &[f64], start: &mut [f64], scratch: &mut Scratch) {
     for _ in 0..MOST_HALVINGS {
         forward(kind.level, kind.plan, start, scratch);
@@ -112,9 +112,9 @@ fn make_possible(kind: &FitKind<'_>, point: &[f64], start: &mut [f64], scratch: 
     }
 }
 
-/// Returns starting point number `index` around `start`. Each free parameter with a constraint is moved by a random
-/// multiple of the constraint's width. All other free parameters are multiplied by random factors. The point is the
-/// same for every toy.
+/// Returns the scattered starting point with number `index` around `start`. Each free parameter with a constraint is
+/// moved by a random multiple of the constraint's width. Each other free parameter is multiplied by a random factor.
+/// The point is the same for every toy.
 fn scattered(kind: &FitKind<'_>, start: &[f64], index: u64) -> Vec<f64> {
     let stream = Stream::new(SCATTER_SEED, index, 0);
     let mut point = start.to_vec();

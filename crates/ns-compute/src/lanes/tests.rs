@@ -1,4 +1,5 @@
-//! Compares SIMD lanes with evaluations of single points. Checks that no lane depends on the other lanes.
+//! Compares results of SIMD lanes (eight fits that are computed at once) with evaluations of single points. Checks that
+//! the result of a lane does not depend on the other lanes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -41,12 +42,13 @@ fn model(seed: u64) -> Model {
     Model { interpolation: CODES[seed as usize % CODES.len()], ..random_model(seed) }
 }
 
-/// Interleaves vectors: the result contains element 0 of all vectors, then element 1 of all vectors, and so on.
+/// Interleaves vectors: the result contains element 0 of all vectors, then element 1 of all vectors, and so on. The
+/// index order is element, vector.
 fn interleave(columns: &[Vec<f64>]) -> Vec<f64> {
     (0..columns[0].len()).flat_map(|i| columns.iter().map(move |column| column[i])).collect()
 }
 
-/// Returns counts and auxiliary data that differ from the observed ones.
+/// Returns random counts of the main bins and auxiliary data that differ from the observed data of the model.
 fn other_data(model: &Model, r: &mut Random) -> (Vec<f64>, Vec<f64>) {
     let main = model.observed.main.iter().map(|n| (n * r.between(0.5, 1.5)).round()).collect();
     let mut aux = model.observed.aux.clone();
@@ -66,7 +68,8 @@ fn values_and_gradients_are_those_of_single_points() {
     assert!(finite > 500, "only {finite} finite points");
 }
 
-/// Compares all pairs of codes, including codes with kinks, which fits in SIMD lanes do not support.
+/// Compares the results for all pairs of interpolation codes. These include codes with kinks, which fits in SIMD lanes
+/// do not support.
 #[test]
 fn every_pair_of_codes_is_that_of_single_points() {
     for &normsys in NormsysCode::ALL {
@@ -226,8 +229,8 @@ fn bits(end: &DescentEnd) -> (Vec<u64>, Vec<usize>, Vec<usize>, bool, [usize; 2]
 }
 
 /// Returns a model with two bins, a signal and a background. The signal has a free factor `mu`, and the parameter
-/// `shape` moves the signal from the first bin to the second. The parameter `bent` raises the background by the same
-/// amount in both directions.
+/// `shape` moves the signal from the first bin to the second. Both signs of the parameter `bent` raise the background
+/// by the same amount.
 fn valley_model(observed: [f64; 2]) -> Model {
     let modifier = |first, effect| Modifier { name: String::new(), first, effect };
     let sample = |name: &str, nominal: [f64; 2], modifiers| Sample {
@@ -273,8 +276,8 @@ fn valley_model(observed: [f64; 2]) -> Model {
     }
 }
 
-/// Calls `look` on every instruction set. Its arguments are the inputs that all fits of `model` share, the starting
-/// point, and working memory.
+/// Calls `look` once for every instruction set. The arguments of `look` are the inputs that all fits of `model` share,
+/// the starting point, and working memory.
 fn with_kind(model: &Model, look: impl Fn(&FitKind<'_>, &[f64], &mut DescentMemory)) {
     let start: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
     for level in Level::available() {
@@ -334,8 +337,8 @@ fn valleys_follow_a_free_factor_where_others_make_room_for_it() {
     });
 }
 
-/// Returns a model of a signal with two free factors, one of which is determined by a control region. The best fit is
-/// at 1.4 and 0.01, and the uncertainty of the first factor is about 0.12.
+/// Returns a model whose signal has two free factors. The second factor is determined by a control region. The best fit
+/// has the values 1.4 and 0.01, and the uncertainty of the first factor is about 0.12.
 fn product_model() -> Model {
     let modifier = |first| Modifier { name: String::new(), first, effect: Effect::NormFactor };
     let both = vec![modifier(0), modifier(1)];
@@ -349,8 +352,8 @@ fn product_model() -> Model {
     model
 }
 
-/// Regression test: the metric came from a point at which the signal is a hundred times as large. Points with a true
-/// EDM of ten thousand times the limit were then certified as minima.
+/// Regression test for a metric that was computed at a point at which the signal is a hundred times as large. Points
+/// with a true EDM of ten thousand times the limit were then certified as minima.
 #[test]
 fn a_metric_from_far_away_certifies_no_point_beside_the_minimum() {
     let model = product_model();

@@ -1,5 +1,5 @@
-//! Fits of toys in SIMD lanes. The inputs that all toys share are prepared once for each request. Each call of
-//! `ToyFitter::run` then fits some of the toys.
+//! Fits of toys in SIMD lanes (eight fits at once). The inputs that all toys share are prepared once for each request.
+//! Each call of `ToyFitter::run` then fits some of the toys.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -19,19 +19,19 @@ use crate::plan::Plan;
 use crate::simd::Level;
 use crate::stop::Stop;
 
-/// The inputs that the fits of all toys share for one request, with the functions that make these fits.
+/// Makes the fits of the toys of one request. It contains the inputs that all these fits share.
 pub(crate) struct ToyFitter {
     metric: Metric,
     bounds: Bounds,
     /// Indices of the free parameters whose effects are asymmetric enough for a second minimum.
     nonlinear: Vec<usize>,
-    /// Flips: changes of the sign of one nonlinear parameter at a time. `None` unless the model is strongly
-    /// nonlinear.
+    /// Finds starting points at which one nonlinear parameter has the opposite sign. `None` unless the model is
+    /// strongly nonlinear.
     flips: Option<Flips>,
-    /// Starting points that all toys share.
+    /// Starting points of further descents, which are the same for all toys.
     starts: Starts,
-    /// Directions along which normsys effects add up. Descents start from the minimum of each fit after it was moved
-    /// along these directions.
+    /// Directions along which normsys effects add up. Descents start from points that lie along these directions from
+    /// the minimum of each fit.
     directions: Vec<Direction>,
     /// For each parameter, the width of its constraint; `None` without a constraint.
     width: Vec<Option<f64>>,
@@ -39,20 +39,19 @@ pub(crate) struct ToyFitter {
     /// sessions use this field.
     #[cfg_attr(not(any(feature = "cuda", feature = "cuda-on-host")), allow(dead_code))]
     ridge: bool,
-    /// Idle working memory. No thread uses it at the moment.
+    /// Working memory that no thread uses at the moment.
     spare: Mutex<Vec<DescentMemory>>,
 }
 
-/// The further points from which each fit of a toy descends. The first descent starts at the fit's own starting
-/// point.
+/// Starting points of further descents in the fit of a toy. The first descent starts at the fit's own starting point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Further {
-    /// No further points.
+    /// No further descents are made.
     None,
-    /// The starting points that the fits of all toys share.
+    /// Further descents start from the points that the fits of all toys share.
     Shared,
-    /// The shared points, and the point around which the toys scatter. The latter is needed if the first descents do
-    /// not start there.
+    /// Further descents start from the points that the fits of all toys share, and from the point around which the toys
+    /// scatter. The latter is needed if the first descents do not start at that point.
     AndPoint,
 }
 
@@ -89,11 +88,11 @@ pub(crate) fn suit_lanes(plan: &Plan) -> bool {
 
 impl ToyFitter {
     /// Prepares the fits of toys that scatter around the data expected at `point`. `aux` contains the expected
-    /// auxiliary data. The parameters `fixed` are fixed, and all others are between `lower` and `upper`. If the model
-    /// can have several minima, `further` says from which further points fits also descend.
+    /// auxiliary data. The parameters `fixed` are fixed, and all other parameters are between `lower` and `upper`. If
+    /// the model can have several minima, `further` says from which further points descents start.
     ///
-    /// Returns `None` if SIMD lanes do not suit the fits. Reasons are kinks, exponential interpolation, a model that
-    /// is too large, or a free factor without effect. GPU sessions set `any_code`. Then kinks and exponential
+    /// Returns `None` if SIMD lanes do not suit the fits. Reasons are kinks, exponential interpolation, a model that is
+    /// too large, or a free factor without effect. If `any_code` is true, as in GPU sessions, kinks and exponential
     /// interpolation are accepted, and fits also start from mirror images of the minimum.
     #[expect(clippy::too_many_arguments, reason = "what fits share comes from many places")]
     pub(crate) fn new(
@@ -199,14 +198,14 @@ impl ToyFitter {
         ends.map(|((end, lower), toy)| self.describe(end, lower, toy)).collect()
     }
 
-    /// Returns further starting points for a fit that SIMD lanes could not finish. There are none if the model cannot
-    /// have several minima.
+    /// Returns starting points of further descents for a fit that could not be finished in SIMD lanes. There are none
+    /// if the model cannot have several minima.
     pub(crate) fn other_starts(&self) -> &[Vec<f64>] {
         &self.starts.others
     }
 
-    /// Returns the result of a toy's fit. `end` is its best descent. `lower` is a lower point that another descent
-    /// reached without a certificate, if there is one.
+    /// Returns the result of the fit of `toy`. `end` is the result of its best descent. `lower` is a lower point that
+    /// another descent reached without a certificate, or `None` if there is no such point.
     fn describe(&self, end: DescentEnd, lower: Option<KnownMinimum>, toy: &Toy<'_>) -> ToyEnd {
         if !end.converged && !end.falls {
             return ToyEnd::Left { reached: end.is_usable().then_some(end.theta), known: None };
@@ -261,12 +260,13 @@ impl ToyFitter {
         (&self.starts.first, &self.starts.second)
     }
 
-    /// Returns the free parameters for which there may be another minimum at the opposite sign.
+    /// Returns the indices of the free parameters for which there may be another minimum at the opposite sign.
     pub(crate) fn nonlinear(&self) -> &[usize] {
         &self.nonlinear
     }
 
-    /// Returns the directions along which the minimum of each fit is moved for further descents.
+    /// Returns the directions along which normsys effects add up. The minimum of each fit is moved along them to obtain
+    /// starting points for further descents.
     pub(crate) fn directions(&self) -> &[Direction] {
         &self.directions
     }

@@ -5,43 +5,46 @@ use super::product::{Shape, product};
 use crate::simd::{Level, MulAdd, isa_fn};
 use crate::stop::Stop;
 
-/// Number of rows in a block. The rows below a block are read and written once per block.
+/// Number of rows in a block. The rows below a block are read and written once for each block.
 const BLOCK: usize = 16;
 
-/// A pivot counts as zero (a flat direction) if it is at most this fraction of the original diagonal element.
+/// A pivot (diagonal element during the factorisation) counts as zero if it is at most this fraction of the original
+/// diagonal element. The matrix has no curvature in the direction of such a pivot, which is called flat.
 const FLAT: f64 = 2e-14;
 
-/// Pivot that replaces the pivot of a flat direction. It is so large that steps along the flat direction are zero.
+/// Number that replaces the pivot of a flat direction (one in which the matrix has no curvature). It is so large that
+/// steps along the flat direction are zero.
 pub(crate) const FROZEN: f64 = 1e140;
 
-/// Returns whether a pivot cannot be distinguished from zero. `scale` is the size of the elements whose rounding
-/// errors the pivot contains.
+/// Returns whether a pivot cannot be distinguished from zero. `scale` is the size of the elements from which the pivot
+/// was computed. The rounding errors of the pivot are proportional to it.
 #[inline(always)]
 pub(crate) fn is_flat(pivot: f64, scale: f64) -> bool {
     pivot <= FLAT * scale || pivot < f64::MIN_POSITIVE
 }
 
-/// Returns whether a pivot is NaN or clearly below zero. It must be below zero by more than the tolerance `slack` and
-/// by more than the rounding errors of elements of size `scale`.
+/// Returns whether a pivot is NaN or clearly below zero. The pivot must be below zero by more than the tolerance
+/// `slack` and by more than the rounding errors of elements of size `scale`.
 #[inline(always)]
 pub(crate) fn is_negative(pivot: f64, (scale, slack): (f64, f64)) -> bool {
     pivot.is_nan() || pivot < -(1e-9 * scale).max(slack)
 }
 
-/// The rows of a factorisation whose pivots were zero or negative.
+/// The rows whose pivots were zero or negative in a factorisation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Pivots {
-    /// Rows whose pivot was zero, because the matrix has no curvature in that direction. Their pivots were replaced
-    /// by [`FROZEN`].
+    /// Rows whose pivot was zero, because the matrix has no curvature in the direction of the row. These pivots were
+    /// replaced by [`FROZEN`].
     pub(crate) flat: Vec<usize>,
-    /// First row with a clearly negative pivot; `None` if there is no such row. With such a row the factor cannot be
-    /// used.
+    /// First row with a clearly negative pivot; `None` if there is no such row. If there is such a row, the factor
+    /// cannot be used.
     pub(crate) negative: Option<usize>,
 }
 
-/// Factors the first `rows` rows of the `n x n` upper triangle `h` in place. The leading dimension `ld` is a multiple
-/// of 16, and `h` has `n` rows. If `rows < n`, the remaining triangle becomes the Schur complement. `limits` contains
-/// the scale and the slack of each row's pivot. Once `stop` is set, the next pivot counts as negative.
+/// Computes the Cholesky factor of the first `rows` rows of the `n x n` upper triangle `h` in place. The distance
+/// between the beginnings of two rows of `h` is `ld`, a multiple of 16. If `rows < n`, the remaining triangle becomes
+/// the Schur complement. `limits` contains the scale and the slack of each row's pivot (see [`is_negative`]). Once
+/// `stop` is set, the next pivot counts as negative.
 pub(crate) fn factor_until(
     level: Level,
     h: &mut [f64],
@@ -73,8 +76,8 @@ pub(crate) fn factor_until(
     }
 }
 
-/// Subtracts the contribution of `inner` factored rows, which are in `rows`, from the triangle `c` with the rows
-/// `first` to `n`. Elements left of the diagonal may be overwritten, because they are never read.
+/// Subtracts the contribution of the first `inner` rows in `rows`, which are factored, from the triangle `c` with the
+/// rows `first` to `n`. Elements of `c` left of the diagonal may be overwritten, because they are never read.
 fn trailing(level: Level, rows: &[f64], ld: usize, c: &mut [f64], (first, n): (usize, usize), inner: usize) {
     for i in (0..n - first).step_by(16) {
         let columns = ((first + i) / 16 * 16, n);
@@ -129,9 +132,9 @@ fn panel_body<M: MulAdd>(
 }
 
 isa_fn! {
-    /// Solves `U^T y = b` for the first `rows` rows. `x` contains `b` at first, and `y` in its first `rows` elements
-    /// at the end. The elements from `rows` to `n` become `b - U_rest^T y`, where `U_rest` contains the later columns
-    /// of the same rows.
+    /// Solves `U^T y = b` for the first `rows` rows of the Cholesky factor `U`. At first `x` contains `b`. At the end
+    /// the first `rows` elements of `x` contain `y`, and the elements from `rows` to `n` contain `b - U_rest^T y`,
+    /// where `U_rest` consists of the later columns of the same rows.
     pub(crate) fn solve_lower(u: &[f64], ld: usize, n: usize, rows: usize, x: &mut [f64]) = solve_lower_body
 }
 
@@ -149,8 +152,8 @@ fn solve_lower_body<M: MulAdd>(u: &[f64], ld: usize, n: usize, rows: usize, x: &
 }
 
 isa_fn! {
-    /// Solves `U x = y` in place for the first `rows` rows. The elements of `x` from `rows` to `n` must contain the
-    /// solution already.
+    /// Solves `U x = y` in place for the first `rows` rows of the Cholesky factor `U`. The elements of `x` from `rows`
+    /// to `n` must contain the solution already.
     pub(crate) fn solve_upper(u: &[f64], ld: usize, n: usize, rows: usize, x: &mut [f64]) = solve_upper_body
 }
 
@@ -175,8 +178,9 @@ fn solve_upper_body<M: MulAdd>(u: &[f64], ld: usize, n: usize, rows: usize, x: &
     }
 }
 
-/// Writes `W = U^-T` for the first `rows` rows of the factor. `W` is a lower triangle, stored row by row with the
-/// same leading dimension, and `H^-1 = W^T W`. Returns early once `stop` is set.
+/// Writes `W = U^-T` for the first `rows` rows of the Cholesky factor `U` of a matrix `H`, so that `H^-1 = W^T W`. `W`
+/// is a lower triangle that is stored row by row, with the same leading dimension (distance between the beginnings of
+/// two rows) as `U`. Returns early once `stop` is set.
 pub(crate) fn invert_factor(level: Level, u: &[f64], ld: usize, rows: usize, w: &mut [f64], stop: Stop<'_>) {
     w[..rows * ld].fill(0.0);
     let mut k = 0;
@@ -199,7 +203,7 @@ isa_fn! {
     fn substitute(u: &[f64], ld: usize, rows: (usize, usize), w: &mut [f64]) = substitute_body
 }
 
-/// Applies forward substitution to the rows of one block.
+/// Applies forward substitution to the rows of one block of `w`.
 #[inline(always)]
 fn substitute_body<M: MulAdd>(u: &[f64], ld: usize, rows: (usize, usize), w: &mut [f64]) {
     for i in rows.0..rows.1 {

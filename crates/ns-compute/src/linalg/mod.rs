@@ -1,4 +1,4 @@
-//! Small dense linear algebra with upper triangles that are stored row by row. All functions use one kernel for
+//! Small dense linear algebra with upper triangles that are stored row by row. All functions use one function for
 //! products of matrices. For 20 to 1 000 columns they are about twice as fast as a general library
 //! (`docs/benchmarks.md`). They never allocate memory.
 

@@ -4,32 +4,36 @@
 use crate::simd::{Level, MulAdd, Vector, isa_fn};
 use crate::stop::Stop;
 
-/// Number of rows of `C` that are kept in registers at a time (a tile).
+/// Number of rows of a tile, which is a part of `C` that is kept in registers.
 const TILE_ROWS: usize = 8;
-/// Number of columns of `C` that are kept in registers at a time (a tile).
+/// Number of columns of a tile, which is a part of `C` that is kept in registers.
 const TILE_COLUMNS: usize = 16;
 
-/// The part of `C` that is computed, and the range of the index that is summed over.
+/// The range of rows and columns of `C` that are computed in a product of matrices, and the range of the index that is
+/// summed over.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
-    /// Range of rows of `C`, which are columns of `A`: first index, and index after the last.
+    /// Range of rows of `C`, which correspond to the columns of `A`: first index, and index after the last.
     pub(crate) rows: (usize, usize),
-    /// Range of columns of `C`, which are columns of `B`: first index, and index after the last.
+    /// Range of columns of `C`, which correspond to the columns of `B`: first index, and index after the last.
     pub(crate) columns: (usize, usize),
-    /// Range of the index that is summed over, which numbers the rows of `A` and `B`: first index, and index after
-    /// the last.
+    /// Range of the index that is summed over, which is the row index of `A` and `B`: first index, and index after the
+    /// last.
     pub(crate) inner: (usize, usize),
-    /// Whether only the tiles that contain elements of the upper triangle (column >= row) are computed.
+    /// Whether only the tiles (parts of `C` that are kept in registers) are computed that contain elements of the upper
+    /// triangle (column >= row).
     pub(crate) upper: bool,
 }
 
 isa_fn! {
-    /// Adds `sign * sum_k A[k][i] B[k][j]` to `C[i][j]`. The leading dimensions are `lda`, `ldb` and `ldc`. `C` must
-    /// have space for whole tiles of 16 columns. Rows of `C` outside `shape.rows` do not change.
+    /// Adds `sign * sum_k A[k][i] B[k][j]` to `C[i][j]`. `lda`, `ldb` and `ldc` are the leading dimensions of `A`, `B`
+    /// and `C` (the distances between the beginnings of two rows). `C` must have space for whole tiles of 16 columns.
+    /// Rows of `C` outside `shape.rows` do not change.
     pub(crate) fn product(a: &[f64], lda: usize, b: &[f64], ldb: usize, c: &mut [f64], ldc: usize, shape: Shape, sign: f64) = body
 }
 
-/// Computes the same bits as [`product`], a few rows at a time. Returns early once `stop` is set.
+/// Computes the same result as [`product`], to the last bit, but a few rows at a time. Returns early once `stop` is
+/// set.
 pub(crate) fn product_until(
     level: Level,
     (a, lda): (&[f64], usize),
@@ -87,7 +91,7 @@ fn body<M: MulAdd>(
     }
 }
 
-/// Computes one tile of `R` rows and 16 columns, which is kept in registers.
+/// Adds the product to one tile of `C`, which has `R` rows and 16 columns and is kept in registers.
 #[inline(always)]
 fn tile<M: MulAdd, const R: usize>(
     a: &[f64],

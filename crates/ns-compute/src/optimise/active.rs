@@ -4,8 +4,9 @@ use ns_core::Inactive;
 
 use super::{Problem, Worker};
 
-/// Determines the state of all parameters at `theta` from the gradient there. Writes to the worker: `active`, `side`,
-/// `slope` (the gradient on the chosen side, zero for inactive parameters), and the bounds of the current orthant.
+/// Determines for each parameter whether it may move from `theta`, and on which side of its kink, from the gradient at
+/// `theta`. Writes to the worker: `active`, `side`, `slope` (the gradient on the chosen side, zero for inactive
+/// parameters), and the bounds of the current orthant (the region in which no parameter crosses its kink).
 ///
 /// A kink is a bound of the orthant. A parameter stays at its kink as long as `-ln L` rises on both sides.
 pub(crate) fn classify(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) {
@@ -52,7 +53,8 @@ pub(crate) fn classify(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]
     }
 }
 
-/// Returns the free parameters that [`classify`] found inactive, each with the reason.
+/// Returns the free parameters that [`classify`] found inactive. Each element contains the index of the parameter and
+/// the reason.
 pub(super) fn inactive(worker: &Worker, problem: &Problem<'_>, theta: &[f64]) -> Vec<(usize, Inactive)> {
     (0..theta.len())
         .filter(|&p| !problem.fixed[p] && !worker.active[p])

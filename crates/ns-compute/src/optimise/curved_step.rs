@@ -1,13 +1,13 @@
-//! Corrects rejected steps, so they follow a curved valley of `-ln L`.
+//! Corrects rejected steps so that they follow a curved valley of `-ln L`.
 //!
-//! Products of free factors on bins with millions of entries lead to narrow valleys: the curvature across the valley
-//! is larger than the curvature along it by many orders of magnitude. A straight step leaves such a valley at once,
-//! and a line search along the step is very slow.
+//! Products of free factors on bins with millions of entries lead to narrow valleys: the curvature across the valley is
+//! larger than the curvature along the valley by many orders of magnitude. A straight step leaves such a valley at
+//! once, and a line search along the step is very slow.
 //!
-//! The likelihood of the counts depends only on the expected yields. Therefore the step is corrected until the
-//! expected yields are those that the linear model predicted. Each correction is the displacement that removes the
-//! difference at least cost. This is the geodesic correction of Transtrum and Sethna (arXiv:1201.5885), which is
-//! iterated here. A difference of expected yields takes the place of the second derivative along the step.
+//! The likelihood of the counts depends only on the expected yields. Therefore the step is corrected until the expected
+//! yields are those that the linear model predicted. Each correction is a damped Gauss-Newton step towards these
+//! expected yields. This is the geodesic correction of Transtrum and Sethna (arXiv:1201.5885), which is iterated here.
+//! A difference of expected yields takes the place of the second derivative along the step.
 
 use super::{Problem, Worker};
 use crate::curvature::{Factored, Point, assemble, factor, solve};
@@ -19,12 +19,12 @@ const MOST_CORRECTIONS: usize = 4;
 /// Levenberg damping of a correction. It keeps the correction from moving far along the valley.
 const DAMPING: f64 = 1e-6;
 
-/// Fraction of the step over which finite differences measure the linear model.
+/// Fraction of the step over which finite differences of expected yields are computed, to obtain the linear model.
 const SHORT: f64 = 1e-3;
 
-/// Corrects `worker.trial`, a rejected point on the step from `theta`. Returns the likelihood at the corrected point
-/// when its value is at most `target`, or `None` if no correction achieves this. After the call the scratch belongs
-/// to another point than `theta`, and `worker.curvature` contains another factor.
+/// Corrects `worker.trial`, a rejected point on the step from `theta`. Returns the likelihood at the corrected point if
+/// its value is at most `target`, or `None` if no correction achieves this. After the call, the scratch belongs to a
+/// point other than `theta`, and `worker.curvature` contains the factor of another matrix.
 pub(super) fn curve_step(
     worker: &mut Worker,
     problem: &Problem<'_>,

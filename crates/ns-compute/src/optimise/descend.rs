@@ -18,30 +18,35 @@ use crate::eval::Likelihood;
 use crate::plan::EDM_TOLERANCE;
 use crate::shared_constants::{EDM_MARGIN, LOWER_BY};
 
-/// A certified point with a larger EDM gets one more Newton step. An EDM of 1e-12 allows an error of 1.4e-6
-/// uncertainties, which would be visible in differences between fits.
+/// If the EDM (estimated distance to the minimum) of a certified point is larger than this number, one more Newton step
+/// is made. An EDM of 1e-12 allows an error of 1.4e-6 uncertainties, which would be visible in differences between
+/// fits.
 const LAST_STEP: f64 = 1e-16;
 
 /// Largest number of iterations of one descent.
 pub(crate) const MOST_ITERATIONS: usize = 250;
 
-/// After this number of Gauss-Newton steps, an indefinite exact Hessian is damped instead of being replaced.
+/// After this number of Gauss-Newton steps in a descent, the exact Hessian is used even if it is indefinite. It is then
+/// damped instead of being replaced by the Gauss-Newton matrix.
 const PATIENCE: usize = 8;
 
-/// The factor of the Hessian is used again if a step reduces the EDM at least to this fraction.
+/// The Cholesky factor of the Hessian is used again if a step reduces the EDM (estimated distance to the minimum) at
+/// least to this fraction.
 const GOOD_CONTRACTION: f64 = 2e-2;
 
 /// A descent ends without convergence if the Levenberg damping exceeds this number.
 const MOST_DAMPING: f64 = 1e10;
 
-/// A starting point cannot be used if the curvature `n / expected^2` of a bin exceeds this number. The expected yield
-/// is then nearly zero in a bin with observed events.
+/// A starting point cannot be used if the curvature `n / expected^2` of the Poisson term of a bin with `n` events
+/// exceeds this number. The expected yield of the bin is then nearly zero.
 const MOST_CURVATURE: f64 = 1e100;
 
-/// Number of trial points of one line search for which a curved step is tried.
+/// Largest number of trial points of one line search for which a correction to a curved step is tried (see
+/// `curved_step`).
 const CURVED_TRIALS: usize = 3;
 
-/// Up to this EDM, the EDM predicts the remaining decrease of `-ln L` within a factor of 10.
+/// Largest EDM (estimated distance to the minimum) that predicts the remaining decrease of `-ln L` within a factor of
+/// 10.
 const FORESEEABLE: f64 = 0.1;
 
 /// In the relaxed likelihood, a parabola replaces the Poisson term of a bin below this expected yield. The number is
@@ -54,10 +59,10 @@ const STUCK: FitStatus = FitStatus::NotConverged(Reason::NoProgress);
 /// Options of a descent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mode {
-    /// Whether the starting point is far from any minimum. The exact Hessian is usually indefinite there.
+    /// Whether the starting point is far from any minimum. The exact Hessian is usually indefinite at such a point.
     pub(crate) cold: bool,
-    /// Whether the certificate must come from the Hessian at the final point. Otherwise the factor from an earlier
-    /// point suffices.
+    /// Whether the certificate of the minimum must come from the Hessian at the final point. If false, the Cholesky
+    /// factor from an earlier point suffices.
     pub(crate) verify: bool,
     /// Largest number of iterations of the descent.
     pub(crate) iterations: usize,
@@ -67,7 +72,7 @@ pub(crate) struct Mode {
 }
 
 impl Mode {
-    /// Returns the usual options. `cold` says that the starting point is far from any minimum.
+    /// Returns the usual options. If `cold` is true, the starting point is far from any minimum.
     pub(crate) const fn from(cold: bool) -> Self {
         Self { cold, verify: false, iterations: MOST_ITERATIONS, beat: None }
     }
@@ -77,13 +82,13 @@ impl Mode {
 #[derive(Debug, Clone)]
 pub(crate) struct Descent {
     pub(crate) theta: Vec<f64>,
-    /// Value of `-ln L` at the final point, without the constants of the data.
+    /// Value of `-ln L` at the final point, without the constants that depend on the data alone.
     pub(crate) likelihood: Likelihood,
     pub(crate) edm: f64,
     pub(crate) status: FitStatus,
     pub(crate) iterations: usize,
     pub(crate) indefinite: usize,
-    /// Indices of the parameters without curvature at the final point.
+    /// Indices of the parameters along which `-ln L` has no curvature at the final point.
     pub(crate) flat: Vec<usize>,
 }
 
@@ -93,11 +98,11 @@ impl Descent {
     }
 }
 
-/// Minimises `-ln L` from `start`, after moving `start` into the bounds.
+/// Minimises `-ln L`, beginning at `start` after it was moved into the bounds.
 ///
 /// # Errors
-/// If `-ln L` is not finite at `start`, and a descent of the relaxed likelihood does not reach a point at which it is
-/// finite.
+/// If `-ln L` is not finite at `start`, and a descent of the relaxed likelihood (in which a parabola replaces the
+/// Poisson term of small expected yields) does not reach a point at which `-ln L` is finite.
 pub(crate) fn descend(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -124,8 +129,9 @@ pub(crate) fn descend(
     Ok(run(worker, problem, theta, 0.0, mode))
 }
 
-/// Runs the iterations of a descent. With `floor > 0` it minimises the relaxed likelihood, and stops as soon as all
-/// bins with counts have positive expected yields.
+/// Runs the iterations of a descent. With `floor > 0` it minimises the relaxed likelihood, in which a parabola replaces
+/// the Poisson term of a bin whose expected yield is below `floor` times its count. It then stops as soon as all bins
+/// with counts have positive expected yields.
 fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f64, mode: Mode) -> Descent {
     let (plan, level) = (problem.plan, problem.level);
     let mut here = worker.evaluate(problem, &theta, floor);
@@ -332,8 +338,8 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
     Descent { theta, likelihood: here, edm, status, iterations, indefinite, flat }
 }
 
-/// Evaluates `-ln L` at the fraction `part` of the current step from `theta`, inside the bounds. Writes that point to
-/// `worker.trial`.
+/// Evaluates `-ln L` at the point that the fraction `part` of the current step from `theta` leads to, moved into the
+/// bounds. Writes this point to `worker.trial`.
 fn try_step(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], part: f64, floor: f64) -> Likelihood {
     let mut trial = std::mem::take(&mut worker.trial);
     for p in 0..theta.len() {
@@ -348,8 +354,8 @@ fn try_step(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], part: f64
     there
 }
 
-/// Takes the current step and computes the EDM at its end with the same factor. If the EDM does not become smaller,
-/// `theta`, `here` and `edm` do not change.
+/// Takes the current step, and computes the EDM (estimated distance to the minimum) at its end with the same factor of
+/// the Hessian. If the EDM does not become smaller, `theta`, `here` and `edm` do not change.
 fn last_step(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -374,8 +380,8 @@ fn last_step(
     worker.trial = trial;
 }
 
-/// Extends the step along flat directions in which `-ln L` has a slope. The extension ends at the bounds, or at ten
-/// times the size of the parameter. Returns whether there is such a direction.
+/// Extends the step along those flat directions (without curvature) in which `-ln L` has a slope. The extension ends at
+/// the bounds, or at ten times the size of the parameter. Returns whether there is such a direction.
 fn push_flat(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], flat: &[usize]) -> bool {
     let n = theta.len();
     let mut pushed = false;

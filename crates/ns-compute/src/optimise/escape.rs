@@ -5,19 +5,20 @@ use faer::Side;
 use super::{Problem, Worker};
 use crate::eval::Likelihood;
 
-/// Eigenvalues and eigenvectors of the exact Hessian over the active parameters. The Hessian is scaled to a unit
-/// diagonal, because different scales of parameters could hide a direction.
+/// Eigenvalues and eigenvectors of the exact Hessian over the active parameters (those that may move). The Hessian is
+/// scaled to a unit diagonal, because a direction of negative curvature could otherwise be hidden by different scales
+/// of the parameters.
 pub(super) struct Spectrum {
     /// Eigenvalues of the scaled Hessian, in ascending order.
     pub(super) values: Vec<f64>,
-    /// Eigenvectors in the units of the parameters, one after the other, in the order of the eigenvalues.
+    /// Eigenvectors in the units of the parameters, one after the other. They are in the order of the eigenvalues.
     pub(super) vectors: Vec<f64>,
-    /// Square root of each diagonal element of the Hessian.
+    /// Square root of each diagonal element of the Hessian before it was scaled.
     pub(super) scale: Vec<f64>,
 }
 
-/// Computes the spectrum at `theta`, or returns `None` if this fails. The function allocates memory, which is
-/// acceptable because it is rarely needed.
+/// Computes the eigenvalues and eigenvectors at `theta`, or returns `None` if this fails. The function allocates
+/// memory, which is acceptable because the function is rarely needed.
 pub(super) fn spectrum(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) -> Option<Spectrum> {
     let (plan, n) = (problem.plan, theta.len());
     worker.evaluate(problem, theta, 0.0);
@@ -38,8 +39,8 @@ pub(super) fn spectrum(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]
     result
 }
 
-/// Searches for a lower point along the directions of negative curvature, both ways and with several lengths. Returns
-/// the point and its likelihood, or `None` if there is no lower point.
+/// Searches for a point with a lower `-ln L` along the directions of negative curvature, both ways and with several
+/// lengths. Returns the point and its likelihood, or `None` if no lower point is found.
 pub(super) fn escape(
     worker: &mut Worker,
     problem: &Problem<'_>,

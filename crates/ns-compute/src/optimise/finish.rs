@@ -18,25 +18,27 @@ use crate::curvature::{
 };
 use crate::plan::EDM_TOLERANCE;
 
-/// Largest number of parameters for which uncertainties come from the full covariance. Up to this number, the full
-/// covariance takes no longer than the variances alone.
+/// Largest number of parameters for which uncertainties are computed from the full covariance matrix. Up to this
+/// number, the full matrix takes no longer than the variances alone.
 pub(crate) const DENSE_LIMIT: usize = 400;
 
-/// An eigenvalue of the Hessian, scaled to a unit diagonal, counts as zero up to this number.
+/// An eigenvalue of the Hessian, after it was scaled to a unit diagonal, counts as zero if it is at most this number.
 const SPECTRUM_FLOOR: f64 = 1e-11;
 
-/// If a parameter is closer to its kink at 0 than this distance, the optimiser tries to put it exactly on the kink.
-/// An EDM of 1e-12 does not decide whether the minimum is on the kink, and the curvatures on the two sides differ.
+/// If the distance of a parameter from its kink at 0 is smaller than this number, the optimiser tries to put the
+/// parameter exactly on the kink. An EDM (estimated distance to the minimum) of 1e-12 does not decide whether the
+/// minimum is on the kink, and the curvatures on the two sides of the kink differ.
 pub(crate) const NEAR_KINK: f64 = 1e-6;
 
-/// A kink and a point beside it count as the same minimum if their values of `-ln L` differ by less than this number.
+/// A point on a kink and a point beside the kink count as the same minimum if their values of `-ln L` differ by less
+/// than this number.
 const SAME_MINIMUM: f64 = 0.1 * EDM_TOLERANCE;
 
-/// The curvatures on the two sides of a kink differ significantly if the asymmetric part of the effect exceeds this
-/// number. The asymmetric part is measured in statistical errors and summed over the bins.
+/// The curvatures on the two sides of a kink differ significantly if the asymmetric part of the parameter's effect
+/// exceeds this number. The asymmetric part is measured in statistical errors and summed over the bins.
 const LEAST_DIFFERENCE: f64 = 1e-2;
 
-/// The jump of the slope at a kink counts as zero below this number.
+/// The jump of the slope of `-ln L` at a kink counts as zero if it is below this number.
 const LEAST_JUMP: f64 = 1e-6;
 
 /// Minimises `-ln L`, certifies the minimum, and computes the wanted uncertainties.
@@ -158,8 +160,8 @@ fn without_effect(
     back
 }
 
-/// Returns the point with all parameters that are close to their kink moved onto it. Returns `None` if there are no
-/// such parameters.
+/// Returns the point `theta` after all parameters that are close to their kink were moved onto it. Returns `None` if
+/// there are no such parameters.
 fn onto_kinks(problem: &Problem<'_>, theta: &[f64]) -> Option<Vec<f64>> {
     let is_near = |p: usize, x: f64| {
         problem.plan.structure.kinked[p] && !problem.fixed[p] && x != 0.0 && x.abs() < NEAR_KINK
@@ -168,9 +170,9 @@ fn onto_kinks(problem: &Problem<'_>, theta: &[f64]) -> Option<Vec<f64>> {
     near.then(|| theta.iter().enumerate().map(|(p, &x)| if is_near(p, x) { 0.0 } else { x }).collect())
 }
 
-/// Moves parameters that ended close to their kink onto it, if this is the same minimum within the precision of a
-/// certificate. If the slope is 0 on both sides, rounding errors decide on which side a descent ends. The curvature
-/// on that side says nothing about the other side.
+/// Moves parameters that ended close to their kink onto it, if the point on the kink is the same minimum within the
+/// precision of a certificate. If the slope is 0 on both sides of a kink, rounding errors decide on which side a
+/// descent ends. The curvature on that side says nothing about the other side.
 fn put_on_kinks(worker: &mut Worker, problem: &Problem<'_>, best: &mut Descent) {
     if best.status != FitStatus::Converged {
         return;
@@ -192,8 +194,8 @@ fn put_on_kinks(worker: &mut Worker, problem: &Problem<'_>, best: &mut Descent) 
     }
 }
 
-/// Returns the outcome of a descent, without uncertainties. After the call, the worker's gradient and active
-/// parameters are those of the final point.
+/// Returns the outcome of a fit whose best descent is `best`, without uncertainties. After the call, the worker's
+/// gradient and active parameters are those of the final point.
 fn describe(worker: &mut Worker, problem: &Problem<'_>, best: &Descent, improved: usize) -> FitOutcome {
     let theta = &best.theta;
     worker.evaluate(problem, theta, 0.0);
@@ -226,8 +228,8 @@ fn describe(worker: &mut Worker, problem: &Problem<'_>, best: &Descent, improved
     }
 }
 
-/// Computes uncertainties from the exact Hessian at the minimum, and the covariance if it is wanted. Also computes
-/// the EDM with the same Hessian. Returns false if this Hessian is not positive definite or the EDM is too large.
+/// Computes the uncertainties from the exact Hessian at the minimum, the covariance matrix if it is wanted, and the EDM
+/// (estimated distance to the minimum). Returns false if this Hessian is not positive definite or the EDM is too large.
 fn uncertainties(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -305,8 +307,8 @@ fn uncertainties(
     confirmed
 }
 
-/// Writes the uncertainties, and the covariance `matrix`, to the outcome. Inactive and flat parameters are left out.
-/// Returns for each parameter whether it was left out.
+/// Writes the uncertainties, and the covariance `matrix` if it is given, to the outcome. Inactive parameters and flat
+/// parameters (without curvature) are left out. Returns for each parameter whether it was left out.
 fn report(
     worker: &Worker,
     flat: &[usize],
@@ -343,9 +345,9 @@ fn report(
     without
 }
 
-/// Computes uncertainties in the case that the exact Hessian stays indefinite although no lower point is found along
-/// its negative directions. Rounding errors or a bound can cause this. The negative directions count as flat. The
-/// pseudo-inverse gives the uncertainties of all other directions.
+/// Computes uncertainties if the exact Hessian stays indefinite although no lower point is found along its directions
+/// of negative curvature. Rounding errors or a bound can cause this. These directions count as flat. The uncertainties
+/// along all other directions come from the pseudo-inverse.
 fn saddle_uncertainties(
     worker: &mut Worker,
     problem: &Problem<'_>,

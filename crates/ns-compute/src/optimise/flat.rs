@@ -1,23 +1,23 @@
-//! Finds the parameters that change along flat directions of the likelihood.
+//! Finds the parameters that change along flat directions of the likelihood (directions without curvature).
 
 use super::escape::spectrum;
 use super::{Problem, Worker};
 use crate::curvature::{Curvature, Factored, factor};
 
-/// If a pivot was zero, an eigenvalue of the scaled Hessian belongs to a flat direction up to this number. Such an
-/// eigenvalue is due to rounding errors.
+/// If a factorisation found a pivot of zero, an eigenvalue of the scaled Hessian up to this number belongs to a flat
+/// direction. Such an eigenvalue is due to rounding errors.
 const FLAT_FLOOR: f64 = 1e-13;
 
-/// A parameter has no uncertainty of its own if its squared component in a flat direction exceeds this number. The
-/// direction is a unit vector in scaled units.
+/// A parameter has no uncertainty of its own if its squared component in a flat direction (without curvature) exceeds
+/// this number. The direction is a unit vector in the units in which the Hessian has a unit diagonal.
 pub(super) const LEAST_SHARE: f64 = 1e-6;
 
-/// Largest number of parameters for which the full Hessian is computed to find the parameters of flat directions.
+/// Largest number of parameters of a model for which the full Hessian is computed to find flat directions.
 pub(super) const LARGEST_WHOLE: usize = 3000;
 
-/// Returns all parameters that change along a flat direction. `pivots` contains the parameters whose pivot was zero.
-/// The function uses the full Hessian, because it is rarely called. If the model is too large for the full Hessian,
-/// it returns `pivots`.
+/// Returns the indices of all parameters that change along a flat direction (without curvature). `pivots` contains the
+/// parameters whose pivot was zero in a factorisation. The function uses the full Hessian, which is acceptable because
+/// the function is rarely called. If the model is too large for the full Hessian, it returns `pivots`.
 pub(super) fn flat_directions(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -52,7 +52,8 @@ pub(super) fn flat_directions(
     found
 }
 
-/// Returns the parameters that change along the flat direction that was found at the pivot of `p`.
+/// Returns the indices of the parameters that change along the flat direction that was found at the pivot of parameter
+/// `p`.
 fn companions(curvature: &Curvature, p: usize, n: usize, active: &[bool]) -> Vec<usize> {
     let Some(m) = curvature.matrices.first() else { return vec![p] };
     let width = n.div_ceil(16).max(1) * 16;

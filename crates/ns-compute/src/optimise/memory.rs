@@ -1,30 +1,30 @@
-//! Corrects the Cholesky factor from an earlier point when it is used again. The corrections are limited-memory BFGS
-//! pairs that were collected after the factorisation (Nocedal and Wright, algorithm 7.4). The initial matrix of the
-//! recursion is the factored Hessian.
+//! Corrects the Cholesky factor of the Hessian when a factor from an earlier point is used again. The corrections are
+//! limited-memory BFGS pairs that were collected after the factorisation (Nocedal and Wright, algorithm 7.4). The
+//! initial matrix of the recursion is the factored Hessian.
 
 use super::Worker;
 use crate::curvature::solve;
 use crate::plan::Plan;
 use crate::simd::Level;
 
-/// Largest number of BFGS pairs. The Hessian is factored anew long before there are so many.
+/// Largest number of BFGS pairs. The Hessian is factored again long before there are so many.
 const MOST_PAIRS: usize = 12;
 
-/// BFGS pairs: steps and changes of the gradient since the last factorisation.
+/// BFGS pairs: the steps since the last factorisation, and the change of the gradient along each step.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     /// Step of each BFGS pair, one after the other.
     steps: Vec<f64>,
     /// Change of the gradient along each step, one after the other.
     changes: Vec<f64>,
-    /// `1 / (step . change)` of each BFGS pair.
+    /// For each BFGS pair, 1 divided by the scalar product of the step and the change of the gradient.
     rho: Vec<f64>,
     /// Coefficients that the first half of the BFGS recursion computes and the second half uses.
     alpha: Vec<f64>,
 }
 
 impl Memory {
-    /// Removes all pairs. This is needed after a new factorisation.
+    /// Removes all BFGS pairs. This is needed after a new factorisation.
     pub(crate) fn clear(&mut self) {
         self.steps.clear();
         self.changes.clear();
@@ -49,8 +49,8 @@ impl Memory {
         }
     }
 
-    /// Applies the first half of the BFGS recursion to `q`. The caller must apply the inverse of the initial matrix
-    /// next.
+    /// Applies the first half of the BFGS recursion to `q` in place. The caller must then multiply the result by the
+    /// inverse of the initial matrix.
     pub(super) fn before(&mut self, q: &mut [f64]) {
         let n = q.len();
         self.alpha.clear();
@@ -63,8 +63,8 @@ impl Memory {
         }
     }
 
-    /// Applies the second half of the BFGS recursion to `d`. `d` must be the product of the inverse of the initial
-    /// matrix and the vector that [`Self::before`] returned in `q`.
+    /// Applies the second half of the BFGS recursion to `d` in place. Before the call, `d` must be the product of the
+    /// inverse of the initial matrix and the result `q` of [`Self::before`].
     pub(super) fn after(&self, d: &mut [f64]) {
         let n = d.len();
         for i in 0..self.rho.len() {

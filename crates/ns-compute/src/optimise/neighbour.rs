@@ -1,12 +1,13 @@
 //! Fits close to a known minimum, with the inverse Hessian of that minimum.
 //!
 //! The fits of a ranking, a scan or a limit end close to the minimum of one parent fit. The inverse Hessian of the
-//! parent fit is a good approximation for them. A step takes one gradient and one product with this matrix (in large
-//! models, a solve with its factors). This is about a tenth of the time of a factorisation. Limited-memory BFGS pairs
-//! correct the matrix (Nocedal and Wright, algorithm 7.4, with the parent's inverse Hessian as the initial matrix).
+//! parent fit is a good approximation for them. A step needs one gradient and one product with this matrix (in large
+//! models, a solution of a linear system with its factors). This takes about a tenth of the time of a factorisation.
+//! Limited-memory BFGS pairs correct the matrix (Nocedal and Wright, algorithm 7.4, with the parent's inverse Hessian
+//! as the initial matrix).
 //!
-//! The ordinary descent continues from the last point in three cases: progress is slow, a parameter reaches a bound,
-//! or the free parameters are different ones.
+//! The ordinary descent continues from the last point in three cases: progress is slow, a parameter reaches a bound, or
+//! the free parameters differ from those of the parent fit.
 
 use ns_core::{Covariance, FactoredHessian, FitStatus, InverseHessian};
 
@@ -15,17 +16,20 @@ use super::descend::Descent;
 use super::{Problem, Worker};
 use crate::simd::{MulAdd, Vector, isa_fn};
 
-/// Largest number of steps with the parent's inverse Hessian. After this number the ordinary descent continues.
+/// Largest number of steps with the inverse Hessian of the parent fit (the nearby fit whose minimum is known). After
+/// this number the ordinary descent continues.
 const MOST_STEPS: usize = 10;
 
-/// The ordinary descent continues if a step does not reduce the EDM at least to this fraction.
+/// The ordinary descent continues if a step does not reduce the EDM (estimated distance to the minimum) at least to
+/// this fraction.
 const CONTRACTION: f64 = 0.2;
 
-/// Largest number of parameters that moved in the parent fit but do not move in this fit.
+/// Largest number of parameters that moved in the parent fit (the nearby fit whose minimum is known) but do not move in
+/// this fit.
 const MOST_HELD: usize = 8;
 
-/// Descends from `start` with the parent's inverse Hessian. `Err` contains the point from which the ordinary descent
-/// should continue.
+/// Descends from `start` with the inverse Hessian of a nearby minimum (`metric`). `Err` contains the point from which
+/// the ordinary descent should continue.
 pub(super) fn approach(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -114,7 +118,7 @@ pub(super) fn approach(
     Err(theta)
 }
 
-/// The inverse Hessian `C` of the parent fit, as a matrix or as factors.
+/// The inverse Hessian `C` of the parent fit (the nearby fit whose minimum is known), as a matrix or as factors.
 #[derive(Clone, Copy)]
 enum Parent<'a> {
     Dense(&'a Covariance),
@@ -134,21 +138,24 @@ impl Parent<'_> {
     }
 }
 
-/// The parent's inverse Hessian `C`, conditional on some parameters `h`: `C - C_:h C_hh^-1 C_h:`. The parameters `h`
-/// were free in the parent fit and are fixed in this fit.
+/// The inverse Hessian of the parent fit if some parameters `h` are fixed: `C - C_:h C_hh^-1 C_h:`, where `C` is the
+/// inverse Hessian with all parameters free. The parameters `h` were free in the parent fit (the nearby fit whose
+/// minimum is known) and are fixed in this fit.
 struct Conditional<'a> {
     parent: Parent<'a>,
     /// Indices of the parameters `h`, which are fixed in this fit.
     index: Vec<usize>,
-    /// The matrix `C_hh^-1`, row by row.
+    /// The inverse of the block `C_hh` of the parent's inverse Hessian `C`, stored row by row.
     inverse: Vec<f64>,
-    /// Rows of `C_h:`, one after the other. Empty if the parent's inverse Hessian is stored as a matrix.
+    /// The rows of the parent's inverse Hessian `C` that belong to the parameters `h`, one after the other. Empty if
+    /// `C` is stored as a matrix.
     rows: Vec<f64>,
 }
 
 impl<'a> Conditional<'a> {
-    /// Computes the conditional matrix. Returns `None` if this fit moves a parameter that did not move in the parent
-    /// fit, or if there are more than [`MOST_HELD`] parameters `h`.
+    /// Computes the inverse Hessian for the parameters of this fit. Returns `None` if this fit moves a parameter that
+    /// did not move in the parent fit, or if there are more than [`MOST_HELD`] parameters `h` (free in the parent fit
+    /// and fixed in this fit).
     fn new(worker: &mut Worker, metric: &'a InverseHessian) -> Option<Self> {
         let n = metric.n_parameters();
         let parent = match metric {
@@ -208,7 +215,8 @@ impl<'a> Conditional<'a> {
         Some(conditional)
     }
 
-    /// Returns row number `i` of `C_h:`, which has `n` elements.
+    /// Returns the row of the parent's inverse Hessian that belongs to the parameter with position `i` in `index`. The
+    /// row has `n` elements.
     fn row(&self, i: usize, n: usize) -> &[f64] {
         match self.parent {
             Parent::Dense(matrix) => &matrix.values[self.index[i] * n..(self.index[i] + 1) * n],
@@ -216,7 +224,7 @@ impl<'a> Conditional<'a> {
         }
     }
 
-    /// Writes `-C slope` to `worker.newton`. `C` is the conditional matrix, corrected by the BFGS pairs.
+    /// Writes `-C slope` to `worker.newton`. `C` is this inverse Hessian, corrected by the BFGS pairs.
     fn direction(&self, worker: &mut Worker, problem: &Problem<'_>) {
         let mut memory = std::mem::take(&mut worker.memory);
         for (q, slope) in worker.unit.iter_mut().zip(&worker.slope) {
@@ -254,7 +262,8 @@ impl<'a> Conditional<'a> {
 }
 
 isa_fn! {
-    /// Computes `to = matrix x` for a symmetric matrix. Columns for which `x` is zero are not read.
+    /// Computes the product `to = matrix x` for a symmetric matrix. Columns for which the element of `x` is zero are
+    /// not read.
     fn product(matrix: &[f64], x: &[f64], to: &mut [f64]) = product_body
 }
 

@@ -4,11 +4,12 @@ use ns_core::FitFailure;
 
 use super::{Problem, Worker};
 
-/// If a term of `-ln L` exceeds this absolute value, the sum of all terms may overflow although every term is finite.
+/// If the absolute value of a term of `-ln L` exceeds this number, the sum of all terms may overflow although every
+/// term is finite.
 const HUGE_TERM: f64 = 1e300;
 
-/// Returns the failure that names the first event, bin or constraint whose term is not finite at `theta`. If all
-/// terms are finite and only their sum is not, it names the bin with the largest term.
+/// Returns the failure that names the first event, bin or constraint whose term of `-ln L` is not finite at `theta`. If
+/// all terms are finite but their sum is not, the failure names the bin with the largest term.
 pub(super) fn not_finite(worker: &Worker, problem: &Problem<'_>, theta: &[f64]) -> FitFailure {
     if let Some((channel, cause)) = &worker.scratch.events.failure {
         return FitFailure::NotEvaluated { channel: *channel, cause: cause.clone() };

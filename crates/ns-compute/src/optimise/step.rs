@@ -1,4 +1,4 @@
-//! Computes the step of one iteration. It minimises the quadratic model of `-ln L` within the bounds.
+//! Computes the step of one iteration. The step minimises the quadratic model of `-ln L` within the bounds.
 
 use super::Worker;
 use super::memory::direction;
@@ -7,14 +7,14 @@ use crate::plan::Plan;
 use crate::simd::Level;
 
 /// Largest number of parameters that are held at bounds at the same time. If more parameters reach their bounds, the
-/// step is clipped at the bounds.
+/// step is instead cut off at the bounds.
 const MOST_HELD: usize = 256;
 
 /// Writes the step within the bounds to `worker.step`, and the Newton step without bounds to `worker.newton`. Returns
-/// the EDM, which is `-g'd/2` for the gradient `g` and the Newton step `d`.
+/// the EDM (estimated distance to the minimum), which is `-g'd/2` for the gradient `g` and the Newton step `d`.
 ///
-/// The factored curvature does not change. For parameters that are held at a bound, the inverse restricted to these
-/// parameters is used (a Schur complement), as in a primal-dual active-set method.
+/// The factored Hessian does not change. Parameters that are held at a bound are taken into account with the block of
+/// the inverse Hessian that belongs to these parameters (a Schur complement), as in a primal-dual active-set method.
 pub(super) fn step(level: Level, plan: &Plan, worker: &mut Worker, theta: &[f64]) -> f64 {
     let n = theta.len();
     direction(level, plan, worker);

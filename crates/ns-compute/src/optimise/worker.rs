@@ -9,7 +9,8 @@ use crate::plan::Plan;
 use crate::simd::Level;
 use crate::stop::Stop;
 
-/// Up to this number of parameters, a factorisation takes negligible time compared with an evaluation of all events.
+/// Largest number of parameters of a model for which a factorisation of the Hessian takes negligible time compared with
+/// an evaluation of all events.
 const MOST_FOR_FREE: usize = 64;
 
 /// One minimisation problem: model, data, bounds and fixed parameters.
@@ -23,9 +24,9 @@ pub(crate) struct Problem<'a> {
     /// For each parameter, whether it is fixed by the model, by the request, or by equal bounds.
     pub(crate) fixed: Vec<bool>,
     /// Whether a descent ends when `-ln L` falls far below its value in the saturated model
-    /// (`shared_constants::BELOW_SATURATED`). Toys use this.
+    /// (`shared_constants::BELOW_SATURATED`). It is true for toys.
     pub(crate) physical: bool,
-    /// Flag that is set once the caller wants to stop. The outcome is not used after that.
+    /// Flag that the caller sets to request a stop. The outcome is not used after that.
     pub(crate) stop: Stop<'a>,
 }
 
@@ -36,8 +37,9 @@ impl<'a> Problem<'a> {
         Self { plan, level, data, lower, upper, fixed, physical: false, stop: Stop::default() }
     }
 
-    /// Returns whether the curvature at a point takes almost no more time than the value. This is the case if the
-    /// evaluation of the events gives both and the matrix is small. Every step then uses the curvature at its point.
+    /// Returns whether computing the curvature at a point takes almost no more time than computing the value. This is
+    /// the case if the evaluation of the events gives both and the matrix is small. Every step then uses the curvature
+    /// at its own point.
     pub(crate) fn curvature_is_free(&self) -> bool {
         self.plan.events.has_channels() && self.plan.n_parameters() <= MOST_FOR_FREE
     }
@@ -48,15 +50,15 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// Working memory of one thread: everything that a fit writes.
+/// Working memory of one thread. It contains everything that a fit writes.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) scratch: Scratch,
     pub(crate) curvature: Curvature,
-    /// Curvature from which the covariance is computed. It is allocated when it is first needed.
+    /// Memory for the curvature matrix from which the covariance is computed. It is allocated when it is first needed.
     pub(crate) wide: Option<Curvature>,
-    /// The full Hessian as one dense matrix, for flat directions and saddle points. It is allocated when it is first
-    /// needed.
+    /// Memory for the full Hessian as one dense matrix. It is used for flat directions and saddle points, and allocated
+    /// when it is first needed.
     pub(crate) flat: Option<Curvature>,
     /// Trial point of the current step.
     pub(crate) trial: Vec<f64>,
@@ -64,33 +66,33 @@ pub(crate) struct Worker {
     pub(crate) step: Vec<f64>,
     /// The Newton step of the current iteration, without bounds.
     pub(crate) newton: Vec<f64>,
-    /// Gradient on the chosen side of each kink. It is zero for parameters that may not move.
+    /// Gradient of `-ln L`, on the chosen side of each kink. It is zero for parameters that may not move.
     pub(crate) slope: Vec<f64>,
     /// Right-hand side of linear systems. All elements are zero between two uses.
     pub(crate) unit: Vec<f64>,
-    /// Working memory for solving with the factors of another fit.
+    /// Working memory for solving linear systems with the factors of another fit.
     pub(crate) solving: Vec<f64>,
     /// Columns of the inverse Hessian that belong to parameters which are held at bounds.
     pub(crate) columns: Vec<f64>,
-    /// Lower bounds of the current orthant.
+    /// Lower bounds of the current orthant, which is the region in which no parameter crosses its kink.
     pub(crate) box_lower: Vec<f64>,
-    /// Upper bounds of the current orthant.
+    /// Upper bounds of the current orthant, which is the region in which no parameter crosses its kink.
     pub(crate) box_upper: Vec<f64>,
     /// For each parameter, whether it may move.
     pub(crate) active: Vec<bool>,
-    /// For each parameter, the side of its kink on which it moves: -1, +1, or 0.
+    /// For each parameter, the side of its kink on which it moves: -1, +1, or 0 if it does not move from a kink.
     pub(crate) side: Vec<f64>,
     /// Value of `active` at the last factorisation of the curvature.
     pub(crate) factored_active: Vec<bool>,
     /// Value of `side` at the last factorisation of the curvature.
     pub(crate) factored_side: Vec<f64>,
-    /// BFGS pairs that correct the last factor.
+    /// BFGS pairs that correct the Cholesky factor from the last factorisation.
     pub(crate) memory: Memory,
     /// Value of `slope` before the last step.
     pub(crate) last_slope: Vec<f64>,
-    /// Expected yields to which a curved step is corrected (see `curved_step`).
+    /// Expected yields that the correction to a curved step aims at (see `curved_step`).
     pub(crate) goal: Vec<f64>,
-    /// Working memory: a point on a step, at which `curved_step` measures the linear model.
+    /// Working memory for a point on a step, at which `curved_step` computes the linear model.
     pub(crate) along: Vec<f64>,
     pub(crate) n_evaluations: usize,
     /// Columns of the events of a toy that is being drawn.
@@ -129,8 +131,8 @@ impl Worker {
         }
     }
 
-    /// Evaluates the model and its curvature once, and ignores the results. The operating system thus provides the
-    /// memory before the first fit.
+    /// Evaluates the model and its curvature once, and ignores the results. As a result, the operating system provides
+    /// the memory before the first fit.
     pub(crate) fn rehearse(&mut self, plan: &Plan, level: Level, data: &Dataset) {
         let problem = Problem::without_box(plan, level, data);
         let theta = &plan.structure.table.init;
@@ -148,16 +150,16 @@ impl Worker {
         }
     }
 
-    /// Returns `-ln L` without the constants of the data. `floor` has the same meaning as in `likelihood`. After the
-    /// call, the scratch belongs to the point `theta`.
+    /// Returns `-ln L` without the constants that depend on the data alone. `floor` has the same meaning as in
+    /// `likelihood`. After the call, the scratch belongs to the point `theta`.
     pub(crate) fn evaluate(&mut self, problem: &Problem<'_>, theta: &[f64], floor: f64) -> Likelihood {
         self.n_evaluations += 1;
         forward(problem.level, problem.plan, theta, &mut self.scratch);
         likelihood(problem.level, problem.plan, theta, problem.data, floor, &mut self.scratch)
     }
 
-    /// Returns the exact Hessian over the active parameters as one dense matrix. The last [`Self::evaluate`] must
-    /// have been at `theta`. The caller must put the returned memory back into `flat`.
+    /// Returns the exact Hessian over the active parameters (those that may move) as one dense matrix. The last call of
+    /// [`Self::evaluate`] must have been at `theta`. The caller must put the returned memory back into `flat`.
     pub(super) fn whole_hessian(&mut self, problem: &Problem<'_>, theta: &[f64]) -> Curvature {
         let layout = &problem.plan.structure.flat;
         let mut whole = self.flat.take().unwrap_or_else(|| Curvature::new(layout));
@@ -173,8 +175,8 @@ impl Worker {
         whole
     }
 
-    /// Computes the gradient of `-ln L`, and the jumps of the slope at kinks. The last [`Self::evaluate`] must have
-    /// been at `theta`.
+    /// Computes the gradient of `-ln L`, and the jumps of its slope at kinks. The last call of [`Self::evaluate`] must
+    /// have been at `theta`.
     pub(crate) fn gradient(&mut self, problem: &Problem<'_>, theta: &[f64]) {
         gradient(problem.level, problem.plan, theta, problem.data, &mut self.scratch);
     }

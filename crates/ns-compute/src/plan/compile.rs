@@ -1,4 +1,4 @@
-//! Compiles a `Model` to a `Plan`.
+//! Compiles a `Model` to a `Plan`, which consists of flat arrays.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,14 +14,15 @@ use crate::events::EventPlan;
 use crate::terms::histosys::template;
 use crate::terms::normsys::normsys;
 
-/// One normsys modifier of one block, before the terms are sorted by parameter.
+/// One normsys modifier of one block (one sample in one channel), before the normsys terms are sorted by parameter.
 struct NormTerm {
     param: usize,
     block: usize,
     slot: u32,
     lo: f64,
     hi: f64,
-    /// Sources of the factors at alpha = -1 and 1, if at least one of them is an input; otherwise `None`.
+    /// Sources of the factors at the parameter values -1 and 1, if at least one of these factors is an input (a number
+    /// that data may replace); otherwise `None`.
     open: Option<(Source, Source)>,
 }
 
@@ -110,8 +111,8 @@ impl Plan {
 }
 
 impl Draft {
-    /// Adds the sample with index `s` of a channel. The argument `(c, channel)` contains the index of the channel and
-    /// the channel.
+    /// Adds a block (one sample in one channel). `s` is the index of the sample in the channel. The argument
+    /// `(c, channel)` contains the index of the channel and the channel.
     fn add_block(
         &mut self,
         (c, channel): (usize, &Channel),
@@ -230,8 +231,9 @@ impl Draft {
         });
     }
 
-    /// Adds the normsys terms, sorted by parameter. All terms of a run thus have the same alpha, and use the same
-    /// branch of the interpolation. Also lists the terms of each block.
+    /// Adds the normsys terms, sorted by parameter. All terms of one parameter thus follow each other, have the same
+    /// parameter value, and use the same branch of the interpolation. Also lists the terms of each block (one sample in
+    /// one channel).
     fn add_normsys(&mut self, mut terms: Vec<NormTerm>) {
         let Self { structure, numbers, open } = self;
         terms.sort_by_key(|t| (t.param, t.block));

@@ -1,9 +1,10 @@
-//! Counts the floating-point operations of an evaluation. Predictions of time and roofline models use this number.
+//! Counts the floating-point operations of an evaluation. The number is used in predictions of time and in roofline
+//! models.
 
 use super::Plan;
 
-/// Number of floating-point operations of an elementary function, from the lengths of the polynomials in `exp` and
-/// `log1p`.
+/// Number of floating-point operations of an exponential or a logarithm. It follows from the degrees of the polynomials
+/// in `exp` and `log1p`.
 const ELEMENTARY: usize = 25;
 
 impl Plan {

@@ -1,25 +1,26 @@
-//! The channels and bins on which each parameter acts, and the time that a factorisation takes for each choice of
-//! border parameters (see `layout`).
+//! Lists the channels and bins on which each parameter acts. Estimates how long a factorisation takes for each choice
+//! of border parameters (parameters that are eliminated last, see `layout`).
 
 use super::Structure;
 
 /// The channels and bins on which each parameter acts. They determine the layout of the curvature matrix.
 pub(super) struct Incidence {
-    /// For each block, the index of its channel.
+    /// For each block (one sample in one channel), the index of its channel.
     pub(super) channel: Vec<usize>,
     pub(super) n_channels: usize,
     /// Index of the first channel that is an event channel or a penalty term.
     pub(super) first_event_term: usize,
-    /// For each channel, its first bin and its number of bins.
+    /// For each channel, the index of its first bin and its number of bins.
     pub(super) bins: Vec<(usize, usize)>,
-    /// For each parameter, the channels on which it acts, in ascending order.
+    /// For each parameter, the indices of the channels on which it acts, in ascending order.
     pub(super) channels: Vec<Vec<u32>>,
-    /// For each local parameter, the only bin on which it acts; `None` for all other parameters.
+    /// For each local parameter (one that scales a single bin), the index of this bin; `None` for all other parameters.
     pub(super) only_bin: Vec<Option<usize>>,
 }
 
 impl Incidence {
-    /// Collects the channels and bins of each parameter from the blocks of `structure`.
+    /// Collects the channels and bins on which each parameter acts from the blocks (samples in channels) of
+    /// `structure`.
     pub(super) fn new(structure: &Structure) -> Self {
         let n = structure.table.init.len();
         let mut this = Self {
@@ -78,8 +79,8 @@ impl Incidence {
         this
     }
 
-    /// Groups the channels. Two channels are in the same group if they share a parameter that is not local and acts
-    /// on at most `limit` channels. Returns for each channel the first channel of its group.
+    /// Groups the channels. Two channels are in the same group if they share a parameter that acts on more than one bin
+    /// and on at most `limit` channels. Returns for each channel the index of the first channel of its group.
     pub(super) fn groups(&self, limit: usize) -> Vec<usize> {
         let mut parent: Vec<usize> = (0..self.n_channels).collect();
         fn root(parent: &mut [usize], mut i: usize) -> usize {
@@ -100,8 +101,8 @@ impl Incidence {
         (0..self.n_channels).map(|c| root(&mut parent, c)).collect()
     }
 
-    /// Estimates the number of multiplications of one factorisation, if parameters that act on more than `limit`
-    /// channels are border parameters.
+    /// Estimates the number of multiplications of one factorisation. Parameters that act on more than `limit` channels
+    /// are border parameters, which means that they are eliminated last.
     pub(super) fn cost(&self, limit: usize) -> f64 {
         let groups = self.groups(limit);
         let mut dense = vec![0.0; self.n_channels];

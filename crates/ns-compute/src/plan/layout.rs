@@ -1,74 +1,85 @@
-//! The order in which parameters are eliminated when the curvature is factored. It uses the sparsity of the
-//! curvature.
+//! The order in which parameters are eliminated when the curvature is factored. It uses the sparsity of the curvature.
 //!
 //! There are three classes of parameters, which are eliminated in this order:
 //!
-//! * *Local* parameters scale one single bin (most shapesys and staterror gammas). They couple only to parameters
-//!   that act on the same bin.
+//! * *Local* parameters scale one single bin (most shapesys and staterror gammas). The curvature matrix connects them
+//!   only with parameters that act on the same bin.
 //! * *Dense* parameters act on whole channels. Channels that share a dense parameter belong to the same *component*.
-//! * *Border* parameters act on so many channels that they would join all components into one (for example a POI or a
-//!   luminosity). They are eliminated last.
+//! * *Border* parameters act on so many channels that they would join all components into one (for example a parameter
+//!   of interest or a luminosity). They are eliminated last.
 //!
-//! The border is chosen so that a factorisation takes the fewest multiplications.
+//! The border parameters are chosen so that a factorisation takes the fewest multiplications.
 
 use super::Structure;
 use super::incidence::Incidence;
 
-/// Component index of a channel that is not assigned to a component yet.
+/// Marks a channel that is not assigned to a component (a group of channels with a curvature matrix of its own) yet.
 const NONE: u32 = u32::MAX;
 
-/// Position of one parameter in the curvature matrices.
+/// Position of one parameter in the curvature matrices. A component is a group of channels with a matrix of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CurvatureSlot {
-    /// The parameter acts on no bin. Only its constraint has curvature.
+    /// The parameter acts on no bin, so that only its constraint has curvature.
     Isolated,
-    /// The parameter is local: its component, and its row there.
+    /// The parameter is local (it scales a single bin). The fields are its component (a group of channels with a
+    /// curvature matrix of its own) and its row among the local parameters of this component.
     Local { component: u32, row: u32 },
-    /// The parameter is dense: its component, and its column there.
+    /// The parameter is dense (it acts on whole channels). The fields are its component (a group of channels with a
+    /// curvature matrix of its own) and its column in the matrix of this component.
     Dense { component: u32, column: u32 },
-    /// The parameter is a border parameter: its column in the border, which every component has.
+    /// The parameter is a border parameter, which is eliminated last. The field is the number of its column among the
+    /// border columns, which every component (a group of channels with a curvature matrix of its own) has.
     Border { column: u32 },
 }
 
-/// Whether a block is one of several blocks in its channel that share one local per-bin factor.
+/// Whether a block (one sample in one channel) shares a per-bin factor of local parameters with other blocks of its
+/// channel.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Shared {
-    /// True if the block is one of the blocks with the shared factor.
+    /// True if the block (one sample in one channel) has the factor that several blocks of the channel share.
     pub(crate) member: bool,
-    /// True for the last block of the channel that has the shared factor.
+    /// True for the last block (sample) of the channel that has the factor.
     pub(crate) last: bool,
-    /// Parameter of the shared factor in the first bin of the channel.
+    /// Index of the factor's parameter in the first bin of the channel.
     pub(crate) first: u32,
 }
 
-/// A component: channels that share dense parameters.
+/// A component: a group of channels that are connected by dense parameters (parameters that act on whole channels).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Component {
-    /// Indices of the component's blocks, channel after channel. Within a channel, blocks that share a local factor
-    /// come first.
+    /// Indices of the blocks (samples in channels) of the component, channel after channel. Within a channel, the
+    /// blocks that share a per-bin factor of local parameters come first.
     pub(crate) blocks: Vec<u32>,
-    /// For each element of `blocks`, whether the block shares a local factor with other blocks of its channel.
+    /// For each element of `blocks`, whether the block shares a per-bin factor of local parameters with other blocks of
+    /// its channel.
     pub(crate) shared: Vec<Shared>,
-    /// Number of bins of the component.
+    /// Number of bins of the component (a group of channels with a curvature matrix of its own).
     pub(crate) n_bins: usize,
-    /// For each bin of the component, its index among all bins.
+    /// For each bin of the component (a group of channels with a curvature matrix of its own), its index among all bins
+    /// of the model.
     pub(crate) bins: Vec<u32>,
-    /// Dense parameters of the component, in the order of their columns.
+    /// Indices of the dense parameters of the component (those that act on whole channels), in the order of their
+    /// columns.
     pub(crate) dense: Vec<u32>,
-    /// Local parameters of the component, in the order of their rows. They are grouped by bin.
+    /// Indices of the local parameters of the component (those that scale a single bin), in the order of their rows.
+    /// They are grouped by bin.
     pub(crate) local: Vec<u32>,
-    /// For each bin, the row of its first local parameter. One more element marks the end.
+    /// For each bin of the component, the row of its first local parameter (a parameter that scales only this bin). One
+    /// more element marks the end.
     pub(crate) local_start: Vec<u32>,
-    /// For each local parameter, its bin, counted within the component.
+    /// For each local parameter (one that scales a single bin), the index of its bin among the bins of the component.
     pub(crate) local_bin: Vec<u32>,
-    /// Number of columns of the component's matrix: first the dense, then the border parameters, rounded up to a
-    /// multiple of 16.
+    /// Number of columns of the matrix of the component (a group of channels with a curvature matrix of its own),
+    /// rounded up to a multiple of 16. The columns of the dense parameters come first, and those of the border
+    /// parameters (which are eliminated last) follow.
     pub(crate) width: usize,
-    /// Number of columns of the component's matrix without the padding in `width`.
+    /// Number of columns of the matrix of the component (a group of channels with a curvature matrix of its own)
+    /// without the padding in `width`.
     pub(crate) columns: usize,
 }
 
-/// The order in which parameters are eliminated, and the columns of the parameters of each block.
+/// The order in which parameters are eliminated, and the matrix columns of the parameters of each block (one sample in
+/// one channel).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Layout {
     pub(crate) components: Vec<Component>,
@@ -76,32 +87,36 @@ pub(crate) struct Layout {
     pub(crate) isolated: Vec<u32>,
     /// For each parameter, its position in the curvature matrices.
     pub(crate) place: Vec<CurvatureSlot>,
-    /// For each event channel and penalty term, the component to which it belongs.
+    /// For each event channel and penalty term, the index of its component (a group of channels with a curvature matrix
+    /// of its own).
     pub(crate) event_component: Vec<u32>,
-    /// For each block, its first bin, counted within its component.
+    /// For each block (one sample in one channel), the index of its first bin among the bins of its component.
     pub(crate) block_bin: Vec<u32>,
-    /// For each block, the positions (slots) in its parameter list `Block::params`, in the order of the columns.
+    /// For each block (one sample in one channel), the positions of its parameters in the list `Block::params`, in the
+    /// order of their columns.
     pub(crate) slots: Vec<u32>,
-    /// For each element of `slots`, the column of its parameter.
+    /// For each element of `slots` (a position in the parameter list of a block), the matrix column of the parameter.
     pub(crate) columns: Vec<u32>,
-    /// For each position in a block's parameter list, its position in the sorted list `slots`.
+    /// For each position in the parameter list of a block (one sample in one channel), the place of this position in
+    /// `slots`, which is sorted by column.
     pub(crate) rank: Vec<u32>,
 }
 
 impl Layout {
-    /// Returns the layout in which all parameters are dense in one component. The columns are in the order of the
+    /// Returns the layout in which all parameters are columns of one dense matrix. The columns are in the order of the
     /// parameters.
     pub(super) fn flat(structure: &Structure, incidence: &Incidence) -> Self {
         Self::build(structure, incidence, usize::MAX, false)
     }
 
-    /// Returns the layout in which local parameters are eliminated first. All other parameters are dense in one
-    /// component, and there are no border parameters.
+    /// Returns the layout in which local parameters (those that scale a single bin) are eliminated first. All other
+    /// parameters are columns of one dense matrix, and there are no border parameters (which would be eliminated last).
     pub(super) fn wide(structure: &Structure, incidence: &Incidence) -> Self {
         Self::build(structure, incidence, usize::MAX, true)
     }
 
-    /// Returns the layout whose border leads to the fewest multiplications in a factorisation.
+    /// Returns the layout for which a factorisation takes the fewest multiplications. It is determined by the choice of
+    /// the border parameters, which are eliminated last.
     pub(super) fn nested(structure: &Structure, incidence: &Incidence) -> Self {
         let mut limits: Vec<usize> = incidence.channels.iter().map(Vec::len).collect();
         limits.sort_unstable();
@@ -120,7 +135,8 @@ impl Layout {
         Self::build(structure, incidence, best, true)
     }
 
-    /// Returns the layout in which parameters that act on more than `limit` channels are border parameters.
+    /// Returns the layout in which parameters that act on more than `limit` channels are border parameters, which means
+    /// that they are eliminated last.
     #[cfg(test)]
     pub(crate) fn with_border(structure: &Structure, limit: usize) -> Self {
         Self::build(structure, &Incidence::new(structure), limit, true)
@@ -204,8 +220,8 @@ impl Layout {
         layout
     }
 
-    /// Reorders the blocks of each channel. Blocks come first if they share one per-bin factor of local parameters
-    /// (usually a staterror) and have no other per-bin factor.
+    /// Reorders the blocks (samples) of each channel. First come the blocks that share one per-bin factor of local
+    /// parameters (usually a staterror) and have no other per-bin factor.
     fn share_factors(&mut self, structure: &Structure) {
         let place = &self.place;
         for component in &mut self.components {
@@ -246,8 +262,8 @@ impl Layout {
         }
     }
 
-    /// Returns the column of a parameter in the matrix of `component`. Border columns follow the dense columns.
-    /// Returns `None` for local and isolated parameters.
+    /// Returns the column of a parameter in the matrix of `component`. The columns of border parameters follow those of
+    /// dense parameters. Returns `None` for parameters that have no column (local and isolated parameters).
     pub(crate) fn column(&self, component: usize, param: usize) -> Option<usize> {
         match self.place[param] {
             CurvatureSlot::Dense { column, .. } => Some(column as usize),
@@ -258,7 +274,8 @@ impl Layout {
         }
     }
 
-    /// Sorts the parameters of every block by column. Updates then fill the upper triangle only.
+    /// Sorts the parameters of every block (one sample in one channel) by column. As a result, a block contributes only
+    /// to the upper triangle of the matrix.
     fn sort_slots(&mut self, structure: &Structure) {
         let total = structure.block_params.len();
         (self.slots, self.columns, self.rank) = (vec![0; total], vec![0; total], vec![0; total]);

@@ -1,8 +1,8 @@
-//! The compiled model: flat arrays of numbers and indices, without names.
+//! The compiled model, which consists of flat arrays of numbers and indices, without names.
 //!
 //! [`Structure`] describes which parameter acts on which sample and bin. [`Numbers`] contains the sizes of these
 //! effects. [`SearchPolicy`] lists the parameters for which the optimiser searches for further minima; the likelihood
-//! does not depend on it. [`OpenTerms`] lists the numbers that data may replace.
+//! does not depend on this list. [`OpenTerms`] lists the numbers that data may replace.
 
 mod compile;
 mod count;
@@ -33,7 +33,8 @@ pub(crate) const LANES: usize = 4;
 /// The number of normsys terms of one parameter is padded to a multiple of this number.
 pub(crate) const TERM_LANES: usize = 8;
 
-/// Effect of one histosys modifier on one bin. It adds `alpha slope + f(alpha) curve` to the nominal yield.
+/// Effect of one histosys modifier on one bin. It adds `alpha slope + f(alpha) curve` to the nominal yield, where
+/// `alpha` is the parameter and `f` the interpolation function.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Template {
     pub(crate) param: usize,
@@ -54,14 +55,15 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Returns whether the model has event channels or penalty terms, which only the CPU evaluates.
+    /// Returns whether the model has event channels or penalty terms.
     #[must_use]
     pub fn has_event_terms(&self) -> bool {
         !self.events.is_empty()
     }
 
-    /// Replaces the numbers of all inputs by `values`. [`OpenTerms::check`] must have accepted these values. The
-    /// search policy of the optimiser does not change; [`Self::judge`] computes a new one.
+    /// Replaces the numbers of all inputs (numbers of the model that data may replace) by `values`.
+    /// [`OpenTerms::check`] must have accepted these values. The search policy of the optimiser does not change;
+    /// [`Self::judge`] computes a new policy.
     pub(crate) fn replace(&mut self, values: &[f64]) {
         self.open.write(&self.structure, values, &mut self.numbers);
     }
@@ -78,7 +80,7 @@ impl Plan {
         self.structure.table.init.len()
     }
 
-    /// Returns whether second minima are common in this model, because many of its effects are strongly asymmetric.
+    /// Returns whether second minima are common in this model because many of its effects are strongly asymmetric.
     #[must_use]
     pub fn is_strongly_nonlinear(&self) -> bool {
         self.policy.strongly_nonlinear
@@ -96,44 +98,47 @@ impl Plan {
         self.structure.n_aux
     }
 
-    /// Iterates over the Gaussian constraints. Each element contains the parameter, the auxiliary datum, and 1
-    /// divided by the width.
+    /// Iterates over the Gaussian constraints. Each element contains the index of the parameter, the index of the
+    /// auxiliary datum, and 1 divided by the width.
     pub(crate) fn gaussian(&self) -> impl ExactSizeIterator<Item = (usize, usize, f64)> {
         self.structure.gaussian.with(&self.numbers.inverse_sigma)
     }
 
-    /// Iterates over the Poisson constraints. Each element contains the parameter, the auxiliary datum, and the
-    /// expected auxiliary count at the parameter value 1.
+    /// Iterates over the Poisson constraints. Each element contains the index of the parameter, the index of the
+    /// auxiliary datum, and the expected auxiliary count at the parameter value 1.
     pub(crate) fn poisson(&self) -> impl ExactSizeIterator<Item = (usize, usize, f64)> {
         self.structure.poisson.with(&self.numbers.tau)
     }
 
-    /// Returns the parameters of the scale factors (normfactor, lumi) of a block.
+    /// Returns the indices of the parameters that are scale factors (normfactor, lumi) of a block (one sample in one
+    /// channel).
     #[inline(always)]
     pub(crate) fn scale_factors(&self, block: &Block) -> &[u32] {
         &self.structure.factor_param[block.factor.0..block.factor.1]
     }
 
-    /// Returns the per-bin factors of a block. Each is given by its parameter in the first bin; the parameters of the
-    /// other bins follow.
+    /// Returns the per-bin factors of a block (one sample in one channel). Each is given by the index of its parameter
+    /// in the first bin; the parameters of the other bins follow it.
     #[inline(always)]
     pub(crate) fn per_bin_factors(&self, block: &Block) -> &[u32] {
         &self.structure.binwise_first[block.binwise.0..block.binwise.1]
     }
 
-    /// Returns the parameter of a normsys term of a block. `i` must be in the range `Block::norm`.
+    /// Returns the index of the parameter of a normsys term of a block (one sample in one channel). `i` must be in the
+    /// range `Block::norm`.
     #[inline(always)]
     pub(crate) fn norm_param(&self, block: &Block, i: usize) -> usize {
         self.structure.block_params[block.params.0 + self.structure.norm_slot[i] as usize] as usize
     }
 
-    /// Returns the parameters of the histosys templates of a block.
+    /// Returns the indices of the parameters of the histosys templates of a block (one sample in one channel).
     #[inline(always)]
     pub(crate) fn templates(&self, block: &Block) -> &[u32] {
         &self.structure.hist_param[block.hist.0..block.hist.1]
     }
 
-    /// Iterates over the histosys templates of a block. Each comes with its numbers for bin `b` of the block.
+    /// Iterates over the histosys templates of a block (one sample in one channel). Each element describes the effect
+    /// of a template on bin `b` of the block.
     #[inline(always)]
     pub(crate) fn templates_in(&self, block: &Block, b: usize) -> impl Iterator<Item = Template> {
         self.templates(block).iter().enumerate().map(move |(i, &param)| {

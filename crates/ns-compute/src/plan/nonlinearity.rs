@@ -1,7 +1,8 @@
 //! Measures how nonlinear the effect of each parameter on the expected yields is.
 //!
-//! The asymmetric part of an effect is `(hi + lo)/2 - nominal`. It can cause second minima. Without it, `-ln L` along
-//! a parameter is nearly a parabola.
+//! The asymmetric part of an effect is `(hi + lo)/2 - nominal`, where `lo`, `nominal` and `hi` are the yields at the
+//! parameter values -1, 0 and 1. It can cause second minima. Without it, `-ln L` along a parameter is nearly a
+//! parabola.
 
 use std::collections::BTreeMap;
 
@@ -13,20 +14,20 @@ use super::{Block, LANES, Numbers, Structure};
 /// deviations at most.
 const LEAST_NONLINEARITY: f64 = 0.05;
 
-/// Second minima are common if the sum of the asymmetric parts over all parameters exceeds this number. Tens of
-/// parameters can then act together. The sum is in units of the statistical error.
+/// Second minima are common in a model if the sum of the asymmetric parts of the effects of all parameters exceeds this
+/// number. Tens of parameters can then act together. The sum is in units of the statistical error.
 const STRONG_NONLINEARITY: f64 = 8.0;
 
-/// The asymmetric parts of the effects of all parameters.
+/// The asymmetric parts of the effects of all parameters on the expected yields.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Nonlinearity {
     /// Asymmetric part of each parameter's effect, summed over the bins in units of the statistical error.
     pub(crate) amount: Vec<f64>,
-    /// For each parameter, its range in `shifts`. The range is empty if `amount` does not exceed
-    /// [`LEAST_NONLINEARITY`].
+    /// For each parameter, the range of its elements in `shifts`. The range is empty if the parameter's `amount` does
+    /// not exceed [`LEAST_NONLINEARITY`].
     ranges: Vec<(usize, usize)>,
-    /// Index of a bin, and the asymmetric part of the parameter's effect in this bin, in events. It is summed over the
-    /// samples, with all other factors at 1.
+    /// For each bin on which a parameter acts, the index of the bin, and the asymmetric part of the parameter's effect
+    /// in this bin, in events. This part is summed over the samples, with all other factors at 1.
     shifts: Vec<(u32, f64)>,
 }
 
@@ -81,23 +82,24 @@ impl Nonlinearity {
         nonlinearity
     }
 
-    /// Returns whether the effect of a parameter is nonlinear enough for a second minimum with smooth interpolation
-    /// codes.
+    /// Returns whether the effect of parameter `p` is nonlinear enough for a second minimum in a model with smooth
+    /// interpolation codes.
     pub(super) fn is_nonlinear(&self, p: usize) -> bool {
         self.amount[p] > LEAST_NONLINEARITY
     }
 
-    /// Returns whether the asymmetric parts of all parameters together exceed [`STRONG_NONLINEARITY`].
+    /// Returns whether the asymmetric parts of the effects of all parameters together exceed [`STRONG_NONLINEARITY`].
     pub(super) fn is_strong(&self) -> bool {
         self.amount.iter().sum::<f64>() > STRONG_NONLINEARITY
     }
 
-    /// Returns the slope of `-ln L` along the asymmetric part of a parameter's effect: `sum_b r_b A_b`. `slopes`
-    /// contains the derivatives `r_b` of `-ln L` with respect to the expected yields, and `A_b` is the asymmetric
-    /// part.
+    /// Returns the slope of `-ln L` along the asymmetric part of the effect of parameter `p`: `sum_b r_b A_b`. `slopes`
+    /// contains the derivative `r_b` of `-ln L` with respect to the expected yield of each bin `b`, and `A_b` is the
+    /// asymmetric part in this bin.
     ///
     /// The product of this sum with the second derivative of the interpolation function is a curvature of `-ln L`. A
-    /// second minimum is possible if it exceeds 1, which is the curvature of the constraint.
+    /// second minimum is possible if the absolute value of a negative curvature exceeds 1, which is the curvature of
+    /// the constraint.
     pub(crate) fn pull(&self, p: usize, slopes: &[f64]) -> f64 {
         let (from, to) = self.ranges[p];
         self.shifts[from..to].iter().map(|&(bin, shift)| slopes[bin as usize] * shift).sum()

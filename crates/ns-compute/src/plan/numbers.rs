@@ -5,23 +5,26 @@ use crate::terms::normsys::Normsys;
 /// Nominal yields, templates, normsys factors, and widths of constraints.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Numbers {
-    /// Nominal yield of each cell (a bin of a block), with padding.
+    /// Nominal yield of each cell (one bin of one sample in a channel), with padding.
     pub(crate) nominal: Vec<f64>,
-    /// `S = (hi - lo)/2` in each bin, one histosys term after the other, with padding.
+    /// The slope `S = (hi - lo)/2` of each histosys term in each bin, one term after the other, with padding. `lo` and
+    /// `hi` are the yields at the parameter values -1 and 1.
     pub(crate) hist_slope: Vec<f64>,
-    /// `A = (hi + lo)/2 - nominal` in each bin, for the asymmetric histosys terms only, with padding.
+    /// The asymmetric part `A = (hi + lo)/2 - nominal` of each asymmetric histosys term in each bin, with padding. `lo`
+    /// and `hi` are the yields at the parameter values -1 and 1.
     pub(crate) hist_curve: Vec<f64>,
-    /// Coefficients of the polynomial of each normsys term. There is one array per power of alpha (see
+    /// Coefficients of the polynomial of each normsys term. There is one array per power of the parameter (see
     /// `terms::normsys`).
     pub(crate) norm_coefficients: [Vec<f64>; 6],
-    /// Rate of each normsys factor outside the range of the polynomial, for positive alpha (see
-    /// `terms::normsys::Beyond`).
+    /// For each normsys term, the rate of the factor outside the range of the polynomial, for positive parameter values
+    /// (see `terms::normsys::Beyond`).
     pub(crate) norm_rate_hi: Vec<f64>,
-    /// Rate of each normsys factor outside the range of the polynomial, for negative alpha.
+    /// For each normsys term, the rate of the factor outside the range of the polynomial, for negative parameter values
+    /// (see `terms::normsys::Beyond`).
     pub(crate) norm_rate_lo: Vec<f64>,
-    /// Value of each normsys factor at alpha = 1; it is 1 in the padding.
+    /// Value of each normsys factor at the parameter value 1. In the padding it is 1.
     pub(crate) norm_hi: Vec<f64>,
-    /// Value of each normsys factor at alpha = -1; it is 1 in the padding.
+    /// Value of each normsys factor at the parameter value -1. In the padding it is 1.
     pub(crate) norm_lo: Vec<f64>,
     /// Width of each Gaussian constraint.
     pub(crate) sigma: Vec<f64>,
@@ -34,7 +37,8 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// Sets the number of normsys terms. New terms, for example padding, are factors of 1 for any parameter value.
+    /// Sets the number of normsys terms. New terms, for example those used as padding, are factors of 1 for any
+    /// parameter value.
     pub(super) fn resize_normsys(&mut self, n: usize) {
         for array in &mut self.norm_coefficients {
             array.resize(n, 0.0);
@@ -45,7 +49,8 @@ impl Numbers {
         self.norm_lo.resize(n, 1.0);
     }
 
-    /// Sets the factors of the normsys term `i` at alpha = -1 (`lo`) and at alpha = 1 (`hi`).
+    /// Sets the numbers of the normsys term with index `i` from its factors at the parameter values -1 (`lo`) and 1
+    /// (`hi`).
     pub(super) fn set_normsys(&mut self, i: usize, normsys: &Normsys, lo: f64, hi: f64) {
         let coefficients = (normsys.coefficients)(lo, hi);
         for (array, c) in self.norm_coefficients.iter_mut().zip(coefficients) {

@@ -1,5 +1,5 @@
-//! Maps the numbers of inputs to their positions in the compiled arrays. Inputs are numbers of the model that data
-//! may replace.
+//! Maps the numbers of inputs to their positions in the arrays of the compiled model. Inputs are numbers of the model
+//! that data may replace.
 
 use std::collections::HashMap;
 
@@ -8,18 +8,19 @@ use ns_core::{Input, InputTable, Model, SessionError};
 use super::{LANES, Numbers, Structure};
 use crate::terms::histosys::template;
 
-/// Origin of an array of numbers: an input, or the model itself.
+/// Origin of an array of numbers: an input (numbers that data may replace), or the model itself.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
-    /// The numbers come from an input. The field is the position of the first of them in the array of all inputs.
+    /// The numbers come from an input (numbers that data may replace). The field is the position of the input's first
+    /// number in the array of all inputs.
     Input(usize),
     /// The numbers come from the model. The field contains these numbers.
     Model(Vec<f64>),
 }
 
 impl Source {
-    /// Returns the change of number `i` of this array. `inputs` contains the changes of all inputs. Numbers of the
-    /// model do not change.
+    /// Returns the change of number `i` of this array. `inputs` contains the changes of the numbers of all inputs
+    /// (numbers that data may replace). Numbers that come from the model do not change.
     #[inline(always)]
     fn change(&self, inputs: &[f64], i: usize) -> f64 {
         match self {
@@ -28,7 +29,7 @@ impl Source {
         }
     }
 
-    /// Returns number `i` of this array. `inputs` contains the numbers of all inputs.
+    /// Returns number `i` of this array. `inputs` contains the numbers of all inputs (numbers that data may replace).
     #[inline(always)]
     fn get(&self, inputs: &[f64], i: usize) -> f64 {
         match self {
@@ -37,8 +38,8 @@ impl Source {
         }
     }
 
-    /// Returns the position of this input's first number in the array of all inputs, or `None` if the source is the
-    /// model.
+    /// Returns the position of the first number of this input in the array of all inputs (numbers that data may
+    /// replace). Returns `None` if the source is the model.
     pub(crate) fn place(&self) -> Option<usize> {
         match self {
             Self::Input(at) => Some(*at),
@@ -47,7 +48,8 @@ impl Source {
     }
 }
 
-/// A sample (block) whose nominal yields or histosys templates are inputs.
+/// A block (one sample in one channel) whose nominal yields or histosys templates are inputs (numbers that data may
+/// replace).
 #[derive(Debug, Clone)]
 pub(crate) struct OpenBlock {
     pub(crate) block: usize,
@@ -55,38 +57,39 @@ pub(crate) struct OpenBlock {
     pub(crate) templates: Vec<OpenTemplate>,
 }
 
-/// A histosys effect of an [`OpenBlock`]. If the nominal yields are an input, all histosys effects of the sample are
-/// listed, because their asymmetric parts depend on the nominal yields.
+/// A histosys effect of an [`OpenBlock`] (a sample some of whose yields data may replace). If the nominal yields are an
+/// input, all histosys effects of the sample are listed, because their asymmetric parts depend on the nominal yields.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenTemplate {
-    /// Index of the template among the templates of the block.
+    /// Index of the histosys template among the templates of the block (one sample in one channel).
     pub(crate) index: usize,
     pub(crate) lo: Source,
     pub(crate) hi: Source,
 }
 
-/// A normsys effect whose factors are inputs.
+/// A normsys effect whose factors at the parameter values -1 and 1 are inputs (numbers that data may replace).
 #[derive(Debug, Clone)]
 pub(crate) struct OpenNorm {
     pub(crate) block: usize,
-    /// Index of the normsys term in the padded arrays of terms.
+    /// Index of the normsys term in the padded arrays of normsys terms.
     pub(crate) term: usize,
     pub(crate) lo: Source,
     pub(crate) hi: Source,
 }
 
-/// The width of a constraint that is an input, with its position in the array of all inputs.
+/// The width of a constraint, if this width is an input (a number that data may replace).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OpenWidth {
-    /// Index of the constraint among the Gaussian constraints, or among the Poisson constraints.
+    /// Index of the constraint among the Gaussian constraints or among the Poisson constraints, depending on its type.
     pub(crate) term: usize,
     pub(crate) place: usize,
-    /// Rate `tau` of a Poisson constraint in the compiled model. It is used if the input has its compiled value. The
-    /// rate that is computed from the relative uncertainty would differ by rounding.
+    /// Rate `tau` that a Poisson constraint has in the compiled model. It is used if the input has the value with which
+    /// the model was compiled, because the rate that is computed from the relative uncertainty would differ by
+    /// rounding.
     own_rate: f64,
 }
 
-/// All compiled numbers that data may replace, by kind.
+/// All numbers of the compiled model that data may replace, sorted by the type of the effect.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OpenTerms {
     pub(crate) table: InputTable,
@@ -96,7 +99,8 @@ pub(crate) struct OpenTerms {
     pub(crate) poisson: Vec<OpenWidth>,
 }
 
-/// The position of each input in the array of all inputs. It is used while a model is compiled.
+/// The position of each input (numbers that data may replace) in the array of all inputs. It is used while a model is
+/// compiled.
 pub(super) struct Places(HashMap<Input, usize>);
 
 impl Places {
@@ -104,19 +108,20 @@ impl Places {
         Self(table.inputs.iter().copied().zip(table.ranges.iter().map(|range| range.start)).collect())
     }
 
-    /// Returns the source of some numbers: the input if it is open, and otherwise the model with the numbers `own`.
+    /// Returns the source of an array of numbers. This is the input if data may replace its numbers, and otherwise the
+    /// model with the numbers `own`.
     pub(super) fn source(&self, input: Input, own: &[f64]) -> Source {
         self.0.get(&input).map_or_else(|| Source::Model(own.to_vec()), |&at| Source::Input(at))
     }
 
-    /// Returns whether data may replace the numbers of at least one of the inputs `inputs`.
+    /// Returns whether data may replace the numbers of at least one input in `inputs`.
     pub(super) fn any(&self, inputs: &[Input]) -> bool {
         !self.0.is_empty() && inputs.iter().any(|input| self.0.contains_key(input))
     }
 }
 
 impl OpenTerms {
-    /// Lists the constraint widths that are inputs of `model`.
+    /// Lists the widths of constraints that are inputs of `model` (numbers that data may replace).
     pub(super) fn add_widths(&mut self, model: &Model, structure: &Structure, numbers: &Numbers) {
         for (input, range) in self.table.inputs.iter().zip(&self.table.ranges) {
             let (constraints, list, set) = match *input {
@@ -134,8 +139,8 @@ impl OpenTerms {
         }
     }
 
-    /// Checks the values of all inputs. There must be as many as expected, all must be finite, and widths and factors
-    /// must be positive.
+    /// Checks the values of all inputs (numbers that data may replace). Returns an error if there are too few or too
+    /// many values, a value is not finite, or a width or a factor is not positive.
     pub(crate) fn check(&self, values: &[f64]) -> Result<(), SessionError> {
         let expected = self.table.len();
         if values.len() != expected {
@@ -156,7 +161,7 @@ impl OpenTerms {
         }
     }
 
-    /// Writes the values of all inputs to the compiled arrays `numbers`.
+    /// Writes the values of all inputs (numbers that data may replace) to the compiled arrays `numbers`.
     pub(crate) fn write(&self, structure: &Structure, values: &[f64], numbers: &mut Numbers) {
         self.write_linear(structure, |source, i| source.get(values, i), numbers);
         for open in &self.norms {
@@ -176,9 +181,10 @@ impl OpenTerms {
         }
     }
 
-    /// Returns the changes of the compiled numbers when the inputs change by `along`. The field `sigma` contains the
-    /// changes of Gaussian widths. The field `tau` contains the changes of the relative uncertainties `1/sqrt(tau)`.
-    /// Polynomial coefficients, rates and constants of the terms are empty.
+    /// Returns the changes of the numbers of the compiled model when the inputs (numbers that data may replace) change
+    /// by `along`. The field `sigma` of the result contains the changes of Gaussian widths. The field `tau` contains
+    /// the changes of the relative uncertainties `1/sqrt(tau)`. The fields for polynomial coefficients, rates and
+    /// constants of the terms are empty.
     pub(crate) fn direction(&self, structure: &Structure, along: &[f64], numbers: &Numbers) -> Numbers {
         let zeros = |of: &[f64]| vec![0.0; of.len()];
         let mut direction = Numbers {
@@ -205,8 +211,8 @@ impl OpenTerms {
         direction
     }
 
-    /// Writes nominal yields and the parts of templates to `numbers`. These are linear functions of the numbers that
-    /// `get` returns.
+    /// Writes the nominal yields and the coefficients of histosys templates to `numbers`. They are linear functions of
+    /// the numbers that `get` returns.
     fn write_linear(
         &self,
         structure: &Structure,

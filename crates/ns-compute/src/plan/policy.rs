@@ -8,11 +8,12 @@ use super::{LANES, Nonlinearity, Numbers, Structure};
 /// Largest EDM of a certified minimum. The EDM is the estimated height above the minimum, in units of `-ln L`.
 pub(crate) const EDM_TOLERANCE: f64 = 1e-12;
 
-/// Largest EDM of a certified minimum if free factors multiply each other and the metric comes from another point.
+/// Largest EDM (estimated distance to the minimum) of a certified minimum if free factors multiply each other and the
+/// metric was computed at another point.
 ///
 /// The derivative of `-ln L` with respect to one factor is proportional to the other factor. At the minimum the other
-/// factor may be a thousand times smaller than at the point of the metric. The measured EDM is then a millionth of
-/// the true EDM.
+/// factor may be a thousand times smaller than at the point of the metric. The measured EDM is then a millionth of the
+/// true EDM.
 const EDM_OF_PRODUCTS: f64 = 1e-6 * EDM_TOLERANCE;
 
 /// Returns whether some sample has at least two free factors without a constraint.
@@ -29,26 +30,28 @@ fn multiplies_free_factors(model: &Model) -> bool {
     model.channels.iter().flat_map(|channel| &channel.samples).any(multiplies)
 }
 
-/// The parameters for which the optimiser searches for further minima, and the largest EDM of a certified minimum.
-/// All fields except the EDM depend on the numbers of the model. They are determined again when data replace these
-/// numbers.
+/// The parameters for which the optimiser searches for further minima, and the largest EDM (estimated distance to the
+/// minimum) of a certified minimum. All fields except the EDM depend on the numbers of the model. These fields are
+/// determined again when data replace the numbers.
 #[derive(Debug, Clone)]
 pub(crate) struct SearchPolicy {
-    /// For each parameter, whether it has an asymmetric effect. A second minimum may then lie at the opposite sign.
+    /// For each parameter, whether it has an asymmetric effect. If so, a second minimum may be at the opposite sign of
+    /// the parameter.
     pub(crate) asymmetric: Vec<bool>,
-    /// For each parameter, whether its asymmetric effect is strong enough for a second minimum with smooth
+    /// For each parameter, whether its asymmetric effect is strong enough for a second minimum in a model with smooth
     /// interpolation codes.
     pub(crate) nonlinear: Vec<bool>,
-    /// The asymmetric parts of the effects of all parameters.
+    /// The asymmetric parts of the effects of all parameters on the expected yields.
     pub(crate) nonlinearity: Nonlinearity,
     /// Whether second minima are common in this model, because it has many strong asymmetric effects.
     pub(crate) strongly_nonlinear: bool,
-    /// Largest EDM of a certified minimum, if the EDM is measured with a metric from another point.
+    /// Largest EDM (estimated distance to the minimum) of a certified minimum, if the EDM is measured with a metric
+    /// that was computed at another point.
     pub(crate) edm_tolerance: f64,
 }
 
-/// Returns the largest EDM of a certified minimum of this model, if the EDM is measured with a metric from another
-/// point.
+/// Returns the largest EDM (estimated distance to the minimum) of a certified minimum of this model, if the EDM is
+/// measured with a metric that was computed at another point.
 pub(super) fn edm_tolerance(model: &Model) -> f64 {
     if multiplies_free_factors(model) { EDM_OF_PRODUCTS } else { EDM_TOLERANCE }
 }

@@ -1,9 +1,9 @@
-//! Computes derivatives with respect to parameters, inputs and data in one backward pass, which begins at the
-//! expected yields (reverse-mode differentiation).
+//! Computes derivatives with respect to parameters, inputs (numbers of the model that data may replace) and data in one
+//! backward pass, which begins at the expected yields (reverse-mode differentiation).
 //!
-//! The yield of a sample in bin `b` is `nu_b = D_b N g_b`. `D_b` is the nominal yield plus its additive variations.
-//! `N` is the product of the scalar factors, and `g_b` the product of the per-bin factors. Let `r_b` be the
-//! derivative of the result with respect to the expected yield of bin `b`. Then the derivatives with respect to
+//! The yield of a sample in bin `b` is `nu_b = D_b N g_b`. `D_b` is the nominal yield plus its histosys variations. `N`
+//! is the product of the scale factors and normsys factors, and `g_b` the product of the per-bin factors. Let `r_b` be
+//! the derivative of the result with respect to the expected yield of bin `b`. Then the derivatives with respect to
 //! `D_b`, `N` and `g_b` are `r_b N g_b`, `sum_b r_b D_b g_b` and `r_b D_b N`.
 
 use super::forward::{Ray, Sweep};
@@ -24,9 +24,9 @@ pub(super) fn poisson_slopes<T: Number>(main: &[f64], sweep: &mut Sweep<T>) {
     }
 }
 
-/// Returns the derivatives of a Poisson term: with respect to the expected yield `lambda`, and with respect to the
-/// count `n`. If `lambda` is not positive, the derivative with respect to the count does not exist. It is set to 0,
-/// and an empty bin then does not contribute.
+/// Returns the derivatives of a Poisson term with respect to the expected yield `lambda` and with respect to the count
+/// `n`. If `lambda` is not positive, the derivative with respect to the count does not exist. It is set to 0, so that
+/// an empty bin does not contribute.
 #[inline(always)]
 fn poisson<T: Number>(lambda: T, n: f64) -> (T, T) {
     let slope = if n > 0.0 { deviance_derivatives(lambda, T::splat(n)).0 } else { T::splat(1.0) };
@@ -37,7 +37,8 @@ fn poisson<T: Number>(lambda: T, n: f64) -> (T, T) {
     (slope, by_count)
 }
 
-/// Sets all derivatives with respect to parameters, inputs and auxiliary data to zero.
+/// Sets the derivatives with respect to all parameters, inputs (numbers of the model that data may replace) and
+/// auxiliary data to zero.
 pub(super) fn clear<T: Number>(plan: &Plan, sweep: &mut Sweep<T>) {
     for (array, n) in [
         (&mut sweep.by_parameters, plan.n_parameters()),
@@ -49,7 +50,9 @@ pub(super) fn clear<T: Number>(plan: &Plan, sweep: &mut Sweep<T>) {
     }
 }
 
-/// Returns `sum_b r_b g_b D_b` of a block. The comment of the module defines these quantities.
+/// Returns the sum `sum_b r_b g_b D_b` over the bins `b` of a block (one sample in one channel). `r_b` is the
+/// derivative of the result with respect to the expected yield, `g_b` the product of the per-bin factors, and `D_b` the
+/// nominal yield plus its histosys variations.
 #[inline(always)]
 fn total<T: Number>(block: &Block, sweep: &Sweep<T>) -> T {
     let mut total = T::splat(0.0);
@@ -60,7 +63,8 @@ fn total<T: Number>(block: &Block, sweep: &Sweep<T>) -> T {
     total
 }
 
-/// Adds the derivatives with respect to those nominal yields, templates and normsys factors that are inputs.
+/// Adds the derivatives with respect to nominal yields, templates and normsys factors, as far as these are inputs
+/// (numbers of the model that data may replace).
 pub(super) fn inputs<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>) {
     for open in &plan.open.blocks {
         let block = &plan.structure.blocks[open.block];
@@ -109,7 +113,8 @@ pub(super) fn inputs<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>)
     }
 }
 
-/// Returns the derivatives of the normsys factor `value` with respect to its values at alpha = -1 and alpha = 1.
+/// Returns the derivatives of the normsys factor `value` with respect to the factor's values at the parameter values -1
+/// and 1. `alpha` is the current parameter value.
 fn by_factors<T: Number>(plan: &Plan, ray: Ray<'_>, term: usize, alpha: T, value: T) -> (T, T) {
     let normsys = plan.structure.normsys;
     let (lo, hi): (T, T) = (
@@ -142,8 +147,8 @@ fn by_factors<T: Number>(plan: &Plan, ray: Ray<'_>, term: usize, alpha: T, value
     )
 }
 
-/// Adds the derivatives with respect to the parameters: the derivatives of the expected yields, weighted with the
-/// slopes.
+/// Adds the derivatives with respect to the parameters. They are the derivatives of the expected yields, weighted with
+/// the derivatives `sweep.slope` of the result with respect to the expected yields.
 pub(super) fn parameters<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>) {
     for (index, block) in plan.structure.blocks.iter().enumerate() {
         let (stride, scale, sum) = (block.n_lanes * LANES, sweep.scale[index], total(block, sweep));
@@ -181,8 +186,8 @@ pub(super) fn parameters<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep
     }
 }
 
-/// Adds the derivatives with respect to the parameters of a block's normsys factors. `rest` is the number by which
-/// the product of these factors is multiplied.
+/// Adds the derivatives with respect to the parameters of the normsys factors of a block (one sample in one channel).
+/// `rest` is the derivative of the result with respect to the product of these factors.
 #[inline(always)]
 fn normsys<T: Number>(plan: &Plan, block: &Block, rest: T, sweep: &mut Sweep<T>) {
     let Sweep { kappa, kappa_first, products, by_parameters, .. } = sweep;
@@ -203,8 +208,8 @@ fn normsys<T: Number>(plan: &Plan, block: &Block, rest: T, sweep: &mut Sweep<T>)
     }
 }
 
-/// Adds the derivatives of the constraint terms with respect to parameters, auxiliary data, and those widths that are
-/// inputs.
+/// Adds the derivatives of the constraint terms with respect to parameters and auxiliary data, and with respect to the
+/// widths that are inputs (numbers of the model that data may replace).
 pub(super) fn constraints<T: Number>(plan: &Plan, ray: Ray<'_>, aux: &[f64], sweep: &mut Sweep<T>) {
     for (i, (p, a, weight)) in plan.gaussian().enumerate() {
         let weight = match ray.numbers.map_or(0.0, |numbers| numbers.sigma[i]) {
@@ -241,7 +246,8 @@ pub(super) fn constraints<T: Number>(plan: &Plan, ray: Ray<'_>, aux: &[f64], swe
     }
 }
 
-/// Adds the derivatives of a weighted sum of the expected auxiliary data. `aux` contains the weights.
+/// Adds the derivatives of a weighted sum of the expected auxiliary data. `aux` contains one weight per auxiliary
+/// datum.
 pub(super) fn expected_auxiliary<T: Number>(plan: &Plan, ray: Ray<'_>, aux: &[f64], sweep: &mut Sweep<T>) {
     for (p, a, _) in plan.gaussian() {
         sweep.by_parameters[p] = sweep.by_parameters[p].add(T::splat(aux[a]));
@@ -258,8 +264,8 @@ pub(super) fn expected_auxiliary<T: Number>(plan: &Plan, ray: Ray<'_>, aux: &[f6
     }
 }
 
-/// Returns the rate `tau` of a Poisson constraint. It is a function of the relative uncertainty `1/sqrt(tau)`, which
-/// changes along the direction.
+/// Returns the rate `tau` of a Poisson constraint as a function of its relative uncertainty `1/sqrt(tau)`, with the
+/// derivatives along the direction of `ray`.
 #[inline(always)]
 fn rate<T: Number>(ray: Ray<'_>, term: usize, tau: f64) -> T {
     match ray.numbers.map_or(0.0, |numbers| numbers.tau[term]) {

@@ -8,56 +8,60 @@ use crate::plan::{Block, LANES, Numbers, Plan};
 use crate::terms::normsys::{signed_rate, value_and_slope};
 use crate::terms::{histosys, per_bin, scale};
 
-/// All numbers of one evaluation and differentiation. The memory is used again by the next evaluation.
+/// All numbers of one evaluation and of its derivatives. The memory is used again by the next evaluation.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sweep<T> {
     /// Values of the parameters.
     pub(super) theta: Vec<T>,
-    /// Value of the interpolation function of the histosys code, per parameter.
+    /// Value of the interpolation function of the histosys interpolation code, per parameter.
     pub(super) curved: Vec<T>,
-    /// First derivative of the interpolation function, per parameter.
+    /// First derivative of the histosys interpolation function, per parameter.
     pub(super) curved_first: Vec<T>,
-    /// Each normsys factor, in the order of `Structure::norm_of_block`.
+    /// Value of each normsys factor, in the order of `Structure::norm_of_block`.
     pub(super) kappa: Vec<T>,
     /// Derivative of each normsys factor with respect to its parameter, in the same order as `kappa`.
     pub(super) kappa_first: Vec<T>,
-    /// Product of the normsys factors, per block.
+    /// Product of the normsys factors, per block (one sample in one channel).
     pub(super) norm: Vec<T>,
-    /// Product of all scalar factors, per block.
+    /// Product of the normsys factors and scale factors, per block (one sample in one channel).
     pub(super) scale: Vec<T>,
-    /// Nominal yield plus additive variations, per cell. A cell is one bin of one block.
+    /// Nominal yield plus histosys variations, per cell. A cell is one bin of one sample.
     pub(super) additive: Vec<T>,
-    /// Product of the per-bin factors, per cell.
+    /// Product of the per-bin factors, per cell (one bin of one sample).
     pub(super) binwise: Vec<T>,
     /// Expected yield of each bin.
     pub(super) lambda: Vec<T>,
-    /// Derivative of the result with respect to the expected yield, per bin.
+    /// Derivative of the result (the number that is differentiated) with respect to the expected yield, per bin.
     pub(super) slope: Vec<T>,
-    /// Derivatives with respect to the parameters.
+    /// Derivatives of the result with respect to the parameters.
     pub(crate) by_parameters: Vec<T>,
-    /// Derivatives with respect to the numbers of all inputs.
+    /// Derivatives of the result with respect to the numbers of all inputs (numbers of the model that data may
+    /// replace).
     pub(crate) by_inputs: Vec<T>,
-    /// Derivatives with respect to the main counts.
+    /// Derivatives of the result with respect to the main counts.
     pub(crate) by_main: Vec<T>,
-    /// Derivatives with respect to the auxiliary data.
+    /// Derivatives of the result with respect to the auxiliary data.
     pub(crate) by_aux: Vec<T>,
-    /// Products of the first factors of a block. The product of all factors except one is computed from them.
+    /// Working memory: products of the first factors of a block (one sample in one channel). The product of all factors
+    /// except one is computed from them.
     pub(super) products: Vec<T>,
 }
 
-/// A point, and the direction along which derivatives are taken.
+/// A point in parameter space, and the direction along which derivatives are taken.
 #[derive(Clone, Copy)]
 pub(crate) struct Ray<'a> {
     pub(crate) theta: &'a [f64],
-    /// Direction of the parameters; `None` if the parameters do not change.
+    /// Changes of the parameters along the direction; `None` if the parameters do not change.
     pub(crate) along: Option<&'a [f64]>,
-    /// Direction of the numbers of the model; `None` if these numbers do not change. The field `sigma` contains
-    /// changes of Gaussian widths. The field `tau` contains changes of the relative uncertainties `1/sqrt(tau)`.
+    /// Changes of the numbers of the model along the direction; `None` if these numbers do not change. The field
+    /// `sigma` contains changes of Gaussian widths. The field `tau` contains changes of the relative uncertainties
+    /// `1/sqrt(tau)`.
     pub(crate) numbers: Option<&'a Numbers>,
 }
 
 impl<'a> Ray<'a> {
-    /// Returns a number of the model together with its derivative along the direction.
+    /// Returns number `i` of one of the model's arrays, together with its derivative along the direction. `array`
+    /// chooses the array.
     #[inline(always)]
     pub(super) fn number<T: Number>(
         self,
@@ -69,7 +73,7 @@ impl<'a> Ray<'a> {
     }
 }
 
-/// Computes the expected yields, and all quantities in `sweep` from which they are computed.
+/// Computes the expected yields, and all quantities in `sweep` that are needed for them.
 pub(crate) fn forward<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>) {
     let structure = &plan.structure;
     let zero = T::splat(0.0);
@@ -109,7 +113,8 @@ pub(crate) fn forward<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>
     }
 }
 
-/// Computes the yields of one block's cells, and adds them to the expected yields.
+/// Computes the yields of one block (one sample in one channel) in all its bins, and adds them to the expected yields.
+/// `index` is the index of the block.
 #[inline(always)]
 fn add_up<T: Number>(plan: &Plan, ray: Ray<'_>, index: usize, block: &Block, sweep: &mut Sweep<T>) {
     let (stride, scale) = (block.n_lanes * LANES, sweep.scale[index]);
@@ -138,7 +143,7 @@ fn add_up<T: Number>(plan: &Plan, ray: Ray<'_>, index: usize, block: &Block, swe
     }
 }
 
-/// Returns a normsys factor and its derivative with respect to its parameter.
+/// Returns a normsys factor at the parameter value `alpha`, and its derivative with respect to the parameter.
 #[inline(always)]
 fn factor<T: Number>(plan: &Plan, ray: Ray<'_>, term: usize, alpha: T) -> (T, T) {
     let (normsys, numbers) = (plan.structure.normsys, &plan.numbers);

@@ -14,8 +14,8 @@ pub(crate) use forward::{Ray, Sweep};
 use crate::number::Number;
 use crate::plan::Plan;
 
-/// Computes the derivatives of `-ln L` for the data `main` and `aux`, and stores them in `sweep`. Derivatives with
-/// respect to parameters are computed only if `parameters` is true.
+/// Computes the derivatives of `-ln L` for the main counts `main` and the auxiliary data `aux`, and stores them in
+/// `sweep`. Derivatives with respect to parameters are computed only if `parameters` is true.
 pub(crate) fn of_likelihood<T: Number>(
     plan: &Plan,
     ray: Ray<'_>,
@@ -33,8 +33,9 @@ pub(crate) fn of_likelihood<T: Number>(
     backward::constraints(plan, ray, aux, sweep);
 }
 
-/// Computes the derivatives of a weighted sum of all expected data with respect to parameters and inputs, and stores
-/// them in `sweep`. `main` contains one weight per bin, and `aux` one weight per auxiliary datum.
+/// Computes the derivatives of a weighted sum of all expected data with respect to parameters and inputs (numbers of
+/// the model that data may replace), and stores them in `sweep`. `main` contains one weight per bin, and `aux` one
+/// weight per auxiliary datum.
 pub(crate) fn of_expected(plan: &Plan, theta: &[f64], (main, aux): (&[f64], &[f64]), sweep: &mut Sweep<f64>) {
     let ray = Ray { theta, along: None, numbers: None };
     forward::forward(plan, ray, sweep);

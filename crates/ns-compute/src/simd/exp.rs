@@ -1,13 +1,13 @@
-//! Branch-free exponential function.
+//! Exponential function without branches.
 
 use super::MulAdd;
 use crate::shared_constants::{EXP_TERMS, LN2_HIGH, LN2_LOW, LOG2_E, ROUND_TO_INTEGER};
 
-/// Returns `e^x` with an error of about one unit in the last place. Very small and very large results become 0 and
-/// infinity.
+/// Returns `e^x` with an error of about one unit in the last place. A result that is too small for a double becomes 0,
+/// and a result that is too large becomes infinity.
 ///
-/// The argument is reduced as `x = k ln 2 + r` with `|r| <= ln(2)/2`. For `r` the Taylor polynomial of degree 13 is
-/// used, whose truncation error is below 2^-57.
+/// The argument is reduced as `x = k ln 2 + r` with an integer `k` and `|r| <= ln(2)/2`. For `r` the Taylor polynomial
+/// of degree 13 is used, whose truncation error is below 2^-57.
 #[inline(always)]
 pub(crate) fn exp<M: MulAdd>(x: f64) -> f64 {
     let clamped = x.clamp(-745.5, 710.0);

@@ -21,12 +21,12 @@ pub(crate) trait Vector: Copy {
     fn sub(self, b: Self) -> Self;
     /// Returns `self / b`, lane by lane.
     fn div(self, b: Self) -> Self;
-    /// Selects a value in each lane: `then` where `self < limit`, and `otherwise` elsewhere, also where `self` is
-    /// NaN.
+    /// Selects a number in each lane: `then` where `self < limit`, and `otherwise` in all other lanes, including those
+    /// in which `self` is NaN.
     fn below(self, limit: Self, then: Self, otherwise: Self) -> Self;
     /// Returns the square root of each lane.
     fn sqrt(self) -> Self;
-    /// Returns the sum of all lanes. They are added in a fixed order.
+    /// Returns the sum of all lanes. The lanes are added in a fixed order.
     fn sum(self) -> f64;
     /// Writes the sum over all lanes of each of four vectors to the first four elements of `to`.
     #[inline(always)]
@@ -49,7 +49,7 @@ pub(crate) trait Vector: Copy {
     }
     /// Returns `1 / self`, lane by lane. The error is at most one or two units in the last place.
     fn reciprocal(self) -> Self;
-    /// Loads `N` elements of `from`, beginning with index `at`. Implementations need not check the bounds.
+    /// Loads the `N` elements of `from` that begin with index `at`. Implementations need not check the bounds.
     ///
     /// # Safety
     /// `from` must have at least `at + N` elements.
@@ -67,15 +67,16 @@ pub(crate) trait MulAdd: Copy {
     type V4: Vector;
     /// A vector of eight numbers.
     type V8: Vector;
-    /// Returns `a * b + c`. It is rounded only once if the instruction set has a fused multiply-add.
+    /// Returns `a * b + c`. The result is rounded only once if the instruction set has a fused multiply-add, and
+    /// otherwise after the product and after the sum.
     #[inline(always)]
     fn mul_add(a: f64, b: f64, c: f64) -> f64 {
         Self::V1::splat(a).mul_add(Self::V1::splat(b), Self::V1::splat(c)).sum()
     }
 }
 
-/// An instruction set without fused multiply-add. Products and sums are rounded separately, because `f64::mul_add`
-/// would call a slow library function.
+/// An instruction set without fused multiply-add. Products and sums are rounded separately. `f64::mul_add` is not used,
+/// because it would call a slow library function.
 #[derive(Clone, Copy)]
 pub(crate) struct Separate;
 
@@ -97,7 +98,7 @@ impl MulAdd for Fused {
     type V8 = Lanes<8, true>;
 }
 
-/// Defines methods of [`Vector`] that treat all lanes in the same way. Each method is given by one expression.
+/// Defines methods of [`Vector`] that do the same in all lanes. Each method is given by one expression.
 macro_rules! operations {
     ($($name:ident($x:ident $(, $arg:ident)*) $result:expr;)*) => {$(
         #[inline(always)]
@@ -142,12 +143,11 @@ impl Vector for f64 {
     }
 }
 
-/// The portable vector: an array of `N` numbers. It uses fused multiply-add if `FUSED` is true.
+/// A portable vector, which is an array of `N` numbers. It uses fused multiply-add if `FUSED` is true.
 #[derive(Clone, Copy)]
 pub(crate) struct Lanes<const N: usize, const FUSED: bool>([f64; N]);
 
-/// Computes a vector lane by lane, in a loop. A library function in its place would not be compiled for the
-/// instruction set.
+/// Computes a vector lane by lane, in a loop. A library function would not be compiled for the instruction set.
 macro_rules! each {
     ($i:ident => $lane:expr) => {{
         let mut lanes = [0.0; N];

@@ -1,15 +1,15 @@
-//! The instruction set for which the code of hot loops is chosen. It is detected once, when a session is opened.
+//! The instruction set that hot loops use. It is detected once, when a session is opened.
 
 /// An instruction set of this CPU. Only [`Level::detect`] and [`Level::available`] create values other than
 /// `Baseline`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Level {
-    /// The instruction set that every CPU of this architecture has (SSE2 or NEON).
+    /// The instruction set that every CPU of this architecture has (SSE2 on x86-64, NEON on ARM).
     Baseline,
-    /// 256-bit vectors with fused multiply-add.
+    /// The AVX2 instruction set: 256-bit vectors with fused multiply-add.
     Avx2,
-    /// 512-bit vectors with fused multiply-add.
+    /// The AVX-512 instruction set: 512-bit vectors with fused multiply-add.
     Avx512,
 }
 

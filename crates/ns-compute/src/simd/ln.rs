@@ -1,18 +1,18 @@
-//! Branch-free natural logarithm.
+//! Natural logarithm without branches.
 
 use super::MulAdd;
 use crate::shared_constants::{DEVIANCE_TERMS, LN2_HIGH, LN2_LOW};
 
-/// Bits of the double just above `1/sqrt(2)` whose lower half is zero.
+/// Bits of the largest double below `1/sqrt(2)` whose low 32 bits are zero.
 const HALF_ROOT: u64 = 0x3FE6_A09E_0000_0000;
 
-/// Mask of the fraction bits of a double.
+/// Bit mask that selects the fraction (the low 52 bits) of a double.
 const FRACTION: u64 = (1 << 52) - 1;
 
 /// The number 2^54. Multiplying a subnormal number by it gives a normal number.
 const SCALE: f64 = 18_014_398_509_481_984.0;
 
-/// Bits of the number 1.5 times 2^52. If an integer is added to this number, the last bits of the sum contain the
+/// Bits of the number 1.5 times 2^52. If a small integer is added to this number, the low bits of the sum contain the
 /// integer.
 const MAGIC: u64 = 0x4338_0000_0000_0000;
 

@@ -1,8 +1,8 @@
 //! Vector arithmetic that is compiled once per instruction set. The instruction set is chosen at run time.
 //!
 //! Every hot loop is in an `#[inline(always)]` generic function. [`isa_fn!`] compiles one copy of this function per
-//! instruction set, and defines a function that chooses the copy. Results of different instruction sets may differ in
-//! the last bits because of fused multiply-add. Results of one instruction set are always identical.
+//! instruction set, and defines another function that chooses the copy. Results of different instruction sets may
+//! differ in the last bits because of fused multiply-add. Results of one instruction set are always identical.
 
 mod exp;
 mod lanes;
@@ -20,8 +20,8 @@ pub(crate) use ln::ln;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{Avx2, Avx512};
 
-/// Defines a function `$name(level, args...)`. It runs `$body::<M>(args...)`, which is compiled for the instruction
-/// set `level`.
+/// Defines a function `$name(level, args...)`. It calls `$body::<M>(args...)`, compiled for the instruction set
+/// `level`. The type `M` stands for this instruction set.
 macro_rules! isa_fn {
     ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $body:ident) => {
         $(#[$meta])*

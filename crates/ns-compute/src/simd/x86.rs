@@ -47,7 +47,7 @@ pub(crate) struct V8Pair(V4, V4);
 #[derive(Clone, Copy)]
 pub(crate) struct V8(__m512d);
 
-/// Defines those operations on a register of `$n` numbers that take one instruction each.
+/// Defines the operations of [`Vector`] that take one instruction on a register of `$n` numbers.
 macro_rules! instructions {
     ($n:literal, $splat:ident, $load:ident, $store:ident, $($name:ident($($arg:ident),*) $instruction:ident),*) => {
         #[inline(always)]
@@ -85,7 +85,7 @@ macro_rules! instructions {
     };
 }
 
-/// Defines operations that treat both halves of a pair in the same way.
+/// Defines operations on a pair of registers that do the same with both registers.
 macro_rules! halves {
     ($($name:ident($($arg:ident),*)),*) => {$(
         #[inline(always)]
@@ -178,7 +178,7 @@ impl Vector for V8Pair {
 }
 
 impl V8 {
-    /// Returns a register with the sums of the lower and the upper four numbers.
+    /// Returns a register with four sums: each of the first four numbers plus the number four places after it.
     #[inline(always)]
     fn folded(self) -> V4 {
         // SAFETY: the CPU has the instruction set (module comment).
@@ -201,7 +201,8 @@ impl Vector for V8 {
         }
     }
 
-    /// Computes `1 / self` from a 14-bit estimate and two Newton steps. A division takes four times as long.
+    /// Computes `1 / self` from an estimate with a precision of 14 bits and two Newton steps. A division takes four
+    /// times as long.
     #[inline(always)]
     fn reciprocal(self) -> Self {
         // SAFETY: the CPU has the instruction set (module comment).

@@ -4,7 +4,8 @@ use ns_core::{FitTask, Observations, Seen, SessionError, Start};
 
 use crate::plan::Plan;
 
-/// Returns an error if the likelihood is not defined for `data`: a length is wrong, or a number is not allowed.
+/// Returns an error if the likelihood is not defined for `data` because an array has a wrong length or contains a
+/// number that is not allowed.
 pub(crate) fn check_data(plan: &Plan, data: &Observations) -> Result<(), SessionError> {
     let Observations { main, aux, events } = data;
     length("main data", main.len(), plan.n_bins())?;
@@ -32,8 +33,8 @@ pub(crate) fn check_data(plan: &Plan, data: &Observations) -> Result<(), Session
     Ok(())
 }
 
-/// Returns an error for a task that is not valid for the model: its data, parameter indices, values, bounds, and
-/// references to earlier fits are checked.
+/// Returns an error if a task is not valid for the model. The function checks the task's data, parameter indices,
+/// values and bounds, and its references to earlier fits.
 pub(crate) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError> {
     let n = plan.n_parameters();
     let index = |index: usize| {
@@ -115,7 +116,8 @@ pub(crate) fn length(what: &'static str, actual: usize, expected: usize) -> Resu
     if actual == expected { Ok(()) } else { Err(SessionError::WrongLength { what, actual, expected }) }
 }
 
-/// Returns the number of points in `points`. Returns an error if a point is incomplete or a number is not finite.
+/// Returns the number of points in `points`, which contains one point after the other. Returns an error if a point is
+/// incomplete or a number is not finite.
 pub(crate) fn check_points(plan: &Plan, points: &[f64]) -> Result<usize, SessionError> {
     let n = plan.n_parameters();
     if n == 0 || !points.len().is_multiple_of(n) {

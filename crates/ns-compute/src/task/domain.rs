@@ -34,8 +34,8 @@ impl FitDomain {
     }
 
     /// Sets the fixed parameters of `point` to the values of the request. If the request has a direction
-    /// ([`Start::Along`]), the free parameters first move along this direction, within their bounds. The length of
-    /// the move is the one that would bring the first fixed parameter to its value.
+    /// ([`Start::Along`]), the free parameters first move along this direction, within their bounds. The length of this
+    /// move is chosen such that it would bring the first fixed parameter to its value.
     pub(crate) fn place(&self, request: &FitRequest, point: &mut [f64]) {
         if let (Start::Along(_, direction), Some(&(held, value))) = (&request.start, request.fixed.first()) {
             let length = (value - point[held]) / direction[held];
@@ -52,8 +52,8 @@ impl FitDomain {
         }
     }
 
-    /// Returns the starting point of a request. It is `start` after [`Self::place`], with the free parameters moved
-    /// into their bounds.
+    /// Returns the starting point of a request: the result of [`Self::place`] for `start`, with the free parameters
+    /// moved into their bounds.
     pub(crate) fn begin(&self, request: &FitRequest, mut start: Vec<f64>) -> Vec<f64> {
         self.place(request, &mut start);
         for (p, x) in start.iter_mut().enumerate().filter(|(p, _)| !self.fixed[*p]) {

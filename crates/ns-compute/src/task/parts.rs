@@ -1,12 +1,12 @@
-//! Chooses the parts of an outcome that a fit has to compute.
+//! Chooses the parts of a fit's outcome that have to be computed.
 
 use ns_core::OutcomeParts;
 
 use crate::optimise::DENSE_LIMIT;
 
-/// Returns the parts to compute for a model of `n` parameters. If the inverse Hessian is wanted in a small model, the
-/// covariance matrix is computed. In all other models the inverse Hessian consists of factors, which are computed
-/// together with the uncertainties.
+/// Returns the parts of an outcome that have to be computed for a model of `n` parameters. If the inverse Hessian is
+/// `wanted` in a small model, the covariance matrix is computed instead. In a larger model the inverse Hessian consists
+/// of factors, which are computed together with the uncertainties.
 pub(crate) fn parts_of(n: usize, wanted: OutcomeParts) -> OutcomeParts {
     let small = n <= DENSE_LIMIT;
     OutcomeParts {

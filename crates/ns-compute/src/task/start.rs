@@ -1,4 +1,5 @@
-//! The starting point of a fit, and whether the fit is needed. Both may depend on earlier fits of the same task.
+//! Determines the starting point of a fit, and whether the fit is needed. Both may depend on earlier fits of the same
+//! task.
 
 use ns_core::{FitFailure, FitOutcome, FitRequest, FitStatus, ParameterTable, Reason, Start};
 
@@ -15,9 +16,9 @@ pub(crate) fn needed(request: &FitRequest, earlier: &[Result<FitOutcome, FitFail
     }
 }
 
-/// Returns the starting point of request number `index` of a task, before fixed parameters are set. If the request
-/// starts from the result of an earlier fit, and that fit failed or was unbounded, returns the starting point of that
-/// earlier fit.
+/// Returns the starting point of the request with number `index` in a task, before fixed parameters are set. If the
+/// request starts from the result of an earlier fit, and that fit failed or was unbounded, the function returns the
+/// starting point of that earlier fit.
 pub(crate) fn start_of(
     table: &ParameterTable,
     requests: &[FitRequest],

@@ -1,4 +1,4 @@
-//! A model of events for every density, with the point at which its toys are drawn.
+//! Models of events for tests. There is one model for every density, with the point at which its toys are drawn.
 
 // Not every test uses every function.
 #![allow(dead_code)]
@@ -13,7 +13,7 @@ use crate::events_oracle::{channel, model, table};
 const P: fn(usize) -> Value = Value::Parameter;
 const N: fn(f64) -> Value = Value::Number;
 
-/// A model with its true parameters, which are also its start values.
+/// A model of events with its true parameters, which are also the starting values of fits.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) model: Model,
@@ -25,15 +25,15 @@ impl Case {
     }
 }
 
-/// Name, start value and bounds of a parameter.
+/// Name, starting value, and lower and upper bound of a parameter.
 type Start = (&'static str, f64, (f64, f64));
 
 fn empty(columns: usize) -> EventTable {
     table(vec![Vec::new(); columns])
 }
 
-/// Returns an extended channel with `n` events of one density. Parameter 0 is the rate; the parameters of the
-/// density follow.
+/// Returns a model with one extended channel and `n` expected events of one density. Parameter 0 is the rate (the
+/// expected number of events), and the parameters of the density follow.
 fn one(name: &'static str, n: f64, axes: &[(f64, f64)], density: Density, parameters: &[Start]) -> Case {
     let mut all = vec![("n", n, (0.0, 1e6))];
     all.extend(parameters);
@@ -41,7 +41,7 @@ fn one(name: &'static str, n: f64, axes: &[(f64, f64)], density: Density, parame
     Case { name, model: model(&all, vec![(channel, empty(axes.len()))]) }
 }
 
-/// Returns the model m1: a Gaussian and an exponential with `n` events together.
+/// Returns the model m1, in which a Gaussian peak and an exponential background have `n` events together.
 pub(crate) fn gaussian_on_exponential(n: f64) -> Case {
     let peak = Density::Gaussian { x: 0, mean: P(2), sigma: P(3) };
     let slope = Density::Exponential { x: 0, slope: P(4) };
@@ -56,7 +56,7 @@ pub(crate) fn gaussian_on_exponential(n: f64) -> Case {
     Case { name: "gaussian on exponential", model: model(&starts, vec![(channel, empty(1))]) }
 }
 
-/// Returns all models.
+/// Returns all models of events with their true parameters.
 pub(crate) fn cases() -> Vec<Case> {
     let line = [(0.0, 10.0)];
     let tail = |alpha: f64, n: f64| Some(Tail { alpha: N(alpha), n: N(n) });
@@ -218,7 +218,8 @@ fn one_observable(line: &[(f64, f64)]) -> Vec<Case> {
     ]
 }
 
-/// Returns a template in five bins, whose weights follow parameter 1 and are nearly linear in it.
+/// Returns the density of a template with five bins. The weights of the bins depend on parameter 1 and are nearly
+/// linear in it.
 fn template() -> Density {
     let effect = WeightSys {
         alpha: P(1),
@@ -337,7 +338,7 @@ fn several_observables() -> Vec<Case> {
     ]
 }
 
-/// Returns a model whose data are a histogram of 30 bins; extended or not.
+/// Returns a model whose data are a histogram of 30 bins. `extended` says whether the channel is extended.
 fn histogram_data(extended: bool) -> Case {
     let edges: Vec<f64> = (0..=30).map(|i| f64::from(i) / 3.0).collect();
     let centres: Vec<f64> = edges.windows(2).map(|pair| 0.5 * (pair[0] + pair[1])).collect();

@@ -1,5 +1,5 @@
-//! The likelihood of events written out for one event after the other, without shared code: densities are
-//! plain functions, normalised by a fine Gauss-Legendre rule.
+//! The likelihood of events, computed for one event after the other, without code of the engine. Densities are plain
+//! functions that are normalised by a fine Gauss-Legendre rule.
 
 // Not every test uses every function.
 #![allow(dead_code, clippy::panic)]
@@ -13,7 +13,8 @@ use ns_core::{
     Observations, Parameter, ParameterSet, Process, Value,
 };
 
-/// Returns the value of a density before normalisation. `q` returns the number for each [`Value`].
+/// Returns the value of a density before normalisation. The function `q` returns the number that a [`Value`] stands
+/// for.
 pub(crate) fn density(
     density: &Density,
     axes: &[Observable],
@@ -145,8 +146,8 @@ pub(crate) fn density(
     }
 }
 
-/// Returns the natural cubic spline through points: its second derivatives solve a linear system, here by
-/// plain elimination.
+/// Returns the natural cubic spline through points with the coordinates `knots` and `values` at `x`. The second
+/// derivatives of the spline solve a linear system, which is solved by Gaussian elimination.
 fn spline(knots: &[f64], values: &[f64], x: f64) -> f64 {
     let n = knots.len();
     let mut rows = vec![vec![0.0; n + 1]; n];
@@ -199,8 +200,8 @@ fn legendre() -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Integrates a function over a box with many panels. Panels end at `breaks`, where the function may have a
-/// kink, and become geometrically smaller towards the upper end, where it may have a root.
+/// Integrates a function over a box that is divided into many panels. Panels end at `breaks`, where the function may
+/// have a kink. They become geometrically smaller towards the upper end, where the function may have a root.
 fn integrate(ends: &[(f64, f64)], breaks: &[f64], f: &mut dyn FnMut(&[f64]) -> f64) -> f64 {
     let rule = legendre();
     let axis = |&(lo, hi): &(f64, f64)| -> Vec<(f64, f64)> {
@@ -259,16 +260,16 @@ fn breaks(of: &Density, q: &dyn Fn(Value) -> f64) -> Vec<f64> {
     }
 }
 
-/// A channel at one parameter point, with the integrals of its densities.
+/// A channel at one point in parameter space, with the integrals of its densities.
 struct Point<'a> {
     channel: &'a EventChannel,
     q: &'a dyn Fn(Value) -> f64,
-    /// Integral of each density over the fit ranges. The key is the address of the density.
+    /// Integral of each density over the fit ranges. The key of the map is the memory address of the density.
     integrals: RefCell<HashMap<*const Density, f64>>,
 }
 
 impl Point<'_> {
-    /// Returns a density that is normalised over the fit ranges of the channel.
+    /// Returns the value of a density at an event, normalised over the fit ranges of the channel.
     fn normalised(&self, of: &Density, event: &[f64]) -> f64 {
         match of {
             Density::Mixture { summands, coefficients } => {
@@ -338,7 +339,8 @@ pub(crate) fn channel_nll(channel: &EventChannel, table: &EventTable, q: &dyn Fn
     nll
 }
 
-/// Builds a model without bins, with parameters that have start values and bounds.
+/// Builds a model of event channels without bins. Each parameter is given by its name, its starting value and its
+/// bounds, and each channel comes with its events.
 pub(crate) fn model(
     parameters: &[(&str, f64, (f64, f64))],
     channels: Vec<(EventChannel, EventTable)>,
@@ -379,7 +381,7 @@ pub(crate) fn model(
     }
 }
 
-/// Builds a channel of some observables, given by their axes.
+/// Builds a channel with some observables, which are given by the ends of their axes.
 pub(crate) fn channel(axes: &[(f64, f64)], extended: bool, processes: Vec<(Value, Density)>) -> EventChannel {
     let observable = |(i, &(min, max)): (usize, &(f64, f64))| Observable {
         name: format!("x{i}"),
@@ -406,14 +408,14 @@ pub(crate) fn table(columns: Vec<Vec<f64>>) -> EventTable {
     EventTable { columns: columns.into_iter().map(Into::into).collect(), weights: None }
 }
 
-/// Returns numbers in (0, 1) that fill the interval evenly: multiples of the golden ratio, and of other roots
-/// for further columns.
+/// Returns `count` numbers in (0, 1) that fill the interval evenly. They are multiples of the golden ratio for the
+/// first column, and of other roots for further columns.
 pub(crate) fn even(count: usize, column: usize) -> Vec<f64> {
     let step = [0.618_033_988_749_895, 0.754_877_666_246_693, 0.819_172_513_396_165][column % 3];
     (0..count).map(|i| (0.5 + step * (i as f64 + 1.0)).fract()).collect()
 }
 
-/// Returns the density of a channel (rates times normalised densities) at events.
+/// Returns the density of a channel (the sum of rates times normalised densities) at each event.
 pub(crate) fn densities(channel: &EventChannel, events: &[Vec<f64>], q: &dyn Fn(Value) -> f64) -> Vec<f64> {
     let point = Point { channel, q, integrals: RefCell::default() };
     let at = |event: &Vec<f64>| {

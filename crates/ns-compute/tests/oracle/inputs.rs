@@ -1,8 +1,8 @@
-//! The inputs of a model.
+//! Lists the inputs of a model (numbers of the model that data may replace).
 
 use ns_core::{Constraint, Effect, Input, Model};
 
-/// Returns all inputs that the model can open.
+/// Returns all inputs that a model can have (all its numbers that data could replace).
 pub(super) fn all_inputs(model: &Model) -> Vec<Input> {
     let mut inputs = Vec::new();
     for (channel, c) in model.channels.iter().enumerate() {

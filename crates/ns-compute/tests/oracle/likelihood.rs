@@ -1,8 +1,9 @@
-//! The textbook likelihood, one bin and one modifier at a time, over hyper-dual numbers.
+//! The textbook likelihood, computed one bin and one modifier at a time with hyper-dual numbers (numbers that carry
+//! first and second derivatives).
 //!
-//! The code follows the formulae of HistFactory and pyhf, deliberately in another form than that of the
-//! engine: templates are interpolated between their three histograms, code4 solves its six conditions with an
-//! explicit matrix, and no intermediate number is shared or computed in advance.
+//! The code follows the formulae of HistFactory and pyhf, deliberately in another form than that of the engine:
+//! templates are interpolated between their three histograms, code4 solves its six conditions with an explicit matrix,
+//! and no intermediate number is shared or computed in advance.
 
 use ns_core::{Constraint, Effect, HistosysCode, Model, NormsysCode, Observations};
 

@@ -8,20 +8,20 @@ use ns_core::{
     TaskOutcome,
 };
 
-/// Number of bins with a background that one nuisance parameter changes by the same amount in both
-/// directions. One more bin has the signal.
+/// Number of bins with a background on which a nuisance parameter acts. Both signs of the parameter change the
+/// background by the same amount. There is one more bin, which contains the signal.
 const NONLINEAR_BINS: usize = 6;
-/// Nominal background in each of these bins.
+/// Nominal background in each of the [`NONLINEAR_BINS`] bins, in events.
 const BACKGROUND: f64 = 100.0;
-/// Change of the background at parameter values of 1 and -1.
+/// Change of the background at the parameter values 1 and -1, in events.
 const CURVATURE: f64 = 40.0;
-/// Nominal signal.
+/// Nominal signal, in events.
 const SIGNAL: f64 = 50.0;
 /// Value of the nuisance parameters at which toys are drawn and descents begin.
 const AT: f64 = 0.8;
 
-/// Returns the model. Every bin has its own parameter, so the minimum can be found bin by bin. Each nuisance
-/// parameter may be positive or negative at a minimum.
+/// Returns the model. Every bin has its own parameter, so the lowest minimum can be found bin by bin. The best value of
+/// each nuisance parameter may be positive or negative.
 pub(super) fn model() -> Model {
     let modifier = |first, effect| Modifier { name: String::new(), first, effect };
     let background = |b: usize| if b < NONLINEAR_BINS { BACKGROUND } else { 0.0 };
@@ -67,8 +67,8 @@ pub(super) fn model() -> Model {
     }
 }
 
-/// Returns the parameter value with the lowest `-ln L` of one bin with the given count and auxiliary datum:
-/// the best point of a fine grid, refined between its neighbours.
+/// Returns the parameter value with the lowest `-ln L` in one bin with the given count and auxiliary datum. It is the
+/// best point of a fine grid, refined between the neighbouring points.
 fn lowest(count: f64, datum: f64) -> f64 {
     let value = |x: f64| {
         let square = x * x;
@@ -90,7 +90,7 @@ fn lowest(count: f64, datum: f64) -> f64 {
 pub(super) struct Missed {
     /// Number of toys that were fitted.
     pub(super) toys: usize,
-    /// Index of each such toy, and the height in `-ln L` of its fit above the lowest minimum.
+    /// For each such toy, its index, and the height of its fit above the lowest minimum in units of `-ln L`.
     pub(super) above: Vec<(usize, f64)>,
 }
 

@@ -1,21 +1,25 @@
-//! The operations of a program.
+//! The operations of a program. A program is a list of operations that computes the value of a formula and its
+//! derivatives.
 
 use super::{Binary, Slot, Unary};
 
-/// One operation of a program. Its operands are results of earlier operations.
+/// One operation of a program. Its operands are the results of earlier operations, each given by its slot (the index of
+/// the earlier operation).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::events) enum Step {
-    /// A constant.
+    /// A constant number.
     Number(f64),
-    /// A variable. Its derivative with respect to itself is 1.
+    /// A variable of the program, given by its index. Its derivative with respect to itself is 1.
     Variable(usize),
-    /// An input: the result of another computation, with its derivatives. The number is the index of the input.
+    /// An input of the program: the result of another computation, with its derivatives. The number is the index of the
+    /// input.
     Input(usize),
-    /// A column of the events, given by its index.
+    /// An observable: a column of the events, given by its index.
     Observable(usize),
-    /// An auxiliary datum, given by its index.
+    /// An auxiliary datum (a measured value in a constraint or penalty term), given by its index.
     Datum(usize),
-    /// A function of observables that is given by a table: index of the table, and index of the row.
+    /// A function of observables that is given by a table. The numbers are the index of the table and the index of a
+    /// row of this table.
     Table(usize, usize),
     /// Sum of two results.
     Add(Slot, Slot),
@@ -33,6 +37,6 @@ pub(in crate::events) enum Step {
     LessEqual(Slot, Slot),
     /// 1 where both results are equal; 0 elsewhere.
     Equal(Slot, Slot),
-    /// The second result where the first is not 0; the third result elsewhere.
+    /// The second result where the first result is not 0; the third result elsewhere.
     Select(Slot, Slot, Slot),
 }

@@ -1,7 +1,8 @@
 use super::*;
 use crate::simd::Level;
 
-/// Runs a program of two variables for the events `x`, and returns all components of its value for each event.
+/// Runs a program of two variables for the events `x`. Returns the value of the program and its derivatives (its
+/// components): one vector per event, with one element per component.
 fn components_of(program: &Program, variables: [f64; 2], x: &[f64]) -> Vec<Vec<f64>> {
     let lanes = x.len();
     let mut memory = Memory::new(program, lanes);

@@ -1,8 +1,8 @@
 //! Draws the contents of bins, for channels whose data are a histogram.
 //!
-//! The likelihood of such a channel compares the contents with the density at the bin centres, or with the mean of
-//! the density over each bin. The expected contents are the same density (or mean) times the volume of the bin. They
-//! are scaled so that their sum is the expected number of events.
+//! The likelihood of such a channel compares the contents with the density at the bin centres, or with the mean of the
+//! density over each bin. The expected content of a bin is the same density (or mean) times the volume of the bin. All
+//! expected contents are scaled so that their sum is the expected number of events.
 
 use ns_core::random::{Poisson, Stream, open_uniform};
 use ns_core::{DrawEvents, EventColumns, NotDrawn};
@@ -24,8 +24,8 @@ pub(super) struct BinSampler {
 enum Contents {
     /// Independent Poisson distributions, one per bin.
     Poisson(Vec<Poisson>),
-    /// A fixed total number of events, and cumulative probabilities. For each bin, the number is the probability of
-    /// this bin plus that of all bins before it.
+    /// A fixed total number of events, and cumulative probabilities of the bins: element `i` is the sum of the
+    /// probabilities of the bins 0 to `i`.
     Multinomial(usize, Vec<f64>),
 }
 
@@ -60,8 +60,9 @@ impl BinSampler {
     }
 }
 
-/// Returns the centres of the bins within the fit ranges, one column per observable. With them come the expected
-/// contents up to a factor: the density at the centre of each bin times its volume.
+/// Returns two things for the bins within the fit ranges: the coordinates of the bin centres, one column per
+/// observable, and the expected contents up to a common factor. Each of these is the density at the bin centre times
+/// the volume of the bin.
 pub(super) fn parts_at_centres(
     edges: &[Vec<f64>],
     boxes: &[Vec<(f64, f64)>],

@@ -1,22 +1,23 @@
-//! Finds the points at which a density may have a jump or a kink, or its second derivative a jump. A rule for
+//! Finds the points at which a density may have a jump or a kink, or a jump of its second derivative. A rule for
 //! numerical integration is accurate only between such points.
 
 use super::formula::{Formula, FormulaMemory};
 use super::whole_formula;
 use crate::events::channel::ChannelPlan;
 
-/// Number of equal steps along an observable. Conditions of the formula are compared at the ends of each step.
+/// Number of equal steps along an observable. The conditions in a formula are evaluated at both ends of each step.
 const STEPS: usize = 256;
-/// Number of halvings of a step that locate the point at which a condition changes.
+/// Number of times that a step is halved to locate the point at which a condition changes.
 const HALVINGS: usize = 60;
-/// Largest number of points along an observable. For a density with more points, such as a histogram with many bins,
-/// these points are left out.
+/// Largest number of points along an observable. If a density has more points, such as a histogram with many bins, no
+/// points are returned for this observable.
 const MOST: usize = 24;
 
-/// Returns the points within a box along each of its sides, in ascending order. They are the knots and bin edges of
-/// tables, and the points at which the result of a comparison in a formula changes, such as the mean of a bifurcated
-/// Gaussian. Comparisons are followed along the lines through the centre of the box. `values` contains the values of
-/// the channel and its amplitudes.
+/// Returns the points within a box at which the density of a channel may have a jump or a kink. The result has one list
+/// per observable, in ascending order. The points are the knots and bin edges of tables, and the points at which the
+/// result of a comparison in a formula changes, such as the mean of a bifurcated Gaussian. The comparisons are
+/// evaluated along the lines through the centre of the box that are parallel to its sides. `values` contains the values
+/// of the channel and its amplitudes.
 pub(in crate::events) fn breaks(
     plan: &ChannelPlan,
     values: (&[f64], &[f64]),

@@ -1,4 +1,5 @@
-//! Draws events by the rejection method, below hats. A hat is a function above the density.
+//! Draws events by the rejection method. A hat is a function that is nowhere below the density. Points are proposed
+//! below the hat, and those below the density are accepted.
 
 use ns_core::random::{Poisson, Stream, open_uniform};
 use ns_core::{DrawEvents, EventColumns, NotDrawn};
@@ -15,7 +16,8 @@ pub(super) enum Number {
 }
 
 impl Number {
-    /// Draws the number of events. Also returns the first slot of the random stream that is still unused.
+    /// Draws the number of events. Returns this number and the first slot (index in the random stream) that is still
+    /// unused.
     pub(super) fn draw(&self, stream: &Stream, slot: u32) -> (usize, u32) {
         match self {
             Self::Poisson(poisson) => (poisson.draw(stream, slot) as usize, slot.wrapping_add(1)),
@@ -28,14 +30,14 @@ impl Number {
 #[derive(Debug, Clone)]
 pub(super) struct Group {
     pub(super) observables: Vec<usize>,
-    /// Density of the group. It refers to observables by their position in `observables`.
+    /// Density of the group as a formula. In the formula, an observable is given by its position in `observables`.
     pub(super) formula: Formula,
     pub(super) hat: Hat,
 }
 
 impl Group {
-    /// Appends the coordinates of a proposed point to `point`, computed from one uniform number per observable.
-    /// Returns the index of the cell of the hat that contains the point.
+    /// Appends the coordinates of a proposed point to `point`, computed from one uniform number per observable. Returns
+    /// the index of the cell of the hat (piece of constant height) that contains the point.
     pub(super) fn propose(&self, uniforms: &[f64], point: &mut Vec<f64>) -> usize {
         let Some((&u, rest)) = uniforms.split_first() else { return 0 };
         let at = self.hat.find(u);
@@ -49,8 +51,8 @@ impl Group {
         at
     }
 
-    /// Returns whether the proposed point in the given cell is accepted. `decision` is a uniform number between 0 and
-    /// 1.
+    /// Returns whether the proposed point is accepted. `cell` is the index of the cell of the hat (piece of constant
+    /// height) that contains the point, and `decision` is a uniform random number between 0 and 1.
     pub(super) fn accepts(
         &self,
         decision: f64,
@@ -70,8 +72,8 @@ impl Group {
     }
 }
 
-/// Returns the cumulative fractions of the weights. For each part, this is the fraction of this part plus those of
-/// all parts before it.
+/// Returns the cumulative fractions of the weights of the parts: element `i` is the sum of the weights of the parts 0
+/// to `i`, divided by the sum of all weights.
 pub(super) fn ends(parts: &[Part]) -> Vec<f64> {
     let total: f64 = parts.iter().map(|part| part.weight).sum();
     let mut sum = 0.0;
@@ -98,9 +100,10 @@ pub(super) struct Sampler {
     number: Number,
     groups: Vec<Group>,
     parts: Vec<Part>,
-    /// Cumulative fractions of the weights of the parts: element `i` is the sum of the fractions of the parts 0 to `i`.
+    /// Cumulative fractions of the weights of the parts: element `i` is the sum of the weights of the parts 0 to `i`,
+    /// divided by the sum of all weights.
     ends: Vec<f64>,
-    /// Number of blocks of random numbers that one attempt uses.
+    /// Number of 128-bit blocks of the random stream that one attempt uses.
     blocks: u32,
 }
 
@@ -135,7 +138,8 @@ impl Sampler {
         }
     }
 
-    /// Returns the hat of the whole density in a channel with one observable, and `None` in other channels.
+    /// Returns the hat (an upper bound) of the whole density in a channel with one observable, and `None` in a channel
+    /// with several observables.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(super) fn only_hat(&self) -> Option<&Hat> {
         match (self.observables, self.groups.as_slice()) {
@@ -144,22 +148,23 @@ impl Sampler {
         }
     }
 
-    /// Draws the number of events in a toy. Also returns the slot of the first event.
+    /// Draws the number of events in a toy. Returns this number and the slot (index in the random stream) of the first
+    /// event.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(super) fn number(&self, stream: &Stream, slot: u32) -> (usize, u32) {
         self.number.draw(stream, slot)
     }
 
-    /// Draws the event that belongs to the given slot, in a channel with one observable. Returns the value of the
-    /// observable.
+    /// Draws the event that belongs to the given slot (index in the random stream), in a channel with one observable.
+    /// Returns the value of the observable.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(super) fn single(&self, stream: &Stream, slot: u32, memory: &mut Attempt) -> Result<f64, NotDrawn> {
         self.event(stream, slot, memory)?;
         memory.event.first().copied().ok_or(NotDrawn)
     }
 
-    /// Draws the event that belongs to the given slot, and writes it to `memory.event`. Attempts are made in order
-    /// until one is accepted.
+    /// Draws the event that belongs to the given slot (index in the random stream), and writes it to `memory.event`.
+    /// Attempts are made in order until one is accepted.
     fn event(&self, stream: &Stream, slot: u32, memory: &mut Attempt) -> Result<(), NotDrawn> {
         for attempt in 0..Stream::ATTEMPTS / self.blocks {
             for (block, pair) in (0..).zip(memory.uniforms.chunks_exact_mut(2)) {
@@ -248,8 +253,9 @@ impl DrawEvents for Sampler {
 }
 
 isa_fn! {
-    /// Makes the first attempt for every event of a channel with one observable, eight events at a time. Returns the
-    /// indices of the events for which the bounds of the density do not decide on acceptance.
+    /// Makes the first attempt for every event of a channel with one observable, eight events at a time, and writes the
+    /// proposed events to `column`. Returns the indices of the events whose acceptance has to be decided by an
+    /// evaluation of the density, because the lower bound of the density does not suffice.
     fn draw_column(hat: &Hat, stream: &Stream, first: u32, column: &mut [f64]) -> Vec<usize> = body
 }
 

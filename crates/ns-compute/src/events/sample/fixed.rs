@@ -1,7 +1,7 @@
 //! Functions as fixed sequences of correctly rounded operations. They return the same bits on every CPU.
 //!
-//! Logarithm and exponential are those of [`ns_core::random`]. All other functions are those of the crate `libm`,
-//! which are sequences of the same kind.
+//! Logarithm and exponential are those of [`ns_core::random`]. All other functions are those of the crate `libm`, which
+//! are also fixed sequences of correctly rounded operations.
 
 /// Returns the exponential of `x`.
 pub(super) fn exp(x: f64) -> f64 {

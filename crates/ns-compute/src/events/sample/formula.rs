@@ -1,5 +1,5 @@
-//! The formula of a density at one parameter point. It contains those steps of the density's program that depend on
-//! the event. The results of all other steps are stored as numbers.
+//! The formula of a density at one parameter point. It contains the steps of the density's program that depend on the
+//! event. The results of all other steps are stored as numbers.
 
 use super::fixed;
 use super::interval::Interval;
@@ -7,19 +7,20 @@ use crate::events::program::{Binary, Memory, Program, Slot, Sources, Step, Table
 use crate::events::special;
 use crate::simd::Level;
 
-/// The formula of a density that depends on observables alone, not on parameters.
+/// The formula of a density as a function of the observables alone. The parameters have been replaced by numbers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Formula {
-    /// Results of the steps that are the same for all events, at the slots of these steps. All other elements are 0.
+    /// For each slot (index of a step), the result of the step if it is the same for all events, and 0 otherwise.
     numbers: Vec<f64>,
-    /// The steps that depend on the event, in order, each with its slot.
+    /// The steps that depend on the event, in order, each with the slot for its result.
     steps: Vec<(Slot, Step)>,
     tables: Vec<Table>,
     /// Slot that contains the value of the formula.
     result: Slot,
 }
 
-/// Working memory of a formula: the values of all slots, and the bounds of all slots.
+/// Working memory for evaluations of a formula: the value of each slot (the result of one step), and lower and upper
+/// bounds of each slot.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FormulaMemory {
     values: Vec<f64>,
@@ -32,9 +33,9 @@ impl Formula {
         Self { numbers: vec![x], ..Self::default() }
     }
 
-    /// Appends a program for given values of its variables, and returns the slot of its value. Results that do not
-    /// depend on the event are computed without fused multiply-add operations, so they have the same bits on every
-    /// CPU.
+    /// Appends a program for the given values of its variables, and returns the slot that contains the result of the
+    /// program. Results that do not depend on the event are computed without fused multiply-add operations, so they
+    /// have the same bits on every CPU.
     pub(super) fn append(&mut self, program: &Program, variables: &[f64]) -> Slot {
         let mut memory = Memory::new(program, 1);
         program.prepare(Level::Baseline, Sources::of(variables), &mut memory);
@@ -64,7 +65,7 @@ impl Formula {
         product
     }
 
-    /// Replaces the index of each observable by its position in `own`.
+    /// Replaces the index of each observable in the formula by the position of this index in `own`.
     pub(super) fn renumber(&mut self, own: &[usize]) {
         for table in &mut self.tables {
             table.renumber(own);
@@ -89,7 +90,8 @@ impl Formula {
         slot
     }
 
-    /// Returns the bin edges and knots along an observable. At these points the density may have a jump or a kink.
+    /// Returns the bin edges and knots of the formula's tables along an observable. At these points the density may
+    /// have a jump or a kink.
     pub(super) fn breaks(&self, observable: usize) -> Vec<f64> {
         let mut breaks = Vec::new();
         for table in &self.tables {
@@ -142,7 +144,7 @@ impl Formula {
         compared.map(|&(slot, _)| memory.values.get(slot).is_some_and(|value| *value != 0.0)).collect()
     }
 
-    /// Returns a lower and an upper bound of the formula in a box.
+    /// Returns a lower and an upper bound of the formula in a box. `sides` contains one interval per observable.
     pub(super) fn bounds(&self, sides: &[Interval], memory: &mut FormulaMemory) -> Interval {
         let bounds = &mut memory.bounds;
         if bounds.len() != self.numbers.len() {
@@ -182,7 +184,7 @@ impl Formula {
     }
 }
 
-/// Returns a step whose operands are shifted by `by` slots, and whose table is shifted by `tables`.
+/// Returns a step with `by` added to the slots of its operands, and `tables` added to the index of its table.
 fn moved(step: Step, by: usize, tables: usize) -> Step {
     match step {
         Step::Table(table, row) => Step::Table(table + tables, row),
@@ -199,7 +201,8 @@ fn moved(step: Step, by: usize, tables: usize) -> Step {
     }
 }
 
-/// Returns the bounds of a condition. A condition is 1 if it is true and 0 if it is false.
+/// Returns the bounds of a condition, whose value is 1 where it is true and 0 where it is false. `always` says that the
+/// condition is certainly true, and `never` says that it is certainly false.
 fn decided(always: bool, never: bool) -> Interval {
     if always {
         Interval::new(1.0, 1.0)

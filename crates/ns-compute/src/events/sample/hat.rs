@@ -1,11 +1,12 @@
-//! Hats: piecewise constant functions above a density. Events are drawn below a hat by the rejection method.
+//! Hats: piecewise constant functions above a density. Events are drawn by the rejection method: points are proposed
+//! below the hat, and those below the density are accepted.
 //!
 //! The range is divided into cells. Interval arithmetic gives a lower and an upper bound of the density in each cell.
-//! The hat is the upper bound, so it is nowhere below the density. The cell with the largest area between its bounds
-//! is halved, again and again. This ends when the total area between the bounds is at most 2 % of the area below the
-//! hat, or when the number of cells reaches its limit. Most events are then accepted without an evaluation of the
-//! density (J. H. Ahrens, "A one-table method for sampling from continuous and discrete distributions", Computing 54
-//! (1995) 127, with bounds from interval arithmetic in place of monotonic pieces).
+//! The hat is the upper bound, so it is nowhere below the density. The cell with the largest area between its bounds is
+//! halved, again and again. This ends when the total area between the bounds is at most 2 % of the area below the hat,
+//! or when the number of cells reaches its limit. Most events are then accepted without an evaluation of the density
+//! (J. H. Ahrens, "A one-table method for sampling from continuous and discrete distributions", Computing 54 (1995)
+//! 127, with bounds from interval arithmetic in place of monotonic pieces).
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -16,14 +17,16 @@ use super::interval::Interval;
 /// Cells are halved until the area between the bounds is at most this fraction of the area below the hat.
 const LOOSE: f64 = 0.02;
 
-/// Largest number of cells for one observable, for two, and for three or more.
+/// Largest number of cells (pieces of constant height) of a hat with one observable, with two, and with three or more.
 const MOST_CELLS: [usize; 3] = [2048, 8192, 32_768];
 
-/// Largest accepted fraction of the area below the hat that is between the bounds, when the number of cells has
-/// reached its limit. With a larger fraction, drawing one event could take very many attempts.
+/// Largest accepted area between the lower and the upper bound of the density, as a fraction of the area below the hat.
+/// It is checked when the number of cells (pieces of constant height) has reached its limit. With a larger fraction,
+/// drawing one event could take very many attempts.
 const TOO_LOOSE: f64 = 0.9999;
 
-/// Number of entries of the guide per cell. The more entries there are, the fewer steps a search for a cell takes.
+/// Number of elements per cell (piece of constant height) in the table that speeds up the search for a cell (the
+/// guide). The more elements there are, the fewer steps a search takes.
 const FINE: usize = 4;
 
 /// Error text for a density without a usable upper bound.
@@ -36,43 +39,48 @@ pub(super) const VANISHES: &str =
 /// Error text for a density that is negative somewhere.
 pub(super) const NEGATIVE: &str = "is negative somewhere in the fit range; draw toys at a point where rates, coefficients and densities are positive";
 
-/// A cell of the hat along the first observable. The upper end does not belong to the cell.
+/// A cell (piece of constant height) of a hat, described along the first observable. The upper end does not belong to
+/// the cell.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cell {
-    /// Fraction of the area below the hat that belongs to all earlier cells.
+    /// Fraction of the area below the hat that belongs to all earlier cells (pieces of constant height).
     pub(super) begin: f64,
     pub(super) low: f64,
-    /// Largest coordinate of the first observable in the cell.
+    /// Largest coordinate of the first observable in the cell (piece of constant height).
     pub(super) last: f64,
-    /// Length of the cell along the first observable, divided by the cell's fraction of the area below the hat.
+    /// Length of the cell (piece of constant height) along the first observable, divided by the cell's fraction of the
+    /// area below the hat.
     pub(super) slope: f64,
-    /// Lower bound of the density in the cell, divided by its upper bound.
+    /// Lower bound of the density in the cell (piece of constant height), divided by its upper bound.
     pub(super) sure: f64,
 }
 
 /// The hat of a density: a piecewise constant function above it.
 #[derive(Debug, Clone)]
 pub(super) struct Hat {
-    /// The cells, followed by one cell that marks the end.
+    /// The cells (pieces of constant height), followed by one cell that marks the end.
     pub(super) cells: Vec<Cell>,
-    /// Upper bound of the density in each cell.
+    /// Upper bound of the density in each cell (piece of constant height), which is the height of the hat there.
     pub(super) heights: Vec<f64>,
-    /// Extent of each cell along each observable after the first: lower end, length, and largest coordinate.
+    /// Extent of each cell (piece of constant height) along each observable after the first: its lower end, its length,
+    /// and the largest coordinate in the cell. The index order is cell, observable.
     pub(super) others: Vec<(f64, f64, f64)>,
-    /// Table that speeds up the search for a cell. The range from 0 to 1 is divided into equal parts. Each element of
-    /// the table is the index of the cell that contains the beginning of one part.
+    /// Table that speeds up the search for a cell (piece of constant height). The range from 0 to 1 is divided into
+    /// equal parts. Each element of the table is the index of the cell that contains the beginning of one part.
     guide: Vec<u32>,
     /// Area below the hat.
     pub(super) area: f64,
-    /// Whether the density is negative in at least one whole cell, by more than rounding errors.
+    /// Whether the density is negative in at least one whole cell (piece of constant height), by more than rounding
+    /// errors.
     pub(super) negative: bool,
 }
 
-/// A cell that may still be halved.
+/// A cell (piece of constant height) that may still be halved.
 struct Open {
     sides: Vec<Interval>,
     bounds: Interval,
-    /// Volume of the cell times the difference between the upper and the lower bound.
+    /// Volume of the cell (piece of constant height) times the difference between the upper and the lower bound of the
+    /// density in the cell.
     excess: f64,
 }
 
@@ -110,13 +118,13 @@ impl Open {
         self.sides.iter().map(|side| side.hi - side.lo).product()
     }
 
-    /// Returns the volume of the cell times the upper bound.
+    /// Returns the volume of the cell (piece of constant height) times the upper bound of the density in the cell.
     fn area(&self) -> f64 {
         self.volume() * self.bounds.hi.max(0.0)
     }
 
-    /// Cuts the cell in two halves. The cut is across the side for which the area between the bounds becomes
-    /// smallest. Returns `None` if all sides are too short.
+    /// Cuts the cell (piece of constant height) into two halves. It is cut along the observable for which the area
+    /// between the bounds of the density becomes smallest. Returns `None` if all sides are too short.
     fn halves(&self, formula: &Formula, memory: &mut FormulaMemory) -> Option<[Self; 2]> {
         let mut best: Option<[Self; 2]> = None;
         for (axis, side) in self.sides.iter().enumerate() {
@@ -187,7 +195,8 @@ impl Hat {
         Self::of(done)
     }
 
-    /// Sorts the cells, and computes the numbers with which a cell is found.
+    /// Creates a hat from its cells (pieces of constant height). Sorts the cells, and computes the numbers that are
+    /// needed to find a cell.
     fn of(mut cells: Vec<Open>) -> Result<Self, &'static str> {
         // The area must be finite, and the part between the bounds must not be too large.
         let area: f64 = cells.iter().map(Open::area).sum();
@@ -230,7 +239,7 @@ impl Hat {
         Ok(hat)
     }
 
-    /// Adds the cell that marks the end, and computes the guide.
+    /// Appends the cell (piece of constant height) that marks the end, and computes the table `guide`.
     fn close(&mut self) {
         let size = FINE * self.cells.len().next_power_of_two();
         let mut at = 0;
@@ -245,14 +254,16 @@ impl Hat {
         self.cells.push(end);
     }
 
-    /// Returns the guide. For each of the equal parts of the range from 0 to 1, it contains the index of the cell
-    /// that contains the beginning of the part.
+    /// Returns the table that speeds up the search for a cell (piece of constant height). The range from 0 to 1 is
+    /// divided into equal parts. Each element of the table is the index of the cell that contains the beginning of one
+    /// part.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(super) fn guide(&self) -> &[u32] {
         &self.guide
     }
 
-    /// Returns the index of the cell at the fraction `u` of the area below the hat. `u` is between 0 and 1.
+    /// Returns the index of the cell (piece of constant height) that contains the fraction `u` of the area below the
+    /// hat: all earlier cells contain at most this fraction of the area. `u` is between 0 and 1.
     #[inline(always)]
     pub(super) fn find(&self, u: f64) -> usize {
         let mut at = self.guide[(u * self.guide.len() as f64) as usize] as usize;
@@ -263,7 +274,8 @@ impl Hat {
     }
 }
 
-/// Cuts a box with one observable at the points at which the density may have a jump.
+/// Cuts a box with one observable at the points at which the density may have a jump. Returns the pieces, each with one
+/// interval per observable.
 fn pieces(formula: &Formula, sides: &[(f64, f64)]) -> Vec<Vec<Interval>> {
     let [(lo, hi)] = sides else {
         return vec![sides.iter().map(|&(lo, hi)| Interval::new(lo, hi)).collect()];

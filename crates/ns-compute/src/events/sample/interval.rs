@@ -1,16 +1,16 @@
-//! Interval arithmetic: computes bounds of the result of an operation, for all operands within given bounds.
+//! Interval arithmetic: computes bounds of the result of an operation whose operands are within given bounds.
 //!
-//! Reference: R. E. Moore, R. B. Kearfott, M. J. Cloud, "Introduction to Interval Analysis" (SIAM, 2009). Every
-//! result is widened by more than the rounding errors of the operation. It therefore contains the result of the same
-//! operation in [`super::fixed`].
+//! Reference: R. E. Moore, R. B. Kearfott, M. J. Cloud, "Introduction to Interval Analysis" (SIAM, 2009). Every result
+//! is widened by more than the rounding errors of the operation. It therefore contains the result of the same operation
+//! in [`super::fixed`].
 
 use super::fixed;
 
 /// Upper limit of the relative rounding error of every operation: a few units in the last place.
 const ROUNDING: f64 = 1e-15;
 
-/// All numbers from `lo` to `hi`. Both ends are NaN in the empty interval, where an operation is not defined for any
-/// operand.
+/// All numbers from `lo` to `hi`. Both ends are NaN in the empty interval. This is the result of an operation that is
+/// not defined for any of its operands.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Interval {
     pub(super) lo: f64,
@@ -78,7 +78,7 @@ impl Interval {
         Self::of(&[product(a.lo, b.lo), product(a.lo, b.hi), product(a.hi, b.lo), product(a.hi, b.hi)])
     }
 
-    /// Returns the interval of the squares. Squares are never negative.
+    /// Returns the interval of the squares of the numbers in this interval. Squares are never negative.
     pub(super) fn square(self) -> Self {
         let size = self.abs();
         if size.is_empty() { size } else { Self::of(&[size.lo * size.lo, size.hi * size.hi]) }
@@ -111,12 +111,12 @@ impl Interval {
         }
     }
 
-    /// Returns the values of a non-decreasing function on the interval.
+    /// Returns the interval of the values of the non-decreasing function `f` on this interval.
     pub(super) fn rising(self, f: impl Fn(f64) -> f64) -> Self {
         if self.is_empty() { self } else { Self { lo: f(self.lo), hi: f(self.hi) }.widened() }
     }
 
-    /// Returns the values of a non-increasing function on the interval.
+    /// Returns the interval of the values of the non-increasing function `f` on this interval.
     pub(super) fn falling(self, f: impl Fn(f64) -> f64) -> Self {
         if self.is_empty() { self } else { Self { lo: f(self.hi), hi: f(self.lo) }.widened() }
     }
@@ -129,7 +129,7 @@ impl Interval {
         Self { lo: self.lo.max(lo), hi: self.hi.min(hi) }
     }
 
-    /// Returns the interval of the sine of `self + shift`.
+    /// Returns the interval of `sin(x + shift)` for all numbers `x` in this interval.
     pub(super) fn sin(self, shift: f64) -> Self {
         if self.is_empty() {
             return self;
@@ -161,7 +161,7 @@ impl Interval {
         if inside { self.rising(libm::tan) } else { Self::ALL }
     }
 
-    /// Returns the interval of `self` to the constant power `p`.
+    /// Returns the interval of `x` to the power `p` for all numbers `x` in this interval.
     pub(super) fn power(self, p: f64) -> Self {
         if self.is_empty() {
             return self;
@@ -182,8 +182,9 @@ impl Interval {
         }
     }
 
-    /// Returns the interval of `self` to the power `other`. If `self` is not negative, the extreme values are at the
-    /// corners of the two intervals, because a power is monotonic in each argument.
+    /// Returns the interval of `x` to the power `y` for all `x` in `self` and all `y` in `other`. If `self` is not
+    /// negative, the extreme values are at the ends of the two intervals, because a power is monotonic in each
+    /// argument.
     pub(super) fn pow(self, other: Self) -> Self {
         if other.lo == other.hi {
             return self.power(other.lo);
@@ -211,7 +212,8 @@ impl Interval {
 mod tests {
     use super::*;
 
-    /// Checks for many intervals that the values of every function at points inside are within the bounds.
+    /// Checks for many intervals and for every function that the values at points inside an interval are within the
+    /// computed bounds.
     #[test]
     fn bounds_hold() {
         type Case = (&'static str, fn(Interval) -> Interval, fn(f64) -> f64);

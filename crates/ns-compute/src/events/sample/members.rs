@@ -1,5 +1,5 @@
-//! Prepares the distributions from which the events of channels with flows are drawn. There is one part per term of
-//! the density and per fit range.
+//! Prepares the distributions from which the events of channels with flows are drawn. The density of such a channel is
+//! split into parts: one for each of its terms in each fit range.
 
 use ns_core::Density;
 
@@ -11,12 +11,12 @@ use super::table::Table;
 use super::{observables_of, product};
 use crate::events::channel::ChannelPlan;
 
-/// Error text for a product of a flow with another density of the same observable. Such a product cannot be
-/// normalised either.
+/// Error text for a product of a flow with another density of the same observable. Such a product cannot be drawn from
+/// and cannot be normalised.
 const SHARED: &str = "multiplies a neural density with a density of the same observable";
 
-/// Returns the members (distributions of some observables) and the parts of a channel with flows. There is one part
-/// per term and per fit range.
+/// Returns the members (distributions of observables that are drawn together) and the parts of the density of a channel
+/// with flows. There is one part for each term of the density in each fit range, and a part is a product of members.
 pub(super) fn members(
     plan: &ChannelPlan,
     (locals, amplitudes): (&[f64], &[f64]),
@@ -54,7 +54,8 @@ pub(super) fn members(
     if parts.is_empty() { Err(VANISHES) } else { Ok((members, parts)) }
 }
 
-/// Returns the distribution of the observables of one flow within a region.
+/// Returns the distribution of the observables of one flow within a region. `leaf` is the index of the flow among the
+/// basic densities of the channel.
 fn flow(
     plan: &ChannelPlan,
     leaf: usize,
@@ -81,8 +82,8 @@ fn flow(
     }))
 }
 
-/// Returns the distribution of the observables of some leaves with formulae. Returns `None` if there are no events in
-/// this region.
+/// Returns the distribution of some observables within a region. It is the product of the basic densities (leaves) with
+/// the indices `leaves`, which have formulae. Returns `None` if there are no events in this region.
 fn formula(
     plan: &ChannelPlan,
     leaves: &[usize],

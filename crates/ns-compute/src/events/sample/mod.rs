@@ -1,9 +1,9 @@
 //! Draws the events of toys. Their distribution is exactly the density of their channel.
 //!
-//! Events are drawn by the rejection method below a [`hat`], which is a function above the density. Interval
-//! arithmetic proves that the hat is above the density, for every density with a formula. Only about one event in a
-//! hundred needs an evaluation of its density. Densities are evaluated by operations that give the same bits on every
-//! CPU ([`fixed`]).
+//! Events are drawn by the rejection method below a [`hat`], which is a function above the density. Interval arithmetic
+//! proves that the hat is above the density, for every density with a formula. For about 99 of 100 events, the bounds
+//! decide on acceptance without an evaluation of the density. Densities are evaluated by operations that give the same
+//! bits on every CPU ([`fixed`]).
 //!
 //! In a channel with one observable, the density of the whole channel has one hat. With several observables, there is
 //! one hat for each term of the density, each fit range, and each group of observables that depend on each other. An
@@ -54,11 +54,12 @@ const TOO_MANY: &str = "expects a number of events that is negative, not finite 
 const FLOW_AND_BINS: &str =
     "compares bins with a neural density, for which toys cannot be drawn; give the data as single events";
 
-/// Returns the distributions from which the events of toys at the point `theta` are drawn, one per channel. A channel
-/// without an extended likelihood has as many events as its table in `tables`.
+/// Returns the distributions from which the events of toys at the point `theta` are drawn, one per channel. In a
+/// channel without an extended likelihood, every toy has as many events as the channel's table in `tables`.
 ///
 /// # Errors
-/// If a density has no bound, or is negative or zero everywhere. Also if a number of events is not allowed.
+/// If a density has no finite upper bound, is negative somewhere or is zero everywhere, or if the expected number of
+/// events in a channel is negative, not finite or too large.
 pub(crate) fn event_sources(
     level: Level,
     plan: &EventPlan,
@@ -78,8 +79,8 @@ pub(crate) fn event_sources(
         .collect()
 }
 
-/// Returns the widths of the auxiliary data of Gaussian penalties at the point `theta`. Each comes with the index of
-/// the auxiliary datum.
+/// Returns the widths of the auxiliary data of Gaussian penalties at the point `theta`. Each element contains the index
+/// of the auxiliary datum and its width.
 pub(crate) fn auxiliary_widths(
     level: Level,
     plan: &EventPlan,
@@ -98,8 +99,9 @@ pub(crate) fn auxiliary_widths(
         .collect()
 }
 
-/// Returns the distribution from which the events of one channel are drawn. `values` contains the values of the
-/// channel and its amplitudes. `total` is the expected number of events.
+/// Returns the distribution from which the events of one channel are drawn. `values` contains the values that the
+/// channel uses (parameters or functions of parameters) and the amplitudes of its terms. `total` is the expected number
+/// of events.
 fn source(
     level: Level,
     plan: &ChannelPlan,
@@ -148,7 +150,8 @@ fn source(
     Ok(EventSource(Arc::new(Sampler::new(level, plan.observables, number, groups, parts))))
 }
 
-/// Returns the formula of a product of leaves at the values `locals` of the channel.
+/// Returns the formula of a product of leaves (basic densities of a channel). `locals` contains the values that the
+/// channel uses.
 fn product(plan: &ChannelPlan, leaves: &[usize], locals: &[f64]) -> Formula {
     let mut formula = Formula::default();
     let slots = append(&mut formula, plan, leaves, locals);
@@ -156,7 +159,8 @@ fn product(plan: &ChannelPlan, leaves: &[usize], locals: &[f64]) -> Formula {
     formula
 }
 
-/// Returns the formula of the whole density of a channel.
+/// Returns the formula of the whole density of a channel. `locals` contains the values that the channel uses, and
+/// `amplitudes` the factors of its terms.
 fn whole_formula(plan: &ChannelPlan, (locals, amplitudes): (&[f64], &[f64])) -> Formula {
     let mut formula = Formula::default();
     let all: Vec<usize> = (0..plan.leaves.len()).collect();
@@ -169,7 +173,8 @@ fn whole_formula(plan: &ChannelPlan, (locals, amplitudes): (&[f64], &[f64])) -> 
     formula
 }
 
-/// Appends leaves to a formula, and returns the slots of their values.
+/// Appends the programs of leaves (basic densities of a channel) to a formula, and returns the slots (indices of steps)
+/// that contain their values. `locals` contains the values that the channel uses.
 fn append(formula: &mut Formula, plan: &ChannelPlan, leaves: &[usize], locals: &[f64]) -> Vec<usize> {
     let slot = |&leaf: &usize| {
         let leaf = &plan.leaves[leaf];
@@ -179,13 +184,16 @@ fn append(formula: &mut Formula, plan: &ChannelPlan, leaves: &[usize], locals: &
     leaves.iter().map(slot).collect()
 }
 
-/// Key that identifies a group: its leaves, its observables, and the sides of its box.
+/// Key that identifies a group of observables that are drawn together: the indices of its leaves (basic densities), the
+/// indices of its observables, and the lower and upper ends of its box.
 type Key = (Vec<usize>, Vec<usize>, Vec<(f64, f64)>);
 
-/// Groups of observables with their hats, and the parts of the density. Each part is a product of some groups.
+/// Groups of observables with their hats (upper bounds of their densities), and the parts of the density. Each part is
+/// a product of some groups.
 type Parts = (Vec<Group>, Vec<Part>);
 
-/// Returns one hat for all observables of a channel together.
+/// Returns one group with one hat (an upper bound of the density) for all observables of a channel together. The whole
+/// density is one part.
 fn joint(plan: &ChannelPlan, values: (&[f64], &[f64])) -> Result<Parts, &'static str> {
     let formula = whole_formula(plan, values);
     let hat = Hat::new(&formula, &plan.boxes)?;
@@ -196,7 +204,8 @@ fn joint(plan: &ChannelPlan, values: (&[f64], &[f64])) -> Result<Parts, &'static
     Ok((vec![group], vec![Part { groups: vec![0], weight: 1.0 }]))
 }
 
-/// Returns one part per term and fit range. Returns `None` if a term or a factor is negative somewhere.
+/// Returns the density of a channel as one part for each of its terms in each fit range, with a hat (an upper bound of
+/// the density) for each group of observables. Returns `None` if a term or one of its factors is negative somewhere.
 fn factored(
     plan: &ChannelPlan,
     (locals, amplitudes): (&[f64], &[f64]),
@@ -253,8 +262,8 @@ fn factored(
     if parts.is_empty() { Err(VANISHES) } else { Ok(Some((groups, parts))) }
 }
 
-/// Splits leaves into groups. Leaves that share observables are in the same group. Returns the leaves and the
-/// observables of each group. An observable on which no leaf depends is a group of its own.
+/// Splits leaves (basic densities) into groups. Leaves that share observables are in the same group. Returns the leaves
+/// and the observables of each group. An observable on which no leaf depends is a group of its own.
 fn observables_of(plan: &ChannelPlan, leaves: &[usize]) -> Vec<(Vec<usize>, Vec<usize>)> {
     let of = |leaf: usize| plan.leaves[leaf].density.observables();
     let mut sets: Vec<(Vec<usize>, Vec<usize>)> = connected(leaves, &of)

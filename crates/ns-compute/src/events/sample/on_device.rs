@@ -1,5 +1,6 @@
-//! The parts of a sampler that a device needs. The device makes the first attempt for every event, below the hat. The
-//! CPU draws the few events for which the bounds of the density do not decide on acceptance.
+//! The parts of a sampler that a device needs. The device makes the first attempt for every event, which is a point
+//! below the hat (an upper bound of the density). The CPU draws the few events whose acceptance has to be decided by an
+//! evaluation of the density.
 
 use ns_core::random::Stream;
 use ns_core::{EventSource, NotDrawn};
@@ -7,8 +8,8 @@ use ns_core::{EventSource, NotDrawn};
 use super::draw::{Attempt, Sampler};
 use super::hat::Hat;
 
-/// Largest fraction of the area below a hat that may be between the bounds. It is also the fraction of events that
-/// may be left to the CPU.
+/// Largest area between the lower and the upper bound of the density, as a fraction of the area below the hat, for a
+/// hat that devices use. It limits the fraction of events that the CPU has to draw.
 const MOST_OPEN: f64 = 0.04;
 
 /// The sampler of a channel with one observable, for use on a device.
@@ -19,7 +20,7 @@ pub(crate) struct DeviceHat<'a> {
 }
 
 impl<'a> DeviceHat<'a> {
-    /// Returns the hat of a distribution, or `None` if devices cannot draw from it.
+    /// Returns the hat (upper bound of the density) of a distribution, or `None` if devices cannot draw from it.
     pub(crate) fn of(source: &'a EventSource) -> Option<Self> {
         let sampler = source.0.as_any()?.downcast_ref::<Sampler>()?;
         let hat = sampler.only_hat()?;
@@ -28,20 +29,23 @@ impl<'a> DeviceHat<'a> {
         (1.0 - sure <= MOST_OPEN).then_some(Self { sampler, hat })
     }
 
-    /// Draws the number of events in a toy. Also returns the slot of the first event.
+    /// Draws the number of events in a toy. Returns this number and the slot (index in the random stream) of the first
+    /// event.
     pub(crate) fn number(&self, stream: &Stream, slot: u32) -> (usize, u32) {
         self.sampler.number(stream, slot)
     }
 
-    /// Returns five numbers for each cell, and for one further cell that marks the end. They are the fraction of the
-    /// area below the hat in all earlier cells, the lower end, the largest coordinate, the length divided by the
-    /// cell's fraction of the area, and the lower bound of the density divided by its upper bound.
+    /// Returns five numbers for each cell (piece of constant height) of the hat, and for one more cell that marks the
+    /// end. The numbers are the fraction of the area below the hat in all earlier cells, the lower end, the largest
+    /// coordinate, the length divided by the cell's fraction of the area, and the lower bound of the density divided by
+    /// its upper bound.
     pub(crate) fn cells(&self) -> impl Iterator<Item = [f64; 5]> {
         self.hat.cells.iter().map(|cell| [cell.begin, cell.low, cell.last, cell.slope, cell.sure])
     }
 
-    /// Returns the guide of the hat. For each of the equal parts of the range from 0 to 1, it contains the index of
-    /// the cell that contains the beginning of the part.
+    /// Returns the table that speeds up the search for a cell (piece of constant height) of the hat. The range from 0
+    /// to 1 is divided into equal parts. Each element of the table is the index of the cell that contains the beginning
+    /// of one part.
     pub(crate) fn guide(&self) -> &'a [u32] {
         self.hat.guide()
     }
@@ -51,7 +55,8 @@ impl<'a> DeviceHat<'a> {
         self.sampler.memory()
     }
 
-    /// Draws the event that belongs to the given slot. Attempts are made in order until one is accepted.
+    /// Draws the event that belongs to the given slot (index in the random stream). Attempts are made in order until
+    /// one is accepted.
     ///
     /// # Errors
     /// If the density of a proposed event is negative or NaN.

@@ -1,9 +1,9 @@
 //! Draws the events of channels with densities that have no formula, such as flows.
 //!
-//! All events of a toy are drawn together, in rounds. Each round makes one attempt for every event that is not
-//! accepted yet. A flow is thus called only a few times per toy. If the flow has a sampler, the sampler proposes the
-//! events, and events outside the fit range are rejected. Otherwise events are drawn below a [`Table`]. The
-//! log-densities of the events are computed once, at the end.
+//! All events of a toy are drawn together, in rounds. Each round makes one attempt for every event that is not accepted
+//! yet. A flow is thus called only a few times per toy. If the flow has a sampler, the sampler proposes the events, and
+//! events outside the fit range are rejected. Otherwise events are drawn below a [`Table`], a piecewise constant
+//! function above the density. The log-densities of the events are computed once, at the end.
 
 use ns_core::random::{Stream, centred_uniform, normal_quantile, open_uniform};
 use ns_core::{Base, DrawEvents, EventColumns, LogDensity, LogProb, NotDrawn, SharedLogProb};
@@ -12,11 +12,12 @@ use super::draw::{Group, Number, Part};
 use super::formula::FormulaMemory;
 use super::table::Table;
 
-/// Largest number of rounds in which events are proposed. Each round repeats only the events that all previous rounds
-/// rejected.
+/// Largest number of rounds in which events are proposed. After the first round, only the events are proposed again
+/// that all previous rounds rejected.
 const MOST_ROUNDS: u32 = 10_000;
 
-/// A density that has no formula, with the values of its context.
+/// A density that has no formula, such as a flow, with the values of its context (the numbers on which it depends
+/// besides its features).
 #[derive(Debug, Clone)]
 pub(super) struct Neural {
     /// Indices of the observables that are the features of the density.
@@ -31,19 +32,20 @@ impl Neural {
     }
 }
 
-/// The distribution of features that are drawn together.
+/// A distribution of observables (features) that are drawn together.
 #[derive(Debug, Clone)]
 pub(super) enum Member {
-    /// Features that are drawn below the hat of a formula.
+    /// Features whose density has a formula. They are drawn below its hat (an upper bound of the density).
     Formula(Group),
-    /// Features that the sampler of a flow draws. They are accepted if they are within the sides of a box.
+    /// Features that the sampler of a flow draws. They are accepted if they are inside the box with the given sides.
     Sampler { density: Neural, sides: Vec<(f64, f64)>, base: Base, numbers: usize },
-    /// Features that are drawn below a table. The density of a flow decides whether they are accepted.
+    /// Features that are drawn below a table (a piecewise constant function above the density). The density of the flow
+    /// decides whether they are accepted.
     Table { density: Neural, table: Table },
 }
 
 impl Member {
-    /// Returns the area below the hat or the table. It is 1 for a sampler.
+    /// Returns the area below the hat or the table from which the features are drawn. It is 1 for a sampler.
     pub(super) fn area(&self) -> f64 {
         match self {
             Self::Formula(group) => group.hat.area,
@@ -52,7 +54,7 @@ impl Member {
         }
     }
 
-    /// Returns how many random numbers an attempt needs.
+    /// Returns how many random numbers one attempt to draw the features needs.
     fn numbers(&self) -> usize {
         match self {
             Self::Formula(group) => 1 + group.observables.len(),
@@ -67,29 +69,32 @@ impl Member {
 pub(super) struct Rounds {
     observables: usize,
     number: Number,
-    /// All densities of the channel whose log-densities are columns of the events.
+    /// All densities of the channel whose logarithms are stored as columns of the events.
     logs: Vec<LogDensity>,
     members: Vec<Member>,
     parts: Vec<Part>,
-    /// Cumulative fractions of the weights of the parts: element `i` is the sum of the fractions of the parts 0 to `i`.
+    /// Cumulative fractions of the weights of the parts: element `i` is the sum of the weights of the parts 0 to `i`,
+    /// divided by the sum of all weights.
     ends: Vec<f64>,
-    /// Number of blocks of random numbers that one attempt uses.
+    /// Number of 128-bit blocks of the random stream that one attempt uses.
     blocks: u32,
 }
 
-/// The points at which the flow of one member is evaluated in a round.
+/// The points at which the flow of one member (a distribution of features that are drawn together) is evaluated in a
+/// round.
 #[derive(Debug, Clone, Default)]
 struct Batch {
-    /// Indices of the points among the events of the round.
+    /// For each point, the index of its event among the events of the round.
     places: Vec<usize>,
-    /// Input rows: random numbers for a sampler, or proposed features for a table.
+    /// Inputs of the flow, one row per point: random numbers for a sampler, or proposed features for a table.
     rows: Vec<f64>,
-    /// For a table, two numbers per point: the uniform number of the decision times the height of the cell, and the
-    /// height.
+    /// For a table, two numbers per point: the density must exceed the first and must not exceed the second. The second
+    /// is the height of the table's cell (piece of constant height) at the point. The first is this height times a
+    /// uniform random number.
     limits: Vec<(f64, f64)>,
 }
 
-/// The random numbers that one attempt uses.
+/// The random numbers that one attempt to draw an event uses.
 struct Numbers<'a> {
     stream: &'a Stream,
     slot: u32,
@@ -132,7 +137,7 @@ impl Rounds {
         Self { observables, number, logs, members, parts, ends, blocks }
     }
 
-    /// Makes one attempt for each event in `pending`. Returns the events that are not accepted.
+    /// Makes one attempt for each event in `pending`. Returns the indices of the events that are not accepted.
     fn round(
         &self,
         stream: &Stream,

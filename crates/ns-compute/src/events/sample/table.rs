@@ -1,20 +1,22 @@
-//! A piecewise constant function above a density that has no formula, for one or two features. The density can only
-//! be evaluated point by point.
+//! A piecewise constant function above a density that has no formula and can only be evaluated point by point. The
+//! density has one or two features (observables).
 //!
-//! There is no proof that the function is above the density. The height of each cell is the largest density at points
-//! in and around the cell, times a margin. If the density at a drawn point exceeds the height, drawing fails with an
-//! error.
+//! There is no proof that the function is above the density. The height of each cell (piece) is the largest density at
+//! points in and around the cell, times a margin. If the density at a drawn point exceeds the height, drawing fails
+//! with an error.
 
 use ns_core::LogProb;
 
-/// Number of cells per feature, for one and for two features.
+/// Number of cells (pieces of constant height) along each feature (observable), for a density of one feature and for a
+/// density of two features.
 const CELLS: [usize; 2] = [1000, 100];
 
-/// Height of a cell divided by the largest density at the points of the cell.
+/// Ratio of the height of a cell (piece of constant height) and the largest density at the points in and around the
+/// cell.
 const MARGIN: f64 = 1.25;
 
-/// Largest accepted difference between the integral from the points and the known integral, as a fraction of the
-/// integral.
+/// Largest accepted difference between the integral of the density that is computed from the points and its known
+/// integral, as a fraction of the known integral.
 const COARSE: f64 = 0.02;
 
 const NOT_EVALUATED: &str = "has a neural density that cannot be evaluated everywhere in the fit range";
@@ -29,15 +31,16 @@ pub(super) struct Table {
     sides: Vec<(f64, f64)>,
     cells: usize,
     heights: Vec<f64>,
-    /// Cumulative fractions of the area below the heights. For each cell, this is the fraction of this cell plus
-    /// those of all cells before it.
+    /// Cumulative fractions of the area below the heights of the cells (pieces of constant height): element `i` is the
+    /// sum of the fractions of the cells 0 to `i`.
     ends: Vec<f64>,
-    /// Area below the heights of all cells.
+    /// Area below the heights of all cells (pieces of constant height).
     pub(super) area: f64,
 }
 
 impl Table {
-    /// Creates a table for a density over a box. `context` contains the values of the density's context.
+    /// Creates a table for a density over a box with the given sides. `context` contains the values of the density's
+    /// context (the numbers on which it depends besides its features).
     pub(super) fn new(
         density: &dyn LogProb,
         context: &[f64],
@@ -95,8 +98,8 @@ impl Table {
         Ok(Self { sides: sides.to_vec(), cells, heights, ends, area: total * volume })
     }
 
-    /// Appends the coordinates of a proposed point to `point`. The first uniform number chooses the cell. Returns the
-    /// height of the cell.
+    /// Appends the coordinates of a proposed point to `point`. The first element of `uniforms` chooses the cell (piece
+    /// of constant height), and the others choose the point in the cell. Returns the height of the cell.
     pub(super) fn propose(&self, uniforms: &[f64], point: &mut Vec<f64>) -> f64 {
         let Some((choice, others)) = uniforms.split_first() else { return 0.0 };
         let cell = self.ends.partition_point(|end| end <= choice).min(self.heights.len() - 1);

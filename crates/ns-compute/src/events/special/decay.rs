@@ -1,9 +1,9 @@
 //! The integral of an exponential function over an interval.
 
-/// The series is used for arguments whose absolute value is below this number.
+/// The integral is computed by its power series for arguments whose absolute value is below this number.
 const SMALL: f64 = 0.5;
 
-/// Number of terms of the series. For arguments up to [`SMALL`] the next term is below 1e-17.
+/// Number of terms of the power series. For arguments up to [`SMALL`] the next term is below 1e-17.
 const TERMS: i32 = 16;
 
 /// Returns `(1 - e^-x) / x` with its first and second derivatives. It is the integral of `e^(-x t)` over `t` from 0

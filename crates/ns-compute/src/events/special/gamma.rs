@@ -1,13 +1,13 @@
 //! Logarithm of the gamma function.
 
-/// The derivatives are computed by asymptotic series for arguments above this number. The first omitted term is then
-/// below 1e-17 of the sum.
+/// The derivatives of the logarithm are computed by asymptotic series for arguments above this number. The first
+/// omitted term is then below 1e-17 of the sum.
 const LARGE: f64 = 15.0;
 
 /// Returns `ln Gamma(x)` with its first and second derivatives (digamma and trigamma), for positive `x`.
 ///
-/// Recurrence relations lead from `x` to a large argument, for which the asymptotic series of the derivatives are
-/// summed (Abramowitz and Stegun 6.3.18 and 6.4.12).
+/// Recurrence relations express the derivatives at `x` by those at a large argument, for which the asymptotic series
+/// are summed (Abramowitz and Stegun 6.3.18 and 6.4.12).
 pub(in crate::events) fn ln_gamma(x: f64) -> [f64; 3] {
     if !(x > 0.0) {
         return [f64::NAN; 3];

@@ -1,31 +1,34 @@
-//! Interpolates a number as a function of a nuisance parameter. Its values at -1, 0 and 1 are given.
+//! Interpolates a number as a function of a nuisance parameter. The values of the number at the parameter values -1, 0
+//! and 1 are given.
 
 use ns_core::{HistosysCode, InterpolationForm};
 
 use crate::terms::histosys::{Curved, curved};
 
-/// A factor that is a polynomial of the nuisance parameter near 0, and an exponential function farther away.
+/// A factor that is a polynomial of the nuisance parameter near 0, and an exponential function on either side farther
+/// from 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Factor {
     /// The polynomial is used up to this absolute value of the nuisance parameter.
     inside: f64,
     /// Coefficients of the polynomial in ascending order of powers of `alpha`.
     polynomial: [f64; 7],
-    /// Rates of the two exponential functions: minus the logarithm of the factor at -1, and the logarithm of the
-    /// factor at 1.
+    /// Rates of the exponential functions for negative and for positive values of the nuisance parameter: minus the
+    /// logarithm of the factor at -1, and the logarithm of the factor at 1.
     rates: (f64, f64),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Form {
-    /// The sum `base + alpha slope + f(alpha) bend`, where `f` is the function of a histosys code.
+    /// The sum `base + alpha slope + f(alpha) bend`, where `alpha` is the nuisance parameter and `f` is the
+    /// interpolation function of the histosys interpolation code `code`.
     Sum { code: HistosysCode, base: f64, slope: f64, bend: f64 },
-    /// A factor: a polynomial near 0 and exponential functions outside.
+    /// A factor that is a polynomial near 0 and an exponential function farther from 0.
     Factor(Factor),
 }
 
-/// The effect of a nuisance parameter on a number, as a summand or a factor. At a kink, the derivatives are the means
-/// of both one-sided derivatives.
+/// A function of a nuisance parameter that is added to a number, or by which a number is multiplied. At a kink, its
+/// derivatives are the means of the derivatives on both sides.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::events) struct Interpolation {
     form: Form,
@@ -34,8 +37,8 @@ pub(in crate::events) struct Interpolation {
 }
 
 impl Interpolation {
-    /// Returns the function for a number whose value at 0 is `nominal`. The formulae are those of RooFit's
-    /// `flexibleInterpSingle`. Codes 0, 2, 4 and 6 are those of histosys.
+    /// Returns the function for a number that is `nominal` at the parameter value 0. The formulae are those of RooFit's
+    /// `flexibleInterpSingle`. Its codes 0, 2, 4 and 6 use the interpolation functions of histosys.
     pub(in crate::events) fn new(form: &InterpolationForm, nominal: f64) -> Self {
         let (hi, lo) = (form.hi / nominal, form.lo / nominal);
         let sum = |code, base, lo: f64, hi: f64, nominal: f64| Form::Sum {
@@ -60,12 +63,13 @@ impl Interpolation {
         }
     }
 
-    /// Returns the function `f` of a histosys code alone.
+    /// Returns the interpolation function `f` of a histosys interpolation code, without any coefficients.
     pub(in crate::events) fn curved(code: HistosysCode) -> Self {
         Self { form: Form::Sum { code, base: 0.0, slope: 0.0, bend: 1.0 }, multiplies: false }
     }
 
-    /// Returns the value of the function at `alpha`, with its first and second derivatives.
+    /// Returns the value of the function at the value `alpha` of the nuisance parameter, with its first and second
+    /// derivatives.
     pub(in crate::events) fn at(&self, alpha: f64) -> [f64; 3] {
         match self.form {
             Form::Sum { code, base, slope, bend } => {
@@ -103,8 +107,8 @@ impl Factor {
     }
 }
 
-/// Returns the coefficients of a polynomial of degree 6 that is 1 at 0. Its value and first two derivatives agree
-/// with those of `hi^alpha` at 1, and with those of `lo^-alpha` at -1.
+/// Returns the coefficients of a polynomial of degree 6 in `alpha`, in ascending order. The polynomial is 1 at 0. Its
+/// value and first two derivatives agree with those of `hi^alpha` at 1, and with those of `lo^-alpha` at -1.
 fn exponential_polynomial(lo: f64, hi: f64) -> [f64; 7] {
     let (log_hi, log_lo) = (hi.ln(), lo.ln());
     let (v_up, d_up, s_up) = (hi - 1.0, hi * log_hi, hi * log_hi * log_hi);

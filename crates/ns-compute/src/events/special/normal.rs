@@ -1,15 +1,15 @@
-//! The integral of the normal density.
+//! The integral of the normal density over an interval.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
-/// sqrt(pi / 2).
+/// The number sqrt(pi / 2).
 const ROOT_HALF_PI: f64 = 1.253_314_137_315_500_251_2;
 
-/// Returns the integral of `exp(-t^2/2)` from `a` to `b`, and its derivatives with respect to `a`, `b`, `aa`, `ab`
-/// and `bb`.
+/// Returns the integral of `exp(-t^2/2)` from `a` to `b`, and its derivatives with respect to `a`, `b`, `aa`, `ab` and
+/// `bb` (`ab` stands for the second derivative with respect to `a` and `b`).
 ///
-/// If both limits have the same sign, the integral is a difference of complementary error functions, which keeps the
-/// relative precision in a tail.
+/// If both limits have the same sign, the integral is computed as a difference of complementary error functions, which
+/// keeps the relative precision in the tails.
 pub(in crate::events) fn normal_integral(a: f64, b: f64) -> [f64; 6] {
     let (x, y) = (a * FRAC_1_SQRT_2, b * FRAC_1_SQRT_2);
     let difference = if x > 0.0 && y > 0.0 {

@@ -5,16 +5,16 @@
 use std::f64::consts::{FRAC_2_SQRT_PI, PI};
 use std::ops::{Add, Div, Mul};
 
-/// Number of terms of the trapezoidal rules.
+/// Number of terms of each trapezoidal rule.
 const TERMS: usize = 12;
 
-/// The asymptotic series is used if the distance from the origin is larger than this number.
+/// The asymptotic series is used if the distance of the argument from the origin is larger than this number.
 const FAR: f64 = 30.0;
 
-/// Number of terms of the asymptotic series. The next term is below 1e-17 of the sum.
+/// Number of terms of the asymptotic series. The first omitted term is below 1e-17 of the sum.
 const FAR_TERMS: usize = 8;
 
-/// A complex number: real and imaginary part.
+/// A complex number, given by its real part and its imaginary part.
 #[derive(Debug, Clone, Copy)]
 struct Complex(f64, f64);
 
@@ -54,7 +54,8 @@ impl Complex {
     }
 }
 
-/// Returns `Re w(x + i y)` for `y > 0`, and its derivatives with respect to `x`, `y`, `xx`, `xy` and `yy`.
+/// Returns `Re w(x + i y)` for `y > 0`, and its derivatives with respect to `x`, `y`, `xx`, `xy` and `yy` (`xy` stands
+/// for the second derivative with respect to `x` and `y`). `w` is the Faddeeva function.
 pub(in crate::events) fn voigt(x: f64, y: f64) -> [f64; 6] {
     if !(y > 0.0) {
         return [f64::NAN; 6];
@@ -65,8 +66,8 @@ pub(in crate::events) fn voigt(x: f64, y: f64) -> [f64; 6] {
     [w.0, sign * first.0, -first.1, second.0, -sign * second.1, -second.0]
 }
 
-/// Returns `w(z)` with its first and second derivatives. Near the origin they follow from
-/// `w' = 2 i / sqrt(pi) - 2 z w`.
+/// Returns the Faddeeva function `w(z)` with its first and second derivatives. Near the origin the derivatives are
+/// computed with the equation `w' = 2 i / sqrt(pi) - 2 z w`.
 fn faddeeva(z: Complex) -> [Complex; 3] {
     if z.0 * z.0 + z.1 * z.1 > FAR * FAR {
         return far(z);
@@ -77,7 +78,8 @@ fn faddeeva(z: Complex) -> [Complex; 3] {
     [w, first, second]
 }
 
-/// Sums the asymptotic series `i / sqrt(pi) sum_k (2k - 1)!! / (2^k z^(2k + 1))` and its derivatives.
+/// Sums the asymptotic series `i / sqrt(pi) sum_k (2k - 1)!! / (2^k z^(2k + 1))` of the Faddeeva function for large
+/// `|z|`. Returns the sum and its first two derivatives.
 fn far(z: Complex) -> [Complex; 3] {
     let inverse = Complex(1.0, 0.0) / z;
     let square = inverse * inverse;
@@ -93,9 +95,9 @@ fn far(z: Complex) -> [Complex; 3] {
     sums
 }
 
-/// Computes `w(z)` by a trapezoidal rule whose nodes are not close to `z`. The residue of the pole is added if it is
-/// needed (Al Azah and Chandler-Wilde, SIAM J. Numer. Anal. 59 (2021) 2346). The relative error of the real part is
-/// below 1e-13.
+/// Computes the Faddeeva function `w(z)` by a trapezoidal rule whose nodes are not close to `z`. The residue of the
+/// integrand's pole is added if it is needed (Al Azah and Chandler-Wilde, SIAM J. Numer. Anal. 59 (2021) 2346). The
+/// relative error of the real part is below 1e-13.
 fn near(z: Complex) -> Complex {
     let Complex(x, y) = z;
     let h = (PI / TERMS as f64).sqrt();
@@ -125,8 +127,8 @@ fn near(z: Complex) -> Complex {
 mod tests {
     use super::*;
 
-    /// Returns `Re w(x + i y)` from its definition as a convolution: `y/pi` times the integral of
-    /// `exp(-t^2) / ((x - t)^2 + y^2)` over `t`, by a trapezoidal rule.
+    /// Returns the real part of the Faddeeva function `w(x + i y)` from its definition as a convolution: `y/pi` times
+    /// the integral of `exp(-t^2) / ((x - t)^2 + y^2)` over `t`. The integral is computed by a trapezoidal rule.
     fn convolution(x: f64, y: f64) -> f64 {
         let step = 1e-3;
         let term = |i: i32| {

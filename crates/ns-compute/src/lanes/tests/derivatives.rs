@@ -1,5 +1,6 @@
-//! Compares the derivatives at each lane's point with those of the shared Jacobian. Also compares the change of
-//! `-ln L` by a single parameter with the difference of two evaluations.
+//! Compares the derivatives of expected yields that are computed at the point of each SIMD lane with those of the
+//! shared Jacobian. Also compares the change of `-ln L` when a single parameter moves with the difference of two
+//! evaluations.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,7 +19,7 @@ use crate::CpuSession;
 use crate::plan::Plan;
 use crate::simd::Level;
 
-/// Eight points of a model, with data for each.
+/// Eight points of a model, with data for each point.
 struct Lanes {
     points: Vec<Vec<f64>>,
     theta: Vec<f64>,
@@ -42,8 +43,8 @@ impl Lanes {
     }
 }
 
-/// Returns the derivatives of all expected yields at a point with respect to each parameter, one parameter after the
-/// other.
+/// Returns the derivatives of all expected yields at a point with respect to each parameter. The index order is
+/// parameter, bin.
 fn all_rows(level: Level, plan: &Plan, point: &[f64], scratch: &mut crate::eval::Scratch) -> Vec<f64> {
     let jacobian = jacobian(level, plan, point, scratch);
     let mut rows = Vec::new();
@@ -51,7 +52,7 @@ fn all_rows(level: Level, plan: &Plan, point: &[f64], scratch: &mut crate::eval:
     rows
 }
 
-/// Calls `look` with random models, for every instruction set.
+/// Calls `look` with each of several random models, for every instruction set.
 fn of_models(look: impl Fn(&str, &Model, Level, &Plan, &Lanes)) {
     for seed in 0..40 {
         let model = model(seed);

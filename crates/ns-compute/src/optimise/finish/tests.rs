@@ -1,4 +1,5 @@
-//! Compares the EDM of a certificate with the true height of a point above the minimum.
+//! Compares the EDM (estimated distance to the minimum) of a certificate with the true height of a point above the
+//! minimum.
 
 use ns_core::{Control, Data, Execution};
 
@@ -11,7 +12,8 @@ use crate::task::FitDomain;
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
 
-/// Checks for a smooth function that a point near the minimum exceeds the smallest value by the EDM.
+/// Checks for a smooth function that its value at a point near the minimum exceeds the smallest value by the EDM
+/// (estimated distance to the minimum) of that point.
 #[test]
 fn the_certificate_says_how_far_the_minimum_is() {
     let wanted = OutcomeParts { uncertainties: true, covariance: true, inverse: false };

@@ -4,11 +4,12 @@
 //! known minimum, the expected yields are nearly the sum of the shifts by each parameter, and `-ln L` is quadratic in
 //! this sum. The parameters are divided into those with linear effects and those with nonlinear effects. For each
 //! combination of values of the nonlinear parameters, the best values of the linear parameters are known. Minimising
-//! over them only changes the metric in which shifts of the expected yields are measured.
+//! over the linear parameters only changes the metric in which shifts of the expected yields are measured.
 //!
-//! In this metric, the value of a combination is half the squared length of a vector with one element per bin, plus
-//! the constraint terms. A change of one parameter takes one scalar product. Simulated annealing over a few values of
-//! each parameter therefore takes less time than one descent. Descents start from the best combinations.
+//! In this metric, the value of `-ln L` for a combination is, up to a constant, half the squared length of a vector
+//! with one element per bin, plus the constraint terms. The effect of changing one parameter takes one scalar product.
+//! Simulated annealing over a few values of each parameter therefore takes less time than one descent. Descents start
+//! from the best combinations.
 
 use super::super::active::classify;
 use super::super::{Problem, Worker};
@@ -17,23 +18,25 @@ use crate::linalg::{Pivots, factor_until, solve_lower};
 use crate::simd::{Level, MulAdd, Vector, exp, isa_fn};
 use crate::stop::Stop;
 
-/// Values that are tried for a parameter, in addition to its value at the minimum.
+/// Values that are tried for a nonlinear parameter, in addition to its value at the minimum.
 const VALUES: [f64; 17] =
     [-3.0, -2.4, -1.9, -1.5, -1.1, -0.75, -0.4, -0.15, 0.0, 0.15, 0.4, 0.75, 1.1, 1.5, 1.9, 2.4, 3.0];
 
-/// Number of options of a parameter. The first option is its value at the minimum.
+/// Number of options of a nonlinear parameter: the values that it can have in a combination. The first option is its
+/// value at the minimum.
 const OPTIONS: usize = VALUES.len() + 1;
 
-/// [`OPTIONS`] rounded up to whole SIMD vectors of eight numbers.
+/// The number of options of a parameter ([`OPTIONS`]), rounded up to whole SIMD vectors of eight numbers.
 const LANES: usize = OPTIONS.next_multiple_of(8);
 
-/// Largest number of parameters with options. The most nonlinear parameters have options.
+/// Largest number of parameters that have options (several values that are tried). The most nonlinear parameters have
+/// options.
 const MOST_PARAMETERS: usize = 256;
 
 /// Largest number of bins for which the additive model is built. Its metric is a dense matrix over the bins.
 const MOST_BINS: usize = 512;
 
-/// Change of a parameter in a difference quotient.
+/// Change of a parameter with which a difference quotient of expected yields is computed.
 const STEP: f64 = 0.05;
 
 /// Temperatures of the first and the last sweep of the simulated annealing, in units of `-ln L`.
@@ -45,43 +48,46 @@ const NEAR_ZERO: f64 = 0.1;
 /// A Boltzmann weight counts as 0 if its exponent is below this number.
 const LEAST_EXPONENT: f64 = -100.0;
 
-/// Smallest count that is used for the weight of a bin. Bins without counts thus also have a weight.
+/// Smallest count from which the weight of a bin is computed. Bins without counts thus also have a weight.
 const LEAST_COUNT: f64 = 0.3;
 
-/// An additive model of `-ln L` around one point.
+/// An additive model of `-ln L` around one point: the expected yields are approximated by a sum of shifts, one for each
+/// parameter.
 pub(super) struct Additive {
     level: Level,
     n_bins: usize,
-    /// Indices of the parameters with options.
+    /// Indices of the parameters that have options (several values that are tried).
     parameters: Vec<usize>,
-    /// Shift of the expected yields by each option, whitened: measured in units of the metric. The index order is
-    /// parameter, option, bin.
+    /// Shift of the expected yields for each option (tried value) of a parameter. The shifts are whitened, which means
+    /// that they are measured in units of the metric of the bins. The index order is parameter, option, bin.
     shift: Vec<f64>,
-    /// The same numbers as `shift` in the index order parameter, bin, lane. Lane `i` is option `i`, and there are
-    /// zeros up to [`LANES`]. Options with an infinite cost have zeros too.
+    /// The same numbers as `shift`, but in the index order parameter, bin, option. After the last option there are
+    /// zeros up to [`LANES`] numbers. The numbers of options with an infinite cost are zeros too.
     beside: Vec<f64>,
-    /// Half the squared length of each option's shift, plus the change of its constraint term. It is infinite for
-    /// options outside the bounds. The index order is parameter, lane.
+    /// For each option (tried value) of a parameter, half the squared length of its whitened shift, plus the change of
+    /// the parameter's constraint term. It is infinite for options outside the bounds. The index order is parameter,
+    /// option, with [`LANES`] numbers per parameter.
     cost: Vec<f64>,
-    /// Parameter value of each option. The index order is parameter, option.
+    /// Value of the parameter for each of its options. The index order is parameter, option.
     values: Vec<f64>,
-    /// Derivatives of `-ln L` with respect to the expected yields, whitened like the shifts. Every sum of shifts
-    /// begins with these numbers.
+    /// Derivatives of `-ln L` with respect to the expected yields, whitened like the shifts (measured in units of the
+    /// metric). Every sum of shifts begins with these numbers.
     offset: Vec<f64>,
-    /// Change of each linear parameter per unit of whitened shift. The index order is linear parameter, bin.
+    /// Change of each linear parameter per unit of whitened shift (shift of the expected yields in units of the
+    /// metric). The index order is linear parameter, bin.
     follow: Vec<f64>,
-    /// Indices of the linear parameters.
+    /// Indices of the parameters whose effects are linear. They have no options.
     linear: Vec<usize>,
 }
 
 impl Additive {
-    /// Returns the number of parameters with options.
+    /// Returns the number of parameters that have options (several values that are tried).
     pub(super) fn len(&self) -> usize {
         self.parameters.len()
     }
 
-    /// Builds the model around `theta`, with options for the parameters `nonlinear`. Returns `None` if there are no
-    /// such parameters, if there are more than [`MOST_BINS`] bins, or if the metric is singular.
+    /// Builds the model around `theta`. The parameters `nonlinear` get options (several values that are tried). Returns
+    /// `None` if there are no such parameters, if there are more than [`MOST_BINS`] bins, or if the metric is singular.
     pub(super) fn new(
         worker: &mut Worker,
         problem: &Problem<'_>,
@@ -189,11 +195,12 @@ impl Additive {
         Some(model)
     }
 
-    /// Draws one combination by simulated annealing, and returns the option of each parameter.
+    /// Draws one combination by simulated annealing, and returns the index of the chosen option (tried value) of each
+    /// parameter.
     ///
-    /// All parameters begin at the minimum, and the annealing has `sweeps` sweeps. Then each parameter in turn is set
-    /// to the option with the lowest value, until no parameter changes. The parameter `forced`, an index into
-    /// `parameters`, must have the opposite sign to its value at the minimum.
+    /// All parameters begin at the minimum, and the annealing has `sweeps` sweeps over all parameters. Then each
+    /// parameter in turn is set to the option with the lowest `-ln L`, until no parameter changes. The parameter
+    /// `forced`, an index into `parameters`, must have the opposite sign to its value at the minimum.
     pub(super) fn anneal(&self, sweeps: usize, forced: Option<usize>, draw: &mut Scatter) -> Vec<u8> {
         let n = self.parameters.len();
         let draw_side = draw.uniform().signum();
@@ -251,7 +258,8 @@ impl Additive {
         options
     }
 
-    /// Adds `factor` times the whitened shift of an option of parameter number `k` to `at`.
+    /// Adds `factor` times the whitened shift of an option to `at`. `k` is the position of the parameter in
+    /// `parameters`.
     fn add(&self, at: &mut [f64], k: usize, option: u8, factor: f64) {
         let index = k * OPTIONS + usize::from(option);
         let shift = &self.shift[index * self.n_bins..(index + 1) * self.n_bins];
@@ -260,16 +268,16 @@ impl Additive {
         }
     }
 
-    /// Computes the rise of `-ln L` for each option of parameter number `k`. `at` is the sum of the shifts of all
-    /// other parameters.
+    /// Computes the rise of `-ln L` for each option (tried value) of the parameter with position `k` in `parameters`.
+    /// `at` is the sum of the whitened shifts of all other parameters.
     fn rises(&self, at: &[f64], k: usize, rises: &mut [f64; LANES]) {
         let width = self.n_bins * LANES;
         let shifts = &self.beside[k * width..(k + 1) * width];
         sum_up(self.level, &self.cost[k * LANES..(k + 1) * LANES], shifts, at, rises);
     }
 
-    /// Returns the point that belongs to a combination. The linear parameters have their best values for this
-    /// combination.
+    /// Returns the parameter values of a combination. `options` contains the index of the chosen option of each
+    /// parameter that has options. The linear parameters have their best values for this combination.
     pub(super) fn point(&self, problem: &Problem<'_>, theta: &[f64], options: &[u8]) -> Vec<f64> {
         let mut point = theta.to_vec();
         let mut shift = vec![0.0; self.n_bins];
@@ -286,8 +294,9 @@ impl Additive {
 }
 
 isa_fn! {
-    /// Writes the rise of `-ln L` for each option of a parameter to `to`. The rise is the option's element of `cost`
-    /// plus the scalar product over the bins of `at` and the option's shifts. `shifts` has [`LANES`] numbers per bin.
+    /// Writes the rise of `-ln L` for each option (tried value) of a parameter to `to`. The rise is the option's
+    /// element of `cost` plus the scalar product over the bins of `at` and the option's shifts. `shifts` has [`LANES`]
+    /// numbers per bin.
     fn sum_up(cost: &[f64], shifts: &[f64], at: &[f64], to: &mut [f64; LANES]) = sum_up_body
 }
 
@@ -306,8 +315,8 @@ fn sum_up_body<M: MulAdd>(cost: &[f64], shifts: &[f64], at: &[f64], to: &mut [f6
 }
 
 isa_fn! {
-    /// Chooses an option at random, with its Boltzmann weight as probability. `unit` is a random number in [0, 1).
-    /// Replaces the rises by the weights.
+    /// Chooses an option (tried value) at random. Its probability is proportional to its Boltzmann weight
+    /// `e^(-rise / temperature)`. `unit` is a random number in [0, 1). The function replaces the rises by the weights.
     fn choose(rises: &mut [f64; LANES], temperature: f64, unit: f64) -> u8 = choose_body
 }
 
@@ -342,7 +351,7 @@ fn choose_body<M: MulAdd>(rises: &mut [f64; LANES], temperature: f64, unit: f64)
     0
 }
 
-/// Cholesky factor `U` of the inverse metric `U^T U` of the bins, padded as `linalg` requires.
+/// Cholesky factor `U` of the inverse metric `U^T U` of the bins, with the padding that `linalg` requires.
 struct Metric {
     level: Level,
     n: usize,
@@ -351,7 +360,8 @@ struct Metric {
 }
 
 impl Metric {
-    /// Factors a symmetric `n x n` matrix. Returns `None` if it is not positive definite.
+    /// Computes the Cholesky factor of a symmetric `n x n` matrix. Returns `None` if the matrix is not positive
+    /// definite.
     fn factored(level: Level, matrix: &[f64], n: usize) -> Option<Self> {
         let stride = n.div_ceil(16) * 16;
         let mut values = vec![0.0; n * stride];
@@ -364,7 +374,7 @@ impl Metric {
         (pivots == Pivots::default()).then_some(Self { level, n, stride, values })
     }
 
-    /// Replaces a shift `x` of the expected yields by the whitened shift `U^-T x`.
+    /// Replaces a shift `x` of the expected yields by the whitened shift `U^-T x`, where `U` is this Cholesky factor.
     fn whiten(&self, x: &mut [f64]) {
         solve_lower(self.level, &self.values, self.stride, self.n, self.n, x);
     }

@@ -11,29 +11,31 @@ use super::lines::{Along, lines, strain};
 use super::restarts::{Restarts, restarts};
 use super::whole_box::{crossings, search_whole_box};
 
-/// Largest number of free parameters for which combinations of parameters are tried. In larger models a descent takes
-/// too long.
+/// Largest number of free parameters of a model for which combinations of many parameters are tried. In larger models a
+/// descent takes too long.
 const MOST_COMBINED: usize = 400;
 
-/// Largest number of rounds over single parameters and combinations. A further round begins only at a lower minimum.
+/// Largest number of rounds of a search. A round varies single parameters and then combinations of parameters. A
+/// further round begins only if a lower minimum was found.
 const MOST_ROUNDS: usize = 5;
 
-/// Limits of the search along single parameters in the default search.
+/// Limits of the search along single parameters, if the effort of the search is the default.
 const FEW_LINES: Along = Along { all: false, parameters: 64, rise: 5.0, descents: 100 };
-/// Limits of the search along single parameters in a thorough search.
+/// Limits of the search along single parameters, if the effort of the search is thorough.
 const MANY_LINES: Along = Along { all: true, parameters: 256, rise: 10.0, descents: 400 };
 
-/// If [`strain`] is at least this number, the default search tries free factors and combinations of parameters, and
-/// starts from scattered points. The first value is for models of up to [`MIDDLING`] free parameters. The second and
-/// the third are for larger models with smooth codes and with kinks.
+/// If [`strain`] (a measure of nonlinearity at the minimum) is at least this number, the default search tries free
+/// factors and combinations of parameters, and starts from scattered points. The first value is for models of up to
+/// [`MIDDLING`] free parameters. The second value is for larger models with smooth interpolation codes, and the third
+/// for larger models with kinks.
 const LEAST_STRAIN: [f64; 3] = [2.5, 4.0, 2.7];
-/// The first value of [`LEAST_STRAIN`] is used up to this number of free parameters.
+/// Largest number of free parameters of a model for which the first value of [`LEAST_STRAIN`] is used.
 const MIDDLING: usize = 100;
 
-/// In models with kinks, the default search fixes this number of parameters at the opposite sign, one at a time.
+/// Number of parameters that the default search fixes at the opposite sign, one at a time, in models with kinks.
 const FEW_CROSSINGS: usize = 48;
 
-/// Searches for lower minima around the best minimum, with the methods that `effort` allows. `neighbour` says that
+/// Searches for lower minima around the best minimum, with the methods that `effort` allows. If `neighbour` is true,
 /// the minimum is close to that of an earlier fit, whose search covered all values within the bounds. The default
 /// search then does not start from scattered points.
 pub(super) fn look_around(

@@ -6,7 +6,7 @@ use super::super::descend::{Descent, Mode, descend};
 use super::super::{Problem, Worker};
 use super::scatter::Census;
 
-/// Options of a descent that is one of many. It has few iterations.
+/// Options of a descent that is one of many. It is limited to few iterations.
 pub(super) const SHORT: Mode = Mode { iterations: 60, ..Mode::from(false) };
 
 /// Two minima count as the same minimum if their values of `-ln L` differ by less than this number.
@@ -28,8 +28,9 @@ impl BestSoFar {
     }
 }
 
-/// Does the same as [`attempt`], with few iterations. If the descent ends lower but without a certificate,
-/// [`attempt`] continues it. Returns the result of the descent if it was not kept, and `None` if it was kept.
+/// Does the same as [`attempt`], but with few iterations. If this descent ends below the best result without a
+/// certificate, [`attempt`] continues it. Returns the result of the descent if it was not kept, and `None` if it was
+/// kept.
 pub(super) fn short_attempt(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -46,8 +47,8 @@ pub(super) fn short_attempt(
     (!take(other, found)).then_some(end)
 }
 
-/// Descends from `start`, and keeps the result if it is lower than the best one so far. Returns whether the result
-/// was kept.
+/// Runs a descent from `start`, and keeps its result if it is lower than the best result so far. Returns whether the
+/// result was kept.
 pub(super) fn attempt(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -59,7 +60,7 @@ pub(super) fn attempt(
 }
 
 /// Does the same as [`attempt`] for one of many starting points around the best minimum. Most of these descents lead
-/// back to that minimum. The descent ends as soon as this is expected.
+/// back to that minimum, and such a descent ends as soon as this is expected.
 pub(super) fn attempt_below(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -75,14 +76,14 @@ pub(super) fn attempt_below(
     take(other, found)
 }
 
-/// Returns whether `-ln L` fell without limit in a descent. The result then has no certificate, and is far below the
-/// saturated model.
+/// Returns whether `-ln L` fell without limit in a descent. This is the case if the result has no certificate and is
+/// far below the value of the saturated model.
 pub(super) fn runaway(descent: &Descent) -> bool {
     descent.status == FitStatus::NotConverged(Reason::Unbounded)
         || (descent.status != FitStatus::Converged && descent.value() < descent.likelihood.least)
 }
 
-/// Keeps the result of a descent if it is lower than the best one so far. Returns whether it was kept.
+/// Keeps the result `other` of a descent if it is lower than the best result so far. Returns whether it was kept.
 pub(super) fn take(other: Descent, found: &mut BestSoFar) -> bool {
     found.iterations += other.iterations;
     found.census.count(other.value());

@@ -1,27 +1,28 @@
-//! Combinations: points at which many parameters have new values at once. Descents start from the lowest of them.
+//! Tries combinations: points at which many parameters have new values at once. Descents start from the combinations
+//! with the lowest `-ln L`.
 
 use super::super::{Problem, Worker};
 use super::additive::Additive;
 use super::attempt::{BestSoFar, attempt_below};
 use super::scatter::Scatter;
 
-/// Number of combinations and of descents in one round.
+/// The numbers of combinations (points with many changed parameters) and of descents in one round.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effort {
     /// Number of combinations that are drawn in a round.
     drawn: usize,
-    /// Number of descents in a round. They start from the lowest of the combinations.
+    /// Number of descents in a round. They start from the combinations with the lowest `-ln L`.
     descents: usize,
 }
 
 impl Effort {
     pub(super) const THOROUGH: Self = Self { drawn: 300, descents: 200 };
-    /// Effort that is used around each of many minima.
+    /// Small numbers, which are used if combinations are tried around each of many minima.
     pub(super) const FEW: Self = Self { drawn: 8, descents: 4 };
     pub(super) const SOME: Self = Self { drawn: 16, descents: 8 };
 
-    /// Returns the effort of the default search. It is larger for models with kinks, because each side of a kink may
-    /// have a minimum of its own.
+    /// Returns the numbers of the default search. They are larger for models with kinks, because each side of a kink
+    /// may have a minimum of its own.
     pub(super) fn standard(problem: &Problem<'_>) -> Self {
         if problem.plan.structure.has_kinks {
             Self { drawn: 60, descents: 30 }
@@ -31,17 +32,18 @@ impl Effort {
     }
 }
 
-/// Largest number of rounds. A further round begins only at a lower minimum.
+/// Largest number of rounds. A further round begins only if a lower minimum was found.
 const MOST_ROUNDS: usize = 10;
 
-/// Number of sweeps of the simulated annealing that draws one combination.
+/// Number of sweeps over all parameters in the simulated annealing that draws one combination.
 const SWEEPS: usize = 20;
 
 /// A parameter counts as linear if the asymmetric part of its effect is below this number. The asymmetric part is
 /// measured in statistical errors and summed over the bins.
 const LEAST_NONLINEARITY: f64 = 0.02;
 
-/// Descends from the lowest of many combinations. Does the same around every new minimum.
+/// Draws many combinations of parameter values and descends from those with the lowest `-ln L`. Repeats this around
+/// every lower minimum that is found.
 pub(super) fn combinations(
     worker: &mut Worker,
     problem: &Problem<'_>,

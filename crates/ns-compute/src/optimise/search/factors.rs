@@ -14,23 +14,24 @@ const MOST_FACTORS: usize = 4;
 /// Values of a factor that are tried, as multiples of its initial value.
 const MULTIPLES: [f64; 6] = [0.0, 0.4, 1.0, 2.0, 4.0, 8.0];
 
-/// Smallest distance between a value that is tried and the value of the factor at the minimum, in units of the
-/// initial value of the factor. A closer value belongs to the same valley.
+/// Smallest distance of a value that is tried from the value of the factor at the minimum, in units of the initial
+/// value of the factor. A closer value belongs to the same valley.
 const LEAST_MOVE: f64 = 0.2;
 
-/// Options of the descent with the factor fixed. An approximate minimum is enough, because a descent with the factor
-/// free follows.
+/// Options of a descent in which the factor is fixed. An approximate minimum is enough, because a descent in which the
+/// factor is free follows.
 const SETTLE: Mode = Mode { iterations: 20, ..Mode::from(false) };
 
-/// A value of the factor is given up if the approximate minimum exceeds the best minimum by more than this number (in
-/// `-ln L`).
+/// A value of the factor is given up if `-ln L` at the approximate minimum for this value exceeds `-ln L` at the best
+/// minimum by more than this number.
 const MOST_RISE: f64 = 20.0;
 
-/// Largest number of rounds over the values of a factor. A further round begins only at a lower minimum.
+/// Largest number of rounds over the values of a factor. A further round begins only if a lower minimum was found.
 const MOST_ROUNDS: usize = 4;
 
-/// Fixes each free factor at other values while all other parameters are minimised, and then frees it again. With
-/// `combine`, combinations of the other parameters are tried before the factor is freed.
+/// Fixes each free factor at other values, one after the other. For each value all other parameters are minimised, and
+/// then the factor is freed again. If `combine` is true, combinations of the other parameters are tried before the
+/// factor is freed.
 pub(super) fn factors(worker: &mut Worker, problem: &Problem<'_>, combine: bool, found: &mut BestSoFar) {
     let plan = problem.plan;
     let able = |&p: &usize| !problem.fixed[p] && !plan.structure.constrained[p];

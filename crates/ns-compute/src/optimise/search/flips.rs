@@ -6,8 +6,8 @@ use super::super::{Problem, Worker};
 use super::attempt::{BestSoFar, attempt, attempt_below};
 use crate::shared_constants::{MOST_FLIPS, MOST_FLIPS_BETWEEN_KINKS, MOST_RISE, MOST_RISE_BETWEEN_KINKS};
 
-/// Descends from a point at which all nonlinear parameters whose absolute value is above 1 have the opposite sign. In
-/// a second minimum, several of them often have the opposite sign.
+/// Descends from a point at which all nonlinear parameters whose absolute value is above 1 have the opposite sign. In a
+/// second minimum, several of these parameters often have the opposite sign.
 pub(super) fn mirror_strong_pulls(worker: &mut Worker, problem: &Problem<'_>, found: &mut BestSoFar) {
     let mut trial = found.best.theta.clone();
     let mut mirrored = false;
@@ -24,9 +24,10 @@ pub(super) fn mirror_strong_pulls(worker: &mut Worker, problem: &Problem<'_>, fo
 
 /// Tries asymmetric parameters at the opposite sign, one parameter at a time.
 ///
-/// A descent starts from the point with one changed sign if `-ln L` is low there. In the default search without
-/// kinks, it must also be lower than in a single valley: a parabola rises four times as much to `-alpha` as to 0.
-/// With kinks, every orthant may have its own minimum.
+/// A descent starts from the point with one changed sign if `-ln L` is low there. In the default search of models
+/// without kinks, `-ln L` must also be lower than in a single valley, where it is a parabola and rises four times as
+/// much to the opposite sign as to 0. In models with kinks, every orthant (combination of signs) may have its own
+/// minimum.
 pub(super) fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut BestSoFar, effort: Search) {
     let plan = problem.plan;
     // Two limits: the largest rise of `-ln L` from the minimum to the point with one changed sign, and the largest

@@ -1,21 +1,22 @@
-//! Lines: descents from the lowest points along single parameters.
+//! Searches along lines: varies single parameters, and descends from the points with the lowest `-ln L`.
 
 use super::super::descend::descend;
 use super::super::{Problem, Worker};
 use super::attempt::{BestSoFar, SHORT, attempt_below};
 use super::single_parameter::LocalCurvature;
 
-/// Returns the free parameters along which there may be a second minimum, the most promising first. They are chosen
-/// by the slopes at `theta`. With `all`, the strongly nonlinear parameters are always returned.
+/// Returns the free parameters along which there may be a second minimum, the most promising first. They are chosen by
+/// the slopes at `theta`. If `all` is true, the strongly nonlinear parameters are always returned.
 ///
 /// The curvature of `-ln L` along a parameter has three parts: 1 from its constraint, a positive part from the data,
-/// and `f''(alpha) sum_b r_b A_b` from the asymmetric part `A_b` of its effect. `r_b` is the derivative of `-ln L`
-/// with respect to the expected yield. The second derivative `f''` of code 4p is between -1.25 and 3.75. Therefore a
-/// parameter can have a second minimum only if `sum_b r_b A_b` is below -0.27 or above 0.8.
+/// and `f''(alpha) sum_b r_b A_b` from the asymmetric part `A_b` of its effect. `r_b` is the derivative of `-ln L` with
+/// respect to the expected yield of bin `b`, and `f` is the interpolation function of histosys. For the interpolation
+/// code 4p, `f''` is between -1.25 and 3.75. Therefore a parameter can have a second minimum only if `sum_b r_b A_b` is
+/// below -0.27 or above 0.8.
 ///
-/// If there is such a parameter, other parameters with half this sum may change together with it, and are returned
-/// too. The limits that are used are a little closer to 0. With kinks they are still closer, because the barrier
-/// between two minima may be arbitrarily low.
+/// If there is such a parameter, other parameters with half this sum may change together with it, and are returned too.
+/// The limits that the function uses are a little closer to 0. In models with kinks they are still closer, because the
+/// barrier between two minima may be arbitrarily low.
 fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: bool) -> Vec<usize> {
     let plan = problem.plan;
     let able = |p: usize| plan.policy.nonlinear[p] && !problem.fixed[p];
@@ -41,8 +42,9 @@ fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: boo
     chosen
 }
 
-/// Returns the sum of `|sum_b r_b A_b|` over all free nonlinear parameters at `theta`. [`promising`] explains this
-/// criterion.
+/// Returns a measure of the nonlinearity at `theta`: the sum of `|sum_b r_b A_b|` over all free nonlinear parameters.
+/// `r_b` is the derivative of `-ln L` with respect to the expected yield of bin `b`, and `A_b` the asymmetric part of
+/// the parameter's effect on this bin (see [`promising`]).
 pub(super) fn strain(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) -> f64 {
     worker.evaluate(problem, theta, 0.0);
     let slopes = &worker.scratch.slope;
@@ -53,7 +55,8 @@ pub(super) fn strain(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) 
 /// Limits of a search along single parameters.
 #[derive(Clone, Copy)]
 pub(super) struct Along {
-    /// Whether every strongly nonlinear parameter is tried. Otherwise only the promising parameters are tried.
+    /// Whether every strongly nonlinear parameter is tried. If false, only the parameters are tried for which a second
+    /// minimum is likely.
     pub(super) all: bool,
     /// Largest number of parameters that are tried.
     pub(super) parameters: usize,
@@ -63,7 +66,8 @@ pub(super) struct Along {
     pub(super) descents: usize,
 }
 
-/// Descends from the lowest points along single parameters. Does the same around every new minimum.
+/// Varies single parameters, and descends from the points with the lowest `-ln L`. Repeats this around every lower
+/// minimum that is found.
 pub(super) fn lines(worker: &mut Worker, problem: &Problem<'_>, along: Along, found: &mut BestSoFar) {
     let mut descents = 0;
     let mut failed: Vec<(usize, bool)> = Vec::new();

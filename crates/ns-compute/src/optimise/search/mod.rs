@@ -1,9 +1,9 @@
-//! The search for the lowest minimum. It chooses the starting points of descents.
+//! Searches for the lowest minimum by descents from several starting points.
 //!
-//! The first descent ends in the valley of its starting point. Further methods begin there: `flips` and `lines` vary
-//! single parameters, `factors` varies free scale factors, and `combinations` varies many parameters at once.
-//! `restarts` tries combinations around other minima. `search_whole_box` tries all values within the bounds of small
-//! models. See `docs/numerics.md`.
+//! The first descent ends in the valley of its starting point. Further methods begin at its minimum: `flips` and
+//! `lines` vary single parameters, `factors` varies free scale factors, and `combinations` varies many parameters at
+//! once. `restarts` tries combinations around other minima. `search_whole_box` tries all values within the bounds of
+//! small models. See `docs/numerics.md`.
 
 mod additive;
 mod around_best;
@@ -29,11 +29,11 @@ use recover::recover_minimum;
 pub(crate) use scatter::MOST_FREE;
 use whole_box::attempt_shifted;
 
-/// Largest number of parameters of a model for which a few more descents take only microseconds.
+/// Largest number of parameters of a small model, in which a few more descents take only microseconds.
 const SMALL_MODEL: usize = 24;
 
-/// Minimises `-ln L` from `start` and, depending on `effort`, from further points. `cold` says that `start` is far
-/// from any minimum. `metric` is the inverse Hessian of a nearby fit, if there is one.
+/// Minimises `-ln L` from `start` and, depending on `effort`, from further points. If `cold` is true, `start` is far
+/// from any minimum. `metric` is the inverse Hessian of a nearby fit, or `None` if there is no such fit.
 ///
 /// # Errors
 /// If no starting point has a finite likelihood.

@@ -10,11 +10,11 @@ use super::attempt::{BestSoFar, SHORT, attempt, runaway};
 use super::scatter::scattered;
 use crate::eval::Dataset;
 
-/// Numbers of events that are put into every empty bin, one number after the other. Each of them keeps the expected
-/// yield positive. The smallest number moves the minimum least.
+/// Numbers of events that are put into every bin without observed events, one number after the other. These events keep
+/// the expected yields positive. The smallest number moves the minimum least.
 const IN_EMPTY_BINS: [f64; 4] = [1.0, 0.1, 0.01, 0.001];
 
-/// Largest number of scattered starting points. Only few of them lead to a minimum.
+/// Largest number of scattered starting points that are tried. Only few of them lead to a minimum.
 const MOST_RETURNS: usize = 200;
 
 /// Searches for a certified minimum from other points, if `-ln L` fell without limit in all descents so far.
@@ -47,8 +47,8 @@ pub(super) fn recover_minimum(
     }
 }
 
-/// Puts events into every empty bin and descends, with fewer events each time ([`IN_EMPTY_BINS`]). Then descends from
-/// each of these minima with the original data.
+/// Puts events into every bin without observed events and descends, with fewer events each time ([`IN_EMPTY_BINS`]).
+/// Then descends from each of the resulting minima with the original data.
 fn fill_empty_bins(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mut BestSoFar) {
     let mut from = start.to_vec();
     for events in IN_EMPTY_BINS {

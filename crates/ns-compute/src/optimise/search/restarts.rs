@@ -1,7 +1,7 @@
-//! Restarts: combinations of many parameters around minima other than the best one.
+//! Tries combinations of many parameters around minima other than the best one.
 //!
-//! A model of the likelihood around one minimum (`additive`) gives the combinations. Around another minimum the
-//! combinations are different. They lead to minima that the model around the best minimum does not predict.
+//! The combinations come from an additive model of the likelihood around one minimum (`additive`). Around another
+//! minimum the combinations are different. They lead to minima that the model around the best minimum does not predict.
 
 use ns_core::Search;
 
@@ -11,20 +11,21 @@ use super::attempt::{BestSoFar, SAME_VALUE, SHORT, attempt_below, runaway};
 use super::combinations::{Effort, combinations};
 use super::scatter::scattered;
 
-/// Limits of the restarts.
+/// Limits of a search that starts from scattered points and tries combinations around the minima it finds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Restarts {
     /// Number of scattered starting points.
     starts: usize,
-    /// Combinations around a minimum are tried only if `-ln L` there exceeds the best value by at most this number.
+    /// Combinations around a minimum are tried only if `-ln L` at this minimum exceeds the best value by at most this
+    /// number.
     most_rise: f64,
-    /// Number of combinations that are tried around each minimum.
+    /// Numbers of combinations and of descents around each minimum.
     combinations: Effort,
 }
 
 impl Restarts {
-    /// Returns the limits for the given `effort`. They are lower for models with kinks, in which nearly every
-    /// starting point leads to a different minimum.
+    /// Returns the limits of a search with the given `effort`. If `kinks` is true (the model has kinks), the limits of
+    /// a thorough search are lower, because nearly every starting point leads to a different minimum.
     pub(super) fn of(effort: Search, kinks: bool) -> Self {
         match (effort, kinks) {
             (Search::Thorough, false) => Self { starts: 200, most_rise: 8.0, combinations: Effort::SOME },
@@ -34,7 +35,8 @@ impl Restarts {
     }
 }
 
-/// Descends from scattered points within the bounds, and from combinations around each new minimum.
+/// Descends from scattered points within the bounds. Also descends from combinations of parameter values around each
+/// new minimum.
 pub(super) fn restarts(
     worker: &mut Worker,
     problem: &Problem<'_>,

@@ -13,12 +13,12 @@ pub(crate) const MOST_FREE: usize = 48;
 /// Largest number of descents from scattered points.
 pub(super) const MOST_STARTS: usize = 64;
 
-/// Largest distances of the scattered points from the given start. The points use these distances in turn. For
-/// asymmetric parameters and for parameters near 0, the distance is the change of the parameter. For all other
-/// parameters it is the change of the parameter's logarithm.
+/// Largest distances of the scattered points from the given starting point. The first point uses the first distance,
+/// the next point the next distance, and so on in turn. For asymmetric parameters and for parameters near 0, the
+/// distance is the change of the parameter. For all other parameters it is the change of the parameter's logarithm.
 const SPREADS: [f64; 4] = [1.0, 2.0, 4.0, 0.5];
 
-/// The values of the different minima that were found so far, and the number of descents.
+/// The values of `-ln L` at the different minima that were found so far, and the number of descents.
 #[derive(Debug, Default)]
 pub(super) struct Census {
     minima: Vec<f64>,
@@ -26,7 +26,7 @@ pub(super) struct Census {
 }
 
 impl Census {
-    /// Counts a descent that ended at `value`.
+    /// Counts a descent that ended at a minimum with the value `value` of `-ln L`.
     pub(super) fn count(&mut self, value: f64) {
         self.descents += 1;
         if self.minima.iter().all(|m| (m - value).abs() > 1e-7 * (1.0 + value.abs())) {
@@ -34,14 +34,14 @@ impl Census {
         }
     }
 
-    /// Returns whether no further minima are expected, so the search can end.
+    /// Returns whether no further minima are expected. The search can then end.
     pub(super) fn is_complete(&self) -> bool {
         let (n, w) = (self.descents as f64, self.minima.len() as f64);
         n > w + 2.0 && w * (n - 1.0) / (n - w - 2.0) <= w + 0.25
     }
 }
 
-/// Returns whether the likelihood may have several minima. This needs a free parameter with an asymmetric effect, or
+/// Returns whether the likelihood may have several minima. This requires a free parameter with an asymmetric effect, or
 /// two parameters whose effects multiply each other.
 pub(super) fn may_have_several_minima(problem: &Problem<'_>) -> bool {
     let plan = problem.plan;
@@ -70,7 +70,7 @@ impl Scatter {
     }
 }
 
-/// Returns scattered starting point number `index` around `start`. The point is the same in every call.
+/// Returns the scattered starting point with number `index` around `start`. The point is the same in every call.
 pub(super) fn scattered(problem: &Problem<'_>, start: &[f64], index: usize) -> Vec<f64> {
     let mut scatter = Scatter::new(index as u64 + 1);
     let mut uniform = || scatter.uniform();

@@ -12,8 +12,8 @@ use crate::curvature::{Factored, Point, assemble, factor, solve};
 /// Values of a parameter that are tried, in addition to the opposite of its value at the minimum.
 const VALUES: [f64; 8] = [-2.4, -1.6, -1.0, -0.5, 0.5, 1.0, 1.6, 2.4];
 
-/// Smallest distance between a value that is tried and the parameter's value at the minimum. A closer value belongs
-/// to the same valley.
+/// Smallest distance of a value that is tried from the parameter's value at the minimum. A closer value belongs to the
+/// same valley.
 const LEAST_MOVE: f64 = 0.3;
 
 /// Number of Newton steps that adjust the other parameters.
@@ -29,20 +29,21 @@ pub(super) struct Candidate {
     pub(super) parameter: usize,
 }
 
-/// A minimum whose Hessian is factored in `worker.curvature`, with working memory.
+/// A minimum at which the Hessian has been factored (in `worker.curvature`), with working memory.
 pub(super) struct LocalCurvature<'a> {
     minimum: &'a [f64],
     value: f64,
-    /// One column of the inverse Hessian: the column of the parameter that is moved.
+    /// The column of the inverse Hessian that belongs to the parameter that is moved.
     column: Vec<f64>,
     /// Gradient of `-ln L` with respect to the parameters that are adjusted.
     force: Vec<f64>,
-    /// The point after the adjustment of the other parameters.
+    /// The point to which the adjustment of the other parameters leads.
     point: Vec<f64>,
 }
 
 impl<'a> LocalCurvature<'a> {
-    /// Factors the exact Hessian at `minimum`. Returns `None` if the Hessian is not positive definite.
+    /// Computes the Cholesky factor of the exact Hessian at `minimum`. Returns `None` if the Hessian is not positive
+    /// definite.
     pub(super) fn new(worker: &mut Worker, problem: &Problem<'_>, minimum: &'a [f64]) -> Option<Self> {
         let n = minimum.len();
         let value = worker.evaluate(problem, minimum, 0.0).value();
@@ -63,8 +64,8 @@ impl<'a> LocalCurvature<'a> {
         Some(Self { minimum, value, column: vector(), force: vector(), point: vector() })
     }
 
-    /// Varies parameter `p`, and appends the lowest point on either side of its value at the minimum to `found`. A
-    /// point is left out if `-ln L` rises by `most` or more.
+    /// Varies parameter `p`. On either side of its value at the minimum, appends the point with the lowest `-ln L` to
+    /// `found`. A point is left out if `-ln L` rises by `most` or more.
     pub(super) fn look_along(
         &mut self,
         worker: &mut Worker,
@@ -99,9 +100,9 @@ impl<'a> LocalCurvature<'a> {
         found.extend(best.into_iter().flatten());
     }
 
-    /// Sets the parameters `moved` to the given values, and adjusts all other parameters by Newton steps. Writes the
-    /// final point to `self.point`, and returns its rise of `-ln L` above the minimum. Returns `None` if `-ln L` is
-    /// not finite before the Newton steps.
+    /// Sets the parameters in `moved` to the given values, and adjusts all other parameters by Newton steps. Writes the
+    /// final point to `self.point`, and returns the rise of `-ln L` from the minimum to this point. Returns `None` if
+    /// `-ln L` is not finite before the Newton steps.
     fn follow(&mut self, worker: &mut Worker, problem: &Problem<'_>, moved: &[(usize, f64)]) -> Option<f64> {
         let n = self.minimum.len();
         self.point.copy_from_slice(self.minimum);

@@ -7,21 +7,22 @@ use super::super::{Problem, Worker};
 use super::attempt::{BestSoFar, SAME_VALUE, SHORT, attempt, runaway, short_attempt};
 use super::scatter::{MOST_FREE, MOST_STARTS, may_have_several_minima, scattered};
 
-/// Up to this number of free parameters, each parameter is also fixed at each of its bounds.
+/// Largest number of free parameters of a model in which each parameter is also fixed at each of its bounds.
 const TINY_MODEL: usize = 16;
 
-/// Minima that are not the best may be found while a parameter is fixed at a bound. Around at most this number of
-/// them, parameters are again fixed at bounds.
+/// Largest number of other minima around which parameters are again fixed at their bounds. These minima were found
+/// while a parameter was fixed at a bound, and are not the best minimum.
 const MOST_OTHERS: usize = 6;
 /// Parameters are fixed at bounds around a minimum only if `-ln L` at this minimum exceeds the value at the best
 /// minimum by at most this number.
 const MOST_RISE: f64 = 5.0;
 
-/// Approximate limit of the total number of iterations of all scattered descents.
+/// Approximate limit of the total number of iterations of all descents from scattered points.
 const MOST_SCATTERED_ITERATIONS: usize = 1500;
 
-/// Descends from points at which all asymmetric parameters are moved up or down by 1, and from points at which all
-/// unconstrained parameters are multiplied by 0.3 or by 3. Products of free factors have several valleys.
+/// Descends from points at which all asymmetric parameters are moved up or down by 1. Also descends from points at
+/// which all unconstrained parameters are multiplied by 0.3 or by 3, because products of free factors have several
+/// valleys.
 pub(super) fn attempt_shifted(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -49,8 +50,8 @@ pub(super) fn attempt_shifted(
 }
 
 /// Searches all values within the bounds of a small model: at the opposite sign of each asymmetric parameter, at
-/// bounds, and from scattered points. `neighbour` says that the minimum is close to that of an earlier fit. That fit
-/// has tried most bounds, so they are not tried again.
+/// bounds, and from scattered points. If `neighbour` is true, the minimum is close to that of an earlier fit, which has
+/// tried most bounds. These bounds are then not tried again.
 pub(super) fn search_whole_box(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -90,11 +91,11 @@ pub(super) fn search_whole_box(
 }
 
 /// Fixes one free parameter after the other at each of its bounds, minimises all other parameters, and then frees the
-/// parameter. Returns the minima that are not the best one and not far above it.
+/// parameter. Returns the minima that are neither the best one nor far above the best one.
 ///
-/// With `all`, this is done for two kinds of parameters: unconstrained parameters, which have no scale for a distant
-/// starting point, and constrained parameters with an asymmetric effect, which may have a distant minimum. Without
-/// `all`, it is done only for unconstrained parameters that ended at a bound, which are fixed at the other bound.
+/// If `all` is true, this is done for all unconstrained parameters, which have no scale for a distant starting point,
+/// and for constrained parameters with an asymmetric effect, which may have a distant minimum. If `all` is false, it is
+/// done only for unconstrained parameters that ended at a bound, which are fixed at the other bound.
 fn bounds(worker: &mut Worker, problem: &Problem<'_>, all: bool, found: &mut BestSoFar) -> Vec<Descent> {
     let mut others: Vec<Descent> = Vec::new();
     for p in 0..problem.fixed.len() {
@@ -127,15 +128,15 @@ fn bounds(worker: &mut Worker, problem: &Problem<'_>, all: bool, found: &mut Bes
     others
 }
 
-/// Fixes those parameters that are at a bound in `theta`.
+/// Fixes the parameters that are at one of their bounds in `theta`.
 fn hold_at_bounds(problem: &mut Problem<'_>, theta: &[f64]) {
     for (p, value) in theta.iter().enumerate() {
         problem.fixed[p] |= *value == problem.lower[p] || *value == problem.upper[p];
     }
 }
 
-/// For each of the `most` most nonlinear parameters: fixes it at its opposite sign, minimises all other parameters,
-/// and then frees it.
+/// Fixes a parameter at its opposite sign, minimises all other parameters, and then frees the parameter. Does this for
+/// each of the `most` most nonlinear parameters.
 pub(super) fn crossings(worker: &mut Worker, problem: &Problem<'_>, most: usize, found: &mut BestSoFar) {
     let amount = &problem.plan.policy.nonlinearity.amount;
     let mut nonlinear: Vec<usize> =
@@ -149,8 +150,8 @@ pub(super) fn crossings(worker: &mut Worker, problem: &Problem<'_>, most: usize,
     }
 }
 
-/// Fixes one parameter at its opposite sign, minimises all other parameters, and then frees it. A parameter near 0 is
-/// fixed at 1 and at -1.
+/// Fixes the parameter `p` at its opposite sign, minimises all other parameters, and then frees the parameter. A
+/// parameter near 0 is fixed at 1 and at -1 instead.
 fn cross(worker: &mut Worker, problem: &Problem<'_>, p: usize, found: &mut BestSoFar) {
     let value = found.best.theta[p];
     let sides: &[f64] = if value.abs() < 0.5 { &[1.0, -1.0] } else { &[-value] };
@@ -159,8 +160,8 @@ fn cross(worker: &mut Worker, problem: &Problem<'_>, p: usize, found: &mut BestS
     }
 }
 
-/// Fixes one parameter at a value, minimises all other parameters, and then frees it. Returns the result of the final
-/// descent if it is not lower than the best one.
+/// Fixes the parameter `p` at the value `at`, minimises all other parameters, and then frees the parameter. Returns the
+/// result of the final descent if it is not lower than the best result so far.
 fn hold(
     worker: &mut Worker,
     problem: &Problem<'_>,

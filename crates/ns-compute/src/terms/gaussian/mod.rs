@@ -1,15 +1,16 @@
-//! A Gaussian constraint term, `(theta - aux)^2 / (2 sigma^2)`, without its normalisation. The functions take
-//! `weight`, which is `1 / sigma`.
+//! A Gaussian constraint term, `(theta - aux)^2 / (2 sigma^2)`, without its normalisation. `theta` is the parameter,
+//! `aux` its auxiliary datum and `sigma` the width. The functions take the argument `weight`, which is `1 / sigma`.
 
 use crate::simd::Vector;
 
-/// Returns the pull: the distance of the parameter from its auxiliary datum in units of `sigma`.
+/// Returns the pull, which is the distance of the parameter `theta` from its auxiliary datum `aux` in units of the
+/// width. `weight` is 1 divided by the width.
 #[inline(always)]
 pub(crate) fn pull<V: Vector>(theta: V, aux: V, weight: V) -> V {
     theta.sub(aux).mul(weight)
 }
 
-/// Returns the constraint term for the given pull.
+/// Returns the value of the constraint term for the given pull.
 #[inline(always)]
 pub(crate) fn value<V: Vector>(pull: V) -> V {
     pull.mul(pull).mul(V::splat(0.5))

@@ -1,11 +1,11 @@
-//! code4p: sixth-order polynomial inside `|alpha| <= 1`, linear outside
+//! The interpolation code code4p, which is a sixth-order polynomial for `|alpha| <= 1` and linear outside
 //! (`pyhf.interpolators.code4p`).
 
 use super::{Curved, EDGE};
 use crate::simd::Vector;
 
-/// Returns `f` with its first and second derivatives. `f` is `(3 alpha^6 - 10 alpha^4 + 15 alpha^2)/8` for
-/// `|alpha| <= 1` and `|alpha|` outside.
+/// Returns the interpolation function `f` with its first and second derivatives. `f` is
+/// `(3 alpha^6 - 10 alpha^4 + 15 alpha^2)/8` for `|alpha| <= 1` and `|alpha|` outside.
 #[inline(always)]
 pub(super) fn curved<V: Vector>(alpha: V) -> Curved<V> {
     let (size, edge, s) = (alpha.abs(), V::splat(EDGE), alpha.mul(alpha));
@@ -16,7 +16,7 @@ pub(super) fn curved<V: Vector>(alpha: V) -> Curved<V> {
     }
 }
 
-/// Returns `a s^2 + b s + c`.
+/// Returns the value of the quadratic polynomial `a s^2 + b s + c`.
 #[inline(always)]
 fn square<V: Vector>(s: V, a: f64, b: f64, c: f64) -> V {
     s.mul_add(V::splat(a), V::splat(b)).mul_add(s, V::splat(c))

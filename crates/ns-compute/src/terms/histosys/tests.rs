@@ -1,11 +1,13 @@
-//! Compares every code with the textbook formula, and its derivatives with finite differences.
+//! Compares the interpolation function of every histosys interpolation code with the textbook formula, and its
+//! derivatives with finite differences.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::simd::{MulAdd, Separate};
 
-/// Returns `f` of an interpolation code, computed by the textbook formula.
+/// Returns the histosys interpolation function of an interpolation code at the parameter value `alpha`, computed by the
+/// textbook formula.
 fn textbook(code: HistosysCode, alpha: f64) -> f64 {
     let size = alpha.abs();
     match code {
@@ -17,7 +19,8 @@ fn textbook(code: HistosysCode, alpha: f64) -> f64 {
     }
 }
 
-/// Returns `f`, `f'` and `f''` twice: as single fits compute them, and as SIMD lanes compute them.
+/// Returns the histosys interpolation function and its first two derivatives twice: as single fits compute them, and as
+/// SIMD lanes compute them.
 fn computed<M: MulAdd>(code: HistosysCode, alpha: f64) -> [[f64; 3]; 2] {
     let single = curved(code, M::V1::splat(alpha));
     let lanes = curved(code, M::V8::splat(alpha));

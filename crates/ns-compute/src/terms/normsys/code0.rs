@@ -1,10 +1,11 @@
-//! code0: the factor is a line on either side of 0, with a kink at 0 (`pyhf.interpolators.code0`, as a factor).
+//! The interpolation code code0 for factors, which is a line on either side of 0, with a kink at 0
+//! (`pyhf.interpolators.code0`, as a factor).
 
 use ns_core::NormsysCode;
 
 use super::{Beyond, Normsys, code6};
 
-/// Properties of the interpolation code code0.
+/// Properties of the normsys interpolation code code0.
 pub(super) const CODE: Normsys = Normsys {
     code: NormsysCode::Code0,
     inside: 0.0,

@@ -1,10 +1,11 @@
-//! code1: the factor is an exponential on either side of 0, with a kink at 0 (`pyhf.interpolators.code1`).
+//! The interpolation code code1 for factors, which is an exponential on either side of 0, with a kink at 0
+//! (`pyhf.interpolators.code1`).
 
 use ns_core::NormsysCode;
 
 use super::{Beyond, Normsys, code4};
 
-/// Properties of the interpolation code code1.
+/// Properties of the normsys interpolation code code1.
 pub(super) const CODE: Normsys = Normsys {
     code: NormsysCode::Code1,
     inside: 0.0,

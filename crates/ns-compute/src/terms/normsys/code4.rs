@@ -1,12 +1,12 @@
-//! code4: the factor is a polynomial of degree six for `|alpha| < 1` and an exponential outside
-//! (`pyhf.interpolators.code4` with `alpha0 = 1`).
+//! The interpolation code code4 for factors, which is a polynomial of degree six for `|alpha| < 1` and an exponential
+//! outside (`pyhf.interpolators.code4` with `alpha0 = 1`).
 
 use ns_core::NormsysCode;
 
 use super::{Beyond, Normsys};
 use crate::number::Number;
 
-/// Properties of the interpolation code code4.
+/// Properties of the normsys interpolation code code4.
 pub(super) const CODE: Normsys = Normsys {
     code: NormsysCode::Code4,
     inside: 1.0,
@@ -21,8 +21,10 @@ pub(super) const CODE: Normsys = Normsys {
 /// Returns the coefficients `c1..c6` of the polynomial `1 + c1 alpha + ... + c6 alpha^6`. Its value and first two
 /// derivatives agree with those of `hi^alpha` at 1, and with those of `lo^-alpha` at -1.
 ///
-/// The equations are split into an even and an odd part. They use `E = (up + down)/2` and `O = (up - down)/2` of the
-/// value, the slope and the curvature at 1.
+/// The equations for the coefficients are split into those for the even part of the polynomial and those for its odd
+/// part. At 1, the value of the even part is `(up + down)/2`, and that of the odd part is `(up - down)/2`, where `up`
+/// and `down` are the values of the polynomial at 1 and -1. The same is true of the curvatures. For the slopes the two
+/// signs are swapped.
 pub(super) fn coefficients<T: Number>(lo: T, hi: T) -> [T; 6] {
     let (log_hi, log_lo) = (hi.ln(), lo.ln());
     let (one, half) = (T::splat(1.0), T::splat(0.5));

@@ -1,9 +1,9 @@
-//! normsys: a factor on a sample that depends on one parameter. Each interpolation code has a file, and so has each
-//! function of which factors consist.
+//! The normsys modifier: a factor on a sample that depends on one parameter. There is one file for each interpolation
+//! code, and one for each function that factors consist of.
 //!
-//! Near 0 a factor is a polynomial of degree six (not in all codes). Farther from 0 it is a simpler function, with a
-//! separate rate on either side. An interpolation code defines these functions, the points at which they meet, and
-//! the coefficients of the polynomial.
+//! Near 0 a factor is a polynomial of degree six (except with the codes code0 and code1). Farther from 0 it is a
+//! simpler function, with a separate rate on either side. An interpolation code defines these functions, the points at
+//! which they meet, and the coefficients of the polynomial.
 
 mod code0;
 mod code1;
@@ -21,28 +21,29 @@ use crate::number::{Jet, Number};
 use crate::simd::{MulAdd, Vector};
 pub(crate) use polynomial::{second, value_and_slope};
 
-/// Properties of an interpolation code. Each code is a constant of this type, so no property can be left out. The
-/// `.cuh` file beside the code's Rust file has the same properties for the kernels.
+/// Properties of a normsys interpolation code. Each code is a constant of this type, so no property can be left out.
+/// The `.cuh` file beside the code's Rust file has the same properties for the kernels.
 #[derive(Debug)]
 pub(crate) struct Normsys {
     /// Name of the interpolation code.
     pub(crate) code: NormsysCode,
-    /// The factor is the polynomial where `|alpha|` is below this number. It is 0 if the code has no polynomial.
+    /// The factor is the polynomial where the absolute value of the parameter is below this number. The number is 0 if
+    /// the code has no polynomial.
     pub(crate) inside: f64,
     /// Form of the factor outside the range of the polynomial.
     pub(crate) beyond: Beyond,
-    /// Returns the coefficients of the powers `alpha` to `alpha^6` of the polynomial, given the factors at -1 and 1.
-    /// For a code without a polynomial, returns the coefficients of the smooth code that replaces it in some descents
-    /// on devices.
+    /// Returns the coefficients of the powers `alpha` to `alpha^6` of the polynomial, given the factors `lo` and `hi`
+    /// at the parameter values -1 and 1. For an interpolation code without a polynomial, returns the coefficients of
+    /// the smooth code that replaces it in some descents on devices.
     pub(crate) coefficients: fn(lo: f64, hi: f64) -> [f64; 6],
-    /// Returns the same coefficients for factors that carry derivatives. Each coefficient is the sum of a function of
-    /// `lo` and a function of `hi`.
+    /// Returns the same coefficients as `coefficients` for factors that carry derivatives. Each coefficient is the sum
+    /// of a function of `lo` and a function of `hi`.
     pub(crate) coefficients_of_jets: fn(lo: Jet, hi: Jet) -> [Jet; 6],
-    /// Number of floating-point operations for one factor and its part of the gradient.
+    /// Number of floating-point operations that one factor and its part of the gradient take.
     pub(crate) operations: usize,
 }
 
-/// Returns the properties of an interpolation code.
+/// Returns the properties of a normsys interpolation code.
 pub(crate) const fn normsys(code: NormsysCode) -> &'static Normsys {
     match code {
         NormsysCode::Code0 => &code0::CODE,
@@ -53,13 +54,13 @@ pub(crate) const fn normsys(code: NormsysCode) -> &'static Normsys {
 }
 
 impl Normsys {
-    /// Returns whether the factor is the polynomial at `alpha`.
+    /// Returns whether the factor is given by the polynomial at the parameter value `alpha`.
     #[inline(always)]
     pub(crate) fn is_polynomial(&self, alpha: f64) -> bool {
         alpha.abs() < self.inside
     }
 
-    /// Returns whether the factor is a polynomial near 0, as SIMD lanes require.
+    /// Returns whether the factor is a polynomial near 0. Fits in SIMD lanes require this.
     pub(crate) fn is_smooth_at_zero(&self) -> bool {
         self.inside > 0.0
     }
@@ -71,19 +72,20 @@ impl Normsys {
         self.inside == 0.0 && self.beyond.adds_exponents()
     }
 
-    /// Returns whether the slope of the factor jumps at 0, if the effect is asymmetric.
+    /// Returns whether the slope of the factor of an asymmetric effect jumps at 0.
     pub(crate) fn has_kink(&self) -> bool {
         self.code.has_kink()
     }
 
-    /// Returns whether the effect is asymmetric: the rates on both sides differ in more than their sign.
+    /// Returns whether the effect is asymmetric. This is the case if the rates on both sides of 0 differ in more than
+    /// their sign. `lo` and `hi` are the factors at the parameter values -1 and 1.
     pub(crate) fn is_asymmetric(&self, lo: f64, hi: f64) -> bool {
         (self.beyond.rate(lo) + self.beyond.rate(hi)).abs() > 1e-12
     }
 }
 
-/// Form of a factor outside the range of its polynomial. It is a function of the distance `|alpha|` and of a rate,
-/// which may be different for positive and negative `alpha`.
+/// Form of a factor outside the range of its polynomial. The factor is a function of the distance `|alpha|` of the
+/// parameter from 0 and of a rate, which may be different for positive and negative `alpha`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Beyond {
     /// The factor is `e^(rate |alpha|)`.
@@ -93,7 +95,7 @@ pub(crate) enum Beyond {
 }
 
 impl Beyond {
-    /// Returns the rate on the side of 0 on which the factor at `|alpha| = 1` is `factor`.
+    /// Returns the rate for which the factor at the distance 1 of the parameter from 0 is `factor`.
     pub(crate) fn rate(self, factor: f64) -> f64 {
         match self {
             Self::Exponential => exponential::rate(factor),
@@ -110,7 +112,7 @@ impl Beyond {
         }
     }
 
-    /// Returns the factor at the distance `size` from 0, for numbers that carry derivatives.
+    /// Returns the factor at the distance `size` of the parameter from 0, for numbers that carry derivatives.
     #[inline(always)]
     pub(crate) fn at<T: Number>(self, size: T, rate: T) -> T {
         match self {
@@ -119,8 +121,8 @@ impl Beyond {
         }
     }
 
-    /// Returns the derivative of the factor `value` at the distance `size` with respect to `factor`, the factor at
-    /// the distance 1.
+    /// Returns the derivative of a factor with respect to `factor`, which is the factor at the distance 1 of the
+    /// parameter from 0. `value` is the factor at the current distance `size`.
     #[inline(always)]
     pub(crate) fn by_factor<T: Number>(self, size: T, factor: T, value: T) -> T {
         match self {
@@ -129,13 +131,13 @@ impl Beyond {
         }
     }
 
-    /// Returns whether the factors are exponential functions. The exponents of several factors can then be added.
+    /// Returns whether the factors are exponential functions. If so, the exponents of several factors can be added.
     #[inline(always)]
     pub(crate) fn adds_exponents(self) -> bool {
         matches!(self, Self::Exponential)
     }
 
-    /// Returns the factor at the distance `size = |alpha|` from 0.
+    /// Returns the factor at the distance `size = |alpha|` of the parameter from 0.
     #[inline(always)]
     pub(crate) fn value<M: MulAdd>(self, size: M::V8, rate: M::V8) -> M::V8 {
         match self {
@@ -144,8 +146,8 @@ impl Beyond {
         }
     }
 
-    /// Returns the first and second derivatives of the factor with respect to `alpha`. `signed_rate` is the result of
-    /// [`signed_rate`], and `value` is the factor.
+    /// Returns the first and second derivatives of the factor with respect to the parameter `alpha`. `signed_rate` is
+    /// the result of [`signed_rate`], and `value` is the factor.
     #[inline(always)]
     pub(crate) fn derivatives<V: Vector>(self, signed_rate: V, value: V) -> (V, V) {
         match self {
@@ -154,8 +156,9 @@ impl Beyond {
         }
     }
 
-    /// Returns the first and second derivatives of the factor with respect to `alpha`, both divided by the factor.
-    /// The factor must not be zero.
+    /// Returns the first and second derivatives of the factor with respect to the parameter `alpha`, both divided by
+    /// the factor. The factor must not be zero. `signed_rate` is the result of [`signed_rate`], and `value` is the
+    /// factor.
     #[inline(always)]
     pub(crate) fn relative<V: Vector>(self, signed_rate: V, value: V) -> (V, V) {
         match self {
@@ -165,8 +168,9 @@ impl Beyond {
     }
 }
 
-/// Returns the derivative of `rate |alpha|` with respect to `alpha`. It is `hi` for `sign` 1 and `-lo` for `sign` -1.
-/// For `sign` 0 (at a kink) it is the mean of both.
+/// Returns the derivative of `rate |alpha|` with respect to the parameter `alpha`. `hi` is the rate for positive and
+/// `lo` the rate for negative `alpha`. The result is `hi` if the sign of `alpha` is 1, `-lo` if it is -1, and the mean
+/// of both if it is 0 (at a kink).
 #[inline(always)]
 pub(crate) fn signed_rate<V: Vector>(sign: V, hi: V, lo: V) -> V {
     let (half, one) = (V::splat(0.5), V::splat(1.0));

@@ -1,9 +1,9 @@
-//! A factor that is a polynomial of degree six with value 1 at 0.
+//! A normsys factor that is a polynomial of degree six in the parameter, with value 1 at 0.
 
 use crate::simd::Vector;
 
-/// Returns the polynomial `1 + c1 alpha + ... + c6 alpha^6` and its first derivative. One Horner scheme computes
-/// both.
+/// Returns the polynomial `1 + c1 alpha + ... + c6 alpha^6` and its first derivative. Both are computed by one Horner
+/// scheme.
 #[inline(always)]
 pub(crate) fn value_and_slope<V: Vector>(alpha: V, c: [V; 6]) -> (V, V) {
     let (mut value, mut first) = (c[5], c[5]);
@@ -14,7 +14,7 @@ pub(crate) fn value_and_slope<V: Vector>(alpha: V, c: [V; 6]) -> (V, V) {
     (value.mul_add(alpha, V::splat(1.0)), first)
 }
 
-/// Returns the second derivative of the polynomial.
+/// Returns the second derivative of the polynomial `1 + c1 alpha + ... + c6 alpha^6`.
 #[inline(always)]
 pub(crate) fn second<V: Vector>(alpha: V, c: [V; 6]) -> V {
     let mut second = c[5].mul(V::splat(30.0));

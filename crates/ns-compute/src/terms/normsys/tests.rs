@@ -1,4 +1,5 @@
-//! Compares every code with the textbook formula, and its derivatives with finite differences.
+//! Compares the factor of every normsys interpolation code with the textbook formula, and its derivatives with finite
+//! differences.
 
 use ns_core::NormsysCode;
 use proptest::prelude::*;
@@ -6,7 +7,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::simd::{MulAdd, Separate};
 
-/// Returns the factor of an interpolation code, computed by the textbook formula.
+/// Returns the factor of a normsys interpolation code, computed by the textbook formula. `lo` and `hi` are the factors
+/// at the parameter values -1 and 1.
 fn textbook(code: NormsysCode, lo: f64, hi: f64, alpha: f64) -> f64 {
     let exponential = if alpha >= 0.0 { hi.powf(alpha) } else { lo.powf(-alpha) };
     let linear = if alpha >= 0.0 { 1.0 + alpha * (hi - 1.0) } else { 1.0 + alpha * (1.0 - lo) };
@@ -38,8 +40,8 @@ fn textbook(code: NormsysCode, lo: f64, hi: f64, alpha: f64) -> f64 {
     }
 }
 
-/// Returns the value, the slope and the second derivative as single fits and SIMD lanes compute them. Then come the
-/// slope and the second derivative divided by the value.
+/// Returns the value, the slope and the second derivative of a factor, as single fits and SIMD lanes compute them. Also
+/// returns the slope and the second derivative divided by the value.
 fn computed<M: MulAdd>(code: NormsysCode, lo: f64, hi: f64, alpha: f64) -> ([f64; 3], [f64; 2]) {
     let (of, splat) = (normsys(code), M::V8::splat);
     let (value, (first, second), relative) = if of.is_polynomial(alpha) {
@@ -80,8 +82,9 @@ proptest! {
     }
 }
 
-/// Checks that the slopes on both sides of 0 differ only for codes with a kink. Also checks that polynomials join the
-/// outer pieces with two continuous derivatives.
+/// Checks that the slopes on both sides of 0 differ only for interpolation codes with a kink. Also checks that the
+/// polynomials and the outer functions have the same value and the same first two derivatives at the points where they
+/// meet.
 #[test]
 fn pieces_meet_as_the_code_says() {
     for &code in NormsysCode::ALL {
@@ -102,8 +105,8 @@ fn pieces_meet_as_the_code_says() {
     }
 }
 
-/// Checks that polynomials give the same bits for a vector of parameters (SIMD lanes) and for a vector of effects
-/// (single fits).
+/// Checks that the polynomials have the same bits for a vector of parameter values (as in SIMD lanes) and for a vector
+/// of effects (as in single fits).
 #[test]
 fn effects_and_fits_side_by_side_are_the_same_numbers() {
     type V = <Separate as MulAdd>::V8;

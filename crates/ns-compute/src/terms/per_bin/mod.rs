@@ -4,8 +4,9 @@
 use super::scale;
 use crate::simd::Vector;
 
-/// Returns `product` times the per-bin factors of bin `b`. `list` contains the parameter of each factor in the
-/// channel's first bin. The factors at the positions `without` in the list are left out (see [`scale::product`]).
+/// Returns `product` times the per-bin factors of a sample in bin `b`. For each factor, `list` contains the index of
+/// the parameter in the channel's first bin. The factors at the positions `without` in the list are left out (see
+/// [`scale::product`]).
 #[inline(always)]
 pub(crate) fn product<V: Vector, const ORDER: usize>(
     product: V,

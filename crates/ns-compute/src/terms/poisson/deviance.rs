@@ -1,15 +1,18 @@
-//! The Poisson term relative to its value in the saturated model. It is computed without cancellation.
+//! The Poisson term relative to its value in the saturated model (in which the expected yield equals the count). It is
+//! computed without cancellation.
 
 use ns_core::random::constants::FRACTION_BITS;
 
 use crate::shared_constants::{DEVIANCE_TERMS, HALF_ROOT_BITS, LN2_HIGH, LN2_LOW, ONE_BITS};
 use crate::simd::{MulAdd, Vector};
 
-/// Returns `lambda - n ln(lambda) - (n - n ln n)` for `n > 0` and `lambda > 0`. It is zero at `lambda = n` and
-/// positive elsewhere. The relative error is a few units in the last place.
+/// Returns the Poisson term relative to the saturated model: `lambda - n ln(lambda) - (n - n ln n)` for `n > 0` and
+/// `lambda > 0`. It is zero at `lambda = n` and positive elsewhere. The relative error is a few units in the last
+/// place.
 ///
-/// With `z = (lambda - n)/n` the result is `n (z - log1p(z))`. Let `lambda/n = 2^k (1 + f)`. The difference is then
-/// written so that nothing cancels: for `k = 0` it is `f^2/2 - s (f^2/2 + R)`, and `f = z` exactly.
+/// With `z = (lambda - n)/n` the result is `n (z - log1p(z))`. Let `lambda/n = 2^k (1 + f)`. The difference
+/// `z - log1p(z)` is then written so that nothing cancels: for `k = 0` it is `f^2/2 - s (f^2/2 + R)`, with
+/// `s = f / (2 + f)` and a polynomial `R` in `s^2`, and `f = z` exactly.
 #[inline(always)]
 pub(crate) fn deviance<M: MulAdd>(lambda: f64, n: f64) -> f64 {
     let z = (lambda - n) / n;
@@ -34,8 +37,8 @@ pub(crate) fn deviance<M: MulAdd>(lambda: f64, n: f64) -> f64 {
     n * if k == 0.0 { near } else { far }
 }
 
-/// Returns the first and second derivatives of the Poisson term with respect to `lambda`: `1 - n/lambda` and
-/// `n/lambda^2`. `n` must be positive.
+/// Returns the first and second derivatives of the Poisson term with respect to the expected yield `lambda`:
+/// `1 - n/lambda` and `n/lambda^2`. The count `n` must be positive.
 #[inline(always)]
 pub(crate) fn deviance_derivatives<V: Vector>(lambda: V, n: V) -> (V, V) {
     let inverse = V::splat(1.0).div(lambda);
@@ -47,7 +50,8 @@ mod tests {
     use super::deviance;
     use crate::simd::{Fused, Separate};
 
-    /// Returns the deviance from its definition. Where the terms of the definition cancel, a series is used.
+    /// Returns the deviance `lambda - n ln(lambda) - (n - n ln n)` from this definition. Where the terms of the
+    /// definition cancel, a series is used.
     fn oracle(lambda: f64, n: f64) -> f64 {
         let z = (lambda - n) / n;
         if z.abs() < 0.05 {

@@ -1,5 +1,5 @@
-//! The Poisson term relative to its value in the saturated model. It is used for main counts and for the constraints
-//! of per-bin factors.
+//! The Poisson term relative to its value in the saturated model (in which the expected yield equals the count). It is
+//! used for main counts and for the constraints of per-bin factors.
 
 mod deviance;
 mod saturated;
@@ -9,18 +9,19 @@ use deviance::deviance;
 pub(crate) use deviance::deviance_derivatives;
 pub(crate) use saturated::{log_factorial_slope, saturated};
 
-/// The Poisson term of one bin, with an expected yield and a count by which one can divide safely.
+/// The Poisson term of one bin. It also contains the expected yield and the count, which are replaced by 1 if they are
+/// not needed, so that one can divide by them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Term {
     /// Value of the term relative to its value in the saturated model. If the count is 0, this difference is equal to
     /// the expected yield.
     pub(crate) value: f64,
-    /// Whether the count is positive although the expected yield is zero or negative. In this case `value` must not be
-    /// used.
+    /// Whether the term is impossible: the count is positive although the expected yield is zero or negative. If so,
+    /// `value` must not be used.
     pub(crate) is_impossible: bool,
-    /// Expected yield, or 1 if the count is 0 or the term is impossible.
+    /// Expected yield. It is replaced by 1 if the count is 0 or the term is impossible.
     pub(crate) lambda: f64,
-    /// Count, or 1 if the count is 0 or the term is impossible.
+    /// Count. It is replaced by 1 if the count is 0 or the term is impossible.
     pub(crate) n: f64,
 }
 
@@ -35,8 +36,9 @@ pub(crate) fn term<M: MulAdd>(expected: f64, count: f64) -> Term {
     Term { value, is_impossible, lambda, n }
 }
 
-/// Returns a Poisson term with its first and second derivatives with respect to `lambda`. Below `floor * n` a
-/// parabola continues the term. For `n = 0` the term is linear.
+/// Returns the Poisson term of the expected yield `lambda` and the count `n`, with its first and second derivatives
+/// with respect to `lambda`. Where `lambda` is below `floor * n`, a parabola replaces the term. For `n = 0` the term is
+/// linear.
 #[inline(always)]
 pub(crate) fn extended<M: MulAdd>(lambda: f64, n: f64, floor: f64) -> (f64, f64, f64) {
     if !(n > 0.0) {

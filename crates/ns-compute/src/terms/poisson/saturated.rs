@@ -4,8 +4,8 @@
 static OF_COUNTS: std::sync::LazyLock<Vec<f64>> =
     std::sync::LazyLock::new(|| (0..1024).map(|n| stirling(f64::from(n))).collect());
 
-/// Returns `-ln Poisson(n; lambda = n)` for real `n >= 0`, which is `n - n ln n + ln Gamma(n+1)`. Stirling's series
-/// is used where these terms would cancel.
+/// Returns the Poisson term of the saturated model, `-ln Poisson(n; lambda = n)`, for real `n >= 0`. It is
+/// `n - n ln n + ln Gamma(n+1)`. Stirling's series is used where these summands would cancel.
 pub(crate) fn saturated(n: f64) -> f64 {
     let index = n as usize;
     match OF_COUNTS.get(index) {

@@ -5,9 +5,9 @@
 
 use crate::simd::Vector;
 
-/// Returns `product` times the factors in `list`, except those at the positions `without` in the list. With no
-/// position the result is the value of the product, with one position a first derivative, and with two a second
-/// derivative.
+/// Returns `product` times the scale factors in `list`, except those at the positions `without` in the list. Without
+/// positions the result is the value of the product, with one position it is a first derivative, and with two positions
+/// it is a second derivative.
 #[inline(always)]
 pub(crate) fn product<V: Vector, const ORDER: usize>(
     mut product: V,
