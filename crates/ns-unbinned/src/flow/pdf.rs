@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Mutex;
 
-use ns_core::{Base, BoxIntegral, LogProb, LogProbError};
+use ns_core::{Base, BoxIntegral, LogProbError};
 
 use super::FlowError;
 use super::gpu::{Compared, FlowGpuConfig, FlowGpuEpKind, FlowPrecision, FlowWarning, Placed, place, spread};
