@@ -20,7 +20,8 @@ use crate::pickle::{Reduced, restorer, written};
 use crate::plain::dictionary;
 use crate::work::{Progress, SHORT_FIT, run, run_keeping, run_short, without_result};
 
-/// The data of a result. The attributes of the result have the names of the keys in the JSON result of a command.
+/// The data of a Python result object: the values of its attributes, and its text. The attributes have the names of
+/// the keys in the JSON result of a command.
 pub(crate) struct Record {
     /// The JSON of the result as a dictionary.
     pub(crate) values: Py<PyDict>,
@@ -28,8 +29,8 @@ pub(crate) struct Record {
     pub(crate) parts: Vec<Part>,
 }
 
-/// Defines a Python class around a [`Record`], with the given keys as attributes. With the arguments `$more` and
-/// `$methods`, the class also has a second field `.1` of the type `$more`, and these methods.
+/// Defines a Python class around a [`Record`], with the given keys as attributes. If `$more` and `$methods` are
+/// given, the class also has a second field `.1` of the type `$more`, and the methods `$methods`.
 macro_rules! result_class {
     ($(#[$doc:meta])* $name:ident { $($key:ident)* }) => {
         $(#[$doc])*
@@ -53,8 +54,8 @@ macro_rules! result_class {
 }
 pub(crate) use result_class;
 
-/// Defines the methods of a class that [`result_class`] defines. The methods are attributes for the given keys and for
-/// the keys of [`ns_inference::report::RunInfo`], `to_dict`, the conversions to text and HTML, and the methods in
+/// Defines the methods of a class that [`result_class`] defines. These are a getter for each given key and for each
+/// key of [`ns_inference::report::RunInfo`], `to_dict`, the conversions to text and HTML, and the methods in
 /// `$methods`.
 macro_rules! result_methods {
     ($name:ident { $($key:ident)* }, { $($methods:tt)* }) => {
@@ -96,10 +97,9 @@ macro_rules! result_methods {
 }
 pub(crate) use result_methods;
 
-/// Defines the methods of a Python class. The class has a field `inner` (a result of `ns_inference`), a field
-/// `ran` (the [`RunInfo`]) and a method `parts()` (the result as text). The methods are attributes for the
-/// given keys of `inner` and for the keys of `ran`, the conversions to text and HTML, and the methods in
-/// `$methods`.
+/// Defines the methods of a Python class that has a field `inner` (a result of `ns_inference`), a field `ran` (the
+/// [`RunInfo`]) and a method `parts()` (the result as text). The macro defines a getter for each given key of `inner`
+/// and for each key of `ran`, the conversions to text and HTML, and the methods in `$methods`.
 macro_rules! inner_methods {
     ($name:ident { $($(#[$doc:meta])* $key:ident: $kind:ty,)* }, { $($methods:tt)* }) => {
         #[pymethods]
@@ -233,9 +233,9 @@ impl Common<'_, '_> {
         Ok((result, model.ran(opened, started)))
     }
 
-    /// Runs an analysis that returns a partial result if it is interrupted. The exception of the interrupt
-    /// then has this result as its attribute `result`. `wrap` converts a [`Record`] to the Python class of
-    /// the result. See also [`Self::run`].
+    /// Runs an analysis like [`Self::run`], but keeps the partial result of an interrupted analysis. In this case the
+    /// function returns the exception that interrupted the analysis. The attribute `result` of this exception is the
+    /// partial result. `wrap` converts a [`Record`] to the Python class of the result.
     ///
     /// # Errors
     /// The errors of [`Self::run`].

@@ -70,8 +70,8 @@ released_on_drop!(ArrowSchema, ArrowArray, ArrowArrayStream);
 /// object's name in messages.
 ///
 /// # Errors
-/// `TypeError` if the values of a column are not numbers, `ValueError` if a column has nulls or inexact integers,
-/// and errors that the producer of the stream reports.
+/// `TypeError` if the values of a column are not numbers. `ValueError` if a column has nulls, or integers that a
+/// 64-bit floating-point number cannot hold. Also the errors that the producer of the stream reports.
 pub(crate) fn columns(
     object: &Bound<'_, PyAny>,
     what: &str,

@@ -110,8 +110,8 @@ fn append(all: &mut Evaluation, more: Evaluation) {
     all.samples.extend(more.samples);
 }
 
-/// Returns the shape of an array of results. For a single point this is `one`. For a batch, the number of
-/// rows is a further first dimension.
+/// Returns the shape of an array of results. For a single point this is `one`. For a batch, it is the number of
+/// points followed by `one`.
 pub(crate) fn shape(batch: Option<usize>, one: &[usize]) -> Vec<usize> {
     batch.into_iter().chain(one.iter().copied()).collect()
 }

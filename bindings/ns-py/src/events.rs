@@ -20,7 +20,7 @@ use crate::arrays::{array, bad, convert};
 use crate::arrow_stream;
 use crate::work::released;
 
-/// Returns the events in the argument `events`, a dictionary with columns for each data set. `wanted` are the
+/// Reads the argument `events`, a dictionary from the name of a data set to a table of its events. `wanted` are the
 /// columns that the model's data sets can use. All other columns are ignored.
 ///
 /// # Errors
@@ -51,9 +51,9 @@ pub(crate) fn given(
 /// Keys of the main counts and of the auxiliary data in a dictionary of events by channel.
 pub(crate) const RESERVED: [&str; 2] = ["main", "auxdata"];
 
-/// Returns data of a model from events of its channels. Counts and auxiliary data are taken from the keys
-/// [`RESERVED`]. Missing counts, auxiliary data and channels are taken from the observed data. Events outside the fit
-/// ranges are left out.
+/// Reads data of a model from `channels`, a dictionary from the name of a channel to a table of its events. The keys
+/// [`RESERVED`] contain the main counts and the auxiliary data. Whatever the dictionary lacks is taken from the
+/// observed data. Events outside the fit ranges are left out.
 ///
 /// # Errors
 /// `ValueError` for a channel that does not exist, a column that is missing, events outside of an axis, and events for

@@ -189,8 +189,8 @@ impl Text {
         }
     }
 
-    /// Returns the folder for files of events that a model names. This is the folder of the model's file. For
-    /// a dictionary there is no such folder.
+    /// Returns the folder in which the files of events that a model names are found: the folder of the model's file.
+    /// A model from a dictionary has no such folder.
     fn sources(&self) -> EventSources {
         match self {
             Self::Json(_) => EventSources::default(),

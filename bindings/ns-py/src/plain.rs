@@ -65,9 +65,9 @@ type Made<'py> = Result<Bound<'py, PyAny>, Raised>;
 /// A Python list that is being filled.
 struct Items<'py>(Bound<'py, PyList>);
 
-/// A Python dictionary that is being filled. `key` is the last key, until its value is known. `variant` is
-/// the name of an enum variant. If it is set, the finished dictionary becomes the value of this name in
-/// another dictionary.
+/// A Python dictionary that is being filled. `key` is the last key, until its value is known. If `variant` (the name
+/// of an enum variant) is set, the finished dictionary becomes the only value of another dictionary, with the key
+/// `variant`.
 struct Entries<'py> {
     dict: Bound<'py, PyDict>,
     key: Option<Bound<'py, PyAny>>,

@@ -78,8 +78,8 @@ pub(crate) enum CliError {
         path: PathBuf,
         /// Error of the operating system.
         source: std::io::Error,
-        /// The end of the message, which says where the content was written instead. This text is empty if the content
-        /// was not written.
+        /// End of the message, which says where the content was written instead. The text is empty if the content was
+        /// not written.
         instead: &'static str,
     },
     /// A picture cannot be drawn.

@@ -82,8 +82,8 @@ pub(crate) fn workspace(args: &ModelArgs) -> Result<ModelSource, WorkspaceError>
     if selection.is_everything() { Ok(workspace) } else { workspace.select_channels(&selection) }
 }
 
-/// Returns the folder for files of events that a model names. This is the folder of the model's file. For
-/// standard input there is no such folder.
+/// Returns the folder in which the files of events that a model names are found: the folder of the model's file. A
+/// model from standard input has no such folder.
 fn events_of(input: &Path) -> EventSources {
     if is_stdin(input) { EventSources::default() } else { EventSources::beside(file_of(input)) }
 }

@@ -92,8 +92,8 @@ fn main() -> ExitCode {
     guard::run(program)
 }
 
-/// Parses the command line. A negative number after a flag is read as the value of the flag, and not as
-/// another flag. The message about a wrong value can then list the possible values.
+/// Parses the command line. A negative number after a flag is read as the value of the flag, not as another flag. If
+/// the flag does not accept that value, the error message can therefore list the possible values.
 fn parsed() -> Cli {
     let values = |arg: Arg| {
         let one = arg.get_action().takes_values() && !arg.is_positional();

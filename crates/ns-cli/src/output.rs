@@ -31,8 +31,9 @@ enum Target {
 
 /// A file that is written either completely or not at all.
 pub(crate) enum PendingFile {
-    /// A regular file. The fields are a temporary file in the same folder, which is written first; the final
-    /// path, to which it is moved; and the permissions of the file that it replaces, if there is one.
+    /// A regular file. The first field is a temporary file in the same folder, which receives the content. It is then
+    /// moved to the final path, the second field. The third field has the permissions of the file that it replaces,
+    /// if there is one.
     Whole(NamedTempFile, PathBuf, Option<Permissions>),
     /// A pipe or device, which is written directly, with its path.
     Stream(File, PathBuf),

@@ -47,11 +47,11 @@ pub(crate) struct EventPlotArgs {
 }
 
 impl EventPlotArgs {
-    /// Checks the flags before the analysis. `drawn` says whether there will be a picture of events. `flags` names the
-    /// flags that ask for such a picture.
+    /// Checks the flags that change a picture of events, before the analysis. `drawn` says whether there will be such
+    /// a picture. `flags` names the flags that ask for one.
     ///
     /// # Errors
-    /// If there will be no such picture, or a range cannot be blinded.
+    /// If one of these flags is given but there will be no picture of events, or if a range cannot be blinded.
     pub(crate) fn check(&self, model: &Model, drawn: bool, flags: &str) -> Result<(), CliError> {
         if !drawn && (!self.plot_blind.is_empty() || self.plot_components.is_some()) {
             return Err(CliError::Usage(format!(

@@ -63,7 +63,7 @@ impl SaveArgs {
         Ok(self.save.as_ref().map(|path| ToyDestination::claim(path, self.resume)).transpose()?)
     }
 
-    /// Runs the toys that are not saved yet, and passes one row per toy to `sink`, including the toys of an earlier
+    /// Runs the toys that are not saved yet. Passes one row per toy to `sink`, also for the saved toys of an earlier
     /// run. If `place` is given, saves the toys in this file.
     ///
     /// # Errors

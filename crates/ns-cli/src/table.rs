@@ -7,12 +7,12 @@ use comfy_table::{
 use ns_core::plain;
 use ns_inference::report::{self, Part};
 
-/// Largest number of characters in a line, if standard output is not a terminal. A wider table is split into groups of
-/// columns, if the table allows this.
+/// Largest number of characters in a line, if standard output is not a terminal of known width. A wider table is
+/// split into groups of columns, if the table allows this.
 const WIDTH: usize = 100;
 
-/// Smallest width of a terminal, in characters, that is taken seriously. If the terminal reports a smaller width, its
-/// width counts as unknown, because some terminals report 0.
+/// Smallest width of a terminal, in characters, that is believed. If a terminal reports a smaller width, its width
+/// counts as unknown, because some terminals report 0.
 const NARROWEST: u16 = 20;
 
 /// Smallest width of the first column, in characters, even if the terminal is narrower than the table.

@@ -43,8 +43,8 @@ pub(super) fn opened(model: &Model, object: &Bound<'_, PyAny>, poi: Option<&str>
     Ok(opened)
 }
 
-/// The inputs as tuples of strings. For each input, the second tuple has the start and the end of its numbers
-/// in a row of yields. The end is not included.
+/// The inputs, each with the start and the end of its numbers in a row of yields. An input is a tuple of strings. The
+/// end is not included.
 pub(super) type Listed<'py> = Vec<(Bound<'py, PyAny>, (usize, usize))>;
 
 /// Returns the inputs of a session, with their positions in a row of yields.

@@ -44,8 +44,8 @@ pub(super) fn name(session: &DifferentiableSession) -> String {
     Device::Cpu.to_string()
 }
 
-/// Addresses of the arrays of a call on the GPU. For `yields` and `params`, the second element says whether the array
-/// is one row that is used for all rows.
+/// Addresses of the arrays of a call on the GPU. The second element of `yields` and of `params` is true if the array
+/// is a single row. This row is then used for all rows of the call.
 pub(super) struct Addresses {
     pub(super) n_rows: usize,
     pub(super) yields: (u64, bool),
@@ -54,8 +54,8 @@ pub(super) struct Addresses {
     pub(super) by_yields: u64,
     pub(super) by_params: u64,
     pub(super) status: u64,
-    /// Distance between the derivatives of neighbouring rows, counted in numbers, in `by_params` and in
-    /// `by_yields`. `None` if rows follow each other directly.
+    /// Distances between the starts of neighbouring rows in `by_params` and in `by_yields`, counted in f64 numbers.
+    /// `None` if the rows follow each other without gaps.
     pub(super) strides: Option<(usize, usize)>,
     /// Whether to check that the addresses are in the memory of the GPU. PyTorch's tensors need no check.
     pub(super) check: bool,

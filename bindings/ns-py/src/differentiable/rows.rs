@@ -52,8 +52,8 @@ pub(super) fn or_missing<T>(
     }
 }
 
-/// Returns an array of results. For a single row its shape is `one`. For a batch, the number of rows is a further first
-/// dimension.
+/// Returns results as an array. For a single row the shape of the array is `one`. For a batch, its shape is the
+/// number of rows followed by `one`.
 ///
 /// # Errors
 /// If the number of values does not fit the shape.

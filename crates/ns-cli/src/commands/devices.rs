@@ -108,8 +108,9 @@ fn listed(devices: &[DeviceInfo]) -> Table {
     table
 }
 
-/// Returns a heading, the table of the devices that `auto` chooses, and the reason for one choice. The reason is that
-/// of the first job for which `auto` chooses a GPU. If `auto` always chooses the CPU, it is the reason of the last job.
+/// Returns a heading, a table of the devices that `auto` chooses for the jobs, and the reason for one of the choices.
+/// The reason belongs to the first job for which `auto` chooses a GPU, or to the last job if `auto` always chooses
+/// the CPU.
 fn explanation(explained: &Explained) -> [Part; 3] {
     let mut table = Table::new(&["job", "auto takes", "CPU", "GPU"], &[2, 3]);
     for choice in &explained.choices {
