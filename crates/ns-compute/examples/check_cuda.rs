@@ -171,9 +171,9 @@ fn hessians(cpu: &CpuSession, gpu: &dyn Session) {
     );
 }
 
-/// Compares the results of a GPU session with those of a CPU session: the uncertainties of toys that the session draws,
-/// the covariances of some of these toys, and the covariances of fits to given data, which are drawn like toys. Prints
-/// the differences and the times of both sessions.
+/// Compares the uncertainties and covariances of a GPU session with those of a CPU session, and prints the
+/// differences and the times of both. There are three comparisons: uncertainties of toys that the session draws,
+/// covariances of some of these toys, and covariances of fits to given data (toys that were drawn before).
 fn covariances(cpu: &CpuSession, gpu: &dyn Session, n_toys: u64, search: Search) {
     let point = cpu.parameters().init.clone();
     let Ok(source) = gpu.toy_source(&point, &Data::observed(), 12, 0) else { return };

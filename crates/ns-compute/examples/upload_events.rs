@@ -1,12 +1,12 @@
 //! Measures the time of copying events from a Parquet file to a GPU:
 //! `upload_events [FOLDER] [ROWS] [GIGABYTES] [FILE]`.
 //!
-//! First, copies a table of GIGABYTES gigabytes (default 20) that is computed instead of read, and prints the largest
-//! memory of the host up to then. Next, copies six numbers to the GPU and back. Then writes a file with ROWS rows
-//! (default 10 million) and four columns to FOLDER. Compares the time of reading this file to the memory of the host
-//! with the time of copying it to the GPU, and the numbers bit by bit. Does the same for the rows within given bounds.
-//! Finally, if FILE is given and not 0, copies a file of FILE gigabytes and measures the largest memory of the host
-//! during this copy. Fails if a number differs.
+//! First, copies a table of GIGABYTES gigabytes (default 20) that is computed instead of read, and prints the peak
+//! memory of the process on the host. Next, copies six numbers to the GPU and back. Then writes a file with ROWS rows
+//! (default 10 million) and four columns to FOLDER. Compares the time of reading this file to the host with the time
+//! of copying it to the GPU, and the numbers bit by bit. Does the same for the rows within given bounds. Finally, if
+//! FILE is given and not 0, copies a file of FILE gigabytes and prints the peak memory on the host during this copy.
+//! Fails if a number differs.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use std::convert::Infallible;

@@ -38,12 +38,12 @@ pub(crate) enum Order {
 }
 
 impl CpuSession {
-    /// Returns derivatives at `theta` with respect to the inputs and the data, and, if `parameters` is true, also
-    /// with respect to the parameters.
+    /// Returns the derivatives of a function at `theta` with respect to the inputs and the data. If `parameters` is
+    /// true, also returns the derivatives with respect to the parameters.
     ///
-    /// Without `along`, the differentiated function is `-ln L`. With `along`, it is the directional derivative of
-    /// `-ln L` of the given `order`. `along` contains a direction of the parameters and, optionally, a direction of
-    /// the inputs. With [`Order::Second`] the direction of the inputs must be `None`.
+    /// Without `along`, the function is `-ln L`. With `along`, the function is the directional derivative of `-ln L`
+    /// of the given `order`. `along` contains a direction of the parameters and, optionally, a direction of the
+    /// inputs. With [`Order::Second`] the direction of the inputs must be `None`.
     pub(crate) fn derivatives(
         &self,
         data: &Data,
@@ -115,7 +115,7 @@ impl CpuSession {
 
     /// Solves `H x = b` for each right-hand side `b` in `sides`. `H` is the exact Hessian of `-ln L` at `theta`,
     /// restricted to the parameters for which `free` is true. Elements of `x` that belong to fixed parameters are 0.
-    /// Returns `None` if `H` is not positive definite.
+    /// Returns `None` if `H` is indefinite.
     pub(crate) fn solve_hessian(
         &self,
         data: &Data,
@@ -178,9 +178,9 @@ impl CpuSession {
     }
 }
 
-/// Copies the derivatives from the working memory `sweep` of a differentiation. `part` returns the wanted part of each
-/// number, for example its first derivative along the direction. If `parameters` is false, the derivatives with respect
-/// to the parameters are left out.
+/// Copies derivatives out of `sweep`, the working memory in which they were computed. `part` returns the wanted part
+/// of each number, for example its first derivative along the direction. If `parameters` is false, the derivatives
+/// with respect to the parameters are left out.
 fn collected<T>(sweep: &Sweep<T>, parameters: bool, part: impl Fn(&T) -> f64) -> Derivatives {
     let all = |array: &[T]| array.iter().map(&part).collect();
     Derivatives {

@@ -11,8 +11,8 @@ use crate::optimise::{Problem, Worker, fit};
 use crate::stop::Stop;
 use crate::task::{FitDomain, check_data, needed, start_of};
 
-/// Number of events per channel in the first preparatory fit of a model with many events. Preparatory fits use a part
-/// of the events and find the starting point of the fit of all events.
+/// Number of events per channel in the first preparatory fit of a subset of many events. Preparatory fits use fewer
+/// events, and find the starting point of the fit of all events.
 const FEW_EVENTS: usize = 8192;
 
 /// Ratio of the number of events in a preparatory fit to the number in the preparatory fit before it.
@@ -134,12 +134,14 @@ impl CpuSession {
         fit(worker, &problem, &start, &further, request.search, cold, metric, wanted)
     }
 
-    /// Prepares a fit of many events by fits of fewer events. The first preparatory fit has a small set of events
-    /// that represents all events. Each later fit has a larger set, and starts at the minimum of the fit before.
+    /// Finds the starting point of a fit of many events by preparatory fits of fewer events. First, the events are
+    /// gathered in the cells of a grid. If this is not possible, or if the minimum of the gathered events cannot be
+    /// used (see [`is_faithful`]), the preparatory fits use subsets of the events. In both cases each preparatory fit
+    /// has more events than the one before, and starts at its minimum.
     ///
-    /// Returns the numbers of iterations and evaluations of the preparatory fits, and the last minimum. The fit of all
-    /// events starts at this minimum. Returns `None` if the model has few events, or if a preparatory fit does not
-    /// converge.
+    /// Returns the numbers of iterations and evaluations of the preparatory fits, and their last minimum, at which
+    /// the fit of all events starts. Returns `None` if the model has few events, or if a preparatory fit of a subset
+    /// does not converge.
     fn fit_few_events(
         &self,
         request: &FitRequest,
@@ -161,12 +163,13 @@ impl CpuSession {
         Some((counts, near))
     }
 
-    /// Fits the data sets `parts` one after the other. The first fit makes the search for lower minima that the
-    /// request asks for; the later fits make no search.
+    /// Fits the data sets `parts` one after the other, each from the minimum of the fit before. The first fit makes
+    /// the search for lower minima that the request asks for; the later fits make no search.
     ///
     /// Returns the numbers of iterations and evaluations, the last minimum, and `-ln L` there. Returns `None` if
-    /// `parts` is empty or a fit does not converge. If `faithful` is true, also returns `None` if, at the minimum of
-    /// one part, `-ln L` of this part and `-ln L` of the next part differ too much (see [`is_faithful`]).
+    /// `parts` is empty or a fit does not converge. If `faithful` is true, also returns `None` if two successive
+    /// parts are too different: at the minimum of the first part, their values of `-ln L` must be close (see
+    /// [`is_faithful`]).
     fn fit_parts(
         &self,
         request: &FitRequest,
@@ -201,8 +204,8 @@ impl CpuSession {
         last
     }
 
-    /// Returns further starting points of a fit. A model with kinks has one further starting point: the minimum of the
-    /// same model with smooth interpolation codes. Other models have none.
+    /// Returns further starting points of a fit. A model with kinks (jumps of the slope of `-ln L`) has one: the
+    /// minimum of the same model with smooth interpolation codes. Other models have none.
     pub(crate) fn further_starts(&self, problem: &Problem<'_>, start: &[f64]) -> Vec<Vec<f64>> {
         let mut starts = Vec::new();
         if let Some(smooth) = &self.smooth {

@@ -11,8 +11,8 @@ use crate::lanes::ToyFitter;
 /// Largest number of kept [`Fitters`]. This is enough for two runs at the same time with two hypotheses each.
 const MOST: usize = 4;
 
-/// Inputs that the fits of all toys share, one element per request of a task. An element is `None` if the scalar
-/// optimiser of the CPU makes the fits of that request.
+/// Inputs that the fits of all toys share, one element per request of a task. An element is `None` if the fits of
+/// that request are made by the scalar optimiser of the CPU, which makes one fit at a time.
 pub(super) type Fitters = Arc<Vec<Option<ToyFitter>>>;
 
 /// The [`Fitters`] of the last runs of toys of a session, at most [`MOST`] of them.

@@ -11,14 +11,14 @@ use crate::lanes::{WIDTH, derivatives};
 use crate::optimise::DENSE_LIMIT;
 use crate::plan::Plan;
 
-/// Lower limit of the number of finished outcomes per thread that may wait in memory for their delivery to the sink.
-/// Only the memory limit may make the number smaller.
+/// Smallest number of finished outcomes per thread that may wait in memory until the sink takes them. Only the memory
+/// limit may make the number smaller.
 const FEWEST_WAITING: usize = 512;
-/// Upper limit of the number of finished outcomes per thread that may wait in memory for their delivery to the sink.
-/// Small models need many waiting outcomes, because their fits are very short.
+/// Largest number of finished outcomes per thread that may wait in memory until the sink takes them. Small models
+/// need many waiting outcomes, because their fits are very short.
 const MOST_WAITING: usize = 8192;
-/// Number of parameter values that the waiting outcomes of one thread may contain. This determines the number of
-/// waiting outcomes between the limits [`FEWEST_WAITING`] and [`MOST_WAITING`].
+/// Number of parameter values in the waiting outcomes of one thread. The number of waiting outcomes follows from it,
+/// but stays between [`FEWEST_WAITING`] and [`MOST_WAITING`].
 const NUMBERS_WAITING: usize = 1 << 18;
 
 /// Memory that a session always uses, in units of eight bytes. Memory that is used only in rare cases, for example for
@@ -92,8 +92,8 @@ impl CpuSession {
         limit.checked_sub(needed).map(Some).ok_or(refused)
     }
 
-    /// Returns two limits for a batch: the number of outcomes that may wait for their delivery to the sink, and the
-    /// largest number of toys in a work unit. The results of fits do not depend on these limits.
+    /// Returns two limits for a batch: how many finished outcomes may wait until the sink takes them, and how many
+    /// toys a work unit may have. The results of fits do not depend on these limits.
     ///
     /// # Errors
     /// [`SessionError::MemoryLimit`] if there is no memory for the outcome of one task.

@@ -38,8 +38,8 @@ use work_unit::{UnitSizes, WorkUnit};
 /// A session on the CPU: a compiled model with its observed data and working memory.
 pub struct CpuSession {
     pub(crate) plan: Arc<Plan>,
-    /// The same model with smooth interpolation codes, for a model with kinks; otherwise `None`. The minimum of this
-    /// model is a further starting point of fits.
+    /// For a model with kinks (jumps of the slope of `-ln L` where a parameter is 0), the same model with smooth
+    /// interpolation codes; otherwise `None`. The minimum of the smooth model is a further starting point of fits.
     smooth: Option<Arc<Plan>>,
     pub(crate) observed: Arc<Dataset>,
     pub(crate) level: Level,
@@ -147,8 +147,8 @@ impl CpuSession {
         Self { event_toys: Some(toys), ..self }
     }
 
-    /// Returns whether the session also has a version of the model without kinks. Fits then also start at the minimum
-    /// of that version.
+    /// Returns whether the model has kinks (jumps of the slope of `-ln L`). The session then also has the same model
+    /// with smooth interpolation codes, and fits also start at the minimum of this smooth model.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(crate) fn has_twin(&self) -> bool {
         self.smooth.is_some()
@@ -162,8 +162,9 @@ impl CpuSession {
         put(&self.workers, worker);
     }
 
-    /// Returns the threads that together evaluate the events of one fit. `alone` says whether this fit is the only one
-    /// of its batch. Returns `None` if `alone` is false or the model has no event channel.
+    /// Returns the threads that together evaluate the events of one fit. `alone` says whether this fit is the only
+    /// one of its batch. Returns `None` if `alone` is false, the model has no event channel, or the session has a
+    /// single thread.
     fn crew(&self, alone: bool) -> Option<Crew> {
         let pool = self.pool.as_ref().filter(|_| alone && self.plan.events.has_channels())?;
         Some(Crew { pool: Arc::clone(pool), threads: self.threads })

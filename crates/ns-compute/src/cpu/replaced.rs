@@ -18,9 +18,9 @@ pub(crate) enum Purpose {
     /// Fits that may search for further minima. The replaced numbers determine for which parameters further minima are
     /// searched.
     Fits,
-    /// Fits that start near a known minimum, use the inverse Hessian of this minimum, and search for no other minimum.
-    /// The parameters that may have further minima are not determined again for the replaced numbers: they are those of
-    /// the compiled numbers.
+    /// Fits that start near a known minimum, use the inverse Hessian of this minimum, and search for no other
+    /// minimum. The list of parameters that may have further minima is copied from the compiled model. It is not
+    /// determined again for the replaced numbers.
     Refits,
     /// Evaluations of `-ln L` at given points. They search for no minima.
     Evaluation,

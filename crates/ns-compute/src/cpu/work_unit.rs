@@ -61,8 +61,8 @@ pub(super) struct WorkUnit<'a> {
 pub(super) struct UnitToys<'a> {
     source: &'a ToySource,
     range: Range<u64>,
-    /// Inputs that the fits of all toys share, one element per request of the task. An element is `None` if the
-    /// scalar optimiser makes the fits of that request.
+    /// Inputs that the fits of all toys share, one element per request of the task. An element is `None` if the fits
+    /// of that request are made by the scalar optimiser, which makes one fit at a time.
     fitters: Fitters,
 }
 
@@ -127,8 +127,9 @@ impl CpuSession {
     }
 
     /// Prepares the inputs that the fits of all toys of `source` share, one element per request. An element is `None`
-    /// if the scalar optimiser makes the fits of that request. If `any_code` is true, models with kinks and with
-    /// exponential interpolation are accepted. GPU sessions set it.
+    /// if the fits of that request are made by the scalar optimiser, which makes one fit at a time. If `any_code` is
+    /// true, models with kinks (jumps of the slope of `-ln L`) and with exponential interpolation are accepted. GPU
+    /// sessions set it.
     pub(crate) fn fitters(
         &self,
         source: &ToySource,
@@ -173,8 +174,8 @@ impl CpuSession {
         fitters
     }
 
-    /// Draws the toys of a unit and makes all fits of the task to each toy. The fit of one request is made to all toys
-    /// before the fit of the next request.
+    /// Draws the toys of a unit and makes all fits of the task to each toy. In a model without event channels, the
+    /// fit of one request is made to all toys before the fit of the next request.
     fn run_toys(
         &self,
         task: &FitTask,
@@ -283,10 +284,10 @@ impl CpuSession {
         }
     }
 
-    /// Returns the outcome of a toy's fit. `end` is the result of this fit in a SIMD lane (one of eight fits that SIMD
-    /// instructions compute at once) or on a GPU. If the fit is not finished there, or if uncertainties are wanted, the
-    /// scalar optimiser continues it. The scalar optimiser starts at the point that the fit has reached, or at `start`
-    /// if there is no such point.
+    /// Returns the outcome of a toy's fit. `end` is what a SIMD lane (one of eight fits that SIMD instructions
+    /// compute at once) or a GPU has computed. If that fit is not finished, or if uncertainties are wanted, the
+    /// scalar optimiser continues it. The scalar optimiser starts at the point that the fit has reached, or at
+    /// `start` if there is no such point.
     pub(crate) fn settle_end(
         &self,
         request: &FitRequest,

@@ -1,12 +1,14 @@
 //! Assembles the matrices of the curvature (the Hessian of `-ln L`), component by component and block by block. A
-//! component is a set of channels that share parameters. The inputs are the results that `forward` has written to the
-//! scratch.
+//! component is a set of channels that share parameters. A block is one sample in one channel. The inputs are the
+//! results that `forward` has written to its working memory, a `Scratch`.
 //!
-//! A block is one sample in one channel. The expected yield of a block in bin `b` is `nu_b = D_b N g_b`, with an
-//! additive part `D_b`, a product `N` of scalar factors, and a product `g_b` of per-bin factors. Let `J` be the
-//! Jacobian of the expected yields. Let `r` and `w` be the first and second derivatives of `-ln L` with respect to the
-//! expected yields. Then `H = J' w J + sum_b r_b d2 nu_b + constraints`. The second sum (over `b`) gives a symmetric
-//! rank-2 update per block for the parameters of the scalar factors, and one row of the matrix for each per-bin factor.
+//! The expected yield of a block in bin `b` is `nu_b = D_b N g_b`. `D_b` is the nominal yield plus additive
+//! variations, `N` is the product of the scalar factors, and `g_b` is the product of the per-bin factors. Let `J` be
+//! the Jacobian of the expected yields. Let `r_b` be the first derivative of `-ln L` with respect to the expected
+//! yield of a bin, and `w` the diagonal matrix of the second derivatives. Then
+//! `H = J' w J + sum_b r_b d2 nu_b + constraints`, where `d2 nu_b` are the second derivatives of the yield. The sum
+//! over `b` gives a symmetric rank-2 update per block for the parameters of the scalar factors, and one row of the
+//! matrix for each per-bin factor.
 
 use super::block::scalar_derivatives;
 use super::per_bin::{per_bin_rows, shared_rows, shared_slopes};

@@ -7,12 +7,12 @@ use crate::linalg::solve_lower;
 use crate::plan::{Component, CurvatureSlot, Layout};
 use crate::simd::Level;
 
-/// Returns the variance `v' H^-1 v` of each linear combination `v` of parameters. A combination is a list of pairs of
-/// a parameter and its weight.
+/// Returns the variance `v' H^-1 v` of each linear combination `v` of parameters. `H` is the Hessian of `-ln L`. A
+/// combination is a list of pairs of a parameter and its weight.
 ///
-/// `H` is the Hessian of `-ln L`. With the factorisation `H = L L'` the variance is `|L^-1 v|^2`. This takes only the
-/// first half of the solution of a linear system, and only in those components (channels that share parameters) that
-/// contain a parameter with a weight.
+/// With the factorisation `H = T T'` into triangular matrices, the variance is `|T^-1 v|^2`. This needs only the
+/// forward substitution, and only in those components (channels that share parameters) that contain a parameter with
+/// a weight.
 pub(crate) fn combined_variances(
     level: Level,
     layout: &Layout,

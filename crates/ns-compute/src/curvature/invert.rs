@@ -7,13 +7,14 @@ use crate::simd::Level;
 use crate::stop::Stop;
 
 /// Writes the full inverse of the curvature to `out`, as `n x n` numbers row by row, where `n` is the number of
-/// parameters. The layout must have no border parameters (see [`Layout`]).
+/// parameters. The layout must have no border parameters (see [`Layout`]). The function returns early once `stop` is
+/// set.
 ///
-/// `L` is the factor of the matrix over the local parameters (those that act on a single bin). `U` is the factor of the
-/// matrix over the dense parameters (those that act on whole channels) after the local parameters are eliminated. Let
-/// `Y = L^-1 R` be the stored coupling of the local parameters, and `T = L^-T Y`. The submatrices of the inverse for
-/// the dense parameters (d) and the local parameters (l) are `C_ll = (L L')^-1 - T C_dl`, `C_dd = (U'U)^-1` and `C_dl =
-/// -C_dd T'`. The function returns early once `stop` is set.
+/// Local parameters (l) act on a single bin, and dense parameters (d) act on whole channels. `L` is the factor of the
+/// matrix over the local parameters. `U` is the factor of the matrix over the dense parameters, after the local
+/// parameters are eliminated. `Y = L^-1 R` is the stored coupling, where `R` is the part of the curvature between
+/// local and dense parameters. With `T = L^-T Y`, the parts of the inverse `C` are `C_dd = (U'U)^-1`,
+/// `C_dl = -C_dd T'` and `C_ll = (L L')^-1 - T C_dl`.
 pub(crate) fn covariance(level: Level, layout: &Layout, c: &Curvature, out: &mut Vec<f64>, stop: Stop<'_>) {
     let n = layout.place.len();
     out.clear();

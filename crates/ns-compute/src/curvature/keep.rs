@@ -222,9 +222,10 @@ impl FactoredComponent {
         }
     }
 
-    /// Eliminates the local parameters (each acts on a single bin) from the linear system. Writes `L^-1 x` of the local
-    /// parameters to `to`. Subtracts the coupling of the local parameters from `v`, the right-hand side for the dense
-    /// and border parameters.
+    /// Eliminates the local parameters (each acts on a single bin) from a linear system with the right-hand side `x`.
+    /// Writes `z = L^-1 x` of the local parameters to `to`, where `L` is the Cholesky factor of each bin. Subtracts
+    /// `R' L^-T z` from `v`, the right-hand side for the dense and border parameters, where `R` is the coupling of
+    /// the local parameters to them.
     fn eliminate(
         &self,
         level: Level,
@@ -266,7 +267,8 @@ impl FactoredComponent {
     }
 
     /// Computes the solution for the local parameters (each acts on a single bin) by back substitution. `v` is the
-    /// solution for the dense and border parameters. `to` contains `L^-1 x` at first, and the solution at the end.
+    /// solution for the dense and border parameters. At first `to` contains the result of [`Self::eliminate`] for the
+    /// local parameters. At the end it contains their solution.
     fn restore(&self, level: Level, v: &[f64], to: &mut [f64], gathered: &mut [f64]) {
         let (mut local, mut block) = (0, 0);
         for channel in &self.channels {

@@ -1,6 +1,6 @@
-//! First derivatives of the yields of one block (one sample in one channel) with respect to the per-bin factors of the
-//! block. Also mixed second derivatives with respect to a per-bin factor and any other parameter that acts on the same
-//! bin.
+//! Derivatives of the yields of one block (one sample in one channel) with respect to the per-bin factors of the
+//! block. These are the first derivatives, and the mixed second derivatives with respect to a per-bin factor and any
+//! other parameter that acts on the same bin.
 
 use super::Curvature;
 use super::assemble::Part;
@@ -8,9 +8,9 @@ use crate::eval::Scratch;
 use crate::plan::CurvatureSlot;
 use crate::terms::per_bin;
 
-/// Adds the derivatives `d nu_b / d gamma_b` of the yield `nu_b` in each bin `b` of a block (one sample in one channel)
-/// that has a single per-bin factor `gamma`. In each bin this factor is a local parameter, which acts on this bin only.
-/// `first` is the parameter of the first bin.
+/// Adds the derivatives of the yields of a block (one sample in one channel) to `local_slope`. The block has a single
+/// per-bin factor, whose parameter in each bin is a local parameter (it acts on this bin only). The derivative in a
+/// bin is taken with respect to the parameter of this bin. `first` is the parameter of the first bin.
 pub(super) fn shared_slopes(part: Part<'_>, first: usize, scratch: &Scratch, out: &mut Curvature) {
     let Part { layout, block, point, .. } = part;
     for b in 0..block.n_bins {
@@ -21,9 +21,10 @@ pub(super) fn shared_slopes(part: Part<'_>, first: usize, scratch: &Scratch, out
     }
 }
 
-/// Adds the mixed second derivatives of `-ln L` with respect to a per-bin factor that several blocks (samples) of the
-/// channel share and the parameter of every matrix column. They are computed from the Jacobian of the blocks that have
-/// this factor. `first` is the parameter of the factor in the first bin.
+/// Adds mixed second derivatives of `-ln L` for a per-bin factor that several blocks (samples) of a channel share.
+/// One of the two parameters is the factor's parameter in a bin. The other is the parameter of a matrix column. The
+/// derivatives are computed from the Jacobian, which must contain the contributions of exactly the blocks with this
+/// factor. `first` is the parameter of the factor in the first bin.
 #[inline(always)]
 pub(super) fn shared_rows(part: Part<'_>, first: usize, scratch: &Scratch, out: &mut Curvature) {
     let Part { component, block, point, first_bin, .. } = part;
@@ -42,9 +43,9 @@ pub(super) fn shared_rows(part: Part<'_>, first: usize, scratch: &Scratch, out: 
     }
 }
 
-/// Adds the derivatives of one block (one sample in one channel) with respect to the per-bin factors of the block.
-/// These are the first derivatives, and the mixed second derivatives with respect to a per-bin factor and a scalar
-/// parameter of the block or another per-bin factor.
+/// Adds the derivatives of one block (one sample in one channel) with respect to the per-bin factors of the block:
+/// the first derivatives and the mixed second derivatives. A mixed derivative belongs to a per-bin factor and either
+/// a scalar parameter of the block or another per-bin factor.
 #[inline(always)]
 pub(super) fn per_bin_rows(part: Part<'_>, scratch: &Scratch, out: &mut Curvature) {
     let Part { layout, k, component, block, point, .. } = part;
@@ -85,10 +86,11 @@ pub(super) fn per_bin_rows(part: Part<'_>, scratch: &Scratch, out: &mut Curvatur
     }
 }
 
-/// Calls `add` for every scalar parameter `p` of the block (one sample in one channel). The first argument is the
-/// matrix column of `p`. The second argument is the mixed second derivative in bin `b` with respect to a per-bin factor
-/// and `p`, which is `residual (N dD/dp + D N_p)`. `D` is the additive part of the yield in bin `b`, `N` is the product
-/// of the scalar factors, and `N_p` is its derivative with respect to `p`.
+/// Calls `add` for every scalar parameter `p` of the block (one sample in one channel) that changes the yield in bin
+/// `b`. The first argument of `add` is the matrix column of `p`. The second argument is the mixed second derivative
+/// of `-ln L` with respect to `p` and a per-bin factor, `residual (N dD/dp + D dN/dp)`. `D` is the additive part of
+/// the yield, and `N` is the product of the scalar factors. `residual` is the product of `Point::exactness`, the
+/// derivative of `-ln L` with respect to the yield, and the other per-bin factors.
 #[inline(always)]
 fn mixed(part: Part<'_>, b: usize, residual: f64, scratch: &Scratch, mut add: impl FnMut(usize, f64)) {
     let Part { plan, block, columns, rank, .. } = part;

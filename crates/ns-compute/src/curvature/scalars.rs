@@ -8,11 +8,14 @@ use crate::eval::Scratch;
 use crate::plan::LANES;
 use crate::simd::{MulAdd, Vector};
 
-/// Adds the derivatives `d nu_b / dp` of the expected yields `nu_b` of one block (one sample in one channel) to the
-/// Jacobian. `b` is a bin and `p` a parameter. Also writes `sum_b r_b g_b dD_b/dp` for each parameter to `ranked[0]`,
-/// in the order of the block's columns in the Hessian. Here `r_b` is the derivative of `-ln L` with respect to the
-/// expected yield of the bin, `g_b` is the product of the per-bin factors, and `D_b` is the nominal yield plus additive
-/// variations. Adds the second derivatives of the histosys interpolation to the diagonal of the Hessian.
+/// Adds the derivatives `d nu_b / dp` of the expected yields of one block (one sample in one channel) to the
+/// Jacobian. `nu_b` is the yield in bin `b`, and `p` is a parameter.
+///
+/// Also computes two contributions to second derivatives, both multiplied by `Point::exactness`. The sum
+/// `sum_b r_b g_b dD_b/dp` of each parameter is written to `ranked[0]`, in the order of the block's columns in the
+/// Hessian. `r_b` is the derivative of `-ln L` with respect to the expected yield of the bin, `g_b` is the product of
+/// the per-bin factors, and `D_b` is the nominal yield plus additive variations. The second derivatives of the
+/// histosys interpolation are added to the diagonal of the Hessian.
 #[inline(always)]
 pub(super) fn first_order<M: MulAdd>(part: Part<'_>, scratch: &mut Scratch, out: &mut Curvature) {
     let Part { plan, component, block, columns, rank, first_bin, .. } = part;

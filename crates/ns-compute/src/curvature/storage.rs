@@ -70,8 +70,8 @@ pub(crate) struct Curvature {
     /// Absolute value of each parameter's diagonal element before the elimination. The rounding errors of the
     /// parameter's pivot are proportional to this number.
     pub(crate) scale: Vec<f64>,
-    /// Limit for each parameter: a negative pivot of a smaller magnitude counts as zero. `-ln L` then changes by less
-    /// than a millionth if the parameter `x` changes by `1 + |x|`.
+    /// Limit for each parameter: a negative pivot of a smaller magnitude counts as zero. A curvature of this
+    /// magnitude changes `-ln L` by less than a millionth if the parameter `x` changes by `1 + |x|`.
     pub(crate) slack: Vec<f64>,
     /// `scale` and `slack` for each column of the matrix that is being factored.
     pub(crate) limits: Vec<(f64, f64)>,
