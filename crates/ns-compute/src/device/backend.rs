@@ -58,8 +58,8 @@ pub(crate) enum Kernel {
 pub(crate) struct Properties {
     /// Number of multiprocessors, the groups of cores that run thread blocks independently of each other.
     pub(crate) multiprocessors: usize,
-    /// Largest dynamic shared memory of one thread block, in bytes. A kernel must request a part of this memory
-    /// explicitly (the opt-in limit).
+    /// Largest dynamic shared memory that one thread block can have, in bytes. A kernel must ask the driver
+    /// explicitly for more than the default limit (CUDA's opt-in limit).
     pub(crate) shared_per_block: usize,
     /// Shared memory of one multiprocessor in bytes.
     pub(crate) shared_per_multiprocessor: usize,
@@ -159,10 +159,11 @@ pub(crate) trait Guest: Send {
     fn answers(&mut self, words: usize) -> Result<OffsetMut<u64>, SessionError>;
 
     /// Starts a kernel, and waits until the kernel has written its results to the memory of [`Self::answers`]. Copies
-    /// the results to `to`. The memory must have two words for each result. The first word contains the high 32 bits of
-    /// the result, and the second word contains the low 32 bits. The high 32 bits of both words are `call`, which must
-    /// not be zero and must differ from the number of the previous call. The kernel may end later than this method
-    /// returns, but after writing its results it accesses no memory.
+    /// the results to `to`. The memory must have two words for each result. The low 32 bits of the first word contain
+    /// the high half of the result, and the low 32 bits of the second word its low half. The high 32 bits of both
+    /// words contain `call`, the number of the call. It must not be zero and must differ from the number of the
+    /// previous call. The kernel may end later than this method returns, but after writing its results it accesses no
+    /// memory.
     ///
     /// # Safety
     /// The conditions of [`Self::launch`].
@@ -189,10 +190,10 @@ pub(crate) trait Guest: Send {
     fn check_address(&self, what: &'static str, address: u64) -> Result<(), SessionError>;
 }
 
-/// A stream of work on a device, which runs in parallel with other lanes. The work consists of copies to the device,
-/// kernels, copies to the host, and a wait for the end of this work. The work begins after the end of all work that was
-/// submitted to the [`Backend`] before. Device memory that the work uses must not be freed before the wait has ended.
-/// Dropping a lane also waits.
+/// A stream of work on a device, which runs in parallel with other lanes. A lane is used in rounds. In each round the
+/// caller submits a copy to the device, kernels, and a copy to the host, and then waits for their end. The work of a
+/// round begins after the end of all work that was submitted to the [`Backend`] before. Device memory that the work
+/// uses must not be freed before the wait has ended. Dropping a lane also waits.
 pub(crate) trait Lane: Send {
     /// Starts a copy of `from` to the device memory at `to`. At most one such copy is allowed between two waits. The
     /// caller may change `from` as soon as the call returns.

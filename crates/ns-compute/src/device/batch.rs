@@ -93,8 +93,8 @@ pub(super) struct ToyRange {
     pub(super) help: Help,
 }
 
-/// Whether idle thread blocks take over a part of fits that other thread blocks have begun. This part is the descent
-/// from a further starting point.
+/// How idle thread blocks of a launch help with fits that other thread blocks have begun. A helping block makes the
+/// descent of such a fit from a further starting point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Help {
     /// Idle blocks end at once. The next launch can then begin.
@@ -119,8 +119,7 @@ pub(super) struct Probe {
     pub(super) data: Offset<f64>,
 }
 
-/// Results of a launch, in the order of its fits. The default value contains no results. With the default value, the
-/// CPU makes all fits.
+/// Results of a launch, in the order of its fits. The default value contains no results; the CPU then makes all fits.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LaunchResults<'a> {
     pub(super) outcomes: &'a [layout::Outcome],
@@ -184,9 +183,9 @@ impl Launcher<'_> {
         size_of::<layout::Outcome>() + 9 * n + bins
     }
 
-    /// Returns three things about a launch of `n_items` items (sets of data with their fits): the number of thread
-    /// blocks, the number of blocks that wait for starting points, and the mode of help. The mode is [`Help::No`] if
-    /// the fits have no further starting points or the model has kinks.
+    /// Plans a launch of `n_items` items (sets of data with their fits). Returns the number of thread blocks, the
+    /// number of blocks that wait for starting points, and the mode of help. The mode is [`Help::No`] if the fits
+    /// have no further starting points or the model has kinks.
     fn blocks(&self, input: &Input, n_items: usize, help: Option<Help>) -> (usize, usize, Help) {
         let starts = input.requests.iter().map(starts_of).max().unwrap_or(0);
         let help = help.filter(|_| starts > 0 && !self.plan.kinked.is_some()).unwrap_or(Help::No);

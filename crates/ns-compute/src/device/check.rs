@@ -66,8 +66,8 @@ pub(super) struct Checking<'a> {
     /// the fit in the launch, and the request of the fit.
     fits: Vec<(&'a Sample<'a>, usize, &'a FitRequest)>,
     found: Mutex<Result<DeviceCheck, SessionError>>,
-    /// Whether the certificate of convergence of at least one fit does not hold when it is computed with the CPU's
-    /// metric.
+    /// Whether at least one fit has no certificate of convergence: its EDM (estimated distance to the minimum) from
+    /// the CPU's approximate Hessian exceeds the tolerance.
     doubtful: AtomicBool,
 }
 
@@ -109,9 +109,10 @@ impl<'a> Checking<'a> {
         }
     }
 
-    /// Ends the check. If all certificates hold, adds the differences to the session's [`DeviceCheck`] and returns
-    /// true. `own` is the number of fits that the device completed in the launch. If the certificate of a fit does
-    /// not hold, returns false and adds nothing; the CPU must then repeat all fits of the launch.
+    /// Ends the check. If every checked fit has a certificate of convergence (an EDM within the tolerance), adds the
+    /// differences to the session's [`DeviceCheck`] and returns true. Otherwise adds nothing and returns false; the
+    /// CPU must then repeat all fits of the launch. `own` is the number of fits that the device completed in the
+    /// launch.
     ///
     /// # Errors
     /// [`SessionError::DeviceDisagrees`] if a difference exceeds its tolerance in docs/gpu-contract.md.
@@ -128,11 +129,14 @@ impl<'a> Checking<'a> {
 
 impl GpuSession {
     /// Compares a fit with the CPU's evaluation at the end point of the fit. Adds the differences to `check`. Returns
-    /// whether the certificate of convergence of the fit holds.
+    /// whether the fit has a certificate of convergence: its EDM (estimated distance to the minimum) from the CPU's
+    /// approximate Hessian is within the tolerance. A fit that did not converge on the device is not compared, and
+    /// the result is true.
     ///
-    /// A certificate can fail because of the device's metric. This metric uses derivatives of the expected yields at
-    /// one point that all fits share. At the minimum of a fit these derivatives may be much smaller, for example in a
-    /// product of free factors. The EDM in the device's metric is then too small.
+    /// A fit that the device calls converged can lack the certificate. The approximate Hessian of the device uses
+    /// derivatives of the expected yields at one point that all fits share. At the minimum of a fit these derivatives
+    /// may be much smaller, for example in a product of free factors. The EDM that the device computes is then too
+    /// small.
     fn compare(
         &self,
         results: &LaunchResults<'_>,
@@ -203,9 +207,9 @@ impl GpuSession {
     }
 }
 
-/// Returns `sum_p g_p^2 / (2 M_pp)`, where `g` is the gradient and `M` the CPU's Gauss-Newton metric. The sum contains
-/// the parameters that are free to move (`rests` is false). No term of the sum exceeds the EDM (estimated distance to
-/// the minimum). Therefore the sum is at most the EDM times the number of these parameters.
+/// Returns `sum_p g_p^2 / (2 M_pp)` over the parameters `p` that are free to move (`rests` is false). `g` is the
+/// gradient, and `M` is the CPU's Gauss-Newton approximation of the Hessian. No term of the sum exceeds the EDM
+/// (estimated distance to the minimum). Therefore the sum is at most the EDM times the number of these parameters.
 fn diagonal_edm(
     plan: &Plan,
     data: &Dataset,

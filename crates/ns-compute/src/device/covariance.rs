@@ -119,8 +119,8 @@ impl GpuSession {
     }
 
     /// Returns whether the device can compute the covariance of a fit. The fit must have converged, and `-ln L` must
-    /// not be flat along any direction. No parameter that is free and not held may be on a bound or next to a kink.
-    /// Then `-ln L` has second derivatives at the minimum with respect to all these parameters.
+    /// not be flat along any direction. Every parameter on a bound or next to a kink must be fixed or held there.
+    /// Then `-ln L` has second derivatives at the minimum with respect to all other parameters.
     fn is_plain(&self, fit: &FitOutcome, domain: &FitDomain) -> bool {
         let rests = |p: usize| domain.fixed[p] || fit.inactive.iter().any(|(q, _)| *q == p);
         let at_an_edge = |p: usize, x: f64| {
@@ -188,7 +188,7 @@ impl GpuSession {
     }
 
     /// Returns the end point of the last Newton step of a fit: the point of the fit plus the vector `step`. Returns
-    /// `None` if that point is not inside the bounds or if the step crosses a kink.
+    /// `None` if that point is not inside the bounds, or if the step crosses a kink or ends next to one.
     fn step(&self, fit: &FitOutcome, domain: &FitDomain, step: &[f64]) -> Option<Vec<f64>> {
         let to = |(p, (x, step)): (usize, (&f64, &f64))| {
             let to = x + step;

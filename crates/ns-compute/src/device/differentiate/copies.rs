@@ -7,8 +7,8 @@ use super::layout::{DifferentiateLaunch, InputCell, InputNorm, InputTemplate, In
 use crate::plan::{OpenBlock, OpenNorm, OpenWidth, Plan, Source};
 use crate::shared_constants::{GAUSSIAN, POISSON};
 
-/// The initial content of one set of copies of the model arrays. In the copies, inputs can replace numbers. At first,
-/// the copies contain the numbers of the compiled model. The arrays follow one another.
+/// Copies of model arrays in which inputs replace numbers. Each thread block has its own set of copies. This
+/// structure is the initial content of one set: the numbers of the compiled model, one array after another.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
     pub(super) numbers: Vec<f64>,
