@@ -11,9 +11,9 @@ use ns_core::EventTable;
 use super::term::{EventPlan, EventScratch, evaluate_once};
 use crate::simd::Level;
 
-/// Evaluates all terms of `-ln L` with the square of each event's weight. The contents of bins do not change, because
-/// they are counts and not weights. The rates (expected numbers of events) of an extended channel are multiplied by the
-/// ratio of the sum of squared weights to the sum of weights.
+/// Evaluates all terms of `-ln L` with the square of each event's weight. A channel whose data are a histogram does
+/// not change, because its bins contain counts and not weights. The rates (expected numbers of events) of an extended
+/// channel are multiplied by the ratio of the sum of squared weights to the sum of weights.
 pub(crate) fn squared_weights(
     level: Level,
     plan: &EventPlan,
@@ -36,9 +36,10 @@ pub(crate) fn squared_weights(
 }
 
 impl EventScratch {
-    /// Adds the part `bends` of the Hessian of each penalty term to the part `squares`, and sets `bends` to zero.
-    /// `bends` comes from second derivatives, and an assembly of the matrix with `exactness` 0 leaves it out. After
-    /// this call, the whole Hessian of the penalty terms is always used.
+    /// Moves the part `bends` of each penalty term's Hessian to the part `squares`. `bends` comes from second
+    /// derivatives, and the Hessian is assembled without it if `exactness` is 0 (see
+    /// [`Point`](crate::curvature::Point)). After this call, it always contains the whole Hessian of the penalty
+    /// terms.
     pub(crate) fn penalties_are_certain(&mut self, plan: &EventPlan) {
         for term in self.terms.iter_mut().skip(plan.n_channels()) {
             for (square, bend) in term.squares.iter_mut().zip(&mut term.bends) {

@@ -128,8 +128,8 @@ impl EventPlan {
         Ok(())
     }
 
-    /// Returns for each channel the description from which another device can compute it. Returns `None` for a channel
-    /// that uses functions for which other devices have no code.
+    /// Returns for each event channel the description from which another device can compute it. The element is `None`
+    /// if the channel uses functions for which other devices have no code.
     pub(crate) fn offloads(&self) -> Vec<Option<Offload>> {
         self.channels.iter().map(Offload::new).collect()
     }

@@ -22,8 +22,8 @@ pub(super) struct Column {
     pub(super) straight: Range<usize>,
     /// Range of the normsys effects, in [`Columns::norms`].
     pub(super) norms: Range<usize>,
-    /// Whether the parameter is also a factor in the channel. If so, the column is added to what the factors have
-    /// written.
+    /// Whether the parameter is also a factor in the channel. If so, the derivatives of the column are added to those
+    /// of the factors.
     pub(super) adds: bool,
 }
 
@@ -51,9 +51,9 @@ pub(super) struct Columns {
     /// Histosys effects without an asymmetric part, column after column.
     pub(super) straight: Vec<Template>,
     pub(super) norms: Vec<NormTerm>,
-    /// The slopes of every histosys effect in the bins of its channel, then, for an effect in `curved`, its asymmetric
-    /// part in these bins. The plan pads every effect to whole SIMD vectors, and then most of the memory that
-    /// evaluations read would be padding.
+    /// For each histosys effect, its slope in every bin of its channel. For an effect in `curved`, its asymmetric part
+    /// in every bin follows. In contrast to the plan, effects are not padded to whole SIMD vectors: in channels with
+    /// few bins, most of the memory that evaluations read would be padding.
     pub(super) numbers: Vec<f64>,
     /// The same numbers in the order of the plan, in which a block's effects follow each other.
     by_block: Vec<f64>,
@@ -75,8 +75,9 @@ struct Effects {
 }
 
 impl Columns {
-    /// Returns the numbers of the histosys effects of one block, one effect after the other: its slope in every bin,
-    /// then its asymmetric part in every bin if it has one.
+    /// Returns the numbers of the histosys effects, beginning with those of one block (one sample in one channel). The
+    /// effects of a block follow each other. Each of them has its slope in every bin, and then its asymmetric part in
+    /// every bin if it has one.
     #[inline(always)]
     pub(super) fn of_block(&self, block: usize) -> &[f64] {
         &self.by_block[self.first[block]..]

@@ -35,8 +35,8 @@ pub(super) struct Derivatives {
     /// First derivative of each expected yield with respect to each parameter. The index order is bin, parameter,
     /// lane.
     pub(super) rows: Vec<f64>,
-    /// For each parameter, a part of the second derivative of `-ln L`. This part comes from the second derivatives of
-    /// the expected yields with respect to the parameter.
+    /// For each parameter, the part of the second derivative of `-ln L` that comes from the second derivatives of the
+    /// expected yields. The index order is parameter, lane.
     pub(super) second: Vec<f64>,
     /// Number of elements in one row of `rows`: parameters times lanes.
     length: usize,
@@ -101,8 +101,9 @@ pub(super) fn backward<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scra
     }
 }
 
-/// Computes the same as `evaluate::additive`, but with four partial sums per bin. In a channel with few bins, a
-/// single sum would wait for each addition.
+/// Computes the nominal yields plus the histosys variations of `N` bins of a block (one sample in one channel),
+/// beginning with bin `b`. Returns `N`. In contrast to `evaluate::additive`, each bin has four partial sums. With a
+/// single sum, every addition would have to wait for the one before it.
 #[inline(always)]
 pub(super) fn additive_apart<M: MulAdd, const N: usize>(
     plan: &Plan,
@@ -142,9 +143,11 @@ pub(super) fn additive_apart<M: MulAdd, const N: usize>(
     N
 }
 
-/// Adds the derivatives with respect to the factors of one block. Also computes the expected yields of the block's
-/// cells (in `scratch.additive`) and the product of all factors of each cell (in `scratch.binwise`). The sum of the
-/// yields times the slope of `-ln L` over the bins is stored in `scratch.norm`.
+/// Adds the derivatives with respect to the factors of one block (one sample in one channel).
+///
+/// Also writes three results to `scratch`: the expected yield of each cell of the block to `additive`, the product of
+/// all factors of each cell to `binwise`, and one sum for the block to `norm`. This sum runs over the bins, and its
+/// terms are the yield times the derivative of `-ln L` with respect to the expected yield.
 #[inline(always)]
 fn of_factors<M: MulAdd>(
     plan: &Plan,
@@ -184,8 +187,9 @@ fn of_factors<M: MulAdd>(
     put(&mut scratch.norm, index, total);
 }
 
-/// Returns the sum of the second derivatives of all normsys factors of a column, each divided by the factor and times
-/// the element of its block in `scratch.norm`.
+/// Returns the contribution of the normsys effects of a column to the second derivative of `-ln L`. It is the sum over
+/// these effects of `f'' / f`, times the element of `scratch.norm` for the effect's block. `f` is the normsys factor
+/// and `f''` its second derivative.
 #[inline(always)]
 fn bends<M: MulAdd>(columns: &Columns, column: &Column, scratch: &Scratch) -> M::V8 {
     let mut sum = M::V8::splat(0.0);

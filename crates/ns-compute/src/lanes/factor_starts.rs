@@ -11,13 +11,12 @@ use super::descend::{DescentJob, DescentMemory, FitKind, descend};
 use super::group::Bounds;
 use super::starts::CommonPoint;
 
-/// Values of a factor that are tried, divided by its value at the common point (around which the data of all toys
-/// scatter). If the value at the common point is not positive, the tried values are divided by the initial value of the
-/// factor.
+/// Values of a factor that are tried, as multiples of its value at the common point (around which the data of all toys
+/// scatter). If that value is not positive, they are multiples of the initial value of the factor.
 const PLACES: [f64; 2] = [0.25, 4.0];
 
-/// A point is not used as a starting point if `-ln L` at this point, relative to the saturated model and for the data
-/// expected at the common point of the toys, is larger than this number.
+/// Largest `-ln L` at a starting point. Higher points are not used. `-ln L` is relative to the saturated model, for
+/// the data that are expected at the common point of the toys.
 const HIGHEST: f64 = 20.0;
 
 /// Largest number of factors that are tried. The first factors of the model are used.

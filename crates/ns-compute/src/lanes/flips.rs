@@ -78,8 +78,9 @@ fn moved(kind: &FitKind<'_>, theta: &[f64], p: usize, factor: f64) -> Vec<f64> {
     point
 }
 
-/// Returns the same pairs of heights as `Flips::by_evaluation`, for up to eight toys at once. The index order is toy,
-/// parameter.
+/// Returns the same pairs of heights as `Flips::by_evaluation`, for up to eight toys at once: for each parameter, the
+/// rise of `-ln L` to the point with the opposite sign and to the point with the parameter at 0. The index order is
+/// toy, parameter.
 fn by_single_moves(
     kind: &FitKind<'_>,
     moves: &[SingleMoves],

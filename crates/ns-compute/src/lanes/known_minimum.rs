@@ -8,8 +8,8 @@ use crate::shared_constants::{CLOSE, RECOGNISABLE, SAME};
 /// Largest EDM at which the next step of a descent may reveal the minimum to which it returns.
 const LARGEST_EDM: f64 = 0.3;
 
-/// Largest ratio of two distances to the known minimum, after the next step and before it, for a descent that the next
-/// step reveals.
+/// Largest ratio of the distance from the known minimum after the next step to the distance before it, in the first
+/// test of [`KnownMinimum::recognises`].
 const APPROACH: f64 = 0.5;
 
 /// Largest height above the known minimum at which a parabola may reveal that a descent returns to this minimum.
@@ -18,8 +18,9 @@ const LARGEST_HEIGHT: f64 = 0.5;
 /// Largest relative difference between the slope towards the known minimum and the slope of the parabola.
 const LARGEST_DIFFERENCE: f64 = 0.2;
 
-/// Largest ratio of the two distances for a parabola. With a ratio of 1, one of 3 474 fits of toys of the fixture
-/// `strongly_bent` did not find its lowest of two minima, which are 0.3 constraint widths apart.
+/// The same ratio as `APPROACH`, in the second test of [`KnownMinimum::recognises`] (the parabola). With a ratio of 1,
+/// one of 3 474 fits of toys of the test model `strongly_bent` did not find the lower of two minima that are 0.3
+/// constraint widths apart.
 const APPROACH_ON_PARABOLA: f64 = 0.7;
 
 /// Least curvature of the parabola in units of the curvature of the constraints.
@@ -61,20 +62,20 @@ impl KnownMinimum {
         })
     }
 
-    /// Returns whether the descent in a lane approaches this minimum. Predicts the end of a descent several steps
-    /// earlier than [`Self::awaits`]. Either of two tests is sufficient:
+    /// Returns whether the descent in a lane approaches this minimum. This function recognises a descent several steps
+    /// earlier than [`Self::awaits`]. It uses two tests, and one of them must be passed:
     ///
     /// * The next step leads to at most half the distance from the minimum, and to nearly the same value of `-ln L`.
-    /// * Along the line to the minimum, the height `h` of the point, its slope `s` and its distance `d` (in widths of
-    ///   the constraints) are those of a parabola around the minimum, `s d = 2 h`. The curvature of this parabola is
-    ///   not much less than that of the constraints alone, as in the valley of a minimum. The next step leads towards the
-    ///   minimum. A descent that starts next to the minimum (`starts_near`) has no such test.
+    /// * `-ln L` looks like a parabola along the line to the minimum. Let `h` be the height of the point above the
+    ///   minimum, `d` its distance (in widths of the constraints), and `s` the slope along the line. A parabola has
+    ///   `s d = 2 h`, and its curvature must not be much less than that of the constraints alone. The next step must
+    ///   also lead towards the minimum. Descents that start next to the minimum (`starts_near`) do not have this test.
     ///
-    /// Fits use these tests if their metric has the derivatives at the lane's point, because the steps of such fits
-    /// point to the minimum. 19 561 further descents of toys of the model 1Lbb were not ended early: 213 of them found
-    /// a minimum lower than the known one, in 47 fits. The two tests and the prediction from the EDM would end three of
-    /// the 213, and in each of these fits another descent finds the same minimum. The second test saves 11 % of the
-    /// evaluations.
+    /// The tests are used in fits whose metric has the derivatives at the lane's point, because the steps of such fits
+    /// point to the minimum. They were checked with 19 561 further descents of toys of the model 1Lbb that were not
+    /// ended early. Of these, 213 descents in 47 fits found a minimum lower than the known one. The two tests and the
+    /// prediction from the EDM would end three of the 213. In each of these three fits, another descent finds the same
+    /// minimum. The second test saves 11 % of the evaluations.
     pub(super) fn recognises(
         &self,
         at: &Progress,

@@ -1,11 +1,14 @@
-//! The part of the Gauss-Newton metric that many fits of one model share.
+//! The part of the Gauss-Newton metric that many fits of one model share. The metric approximates the Hessian of
+//! `-ln L`.
 //!
 //! Toys of one model have different counts, but the derivatives of their expected yields differ little. Therefore the
 //! Jacobian `J` (the derivatives of the expected yields) is computed once, at a point that all toys share. A lane is
-//! one of eight fits that are computed at once. Only two things differ between lanes: the weights of the bins,
-//! `w = n / lambda^2` (the diagonal matrix `W`), and the derivatives with respect to per-bin factors. With the
-//! curvature `D` of the constraint terms, the Gauss-Newton matrix is `D + J' W J`. How this matrix is inverted depends
-//! on the class of each parameter:
+//! one of eight fits that are computed at once. Only two things differ between lanes: the weights of the bins, and the
+//! derivatives with respect to per-bin factors. A bin with the count `n` and the expected yield `lambda` has the
+//! weight `n / lambda^2`.
+//!
+//! The metric is `D + J' W J`. The diagonal matrix `D` contains the curvatures of the constraint terms, and the
+//! diagonal matrix `W` the weights of the bins. How the metric is inverted depends on the class of each parameter:
 //!
 //! * A *local* parameter is constrained and acts on one bin, like most gammas. It only changes the weight of that bin.
 //! * *Dual* parameters are constrained parameters that are eliminated from the metric. They enter the matrix
@@ -77,11 +80,11 @@ pub(crate) struct Metric {
 }
 
 impl Metric {
-    /// Computes the shared part of the metric for fits in which the parameters that are not `fixed` move. Each of these
-    /// parameters is classified as local (acts on one bin), dual (eliminated from the metric) or primal (all others).
-    /// `jacobian` contains the derivatives of the expected yields at `theta`, and `aux` the expected auxiliary data at
-    /// `theta`. Returns `None` if the model does not suit SIMD lanes: it is too large, a derivative is not finite, or
-    /// an unconstrained parameter has no effect at `theta`.
+    /// Computes the shared part of the metric. All parameters that are not `fixed` move. Each of them is classified as
+    /// local (acts on one bin), dual (eliminated from the metric) or primal (all others). `jacobian` contains the
+    /// derivatives of the expected yields at `theta`, and `aux` the expected auxiliary data at `theta`. Returns `None`
+    /// if the model does not suit SIMD lanes: it is too large, a derivative is not finite, or an unconstrained
+    /// parameter has no effect at `theta`.
     pub(crate) fn new(
         plan: &Plan,
         theta: &[f64],

@@ -8,10 +8,11 @@ use super::known_minimum::{KnownMinimum, ToBeat};
 use super::starts::Starts;
 use crate::shared_constants::{DISTINCT, EDM_MARGIN, FLIP_ROUNDS, LONG, MOST_DIRECTIONS, SAME};
 
-/// Number of descents in the first round of a search that must end in a higher minimum before a toy of a strongly
-/// nonlinear model gets a second round. A single such descent has usually stopped early because its EDM is too small.
-/// Of 3 131 fits of toys of the model 1Lbb, 1 487 have one such descent, and 771 have two. The second round finds a
-/// lower minimum in three fits, and each of these has three or more such descents.
+/// Number of descents of the first round that must seem to end in a higher minimum before a toy of a strongly
+/// nonlinear model gets a second round. A single such descent proves little: usually it stopped early, and its EDM is
+/// too small to show how far `-ln L` would still have fallen. Of 3 131 fits of toys of the model 1Lbb, 1 487 have one
+/// such descent, and 771 have two. The second round finds a lower minimum in three fits, and each of these has three
+/// or more such descents.
 const LEAST_HIGHER: usize = 2;
 
 /// The starting points of the further descents in a search for lower minima.
@@ -36,25 +37,26 @@ impl FurtherStarts<'_> {
         self.directions.len() < MOST_DIRECTIONS
     }
 
-    /// Searches for minima that are lower than `ends`, which are the results of the first descents.
+    /// Searches for minima that are lower than `ends`, which are the results of the first descents. Returns for each
+    /// toy the lowest point that is below the known minimum but not certified, or `None` if there is none. Such points
+    /// occur far from the point at which the metric was computed: a descent may use up its steps before its point is
+    /// certified.
     ///
     /// In the first round, descents of every toy start from the points that all fits share, and from the toy's minimum
     /// moved along each of the `directions`. With fewer than two directions, a descent also starts from the mirror
     /// image of the minimum, at which all parameters `nonlinear` have the opposite sign.
     ///
-    /// The second round is for toys that may have more minima. These are the toys whose first descent was long, and the
-    /// toys for which a descent of the first round ended in another minimum, lower or not. In strongly nonlinear
-    /// models, where the first round has more descents, two descents must have ended in higher minima
-    /// ([`LEAST_HIGHER`]). In the second round, descents start from more points, and from the mirror image unless a
-    /// descent of the first round started there. In strongly nonlinear models, descents finally start from the lowest
-    /// minimum with the sign of a single parameter changed.
+    /// The second round is for toys that may have more minima. These are the toys whose first descent was long, and
+    /// the toys for which a descent of the first round ended in a lower or in a higher minimum. In strongly nonlinear
+    /// models the first round has more descents, and [`LEAST_HIGHER`] of them must have ended in higher minima. In the
+    /// second round, descents start from more points. They also start from the mirror image, unless the first round
+    /// did that.
+    ///
+    /// In strongly nonlinear models, descents finally start from the lowest minimum of every toy with the sign of a
+    /// single parameter changed.
     ///
     /// In strongly nonlinear models, `-ln L` of a toy can fall without limit in the first descent. Such toys are
     /// treated before all other toys: descents start from all points that fits share.
-    ///
-    /// Far from the point at which the metric was computed, a descent may reach a point below the known minimum but use
-    /// up its steps before the point is certified. The function returns the lowest such point of each toy, or `None` if
-    /// there is none.
     pub(super) fn find_lower(
         &self,
         kind: &FitKind<'_>,

@@ -168,9 +168,9 @@ fn fill<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
     }
 }
 
-/// Replaces the matrix `J D^-1 J'` over the bins in `solver.lower` by `M = 1 + W^(1/2) J D^-1 J' W^(1/2)`. The diagonal
-/// matrix `W` contains the weights of the bins. `solver.bins` contains the contributions of the local parameters
-/// (constrained parameters that act on one bin) to the diagonal.
+/// Replaces the matrix `J D^-1 J'` over the bins in `solver.lower` by `M = 1 + W^(1/2) (J D^-1 J' + B) W^(1/2)`. The
+/// diagonal matrix `W` contains the weights of the bins. The diagonal matrix `B` contains the contributions of the
+/// local parameters (constrained parameters that act on one bin); it is stored in `solver.bins`.
 #[inline(always)]
 fn scale_by_weights<M: MulAdd>(solver: &mut Solver) {
     let one = M::V8::splat(1.0);

@@ -76,8 +76,9 @@ pub(crate) fn factor_until(
     }
 }
 
-/// Subtracts the contribution of the first `inner` rows in `rows`, which are factored, from the triangle `c` with the
-/// rows `first` to `n`. Elements of `c` left of the diagonal may be overwritten, because they are never read.
+/// Subtracts the contribution of factored rows from the triangle `c`, which contains the rows `first` to `n` of the
+/// matrix. The factored rows are the first `inner` rows in `rows`. Elements of `c` left of the diagonal may be
+/// overwritten, because they are never read.
 fn trailing(level: Level, rows: &[f64], ld: usize, c: &mut [f64], (first, n): (usize, usize), inner: usize) {
     for i in (0..n - first).step_by(16) {
         let columns = ((first + i) / 16 * 16, n);

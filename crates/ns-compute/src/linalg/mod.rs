@@ -1,6 +1,6 @@
-//! Small dense linear algebra with upper triangles that are stored row by row. All functions use one function for
-//! products of matrices. For 20 to 1 000 columns they are about twice as fast as a general library
-//! (`docs/benchmarks.md`). They never allocate memory.
+//! Small dense linear algebra: products of matrices, and Cholesky factors with their solutions and inverses. Triangles
+//! are stored row by row. The functions never allocate memory. For 20 to 1 000 columns they are about twice as fast as
+//! a general library (`docs/benchmarks.md`).
 
 mod cholesky;
 mod product;

@@ -1,5 +1,5 @@
-//! Computes `C += sign * A^T B` for matrices that are stored row by row. All dense linear algebra here uses this
-//! product.
+//! Computes `C += sign * A^T B` for matrices that are stored row by row. The factorisation and the inversion of
+//! matrices use this product.
 
 use crate::simd::{Level, MulAdd, Vector, isa_fn};
 use crate::stop::Stop;
@@ -20,8 +20,8 @@ pub(crate) struct Shape {
     /// Range of the index that is summed over, which is the row index of `A` and `B`: first index, and index after the
     /// last.
     pub(crate) inner: (usize, usize),
-    /// Whether only the tiles (parts of `C` that are kept in registers) are computed that contain elements of the upper
-    /// triangle (column >= row).
+    /// If true, only those tiles (parts of `C` that are kept in registers) are computed that contain elements of the
+    /// upper triangle (column >= row).
     pub(crate) upper: bool,
 }
 

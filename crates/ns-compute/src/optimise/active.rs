@@ -4,9 +4,9 @@ use ns_core::Inactive;
 
 use super::{Problem, Worker};
 
-/// Determines for each parameter whether it may move from `theta`, and on which side of its kink, from the gradient at
-/// `theta`. Writes to the worker: `active`, `side`, `slope` (the gradient on the chosen side, zero for inactive
-/// parameters), and the bounds of the current orthant (the region in which no parameter crosses its kink).
+/// Determines from the gradient at `theta` whether each parameter may move, and on which side of its kink. Writes to
+/// the worker: `active`, `side`, `slope` (the gradient on the chosen side, zero for inactive parameters), and the
+/// bounds of the current orthant (the region in which no parameter crosses its kink).
 ///
 /// A kink is a bound of the orthant. A parameter stays at its kink as long as `-ln L` rises on both sides.
 pub(crate) fn classify(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) {

@@ -338,8 +338,8 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
     Descent { theta, likelihood: here, edm, status, iterations, indefinite, flat }
 }
 
-/// Evaluates `-ln L` at the point that the fraction `part` of the current step from `theta` leads to, moved into the
-/// bounds. Writes this point to `worker.trial`.
+/// Evaluates `-ln L` at `theta` plus the fraction `part` of the current step, after this point was moved into the
+/// bounds. Writes the point to `worker.trial`.
 fn try_step(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], part: f64, floor: f64) -> Likelihood {
     let mut trial = std::mem::take(&mut worker.trial);
     for p in 0..theta.len() {

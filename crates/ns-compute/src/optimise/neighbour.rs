@@ -138,9 +138,11 @@ impl Parent<'_> {
     }
 }
 
-/// The inverse Hessian of the parent fit if some parameters `h` are fixed: `C - C_:h C_hh^-1 C_h:`, where `C` is the
-/// inverse Hessian with all parameters free. The parameters `h` were free in the parent fit (the nearby fit whose
-/// minimum is known) and are fixed in this fit.
+/// The inverse Hessian of the parent fit (the nearby fit whose minimum is known) if some parameters `h` are fixed. The
+/// parameters `h` were free in the parent fit and are fixed in this fit.
+///
+/// It is `C - C_:h C_hh^-1 C_h:`. `C` is the inverse Hessian with all parameters free, `C_:h` contains its columns and
+/// `C_h:` its rows of the parameters `h`, and `C_hh` is the block in which they cross.
 struct Conditional<'a> {
     parent: Parent<'a>,
     /// Indices of the parameters `h`, which are fixed in this fit.
@@ -224,7 +226,8 @@ impl<'a> Conditional<'a> {
         }
     }
 
-    /// Writes `-C slope` to `worker.newton`. `C` is this inverse Hessian, corrected by the BFGS pairs.
+    /// Writes the product of this inverse Hessian, corrected by the BFGS pairs, and the negative gradient to
+    /// `worker.newton`.
     fn direction(&self, worker: &mut Worker, problem: &Problem<'_>) {
         let mut memory = std::mem::take(&mut worker.memory);
         for (q, slope) in worker.unit.iter_mut().zip(&worker.slope) {

@@ -13,8 +13,9 @@ const MOST_HELD: usize = 256;
 /// Writes the step within the bounds to `worker.step`, and the Newton step without bounds to `worker.newton`. Returns
 /// the EDM (estimated distance to the minimum), which is `-g'd/2` for the gradient `g` and the Newton step `d`.
 ///
-/// The factored Hessian does not change. Parameters that are held at a bound are taken into account with the block of
-/// the inverse Hessian that belongs to these parameters (a Schur complement), as in a primal-dual active-set method.
+/// The Hessian is not factored again for parameters that are held at a bound. Instead, a small linear system is
+/// solved. Its matrix is the block of the inverse Hessian that belongs to these parameters (a Schur complement), as in
+/// a primal-dual active-set method.
 pub(super) fn step(level: Level, plan: &Plan, worker: &mut Worker, theta: &[f64]) -> f64 {
     let n = theta.len();
     direction(level, plan, worker);

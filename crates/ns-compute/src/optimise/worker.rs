@@ -150,8 +150,9 @@ impl Worker {
         }
     }
 
-    /// Returns `-ln L` without the constants that depend on the data alone. `floor` has the same meaning as in
-    /// `likelihood`. After the call, the scratch belongs to the point `theta`.
+    /// Returns `-ln L` without the constants that depend on the data alone. If `floor` is positive, a parabola
+    /// replaces the Poisson terms of small expected yields (see `likelihood`). After the call, the scratch belongs to
+    /// the point `theta`.
     pub(crate) fn evaluate(&mut self, problem: &Problem<'_>, theta: &[f64], floor: f64) -> Likelihood {
         self.n_evaluations += 1;
         forward(problem.level, problem.plan, theta, &mut self.scratch);

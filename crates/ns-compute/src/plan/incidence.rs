@@ -79,8 +79,9 @@ impl Incidence {
         this
     }
 
-    /// Groups the channels. Two channels are in the same group if they share a parameter that acts on more than one bin
-    /// and on at most `limit` channels. Returns for each channel the index of the first channel of its group.
+    /// Groups the channels so that channels that share a parameter are in the same group. Only parameters count that
+    /// act on more than one bin and on at most `limit` channels. Returns for each channel the index of the first
+    /// channel of its group.
     pub(super) fn groups(&self, limit: usize) -> Vec<usize> {
         let mut parent: Vec<usize> = (0..self.n_channels).collect();
         fn root(parent: &mut [usize], mut i: usize) -> usize {

@@ -1,4 +1,5 @@
-//! The order in which parameters are eliminated when the curvature is factored. It uses the sparsity of the curvature.
+//! The order in which parameters are eliminated when the curvature (the Hessian of `-ln L`) is factored. Many elements
+//! of this matrix are zero, and the order makes use of that.
 //!
 //! There are three classes of parameters, which are eliminated in this order:
 //!
@@ -32,8 +33,8 @@ pub(crate) enum CurvatureSlot {
     Border { column: u32 },
 }
 
-/// Whether a block (one sample in one channel) shares a per-bin factor of local parameters with other blocks of its
-/// channel.
+/// Describes whether a block (one sample in one channel) has the per-bin factor that the blocks of its channel share,
+/// usually a staterror. The parameters of this factor are local: each of them scales a single bin.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Shared {
     /// True if the block (one sample in one channel) has the factor that several blocks of the channel share.
@@ -48,10 +49,9 @@ pub(crate) struct Shared {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Component {
     /// Indices of the blocks (samples in channels) of the component, channel after channel. Within a channel, the
-    /// blocks that share a per-bin factor of local parameters come first.
+    /// blocks that share a per-bin factor (see [`Shared`]) come first.
     pub(crate) blocks: Vec<u32>,
-    /// For each element of `blocks`, whether the block shares a per-bin factor of local parameters with other blocks of
-    /// its channel.
+    /// For each element of `blocks`, whether the block shares a per-bin factor with other blocks of its channel.
     pub(crate) shared: Vec<Shared>,
     /// Number of bins of the component (a group of channels with a curvature matrix of its own).
     pub(crate) n_bins: usize,
@@ -97,8 +97,8 @@ pub(crate) struct Layout {
     pub(crate) slots: Vec<u32>,
     /// For each element of `slots` (a position in the parameter list of a block), the matrix column of the parameter.
     pub(crate) columns: Vec<u32>,
-    /// For each position in the parameter list of a block (one sample in one channel), the place of this position in
-    /// `slots`, which is sorted by column.
+    /// The inverse of `slots`. For each block (one sample in one channel) and each position in its parameter list, the
+    /// place of this position in the list that is sorted by column.
     pub(crate) rank: Vec<u32>,
 }
 

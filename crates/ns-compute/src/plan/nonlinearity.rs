@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use super::{Block, LANES, Numbers, Structure};
 
 /// A second minimum along a parameter is possible only if the asymmetric part of its effect exceeds this number. The
-/// asymmetric part is summed over the bins, in units of the statistical error. A second minimum needs negative
-/// curvature from the data that exceeds the curvature of the constraint, while residuals are a few standard
-/// deviations at most.
+/// asymmetric part is summed over the bins, in units of the statistical error. For a second minimum, the data must
+/// contribute a negative curvature that exceeds the curvature of the constraint. The residuals, from which this
+/// curvature comes, are a few standard deviations at most.
 const LEAST_NONLINEARITY: f64 = 0.05;
 
 /// Second minima are common in a model if the sum of the asymmetric parts of the effects of all parameters exceeds this
@@ -93,13 +93,12 @@ impl Nonlinearity {
         self.amount.iter().sum::<f64>() > STRONG_NONLINEARITY
     }
 
-    /// Returns the slope of `-ln L` along the asymmetric part of the effect of parameter `p`: `sum_b r_b A_b`. `slopes`
-    /// contains the derivative `r_b` of `-ln L` with respect to the expected yield of each bin `b`, and `A_b` is the
-    /// asymmetric part in this bin.
+    /// Returns the slope of `-ln L` along the asymmetric part of the effect of parameter `p`: `sum_b r_b A_b`.
+    /// `slopes` contains the derivative `r_b` of `-ln L` with respect to the expected yield of each bin `b`, and `A_b`
+    /// is the asymmetric part in this bin.
     ///
     /// The product of this sum with the second derivative of the interpolation function is a curvature of `-ln L`. A
-    /// second minimum is possible if the absolute value of a negative curvature exceeds 1, which is the curvature of
-    /// the constraint.
+    /// second minimum is possible only if this curvature is below -1, because the constraint has the curvature 1.
     pub(crate) fn pull(&self, p: usize, slopes: &[f64]) -> f64 {
         let (from, to) = self.ranges[p];
         self.shifts[from..to].iter().map(|&(bin, shift)| slopes[bin as usize] * shift).sum()

@@ -42,8 +42,8 @@ pub(crate) struct Sweep<T> {
     pub(crate) by_main: Vec<T>,
     /// Derivatives of the result with respect to the auxiliary data.
     pub(crate) by_aux: Vec<T>,
-    /// Working memory: products of the first factors of a block (one sample in one channel). The product of all factors
-    /// except one is computed from them.
+    /// Working memory: for each normsys factor of a block (one sample in one channel), the product of the factors
+    /// before it. The product of all factors except one is computed from it.
     pub(super) products: Vec<T>,
 }
 

@@ -1,7 +1,7 @@
 //! SIMD vectors of one, four and eight f64 numbers, with the same operations on every instruction set.
 //!
-//! With plain arrays the compiler would choose the order of loops, and would sometimes choose badly (for example
-//! gather instructions inside a matrix product).
+//! Hot loops use these vectors instead of plain arrays. With plain arrays the compiler would choose the order of
+//! loops, and would sometimes choose badly (for example gather instructions inside a matrix product).
 
 /// Operations on a SIMD vector of `N` numbers.
 pub(crate) trait Vector: Copy {

@@ -1,6 +1,7 @@
 //! The Voigt profile: the real part of the Faddeeva function `w(z) = exp(-z^2) erfc(-i z)`.
 //!
-//! The operations give the same bits on every CPU, because events are drawn from this profile.
+//! Events are drawn from this profile. All operations give the same bits on every CPU, so that the drawn events are the
+//! same on every CPU.
 
 use std::f64::consts::{FRAC_2_SQRT_PI, PI};
 use std::ops::{Add, Div, Mul};
@@ -54,8 +55,8 @@ impl Complex {
     }
 }
 
-/// Returns `Re w(x + i y)` for `y > 0`, and its derivatives with respect to `x`, `y`, `xx`, `xy` and `yy` (`xy` stands
-/// for the second derivative with respect to `x` and `y`). `w` is the Faddeeva function.
+/// Returns six numbers for `y > 0`: the real part of the Faddeeva function `w(x + i y)`, its first derivatives with
+/// respect to `x` and `y`, and its second derivatives `xx`, `xy` and `yy`. All of them are NaN for other `y`.
 pub(in crate::events) fn voigt(x: f64, y: f64) -> [f64; 6] {
     if !(y > 0.0) {
         return [f64::NAN; 6];

@@ -28,9 +28,9 @@ impl BestSoFar {
     }
 }
 
-/// Does the same as [`attempt`], but with few iterations. If this descent ends below the best result without a
-/// certificate, [`attempt`] continues it. Returns the result of the descent if it was not kept, and `None` if it was
-/// kept.
+/// Runs a descent of few iterations from `start`, and keeps its result if it is lower than the best result so far. If
+/// the descent ends below the best result without a certificate, [`attempt`] continues it. Returns the result if it
+/// was not kept. Returns `None` if it was kept, if the descent was continued, or if it failed.
 pub(super) fn short_attempt(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -59,8 +59,9 @@ pub(super) fn attempt(
     take(other, found)
 }
 
-/// Does the same as [`attempt`] for one of many starting points around the best minimum. Most of these descents lead
-/// back to that minimum, and such a descent ends as soon as this is expected.
+/// Runs a descent from one of many starting points around the best minimum, and keeps its result like [`attempt`].
+/// Most of these descents lead back to the best minimum. Such a descent ends as soon as this is expected. Returns
+/// whether the result was kept.
 pub(super) fn attempt_below(
     worker: &mut Worker,
     problem: &Problem<'_>,

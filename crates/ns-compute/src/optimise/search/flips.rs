@@ -25,9 +25,9 @@ pub(super) fn mirror_strong_pulls(worker: &mut Worker, problem: &Problem<'_>, fo
 /// Tries asymmetric parameters at the opposite sign, one parameter at a time.
 ///
 /// A descent starts from the point with one changed sign if `-ln L` is low there. In the default search of models
-/// without kinks, `-ln L` must also be lower than in a single valley, where it is a parabola and rises four times as
-/// much to the opposite sign as to 0. In models with kinks, every orthant (combination of signs) may have its own
-/// minimum.
+/// without kinks, the rise of `-ln L` to this point must also be less than 1.5 times the rise to the point with the
+/// parameter at 0. In a single valley `-ln L` is a parabola, and this ratio is 4. In models with kinks, every orthant
+/// (combination of signs) may have its own minimum.
 pub(super) fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut BestSoFar, effort: Search) {
     let plan = problem.plan;
     // Two limits: the largest rise of `-ln L` from the minimum to the point with one changed sign, and the largest

@@ -1,9 +1,9 @@
 //! Scattered starting points within the bounds, for small models in which a descent takes only microseconds.
 //!
 //! The number of starting points depends on the minima that are found. As long as new minima are found, more are
-//! expected. If `N` descents have found `W` different minima, the expected total number of minima is `W (N - 1) / (N
-//! - W - 2)` (Boender and Rinnooy Kan, Mathematical Programming 37, 1987). The search ends when this number is at
-//! most `W + 1/4`.
+//! expected. If `N` descents have found `W` different minima, the expected total number of minima is
+//! `W (N - 1) / (N - W - 2)` (Boender and Rinnooy Kan, Mathematical Programming 37, 1987). The search ends when this
+//! number is at most `W + 1/4`.
 
 use super::super::Problem;
 

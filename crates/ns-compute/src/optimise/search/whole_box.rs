@@ -10,8 +10,8 @@ use super::scatter::{MOST_FREE, MOST_STARTS, may_have_several_minima, scattered}
 /// Largest number of free parameters of a model in which each parameter is also fixed at each of its bounds.
 const TINY_MODEL: usize = 16;
 
-/// Largest number of other minima around which parameters are again fixed at their bounds. These minima were found
-/// while a parameter was fixed at a bound, and are not the best minimum.
+/// Largest number of minima, besides the best one, around which parameters are fixed at their bounds once more. These
+/// minima were found by fixing a parameter at a bound.
 const MOST_OTHERS: usize = 6;
 /// Parameters are fixed at bounds around a minimum only if `-ln L` at this minimum exceeds the value at the best
 /// minimum by at most this number.
@@ -93,9 +93,9 @@ pub(super) fn search_whole_box(
 /// Fixes one free parameter after the other at each of its bounds, minimises all other parameters, and then frees the
 /// parameter. Returns the minima that are neither the best one nor far above the best one.
 ///
-/// If `all` is true, this is done for all unconstrained parameters, which have no scale for a distant starting point,
-/// and for constrained parameters with an asymmetric effect, which may have a distant minimum. If `all` is false, it is
-/// done only for unconstrained parameters that ended at a bound, which are fixed at the other bound.
+/// If `all` is true, two kinds of parameters are tried: unconstrained parameters, which have no scale for a distant
+/// starting point, and constrained parameters with an asymmetric effect, which may have a distant minimum. If `all` is
+/// false, only unconstrained parameters that ended at a bound are tried. They are fixed at the other bound.
 fn bounds(worker: &mut Worker, problem: &Problem<'_>, all: bool, found: &mut BestSoFar) -> Vec<Descent> {
     let mut others: Vec<Descent> = Vec::new();
     for p in 0..problem.fixed.len() {

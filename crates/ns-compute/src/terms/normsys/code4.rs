@@ -23,8 +23,8 @@ pub(super) const CODE: Normsys = Normsys {
 ///
 /// The equations for the coefficients are split into those for the even part of the polynomial and those for its odd
 /// part. At 1, the value of the even part is `(up + down)/2`, and that of the odd part is `(up - down)/2`, where `up`
-/// and `down` are the values of the polynomial at 1 and -1. The same is true of the curvatures. For the slopes the two
-/// signs are swapped.
+/// and `down` are the values of the polynomial at 1 and -1. The same formulas hold for the second derivatives. For the
+/// slopes the signs are swapped: the even part has the difference, and the odd part the sum.
 pub(super) fn coefficients<T: Number>(lo: T, hi: T) -> [T; 6] {
     let (log_hi, log_lo) = (hi.ln(), lo.ln());
     let (one, half) = (T::splat(1.0), T::splat(0.5));

@@ -121,8 +121,8 @@ impl Beyond {
         }
     }
 
-    /// Returns the derivative of a factor with respect to `factor`, which is the factor at the distance 1 of the
-    /// parameter from 0. `value` is the factor at the current distance `size`.
+    /// Returns the derivative of `value` with respect to `factor`. `value` is the factor at the distance `size` of the
+    /// parameter from 0, and `factor` is the factor at the distance 1.
     #[inline(always)]
     pub(crate) fn by_factor<T: Number>(self, size: T, factor: T, value: T) -> T {
         match self {
