@@ -196,9 +196,9 @@ pub enum SquaredWeights {
     /// information of bins and constraint terms. `w_i` is the weight of event `i`, and `g_i` is the gradient of
     /// `ln(sum_k nu_k p_k)` at this event, with the rates `nu_k` and densities `p_k` of the processes.
     Scores,
-    /// The Hessian of `-ln L` with squared weights. The expected number of events of an extended channel (a channel in
-    /// which the number of events is part of the likelihood) is multiplied by the sum of the squared weights and
-    /// divided by the sum of the weights.
+    /// The Hessian of `-ln L`, computed with the squared weights of the events in place of the weights. The expected
+    /// number of events of an extended channel (a channel in which the number of events is part of the likelihood)
+    /// is multiplied by the sum of the squared weights and divided by the sum of the weights.
     Hessian,
 }
 
