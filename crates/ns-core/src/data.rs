@@ -19,7 +19,7 @@ pub struct Data {
 }
 
 /// The values of all open inputs of a model (arrays of numbers that data may replace). They replace the numbers of
-/// the compiled model.
+/// the compiled model. Their order is that of [`InputTable::values`](crate::InputTable::values).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Yields {
     /// The values of all opened inputs, one input after another.
