@@ -31,8 +31,8 @@ fn seeded(theta: &[f64], i: usize, j: usize) -> Vec<Hyper> {
     numbers
 }
 
-/// Returns two sums of absolute values. The first is the sum over the terms of the second derivative of `-ln L` with
-/// respect to parameters `i` and `j`. The second is, if `i = j`, the sum over the terms of gradient element `i`.
+/// Returns the scales of the rounding errors of Hessian element (`i`, `j`) and, if `i = j`, of gradient element `i`.
+/// A scale is at least 1 plus the sum of the absolute values of the element's terms.
 fn absolute_terms(model: &Model, theta: &[f64], i: usize, j: usize) -> (f64, f64) {
     let lambda = expected(model, &seeded(theta, i, j));
     let (mut second, mut first) = (1.0, 1.0);

@@ -69,9 +69,9 @@ fn oracle(model: &Model, theta: &[f64], functions: &dyn Fn(usize, &[f64]) -> f64
     nll
 }
 
-/// Checks that a fit ended at a minimum, and that its covariance agrees with the curvature of `-ln L`. For each column
-/// of the covariance, the direction is this column divided by the uncertainty. The second derivative of `-ln L` along
-/// the direction must be 1 within `tolerance`.
+/// Checks that a fit ended at a minimum, and that its covariance agrees with the curvature of `-ln L`. Column `p` of
+/// the covariance, divided by the uncertainty of parameter `p`, is a direction. The second derivative of `-ln L`
+/// along this direction must be 1 within `tolerance`.
 fn check(what: &str, model: &Model, tolerance: f64, functions: &dyn Fn(usize, &[f64]) -> f64) {
     let outcome = fit(model, 1).unwrap_or_else(|failure| panic!("{what}: {failure}"));
     assert!(outcome.converged(), "{what}: {:?}", outcome.status);

@@ -54,8 +54,8 @@ fn fit(session: &dyn Session, case: &Case, toys: Range<u64>, wanted: OutcomePart
     outcomes
 }
 
-/// Compares the outcomes of fits on two devices. The differences between the two minima of a toy must agree within
-/// 1e-8, and the parameters within 1e-6 standard deviations.
+/// Compares the outcomes of fits on two devices. The test statistic of a toy, i.e. twice the difference of `-ln L`
+/// between its two fits, must agree within 1e-8. The parameters must agree within 1e-6 standard deviations.
 fn compare(case: &Case, got: &[TaskOutcome], want: &[TaskOutcome]) {
     assert_eq!(got.len(), want.len());
     for (toy, (got, want)) in got.iter().zip(want).enumerate() {

@@ -74,7 +74,8 @@ fn density(case: &Case, points: &[Vec<f64>]) -> Vec<f64> {
 }
 
 /// Returns the Kolmogorov-Smirnov distance between the events of 30 toys with one observable and the distribution
-/// function of the density, times the square root of the number of events. It exceeds 2.2 with a probability of 1e-4.
+/// function of the density. The distance is multiplied by the square root of the number of events. The product
+/// exceeds 2.2 with a probability of 1e-4.
 fn distance(case: &Case) -> f64 {
     let session = open(case, 1);
     let (rows, _) = events(&source(case, &session, 3), 30);
@@ -244,7 +245,7 @@ fn fits_of_toys_do_not_depend_on_threads_and_batches() {
     }
 }
 
-/// Checks that the fit of a drawn toy is the same as the fit to the same data given by the caller.
+/// Checks that a toy drawn by the session has the same fit outcome as the same data given by the caller.
 #[test]
 fn a_toy_is_fitted_as_the_same_data_given() {
     let case = constrained();

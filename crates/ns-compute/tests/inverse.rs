@@ -1,5 +1,6 @@
-//! Compares the factored inverse Hessian of large models with the covariance matrix. Also compares fits near a known
-//! minimum that use either of these two with a fit that uses neither.
+//! Compares two forms of the inverse Hessian of large models: the full covariance matrix, and stored factors of the
+//! Hessian. Fits that start near a known minimum are made with either form and without one. All must end at the same
+//! minimum.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[allow(dead_code)]

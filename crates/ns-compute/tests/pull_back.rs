@@ -1,6 +1,7 @@
-//! Compares derivatives with respect to inputs and data with Richardson-extrapolated differences of the textbook
-//! formulae. Checks that a model whose numbers are replaced by the data agrees with a model that was compiled with the
-//! same numbers. Uses random models and all interpolation codes.
+//! Compares derivatives with respect to data, and with respect to inputs (numbers of the model that the data may
+//! replace), with Richardson-extrapolated differences of the textbook formulae. Checks that a model whose numbers
+//! are replaced by the data agrees with a model that was compiled with the same numbers. Uses random models and all
+//! interpolation codes.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 #[path = "oracle/inputs.rs"]

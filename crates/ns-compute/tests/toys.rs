@@ -114,8 +114,8 @@ fn in_lanes(fit: &FitOutcome) -> bool {
     fit.certificate.projected_gradient == (2.0 * fit.certificate.edm).sqrt()
 }
 
-/// Returns the fits of an outcome. In front of each fit are the bits of its parameters, its `-ln L` and its estimated
-/// distance to the minimum (EDM).
+/// Returns the fits of an outcome. In front of each fit are the bits of three results: its parameters, its `-ln L`
+/// and its estimated distance to the minimum (EDM).
 fn bits(outcome: &TaskOutcome) -> Vec<Result<(Vec<u64>, FitOutcome), FitFailure>> {
     let fits = outcome.fits.iter();
     fits.map(|fit| {

@@ -18,8 +18,8 @@ pub struct Data {
     pub yields: Option<Arc<Yields>>,
 }
 
-/// The values of all opened inputs, which replace numbers of the compiled model. They are in the order of
-/// [`InputTable::values`](crate::InputTable::values).
+/// The values of all open inputs of a model (arrays of numbers that data may replace). They replace the numbers of
+/// the compiled model. Their order is that of [`InputTable::values`](crate::InputTable::values).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Yields {
     /// The values of all opened inputs, one input after another.

@@ -40,9 +40,9 @@ pub struct NotDrawn;
 
 /// The distribution of the events of one channel at one parameter point.
 pub trait DrawEvents: Debug + Send + Sync {
-    /// Draws the events of one toy into `columns`. The random numbers come from consecutive slots (numbers of a toy's
-    /// random draws) of `stream`. The first of these slots is `slot`. Returns the first slot that was not used. The
-    /// same stream and slot always give the same bits.
+    /// Draws the events of one toy into `columns`. The random numbers come from consecutive slots of `stream`,
+    /// beginning with `slot`. A slot is the index of a random draw within its toy. Returns the first slot that was
+    /// not used. The same stream and slot always give the same bits.
     ///
     /// # Errors
     /// If the density is negative or not a number where an event is drawn.

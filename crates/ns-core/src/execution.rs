@@ -101,8 +101,8 @@ pub struct Execution {
     pub memory_limit: Option<u64>,
 }
 
-/// Largest number of threads on a machine with at most this number of cores. Without this limit, a request of several
-/// thousand threads would take minutes to start them. No result depends on the number of threads.
+/// Largest number of threads, unless the machine has more cores. Without this limit, starting several thousand
+/// requested threads would take minutes. No result depends on the number of threads.
 const MOST_THREADS: usize = 512;
 
 impl Execution {

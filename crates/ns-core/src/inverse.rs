@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// A full covariance matrix, row-major, `n x n`. The rows and columns of fixed parameters are zero. The rows and
-/// columns of inactive parameters (free parameters without a symmetric uncertainty) are zero too, except for
-/// `Inactive::TwoSided`.
+/// A full covariance matrix, row-major, `n x n`. The rows and columns of fixed parameters are zero. Those of
+/// inactive parameters (free parameters without a symmetric uncertainty) are zero too. The exception is a parameter
+/// on a kink at which the slopes of both sides are 0 ([`Inactive::TwoSided`](crate::Inactive::TwoSided)).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Covariance {
     /// Number of parameters.

@@ -1,8 +1,9 @@
 //! [`LogProb`]: a density that is not a formula, such as a normalising flow.
 //!
-//! Such a density is evaluated outside the engine. A density without context is evaluated once per data set
-//! and once per toy, and the engine reads its logarithm from a column of the events. For a density with
-//! context, log-densities and their derivatives are computed again whenever a number of the context changes.
+//! Such a density is evaluated outside the engine. It may depend on a context, i.e. on a list of parameters and
+//! functions of parameters. A density without context is evaluated once per data set and once per toy, and the
+//! engine reads its logarithm from a column of the events. For a density with context, log-densities and their
+//! derivatives are computed again whenever a number of the context changes.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -174,8 +175,8 @@ pub trait LogProb: Debug + Send + Sync {
 
     /// Writes the integral of the density over a box to `out`, with its first and second derivatives with respect to
     /// the context, in the order of [`Self::context_derivatives`]. The quadrature divides each side of the box into
-    /// `panels` panels (intervals). This is the number that [`Self::integral`] chose at another context. With a fixed
-    /// number of panels, the integral is a smooth function of the context.
+    /// `panels` panels (intervals). The caller gives the number of panels that [`Self::integral`] chose at another
+    /// context. With a fixed number of panels, the integral is a smooth function of the context.
     ///
     /// # Errors
     /// The errors of [`Self::integral`], and if the panels are too wide for this context.

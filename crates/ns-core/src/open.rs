@@ -95,8 +95,9 @@ impl Model {
         })
     }
 
-    /// Returns the constraint width of each parameter of a set. `width` returns the width of a constraint, or `None` if
-    /// it is not of the type `wanted` ("Gaussian" or "Poisson"). The width of such a parameter is then 0.
+    /// Returns the constraint widths of the parameters of a set, one number per parameter. `width` returns the width
+    /// of a constraint, or `None` if the constraint is not of the type `wanted` ("Gaussian" or "Poisson"). A
+    /// parameter without such a constraint has 0 in the list.
     fn widths(
         &self,
         input: Input,

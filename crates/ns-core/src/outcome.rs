@@ -46,8 +46,8 @@ pub enum Inactive {
 /// Numbers that show whether a point is a minimum.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Certificate {
-    /// Estimated distance to the minimum, `g' H^-1 g / 2`, with the gradient `g` and the Hessian `H` of `-ln
-    /// L`. The unit is that of `-ln L`.
+    /// Estimated distance to the minimum, `g' H^-1 g / 2`, with the gradient `g` and the Hessian `H` of `-ln L`. The
+    /// unit is that of `-ln L`.
     pub edm: f64,
     /// Largest absolute value, over all parameters, of the product of the gradient element and the uncertainty of a
     /// parameter. If no uncertainties were requested, this is an estimate.

@@ -10,8 +10,9 @@ use std::ops::Range;
 pub enum Constraint {
     /// No constraint: the parameter of a normfactor or shapefactor is free.
     None,
-    /// The parameter `theta` of a histosys or normsys (both with `sigma = 1`), lumi or staterror has an auxiliary datum
-    /// `a` with a normal distribution: `a ~ N(theta, sigma)`.
+    /// A Gaussian constraint. The auxiliary datum `a` has a normal distribution around the parameter `theta`:
+    /// `a ~ N(theta, sigma)`. The parameters of histosys and normsys (both with `sigma = 1`), lumi and staterror have
+    /// such a constraint.
     Gaussian {
         /// Standard deviation of the auxiliary measurement.
         sigma: f64,

@@ -35,9 +35,9 @@ pub enum Search {
     /// several minima, fits of toys drawn by the session also descend from further points, unless
     /// [`FitRequest::single_descent`] is set. The further points are the same for all toys.
     Local,
-    /// Descents from the start point and from some other points. For example, pulled parameters that have an asymmetric
-    /// effect get the opposite sign, or parameters are moved to the other side of a kink. This is the default of a
-    /// single fit.
+    /// Descents from the start point and from some other points. For example, nuisance parameters that have a large
+    /// pull and an asymmetric effect get the opposite sign, or parameters are moved to the other side of a kink.
+    /// This is the default of a single fit.
     #[default]
     Standard,
     /// Descents from many points, whether or not the model is likely to have several minima.
@@ -181,8 +181,8 @@ pub struct Evaluation {
     pub gradient: Vec<f64>,
     /// Hessians of `-ln L`, with the shape `points x parameters x parameters`.
     pub hessian: Vec<f64>,
-    /// Expected data in pyhf's order (main data, then auxiliary data), with the shape `points x (bins + auxiliary
-    /// data)`.
+    /// Expected data in pyhf's order (main data, then auxiliary data), with the shape
+    /// `points x (bins + auxiliary data)`.
     pub expected: Vec<f64>,
     /// Expected yields of every sample, ordered by point, then channel, then sample, then bin. Their sums over the
     /// samples are the expected main data in `expected`.
@@ -196,9 +196,9 @@ pub enum SquaredWeights {
     /// information of bins and constraint terms. `w_i` is the weight of event `i`, and `g_i` is the gradient of
     /// `ln(sum_k nu_k p_k)` at this event, with the rates `nu_k` and densities `p_k` of the processes.
     Scores,
-    /// The Hessian of `-ln L` with squared weights. The expected number of events of an extended channel (a channel in
-    /// which the number of events is part of the likelihood) is multiplied by the sum of the squared weights and
-    /// divided by the sum of the weights.
+    /// The Hessian of `-ln L`, computed with the squared weights of the events in place of the weights. The expected
+    /// number of events of an extended channel (a channel in which the number of events is part of the likelihood)
+    /// is multiplied by the sum of the squared weights and divided by the sum of the weights.
     Hessian,
 }
 

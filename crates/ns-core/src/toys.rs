@@ -125,9 +125,9 @@ impl ToySource {
         Ok(data)
     }
 
-    /// Draws the events of toy `index`: one table per event channel. The events use the slots (numbers of random draws)
-    /// of the toy's [`Stream`] that come after those of the auxiliary data. `buffer` is working memory that is reused
-    /// from toy to toy.
+    /// Draws the events of toy `index`: one table per event channel. The events use the slots (indices of random
+    /// draws within the toy) of the toy's [`Stream`] that come after those of the auxiliary data. `buffer` is
+    /// working memory that is reused from toy to toy.
     ///
     /// # Errors
     /// [`FitFailure::NotDrawn`] if a density is negative or not a number where an event is drawn.

@@ -282,10 +282,11 @@ impl<'a> Analysis<'a> {
     }
 }
 
-/// Adds `C_:h C_hh^-1 (value - best)` to `point`. `C` is the inverse Hessian of the fit `parent`, `h` are the
-/// parameters in `held`, `value` are their values in `held`, and `best` are their best-fit values in `parent`. If more
-/// than two parameters are held, the shifts due to each parameter are added and their correlations ignored. This is
-/// accurate enough for a starting point.
+/// Moves the parameters in `point` by the shifts that follow from the parameters in `held`. The shifts are
+/// `C[:, h] C[h, h]^-1 (value - best)`. `C` is the inverse Hessian of the fit `parent`, `h` are the parameters in
+/// `held`, `value` are their values in `held`, and `best` are their best-fit values in `parent`. If more than two
+/// parameters are held, the shifts due to each parameter are added and their correlations ignored. This is accurate
+/// enough for a starting point.
 fn follow(parent: &FitOutcome, held: &[(usize, f64)], point: &mut [f64]) {
     let Some(inverse) = parent.inverse_hessian() else { return };
     let shift = |&(i, value): &(usize, f64)| value - parent.parameters.get(i).copied().unwrap_or(value);

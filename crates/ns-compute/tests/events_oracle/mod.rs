@@ -146,7 +146,7 @@ pub(crate) fn density(
     }
 }
 
-/// Returns the natural cubic spline through points with the coordinates `knots` and `values` at `x`. The second
+/// Returns the value at `x` of the natural cubic spline through the points `(knots[i], values[i])`. The second
 /// derivatives of the spline solve a linear system, which is solved by Gaussian elimination.
 fn spline(knots: &[f64], values: &[f64], x: f64) -> f64 {
     let n = knots.len();
@@ -201,7 +201,8 @@ fn legendre() -> Vec<(f64, f64)> {
 }
 
 /// Integrates a function over a box that is divided into many panels. Panels end at `breaks`, where the function may
-/// have a kink. They become geometrically smaller towards the upper end, where the function may have a root.
+/// have a kink. With one observable, the panels become geometrically smaller towards the upper end, where the slope
+/// of the function may be infinite.
 fn integrate(ends: &[(f64, f64)], breaks: &[f64], f: &mut dyn FnMut(&[f64]) -> f64) -> f64 {
     let rule = legendre();
     let axis = |&(lo, hi): &(f64, f64)| -> Vec<(f64, f64)> {
@@ -408,8 +409,8 @@ pub(crate) fn table(columns: Vec<Vec<f64>>) -> EventTable {
     EventTable { columns: columns.into_iter().map(Into::into).collect(), weights: None }
 }
 
-/// Returns `count` numbers in (0, 1) that fill the interval evenly. They are multiples of the golden ratio for the
-/// first column, and of other roots for further columns.
+/// Returns `count` numbers in (0, 1) that fill the interval evenly. They are the fractional parts of 1/2 plus the
+/// multiples of an irrational number, which depends on `column`. For column 0 it is the golden ratio.
 pub(crate) fn even(count: usize, column: usize) -> Vec<f64> {
     let step = [0.618_033_988_749_895, 0.754_877_666_246_693, 0.819_172_513_396_165][column % 3];
     (0..count).map(|i| (0.5 + step * (i as f64 + 1.0)).fract()).collect()

@@ -167,9 +167,9 @@ pub(super) fn random_point(model: &Model, r: &mut Random) -> Vec<f64> {
         .collect()
 }
 
-/// Fixes the unconstrained parameters on which `-ln L` does not depend at `point`. If they were free, only the scalar
-/// optimiser of the CPU would make the fits, and SIMD lanes and devices would not be tested. `session` is a session of
-/// `model`.
+/// Fixes the unconstrained parameters for which the derivative of `-ln L` at `point` is zero, and frees all other
+/// parameters. If parameters without effect were free, only the scalar optimiser of the CPU would make the fits, and
+/// SIMD lanes and devices would not be tested. `session` is a session of `model`.
 pub(super) fn hold_idle(model: &mut Model, session: &dyn Session, point: &[f64]) {
     let request = EvaluationRequest { gradient: true, ..EvaluationRequest::default() };
     let slopes = session.evaluate(&Data::observed(), point, request).unwrap().gradient;

@@ -8,8 +8,8 @@ use ns_core::{
     TaskOutcome,
 };
 
-/// Number of bins with a background on which a nuisance parameter acts. Both signs of the parameter change the
-/// background by the same amount. There is one more bin, which contains the signal.
+/// Number of background bins. In each of them, one nuisance parameter changes the background. The change is the same
+/// for both signs of the parameter. One further bin contains the signal.
 const NONLINEAR_BINS: usize = 6;
 /// Nominal background in each of the [`NONLINEAR_BINS`] bins, in events.
 const BACKGROUND: f64 = 100.0;

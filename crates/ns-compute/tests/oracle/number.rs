@@ -18,8 +18,8 @@ impl Hyper {
         Self { value, a: 0.0, b: 0.0, ab: 0.0 }
     }
 
-    /// Returns a function of this number. `f`, `first` and `second` are the value and the first two derivatives of the
-    /// function at `value`.
+    /// Applies a function to this number, by the chain rule. `f`, `first` and `second` are the value and the first
+    /// two derivatives of the function at `self.value`.
     fn chain(self, f: f64, first: f64, second: f64) -> Self {
         Self {
             value: f,

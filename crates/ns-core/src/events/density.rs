@@ -2,8 +2,9 @@
 
 use super::{ConditionalDensity, LogDensity, Tape, Value, WeightSys};
 
-/// Power-law tail of a Crystal Ball density: `A (B + |t|)^-n` beyond `|t| = alpha`, with
-/// `A = (n/alpha)^n exp(-alpha^2/2)` and `B = n/alpha - alpha`, so that value and slope are continuous.
+/// Power-law tail of a Crystal Ball density: `A (B + |t|)^-n` beyond `|t| = alpha`, where `t` is the distance from
+/// the mean in units of the width. Value and slope are continuous, because
+/// `A = (n/alpha)^n exp(-alpha^2/2)` and `B = n/alpha - alpha`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tail {
     /// Distance between the mean and the start of the tail, in units of the width; positive.

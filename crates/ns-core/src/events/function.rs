@@ -32,8 +32,8 @@ pub enum FunctionForm {
         nominal: f64,
         /// Effects of the nuisance parameters. They are applied one after the other.
         variations: Vec<InterpolationForm>,
-        /// Whether the function returns, in place of a result that is not positive, the smallest positive normal
-        /// number, as by RooFit's `FlexibleInterpVar`.
+        /// Whether a result that is not positive is replaced by the smallest positive normal number, as in RooFit's
+        /// `FlexibleInterpVar`.
         positive: bool,
     },
     /// An expression of parameters and functions, without observables.

@@ -1,5 +1,6 @@
-//! Densities that are not formulae, such as normalising flows. Their logarithms are either stored as columns of the
-//! events, or depend on a context (a list of parameters and functions of parameters).
+//! Densities that are not formulae, such as normalising flows. If such a density does not depend on parameters, its
+//! logarithm is stored as a column of the events. Otherwise the density depends on a context (a list of parameters
+//! and functions of parameters).
 
 use std::ops::Range;
 use std::sync::Arc;

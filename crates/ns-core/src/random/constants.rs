@@ -37,7 +37,7 @@ pub const FRACTION_BITS: u64 = (1 << 52) - 1;
 /// Bias of the exponent of a double.
 pub const EXPONENT_BIAS: i64 = 1023;
 
-/// 2/(2j+1) for j = 10 down to 1: the series of (2 atanh s - 2 s) / s in powers of s^2.
+/// Coefficients 2/(2j+1) for j = 10 down to 1 of the series of (2 atanh s - 2 s) / s in powers of s^2.
 pub const LN_TERMS: [f64; 10] = [
     2.0 / 21.0,
     2.0 / 19.0,
@@ -74,7 +74,8 @@ pub const STIRLING_ERRORS: [f64; 16] = [
     0.005554733551962801,
 ];
 
-/// Coefficients of Stirling's series in 1/k^2, after the factor 1/k: `B_2j / (2j (2j-1))` for j = 5 to 1.
+/// Coefficients of Stirling's series, which is 1/k times a polynomial in 1/k^2: `B_2j / (2j (2j-1))` for j = 5 to 1,
+/// with the Bernoulli numbers `B_2j`.
 pub const STIRLING_TERMS: [f64; 5] = [1.0 / 1188.0, -1.0 / 1680.0, 1.0 / 1260.0, -1.0 / 360.0, 1.0 / 12.0];
 
 /// 1/(2j+1) for j = 8 down to 1: the series of (atanh w - w) / w in powers of w^2.
@@ -85,12 +86,14 @@ pub const POISSON_DEVIANCE_TERMS: [f64; 8] =
 /// fraction of their sum.
 pub const NEAR_THE_MEAN: f64 = 0.1;
 
-/// Quick rejection of PTRS: if the distance of `u` from the nearer end of (-1/2, 1/2) is below this number,
-/// every `v` larger than the distance is rejected at once.
+/// Bound for the quick rejection in the Poisson rejection method PTRS. An attempt uses two uniform numbers, `u` in
+/// (-1/2, 1/2) and `v` in (0, 1). If the distance of `u` from the nearer end of its interval is below this bound and
+/// below `v`, the attempt is rejected at once.
 pub const EDGE: f64 = 0.013;
 
-/// Smallest distance of `u` from the nearer end of (-1/2, 1/2) for which the squeeze of PTRS may accept a
-/// count.
+/// Bound for the quick acceptance (the squeeze) in the Poisson rejection method PTRS, which accepts a count without
+/// computing its probability. It is possible only if the distance of `u` from the nearer end of (-1/2, 1/2) is at
+/// least this bound.
 pub const SQUEEZE_FROM: f64 = 0.07;
 
 /// Number added to a proposed Poisson count before it is rounded down.
@@ -184,8 +187,8 @@ pub const NORMAL_FAR_DENOMINATOR: [f64; 8] = [
 /// Right shift of a 63-bit integer that gives the index of its cell in the guide of a count table.
 pub const GUIDE_SHIFT: u32 = 55;
 
-/// 1/n! for n = 13 down to 2: the series of the exponential. The vector exponential of `ns-compute` uses it
-/// too.
+/// Coefficients 1/n! for n = 13 down to 2 of the series of the exponential. The vector exponential of `ns-compute`
+/// uses them too.
 pub const EXP_TERMS: [f64; 12] = [
     1.0 / 6_227_020_800.0,
     1.0 / 479_001_600.0,

@@ -207,9 +207,8 @@ fn terms(mean: f64, mode: f64, next: impl Fn(f64) -> f64, ratio: impl Fn(f64) ->
 mod tests {
     use super::*;
 
-    /// Returns the Poisson distribution function for the mean `numerator / 2^exponent` at the counts 0 to `last`. The
-    /// computation uses integers alone. It starts from probabilities of 100 bits relative to that of the most probable
-    /// count.
+    /// Returns the Poisson distribution function for the mean `numerator / 2^exponent` at the counts 0 to `last`.
+    /// The computation uses only integers. In these integers, the largest probability is `2^100`.
     fn reference(numerator: u128, exponent: u32, last: u128) -> Vec<f64> {
         let mode = numerator >> exponent;
         let mut terms = vec![0; last as usize + 1];

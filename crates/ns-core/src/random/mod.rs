@@ -157,8 +157,8 @@ impl Stream {
         philox::eight(counters, [[self.seed as u32; 8], [(self.seed >> 32) as u32; 8]])
     }
 
-    /// Returns the 128 random bits, as four words, of one attempt (trial of a rejection method) at one slot (number of
-    /// a toy's random draw).
+    /// Returns the 128 random bits, as four words, of one attempt (trial of a rejection method) at one slot (index
+    /// of a random draw within its toy).
     #[must_use]
     #[inline]
     pub const fn block(&self, slot: u32, attempt: u32) -> [u32; 4] {

@@ -42,8 +42,8 @@ fn polynomial(c: &[f64; 8], r: f64) -> f64 {
     high * r4 + low
 }
 
-/// The ratio of polynomials for probabilities near 1/2. It gives the quantile divided by the distance of the
-/// probability from 1/2.
+/// The ratio of polynomials for probabilities `p` near 1/2. It gives the quantile divided by `p - 1/2`, as a
+/// function of `0.425^2 - (p - 1/2)^2`.
 const CENTRE: Ratio = Ratio { numerator: NORMAL_CENTRE_NUMERATOR, denominator: NORMAL_CENTRE_DENOMINATOR };
 
 /// The ratio of polynomials for the near tail, i.e. for tail probabilities `p` down to 1.4e-11. It gives the quantile
@@ -105,8 +105,8 @@ impl Normal {
         self.sigma
     }
 
-    /// Draws the number that belongs to this slot (number of a toy's random draw) of this stream. It depends on words 0
-    /// and 1 of attempt 0 of the slot.
+    /// Draws the number that belongs to this slot (index of a random draw within its toy) of this stream. It depends
+    /// on words 0 and 1 of attempt 0 of the slot.
     #[must_use]
     #[inline]
     pub fn draw(&self, stream: &Stream, slot: u32) -> f64 {

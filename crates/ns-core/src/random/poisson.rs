@@ -4,18 +4,18 @@
 //!
 //! **Larger means: transformed rejection**, algorithm PTRS of W. Hörmann, "The transformed rejection method for
 //! generating Poisson random variables", Insurance: Mathematics and Economics 12 (1993) 39,
-//! [doi:10.1016/0167-6687(93)90997-4](https://doi.org/10.1016/0167-6687(93)90997-4). A uniform number `u` in (-1/2,
-//! 1/2) is stretched to `x = (2a/(1/2 - |u|) + b) u + mean + 0.43`, and the count `floor(x)` is accepted with a certain
-//! probability. This is the Poisson probability of the count times `dx/du`, divided by a constant that keeps the result
-//! below 1. A second uniform number `v` decides whether the count is accepted. In most attempts `v` is below a bound
-//! (the *squeeze*) under which the count is accepted without computing the probability. A draw takes 1.13 attempts on
-//! average.
+//! [doi:10.1016/0167-6687(93)90997-4](https://doi.org/10.1016/0167-6687(93)90997-4). An attempt uses two uniform
+//! numbers. The first, `u` in (-1/2, 1/2), gives `x = (2a/(1/2 - |u|) + b) u + mean + 0.43`, where `a` and `b`
+//! depend on the mean. The proposed count is `floor(x)`. It is accepted with a certain probability: the Poisson
+//! probability of the count times `dx/du`, divided by a constant that keeps the result below 1. The second number,
+//! `v` in (0, 1), decides whether the count is accepted. In most attempts `v` is below a bound (the *squeeze*) under
+//! which the count is accepted without computing the probability. A draw takes 1.13 attempts on average.
 //!
-//! Two things differ from the usual implementation of the method. First, the usual constants let the
-//! acceptance probability exceed 1 by up to 0.6 % (near a mean of 14), and the squeeze accepts up to 0.4 %
-//! too much (near a mean of 31), which distorts the distribution by about 1e-6. Here the constants are
-//! changed until the acceptance probability is below 1 and above the squeeze at every mean from 10. Second,
-//! the Poisson probability is computed in the saddle-point form (see `probability`).
+//! Two things differ from the usual implementation of the method. First, the usual constants let the acceptance
+//! probability exceed 1 by up to 0.6 % (near a mean of 14), and the squeeze accepts up to 0.4 % too much (near a
+//! mean of 31), which distorts the distribution by about 1e-6. With the constants used here, the acceptance
+//! probability is below 1 and above the squeeze at every mean from 10 on. Second, the Poisson probability is
+//! computed in the saddle-point form (see `probability`).
 
 use super::lanes::per_lane;
 use std::sync::Arc;
@@ -92,10 +92,11 @@ impl Poisson {
         }
     }
 
-    /// Draws the count, an integer, that belongs to this slot (number of a toy's random draw) of this stream.
+    /// Draws the count, an integer, that belongs to this slot (index of a random draw within its toy) of this
+    /// stream.
     ///
-    /// Inversion uses words 0 and 1 of attempt 0. Rejection tries attempts 0, 1, ... in turn until one is
-    /// accepted; words 0 and 1 give `u`, words 2 and 3 give `v`.
+    /// Inversion uses words 0 and 1 of attempt 0. Rejection tries attempts 0, 1, ... in turn until one is accepted;
+    /// words 0 and 1 give `u`, words 2 and 3 give `v`.
     #[must_use]
     #[inline]
     pub fn draw(&self, stream: &Stream, slot: u32) -> f64 {
@@ -118,8 +119,8 @@ impl Poisson {
         }
     }
 
-    /// Draws the counts of eight toys at one slot (number of a toy's random draw). The results have the same bits as
-    /// those of eight calls of [`Self::draw`].
+    /// Draws the counts of eight toys at one slot (index of a random draw within its toy). The results have the same
+    /// bits as those of eight calls of [`Self::draw`].
     ///
     /// Eight attempts of the rejection method are made at once. An approximate probability decides whether an
     /// attempt is accepted. If the error of this probability could change the decision, which is rare,
@@ -333,8 +334,9 @@ mod tests {
     use super::super::probability::ln_probability;
     use super::*;
 
-    /// Checks that the acceptance probability of a proposed count is below 1 and above the bound under which counts are
-    /// accepted without computing it. Otherwise the method would not be exact. The usual constants fail this test.
+    /// Checks the conditions under which the method is exact. The acceptance probability of a proposed count must be
+    /// below 1. The bounds of quick acceptance and quick rejection, which are used without computing this
+    /// probability, must be consistent with it. The usual constants fail this test.
     #[test]
     fn rejection_constants_hold() {
         let mut means: Vec<f64> = (0..1500).map(|i| 10.0 + 0.07 * f64::from(i)).collect();

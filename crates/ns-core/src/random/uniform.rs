@@ -12,8 +12,8 @@ const fn bits53(low: u32, high: u32) -> u64 {
     (((high as u64) << 32) | low as u64) >> 11
 }
 
-/// Returns a uniform number in (0, 1): `i / 2^53`, where the integer `i` is the upper 53 bits of the 64 bits `high,
-/// low`. In place of 0 the result is 2<sup>-54</sup>.
+/// Returns a uniform number in (0, 1): `i / 2^53`, where `i` is the integer of the upper 53 bits of the 64-bit integer
+/// with the halves `high` and `low`. For `i = 0` the result is 2<sup>-54</sup>.
 ///
 /// If a threshold `t` is a multiple of 2<sup>-53</sup>, the number is below `t` with a probability of exactly
 /// `t`. The smallest value is 2<sup>-54</sup>, the largest 1 - 2<sup>-53</sup>.
@@ -24,8 +24,8 @@ pub const fn open_uniform(low: u32, high: u32) -> f64 {
     if i == 0 { 0.5 * UNIFORM_STEP } else { i as f64 * UNIFORM_STEP }
 }
 
-/// Returns a uniform number in (-1/2, 1/2): `(i - 2^52 + 1/2) / 2^53`, where the integer `i` is the upper 53 bits of
-/// the 64 bits `high, low`.
+/// Returns a uniform number in (-1/2, 1/2): `(i - 2^52 + 1/2) / 2^53`, where `i` is the integer of the upper 53 bits
+/// of the 64-bit integer with the halves `high` and `low`.
 ///
 /// Every value is represented exactly. The set of values is symmetric about 0 and does not contain 0. The distance to
 /// the nearer end, `0.5 - |u|`, is exact too and at least 2<sup>-54</sup>.

@@ -10,8 +10,8 @@
 //! model do not count. They are possible if a bin has a negative expected yield.
 //!
 //! `--search` makes only the named searches. `--show` prints the parameters that differ most. `--workspace` uses a
-//! file instead of random models. `--write` prints the workspace of a random model. `--save` writes the lowest `-ln
-//! L` of every model. `--known` reads these values and makes no descents, which take most of the time.
+//! file instead of random models. `--write` prints the workspace of a random model. `--save` writes the lowest
+//! `-ln L` of every model. `--known` reads these values and makes no descents, which take most of the time.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod nonlinear_models;

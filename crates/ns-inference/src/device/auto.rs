@@ -1,8 +1,9 @@
 //! Chooses between the CPU and a GPU if the user requests `--device auto`. The choice depends on predicted times.
 //!
-//! A predicted time is accurate to a factor of about two, and of three for some models on a machine that is faster or
-//! slower than those on which the constants were measured. This accuracy is enough: if both devices take about the same
-//! time, either choice is good. Results of the two devices agree within the parity contract (`docs/numerics.md`).
+//! A predicted time is accurate to a factor of about two. For some models the factor is three, on a machine that is
+//! faster or slower than those on which the constants were measured. This accuracy is enough: if both devices take
+//! about the same time, either choice is good. Results of the two devices agree within the parity contract
+//! (`docs/numerics.md`).
 
 use std::fmt;
 

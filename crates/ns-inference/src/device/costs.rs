@@ -60,7 +60,8 @@ pub(super) struct Costs {
     pub(super) event: f64,
     /// Time per event to draw a toy of events and fit it once, on one thread.
     pub(super) toy_event: f64,
-    /// The part of the time to draw a toy of events and fit it once that does not depend on the number of events.
+    /// Constant part of the time to draw a toy of events and fit it once. It does not depend on the number of
+    /// events.
     pub(super) event_toy: f64,
     /// Speed that each further thread adds, in units of the speed of one thread. It is below 1, because threads share
     /// the memory and the clock of the CPU.
@@ -72,10 +73,10 @@ pub(super) struct Costs {
     /// Time of the fit of one toy on a GPU that does nothing else, divided by the number of floating-point operations
     /// of one evaluation of the likelihood.
     pub(super) gpu_latency: f64,
-    /// The part of the time of the fit of one toy on a fully used GPU that does not depend on the model.
+    /// Constant part of the time per fit of a toy on a fully used GPU. It does not depend on the model.
     pub(super) gpu_fit: f64,
-    /// The part of the time of the fit of one toy on a fully used GPU that is proportional to the number of
-    /// floating-point operations of one evaluation of the likelihood, divided by this number.
+    /// Variable part of the time per fit of a toy on a fully used GPU: time per floating-point operation of one
+    /// evaluation of the likelihood.
     pub(super) gpu_operation: f64,
     /// Time that one CPU thread needs for the fit of a toy of events if a GPU computes the sums over events.
     pub(super) gpu_event_toy: f64,
@@ -86,9 +87,10 @@ pub(super) struct Costs {
     pub(super) gpu_lanes: f64,
 }
 
-/// The measured constants, for models of 3 to 10 001 parameters. Times of fits on the CPU are the geometric mean of two
-/// machines: one thread of an AMD EPYC (Zen 5, AVX-512) takes two thirds of them, one of a virtual Intel Xeon with an H100
-/// one and a half times as long. The GPU is an NVIDIA H200 (132 multiprocessors).
+/// The measured constants, for models of 3 to 10 001 parameters. The time of a fit on the CPU is the geometric mean
+/// of the times on two machines. One thread of an AMD EPYC (Zen 5, AVX-512) takes two thirds of this time. One
+/// thread of a virtual Intel Xeon, in a host with an H100, takes one and a half times as long. The GPU is an NVIDIA
+/// H200 (132 multiprocessors).
 pub(super) const COSTS: Costs = Costs {
     first: Fit { least: 150e-6, operation: 8.0e-9 },
     near: Fit { least: 12e-6, operation: 0.9e-9 },

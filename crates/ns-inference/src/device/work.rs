@@ -42,8 +42,8 @@ pub enum Work {
 /// The numbers of fits that some work needs, for different types of fits, and the number of batches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Load {
-    /// Number of fits that the CPU makes before a GPU makes the remaining fits. These fits start at the model's initial
-    /// parameters.
+    /// Number of fits that the CPU makes at the beginning, even if a GPU makes the remaining fits. They start at the
+    /// model's initial parameters.
     pub(super) before: f64,
     /// Number of fits that start at the model's initial parameters, including the uncertainties.
     pub(super) first: f64,

@@ -29,8 +29,9 @@ enum Rule {
     /// If this number is `None`, the template keeps its yield in the model, which is given in `own`. `to` and `from`
     /// are the positions of the template and of the nominal yields in the array of all inputs.
     Template { to: usize, from: usize, ratios: Vec<Option<f64>>, own: Vec<f64> },
-    /// Rule for the width of a constraint. The width, at position `to` of the array of all inputs, is `product` divided
-    /// by a sum of yields. The sum consists of the constant `held` and the nominal yields at the positions `from`.
+    /// Rule for the width of a constraint. The width, at position `to` of the array of all inputs, is `product`
+    /// divided by the sum of the nominal yields of the samples on which the modifier acts. `from` has the positions
+    /// of those yields that are inputs; the sum of the others is the constant `held`.
     Width { to: usize, product: f64, held: f64, from: Vec<usize> },
 }
 

@@ -117,8 +117,8 @@ impl<'a> Tests<'a> {
     }
 }
 
-/// Returns a number with the given value. Its gradient with respect to the inputs is a sum over `parts`, pairs of a
-/// factor and the derivatives of a test statistic: each pair adds the factor times the derivatives.
+/// Returns a number with the value `value` and its gradient with respect to the inputs. Each element of `parts` has
+/// a factor and the derivatives of a test statistic. The gradient is the sum of the factors times the derivatives.
 fn combined(value: f64, parts: &[(f64, &Slopes)]) -> Differentiated {
     let n = parts.iter().map(|(_, slopes)| slopes.yields.len()).max().unwrap_or(0);
     let mut gradient = vec![0.0; n];

@@ -120,9 +120,10 @@ impl DifferentiableSession {
         Ok((made.parameters.get(parameter).copied().unwrap_or(0.0), made.pulled))
     }
 
-    /// Returns the derivatives of `sum_p factors[p] theta_p` with respect to inputs and data `x`. `theta_p` is the
-    /// value of parameter `p` at the minimum. By the implicit function theorem the derivatives are `-(d2 nll / dx
-    /// dtheta) H^-1 factors`.
+    /// Returns the derivatives of `sum_p factors[p] theta_p` with respect to inputs and data. `theta_p` is the value
+    /// of parameter `p` at the minimum. By the implicit function theorem the derivative with respect to `x` is the
+    /// product of `-H^-1 factors` and the second derivatives of `-ln L` with respect to `x` and the parameters. `H`
+    /// is the Hessian of `-ln L` over the free parameters.
     ///
     /// Returns `None` if the Hessian is not positive definite.
     pub(super) fn implicit(
@@ -140,11 +141,11 @@ impl DifferentiableSession {
     }
 }
 
-/// Returns the product of an inverse Hessian and a gradient. `free` says for each parameter whether it is free, and
-/// `held` has the indices of the parameters that are fixed in addition to those that the model fixes. If a parameter in
-/// `held` is free in the inverse Hessian, the inverse Hessian is made conditional on this parameter. Returns `None` if
-/// several parameters are in `held`, or if the free parameters of the inverse Hessian are not those of `free`, apart
-/// from the parameters in `held`.
+/// Returns the product of an inverse Hessian and the elements of a gradient that belong to free parameters. `free`
+/// says for each parameter whether it is free. `held` has the indices of the parameters that are fixed in addition
+/// to those that the model fixes. If the inverse Hessian treats a parameter in `held` as free, the product is
+/// corrected for fixing this parameter. Returns `None` if several parameters are in `held`. Also returns `None` if
+/// the inverse Hessian and `free` disagree about whether any other parameter is free.
 fn conditional_product(
     inverse: &InverseHessian,
     gradient: &[f64],

@@ -26,11 +26,11 @@ pub struct FitResult {
     /// `weighted_uncertainties` is used instead. `None` for fixed parameters, and for parameters at a bound, on a kink
     /// of an interpolation, or along a direction in which `-ln L` is flat.
     pub uncertainties: Vec<Option<f64>>,
-    /// Covariance matrix of the parameters; `None` if not asked for. The rows and columns of fixed parameters, and of
-    /// parameters at a bound or on a kink of an interpolation, are zero. The covariances of all other parameters apply
-    /// while these parameters stay at their values. The rows and columns of flat parameters, which the data do not
-    /// determine, are NaN. NaN is `null` in JSON. For a parameter on a kink where the slopes on both sides vanish, the
-    /// mean of the curvatures on both sides is used.
+    /// Covariance matrix of the parameters; `None` if not asked for. The rows and columns of fixed parameters, and
+    /// of parameters at a bound or on a kink of an interpolation, are zero. The covariances of all other parameters
+    /// apply while these parameters stay at their values. A kink where the slopes on both sides vanish is an
+    /// exception: there the mean of the curvatures on both sides gives the covariance. The rows and columns of flat
+    /// parameters, which the data do not determine, are NaN. NaN is `null` in JSON.
     #[serde(serialize_with = "rows", skip_deserializing)]
     pub covariance: Option<Covariance>,
     /// Method by which uncertainties and covariance were computed if events have weights; `None` if events have no

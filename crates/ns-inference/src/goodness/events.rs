@@ -83,8 +83,9 @@ pub struct ChannelGoodness {
 pub struct EventGoodness {
     /// The statistic.
     pub statistic: EventStatistic,
-    /// For chi2, the sum of chi2 over all event channels. For a distance, the largest `sqrt(n) D` of any channel,
-    /// where `n` is its number of events. `None` for weighted events.
+    /// For chi2, the sum of chi2 over all event channels. For the Kolmogorov-Smirnov distance, the largest
+    /// `sqrt(n) D` of any channel, where `n` is the number of events of the channel and `D` its distance. `None` for
+    /// weighted events.
     pub value: Option<f64>,
     /// Number of degrees of freedom of chi2: the number of bins, minus the number of free parameters without a
     /// constraint, minus 1 for each channel that is not extended. `None` if the statistic is a distance.

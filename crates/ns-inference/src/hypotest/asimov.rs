@@ -29,8 +29,8 @@ const DIFFERENT: f64 = 1e-6;
 
 impl Tester<'_> {
     /// Generates the Asimov set: the data expected at the conditional fit to the observed data, in which the POI is
-    /// fixed at the Asimov value. Makes this conditional fit if it has not been made. Removes all fits to an earlier
-    /// Asimov set.
+    /// fixed at the Asimov value (0, or 1 for q0). Makes this conditional fit if it has not been made. Removes all
+    /// fits to an earlier Asimov set.
     pub(super) fn make_asimov(&mut self) -> Result<(), InferenceError> {
         let value = self.statistic.asimov_value();
         match self.try_asimov(value) {
@@ -170,9 +170,9 @@ fn make(
 }
 
 /// Computes the uncertainties and the covariance for a fit to the Asimov set (expected data). `point` contains the
-/// parameters at which the Asimov set was generated, and the fit starts there. The POI has wider bounds in this fit,
-/// because a POI at a bound has no uncertainty. If the fit finds a lower minimum, the result has no uncertainties and
-/// the covariance of the free fit to the observed data.
+/// parameters at which the Asimov set was generated, and the fit starts there. `nll` is `-ln L` at this point. The
+/// POI has wider bounds in this fit, because a POI at a bound has no uncertainty. If the fit finds a minimum lower
+/// than `nll`, the result has no uncertainties, and its covariance is that of the free fit to the observed data.
 fn curvature(
     analysis: &mut Analysis<'_>,
     observed: &Profile,

@@ -46,8 +46,8 @@ pub(crate) fn ln_cls(statistic: TestStatistic, q: f64, q_asimov: f64) -> f64 {
     }
 }
 
-/// Computes the natural logarithm of CLs, which is the ratio of the p-values CLs+b and CLb. `value` is the outcome of
-/// the test. Outcomes are normally distributed with width 1 around 0 for background only, and around `-spread` for
+/// Computes the natural logarithm of CLs, which is the ratio of the p-values CLs+b and CLb. `value` is a form of the
+/// test statistic that is normally distributed with width 1. Its mean is 0 for background only, and `-spread` for
 /// signal and background.
 fn ln_ratio(value: f64, spread: f64) -> f64 {
     ln_upper_tail(value + spread) - ln_upper_tail(value)
@@ -59,8 +59,8 @@ pub(crate) fn expected(n_sigma: f64, q_asimov: f64) -> PValues {
     at(n_sigma, q_asimov.sqrt())
 }
 
-/// Computes the p-values CLs+b and CLb and their ratio CLs for the outcome `value` of a test. Outcomes are normally
-/// distributed with width 1. Their mean is 0 for background only, and `-spread` for signal and background.
+/// Computes the p-values CLs+b and CLb and their ratio CLs. `value` is a form of the test statistic that is normally
+/// distributed with width 1. Its mean is 0 for background only, and `-spread` for signal and background.
 fn at(value: f64, spread: f64) -> PValues {
     let exists = |p: f64| p.is_finite().then_some(p);
     // The ratio is computed from logarithms. It therefore exists even if both tail probabilities underflow to 0.

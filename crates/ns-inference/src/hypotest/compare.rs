@@ -10,8 +10,8 @@ use super::profile::{Effort, Profile};
 use super::tester::Tester;
 use crate::{InferenceError, lowest};
 
-/// Two values of the POI must be more than this distance apart, or the slope between them is not computed. The unit is
-/// the distance of the larger value from the best fit.
+/// Smallest distance between two values of the POI for which the slope between them is computed. The unit is the
+/// distance of the larger value from the best fit.
 const CLOSE: f64 = 1e-3;
 
 /// A profile of `-ln L` counts as smooth if neighbouring slopes of its square root differ at most by this factor.

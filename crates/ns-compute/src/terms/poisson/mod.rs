@@ -9,8 +9,8 @@ use deviance::deviance;
 pub(crate) use deviance::deviance_derivatives;
 pub(crate) use saturated::{log_factorial_slope, saturated};
 
-/// The Poisson term of one bin. It also contains the expected yield and the count, which are replaced by 1 if they are
-/// not needed, so that one can divide by them.
+/// The Poisson term of one bin, with the expected yield and the count from which it was computed. Both numbers are
+/// replaced by 1 where they are not needed, so that other code can divide by them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Term {
     /// Value of the term relative to its value in the saturated model. If the count is 0, this difference is equal to
@@ -37,8 +37,8 @@ pub(crate) fn term<M: MulAdd>(expected: f64, count: f64) -> Term {
 }
 
 /// Returns the Poisson term of the expected yield `lambda` and the count `n`, with its first and second derivatives
-/// with respect to `lambda`. Where `lambda` is below `floor * n`, a parabola replaces the term. For `n = 0` the term is
-/// linear.
+/// with respect to `lambda`. Where `lambda` is below `floor * n`, the term is replaced by its second-order Taylor
+/// expansion at `floor * n`. For `n = 0` the term is `lambda`.
 #[inline(always)]
 pub(crate) fn extended<M: MulAdd>(lambda: f64, n: f64, floor: f64) -> (f64, f64, f64) {
     if !(n > 0.0) {
