@@ -56,10 +56,12 @@ impl Lowest {
         self.restarts < MOST_RESTARTS
     }
 
-    /// Takes `fit` as the new minimum if its `nll` is lower than that of the old minimum, and returns the decrease of
-    /// `-2 ln L`. Returns `None` if the `nll` of `fit` is not lower, or if `is_astray` is true, i.e. `fit` lies in an
-    /// unrelated region of the parameters. `fit` started from a conditional fit whose `-2 ln L` is lower than that of
-    /// the old minimum by `depth`.
+    /// Takes `fit` as the new minimum if its `nll` (`-ln L`) is lower than that of the old minimum. Returns the
+    /// decrease of `-2 ln L`. `fit` started from a conditional fit whose `-2 ln L` is lower than that of the old
+    /// minimum by `depth`.
+    ///
+    /// If the `nll` of `fit` is not lower, or if `is_astray` is true (`fit` lies in an unrelated region of the
+    /// parameters), the minimum stays, the tolerance becomes `2 depth`, and the result is `None`.
     pub(crate) fn restart(&mut self, fit: FitOutcome, depth: f64, is_astray: bool) -> Option<f64> {
         self.restarts += 1;
         if fit.nll < self.fit.nll && !is_astray {

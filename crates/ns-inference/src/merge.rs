@@ -38,8 +38,8 @@ pub enum MergedResult {
 pub struct MergedToys {
     /// The result of the whole run.
     pub result: MergedResult,
-    /// Model, seed, settings and versions on which the numbers of the toys depend. The field `shard` stands for the
-    /// whole run, not for one of its parts.
+    /// Model, seed, settings and versions on which the numbers of the toys depend. The field `shard`, which names a
+    /// part of a run, here names the whole run.
     pub origin: ToyOrigin,
     /// Whether the result is usable: the hypothesis test has p-values, or at least one fit of the study converged.
     pub good: bool,
@@ -55,8 +55,8 @@ impl MergedToys {
         }
     }
 
-    /// Removes the warnings that contain the text `with`. This text may be the path of a file that the reader of the
-    /// result does not know.
+    /// Removes the warnings that contain the text `with`, for example the path of a temporary file that means nothing
+    /// to the reader of the result.
     pub fn remove_warnings(&mut self, with: &str) {
         let warnings = match &mut self.result {
             MergedResult::Test(result) => &mut result.warnings,

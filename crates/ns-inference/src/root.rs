@@ -3,9 +3,9 @@
 /// Returns the position at which to evaluate the function next, as a fraction of the distance from `a` to `b`.
 ///
 /// `a`, `b` and `third` are pairs of a position and the function's value at this position. The root lies between `a`
-/// and `b`. `third` is the previous end of this interval that was replaced last. If `third` is given and its function
-/// value is finite, the fraction comes from inverse quadratic interpolation. Otherwise the fraction comes from the
-/// secant through `a` and `b`. The fraction is 0.5 if the parabola through the three points is not monotonic, if the
+/// and `b`. `third` is the end of this interval that was replaced last. If `third` is given and its function value is
+/// finite, the fraction comes from inverse quadratic interpolation. Otherwise the fraction comes from the secant
+/// through `a` and `b`. The fraction is 0.5 if the parabola through the three points is not monotonic, if the
 /// function is infinite at `a` or `b`, or if the interpolated position does not lie between `a` and `b`.
 pub(crate) fn fraction(a: (f64, f64), b: (f64, f64), third: Option<(f64, f64)>) -> f64 {
     let ((a, fa), (b, fb)) = (a, b);

@@ -1,11 +1,14 @@
 //! sPlot weights: one weight per event and process.
 //!
-//! The weights are computed from the densities `f_k` of the processes and their fitted yields `N_k`:
-//! `w_n(x) = sum_j V_nj f_j(x) / sum_k N_k f_k(x)` and `(V^-1)_nj = sum_i f_n(x_i) f_j(x_i) / (sum_k N_k f_k(x_i))^2`
-//! (equations 12 and 13 of M. Pivk and F. R. Le Diberder, Nucl. Instrum. Meth. A 555 (2005) 356, physics/0402083). If a
-//! histogram of another observable is filled with the weights of a process, the histogram estimates the distribution of
-//! this process. The other observable must be independent of the observables in the fit. The weights are exact only if
-//! the yields are free and the shapes fixed; see [`SplotWeights::closure`].
+//! The weights are computed from the densities `f_k` of the processes and their fitted yields `N_k`. The weight of
+//! process `n` for an event at `x` is `w_n(x) = sum_j V_nj f_j(x) / sum_k N_k f_k(x)`. The matrix `V`, the covariance
+//! matrix of the yields, is the inverse of a sum over the events `i`:
+//! `(V^-1)_nj = sum_i f_n(x_i) f_j(x_i) / (sum_k N_k f_k(x_i))^2` (equations 12 and 13 of M. Pivk and F. R. Le
+//! Diberder, Nucl. Instrum. Meth. A 555 (2005) 356, physics/0402083).
+//!
+//! If a histogram of another observable is filled with the weights of a process, the histogram estimates the
+//! distribution of this process. The other observable must be independent of the observables in the fit. The weights
+//! are exact only if the yields are free and the shapes fixed; see [`SplotWeights::closure`].
 
 use ns_compute::{EventShapes, Level};
 use ns_core::{Data, Model, SessionError};

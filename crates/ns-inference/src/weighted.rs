@@ -1,10 +1,11 @@
 //! Uncertainties of fits of weighted events.
 //!
 //! If events have weights, the inverse Hessian `V` is not the covariance matrix of the parameters: an event with
-//! weight 2 carries less information than two events. The asymptotically correct matrix is the *sandwich* `V D V`
-//! with the covariance matrix `D` of the gradient (C. Langenbruch, Eur. Phys. J. C 82 (2022) 393, arXiv:1911.01303).
-//! The correction *SumW2* is `V H' V` with the Hessian `H'` of squared weights, as in RooFit's `SumW2Error`. This
-//! correction is correct only for weights that do not depend on the observables.
+//! weight 2 carries less information than two events. The asymptotically correct matrix is the *sandwich* `V D V`,
+//! where `D` is the covariance matrix of the gradient (C. Langenbruch, Eur. Phys. J. C 82 (2022) 393,
+//! arXiv:1911.01303). The correction *SumW2* is `V H' V`, as in RooFit's `SumW2Error`. `H'` is the Hessian of `-ln L`
+//! with squared weights ([`SquaredWeights::Hessian`]). This correction is correct only for weights that do not depend
+//! on the observables.
 
 use std::sync::Arc;
 

@@ -130,8 +130,8 @@ fn analyses_of_random_models_with_events_are_consistent() {
     });
 }
 
-/// Fits Asimov data of a model. Returns a line for each parameter whose value is not found again, and for each
-/// analysis that rejects the data.
+/// Fits Asimov data of a model. Returns a line for each parameter whose best fit differs from the value that
+/// generated the data, and for each analysis that rejects the data.
 fn asimov(index: u64) -> Vec<String> {
     let model = draw(index);
     let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();

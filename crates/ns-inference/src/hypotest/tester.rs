@@ -1,6 +1,7 @@
-//! The fits that every hypothesis test needs. The free fit, the conditional fit at the Asimov value, and the Asimov set
-//! (the data expected at this conditional fit) are made once. Each tested value then needs two conditional fits: one to
-//! the observed data and one to the Asimov set.
+//! The fits of analyses that test values of the POI. Three things are made once: the free fit, the conditional fit at
+//! the Asimov value (the POI is 1 for q0, otherwise 0), and the Asimov set, i.e. the data expected at this
+//! conditional fit. Each tested value then needs two conditional fits: one to the observed data and one to the Asimov
+//! set.
 
 use ns_core::{FitFailure, FitOutcome, FitRequest, FitTask, OutcomeParts, Search};
 
@@ -18,8 +19,8 @@ pub(crate) struct Tester<'a> {
     pub(crate) poi: usize,
     pub(crate) observed: Profile,
     pub(crate) asimov: Profile,
-    /// Reason why there is no Asimov set (expected data); `None` if there is an Asimov set. If there is none, the field
-    /// `asimov` is not used.
+    /// Reason why there is no Asimov set (expected data), in which case the field `asimov` is not used. `None` if
+    /// there is an Asimov set.
     pub(super) without_asimov: Option<String>,
     /// `-ln L` of the conditional fit to the observed data from which the Asimov set (expected data) was generated.
     pub(super) made_at: f64,
@@ -182,8 +183,8 @@ impl<'a> Tester<'a> {
             .collect())
     }
 
-    /// Tests one value of the POI whose result is reported to the user. The fits search for the lowest minimum. In
-    /// small models the fits are also compared with those at neighbouring values.
+    /// Tests one value of the POI with the highest effort, [`Effort::Report`]: the fits search for the lowest
+    /// minimum. In small models the fits are also compared with those at neighbouring values.
     ///
     /// # Errors
     /// The errors of [`Self::test`]; also [`InferenceError::FitFailed`] if `-ln L` is not finite in a fit.
@@ -290,16 +291,17 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Removes all conditional fits except those at `values` and at the Asimov value (0, or 1 for q0). The removed fits
-    /// did not search for the lowest minimum.
+    /// Keeps the conditional fits at `values` and at the Asimov value (0, or 1 for q0), and removes all others. The
+    /// caller has repeated the kept fits with a search for the lowest minimum. The removed fits were made without
+    /// this search.
     pub(crate) fn keep(&mut self, values: &[f64]) {
         let kept: Vec<f64> = values.iter().copied().chain([self.statistic.asimov_value()]).collect();
         self.observed.keep(&kept);
         self.asimov.keep(&kept);
     }
 
-    /// Returns the statistics at `value`; `None` if `value` has not been tested. If `observed` is false, only the fit
-    /// to the Asimov set (expected data) has to be made.
+    /// Returns the statistics at `value`, if the fits for them have been made; otherwise `None`. If `observed` is
+    /// false, the fit to the Asimov set (expected data) is enough.
     pub(crate) fn known(&self, value: f64, observed: bool) -> Option<Tested> {
         self.asimov.at(value)?;
         if observed {
@@ -352,8 +354,8 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Repeats the free fit from the conditional fit at `value` if the conditional fit lies below the free fit. Does
-    /// nothing if `value` lies outside the bounds of the POI.
+    /// If `-ln L` of the conditional fit at `value` is lower than that of the free fit, repeats the free fit,
+    /// starting at the conditional fit. Does nothing if `value` lies outside the bounds of the POI.
     pub(super) fn look_lower(&mut self, value: f64) -> Result<(), InferenceError> {
         let (lower, upper) = self.bounds();
         if value < lower || value > upper {
@@ -432,8 +434,8 @@ fn free_fit(analysis: &mut Analysis<'_>, poi: usize) -> Result<FitOutcome, Infer
     Ok(best)
 }
 
-/// Returns the lower of two minima of the same fit. If both are equally low, the result is `fit`, unless only `other`
-/// converged.
+/// Returns the better of two results of the same fit, usually the one with the lower minimum. A result that did not
+/// converge never replaces one that converged. If both converged to the same minimum, the result is `fit`.
 fn lower(fit: FitOutcome, other: FitOutcome) -> FitOutcome {
     let lower = 2.0 * (fit.nll - other.nll) > lowest::tolerance(fit.nll) || !fit.converged();
     if lower && (other.converged() || !fit.converged()) && other.nll <= fit.nll { other } else { fit }

@@ -1,11 +1,12 @@
 //! Observed and expected CLs upper limits on the parameter of interest.
 //!
-//! An expected limit depends only on the Asimov statistic. The Asimov statistic is the test statistic of the data
-//! expected without signal. A closed formula gives its value at which the expected CLs equals `1 - cl`. The five
-//! expected limits are therefore the values of the POI at which one nearly linear function, the square root of the
-//! Asimov statistic, crosses five levels. The observed limit is the value at which CLs crosses `1 - cl`. The searches
-//! for all six limits run together. In each round there is one batch of fits for the observed limit and one batch for
-//! the expected limits.
+//! An expected limit depends only on the Asimov statistic, which is the test statistic of the data expected without
+//! signal. A closed formula gives the value that this statistic has at the limit, i.e. where the expected CLs equals
+//! `1 - cl` (`cl` is the confidence level). There are five such values, one for each expected limit. The search uses
+//! the square root of the statistic, because it is a nearly linear function of the POI.
+//!
+//! The observed limit is the value of the POI at which CLs crosses `1 - cl`. The searches for all six limits run
+//! together. In each round there is one batch of fits for the observed limit and one batch for the expected limits.
 
 pub(crate) mod bracket;
 mod options;

@@ -81,8 +81,8 @@ struct Open {
     /// values.
     direction: f64,
     side: Side,
-    /// Change of each parameter per unit of distance of the searched parameter from its best fit, from the covariance
-    /// of the parent fit (the free fit). `None` if the fit gives no such numbers.
+    /// Predicted change of each parameter if the searched parameter moves away from its best fit by one unit. The
+    /// prediction uses the covariance of the parent fit (the free fit); `None` if there is no usable covariance.
     slope: Option<Vec<f64>>,
     /// Whether the conditional fits of every step search for the global minimum. If false, each step makes a single
     /// descent that starts at the point predicted from earlier steps.
@@ -90,9 +90,9 @@ struct Open {
     /// Preliminary result of the search, which a fit that searches for the global minimum still has to check. `None` if
     /// there is no result to check.
     doubted: Option<End>,
-    /// A conditional fit with a lower minimum than the series of neighbouring minima that the search follows. At this
-    /// distance, `-2 ln L` has risen by more than 1 at the followed minimum, but not at the lower minimum. If the check
-    /// of the crossing finds a lower minimum, too, the search continues outward from this fit.
+    /// A conditional fit in a lower valley than the one that the search follows (a valley is a series of neighbouring
+    /// minima). At its distance, `-2 ln L` has risen by more than 1 in the followed valley, but by less in the lower
+    /// valley. If the check of the crossing also finds a lower minimum, the search continues outward from this fit.
     beyond: Option<Probe>,
     /// Number of times that `beyond` was set in this search.
     n_followed: usize,
@@ -208,8 +208,10 @@ fn begin(parent: &Parent<'_>, parameter: usize, direction: f64) -> Result<Open, 
     Ok(Open { parameter, direction, side, slope, searched, doubted: None, beyond: None, n_followed: 0 })
 }
 
-/// Returns whether the result of a search must be checked by a fit that searches for the global minimum. The check is
-/// needed if the earlier fits were single descents.
+/// Returns whether the result of a search must be checked by a fit that searches for the global minimum. This is the
+/// case if the earlier fits were single descents. There is no check with [`Search::Local`], or if the search ended
+/// where the likelihood is not finite. In large models only two kinds of crossings are checked: those that the user
+/// asked for, and those with a lower valley in [`Open::beyond`].
 fn doubtful(parent: &Parent<'_>, side: &Open, end: &End) -> bool {
     !side.searched
         && parent.analysis.base.search != Search::Local
@@ -318,8 +320,9 @@ fn bring_back(parent: &Parent<'_>, open: &[Open], outcomes: &mut [TaskOutcome]) 
     Ok(())
 }
 
-/// Returns the conditional minimum reached by descent from the nearest earlier minimum, if `-2 ln L` at this point is
-/// more than 1 above its minimum. Otherwise returns `None`.
+/// Returns the conditional minimum in the valley that the search follows, i.e. the minimum reached by a descent from
+/// the nearest earlier minimum. Returns `None` if `-2 ln L` there is at most 1 above the best fit, if the descent did
+/// not converge, or if the steps do not search for the global minimum.
 fn followed(parent: &Parent<'_>, side: &Open, outcome: &TaskOutcome) -> Option<Probe> {
     if !side.searched {
         return None;

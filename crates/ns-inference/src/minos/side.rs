@@ -93,8 +93,9 @@ impl Side {
         }
     }
 
-    /// Creates a search for the distance between two probes at which `-2 ln L` has risen by `level`. The rise of
-    /// `inner` is below the level, and the rise of `outer` is above it. The first new probe is at the distance `guess`.
+    /// Creates a search for the distance at which `-2 ln L` has risen by `level`. This distance lies between two
+    /// known conditional fits: the rise of `inner` is below the level, and the rise of `outer` is above it. The first
+    /// new fit is made at the distance `guess`.
     pub(crate) fn between(level: f64, inner: Probe, outer: Probe, guess: f64) -> Self {
         let next = guess.clamp(inner.distance, outer.distance);
         let limit = outer.distance;
@@ -150,9 +151,10 @@ impl Side {
         [Some(self.inner.point.as_slice()), outer].into_iter().flatten().filter(|point| !point.is_empty())
     }
 
-    /// Compares `end`, the result of the search, with `probe`, another conditional fit at the same distance. If `probe`
-    /// is below the level and lower than the earlier fit, the search continues outward from `probe`, and the result is
-    /// `None`. If such a `probe` is at the bound, the search ends there. In all other cases the result is `end`.
+    /// Compares `end`, the result of the search, with `probe`, a second conditional fit at the same distance. If
+    /// `probe` is not lower than the first fit, or not below the level, the result is `end`. Otherwise the crossing
+    /// lies farther out. If `probe` is at the bound, the search then ends with [`End::Bound`]. Elsewhere it continues
+    /// outward from `probe`, and the result is `None`.
     pub(super) fn reconsider(&mut self, end: End, probe: Probe, tolerance: f64) -> Option<End> {
         let before = match end {
             End::Found(_) => self.level,

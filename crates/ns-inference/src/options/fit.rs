@@ -55,9 +55,9 @@ pub struct FitOptions {
     pub uncertainties: bool,
     /// Whether to return the covariance matrix, also if `uncertainties` is false.
     pub covariance: bool,
-    /// Whether to find the values at which `-2 ln L`, minimised over all other parameters, is 1 above its minimum, for
-    /// parameters at a bound or on a kink of an interpolation. These parameters have no symmetric uncertainty. Has an
-    /// effect only if `uncertainties` is true.
+    /// Whether to find the crossings of parameters at a bound or on a kink of an interpolation, which have no
+    /// symmetric uncertainty. A crossing is a value of the parameter at which `-2 ln L`, minimised over all other
+    /// parameters, is 1 above its minimum. Has an effect only if `uncertainties` is true.
     pub crossings: bool,
     /// Full names of the parameters whose MINOS intervals are computed.
     pub minos: Vec<String>,
@@ -227,8 +227,9 @@ fn other_bounds(model: &Model, bounds: &[(f64, f64)]) -> Result<OwnBounds, Infer
     Ok(all.filter(|(_, (p, b))| p.bounds != **b).map(|(i, (_, b))| (i, *b)).collect())
 }
 
-/// Returns the initial values of all parameters, with free parameters moved inside `bounds`, which are parameter
-/// indices and (lower, upper) pairs. Returns `None` if no parameter has to be moved.
+/// Returns the initial values of all parameters, with each free parameter moved inside its new bounds. `bounds` has
+/// the parameter index and the new (lower, upper) bounds of some parameters. Returns `None` if no parameter has to be
+/// moved.
 fn inside(model: &Model, bounds: &[(usize, (f64, f64))]) -> Option<Vec<f64>> {
     let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
     let mut moved = false;

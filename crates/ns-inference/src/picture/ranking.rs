@@ -10,8 +10,9 @@ use crate::ranking::{RankedParameter, Side};
 /// Default number of parameters in the plot of a ranking.
 pub const MOST_RANKED: usize = 30;
 
-/// Builds the plot of a ranking. The plot shows the parameters that have an impact by the first of the definitions of
-/// impact in the result. For parameters without a constraint, which have no pull, a note gives the best-fit value.
+/// Builds the plot of a ranking. If the result has impacts by several definitions, the plot shows those by the first
+/// definition. Parameters without such an impact are left out. For parameters without a constraint, which have no
+/// pull, a note gives the best-fit value.
 #[must_use]
 pub fn ranking(result: &RankingResult) -> Ranking {
     let has_impact =

@@ -3,9 +3,9 @@
 //! systematic parts of the target's uncertainty.
 //!
 //! A ranking begins with the parent fit, which is the free fit with its covariance. A variation is a fit in which one
-//! parameter is fixed at another value, or in which its auxiliary datum is moved. The fit starts at the minimum that
-//! the covariance predicts. Variations are independent of each other with one exception: the starting point of the
-//! second refit of a parameter also depends on the first refit.
+//! parameter is fixed at another value, or in which its auxiliary datum is moved. The variation starts at the minimum
+//! that the covariance predicts. Variations of different parameters are independent of each other. The later refits
+//! of a parameter start at points that also depend on its earlier refits.
 
 mod assemble;
 mod auxiliary;

@@ -1,17 +1,17 @@
 //! Predicts the minimum of a refit, in which a parameter is fixed away from its best fit. The prediction uses the
 //! covariance of the best fit and earlier refits of the same parameter.
 //!
-//! If parameter `p` is fixed at the distance `d` from its best fit, every other parameter is
-//! `x(d) = x + a d + b d^2 + c d^3 + ...` with `a = C_:p / C_pp`, where `C` is the covariance matrix. One refit of the
-//! same parameter determines `b`. Two refits determine `b` and `c`.
+//! If parameter `p` is fixed at the distance `d` from its best fit, every other parameter `q` moves from its best fit
+//! by `a d + b d^2 + c d^3 + ...`. Here `a = C_qp / C_pp`, where `C` is the covariance matrix. One refit of `p`
+//! determines `b`. Two refits determine `b` and `c`.
 
 use super::study::Study;
 
-/// Largest distance from the best fit at which the prediction is a cubic polynomial through two refits. The unit is the
-/// distance of the farther refit from the best fit.
+/// A prediction at the distance `d` from the best fit is a cubic polynomial through two refits only if `d` is at most
+/// this number times the distance of the farther refit.
 const CUBIC_REACH: f64 = 2.0;
-/// Largest distance from the best fit at which the prediction uses an earlier refit. The unit is the distance of this
-/// refit from the best fit.
+/// A prediction at the distance `d` from the best fit uses an earlier refit only if `d` is at most this number times
+/// the distance of the refit.
 const QUADRATIC_REACH: f64 = 4.0;
 
 /// A finished refit of a parameter: the parameter's value minus its best fit, and the values of all parameters.

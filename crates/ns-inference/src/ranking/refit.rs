@@ -45,9 +45,9 @@ struct HeldAt {
     value: f64,
     /// Whether a bound of the parameter limited the value.
     clipped: bool,
-    /// Reason why there is no value at which `-2 ln L` is 1 above its minimum; `None` if no reason is needed. If there
-    /// is no such value, the parameter is fixed at its bound. If the fit at the bound shows that `-2 ln L` has risen by
-    /// more than 1, the impact is missing for this reason.
+    /// Reason why no value was found at which `-2 ln L` is 1 above its minimum; otherwise `None`. If there is a
+    /// reason, the parameter is fixed at its bound. If `-2 ln L` at the bound is then more than 1 above its minimum,
+    /// the impact is missing for this reason.
     without_crossing: Option<String>,
 }
 

@@ -90,8 +90,9 @@ impl Side {
 
 /// The impacts of one nuisance parameter by one definition.
 ///
-/// Serialises to the keys `delta_mu_*`, `value_*`, `clipped_*`, `converged_*`, where `*` is the name of each of
-/// [`Side::ALL`]. The key `reasons` is an object with the reason for each missing shift.
+/// Serialises to the keys `delta_mu_*`, `value_*`, `clipped_*` and `converged_*`. There is one key of each kind for
+/// every side in [`Side::ALL`], with the name of the side in place of `*`. The key `reasons` is an object with the
+/// reason for each missing shift.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Impacts {

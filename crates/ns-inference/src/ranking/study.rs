@@ -196,9 +196,9 @@ impl<'a> Study<'a> {
         Ok(())
     }
 
-    /// Returns the values of all parameters in the lowest variation below the minimum of the parent fit, and the
-    /// difference of `-2 ln L` from this minimum. Returns `None` if no variation is below the minimum by more than the
-    /// tolerance.
+    /// Returns the variation with the lowest `-2 ln L`, if it is below the minimum of the parent fit by more than the
+    /// tolerance: the values of all parameters, and the difference of `-2 ln L`. Otherwise returns `None`. If
+    /// `own_data` is false, the variations have other data, and `-ln L` is evaluated for the data of the parent fit.
     fn lowest(&self, fits: &[Fitted], own_data: bool) -> Result<Option<(Vec<f64>, f64)>, InferenceError> {
         if !self.may_restart() {
             return Ok(None);

@@ -109,7 +109,8 @@ fn check_order(scanned: &Scanned, ends: &Ends, points: usize) -> Result<(), Infe
 /// end lies `reach` uncertainties from the best fit.
 ///
 /// # Errors
-/// If an end was left out and the parameter has no uncertainty, or if the start of the range is above its end.
+/// If an end was left out and the parameter has no uncertainty; if the start of the range is above its end; if both
+/// are equal but more than one point is asked for.
 pub(super) fn values(
     analysis: &Analysis<'_>,
     axis: &ScanAxis,

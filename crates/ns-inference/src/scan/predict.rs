@@ -16,8 +16,8 @@ pub(super) struct Node<'a> {
 }
 
 /// Predicts the values of all parameters at the conditional minimum with the scanned parameter at `x`. The prediction
-/// is the polynomial through the nearest nodes (Newton's divided differences). At a node with a slope, the polynomial
-/// also has this slope. Returns `None` if there are no nodes.
+/// is the polynomial through the fitted points (nodes) nearest to `x`, in the form of Newton's divided differences.
+/// At a node with a slope, the polynomial also has this slope. Returns `None` if there are no nodes.
 pub(super) fn interpolate(nodes: &[Node<'_>], x: f64) -> Option<Vec<f64>> {
     let near = nearest(nodes, x);
     let width = near.first()?.point.len();

@@ -242,10 +242,10 @@ impl Fits<'_> {
         Ok(())
     }
 
-    /// Where the parameters do not change smoothly from point to point, repeats fits from the minima of their
-    /// neighbours. Neighbouring fits may then belong to different minima. If a fit becomes lower, its neighbours are
-    /// repeated too. In models of up to medium size ([`Analysis::is_middling`]), fits are repeated even if the
-    /// parameters deviate only slightly from a straight line.
+    /// Repeats fits in regions where the fitted parameters do not change smoothly from point to point, because
+    /// neighbouring fits may have ended in different minima. The new fits start at the minima of neighbouring points.
+    /// If a fit becomes lower, its neighbours are repeated too. In models of up to medium size
+    /// ([`Analysis::is_middling`]), small deviations from a straight line suffice for a repetition.
     fn ask_neighbours(&mut self, analysis: &mut Analysis<'_>) -> Result<(), InferenceError> {
         let smooth = if analysis.is_middling() { SMOOTHER } else { SMOOTH };
         let mut pairs = self.rough_pairs(analysis, smooth);
@@ -284,9 +284,10 @@ impl Fits<'_> {
         pairs
     }
 
-    /// Returns pairs `(to, from)` of neighbouring points, where the fit at `to` has to be repeated from the minimum at
-    /// `from`. If `from` is `None`, the fit starts at the best fit. There are such pairs wherever the parameters at
-    /// three consecutive points do not lie on a smooth curve.
+    /// Finds places where the parameters at three consecutive points do not lie on a smooth curve, i.e. where
+    /// [`Self::bend`] exceeds `smooth`. Returns the fits that have to be repeated there, as pairs `(to, from)` of
+    /// neighbouring points: the fit at `to` is repeated, starting at the minimum at `from`. If `from` is `None`, it
+    /// starts at the best fit.
     fn rough_pairs(&self, analysis: &Analysis<'_>, smooth: f64) -> Vec<(usize, Option<usize>)> {
         let (n1, n2) = self.grid.shape();
         let rows = (0..n2).map(|j| (j * n1, Along::First));
@@ -337,12 +338,13 @@ impl Fits<'_> {
 /// same minimum.
 const SMOOTH: f64 = 0.25;
 
-/// Largest deviation from a straight line, as [`SMOOTH`], in models of up to medium size. Such models have a smaller
-/// limit because their fits are fast.
+/// The limit that replaces [`SMOOTH`] in models of up to medium size. It is smaller, because the fits of such models
+/// are fast.
 const SMOOTHER: f64 = 0.02;
 
-/// Returns whether a new fit of a point replaces the old fit. If both converged or neither did, the new fit must be
-/// lower by more than the tolerance. If only the new fit converged, it must not be higher by more than the tolerance.
+/// Returns whether a new fit of a point replaces the old fit. Usually the new fit must be lower by more than the
+/// tolerance. If only the new fit converged, it is enough that it is not higher by more than the tolerance. If only
+/// one fit has a result, this fit is kept.
 fn better(new: &Fitted, old: Option<&Fitted>, tolerance: f64) -> bool {
     match (new, old) {
         (_, None) => true,

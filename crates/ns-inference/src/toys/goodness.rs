@@ -18,8 +18,8 @@ use crate::InferenceError;
 use crate::analysis::Analysis;
 use crate::diagnosis;
 
-/// Number that stands for these toys in the key of the random numbers, in place of the number of a hypothesis.
-/// Hypothesis tests and studies use other numbers, so their toys differ from these toys.
+/// Number of the toys of goodness-of-fit tests in the key of the random numbers. Toys of hypothesis tests and of
+/// studies have other numbers there. Toys with different numbers have different random numbers.
 const HYPOTHESIS: u8 = 3;
 
 /// Number of toys of a goodness-of-fit test that were run, and numbers of toys that were left out of its p-value.

@@ -10,8 +10,9 @@ use crate::InferenceError;
 /// in standard deviations of each parameter.
 pub const SAME_POINT: f64 = 1e-6;
 
-/// Largest difference at which two observed test statistics `q` count as equal, divided by `1 + |q|`. The statistic of
-/// a toy also counts as equal to the observed statistic if it is smaller by at most this number.
+/// Largest difference at which two observed test statistics `q` count as equal, divided by `1 + |q|`. In p-values, a
+/// toy also counts as having at least the observed statistic if its statistic is smaller by at most this number (an
+/// absolute difference).
 pub const SAME_STATISTIC: f64 = 1e-8;
 
 /// The part of the header that is common to toys of hypothesis tests and toys of studies.

@@ -173,8 +173,8 @@ pub(super) fn free_request(
     Ok((FitRequest { metric, ..base }, parent))
 }
 
-/// Builds the request of the free fit of toys drawn at the parameters `point`. The request does not contain the inverse
-/// Hessian of a similar fit.
+/// Builds the request of the free fit of toys drawn at the parameters `point`, still without the inverse Hessian of a
+/// similar fit (the field `metric`).
 ///
 /// With [`Search::Standard`], fits of toys of smooth models are descents in SIMD lanes (several fits computed at once)
 /// or on the GPU. If the model can have several minima, there are also descents from further starting points. With

@@ -14,10 +14,10 @@ use crate::lowest::tolerance;
 const FREE: usize = 0;
 /// Index of the conditional fit among the fits of a toy.
 const CONDITIONAL: usize = 1;
-/// Index of a second free fit. The second free fit is made if `-ln L` of the conditional fit is below that of the first
-/// free fit. It starts at the conditional minimum and searches in the same way as a fit of a single data set. The
-/// search for batches of toys is not suitable: if `-ln L` falls without bound, this search returns some other minimum,
-/// which may be higher.
+/// Index of a second free fit among the fits of a toy. It is made if `-ln L` of the conditional fit is below that of
+/// the first free fit. It starts at the conditional minimum and searches like a fit of a single data set. The usual
+/// search for batches of toys is not suitable: if `-ln L` falls without bound, this usual search returns some other
+/// minimum, which may be higher.
 const ONWARDS: usize = 2;
 
 /// Makes one row from the fits of each toy of one hypothesis.
@@ -35,8 +35,8 @@ pub(crate) struct StatisticReader {
     pub(super) base: FitRequest,
 }
 
-/// Returns the condition under which the conditional fit of a toy is needed: the best-fit value of the parameter of
-/// interest is not above the tested value. For q0, the condition is that it is not below the tested value.
+/// Returns the condition under which the conditional fit of a toy is needed. For q and qtilde, the best-fit value of
+/// the parameter of interest must not be above the tested value. For q0, it must not be below the tested value.
 pub(super) fn needed(statistic: TestStatistic, poi: usize, value: f64) -> Condition {
     let range = match statistic {
         TestStatistic::Q | TestStatistic::Qtilde => (f64::NEG_INFINITY, value),

@@ -148,8 +148,9 @@ pub(super) fn stream<R: Reader>(
     Ok(ToyRun { n_rows, interrupted: n_rows < asked, wall_s: began.elapsed().as_secs_f64() })
 }
 
-/// Removes the next batch from `rest`. The batch has at most `most` toys, and only toys for which the same parts of
-/// the fit outcomes are wanted. Returns the batch as a list of pieces; each piece is a range of toys of one sequence.
+/// Removes the next batch from `rest`. The batch has at most `most` toys. It ends before a toy for which other parts
+/// of the fit outcomes are wanted ([`Toys::wanted`]). Returns the batch as a list of pieces; each piece is a range of
+/// toys of one sequence.
 fn take<'a, R>(rest: &mut VecDeque<ToySequence<'a, R>>, most: u64) -> Vec<ToySequence<'a, R>> {
     let mut pieces: Vec<ToySequence<'a, R>> = Vec::new();
     let mut left = most;

@@ -192,9 +192,9 @@ fn shifts(
     Ok(Some(shifts))
 }
 
-/// Returns all targets (yields whose uncertainty is computed) in one list. The views (one observable of one channel)
-/// follow each other. Each view has its processes one after another, then their total. Each process has the yields of
-/// its bins, then their sum; so has the total.
+/// Returns all targets (yields whose uncertainty is computed) in one list, view after view (a view is one observable
+/// of one channel). A view has its processes one after another, then their total. Each process, and the total, has
+/// the yields of its bins, then their sum.
 fn flat(views: &[View<'_>], all: &[Vec<Vec<f64>>]) -> Vec<f64> {
     let mut targets = Vec::new();
     for (view, processes) in views.iter().zip(all) {
@@ -263,8 +263,8 @@ fn counted(view: &View<'_>, table: &EventTable, of: impl Fn(f64) -> f64) -> Vec<
 }
 
 /// Returns the edges of the bins of an observable. If the data are binned, these are the edges of the data. Otherwise
-/// there are about forty bins over the fit ranges. Each bin covers a whole number of panels, the intervals over which
-/// densities are integrated numerically.
+/// there are about forty bins over the fit ranges. Densities are integrated numerically over small intervals, the
+/// panels, and each bin covers a whole number of panels.
 fn edges(channel: &EventChannel, observable: usize) -> Vec<f64> {
     if let Some(edges) = channel.binning.as_ref().and_then(|binning| binning.edges.get(observable)) {
         return edges.clone();

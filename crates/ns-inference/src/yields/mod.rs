@@ -73,9 +73,9 @@ pub fn fitted_yields(
 
 /// Computes the yields at the initial parameters. Parameters that are fixed in `options` have the values given there.
 ///
-/// The uncertainties of the yields come from the widths of the constraints, and the parameters are independent. Fixed
-/// parameters and free parameters without a constraint contribute nothing. The uncertainties of single samples are
-/// not computed; [`expected_yields`] computes them.
+/// The uncertainties of the yields come from the widths of the constraints, without correlations between parameters.
+/// Fixed parameters and free parameters without a constraint contribute nothing. The uncertainties of single samples
+/// are not computed; [`expected_yields`] computes them.
 ///
 /// # Errors
 /// If the options do not match the model or the device fails.

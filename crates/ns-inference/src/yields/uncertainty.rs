@@ -1,9 +1,10 @@
 //! Computes the uncertainties of yields from the shifts due to single parameters.
 //!
-//! The shift of a yield `lambda` by the parameter `theta_i` is half the difference between two yields, with the
-//! parameter shifted up and down by its uncertainty `sigma_i`: `s_i = (lambda(theta + sigma_i e_i) - lambda(theta -
-//! sigma_i e_i)) / 2`. The variance of the yield is `sum_ij rho_ij s_i s_j`, where `rho_ij` are the correlations of
-//! the parameters. Cabinetry uses the same method (`cabinetry.model_utils.yield_stdev`).
+//! The shift `s_i` of a yield `lambda` by the parameter `theta_i` is half the difference between two yields. In the
+//! first, this parameter is increased by its uncertainty `sigma_i`; in the second, it is decreased by `sigma_i`:
+//! `s_i = (lambda(theta_i + sigma_i) - lambda(theta_i - sigma_i)) / 2`. The variance of the yield is
+//! `sum_ij rho_ij s_i s_j`, where `rho_ij` are the correlations of the parameters. Cabinetry uses the same method
+//! (`cabinetry.model_utils.yield_stdev`).
 //!
 //! Cabinetry ignores bounds. Here no yield is evaluated beyond a bound. The shift within the bounds is extrapolated
 //! linearly to the full uncertainty. The uncertainty of a yield that is proportional to a parameter is then the same
@@ -27,8 +28,8 @@ pub(super) enum Correlations<'a> {
     /// The correlations come from this covariance matrix, stored row by row.
     Matrix(&'a [f64]),
     /// The correlations come from the curvature of the likelihood for these data. The list tells for each parameter
-    /// whether it is free. No covariance matrix is needed. For models with one parameter per bin the matrix would not
-    /// fit in memory.
+    /// whether it is free. This variant needs no covariance matrix, which would not fit in memory for models with one
+    /// parameter per bin.
     Curvature(&'a Data, Vec<bool>),
 }
 
@@ -232,8 +233,8 @@ fn note(
     }
 }
 
-/// Adds to `list`, which belongs to one yield, its shift by the parameter at `position` in the list of varied
-/// parameters. A shift of 0 is not added.
+/// Adds the shift of a yield by one parameter to `list`, the list of all shifts of this yield. `position` is the
+/// position of the parameter in the list of varied parameters. A shift of 0 is not added.
 fn push(list: Option<&mut Vec<(usize, f64)>>, position: usize, shift: f64) {
     if let Some(list) = list.filter(|_| shift != 0.0) {
         list.push((position, shift));

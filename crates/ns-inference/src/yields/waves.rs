@@ -26,8 +26,8 @@ impl Wave {
         }
     }
 
-    /// Returns the position, in the list of varied parameters, of the parameter of the wave that shifts the bin
-    /// `bin`; `None` if no parameter of the wave does.
+    /// Returns the parameter of the wave that shifts the bin `bin`, as a position in the list of varied parameters;
+    /// `None` if there is none. A parameter that is alone in its wave is returned for every bin.
     pub(super) fn mover(&self, bin: usize) -> Option<usize> {
         match self {
             Self::Alone(position) => Some(*position),

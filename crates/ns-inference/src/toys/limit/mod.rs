@@ -26,8 +26,9 @@ const MOST_POINTS: usize = 20;
 /// search function is the limit.
 const NEAR: f64 = 0.5;
 
-/// If CLs at a tested value is 0, because no toy of the tested hypothesis counts, the search function is at most this
-/// negative number. The search then continues at smaller values of the POI.
+/// Largest value of the search function at a tested value where CLs is 0. CLs is 0 if no toy of the tested hypothesis
+/// has a test statistic of at least the observed (or expected) one. Because this number is negative, the search
+/// continues at smaller values of the POI.
 const BELOW: f64 = -0.1;
 
 /// A tested value of the POI, and the value of the search function of each limit there. The first function is for the
@@ -45,8 +46,8 @@ struct Level {
     height: f64,
     /// Statistical error of `height`.
     error: f64,
-    /// Whether CLs at the tested value is above 0, i.e. whether at least one toy of the tested hypothesis counts for
-    /// its p-value. If false, only the sign of `height` has a meaning.
+    /// Whether CLs at the tested value is above 0, i.e. whether at least one toy of the tested hypothesis has a test
+    /// statistic of at least the observed (or expected) one. If false, only the sign of `height` has a meaning.
     counts: bool,
 }
 
@@ -247,8 +248,9 @@ impl Work<'_> {
         (slope < 0.0 && limit.is_finite()).then_some((limit, level.error / -slope))
     }
 
-    /// Returns the smallest tested value at which CLs for a limit is 0, because no toy of the tested hypothesis counts.
-    /// Also returns the upper limit on CLs at this value.
+    /// Returns the smallest tested value at which CLs for a limit is 0, because no toy of the tested hypothesis has a
+    /// test statistic of at least the observed (or expected) one. Also returns the error of CLs there, which is an
+    /// upper bound on CLs.
     fn lowest_without_toys(&self, slot: usize) -> Option<(f64, f64)> {
         let bound = |t: &Tested| {
             let error = match slot {
@@ -382,8 +384,9 @@ fn level_of(cls: f64, error: f64, root: f64) -> Level {
     Level { height, error: error / (cls * y.max(0.1)), counts }
 }
 
-/// Reports the progress of all searches from the progress at one tested value. The total number of tested values is not
-/// known in advance, and its estimate grows with the number of values tested so far.
+/// Converts the progress of the toys at one tested value to the progress of the whole search, and reports it. The
+/// total number of tested values is not known in advance, and its estimate grows with the number of values tested so
+/// far.
 struct Shifted<'a> {
     control: Control<'a>,
     done: usize,

@@ -17,8 +17,8 @@ struct Member {
 }
 
 impl Member {
-    /// Returns the index of the first toy that the file has of a series (the toys of one hypothesis, or of a study).
-    /// `stream` is the number of the series. Returns `None` if the file has no toy of this series.
+    /// Returns the index of the first toy of a series in the file; `None` if the file has no toy of this series. A
+    /// series is the toys of one hypothesis, or of a study. `stream` is the number of the series.
     fn first(&self, stream: usize) -> Option<u64> {
         self.there.get(stream)?.as_slice().first().map(|range| range.start)
     }

@@ -80,8 +80,7 @@ impl FitToysOptions {
         Work::Toys { toys: shard.end.saturating_sub(shard.start), fits: 1 }
     }
 
-    /// Sets the expected data from which toys are drawn. These data may differ from the data that the model expects
-    /// at any parameter values.
+    /// Sets the expected data from which toys are drawn. The model need not be able to describe these data exactly.
     #[must_use]
     pub fn expectation(mut self, expectation: Option<Observations>) -> Self {
         self.expectation = expectation.map(Arc::new);

@@ -21,8 +21,8 @@ use crate::{FitData, InferenceError, parameter_index};
 
 const UNCERTAINTIES: OutcomeParts = OutcomeParts { uncertainties: true, covariance: false, inverse: false };
 
-/// Number that takes the place of the hypothesis in the key of a study's random numbers. Hypothesis tests use other
-/// numbers, so their toys differ from those of a study.
+/// Number of the toys of studies in the key of the random numbers. Toys of hypothesis tests have the number of their
+/// hypothesis there. Toys with different numbers have different random numbers.
 pub const STUDY_HYPOTHESIS: u8 = 2;
 
 impl<'a> FitToysTest<'a> {

@@ -212,8 +212,8 @@ impl Moments {
         self.spread().map(|s| s / (self.n as f64).sqrt())
     }
 
-    /// Returns the statistical error of the standard deviation `s`: `sqrt((m4 - m2^2) / n) / (2 s)`. In this formula,
-    /// `m2` and `m4` are divided by `n`.
+    /// Returns the statistical error of the standard deviation `s`: `sqrt((c4 - c2^2) / n) / (2 s)`. `n` is the
+    /// number of values, and `c2 = m2 / n` and `c4 = m4 / n` are the second and the fourth central moment.
     fn spread_error(&self) -> Option<f64> {
         let (n, spread) = (self.n as f64, self.spread()?);
         let (second, fourth) = (self.m2 / n, self.m4 / n);
