@@ -94,8 +94,8 @@ struct Builder<'a, 'r> {
     /// Indices of the distributions that have become constraint terms.
     constrained: BTreeSet<usize>,
     penalties: Vec<Penalty>,
-    /// Auxiliary data of penalties, i.e. of constraint terms that are not the constraint of a single parameter. Their
-    /// indices count from 0 until the model is finished.
+    /// Auxiliary data of penalties. A penalty is a constraint term that is not the constraint of a single
+    /// parameter. Until the model is finished, penalties refer to these data by indices that begin at 0.
     penalty_data: Vec<f64>,
     /// Binned channels, each with its observed counts.
     binned: Vec<(Channel, Vec<f64>)>,
