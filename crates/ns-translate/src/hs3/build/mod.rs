@@ -85,8 +85,8 @@ struct Builder<'a, 'r> {
     functions: Vec<Function>,
     /// Value of each function that has been built, by the index of the function in the document.
     function_values: HashMap<usize, Value>,
-    /// Value of each function that is a constant number, by the index of the function in the document. The entry is
-    /// `None` for a function that depends on a parameter.
+    /// Known results of `constant_function`, by the index of the function in the document: the value of a function
+    /// that never changes, or `None` for any other function.
     constants: HashMap<usize, Option<f64>>,
     /// Names of the axes of all data of the likelihood.
     axes: BTreeSet<String>,
