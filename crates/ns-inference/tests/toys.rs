@@ -280,9 +280,9 @@ fn rows_of_a_study_have_the_same_bits_however_they_are_run() {
     assert!(says(prepare(options.clone().fit(held)), "nothing to study"));
 }
 
-/// Compares fits of toys with the thorough, the standard and the local search (a single descent). A search of higher
-/// effort never ends at a higher minimum. In a strongly nonlinear model, each search finds minima that the search of
-/// lower effort misses.
+/// Fits toys of a strongly nonlinear model with the local search (a single descent), the standard search and the
+/// thorough search. A search of higher effort never ends at a higher minimum. For some toys, the standard search
+/// finds a lower minimum than the local search.
 #[test]
 fn the_search_of_toys_is_the_one_asked_for() {
     let model = load("strongly_bent.json");

@@ -1,6 +1,6 @@
-//! Tests that fits of toys of strongly nonlinear models end in the lowest minimum. For the toys in these tests,
-//! another starting point once led to a lower minimum. If a toy has no minimum, the row of the toy must give the
-//! reason.
+//! Tests that fits of toys of strongly nonlinear models end in the lowest minimum. In the past, fits from
+//! other starting points found lower minima for these toys. Also tests toys whose free fit has no minimum: the row
+//! of such a toy must give the reason.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
@@ -40,8 +40,9 @@ fn elsewhere(model: &Model, point: &[f64], key: u64, toy: u64, start: u8) -> Arc
     moved.collect()
 }
 
-/// Fits the given toys. Then repeats the fits from other starting points, which must not lead to lower minima. At
-/// least `common` of the repeated fits must lead to the same minimum, because otherwise the test would prove little.
+/// Fits the given toys. Then repeats each fit from other starting points, which must not lead to a lower minimum.
+/// For at least `common` of the fits, another starting point must lead to the same minimum. Otherwise the test
+/// would prove little.
 fn end_in_their_lowest_minimum(path: PathBuf, key: u64, toys: [(Hypothesis, &[u64]); 2], common: usize) {
     let model = Workspace::from_path(path).unwrap().model(&ModelOptions::default()).unwrap();
     let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
@@ -108,8 +109,9 @@ fn toys_of_a_published_model_with_many_asymmetric_effects() {
     end_in_their_lowest_minimum(path, 1, [(Hypothesis::Background, b), (Hypothesis::Signal, sb)], 18);
 }
 
-/// The conditional fit of these toys ends below the free fit. A descent from the conditional minimum with the POI
-/// free leads to negative expected yields in a bin without counts, and continues without end. At some of the
+/// Tests toys whose conditional fit, in which the parameter of interest is fixed, ends at a lower `-ln L` than the
+/// free fit. The free fit of these toys has no minimum. A descent from the conditional minimum, with all
+/// parameters free, continues without end, to negative expected yields in a bin without counts. At some of the
 /// conditional minima this bin still has a positive expected yield.
 #[test]
 fn toys_whose_conditional_minimum_has_no_free_one_name_the_bins_that_expect_nothing() {

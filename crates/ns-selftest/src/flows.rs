@@ -110,8 +110,8 @@ fn not_there(placed: &FlowPdf, kind: FlowGpuEpKind, wanted: bool, checks: &mut C
     }
 }
 
-/// Adds a check that gives the rounding error of arithmetic with fewer bits (FP16 or TF32), and says whether the
-/// device uses it.
+/// Adds a check with the rounding error of the faster precision (FP16 or TF32). The check also says whether the
+/// device uses this precision.
 fn fewer_bits(placed: &FlowPdf, kind: FlowGpuEpKind, checks: &mut Checks) {
     let name = match kind {
         FlowGpuEpKind::TensorRtEp => "flow: FP16 error",

@@ -1,7 +1,7 @@
 //! The self-test: compares the results of a device of the user's machine with the results of the CPU.
 //!
-//! The program contains a binned model, a model of events and a flow for this test. Results of the CPU are
-//! compared with formulae in closed form. Results of a GPU are compared with those of the CPU.
+//! The program contains a binned model, a model of events and a normalising flow for this test. Results of the CPU
+//! are compared with formulae in closed form. Results of a GPU are compared with those of the CPU.
 
 mod check;
 #[cfg(feature = "neural")]
@@ -22,8 +22,8 @@ pub use target::Target;
 
 use check::Checks;
 
-/// Tests the CPU. For targets other than the CPU, also tests the device and its execution providers for
-/// flows. The function never fails. If something cannot be tested, its check has the status
+/// Tests the CPU. For targets other than the CPU, also tests the device, and the execution providers that evaluate
+/// normalising flows on it. The function never fails. If something cannot be tested, its check has the status
 /// [`Status::Missing`] and a remedy.
 ///
 /// The target [`Target::Auto`] tests the first GPU if there is one. With this target, checks of parts that do not

@@ -5,8 +5,8 @@ use ns_core::Device;
 use crate::Target;
 use crate::check::Checks;
 
-/// Adds a check that says that this build has no flows. The check fails only if the user asked for TensorRT,
-/// because nothing else uses TensorRT.
+/// Adds a check that says that this build cannot evaluate normalising flows. The check fails only if the user asked
+/// for TensorRT, because TensorRT is used for flows alone.
 pub(crate) fn flows(target: Target, _: Option<Device>, checks: &mut Checks) {
     let (name, why) = ("flow", "this build has no flows");
     if target == Target::TensorRt {

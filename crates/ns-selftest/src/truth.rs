@@ -41,8 +41,8 @@ fn binned() -> Result<f64, String> {
     Ok((mu - (n - b) / s).abs().max((sigma - width).abs()) / width)
 }
 
-/// Compares differences of `-ln L` between points, for the model of events, with the formula. Returns the largest
-/// deviation, relative to the size of `-ln L`.
+/// Evaluates `-ln L` of the model of events at several parameter points, and compares the differences between the
+/// points with the exact formula. Returns the largest deviation, relative to the size of `-ln L`.
 fn sums() -> Result<f64, String> {
     let model = events()?;
     let session = opened(&model)?;

@@ -39,8 +39,8 @@ pub struct Contents {
     pub warnings: Vec<String>,
 }
 
-/// A binned channel in the result. `observed` is the observed number of events and `nominal` the nominal
-/// expected number, both summed over the bins.
+/// A binned channel in [`Contents`]. `observed` is the observed number of events and `nominal` the nominal expected
+/// number, both summed over the bins.
 #[derive(Debug, Serialize)]
 pub struct ChannelRow {
     /// Name.
@@ -55,7 +55,7 @@ pub struct ChannelRow {
     pub samples: Vec<String>,
 }
 
-/// An event channel in the result. `n_events` counts the events in the fit ranges. `weight` is the sum of the
+/// An event channel in [`Contents`]. `n_events` counts the events in the fit ranges. `weight` is the sum of the
 /// weights of these events.
 #[derive(Debug, Serialize)]
 pub struct EventChannelRow {
@@ -73,7 +73,7 @@ pub struct EventChannelRow {
     pub processes: Vec<String>,
 }
 
-/// A sample in the result. The nominal expected number of events (`nominal`) and the number of modifiers
+/// A sample in [`Contents`]. The nominal expected number of events (`nominal`) and the number of modifiers
 /// (`n_modifiers`) are sums over all channels that contain the sample.
 #[derive(Debug, Serialize)]
 pub struct SampleRow {
@@ -87,7 +87,7 @@ pub struct SampleRow {
     pub n_modifiers: usize,
 }
 
-/// A parameter in the result. `width` is the width of the parameter's constraint, or null if the parameter has no
+/// A parameter in [`Contents`]. `width` is the width of the parameter's constraint, or null if the parameter has no
 /// constraint. `modifiers` are the types of the modifiers that use the parameter.
 #[derive(Debug, Serialize)]
 pub struct ParameterRow {

@@ -1,5 +1,5 @@
-//! Checks that HS3 files give the same models after they are written again in the words of the HS3 standard, and that
-//! HistFactory models in HS3 files can be written as workspaces.
+//! Checks that HS3 files give the same models after they are rewritten in the notation of the HS3 standard, and
+//! that HistFactory models in HS3 files can be written as workspaces.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn options(measurement: &str) -> ModelOptions {
     ModelOptions { measurement: Some(measurement.to_owned()), ..ModelOptions::default() }
 }
 
-/// Checks that a file has the same analyses, models and data after it is written again in the words of the HS3
+/// Checks that a file has the same analyses, models and data after it is rewritten in the notation of the HS3
 /// standard.
 fn same_after_restating(path: &Path) {
     let name = path.display();

@@ -20,8 +20,8 @@ fn acts(model: &Model, bins: usize, first: usize, effect: &Effect) -> String {
     format!("{what} {names:?}")
 }
 
-/// Returns whether a constraint is Gaussian, the width of a Gaussian or the scale of a Poisson constraint, and the
-/// auxiliary datum.
+/// Returns three properties of a constraint: whether it is Gaussian, its width (for a Poisson constraint, its scale
+/// `tau`), and its auxiliary datum.
 fn constraint(model: &Model, constraint: Constraint) -> Option<(bool, f64, f64)> {
     match constraint {
         Constraint::None => None,

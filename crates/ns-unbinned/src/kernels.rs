@@ -1,11 +1,11 @@
 //! Estimates densities from samples of events. A density is a sum of Gaussian kernels and is stored as a cubic
 //! spline.
 //!
-//! The widths of the kernels follow K. Cranmer, "Kernel estimation in high-energy physics", Comput. Phys. Commun. 136
-//! (2001) 198, hep-ex/0011057. In a first estimate `f` of the density, all kernels have the width `h = (4/3)^(1/5)
-//! sigma n^(-1/5)`. In the final estimate, the kernel of event `i` has the width `(4/3)^(1/5) sqrt(sigma / f(x_i))
-//! n^(-1/5)`. `sigma` is the standard deviation of the sample, and `n` is the number of events. For weighted events
-//! `n` is `(sum w)^2 / sum w^2`.
+//! The widths of the kernels follow K. Cranmer, "Kernel estimation in high-energy physics", Comput. Phys. Commun.
+//! 136 (2001) 198, hep-ex/0011057. `sigma` is the standard deviation of the sample, and `n` is the number of
+//! events; for weighted events `n` is `(sum w)^2 / sum w^2`. In a first estimate `f` of the density, all kernels
+//! have the width `(4/3)^(1/5) sigma n^(-1/5)`. In the final estimate, the kernel of the event at `x` has the width
+//! `(4/3)^(1/5) sqrt(sigma / f(x)) n^(-1/5)`.
 
 use thiserror::Error;
 

@@ -12,7 +12,7 @@ pub(crate) struct Cell {
     pub(crate) left: f64,
     pub(crate) right: f64,
     pub(crate) bin: usize,
-    /// Index of the second bin that is drawn for a group of bins. It is set only for the first of the two bins.
+    /// For the first of the two bins that are drawn for a group of bins, the index of the second; otherwise `None`.
     pub(crate) other: Option<usize>,
 }
 

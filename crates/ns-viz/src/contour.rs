@@ -37,8 +37,8 @@ pub struct Contour {
     pub x: Vec<f64>,
     /// Scanned values of the vertical parameter, strictly increasing.
     pub y: Vec<f64>,
-    /// Twice the negative log-likelihood minus its value at the best fit, indexed `[y][x]`, for each point of
-    /// the scan. `None` where the fit failed.
+    /// Twice the difference between the negative log-likelihood and its value at the best fit, for each point of
+    /// the scan, indexed `[y][x]`; `None` where the fit failed.
     pub twice_delta_nll: Vec<Vec<Option<f64>>>,
     /// Best-fit values of the horizontal and the vertical parameter, marked in the picture if given.
     pub best_fit: Option<[f64; 2]>,

@@ -15,8 +15,8 @@ const PICTURE: &str = "pulls";
 const MARGIN: f64 = 16.0;
 /// Largest number of rows in a column, if the user does not choose the number of columns.
 const MOST_ROWS: usize = 50;
-/// Largest number of rows that are drawn in columns of [`MOST_ROWS`]. More rows are arranged on a page that
-/// is about square. In a PDF they are distributed over several pages.
+/// Largest number of rows that are drawn on a page with columns of at most [`MOST_ROWS`]. A picture with more rows
+/// is one page that is about square, or a PDF of several pages.
 const LONGEST_PAGE: usize = 3 * MOST_ROWS;
 /// A number of rows for which [`rows::height`] returns its smallest value.
 const MANY_ROWS: usize = 61;
@@ -47,9 +47,9 @@ pub struct Pulls {
     pub subtitle: String,
     /// The parameters, from top to bottom.
     pub rows: Vec<PullRow>,
-    /// Number of columns, all on one page. By default each column has at most 50 rows. More than 150 rows are by
-    /// default arranged in more columns, so that the page is about square. A PDF instead has several pages of two
-    /// columns.
+    /// Number of columns, all on one page. By default, up to 150 rows are arranged in columns of at most 50 rows.
+    /// More rows are arranged in as many columns as make the page about square; a PDF then has several pages of two
+    /// columns instead.
     pub columns: Option<usize>,
 }
 

@@ -29,8 +29,8 @@ pub struct Scan {
     pub subtitle: String,
     /// Scanned values of the parameter, strictly increasing.
     pub x: Vec<f64>,
-    /// Twice the negative log-likelihood minus its value at the best fit, at each scanned value; `None` where
-    /// the fit failed.
+    /// Twice the difference between the negative log-likelihood and its value at the best fit, at each scanned
+    /// value; `None` where the fit failed.
     pub twice_delta_nll: Vec<Option<f64>>,
     /// Best-fit value of the parameter, if known.
     pub best_fit: Option<f64>,

@@ -77,8 +77,8 @@ fn painted(ink: &Ink) -> String {
     out
 }
 
-/// Returns the path data. Each coordinate is relative to the previous point, which halves the size of the
-/// file. It is the difference of two rounded positions, so that rounding errors do not add up.
+/// Returns the path data. Coordinates are relative to the previous point, which halves the size of the file. Each
+/// is the difference of two rounded positions, so that rounding errors do not add up.
 fn data(path: &[Segment]) -> String {
     let mut out = String::new();
     let (mut at, mut start) = ((0, 0), (0, 0));

@@ -39,8 +39,8 @@ pub(crate) enum FitPicture {
 }
 
 impl FitBody {
-    /// Returns whether the options of this fit hardly change the amount of work. The time of the fit is then typical
-    /// of fits of this model.
+    /// Returns whether this is an ordinary fit: to the observed data, without MINOS, and without the thorough
+    /// search. Ordinary fits of a model take similar times.
     fn is_plain(&self) -> bool {
         let options = &self.options;
         options.search != Search::Thorough && options.minos.is_empty() && options.data == FitData::Observed

@@ -58,8 +58,8 @@ pub(crate) trait Analysis: DeserializeOwned + Send + 'static {
         None
     }
 
-    /// Returns whether the analysis is so short that the thread that received the request should run it. Passing the
-    /// analysis to another thread would then take longer.
+    /// Returns whether the analysis is very short. The thread that received the request then runs the analysis
+    /// itself, because passing it to another thread would take longer.
     fn is_brief(&self, _models: &Models) -> bool {
         false
     }

@@ -27,8 +27,8 @@ pub(super) struct Asked {
     plot: Option<String>,
 }
 
-/// Cancels the job of a request when this value is dropped. This happens if the client disconnects before it has
-/// received the answer or the name of the job.
+/// A guard that cancels the job of a request when it is dropped. This happens if the client disconnects before it
+/// has received the answer or the name of the job.
 struct Waiting(Option<Arc<Job>>);
 
 impl Drop for Waiting {

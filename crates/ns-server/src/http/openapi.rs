@@ -43,8 +43,9 @@ impl Schemas {
     }
 }
 
-/// Completes `schema` with `read`, the schema that was found by deserialising the type. If a property of `schema` is
-/// an object without known keys, the property of the same name in `read` replaces it.
+/// Completes `schema`, the declared schema of a type. `read` is the schema that was found by deserialising the
+/// type. A property of `schema` that is an object without known keys is replaced by the property of the same name
+/// in `read`.
 fn refine(schema: &mut RefOr<Schema>, read: Schema) {
     if let (RefOr::T(Schema::Object(object)), Schema::Object(read)) = (schema, read) {
         for (key, property) in read.properties {

@@ -1,9 +1,9 @@
-//! Finds the JSON schema of a type by deserialising the type. The options of the analyses therefore need no
-//! separate description.
+//! Finds the JSON schema of a type by deserialising the type with a special deserialiser, the probe. The options of
+//! the analyses therefore need no separate description.
 //!
-//! A probe is a deserialiser that follows a path of keys into the type. At the end of the path it records
-//! what kind of value the type asks for: a number, a text, or an object with known keys. Each of these keys
-//! is then probed in the same way.
+//! A probe follows a path of keys into the type. At the end of the path it records what kind of value the type asks
+//! its deserialiser for: a number, a text, or an object with known keys. Each of these keys is then probed in the
+//! same way.
 
 use std::cell::RefCell;
 

@@ -86,8 +86,9 @@ impl Jobs {
         self.lock().active.values().sum()
     }
 
-    /// Begins an analysis. A brief analysis has ended when this function returns. `quota` is the client's own limit
-    /// on simultaneous requests; if `None`, the default limit of the server holds.
+    /// Begins an analysis. The calling thread runs a brief analysis itself, unless the client wants a job or a
+    /// picture. The analysis has then ended when this function returns. `quota` is the client's own limit on
+    /// simultaneous requests; if `None`, the default limit of the server holds.
     ///
     /// # Errors
     /// [`ServerError::Quota`] or [`ServerError::Busy`] if too many requests are in progress.

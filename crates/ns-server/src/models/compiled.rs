@@ -19,9 +19,9 @@ use crate::problem::ServerError;
 /// workspace, the model and the compiled plan. The estimate comes from the published workspaces.
 const BYTES_PER_BYTE: u64 = 6;
 
-/// Fits of a model whose recent fits took less than this time run on the thread that receives the request. This makes
-/// other requests of the thread wait. For such short fits, the wait is shorter than the time to pass the fit to
-/// another thread and the result back.
+/// If recent fits of a model took less than this time, the thread that receives a request makes the fit itself.
+/// Other requests of this thread then wait for the fit. Passing such a short fit to another thread, and the result
+/// back, would take longer.
 const BRIEF: Duration = Duration::from_micros(500);
 
 /// A compiled model, with everything that requests for this model share.
@@ -102,8 +102,8 @@ impl Compiled {
         })
     }
 
-    /// Records the time of a fit. If the fit took longer than the recorded time, its time is recorded. Otherwise the
-    /// recorded time decreases gradually.
+    /// Updates the recorded time of fits of this model with the time of a fit. A longer time replaces the recorded
+    /// time at once. A shorter time lowers the recorded time gradually, by an eighth of the difference.
     pub(crate) fn record_fit(&self, time: Duration) {
         let now = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let before = self.fit_ns.load(Ordering::Relaxed);

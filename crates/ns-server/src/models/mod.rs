@@ -34,8 +34,8 @@ struct Kept {
     /// Models, by the hash of the text of the requests that use them. The entry of a model is locked while the model
     /// is compiled. Simultaneous requests for the same model therefore compile it only once.
     by_text: HashMap<[u8; 32], Arc<Place>>,
-    /// Number of times that any model has been used. Each model keeps the value at its last use. The model with the
-    /// smallest value is removed first.
+    /// Counter that increases each time a model is used. Each model stores the value of the counter at its last
+    /// use. The model with the smallest stored value is removed first.
     clock: u64,
 }
 
@@ -63,7 +63,8 @@ impl Models {
     /// Returns the model of a request. Compiles the model if no earlier request has done so. If another request is
     /// compiling the model, waits for it to finish.
     ///
-    /// # Errors If the workspace is wrong, the model is too large, or no stored model has the digests.
+    /// # Errors
+    /// If the workspace is wrong, the model is too large, or no stored model has the digests.
     pub(crate) fn get(&self, body: &ModelBody) -> Result<Arc<Compiled>, ServerError> {
         let workspace = match body.source()? {
             ModelReference::Digests { model, data } => return self.by_digests(model, data),

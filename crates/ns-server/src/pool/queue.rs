@@ -145,9 +145,9 @@ impl Queue {
         Some((self.gather(first, threads), long))
     }
 
-    /// Makes a batch of a short piece and of waiting short pieces of the same session. The expected time of the batch
-    /// stays below [`GATHERED`]. The batch takes at most the share of one thread, so that the other threads get as
-    /// many pieces.
+    /// Makes a batch of the piece `first` and, if it is short, of waiting short pieces of the same session. The
+    /// expected time of the batch stays below [`GATHERED`]. The batch has at most its share of these pieces, i.e.
+    /// their number divided by the number of threads, so that the other threads get as many.
     fn gather(&mut self, first: Piece, threads: usize) -> Vec<Piece> {
         let Some(mut time) = first.expected.filter(|time| *time < GATHERED) else { return vec![first] };
         let alike = self.pieces.iter().filter(|piece| piece.joins(&first)).count();
@@ -167,8 +167,9 @@ impl Queue {
         batch
     }
 
-    /// Adds the thread time `time` of a batch to the accounts of its requests and to the recent time of their
-    /// clients. `long` says whether the batch counted as long.
+    /// Records the thread time `time` of a batch. The time is divided equally among the requests of the batch, and
+    /// added to their accounts and to the recent times of their clients. `long` says whether the batch counted as
+    /// long.
     pub(super) fn done(&mut self, accounts: &[Arc<RequestAccount>], time: Duration, long: bool) {
         self.long = self.long.saturating_sub(usize::from(long));
         let each = time / u32::try_from(accounts.len().max(1)).unwrap_or(u32::MAX);

@@ -15,8 +15,8 @@ use super::queue::{Failure, Piece, Reply};
 use super::split::{Pace, Rest};
 use super::{Pool, RequestAccount};
 
-/// Number of pieces of one batch of fits, per thread, that wait or run at the same time. The number is large enough
-/// that no thread has to wait for the caller.
+/// Largest number of pieces of one batch of fits that wait or run at the same time, per thread of the pool. With
+/// two pieces per thread, no thread has to wait until the caller submits the next piece.
 const AHEAD: usize = 2;
 
 /// A session for one request. The threads of a pool run the fits. The calling thread does everything else.

@@ -54,8 +54,8 @@ pub(crate) struct Document {
     /// Whether ROOT or pyhs3 wrote the file. Some keys have a different meaning in such files than in the HS3
     /// standard.
     pub(crate) from_root: bool,
-    /// Whether the templates of histosys modifiers are known to be yields, and not differences from the nominal
-    /// yields. The program that wrote the file determines this.
+    /// Whether the templates of histosys modifiers are certainly yields. This depends on the program that wrote the
+    /// file. If false, they may also be differences from the nominal yields.
     pub(crate) templates_are_yields: bool,
     /// Names of the parameters that ROOT marks as constant.
     pub(crate) constants: Vec<String>,
@@ -87,8 +87,8 @@ pub(crate) enum Distribution {
         slope: Arg,
         power: Arg,
     },
-    /// A Crystal Ball density. A file may give a single pair of `alpha` and `n`; `tails` says which tails this pair
-    /// describes.
+    /// A Crystal Ball density. `left` and `right` are the widths of the peak on its two sides. `tails` has the
+    /// parameters of the tails.
     CrystalBall {
         x: Arg,
         mean: Arg,
@@ -216,8 +216,8 @@ pub(crate) enum Distribution {
     },
 }
 
-/// Tails of a Crystal Ball: the exponent `n`, and the distance `alpha` of the tail from the peak in units of
-/// the width.
+/// Tails of a Crystal Ball density. A tail is a pair (`alpha`, `n`). It begins at the distance `alpha` from the
+/// peak, in units of the width, and `n` is its exponent. A side without a tail is `None`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tails {
     pub(crate) left: Option<(Arg, Arg)>,
@@ -265,9 +265,9 @@ pub(crate) struct Response {
     /// Weight of each event at the parameter value -1.
     pub(crate) down: Arc<[f64]>,
     pub(crate) interpolation: Option<Placed<Interpolation>>,
-    /// Whether the parameter changes the shape of the template. The field `rate` says whether the parameter changes
-    /// the expected number of events.
+    /// Whether the parameter changes the shape of the template.
     pub(crate) shape: bool,
+    /// Whether the parameter changes the expected number of events.
     pub(crate) rate: bool,
 }
 

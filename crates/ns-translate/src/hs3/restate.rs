@@ -1,7 +1,7 @@
-//! Writes an HS3 file again in the words of version 0.2.9 of the HS3 standard. Parts that version 0.2.9
-//! cannot express are written in the words of its next version. The models of the result have the same
-//! digests as those of the file. Words that only ROOT uses are replaced, and events of other files are
-//! written into the result. Parts of unknown types are not changed.
+//! Rewrites an HS3 file in the notation of version 0.2.9 of the HS3 standard. Parts that version 0.2.9 cannot
+//! express are written in the notation of its next version. Keys that only ROOT uses are replaced, and events from
+//! other files are written into the result. Parts of unknown types are not changed. The models of the result have
+//! the same digests as those of the file.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,7 +14,7 @@ use super::model::{Hs3, entries};
 use super::restate_histfactory::histfactory;
 
 impl Hs3 {
-    /// Returns the file in the words of the standard, with all its analyses.
+    /// Returns the file in the notation of the standard, with all its analyses.
     ///
     /// # Errors
     /// If the text cannot be written.
@@ -151,8 +151,8 @@ pub(super) struct Words<'a> {
     document: &'a Document,
     /// Names of distributions, of functions, of the axes of data, and of parameters with a value.
     names: HashSet<&'a str>,
-    /// Ranges by the name of the parameter. The file gives these ranges together with the values of the parameters,
-    /// and the result has them in its default domain.
+    /// Ranges that the file gives together with the values of parameters, by the name of the parameter. The
+    /// rewritten file has these ranges in its default domain.
     moved: BTreeMap<&'a str, Range>,
 }
 

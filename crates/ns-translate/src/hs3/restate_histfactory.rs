@@ -1,4 +1,4 @@
-//! Writes the channels of HistFactory models in the words of the next version of HS3.
+//! Writes the channels of HistFactory models in the notation of the next version of HS3.
 
 use serde_json::{Value, json};
 

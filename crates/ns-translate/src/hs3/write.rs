@@ -1,5 +1,5 @@
-//! Writes HistFactory models as HS3, in the words of version 0.2.9 of the standard. Parts that version 0.2.9
-//! cannot express are written in the words of its next version.
+//! Writes HistFactory models as HS3, in the notation of version 0.2.9 of the standard. Parts that version 0.2.9
+//! cannot express are written in the notation of its next version.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -198,7 +198,7 @@ impl Written {
     }
 }
 
-/// Returns an interpolation code of normsys in the words of the next version of HS3.
+/// Returns an interpolation code of normsys in the notation of the next version of HS3.
 fn normsys(code: NormsysCode) -> Value {
     match code {
         NormsysCode::Code0 => json!({"type": "mult", "in": "poly1", "out": null}),
@@ -208,7 +208,7 @@ fn normsys(code: NormsysCode) -> Value {
     }
 }
 
-/// Returns an interpolation code of histosys in the words of the next version of HS3.
+/// Returns an interpolation code of histosys in the notation of the next version of HS3.
 fn histosys(code: HistosysCode) -> Value {
     match code {
         HistosysCode::Code0 => json!({"type": "add", "in": "poly1", "out": null}),

@@ -237,8 +237,8 @@ fn written_channel(
     json!({"name": channel.name, "samples": samples})
 }
 
-/// Returns the yield in each bin of a channel, summed over some samples. These samples have a modifier with per-bin
-/// factors, and the first of these factors is the parameter with the index `first`.
+/// Returns, for each bin of a channel, the nominal yield summed over the samples that share a modifier with per-bin
+/// factors. `first` is the index of the parameter that is the first of these factors.
 fn shared_sums(channel: &Channel, first: usize) -> Vec<f64> {
     let mut sums = vec![0.0; channel.n_bins];
     for sample in &channel.samples {
@@ -251,8 +251,9 @@ fn shared_sums(channel: &Channel, first: usize) -> Vec<f64> {
     sums
 }
 
-/// Returns the absolute uncertainty of each per-bin factor of a modifier. It is 0 for a factor that is fixed or has
-/// no effect. `yields` are the yields of the bins that the factors multiply.
+/// Returns, for each per-bin factor of a modifier, the absolute uncertainty of the yield that it multiplies.
+/// `yields` has these yields. The uncertainty is 0 if the factor has no constraint, or if the yield is 0. For a
+/// factor without constraint that is free, adds a reason why the model cannot be written.
 fn absolute(model: &Model, modifier: &Modifier, yields: &[f64], reasons: &mut Vec<String>) -> Vec<f64> {
     let of = |(bin, yields): (usize, &f64)| {
         let parameter = model.parameters.get(modifier.first + bin);

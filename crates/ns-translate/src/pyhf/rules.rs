@@ -255,9 +255,9 @@ fn check_observations(document: &Document, report: &mut Report) {
     }
 }
 
-/// Returns the candidate nearest to `name` if `position` is below 50, and `None` otherwise. `position` is the index
-/// in the file of the item called `name`. Comparing thousands of names with thousands of candidates would take long
-/// and not help.
+/// Returns the candidate nearest to `name`, but only for the first 50 items of the file, because comparing
+/// thousands of names with thousands of candidates would take long. `position` is the index of the item called
+/// `name`. For later items, returns `None`.
 fn nearest_few<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str> + Clone,

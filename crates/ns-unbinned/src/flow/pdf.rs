@@ -152,7 +152,8 @@ impl FlowPdf {
 
     /// Evaluates log-densities on the NVIDIA GPU with index `device` from now on. The provider `first` is tried
     /// first, then CUDA. If neither can be used, the CPU evaluates log-densities. [`Self::gpu_ep_kind`] returns the
-    /// provider that is used, and [`Self::warnings`] returns the reasons.
+    /// provider that is used. [`Self::warnings`] returns the reasons why a provider or a faster precision is not
+    /// used.
     ///
     /// The results of GPU and CPU are compared for 1 024 events and the given context. `sides` has the lower and
     /// upper end of each feature. The events are distributed evenly over the part of this box within the support.
@@ -274,8 +275,9 @@ impl FlowPdf {
         event.iter().zip(&self.support).all(|(x, (lo, hi))| lo <= x && x <= hi)
     }
 
-    /// Computes the log-densities of the first events on the GPU, if the flow uses a GPU. Returns the number of these
-    /// events. The CPU must compute the log-densities of all further events.
+    /// Computes log-densities on the GPU, if the flow uses a GPU. Returns the number of events for which this is
+    /// done, counted from the first event. The CPU must evaluate the remaining events, which are too few for the
+    /// GPU.
     fn on_device(&self, events: &[f64], context: &[f64], out: &mut [f64]) -> Result<usize, LogProbError> {
         let Some(placed) = &self.placed else { return Ok(0) };
         let (d, n) = (self.features.len(), out.len());

@@ -98,11 +98,11 @@ fn refused(density: &dyn LogProb, cause: String) -> LogProbError {
     LogProbError::NotNormalised { density: density.name().to_owned(), cause }
 }
 
-/// Integrates a density over a box. `log_prob` evaluates the log-density, and `sides` has the lower and upper end of
-/// each feature.
+/// Integrates a density over a box. `log_prob` evaluates the log-density, and `sides` has the lower and upper end
+/// of each feature.
 ///
-/// The integral is computed over the part of the box within the support. For three or more features no integral is
-/// computed. It is then 1 if the box contains the support, and any other box is an error.
+/// The integral is computed over the part of the box within the support. It is computed for one and two features
+/// only. For more features, the result is 1 if the box contains the support, and an error otherwise.
 pub(super) fn integrate(
     density: &dyn LogProb,
     log_prob: Evaluate<'_>,
@@ -139,8 +139,8 @@ pub(super) fn integrate(
 }
 
 /// Writes the integral over a box and its derivatives with respect to the context to `out`. The quadrature has
-/// `panels` panels per feature. A second integral with half as many panels shows whether there are enough panels. If
-/// `panels` is 0, the integral is 1 and its derivatives are 0.
+/// `panels` panels per feature. A second integral with half as many panels shows whether there are enough panels.
+/// `panels` is 0 if [`integrate`] used no quadrature; the integral is then 1 and its derivatives are 0.
 pub(super) fn differentiate(
     density: &dyn LogProb,
     (sides, panels): (&[(f64, f64)], usize),

@@ -22,8 +22,8 @@ const LIBRARY: &str = if cfg!(target_os = "windows") {
     "libonnxruntime.so"
 };
 
-/// Number of rows that are evaluated in one call. It is constant, so that results do not depend on the number of
-/// threads.
+/// Number of rows (events) that the CPU evaluates in one call of ONNX Runtime. The number is constant, so that
+/// results do not depend on the number of threads.
 const ROWS: usize = 4096;
 
 /// Returns the path of ONNX Runtime's library, or its name if the system's loader must search for it.

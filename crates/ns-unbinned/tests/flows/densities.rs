@@ -99,9 +99,9 @@ fn a_range_without_the_density_is_refused() {
     assert!(error.contains("holds nothing of it"), "{error}");
 }
 
-/// Returns the largest distance between the empirical distribution function of samples and the distribution function
-/// `probability`, times the square root of the number of samples (Kolmogorov and Smirnov). If the samples follow
-/// `probability`, the result exceeds 2.3 with a probability of 5e-5.
+/// Returns the statistic of Kolmogorov and Smirnov. It is the largest distance between the empirical distribution
+/// function of `samples` and the distribution function `probability`, times the square root of the number of
+/// samples. If the samples follow `probability`, the result exceeds 2.3 with a probability of 5e-5.
 fn distance(mut samples: Vec<f64>, probability: impl Fn(f64) -> f64) -> f64 {
     samples.sort_by(f64::total_cmp);
     let n = samples.len() as f64;

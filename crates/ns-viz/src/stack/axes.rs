@@ -27,10 +27,10 @@ impl Stack {
         Axis::log((0.2 * low).max(1e-8 * high), 3.0 * high)
     }
 
-    /// Returns the function that converts a number of events in a bin to the scale of the lower panel. For
-    /// ratios the function divides by the prediction. For pulls it subtracts the prediction, and divides by
-    /// the error bar of the data on the side of the prediction. Returns `None` if the prediction is zero, and
-    /// for pulls also if the bin has no data.
+    /// Returns the function that converts a number of events in a bin to the scale of the lower panel. For ratios
+    /// the function divides by the prediction. For pulls it subtracts the prediction, and divides by the error bar
+    /// of the data on the side of the prediction. Returns `None` if the prediction is not positive. For pulls, also
+    /// returns `None` if the bin has no data or this error bar is 0.
     pub(super) fn compared(&self, bin: usize) -> Option<impl Fn(f64) -> f64 + use<>> {
         let total = self.total.get(bin).copied().filter(|total| *total > 0.0)?;
         let (zero, unit) = match self.pulls {
@@ -52,9 +52,9 @@ impl Stack {
         Axis::linear(-half, half)
     }
 
-    /// Returns the axis of the ratio. It is symmetric around 1 and contains all error bars and uncertainties. If the
-    /// error bars or uncertainties reach further than 0.5 from 1, the axis goes from 0 to at most [`HIGHEST_RATIO`].
-    /// Bins with an expected yield below 1 can have very long upper error bars, which do not widen the axis and may
+    /// Returns the axis of the ratio. It is symmetric around 1 if all error bars and uncertainties lie within 0.5
+    /// of 1. Otherwise it goes from 0 to the upper end of the largest of them, but at most to [`HIGHEST_RATIO`].
+    /// Upper error bars of bins with an expected yield below 1 are ignored, because they can be very long. They may
     /// end in an arrow.
     pub(super) fn ratio_axis(&self) -> Axis {
         let (mut down, mut up) = (0.0_f64, 0.0_f64);

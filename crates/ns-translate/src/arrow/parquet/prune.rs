@@ -24,8 +24,9 @@ pub(super) struct Test {
     pub(super) limit: f64,
 }
 
-/// Returns whether a number between the bounds `min` and `max` can fulfil a condition. A bound of NaN means
-/// that the bound is unknown. NaN values, which fulfil only `!=`, are not covered by the bounds.
+/// Returns whether a number between the bounds `min` and `max` can fulfil a condition. A bound that is NaN is
+/// unknown. The bounds say nothing about NaN values in the column. This does no harm, because NaN fulfils only
+/// `!=`, for which the result is always true.
 fn possible(comparison: Comparison, limit: f64, (min, max): (f64, f64)) -> bool {
     match comparison {
         Comparison::Less => !(min >= limit),

@@ -393,8 +393,8 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Returns the names of the parameters of a modifier with one parameter per bin. The list is empty for other
-/// modifiers. A staterror without names of parameters gets the names that ROOT gives.
+/// Returns the names of the parameters of a modifier with one parameter per bin. If the file gives no names, they
+/// are the names that ROOT gives. The list is empty for other modifiers.
 fn bin_parameters(channel_name: &str, channel: &HistFactory, modifier: &document::Modifier) -> Vec<String> {
     let prefix = match modifier.effect {
         document::Effect::ShapeFactor | document::Effect::ShapeSys { .. } => {

@@ -87,8 +87,9 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    /// Divides the factors of a product of distributions. Factors that describe the axes of the data are added to
-    /// `shapes`, and constraint terms to `terms`. A distribution that is not a product counts as a single factor.
+    /// Sorts the factors of a product of distributions into two lists: `shapes` for factors that describe the axes
+    /// of the data, and `terms` for constraint terms. A distribution that is not a product counts as a single
+    /// factor.
     fn factors(&mut self, i: usize, axes: &BTreeSet<&str>, shapes: &mut Vec<usize>, terms: &mut Vec<usize>) {
         let index = self.index;
         if let Some(Distribution::Product { factors }) =

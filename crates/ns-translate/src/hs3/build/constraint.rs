@@ -11,8 +11,9 @@ use super::parameters::{Parameters, Written};
 use super::value::operation;
 use super::{Builder, Trouble};
 
-/// Adds `by` to the index of the auxiliary datum of a penalty, i.e. of a constraint term that is not the constraint
-/// of a single parameter. The data of penalties come after the data of parameters.
+/// Adds `by` to the index of the auxiliary datum of a penalty. A penalty is a constraint term that is not the
+/// constraint of a single parameter. In the finished model, the data of penalties come after the `by` data of
+/// parameters.
 pub(super) fn shift_datum(form: &mut PenaltyForm, by: usize) {
     if let PenaltyForm::Gaussian { mean: Measured::Datum(datum), .. }
     | PenaltyForm::Poisson { count: Measured::Datum(datum), .. } = form
@@ -141,8 +142,8 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// Makes a Poisson term the constraint of a parameter. This is possible if the count is a number and the mean is
-    /// the parameter times a number. Returns whether the term has become a constraint.
+    /// Makes a Poisson term the constraint of a parameter. This is possible if the count is constant and the mean
+    /// is the parameter times a constant. Returns whether the term has become a constraint.
     fn scaled_poisson(
         &mut self,
         distribution: &Named<Distribution>,
@@ -177,8 +178,8 @@ impl Builder<'_, '_> {
         Ok(self.parameters.constrain(parameter, Written::Poisson { tau, datum }, &distribution.path))
     }
 
-    /// Converts an argument of a constraint term. A number becomes a new auxiliary datum. Any other argument becomes
-    /// a value of the model.
+    /// Converts an argument of a constraint term. An argument that never changes becomes a new auxiliary datum. Any
+    /// other argument becomes a value of the model.
     fn measured(&mut self, argument: &Arg) -> Result<Measured, Trouble> {
         match self.constant(argument) {
             Some(number) => {
@@ -193,8 +194,8 @@ impl Builder<'_, '_> {
         self.penalties.push(Penalty { name: name.to_owned(), form });
     }
 
-    /// Adds a function of the values `a` and `b` to the model, and returns its value. `operator` is the operation
-    /// that computes it.
+    /// Adds a function of the values `a` and `b` to the model, and returns its value. `operator` makes the
+    /// operation from the indices of its two operands.
     fn combined(
         &mut self,
         distribution: &Named<Distribution>,
@@ -207,9 +208,9 @@ impl Builder<'_, '_> {
         Ok(self.add_function(format!("{what} {}", distribution.name), FunctionForm::Expression(tape)))
     }
 
-    /// Adds a multivariate normal term as a sum of independent Gaussian terms, whose arguments are linear functions
-    /// of `x - mean`. The covariance matrix of the term is `C = L D L'`, where `L` has ones on its diagonal. Then
-    /// `y = L^-1 (x - mean)` has the diagonal covariance matrix `D`.
+    /// Adds a multivariate normal term as a sum of independent Gaussian terms. The covariance matrix is written as
+    /// `L D L'`. Here `L` is a lower triangular matrix with ones on its diagonal, `L'` is its transpose, and `D` is
+    /// diagonal. The elements of `L^-1 (x - mean)` are then independent, and `D` has their variances.
     fn multivariate(
         &mut self,
         distribution: &Named<Distribution>,

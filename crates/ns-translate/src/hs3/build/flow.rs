@@ -66,8 +66,8 @@ impl Builder<'_, '_> {
         Ok(Density::Conditional(ConditionalDensity { observables, context: values, source }))
     }
 
-    /// Returns the density of a flow without context, i.e. without parameters. The log-densities of such a flow are a
-    /// column of the events.
+    /// Returns the density of a flow without context, i.e. without parameters. The log-densities of such a flow are
+    /// computed once, and stored as an additional column of the events.
     fn column(
         &mut self,
         observables: Vec<usize>,
@@ -114,8 +114,8 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Loads the manifest of a flow. Each manifest is read once per model. `sides` has the (lower, upper) ends of the
-    /// axis of each feature.
+    /// Returns the flow of the distribution with the index `i`. Its manifest is read only once per model. `sides`
+    /// has the (lower, upper) ends of the axis of each feature.
     fn loaded(&mut self, i: usize, sides: &[(f64, f64)]) -> Result<SharedLogProb, Trouble> {
         let index = self.index;
         let Some(distribution) = index.document.distributions.get(i) else { return Err(Trouble::Reported) };
@@ -188,8 +188,9 @@ impl Builder<'_, '_> {
         })
     }
 
-    /// Normalises the flows of a channel over its fit ranges. Returns the events `table` with the log-densities of
-    /// the flows as additional columns.
+    /// Evaluates the flows of a channel. Returns the events `table` with the log-densities of the flows as
+    /// additional columns. Also computes the integral of each flow over each fit range, and reports inaccurate
+    /// integrals.
     pub(super) fn evaluate_flows(
         &mut self,
         channel: &EventChannel,

@@ -37,8 +37,8 @@ impl Draft {
         self.push(Op::Mul(x, x))
     }
 
-    /// Appends `exp(-t^2 / 2)`, where the value of `t` is the operation with index `t`. Returns the index of the new
-    /// operation.
+    /// Appends the operations for `exp(-v^2 / 2)`, where `v` is the value of the operation with the index `t`.
+    /// Returns the index of the last new operation.
     fn bell(&mut self, t: usize) -> usize {
         let square = self.square(t);
         let factor = self.number(-0.5);
@@ -46,8 +46,8 @@ impl Draft {
         self.push(Op::Exp(exponent))
     }
 
-    /// Appends `(a - b) / c`, where `a`, `b` and `c` are given by the indices of their operations. Returns the index
-    /// of the new operation.
+    /// Appends the operations for `(a - b) / c`. The arguments are the indices of the operations that give these
+    /// three values. Returns the index of the last new operation.
     fn distance(&mut self, a: usize, b: usize, c: usize) -> usize {
         let difference = self.push(Op::Sub(a, b));
         self.push(Op::Div(difference, c))

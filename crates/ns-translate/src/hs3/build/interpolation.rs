@@ -54,9 +54,9 @@ impl Codes {
     }
 }
 
-/// Returns the interpolation code of a normsys modifier. `alone` says whether the sample has no other normsys. An
-/// effect that is added to 1 is accepted only in this case, because it then equals a factor that multiplies the
-/// yields.
+/// Returns the interpolation code of a normsys modifier. Some codes add the effects of the normsys modifiers of a
+/// sample, instead of multiplying the yields by each of them. Such a code is accepted only if `alone` is true, i.e.
+/// if the sample has no other normsys. Adding and multiplying are then the same.
 pub(super) fn normsys(
     written: Option<&Placed<Interpolation>>,
     alone: bool,

@@ -85,8 +85,8 @@ struct Builder<'a, 'r> {
     functions: Vec<Function>,
     /// Value of each function that has been built, by the index of the function in the document.
     function_values: HashMap<usize, Value>,
-    /// Value of each function that is a constant number, by the index of the function in the document. The entry is
-    /// `None` for a function that depends on a parameter.
+    /// Known results of `constant_function`, by the index of the function in the document: the value of a function
+    /// that never changes, or `None` for any other function.
     constants: HashMap<usize, Option<f64>>,
     /// Names of the axes of all data of the likelihood.
     axes: BTreeSet<String>,
@@ -94,8 +94,8 @@ struct Builder<'a, 'r> {
     /// Indices of the distributions that have become constraint terms.
     constrained: BTreeSet<usize>,
     penalties: Vec<Penalty>,
-    /// Auxiliary data of penalties, i.e. of constraint terms that are not the constraint of a single parameter. Their
-    /// indices count from 0 until the model is finished.
+    /// Auxiliary data of penalties. A penalty is a constraint term that is not the constraint of a single
+    /// parameter. Until the model is finished, penalties refer to these data by indices that begin at 0.
     penalty_data: Vec<f64>,
     /// Binned channels, each with its observed counts.
     binned: Vec<(Channel, Vec<f64>)>,

@@ -118,8 +118,8 @@ impl Builder<'_, '_> {
     }
 
     /// Multiplies the rate of a process by the effects of its templates, and returns the product. The effect of a
-    /// template is the sum of the weights of its simulated events within the fit ranges, divided by the nominal value
-    /// of this sum.
+    /// template is a function of nuisance parameters: the sum of the weights of its simulated events within the fit
+    /// ranges, divided by the nominal value of this sum.
     pub(super) fn response(
         &mut self,
         (name, path): (&str, &str),

@@ -200,8 +200,8 @@ fn argus(fields: &Fields<'_>, report: &mut Report) -> Distribution {
     Distribution::Argus { mass, resonance, slope, power }
 }
 
-/// Reads a Crystal Ball density. A single pair of `alpha` and `n` means two tails in the HS3 standard, and one tail
-/// in files of ROOT and pyhs3.
+/// Reads a Crystal Ball density. A single pair of `alpha` and `n` means two equal tails in the HS3 standard, and
+/// one tail, on the left, in files of ROOT and pyhs3.
 fn crystal_ball(fields: &Fields<'_>, kind: &str, from_root: bool, report: &mut Report) -> Distribution {
     let x = fields.argument("m", report);
     let mean = fields.argument("m0", report);

@@ -24,8 +24,8 @@ pub(super) const KEY: &str = "nextstat.source";
 pub(super) struct Events {
     pub(super) columns: Vec<Arc<[f64]>>,
     pub(super) weights: Option<Arc<[f64]>>,
-    /// Further columns of weights: the weights `up` and `down` of each response of a template, i.e. the weights after
-    /// a nuisance parameter is moved.
+    /// Further columns of weights, for the responses of a template. A response is the effect of a nuisance
+    /// parameter on the weights. It has two columns: the weights at the parameter values 1 (`up`) and -1 (`down`).
     pub(super) more: Vec<Arc<[f64]>>,
 }
 

@@ -53,7 +53,7 @@ pub(super) fn read(fields: &Fields<'_>, sources: &EventSources, report: &mut Rep
     Some(Template { x, estimator, columns: events.columns, weights: events.weights, responses })
 }
 
-/// Returns an axis without a range that has the name of the observable `x`. Returns `None` if `x` is not a name.
+/// Returns an axis that has the name of the observable `x` and no range. Returns `None` if `x` is not a name.
 fn axis(x: &Arg) -> Option<Axis> {
     let Argument::Name(name) = &x.value else { return None };
     Some(Axis { name: name.clone(), path: x.path.clone(), min: None, max: None, bins: None, edges: None })
@@ -246,7 +246,7 @@ fn acts_on(fields: &Fields<'_>, report: &mut Report) -> (bool, bool) {
 }
 
 /// Reads the events of a template with all their weights. The columns `more` of the result are the weights `up` and
-/// `down` of each response, i.e. of each effect of a nuisance parameter.
+/// `down` of each response in `drafts`, in this order.
 fn events(
     fields: &Fields<'_>,
     axes: &[Axis],

@@ -9,8 +9,8 @@ use crate::pyhf::names::{pointer_token, quoted};
 use crate::pyhf::problem::Report;
 use crate::pyhf::tolerate::Gathered;
 
-/// Reports every repeated key in `text`, which must be valid JSON. If both values are the same, this is a
-/// warning, otherwise an error.
+/// Reports every key that an object in `text` repeats. `text` must be valid JSON. If both values of the key are the
+/// same, this is a warning, otherwise an error.
 pub(crate) fn report_duplicate_keys(text: &[u8], report: &mut Report) {
     let mut path = String::new();
     let mut gathered = Gathered::default();
@@ -28,8 +28,8 @@ struct KeyVisitor<'a> {
 }
 
 impl KeyVisitor<'_> {
-    /// Calls `inner` with a visitor for a part of the current value. The JSON pointer of this visitor is longer by
-    /// `token`.
+    /// Calls `inner` with a visitor for a part of the current value. `token` is the last part of the JSON pointer
+    /// to it.
     fn below<T>(&mut self, token: &str, inner: impl FnOnce(KeyVisitor<'_>) -> T) -> T {
         let length = self.path.len();
         self.path.push('/');

@@ -259,8 +259,8 @@ fn lower_object(what: &str) -> &str {
     what.strip_prefix("Modifier ").unwrap_or(what)
 }
 
-/// Reads the template `lo_data` or `hi_data` of a histosys, as `key` says. A missing template gives an empty list. It
-/// has been reported already.
+/// Reads the template of a histosys under `key`, which is `lo_data` or `hi_data`. If the template is missing,
+/// returns an empty list and reports nothing, because a missing key has been reported already.
 fn template(value: Option<&Value>, key: &str, data: &ValueLocation, report: &mut Report) -> Vec<f64> {
     let Some(value) = value else { return Vec::new() };
     numbers(value, &ValueLocation::new(data.key(key), format!("{key} in {}", lower(&data.what))), report)
@@ -272,8 +272,8 @@ fn factor(value: Option<&Value>, key: &str, data: &ValueLocation, report: &mut R
     number(value, &ValueLocation::new(data.key(key), format!("{key} in {}", lower(&data.what))), report)
 }
 
-/// Returns pyhf's modifier type for a type of other formats (HistFactory's XML and Combine's data cards). `name` is
-/// its name in these formats.
+/// Returns the pyhf modifier type that corresponds to the modifier type `name` of other formats (HistFactory's XML
+/// and Combine's data cards).
 fn foreign_type(name: &str) -> Option<&'static str> {
     match name.to_ascii_lowercase().as_str() {
         "overallsys" | "lnn" => Some(ModifierType::NormSys.name()),

@@ -85,8 +85,8 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Creates a log with the warnings from reading the workspace. The result of the operation no longer
-    /// contains the parts that these warnings are about.
+    /// Creates a log that begins with the warnings from reading the workspace. They are kept here because the
+    /// result of the operation no longer contains the parts that these warnings are about.
     pub(super) fn of(workspace: &Workspace) -> Self {
         Self { report: workspace.notes.clone(), ..Self::default() }
     }
@@ -105,11 +105,11 @@ impl Log {
         Ok(())
     }
 
-    /// Numbers the elements of the new document, checks that a valid input did not become invalid, and
-    /// returns the result.
+    /// Finishes an operation: gives each element of the new document its index, and returns the result.
+    /// `usable_before` says whether a model could be built from the input. If so, the result must have a model too.
     ///
-    /// The result of a workspace that had errors may have errors too. Its repair may need several operations
-    /// that remove faulty parts.
+    /// If not, the result may have errors like the input, because a repair may need several operations that remove
+    /// faulty parts.
     pub(super) fn finish(
         mut self,
         operation: Operation,

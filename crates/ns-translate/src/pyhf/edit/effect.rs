@@ -90,8 +90,8 @@ struct Count {
 }
 
 impl Size {
-    /// Computes the effect of a histosys from its templates. The effect is infinite if no relative effect is
-    /// defined. Such a modifier is kept.
+    /// Computes the effect of a histosys from its templates. The effect is infinite if a relative change is not
+    /// defined, for example because the nominal yields are 0. Such a modifier is never removed.
     fn of(nominal: &[f64], lo: &[f64], hi: &[f64]) -> Self {
         let total: f64 = nominal.iter().sum();
         let mut size = Self { norm: 0.0, shape: 0.0 };

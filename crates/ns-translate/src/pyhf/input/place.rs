@@ -20,8 +20,9 @@ pub(super) struct FileMember<'a> {
 }
 
 impl<'a> FileMember<'a> {
-    /// Splits a path at the first colon after an existing file. If there is none, splits it after the name of
-    /// an archive. A path that is itself an existing file is not split.
+    /// Splits a path into file and member, at the first colon after the name of an existing file. If there is no
+    /// such colon, splits it at the first colon after the extension of an archive. A path that is itself an
+    /// existing file is not split.
     pub(super) fn of(path: &'a Path) -> Self {
         let whole = Self { shown: path, file: path, member: None, nameable: true };
         let Some(text) = path.to_str().filter(|_| !path.exists()) else { return whole };
@@ -63,8 +64,9 @@ impl<'a> FileMember<'a> {
         WorkspaceError::Io { path: self.file.to_owned(), source }
     }
 
-    /// Returns the error for an archive that cannot be read, or whose content is not valid. If the content is
-    /// not valid, `source` does not come from the operating system.
+    /// Returns the error for an archive, from the error `source` that reading it gave. An error of the operating
+    /// system, or of a stream that is too long, means that the archive cannot be read. Any other error means that
+    /// its content is not valid.
     pub(super) fn io_or_damaged(&self, source: io::Error) -> WorkspaceError {
         // The caller recognises a compressed stream that is too long by the flag of its `Bounded` reader.
         if source.raw_os_error().is_some() || source.kind() == io::ErrorKind::FileTooLarge {

@@ -8,8 +8,9 @@ use serde_json::Value;
 use crate::pyhf::diagnose::explain_syntax;
 use crate::pyhf::error::WorkspaceError;
 
-/// Largest depth at which an operation may write. The depth of a copied or moved value is included. Together
-/// with the limit of the JSON parser, this limits the depth of the result, and so of every later recursion.
+/// Largest nesting depth at which an operation may write a value. For a copied or moved value, the depth of the value
+/// itself is added. The JSON parser limits the depth of all other values. The depth of the result, and so of every
+/// later recursion, is therefore limited.
 const DEEPEST: usize = 127;
 
 /// Largest number of values that all `copy` operations of one patch may create together. Each operation can

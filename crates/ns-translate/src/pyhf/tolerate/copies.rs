@@ -136,9 +136,9 @@ pub(crate) fn remove_copies(document: &mut Document, report: &mut Report) {
     gathered.tell(report);
 }
 
-/// Returns the kind of the warning about a copy of an item, and the end of its message. `shapesys` says whether the
-/// copy contains a shapesys, because pyhf refuses such copies. `without` and `with` are the kinds for copies without
-/// and with a shapesys.
+/// Returns the kind of the warning about a copy of an item, and the end of its message. pyhf refuses copies that
+/// contain a shapesys; `shapesys` says whether the copy contains one. `without` and `with` are the kinds for copies
+/// without and with a shapesys.
 fn compared(shapesys: bool, [without, with]: [&'static str; 2]) -> (&'static str, &'static str) {
     if shapesys { (with, "; pyhf refuses it") } else { (without, ", as in pyhf") }
 }

@@ -4,16 +4,16 @@
 use crate::flow::runtime::Rows;
 
 /// Largest accepted difference between the log-densities of GPU and CPU. A difference is divided by the larger of 1
-/// and the absolute value of the log-density. The error of the integral of a flow has the same bound. Both errors
-/// therefore bias a yield by about the same amount.
+/// and the absolute value of the log-density. The estimated error of the integral of a flow has the same limit, so
+/// that both errors bias a yield by about the same amount.
 pub const LARGEST_DIFFERENCE: f64 = 1e-4;
 
 /// Number of events for which the GPU and the CPU are compared.
 const EVENTS: usize = 1024;
 
-/// Returns 1 024 events that are distributed evenly over a box, one row per event. `sides` has the lower and upper
-/// end of each feature. From one event to the next, feature `k` (from 1 to `d`) advances by the fraction `r^-k` of
-/// its side. At the end of the side it starts again at the beginning. `r` is the root of `x^(d+1) = x + 1`.
+/// Returns 1 024 events that fill a box evenly, one row per event. `sides` has the lower and upper end of each of
+/// the `d` features. From one event to the next, feature `k` (counted from 1) moves up by the fraction `r^-k` of
+/// its side. Beyond the upper end it continues at the lower end. `r` is the positive root of `x^(d+1) = x + 1`.
 #[must_use]
 pub fn spread(sides: &[(f64, f64)]) -> Vec<f64> {
     let d = sides.len() as i32;
@@ -49,8 +49,9 @@ impl<'a> Compared<'a> {
     }
 }
 
-/// Returns the largest difference between two lists of log-densities. A difference is divided by the larger of 1 and
-/// the absolute value on the CPU. The result is infinite if a log-density is not finite on only one of the devices.
+/// Returns the largest difference between two lists of log-densities. A difference is divided by the larger of 1
+/// and the absolute value on the CPU. The result is infinite if a log-density is not finite on one of the devices,
+/// unless both devices give the same value.
 #[cfg(any(test, feature = "neural-cuda"))]
 pub(super) fn difference(expected: &[f64], actual: &[f64]) -> f64 {
     let of = |(cpu, gpu): (&f64, &f64)| {

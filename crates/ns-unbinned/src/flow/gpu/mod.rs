@@ -1,9 +1,9 @@
-//! Evaluates flows on NVIDIA GPUs with providers of ONNX Runtime. TensorRT is tried first, then CUDA. If neither can
-//! be used, the CPU evaluates the flow.
+//! Evaluates flows on NVIDIA GPUs with providers of ONNX Runtime. TensorRT is tried first, then CUDA. If neither
+//! can be used, the CPU evaluates the flow.
 //!
-//! If a provider is not used, a [`FlowWarning`] gives the reason. A provider is used only if it can be registered and
-//! if it appears in the profile of a first evaluation. The list of providers that ONNX Runtime reports is not
-//! sufficient. The results of the first evaluation are compared with those of the CPU.
+//! A provider is used only if the profile of a first evaluation shows that it evaluated a part of the graph, and if
+//! the results agree with those of the CPU. That ONNX Runtime lists a provider is not sufficient. If a provider is
+//! not used, a [`FlowWarning`] gives the reason.
 
 #[cfg(any(test, feature = "neural-cuda"))]
 mod cache;
