@@ -40,8 +40,10 @@ pub(crate) struct Scratch {
     pub(crate) additive: Vec<f64>,
     /// Product of the per-bin factors in each cell (one bin of one sample); zero in padding cells.
     pub(crate) binwise: Vec<f64>,
-    /// The product `r_b g_b` of each cell (one bin of one sample). `r_b` is the derivative of `-ln L` with respect to
-    /// the expected yield of the bin, and `g_b` is the product of the per-bin factors.
+    /// The product `e r_b g_b` of each cell (one bin of one sample). `e` is [`Point::exactness`], `r_b` is the derivative
+    /// of `-ln L` with respect to the expected yield of the bin, and `g_b` is the product of the per-bin factors.
+    ///
+    /// [`Point::exactness`]: crate::curvature::Point::exactness
     pub(crate) weight: Vec<f64>,
     /// Expected yield of each bin. There is padding at the end, so whole SIMD vectors can be written.
     pub(crate) lambda: Vec<f64>,
