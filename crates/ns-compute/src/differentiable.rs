@@ -42,8 +42,8 @@ impl DifferentiableAccelerator {
         DeviceNll::new(&self.session, crate::device::cuda::backend(index)?, Device::Cuda(index), data)
     }
 
-    /// Does the same as `on_cuda` with the kernels compiled for the CPU, for tests. The device addresses are then
-    /// addresses in the memory of this process.
+    /// Uploads the model like `on_cuda`, but to a device that runs the kernels compiled for the CPU; for tests. Device
+    /// addresses are then addresses in the memory of this process.
     ///
     /// # Errors
     /// If the data do not suit the model.
@@ -96,10 +96,9 @@ impl DifferentiableAccelerator {
         self.session.derivatives(data, point, None, Order::First, true)
     }
 
-    /// Returns the derivatives of the directional derivative of `-ln L` at a point. They are derivatives with respect
-    /// to parameters, inputs, main counts and auxiliary data. The result is the product of the full Hessian with the
-    /// direction. `parameters` is the part of the direction over the parameters, and `yields` the optional part over
-    /// the inputs.
+    /// Returns the product of the full Hessian of `-ln L` at a point with a direction. The Hessian is over parameters,
+    /// inputs, main counts and auxiliary data; so are the returned numbers. `parameters` is the part of the direction
+    /// over the parameters, and `yields` the optional part over the inputs. The other parts are 0.
     ///
     /// # Errors
     /// The errors of [`Self::value`].
@@ -128,9 +127,9 @@ impl DifferentiableAccelerator {
         self.session.derivatives(data, point, Some((direction, None)), Order::Second, true)
     }
 
-    /// Returns the derivatives of a weighted sum of all expected data at a point, with respect to parameters and
-    /// inputs. The weights are `main` (one per bin) and `aux` (one per auxiliary datum). The values of the inputs are
-    /// taken from `of`.
+    /// Returns the derivatives, at a point, of a weighted sum of all expected data with respect to parameters and
+    /// inputs. `main` contains the weights of the bins, and `aux` the weights of the auxiliary data. The values of the
+    /// inputs are taken from `of`.
     ///
     /// # Errors
     /// The errors of [`Self::value`].

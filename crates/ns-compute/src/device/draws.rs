@@ -14,8 +14,8 @@ use super::layout::{DatumSource, Draws, PoissonRejection};
 use super::offset::Offset;
 use crate::shared_constants::{DRAW_NORMAL, DRAW_REJECTION, DRAW_TABLE};
 
-/// Distributions of all data of a toy. Each distribution from which toys are drawn by inversion has a table of
-/// thresholds. The tables are stored one after another.
+/// Distributions of all data of a toy, one element of `sources` per datum. A distribution that is drawn by inversion
+/// also has a table of thresholds. The tables are stored one after another.
 #[derive(Default)]
 struct Tables {
     sources: Vec<DatumSource>,

@@ -22,18 +22,19 @@ pub(super) struct DeviceFitKind {
     pub(super) first: (Offset<f64>, usize),
     /// Offset in device memory, and number, of the further starting points in the second round of the search.
     pub(super) second: (Offset<f64>, usize),
-    /// Offset in device memory, and number, of the indices of parameters for which there may be another minimum at the
-    /// opposite sign.
+    /// Indices of the parameters for which there may be another minimum at the opposite sign: their offset in device
+    /// memory, and how many there are.
     pub(super) nonlinear: (Offset<i32>, usize),
-    /// Offset in device memory, and number, of directions in parameter space. Along each direction, the normsys effects
-    /// on one sample add up.
+    /// Directions in parameter space along which the normsys effects on one sample add up, so that there may be a
+    /// second minimum: their offset in device memory, and how many there are.
     pub(super) directions: (Offset<layout::Direction>, usize),
     pub(super) size: Size,
 }
 
-/// Numbers of parameters of a metric in three groups. Local parameters are constrained and act on one bin. For the
-/// other parameters, the metric is inverted through a matrix over bins (dual parameters) or over parameters (primal
-/// parameters). These numbers and the plan determine the working memory of a fit.
+/// Numbers of parameters of a Gauss-Newton metric, in three groups. *Local* parameters are constrained and act on one
+/// bin. *Dual* and *primal* parameters are all others: the metric is inverted through a matrix over the bins for dual
+/// parameters, and over the parameters for primal ones. These numbers and the plan determine how much working memory a
+/// fit needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) locals: usize,

@@ -27,8 +27,8 @@ pub(super) struct HessianPlacement {
     row: usize,
 }
 
-/// Largest number of doubles in a Hessian. It is also the largest number of doubles in the slab (working memory) of a
-/// thread block. Each then takes at most one gibibyte, and indices stay far below 2^31.
+/// Largest number of doubles in a Hessian, and largest number of doubles in the slab (working memory) of a thread
+/// block. With this limit, each of them takes at most one gibibyte, and indices stay far below 2^31.
 const MOST_NUMBERS: usize = 1 << 27;
 
 impl HessianPlacement {
@@ -110,7 +110,7 @@ pub(super) struct Sets<'a> {
 /// Function that computes the Hessian at a point on the CPU, for points at which the device does not compute it.
 pub(super) type Other<'a> = dyn Fn(&[f64]) -> Result<Vec<f64>, SessionError> + 'a;
 
-/// Results of a computation of Hessians that has been started and may not have ended. `usable` contains a 32-bit
+/// Results of a computation of Hessians that has been started but may still be running. `usable` contains a 32-bit
 /// integer per point: 1 if the Hessian is computed, 0 if the device leaves it to the CPU. Other buffers that the
 /// computation uses may be freed before it ends, because the device reuses memory only for later work.
 pub(super) struct PendingHessians {

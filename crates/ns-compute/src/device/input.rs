@@ -11,8 +11,8 @@ use super::layout;
 use super::offset::Offset;
 use crate::shared_constants::{MOST_FLIPS, N_COUNTERS, PLACES, START_ALONG, START_AT, START_EARLIER};
 
-/// Requests, items, and the arrays that they use. All of them are copied to the device together. Offsets count from the
-/// start of the arena.
+/// Requests, items, and the arrays that they use. All of them are copied to the device together. Until then the arrays
+/// are in `arena`, and their offsets count from the start of the arena.
 #[derive(Default)]
 pub(super) struct Input {
     pub(super) arena: Arena,
@@ -97,8 +97,8 @@ impl Input {
         });
     }
 
-    /// Adds an item that consists of the last `n_requests` requests. `data` is the offset of the item's data, which
-    /// [`Self::data`] returned.
+    /// Adds an item (fits that share one set of data), which consists of the last `n_requests` requests. `data` is the
+    /// offset of the item's data, which [`Self::data`] returned.
     pub(super) fn item(&mut self, n_requests: usize, data: Offset<f64>) {
         self.items.push(layout::Item {
             first_request: (self.requests.len() - n_requests) as i32,
@@ -121,8 +121,8 @@ pub(super) fn starts_of(request: &layout::Request) -> usize {
     (shared + usize::from(nonlinear > 0)).max(nonlinear.min(MOST_FLIPS))
 }
 
-/// Returns the parameters whose bounds in a request differ from their bounds in the model. For a fixed parameter, both
-/// bounds are equal to its value.
+/// Returns the bounds of the parameters whose bounds in a request differ from their bounds in the model. For a fixed
+/// parameter, both bounds are equal to its value.
 fn overrides(table: &ParameterTable, request: &FitRequest) -> Vec<layout::Override> {
     let named = request.fixed.iter().map(|(p, _)| *p).chain(request.bounds.iter().map(|(p, _)| *p));
     let mut named: Vec<usize> = named.collect();

@@ -26,8 +26,8 @@ use crate::task::{FitDomain, check_task, parts_of};
 
 /// Largest number of tasks in a launch of tasks with given data.
 pub(super) const MOST_GIVEN: usize = 8192;
-/// Number of tasks in a block of a batch that has at least `BLOCK * BLOCKS` tasks. A block is a range of tasks that one
-/// thread finishes at a time.
+/// Largest number of tasks in a block. A block is a range of tasks that one thread finishes in one call. Smaller
+/// batches are divided into smaller blocks.
 const BLOCK: usize = 64;
 /// Largest number of blocks (ranges of tasks) in a smaller batch.
 const BLOCKS: usize = 32;
@@ -120,7 +120,7 @@ impl GpuSession {
     /// Prepares the inputs that all fits of given data share. The Gauss-Newton metric is computed at the initial
     /// parameter values of the model, so it does not depend on the batch.
     ///
-    /// Returns a reason instead if the CPU must make the fits. This happens if the kernels have no metric for the
+    /// Returns a reason instead if the CPU must make the fits. This happens if no metric can be prepared for the
     /// model, or if descents may end on a ridge between two minima.
     fn prepare_given_kind(&self) -> Result<Result<DeviceFitKind, LeftToCpu>, SessionError> {
         let plan = &self.cpu.plan;
@@ -155,16 +155,16 @@ impl GpuSession {
         *self.left.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
 
-    /// Returns whether a fit on the device also starts from further starting points. All fits of one kind share these
-    /// points. In models with kinks the request must ask for a search, as on the CPU. A request for a single descent
-    /// excludes further starting points.
+    /// Returns whether a fit on the device also starts from further starting points, which all fits of one kind share.
+    /// It does not if the request asks for a single descent. In models with kinks it does so only if the request asks
+    /// for a search, as on the CPU.
     pub(super) fn looks(&self, request: &FitRequest) -> bool {
         !request.single_descent && (!self.cpu.plan.structure.has_kinks || request.search != Search::Local)
     }
 
-    /// Chooses the placement of arrays, and the kernel, for fits with a metric of this size. If `whole_fit` is false,
-    /// only the arrays of an evaluation are placed. The kernel is `in_shared` if the most used arrays fit in shared
-    /// memory, and `in_global` otherwise.
+    /// Chooses the kernel, and the placement of its arrays, for fits whose metric has this size. If `whole_fit` is
+    /// false, only the arrays of an evaluation are placed. The kernel is `in_shared` if the most used arrays fit in
+    /// shared memory, and `in_global` otherwise.
     pub(super) fn program(
         &self,
         size: Size,

@@ -53,8 +53,8 @@ impl<'a> ReturnedFit<'a> {
         self.held.get(parameter).is_some_and(|held| *held != 0)
     }
 
-    /// Returns the outcome of a fit that converged with a certificate. The device's value of `-ln L` is relative to the
-    /// saturated model. `saturated`, which is `-ln L` of the saturated model, is added to this value.
+    /// Returns the outcome of a fit that converged with a certificate. `saturated` is `-ln L` of the saturated model.
+    /// It is added to the device's value of `-ln L`, which is relative to the saturated model.
     fn describe(
         &self,
         domain: &dyn Fn() -> Cow<'a, FitDomain>,
@@ -114,7 +114,8 @@ pub(super) type LendWorker<'a> = dyn FnMut(&mut dyn FnMut(&mut Worker)) + 'a;
 pub(super) struct DataSets<'s, 'a> {
     /// Returns the index of the first fit of a data set among the results of the device.
     pub(super) first: &'s dyn Fn(usize) -> usize,
-    /// Returns `-ln L` of the saturated model for a data set. If it returns `None`, the value of the device is used.
+    /// Returns `-ln L` of the saturated model for a data set, or `None` if the value that the device has computed is
+    /// to be used.
     pub(super) saturated: &'s dyn Fn(usize) -> Option<f64>,
     /// Returns the data of a data set. It is called only if the CPU needs the data.
     pub(super) data: &'s dyn Fn(usize) -> Cow<'a, Dataset>,

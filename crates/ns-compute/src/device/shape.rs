@@ -16,8 +16,8 @@ pub(super) const RESERVED: usize = 1024;
 /// The slabs of one launch take at most the device's memory divided by this number. A slab is the working memory of a
 /// thread block. The number leaves memory for a second launch, which runs at the same time, and for other data.
 const PART_FOR_SLABS: u64 = 8;
-/// Some arrays of a launch have a length that is proportional to the number of fits or points. Together they take at
-/// most the device's memory divided by this number.
+/// Some arrays of a launch have a length that is proportional to the number of fits or points. All these arrays
+/// together take at most the device's memory divided by this number.
 const PART_FOR_ARRAYS: u64 = 16;
 /// Some arrays of a launch have a length that is proportional to the number of fits or points. This is the largest
 /// total size of these arrays, in bytes.
@@ -56,8 +56,8 @@ pub(super) struct ArrayPlacement {
     pub(super) slab: usize,
 }
 
-/// Returns the number of threads per thread block. It is not larger than the number of threads that the loops of an
-/// evaluation can use.
+/// Returns the number of threads per thread block: 32, 64 or `MOST_THREADS`. It grows with the number of normsys terms
+/// or of cells (bins of samples), whichever is larger, plus the number of parameters.
 pub(super) fn threads(plan: &layout::Plan) -> u32 {
     let work = plan.n_terms.max(plan.n_cells) + plan.n_params;
     match work {

@@ -43,8 +43,8 @@ const MOST_COVARIANCES: usize = 512 << 20;
 const DRAWING: u32 = 128;
 /// Largest number of chunks (launches of consecutive toys) that are on the device at the same time.
 const UNDER_WAY: usize = 2;
-/// The CPU checks one of this many chunks. A chunk consists of consecutive toys in one launch. The first chunk of a
-/// batch is checked.
+/// The CPU checks one out of this many chunks, beginning with the first chunk of a batch. A chunk consists of
+/// consecutive toys in one launch.
 const CHECKED_CHUNKS: u64 = 4;
 /// Largest size, in bytes, of the results of a piece. A piece consists of toys whose outcomes are delivered together.
 /// With this limit the outcomes stay in the CPU's caches until they are delivered.
@@ -68,8 +68,8 @@ struct TaskInProgress<'a> {
 
 /// A chunk (consecutive toys) whose fits are on the device.
 struct Chunk<'a> {
-    /// Lane and memory of the chunk. This field is dropped first: dropping a lane waits for work that uses the memory
-    /// of `current`.
+    /// Lane (stream of copies and kernels) and memory of the chunk. This field must be dropped first, because dropping
+    /// a lane waits for work that uses the memory of `current`.
     slot: Slot,
     current: Arc<TaskInProgress<'a>>,
     items: Range<u64>,
@@ -141,8 +141,8 @@ impl<'a> Batch<'a> {
         Ok(Some(Arc::new(TaskInProgress { number, task, drawn, shared, prepared, launcher })))
     }
 
-    /// Starts chunks until the device has `UNDER_WAY` chunks, or no chunks are left. If the device has no chunk and
-    /// `wait` is true, the call may wait until other GPUs have delivered chunks.
+    /// Starts chunks (launches of consecutive toys) until the device has `UNDER_WAY` chunks, or no chunks are left. If
+    /// the device has no chunk and `wait` is true, the call may wait until other GPUs have delivered chunks.
     fn go_on(&self, progress: &mut BatchProgress<'a>, queue: &ChunkQueue<'_>, wait: bool) {
         while progress.failed.is_none() && progress.left.is_none() && progress.under_way.len() < UNDER_WAY {
             let Some(number) = queue.task() else { break };

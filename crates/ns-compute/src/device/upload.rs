@@ -24,8 +24,8 @@ struct Reactions {
     /// Indices of the parameter's scalar factors in the list of all scalar factors.
     factor: Vec<usize>,
     /// Cells (bins of samples) that the parameter scales as a per-bin factor. The four numbers of an element are the
-    /// cell, the block, the bin, and the index in the list of per-bin factors. The last number is -1 if the cell has no
-    /// other per-bin factor.
+    /// cell, the block (one sample in one channel), the bin, and the index in the list of per-bin factors. The last
+    /// number is -1 if the cell has no other per-bin factor.
     binwise: Vec<[i32; 4]>,
 }
 
@@ -333,8 +333,8 @@ fn react(arena: &mut Arena, reactions: &[Reactions], out: &mut layout::Plan, of:
     out.binwise_cell = arena.put(&entries);
 }
 
-/// Adds an array with the range that each list has when all lists are joined: the first index and the index after the
-/// last. Returns the offset of this array.
+/// Joins lists, and adds an array with the range of each list in the joined list: its first index and the index after
+/// its last. Returns the offset of this array.
 fn ranges_of<T>(arena: &mut Arena, lists: &[Vec<T>]) -> Offset<[i32; 2]> {
     let mut end = 0;
     let ranges: Vec<[i32; 2]> = lists

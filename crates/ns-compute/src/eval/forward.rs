@@ -43,8 +43,9 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     }
 }
 
-/// Loads the six polynomial coefficients of each normsys term in a SIMD vector of terms. A term is the effect of one
-/// modifier on one sample. The first term of the vector has the index `i`.
+/// Loads the coefficients of the normsys terms `i`, `i + 1`, ..., as many as a SIMD vector has elements. A term is the
+/// effect of one modifier on one sample. Element `k` of the result contains the polynomial coefficient of degree `k +
+/// 1` of each term.
 #[inline(always)]
 fn coefficients<V: Vector>(plan: &Plan, i: usize) -> [V; 6] {
     let mut c = [V::splat(0.0); 6];
@@ -55,7 +56,8 @@ fn coefficients<V: Vector>(plan: &Plan, i: usize) -> [V; 6] {
 }
 
 /// Computes the factors of all normsys terms, and the product of these factors for each block (one sample in one
-/// channel). All terms of a run have the same parameter, so they use the same branch of the interpolation.
+/// channel). The terms are processed in runs. All terms of a run have the same parameter, so they use the same branch
+/// of the interpolation.
 #[inline(always)]
 fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let coefficients: [&[f64]; 6] = std::array::from_fn(|k| &plan.numbers.norm_coefficients[k][..]);
@@ -147,8 +149,9 @@ fn binwise(plan: &Plan, block: &Block, theta: &[f64], scratch: &mut Scratch) {
 }
 
 /// Computes the additive part (nominal yield plus histosys variations) and the expected yield of one block (one sample
-/// in one channel). The call covers `N` SIMD vectors of `L * LANES` bins each, and starts at the group of bins with
-/// index `lane`. A group has `LANES` bins. Returns `N * L`, the number of groups that were computed.
+/// in one channel), for some of its bins. Bins are counted in groups of `LANES` bins. The call begins at the group
+/// with the index `lane`, and covers `N` SIMD vectors of `L` groups each. Returns `N * L`, the number of groups that
+/// were computed.
 ///
 /// The templates are added to `T` separate sums. With a single sum, each addition would wait for the one before.
 #[inline(always)]

@@ -20,10 +20,10 @@ const FEWEST: usize = 8 * COARSE;
 const FEWEST_FINE: usize = 4 * FINE;
 
 impl Dataset {
-    /// Returns data sets in which the events of channels with many events are gathered. Such a channel has one weighted
-    /// event per cell (a short interval of its observable). The first data set has coarse cells. If a channel has very
-    /// many events, there is a second data set with fine cells. The result is empty if no channel has many events, or
-    /// if a channel with many events has several observables.
+    /// Returns data sets in which the events of channels with many events are gathered. Such a channel has one
+    /// weighted event per cell (a short interval of its observable). The first data set has coarse cells. If a channel
+    /// has very many events, there is a second data set with fine cells. The result is empty if no channel has many
+    /// events, or if a channel with many events has several columns or is a histogram.
     pub(crate) fn gathered(&self, plan: &EventPlan, crew: Option<&Crew>) -> Vec<Self> {
         let most = self.events.iter().map(|table| table.len()).max().unwrap_or(0);
         if most <= FEWEST {

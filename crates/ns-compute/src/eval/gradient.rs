@@ -8,8 +8,8 @@ use crate::terms::normsys::signed_rate;
 use crate::terms::{gaussian, per_bin, scale};
 
 /// Computes `scratch.gradient` at `theta`. The last calls of `forward` and `likelihood` must have been at the same
-/// point. For a parameter at a kink, the element is the mean of the two one-sided derivatives. Half of the difference
-/// of the two derivatives is stored in `scratch.jump`.
+/// point. If a parameter is at a kink, its element of the gradient is the mean of the two one-sided derivatives. Half
+/// of their difference is stored in `scratch.jump`.
 pub(crate) fn gradient(level: Level, plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scratch) {
     of_bins_and_constraints(level, plan, theta, data, scratch);
     for (parameters, term) in plan.events.parameters().zip(&scratch.events.terms) {
@@ -60,9 +60,11 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scr
 }
 
 /// Computes the product `r_b g_b` for each bin `b` of one block (one sample in one channel), and writes it to
-/// `scratch.weight`. `r_b` is the derivative of `-ln L` with respect to the expected yield of the bin, and `g_b` is the
-/// product of the per-bin factors. Returns `sum_b r_b g_b D_b`, where `D_b` is the nominal yield plus additive
-/// variations. This sum is the derivative of `-ln L` with respect to the product of the block's scalar factors.
+/// `scratch.weight`. Here `r_b` is the derivative of `-ln L` with respect to the expected yield of the bin, and `g_b`
+/// is the product of the per-bin factors.
+///
+/// Returns `sum_b r_b g_b D_b`, where `D_b` is the nominal yield plus additive variations. This sum is the derivative
+/// of `-ln L` with respect to the product of the block's scalar factors (normsys, normfactor, lumi).
 #[inline(always)]
 fn weights<M: MulAdd>(block: &Block, scratch: &mut Scratch) -> f64 {
     let mut total = M::V4::splat(0.0);
@@ -103,11 +105,12 @@ fn binwise(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mu
 }
 
 /// Adds the derivatives with respect to the histosys parameters of one block (one sample in one channel) to
-/// `scratch.unsummed`. The call covers the next `N` SIMD vectors of `L * LANES` bins. Returns `N * L`, the number of
-/// groups of `LANES` bins.
+/// `scratch.unsummed`, for some of its bins. Bins are counted in groups of `LANES` bins. The call begins at the group
+/// with the index `lane`, and covers `N` SIMD vectors of `L` groups each. Returns `N * L`, the number of groups that
+/// were covered.
 ///
-/// `unsummed` has one sum per parameter and SIMD lane. `sum_up` adds the lanes up once, after all blocks. Adding up the
-/// lanes after each histosys template would take longer than the template itself.
+/// `unsummed` has one sum per parameter and SIMD lane. `sum_up` adds the lanes up once, after all blocks. Adding up
+/// the lanes after each histosys template would take longer than the template itself.
 #[inline(always)]
 fn templates<V: Vector, const L: usize, const N: usize>(
     plan: &Plan,
@@ -224,8 +227,9 @@ fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     }
 }
 
-/// Adds the derivatives with respect to the parameters of normsys to the gradient, in the case that a normsys factor is
-/// zero or almost zero. The derivative of a factor is multiplied by the product of all other factors.
+/// Adds the derivatives with respect to the parameters of normsys to the gradient, if the product of the normsys
+/// factors of a block (one sample in one channel) is zero or almost zero. No number is divided by a factor: the
+/// derivative of a factor is multiplied by the product of all other factors.
 #[inline(always)]
 fn degenerate_norms(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let total = vec_of_totals(plan, scratch);
@@ -243,9 +247,10 @@ fn degenerate_norms(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     }
 }
 
-/// Returns `sum_b r_b g_b D_b` of each block (one sample in one channel). `r_b` is the derivative of `-ln L` with
-/// respect to the expected yield of bin `b`, `g_b` is the product of the per-bin factors, and `D_b` is the nominal
-/// yield plus additive variations. The function allocates memory, which is acceptable in this rare case.
+/// Returns one sum per block (one sample in one channel): `sum_b r_b g_b D_b` over its bins `b`. `r_b` is the
+/// derivative of `-ln L` with respect to the expected yield of the bin, `g_b` is the product of the per-bin factors,
+/// and `D_b` is the nominal yield plus additive variations. The function allocates memory, which is acceptable in this
+/// rare case.
 fn vec_of_totals(plan: &Plan, scratch: &Scratch) -> Vec<f64> {
     plan.structure
         .blocks

@@ -92,8 +92,8 @@ pub(crate) struct Likelihood {
     /// Sum of the absolute values of all terms. The rounding error of `-ln L` is a few times this sum times the
     /// machine epsilon.
     pub(crate) scale: f64,
-    /// A lower limit of `-ln L` for any model, apart from rounding errors. It is slightly below the value of `-ln L`
-    /// for the saturated model. For data with events it is minus infinity, because they have no saturated model.
+    /// Value of `-ln L`, relative to the saturated model, below which a descent is given up, because no minimum
+    /// follows. For data with events it is minus infinity, because they have no saturated model.
     pub(crate) least: f64,
 }
 
@@ -132,8 +132,8 @@ pub(crate) fn likelihood(
 }
 
 isa_fn! {
-    /// Computes the terms of `-ln L` of bins and constraints. Also computes the derivatives of the bins' terms with
-    /// respect to the yields. The expected yields are in `scratch`.
+    /// Computes the terms of `-ln L` of bins and constraints. The expected yields are in `scratch`. Also computes the
+    /// derivatives of the bins' terms with respect to these yields.
     fn bins_and_constraints(plan: &Plan, theta: &[f64], data: &Dataset, floor: f64, scratch: &mut Scratch) -> Likelihood = body
 }
 

@@ -9,8 +9,8 @@ use crate::plan::{LANES, Plan};
 #[repr(align(64))]
 pub(crate) struct Unsummed(pub(crate) [f64; 2 * LANES]);
 
-/// All intermediate arrays of an evaluation at one point. [`super::forward`] fills them. The gradient and the
-/// curvature at the same point are computed from them.
+/// All intermediate arrays of an evaluation at one point. [`super::forward`] computes the first of them. The
+/// likelihood, the gradient and the curvature at the same point are computed from these, and fill the others.
 #[derive(Debug, Clone)]
 pub(crate) struct Scratch {
     /// For each parameter, the value of the histosys interpolation function `f` at the value of the parameter.
@@ -34,7 +34,7 @@ pub(crate) struct Scratch {
     /// Product of the normsys factors of each block (one sample in one channel). There is one more element for a dummy
     /// block, to which padding terms belong.
     pub(crate) norm: Vec<f64>,
-    /// Product of all scalar factors of each block (one sample in one channel).
+    /// Product of all scalar factors (normsys, normfactor, lumi) of each block (one sample in one channel).
     pub(crate) scale: Vec<f64>,
     /// Nominal yield plus additive variations in each cell. A cell is one bin of one sample.
     pub(crate) additive: Vec<f64>,
@@ -53,9 +53,9 @@ pub(crate) struct Scratch {
     pub(crate) slope: Vec<f64>,
     /// Second derivative of each Poisson term with respect to the expected yield.
     pub(crate) curvature: Vec<f64>,
-    /// For each block (one sample in one channel), the sum `sum_b r_b g_b D_b` over its bins, times the product of its
-    /// scalar factors. `r_b g_b` is stored in `weight` and `D_b` in `additive`. The derivatives with respect to normsys
-    /// parameters use this sum.
+    /// For each block (one sample in one channel), the sum `sum_b r_b g_b D_b` over its bins `b`, times the product of
+    /// its scalar factors (normsys, normfactor, lumi). `weight` contains `r_b g_b`, and `additive` contains `D_b`. The
+    /// derivatives with respect to normsys parameters are computed from this sum.
     pub(crate) block_sum: Vec<f64>,
     /// Partial sums of the gradient elements of the histosys parameters. There is one element per parameter of the
     /// model.

@@ -23,16 +23,17 @@ pub(super) enum GridOf {
     /// kink. A negative weight is an error.
     Channel,
     /// The events of one process. All intervals (panels) of the grid have equal width, so all processes have the same
-    /// grid points. A weight may be negative, if the sum of all processes is positive there.
+    /// grid points. A weight may be negative, because only the sum over all processes has to be positive.
     Process,
 }
 
-/// Returns the nodes (grid points) of a quadrature rule over the fit ranges as weighted events. Their weights are
-/// proportional to the density and add up to `total`. Nodes with weight 0 are left out. `locals` and `amplitudes` are
-/// the channel's values and amplitudes.
+/// Returns grid points within the fit ranges as weighted events. The points are the nodes of a quadrature rule; if bin
+/// contents are compared with integrals, they are the bin centres. The weights are proportional to the density and add
+/// up to `total`. Points with weight 0 are left out. `locals` contains the values that the channel uses, and
+/// `amplitudes` the factors of its terms.
 ///
 /// # Errors
-/// If the density is not finite at a node, or if it is negative in a grid of a whole channel.
+/// If the density is not finite at a point, or if it is negative in a grid of a whole channel.
 pub(super) fn weighted_grid(
     level: Level,
     plan: &ChannelPlan,
@@ -95,8 +96,8 @@ pub(super) fn weighted_grid(
     })
 }
 
-/// Returns the columns of log-densities at the nodes (grid points) of a grid. Only the first call computes them.
-/// Columns that belong to no density of the channel are empty.
+/// Returns the columns of log-densities at the nodes (grid points) of a grid. Only the first call computes them; later
+/// calls return the same numbers. Columns that belong to no density of the channel are empty.
 fn logs_at_nodes(plan: &ChannelPlan, nodes: &[Vec<f64>]) -> Result<Vec<Vec<f64>>, LogProbError> {
     if let Some(known) = plan.logs_at_nodes.get() {
         return Ok(known.clone());

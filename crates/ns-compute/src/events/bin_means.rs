@@ -16,8 +16,8 @@ use crate::simd::Level;
 /// The means of a product of densities over all bins of its observables.
 #[derive(Debug, Clone)]
 pub(super) struct BinMeans {
-    /// The observables of the product: for each, its index and its bin edges. The cells (combinations of bins) are
-    /// ordered so that the last observable varies fastest.
+    /// The observables of the product. Each element contains the index of an observable and its bin edges. The cells
+    /// (combinations of bins) are ordered so that the last observable varies fastest.
     axes: Vec<(usize, Vec<f64>)>,
     /// The cells. There is one cell for each combination of bins of all observables.
     cells: Vec<Cell>,
@@ -177,8 +177,8 @@ impl BinMeans {
         }
     }
 
-    /// For each of the events `from..from + n`, writes the mean over the bin that contains the event, and the
-    /// derivatives of this mean. The numbers are written component by component.
+    /// Looks up, for each of the events `from..from + n`, the mean over the bin that contains the event, and the
+    /// derivatives of this mean. Writes them to `out`, component by component.
     pub(super) fn look_up(
         &self,
         columns: &[&[f64]],

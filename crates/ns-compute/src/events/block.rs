@@ -54,8 +54,8 @@ pub(super) fn multiply_leaves(plan: &ChannelPlan, memory: &mut SumMemory) {
     }
 }
 
-/// Computes the densities of `n` events, and adds the weighted logarithms of the densities to the sums. `start` is the
-/// index of the first event.
+/// Computes the densities `f` of `n` events, and adds `-w ln f` of each event to the sums, where `w` is the weight of
+/// the event. `start` is the index of the first event.
 #[inline(always)]
 fn values<M: MulAdd>(amplitudes: &[f64], n: usize, start: usize, memory: &mut SumMemory) {
     let SumMemory { products, inverse, weights, sums, .. } = memory;
@@ -85,8 +85,8 @@ fn values<M: MulAdd>(amplitudes: &[f64], n: usize, start: usize, memory: &mut Su
     sums.scale += total::<M>(&sizes);
 }
 
-/// Computes the derivatives of the channel's density with respect to the variables of leaf `l` (a basic density). Also
-/// adds the second derivatives that involve these variables to the sums in `bends`.
+/// Computes the derivatives of the logarithm of the channel's density with respect to the variables of leaf `l` (a
+/// basic density). Also adds the terms with second derivatives that involve these variables to the sums in `bends`.
 #[inline(always)]
 fn leaf_slopes<M: MulAdd>(plan: &ChannelPlan, amplitudes: &[f64], l: usize, memory: &mut SumMemory) {
     let SumMemory { leaves, others, inverse, weights, slopes, sums, .. } = memory;

@@ -11,8 +11,8 @@ use ns_core::EventTable;
 use super::crew::Crew;
 use crate::pool::Pool;
 
-/// Number of events in a piece. The events of each piece are sorted into separate cells, which are then added to the
-/// total. The pieces are added in the order of the events, so results do not depend on the number of threads.
+/// Number of events in a piece. Each piece fills a set of cells of its own. These sets are added to the total in the
+/// order of the events, so results do not depend on the number of threads.
 const PIECE: usize = 1 << 18;
 
 /// Number of pieces of events that several threads process at the same time.

@@ -34,11 +34,13 @@ impl Derivatives {
         }
     }
 
-    /// Adds the derivatives of a function of coordinates to `self`, as derivatives with respect to variables. `inner`
-    /// describes each coordinate as a function of the variables. Let `J` be the Jacobian of the coordinates with
-    /// respect to the variables. Let `g` be the given gradient and `H` the given Hessian with respect to the
-    /// coordinates. The added gradient is `J' g`. The added Hessian is `J' H J`, plus the second derivatives of each
-    /// coordinate `a` times `g_a`.
+    /// Applies the chain rule, and adds the result to `self`. A function of coordinates is given by its gradient `g`
+    /// and its Hessian `H`, which is the sum of `squares` and `bends`. Each coordinate is a function of variables,
+    /// which `inner` describes.
+    ///
+    /// The added numbers are derivatives with respect to the variables. Let `J` be the Jacobian of the coordinates
+    /// with respect to the variables. The added gradient is `J' g`. The added Hessian is `J' H J`, plus, for each
+    /// coordinate `a`, the second derivatives of the coordinate times `g_a`.
     pub(super) fn pull_back<'a>(
         &mut self,
         (gradient, squares, bends): (&[f64], &[f64], &[f64]),

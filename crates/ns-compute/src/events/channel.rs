@@ -57,8 +57,8 @@ pub(crate) struct ChannelPlan {
     pub(super) first: Vec<usize>,
     /// Number of coordinates of the sum over events: all amplitudes, and the shape variables of all leaves.
     pub(super) coordinates: usize,
-    /// Constant part of the sum of the rates (expected numbers of events), which is a part of `-ln L`. `rates` contains
-    /// the indices of the channel's values that are also added to the sum.
+    /// Constant part of the sum of the rates (expected numbers of events). The sum is a part of `-ln L`. Its other
+    /// part is the sum of the channel's values whose indices are in `rates`.
     pub(super) constant_rate: f64,
     pub(super) rates: Vec<usize>,
     /// Parameters on which the channel depends, in ascending order.

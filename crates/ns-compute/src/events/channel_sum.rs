@@ -151,7 +151,8 @@ pub(super) fn sum_elsewhere(
 }
 
 /// Converts derivatives with respect to the coordinates of a channel (amplitudes and variables of its densities) to
-/// derivatives with respect to its parameters. The derivatives of the channel's rates are multiplied by `factor`.
+/// derivatives with respect to its parameters. Also adds the derivatives of `factor` times the sum of the channel's
+/// rates (expected numbers of events).
 pub(super) fn differentiate(
     functions: (&Functions, &FunctionMemory),
     channel: &ChannelPlan,

@@ -2,10 +2,13 @@
 //! Conditional flows are an example.
 //!
 //! ONNX Runtime or another program computes the log-densities `l` of all events. It also computes the gradient `g` and
-//! the Hessian `h` of `l` with respect to the context (the further numbers). `l`, `g` and `h` become further columns of
-//! the events. The density of an event is then the formula `exp(l + g' d + d' h d / 2)`. Here `d` is the context minus
-//! the context for which the columns were computed. The value of `d` is always 0, so the formula has the value and both
-//! derivatives of the density. The rest of the evaluation is therefore the same as for other densities.
+//! the Hessian `h` of `l` with respect to the context (the further numbers). `l`, `g` and `h` become further columns
+//! of the events.
+//!
+//! The density of an event is then the formula `exp(l + g' d + d' h d / 2)`. Here `d` is the context minus the context
+//! for which the columns were computed. When the formula is evaluated, `d` is always 0. There the formula has the same
+//! value, first and second derivatives as the density. The rest of the evaluation is therefore the same as for other
+//! densities.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -74,9 +77,11 @@ impl Conditional {
         self.context.iter().map(|number| number.of(locals)).collect()
     }
 
-    /// Appends to the program `b` the steps that compute the density. Returns the slot (the index) of the result. When
-    /// the program runs, its auxiliary data must be equal to its variables. Each component of `d` (the distance from
-    /// the context of the columns) is then a variable minus the variable's own value.
+    /// Appends to the program `b` the steps that compute the density. Returns the slot (the index) of the result.
+    ///
+    /// The formula contains the distance `d` from the context for which the columns were computed. The program
+    /// computes each component of `d` as a variable minus an auxiliary datum. When the program runs, its auxiliary
+    /// data must be the values of its variables. `d` is then 0, but its derivatives are not.
     pub(super) fn value(&self, b: &mut Builder, values: Values<'_>) -> Slot {
         let c = self.context.len();
         let mut distances = Vec::with_capacity(c);

@@ -9,7 +9,7 @@ use super::special::Interpolation;
 const LN_ROOT_TWO_PI: f64 = 0.918_938_533_204_672_741_78;
 
 /// Appends to the program `b` the steps that compute a function of parameters. Returns the slot (the index) of the
-/// result. The function must not be an expression.
+/// result.
 pub(super) fn function(b: &mut Builder, form: &FunctionForm, values: Values<'_>) -> Slot {
     match form {
         FunctionForm::Sum(all) => {

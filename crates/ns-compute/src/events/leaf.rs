@@ -34,8 +34,8 @@ pub(super) struct LeafMemory {
     means: BinMeansMemory,
 }
 
-/// Assigns slots (indices of results) of a program to values. Constants stay constants, and all other values become
-/// variables of the program.
+/// Assigns values (constants, parameters, and functions of parameters) to slots (indices of results) of a program.
+/// Constants stay constants. All other values become variables of the program.
 #[derive(Debug, Default)]
 pub(super) struct Variables {
     /// Indices of the channel's values that are the variables of the program, in the order of the variables.

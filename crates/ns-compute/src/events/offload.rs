@@ -19,9 +19,9 @@ use crate::simd::Level;
 
 /// Interface of a device that computes sums over events in place of the CPU.
 pub(crate) trait ChannelSums: Send + Sync + std::fmt::Debug {
-    /// Computes the sums over the events of one channel, and returns true. Returns false if the CPU has to compute
-    /// these sums. `numbers` are the numbers of the channel that depend on the parameters. [`Offload::numbers`] says
-    /// how many there are.
+    /// Computes the sums over the events of one channel. Returns true, or false if the CPU has to compute these sums.
+    /// `numbers` are the numbers of the channel that depend on the parameters. [`Offload::numbers`] says how many
+    /// there are.
     fn sum(&self, channel: usize, table: &Arc<EventTable>, numbers: &[f64], out: &mut Totals<'_>) -> bool;
 }
 
@@ -47,11 +47,11 @@ impl<'a> Totals<'a> {
 /// An operand or the result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operand {
-    /// A result that differs from event to event. Its components are the value and the derivatives. The index is that
-    /// of its first component among all such components of the channel.
+    /// A result that differs from event to event. It consists of several components: its value and its derivatives.
+    /// All such components of the channel are numbered, and the index is that of the result's first component.
     Event(usize),
-    /// A result that is the same for all events. The index is that of its first component among the numbers of the
-    /// channel that depend on the parameters.
+    /// A result that is the same for all events. Its components are among the numbers of the channel that depend on
+    /// the parameters, and the index is that of its first component there.
     Number(usize),
 }
 
@@ -59,8 +59,7 @@ pub(crate) enum Operand {
 #[derive(Debug, Clone)]
 pub(crate) struct EventStep {
     pub(crate) step: Operation,
-    /// Index of the first component of the result among all components of the channel that differ from event to event,
-    /// as in [`Operand::Event`].
+    /// Index of the first component (the value) of the result. It counts like the index in [`Operand::Event`].
     pub(crate) to: usize,
     pub(crate) operands: [Operand; 3],
     /// Variables for which the first derivative of the result may differ from zero.
@@ -162,8 +161,9 @@ pub(super) struct OffloadMemory {
 }
 
 impl Offload {
-    /// Returns the description of a channel. Returns `None` if a formula uses a function for which other devices have
-    /// no code, or if a density has a context (further numbers on which it depends).
+    /// Returns the description of a channel. Returns `None` if the CPU must compute the sums over its events. This is
+    /// the case if a formula uses a function for which other devices have no code, if a density has a context (further
+    /// numbers on which it depends), or if means over bins replace the densities.
     pub(super) fn new(plan: &ChannelPlan) -> Option<Self> {
         if !plan.conditionals.is_empty() {
             return None;
@@ -254,9 +254,10 @@ impl Offload {
     }
 }
 
-/// Computes the numbers of a channel that depend on the parameters, and writes them to `memory.numbers`. First come the
-/// amplitudes of the terms. Then come those results that are the same for all events, with their derivatives, leaf
-/// after leaf. A leaf is a basic density.
+/// Computes the numbers of a channel that depend on the parameters, and writes them to `memory.numbers`. First come
+/// the amplitudes of the terms. Then come the numbers of each leaf (basic density). If devices have a function of
+/// their own for the leaf, these are the values of its variables. Otherwise they are those results of its steps that
+/// are the same for all events, with their derivatives.
 pub(super) fn compute_numbers(
     level: Level,
     plan: &ChannelPlan,

@@ -139,8 +139,9 @@ impl EventShapes {
     }
 
     /// Returns the expected number of events per unit of one observable at `points`, for each process of a channel.
-    /// This number is the integral over all other observables. Outside the fit ranges it is 0. In channels with several
-    /// observables it is interpolated linearly between the nodes of [`EventShapes::grids`].
+    /// This number is the integral over all other observables. Outside the fit ranges it is 0. In channels with
+    /// several observables, or with a flow without context, it is interpolated linearly between the nodes of
+    /// [`EventShapes::grids`].
     ///
     /// # Errors
     /// If a density is not finite.

@@ -24,9 +24,9 @@ pub(crate) struct FormulaPlan {
     program: Program,
     /// Indices of the parameters that are the variables of the program, in ascending order.
     pub(super) parameters: Vec<usize>,
-    /// Functions whose results are inputs of the program. Each element contains the index of the function and a list.
-    /// For each parameter on which the function depends, the list contains the index of this parameter among the
-    /// variables of the program.
+    /// Functions whose results are inputs of the program. Each element contains the index of a function, and a list
+    /// with one element per parameter on which the function depends: the index of this parameter among the variables
+    /// of the program.
     inputs: Vec<(usize, Vec<usize>)>,
 }
 

@@ -22,9 +22,9 @@ use crate::shared_constants::{
 /// Number of doubles for the partial sums of a thread block. There are two areas, which are used alternately.
 const SUMS: usize = 2 * MOST_SUMS * (MOST_DIFFERENTIATING / WARP);
 
-/// Arguments of one call: number of rows and addresses of arrays. `-ln L` is computed once per row, with the inputs and
-/// parameters of that row. The addresses are device addresses of the driver. All arrays except `status` contain f64
-/// numbers.
+/// Arguments of one call: the number of rows and the addresses of arrays. A row is one set of values of inputs and
+/// parameters; `-ln L` is computed once per row. All addresses are addresses in device memory, as the CUDA driver
+/// gives them. All arrays contain f64 numbers, except `status`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceRows {
     /// Number of rows. `-ln L` is computed at one point per row.
@@ -88,8 +88,8 @@ impl RowStatus {
 /// different streams. The work of all calls of one object runs in the order of the calls.
 pub struct DeviceNll {
     device: Device,
-    /// Launches kernels. This field is dropped first: dropping it waits for all work. The memory in the later fields is
-    /// freed after that.
+    /// Launches kernels. This field must be dropped first, because dropping it waits for all work. The later fields
+    /// contain the memory that this work uses.
     work: Mutex<Work>,
     backend: Arc<dyn Backend>,
     _lists: Buffer,
@@ -263,8 +263,9 @@ impl DeviceNll {
     }
 }
 
-/// Returns the number of threads of a thread block. It depends on the model alone, because it determines the order of
-/// sums.
+/// Returns the number of threads of a thread block. `work` is the number of parameters plus the number of normsys
+/// terms or of cells (bins of samples), whichever is larger. The number of threads determines the order of sums, so it
+/// depends on the model alone.
 fn threads(work: i32) -> u32 {
     match work {
         ..=32 => 32,

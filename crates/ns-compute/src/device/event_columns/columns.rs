@@ -119,8 +119,9 @@ impl DeviceEvents {
         Ok(to)
     }
 
-    /// Copies columns to a new buffer without gaps, and returns the buffer. Each column in `wide` has space for
-    /// `capacity` numbers, and its first `rows` numbers are copied.
+    /// Removes the gaps between columns: copies the columns to a new buffer and returns this buffer. Each column in
+    /// `wide` has space for `capacity` numbers, and its first `rows` numbers are copied. If there are no gaps, returns
+    /// `wide` itself.
     pub(super) fn packed(
         target: &EventTarget,
         wide: Buffer,

@@ -180,8 +180,8 @@ fn small<R: RowGroups>(
     Ok(())
 }
 
-/// A decoded group of rows: the index of the group, and either an error or two values. These are the memory that
-/// contains the group, and the result of applying the bounds.
+/// A decoded group of rows: the index of the group, and its result. The result is an error, or the memory that
+/// contains the decoded rows together with the result of applying the bounds.
 type Decoded<E> = (usize, Result<(Box<dyn Pinned>, Selected), UploadError<E>>);
 
 fn in_pieces<R: RowGroups>(

@@ -25,8 +25,8 @@ pub(super) struct ChannelOnDevice {
     pub(super) sums: usize,
     /// Working memory of one thread, in doubles.
     pub(super) per_thread: usize,
-    /// Describes the sums that the device computes over the events of a toy. For each of them, tells to which sum of
-    /// the channel it belongs.
+    /// Lists the sums that the device computes over the events of a toy, and assigns each of them to a sum of the
+    /// channel.
     pub(super) rows: Rows,
 }
 

@@ -22,8 +22,8 @@ const EVENTS_PER_DRAW: usize = 4096;
 /// The device may leave at most `FEW_OPEN + n / ONE_OPEN_IN` of `n` events undecided. The CPU draws these events.
 const ONE_OPEN_IN: usize = 16;
 const FEW_OPEN: usize = 256;
-/// Largest number of events in a channel of a toy for which the device makes the fit of the toy. The fit of a larger
-/// toy begins with a subset of its events, and for this the events must be on the host.
+/// The device fits a toy only if each of its channels has at most this number of events. The CPU fits all larger toys:
+/// such a fit begins with a subset of the events, so the events must be on the host.
 const MOST_EVENTS: usize = 32_768;
 
 /// Position and number of one channel's events of a toy in the columns on the device.
@@ -58,7 +58,7 @@ impl Toy {
     }
 }
 
-/// The hat of one channel in device memory. A hat is a function that is nowhere below the density; candidates for
+/// The hat of one channel in device memory. A hat is a function that is nowhere below the density. Candidates for
 /// events are drawn from it.
 pub(super) struct HatOnDevice {
     cells: Buffer,

@@ -1,4 +1,4 @@
-//! Runs fits as coroutines. They use the CPU's optimiser without changes. A fit is suspended when it needs sums over
+//! Runs fits as coroutines. The fits use the same optimiser as on the CPU. A fit is suspended when it needs sums over
 //! events. One thread can thus run the fits of many toys at the same time, and a device computes the sums for all of
 //! them in one launch.
 

@@ -2,13 +2,18 @@
 
 use crate::events::{Offload, Totals};
 
-/// Number of rows that every channel has. A row is an array with one number per event. These rows contain the value of
-/// each event, and the sum of the absolute values of the event's terms.
+/// Number of rows between the slopes and the second derivatives. A row is an array with one number per event. These
+/// rows contain `-ln f` of each event, where `f` is the density, and the absolute value of `ln f`.
 const PLAIN: usize = 2;
 
-/// Describes the sums over the events of a toy. A *row* is an array with one number per event. The rows are the
-/// components of the leaves (basic densities), slopes, value, magnitude, and second derivatives, in this order (see
-/// `kernels/event_toys.cuh`).
+/// Describes the sums over the events of a toy. A *row* is an array with one number per event. The order of the rows
+/// is that of `kernels/event_toys.cuh`:
+///
+/// * the components (values and derivatives) of the leaves (basic densities),
+/// * the slopes: for each coordinate (variable of the channel's density), the derivative of `ln f`, where `f` is the
+///   density of the channel,
+/// * `-ln f` and its absolute value,
+/// * the second derivatives of `f` that are not always zero, divided by `-f`.
 #[derive(Debug, Clone)]
 pub(super) struct Rows {
     /// Total number of rows.
@@ -16,9 +21,9 @@ pub(super) struct Rows {
     /// Number of second derivatives of the density, with respect to the channel's coordinates, that are not always
     /// zero.
     pub(super) n_bends: usize,
-    /// For each pair of coordinates (variables of the channel's density), the index of the density's second derivative
-    /// with respect to them. The index is -1 if this derivative is always zero. The pairs are in the order of a lower
-    /// triangle, row by row.
+    /// For each pair of coordinates (variables of the channel's density), the index of the second derivative with
+    /// respect to them among the `n_bends` second derivatives. The index is -1 if this derivative is always zero. The
+    /// pairs are in the order of a lower triangle, row by row.
     pub(super) bends: Vec<i32>,
     /// For each sum, the indices of two rows whose product is summed over the events. If the second index is -1, only
     /// the first row is summed.
@@ -30,8 +35,9 @@ fn triangle(a: usize, b: usize) -> usize {
     a * (a + 1) / 2 + b
 }
 
-/// Sets the elements of `marked` to true for pairs of coordinates (variables of the channel's density) for which the
-/// density can have a second derivative that is not zero. The pairs are in the order of a lower triangle, row by row.
+/// Marks the pairs of coordinates (variables of the channel's density) for which the density can have a second
+/// derivative that is not zero: sets their elements of `marked` to true. The pairs are in the order of a lower
+/// triangle, row by row.
 fn mark(offload: &Offload, marked: &mut [bool]) {
     for (t, leaves) in offload.terms.iter().enumerate() {
         for (j, leaf) in leaves.iter().map(|&l| &offload.leaves[l]).enumerate() {

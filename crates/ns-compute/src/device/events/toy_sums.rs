@@ -17,8 +17,8 @@ const EVENTS_PER_PIECE: usize = 2048;
 /// Largest shared memory of a thread block, in bytes. With more shared memory per block, too few blocks would run at
 /// the same time.
 const MOST_SHARED: usize = 48 << 10;
-/// Largest total size, in doubles, of the working memory of all thread blocks of a launch, if this memory is not in
-/// shared memory.
+/// Largest total size, in doubles, of the working memory of all thread blocks of a launch. It applies if this working
+/// memory is in device memory, not in shared memory.
 const MOST_ROOM: usize = 4 << 20;
 
 impl EventToys {
@@ -46,8 +46,9 @@ impl EventToys {
         self.channels.get(index).and_then(Option::as_ref)
     }
 
-    /// Returns the largest number of thread blocks of a launch whose working memory is not in shared memory. The
-    /// working memory of all these blocks takes at most an eighth of the memory of the device.
+    /// Returns the largest number of thread blocks of a launch whose working memory is in device memory, not in shared
+    /// memory. The working memory of all blocks takes at most `MOST_ROOM` doubles, and at most an eighth of the memory
+    /// of the device.
     fn blocks(&self, channel: &ChannelOnDevice) -> usize {
         let memory = usize::try_from(self.backend.properties().memory / 64).unwrap_or(usize::MAX);
         (MOST_ROOM.min(memory) / room(channel).max(1)).max(1)

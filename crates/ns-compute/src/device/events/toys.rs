@@ -20,7 +20,7 @@ use crate::optimise::Worker;
 
 /// Largest number of toys that one thread fits at the same time.
 const MOST_AT_ONCE: u64 = 128;
-/// Number of hats that stay on the device. A hat is a function that is nowhere below a density; candidates for events
+/// Number of hats that stay on the device. A hat is a function that is nowhere below a density. Candidates for events
 /// are drawn from it.
 const MOST_HATS: usize = 16;
 

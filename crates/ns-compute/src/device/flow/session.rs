@@ -67,15 +67,15 @@ struct Work {
     room: Option<Buffer>,
     partials: Option<Buffer>,
     totals: Option<Buffer>,
-    /// Number of thread blocks of all calls with one set of events so far, modulo 2^32. `finished` is the number in
-    /// device memory, and `expected` the same number on the host.
+    /// Number of thread blocks in all calls so far that had one set of events and more than one thread block, modulo
+    /// 2^32. `finished` is the number in device memory, and `expected` the same number on the host.
     finished: Buffer,
     expected: u32,
     /// Number of the last call with one set of events. Results of the kernel carry this number.
     call: u32,
-    /// Whether some memory was allocated or written after the last kernel that waited for the work of the backend.
-    /// Before such memory is used, the next kernel must wait too: earlier work may still use new memory, and a copy to
-    /// written memory may be in progress.
+    /// Whether the next kernel must wait for earlier work of the backend. This is the case if memory was allocated or
+    /// written after the last kernel that waited. Earlier work may still use allocated memory, and a copy to written
+    /// memory may still be in progress.
     fresh: bool,
 }
 
@@ -144,9 +144,9 @@ impl DeviceFlow {
         self.device
     }
 
-    /// Returns the sums over `n_events` events. `rates` has one rate (expected number of events) per process. A kernel
-    /// on the caller's stream reads log-densities that are on the device, without a copy. `stream` is the driver's
-    /// handle of the stream; 0 is the default stream.
+    /// Returns the sums over `n_events` events. `rates` has one rate (expected number of events) per process.
+    /// Log-densities that are on the device are not copied: a kernel on the caller's stream reads them in place.
+    /// `stream` is the driver's handle of this stream; 0 is the default stream.
     ///
     /// # Errors
     /// If a length is wrong, an address is not on the device, or the device fails.
@@ -312,8 +312,9 @@ impl DeviceFlow {
         Ok((launch, stream))
     }
 
-    /// Returns the size of a launch with `blocks` thread blocks. Working memory is in shared memory unless `launch`
-    /// refers to other memory. In any case, the kernel uses one 64-bit word of shared memory.
+    /// Returns the numbers of thread blocks and threads, and the size of shared memory, for a launch with `blocks`
+    /// thread blocks. The working memory is in shared memory unless `launch` refers to other memory. Then the kernel
+    /// still uses one 64-bit word of shared memory.
     fn shape(&self, blocks: usize, launch: &FlowLaunch) -> Shape {
         let room = if launch.room.is_some() { 1 } else { launch.room_stride };
         Shape { blocks: blocks as u32, threads: EVENT_THREADS as u32, shared: 8 * room as u32 }

@@ -81,8 +81,8 @@ fn searches_between_kinks_end_in_the_cpu_s_minima() {
     assert!(apart.len() * 50 <= compared as usize, "{apart:?} of {compared}");
 }
 
-/// Checks that fits stay within the bounds of their requests. All fits share starting points, which lie within the
-/// bounds of the model. The bounds of the model may be wider than those of a request.
+/// Checks that fits stay within the bounds of their requests. All fits use the same starting points, which lie within
+/// the bounds of the model. These bounds may be wider than those of a request.
 #[test]
 fn a_search_between_kinks_stays_in_the_box_of_its_request() {
     let mut narrowed = 0;
@@ -110,8 +110,8 @@ fn refused(session: &dyn Session, requests: Vec<FitRequest>) -> bool {
     result.is_err()
 }
 
-/// Regression test: a request gave a later fit of its task as the earlier fit from which it starts. Kernels then read
-/// an outcome of another task, or read beyond the end of the outcomes.
+/// Regression test: a request started from the result of another fit of its task, or had a condition on it, but this
+/// other fit came later. Kernels then read an outcome of another task, or read beyond the end of the outcomes.
 #[test]
 fn a_fit_that_names_a_later_one_as_earlier_is_refused() {
     let model = Model { interpolation: Interpolation::SMOOTH, ..models::random_model(13) };
@@ -171,8 +171,9 @@ fn sample(nominal: &[f64], modifiers: Vec<Modifier>) -> Sample {
 
 const UNIT: Constraint = Constraint::Gaussian { sigma: 1.0, aux: 0 };
 
-/// Regression test: an effect that is the same in both directions has no slope at 0. A descent without a search ended
-/// at 0, which is on the ridge between two minima. This end point was certified as a minimum.
+/// Regression test: if the variations up and down of an effect are equal, the derivative with respect to its parameter
+/// is 0 at the parameter value 0. A descent without a search therefore ended at 0, which is on the ridge between two
+/// minima. This end point was certified as a minimum.
 #[test]
 fn a_ridge_between_two_minima_is_no_minimum() {
     let effects = [

@@ -49,9 +49,9 @@ fn every_pair_of_codes_is_the_cpu_s() {
     }
 }
 
-/// Compares Hessians, values and gradients at four points. At one of these points, the parameters are where two pieces
-/// of an interpolation function meet. Points at which an expected yield is close to 0 are skipped. Returns the number
-/// of points that were compared.
+/// Compares Hessians, values and gradients of the kernels with those of the CPU at four points. At one of these
+/// points, the parameters are where two pieces of an interpolation function meet. Points at which an expected yield is
+/// close to 0 are skipped. Returns the number of points that were compared.
 fn compare(seed: u64, model: &Model) -> usize {
     let mut compared = 0;
     let (cpu, gpu) = both(model);

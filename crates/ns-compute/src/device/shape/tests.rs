@@ -30,8 +30,8 @@ fn little() -> Arc<dyn Backend> {
     Limited::around(Arc::new(Host::with(properties)), Device::Cuda(0), Some(MEMORY as u64))
 }
 
-/// A model whose fits devices can make, with a session on a device with enough memory (`much`) and a session on a
-/// device with little memory (`little`).
+/// A model whose fits devices can make. Two sessions use it: `much` on a device with enough memory, and `little` on a
+/// device with little memory.
 struct Study {
     model: Model,
     much: GpuSession,

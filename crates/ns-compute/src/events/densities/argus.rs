@@ -27,10 +27,11 @@ fn remainder(b: &mut Builder, x: Slot, resonance: Slot) -> Slot {
 
 /// Appends to the program `b` the steps of an integrand. Returns the slot (the index) of the result. The variable of
 /// integration `t` goes from 0 to 1. The integral of the integrand is equal to the integral of the density over
-/// `lo..hi`.
+/// `lo..hi`, the two numbers in `ends`.
 ///
-/// With `u = v^2` the integrand is `resonance^2 v^(2 power + 1) exp(slope v^2) dv`. Unlike the density, it has no
-/// square-root singularity at the end of the spectrum.
+/// Let `v` be the square root of `u = 1 - (x / resonance)^2`. It is a linear function of `t`. The integral over `v`
+/// has the integrand `resonance^2 v^(2 power + 1) exp(slope v^2)`. Unlike the density, this has no square-root
+/// singularity at the end of the spectrum.
 pub(super) fn integrand(
     b: &mut Builder,
     t: Slot,

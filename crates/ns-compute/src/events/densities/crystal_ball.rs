@@ -68,7 +68,8 @@ impl Shape {
     }
 
     /// Appends to the program `b` the steps that compute the integral of the density over `lo..hi`. Returns the slot
-    /// (the index) of the result. The integral is the sum of the parts of core and tail on each side of the peak.
+    /// (the index) of the result. The integral is a sum of up to four parts: the core and the tail on each side of the
+    /// peak.
     pub(super) fn integral(&self, b: &mut Builder, (lo, hi): (f64, f64)) -> Slot {
         let (zero, lo, hi) = (b.number(0.0), b.number(lo), b.number(hi));
         let mut total = zero;
@@ -111,10 +112,12 @@ fn stretch(b: &mut Builder, size: Slot, alpha: Slot, n: Slot) -> Slot {
 }
 
 /// Appends to the program `b` the steps that compute the integral of a tail between the distances `near` and `far`.
-/// Returns the slot (the index) of the result. Both distances are at least `alpha`.
+/// Returns the slot (the index) of the result. Distances are counted from the peak, in units of the width. Both are at
+/// least `alpha`.
 ///
-/// With `dt = n/alpha du`, the integral of `u^-n` over `u` is `u_near^(1-n) L D((n-1) L)`. Here `L = ln(u_far/u_near)`
-/// and `D(z) = (1 - e^-z) / z`. This formula is also valid for `n = 1`.
+/// The variable of integration is `u`, which [`stretch`] computes. It is `u_near` and `u_far` at the two distances,
+/// and a distance `dt` corresponds to `n/alpha du`. The integral of `u^-n` over `u` is `u_near^(1-n) L D((n-1) L)`
+/// with `L = ln(u_far/u_near)` and `D(z) = (1 - e^-z) / z`. This formula is also valid for `n = 1`.
 fn tail_integral(b: &mut Builder, near: Slot, far: Slot, alpha: Slot, n: Slot) -> Slot {
     let (u_near, u_far) = (stretch(b, near, alpha, n), stretch(b, far, alpha, n));
     let (log_near, log_far) = (b.unary(Unary::Ln, u_near), b.unary(Unary::Ln, u_far));

@@ -5,8 +5,7 @@ use ns_core::Observable;
 use crate::events::program::{Builder, Slot, Step, Unary};
 
 /// Appends to the program `b` the steps that compute the density `exp(-slope (x - origin))`. Returns the slot (the
-/// index) of the result. The origin is the end of the axis at which the density is largest. The value is therefore at
-/// most 1.
+/// index) of the result. `origin` is the end of the axis at which the density is largest, so the value is at most 1.
 pub(super) fn value(b: &mut Builder, x: Slot, slope: Slot, axis: &Observable) -> Slot {
     let origin = larger_end(b, slope, (axis.min, axis.max));
     let distance = b.sub(x, origin);

@@ -17,8 +17,8 @@ pub(super) fn value(b: &mut Builder, x: Slot, own: [Slot; 4]) -> Slot {
 }
 
 /// Appends to the program `b` the steps that compute the integral of the density over `lo..hi`. Returns the slot (the
-/// index) of the result. After the substitution `ds = delta / (width sqrt(1 + z^2)) dx`, the integrand is the normal
-/// density of `s`.
+/// index) of the result. The variable of integration is changed from `x` to `s = gamma + delta asinh((x - mean) /
+/// width)`. The integrand is then `width / delta exp(-s^2/2)`.
 pub(super) fn integral(b: &mut Builder, own: [Slot; 4], (lo, hi): (f64, f64)) -> Slot {
     let (lo, hi) = (b.number(lo), b.number(hi));
     let ((_, from), (_, to)) = (normal(b, lo, own), normal(b, hi, own));

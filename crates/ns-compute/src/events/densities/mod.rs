@@ -22,8 +22,8 @@ use ns_core::{Density, Observable};
 use super::program::{Builder, Slot, Step, Unary, Values};
 
 /// Appends to the program `b` the steps that compute a density. Returns the slot (the index) of the result. Returns
-/// `None` for a density without a formula, and for a product or mixture of other densities. `values` returns the slots
-/// of the density's parameters.
+/// `None` for a product or mixture of other densities, and for a density with context (one that depends on further
+/// numbers). `values` returns the slots of the density's parameters.
 pub(super) fn value(
     b: &mut Builder,
     density: &Density,
@@ -112,8 +112,8 @@ pub(super) fn value(
 }
 
 /// Appends to the program `b` the steps that compute the integral of a histogram or template over a box. Returns the
-/// slot (the index) of the result. `side` returns the ends of the box along an observable. Returns `None` for other
-/// densities.
+/// slot (the index) of the result, or `None` for any other density. `side` returns the ends of the box along an
+/// observable.
 pub(super) fn histogram_integral(
     b: &mut Builder,
     density: &Density,
@@ -137,7 +137,8 @@ pub(super) fn histogram_integral(
 }
 
 /// Appends to the program `b` the steps that compute the integral of a density over `lo..hi`. Returns the slot (the
-/// index) of the result. Returns `None` if the integral has no closed form.
+/// index) of the result. Returns `None` if the integral has no closed form, and for histograms and templates (see
+/// [`histogram_integral`]).
 pub(super) fn integral(
     b: &mut Builder,
     density: &Density,
@@ -173,10 +174,10 @@ pub(super) fn integral(
     })
 }
 
-/// Appends to the program `b` the steps of an integrand over the interval 0..1. Returns the slot (the index) of the
-/// result. The integral of the integrand is equal to the integral of the density over `lo..hi`. The integrand is
-/// smoother than the density, because of a change of variables. The variable of integration takes the place of the
-/// observable `x`. Returns `None` for densities that need no such change.
+/// Appends to the program `b` the steps of an integrand, if a change of variables makes the density smoother. Returns
+/// the slot (the index) of the result, or `None` for densities that need no such change. The integral of the integrand
+/// from 0 to 1 is equal to the integral of the density over `lo..hi`, the two numbers in `ends`. In the program, the
+/// new variable of integration takes the place of the observable `x`.
 pub(super) fn integrand(
     b: &mut Builder,
     density: &Density,

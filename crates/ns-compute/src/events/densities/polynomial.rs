@@ -4,8 +4,8 @@ use ns_core::Observable;
 
 use crate::events::program::{Builder, Slot};
 
-/// Appends to the program `b` the steps that compute `sum_i c_i x^i`. Returns the slot (the index) of the result. `own`
-/// contains the slots of the coefficients.
+/// Appends to the program `b` the steps that compute `sum_i c_i x^i`. Returns the slot (the index) of the result.
+/// `own` contains the slots of the coefficients `c_i`.
 pub(super) fn powers(b: &mut Builder, x: Slot, own: &[Slot]) -> Slot {
     let mut sum = b.number(0.0);
     for &c in own.iter().rev() {
@@ -16,7 +16,7 @@ pub(super) fn powers(b: &mut Builder, x: Slot, own: &[Slot]) -> Slot {
 }
 
 /// Appends to the program `b` the steps that compute the integral of `sum_i c_i x^i` over `lo..hi`. Returns the slot
-/// (the index) of the result.
+/// (the index) of the result. `own` contains the slots of the coefficients `c_i`.
 pub(super) fn powers_integral(b: &mut Builder, own: &[Slot], (lo, hi): (f64, f64)) -> Slot {
     let moment = |i: usize| {
         let n = i as i32 + 1;
@@ -26,7 +26,8 @@ pub(super) fn powers_integral(b: &mut Builder, own: &[Slot], (lo, hi): (f64, f64
 }
 
 /// Appends to the program `b` the steps that compute `1 + sum_i c_i T_(i+1)(z)`. Returns the slot (the index) of the
-/// result. `T_n` are Chebyshev polynomials, and `z` is the observable mapped from its axis to `-1..1`.
+/// result. `own` contains the slots of the coefficients `c_i`. `T_n` are Chebyshev polynomials, and `z` is the
+/// observable mapped from its axis to `-1..1`.
 pub(super) fn chebyshev(b: &mut Builder, x: Slot, own: &[Slot], axis: &Observable) -> Slot {
     let z = mapped(b, x, axis, -1.0);
     let one = b.number(1.0);
@@ -42,10 +43,11 @@ pub(super) fn chebyshev(b: &mut Builder, x: Slot, own: &[Slot], axis: &Observabl
     sum
 }
 
-/// Appends to the program `b` the steps that compute the integral of `1 + sum_i c_i T_(i+1)(z)` over `lo..hi`. Returns
-/// the slot (the index) of the result.
+/// Appends to the program `b` the steps that compute the integral of the density of [`chebyshev`] over `lo..hi`.
+/// Returns the slot (the index) of the result.
 ///
-/// The integral of `T_n` is `(T_(n+1) / (n+1) - T_(n-1) / (n-1)) / 2` for `n > 1`, and `z^2 / 2` for `n = 1`.
+/// An antiderivative of the Chebyshev polynomial `T_n(z)` is `(T_(n+1)(z) / (n+1) - T_(n-1)(z) / (n-1)) / 2` for `n >
+/// 1`, and `z^2 / 2` for `n = 1`.
 pub(super) fn chebyshev_integral(
     b: &mut Builder,
     own: &[Slot],
@@ -67,7 +69,8 @@ pub(super) fn chebyshev_integral(
 }
 
 /// Appends to the program `b` the steps that compute `sum_i c_i B_(i,n)(u)`. Returns the slot (the index) of the
-/// result. `B_(i,n)` are Bernstein polynomials, and `u` is the observable mapped from its axis to `0..1`.
+/// result. `own` contains the slots of the `n + 1` coefficients `c_i`. `B_(i,n)` are Bernstein polynomials of degree
+/// `n`, and `u` is the observable mapped from its axis to `0..1`.
 pub(super) fn bernstein(b: &mut Builder, x: Slot, own: &[Slot], axis: &Observable) -> Slot {
     let u = mapped(b, x, axis, 0.0);
     let one = b.number(1.0);
@@ -90,9 +93,11 @@ pub(super) fn bernstein(b: &mut Builder, x: Slot, own: &[Slot], axis: &Observabl
     sum
 }
 
-/// Appends to the program `b` the steps that compute the integral of `sum_i c_i B_(i,n)(u)` over `lo..hi`. Returns the
-/// slot (the index) of the result. The integral of `B_(i,n)` from 0 to `u` is the sum of `B_(j,n+1)(u)` over `j > i`,
-/// divided by `n + 1`.
+/// Appends to the program `b` the steps that compute the integral of the density of [`bernstein`] over `lo..hi`.
+/// Returns the slot (the index) of the result.
+///
+/// The integral of the Bernstein polynomial `B_(i,n)` from 0 to `u` is the sum of `B_(j,n+1)(u)` over `j > i`, divided
+/// by `n + 1`.
 pub(super) fn bernstein_integral(
     b: &mut Builder,
     own: &[Slot],

@@ -1,9 +1,9 @@
 //! Templates: histograms of simulated events whose weights depend on nuisance parameters.
 //!
-//! The height of bin `b` is `h_b + sum_k alpha_k S_kb + f_k(alpha_k) A_kb`, with `S = (hi - lo)/2` and
-//! `A = (hi + lo)/2 - h`. `h` is the nominal histogram. `hi` and `lo` are the histograms for the parameter `alpha_k` at
-//! +1 and -1, and `f_k` is an interpolation function. This is the formula of histosys. The weights of the single events
-//! follow the same formula.
+//! The height of bin `b` is `h_b + sum_k (alpha_k S_kb + f_k(alpha_k) A_kb)`. The index `k` numbers the nuisance
+//! parameters `alpha_k`, and `h_b` is the height in the nominal histogram. With the heights `hi` and `lo` of the bin
+//! for `alpha_k` at +1 and -1, `S_kb = (hi - lo) / 2` and `A_kb = (hi + lo) / 2 - h_b`. `f_k` is an interpolation
+//! function. This is the formula of histosys. The weights of the single events follow the same formula.
 
 use ns_core::{HistosysCode, WeightSys};
 

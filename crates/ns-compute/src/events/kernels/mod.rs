@@ -1,4 +1,5 @@
-//! Kernels: loops that compute one frequent density for many events, in place of a general program.
+//! Kernels: loops that each compute one frequently used density for many events. A kernel replaces the program (list
+//! of operations) of the density, because it is faster.
 //!
 //! A kernel writes the same components as the program of its density: the value and the derivatives of the density. It
 //! stores no intermediate results.

@@ -45,8 +45,8 @@ impl Components {
         Self::select(d, has, |i, j| has(i) && has(j))
     }
 
-    /// Returns the derivatives that may differ from zero in the result of `step`. `earlier` and `inputs` contain the
-    /// same information for earlier results and for the inputs. `d` is the number of variables of the program.
+    /// Returns the derivatives that may differ from zero in the result of `step`. `earlier` and `inputs` say the same
+    /// about earlier results and about the inputs of the program. `d` is the number of variables of the program.
     pub(super) fn of(step: Step, earlier: &[Self], inputs: &[Self], d: usize) -> Self {
         let at = |slot: usize| earlier.get(slot).cloned().unwrap_or_default();
         match step {

@@ -207,8 +207,8 @@ fn run_body<M: MulAdd>(
     }
 }
 
-/// Copies an input to the result. Its derivatives become derivatives with respect to the variables of the program, of
-/// which there are `d`. Several variables of the input may be the same variable of the program.
+/// Copies an input to the result. Its derivatives become derivatives with respect to the `d` variables of the program.
+/// If several variables of the input are the same variable of the program, their derivatives are added.
 fn input(input: Input<'_>, d: usize, place: &mut Place<'_>) {
     let lanes = place.lanes;
     let own = input.variables.len();

@@ -60,9 +60,9 @@ impl BinSampler {
     }
 }
 
-/// Returns two things for the bins within the fit ranges: the coordinates of the bin centres, one column per
-/// observable, and the expected contents up to a common factor. Each of these is the density at the bin centre times
-/// the volume of the bin.
+/// Returns two arrays for the bins within the fit ranges. The first contains the coordinates of the bin centres, one
+/// column per observable. The second contains the expected contents up to a common factor: the density at the bin
+/// centre times the volume of the bin.
 pub(super) fn parts_at_centres(
     edges: &[Vec<f64>],
     boxes: &[Vec<(f64, f64)>],

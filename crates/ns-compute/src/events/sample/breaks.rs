@@ -13,11 +13,12 @@ const HALVINGS: usize = 60;
 /// points are returned for this observable.
 const MOST: usize = 24;
 
-/// Returns the points within a box at which the density of a channel may have a jump or a kink. The result has one list
-/// per observable, in ascending order. The points are the knots and bin edges of tables, and the points at which the
-/// result of a comparison in a formula changes, such as the mean of a bifurcated Gaussian. The comparisons are
-/// evaluated along the lines through the centre of the box that are parallel to its sides. `values` contains the values
-/// of the channel and its amplitudes.
+/// Returns the points within a box at which the density of a channel may have a jump or a kink. The result has one
+/// list per observable, in ascending order. `values` contains the values that the channel uses, and its amplitudes.
+///
+/// Some of the points are the knots and bin edges of tables. The others are the points at which the result of a
+/// comparison in a formula changes, such as the mean of a bifurcated Gaussian. To find these, the comparisons are
+/// evaluated along lines through the centre of the box that are parallel to its sides.
 pub(in crate::events) fn breaks(
     plan: &ChannelPlan,
     values: (&[f64], &[f64]),

@@ -253,9 +253,9 @@ impl DrawEvents for Sampler {
 }
 
 isa_fn! {
-    /// Makes the first attempt for every event of a channel with one observable, eight events at a time, and writes the
-    /// proposed events to `column`. Returns the indices of the events whose acceptance has to be decided by an
-    /// evaluation of the density, because the lower bound of the density does not suffice.
+    /// Makes the first attempt for every event of a channel with one observable, and writes the proposed events to
+    /// `column`. Eight events are processed at a time. Returns the indices of the events that are not accepted yet.
+    /// For these, the density has to be evaluated, because its lower bound does not suffice to accept the event.
     fn draw_column(hat: &Hat, stream: &Stream, first: u32, column: &mut [f64]) -> Vec<usize> = body
 }
 

@@ -33,9 +33,9 @@ impl Formula {
         Self { numbers: vec![x], ..Self::default() }
     }
 
-    /// Appends a program for the given values of its variables, and returns the slot that contains the result of the
-    /// program. Results that do not depend on the event are computed without fused multiply-add operations, so they
-    /// have the same bits on every CPU.
+    /// Appends the steps of a program, with numbers in place of its variables: `variables` contains their values.
+    /// Returns the slot that contains the result of the program. Results that do not depend on the event are computed
+    /// without fused multiply-add operations, so they have the same bits on every CPU.
     pub(super) fn append(&mut self, program: &Program, variables: &[f64]) -> Slot {
         let mut memory = Memory::new(program, 1);
         program.prepare(Level::Baseline, Sources::of(variables), &mut memory);
@@ -201,8 +201,8 @@ fn moved(step: Step, by: usize, tables: usize) -> Step {
     }
 }
 
-/// Returns the bounds of a condition, whose value is 1 where it is true and 0 where it is false. `always` says that the
-/// condition is certainly true, and `never` says that it is certainly false.
+/// Returns bounds of the value of a condition, which is 1 where the condition is true and 0 where it is false.
+/// `always` says that the condition is certainly true, and `never` that it is certainly false.
 fn decided(always: bool, never: bool) -> Interval {
     if always {
         Interval::new(1.0, 1.0)

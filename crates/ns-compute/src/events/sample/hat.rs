@@ -20,13 +20,12 @@ const LOOSE: f64 = 0.02;
 /// Largest number of cells (pieces of constant height) of a hat with one observable, with two, and with three or more.
 const MOST_CELLS: [usize; 3] = [2048, 8192, 32_768];
 
-/// Largest accepted area between the lower and the upper bound of the density, as a fraction of the area below the hat.
-/// It is checked when the number of cells (pieces of constant height) has reached its limit. With a larger fraction,
-/// drawing one event could take very many attempts.
+/// Largest accepted area between the lower and the upper bound of the density, as a fraction of the area below the
+/// finished hat. With a larger fraction, drawing one event could take very many attempts, so the density is refused.
 const TOO_LOOSE: f64 = 0.9999;
 
-/// Number of elements per cell (piece of constant height) in the table that speeds up the search for a cell (the
-/// guide). The more elements there are, the fewer steps a search takes.
+/// Number of elements per cell (piece of constant height) in the table `guide` of a [`Hat`]. The more elements there
+/// are, the fewer steps the search for a cell takes.
 const FINE: usize = 4;
 
 /// Error text for a density without a usable upper bound.
@@ -39,8 +38,8 @@ pub(super) const VANISHES: &str =
 /// Error text for a density that is negative somewhere.
 pub(super) const NEGATIVE: &str = "is negative somewhere in the fit range; draw toys at a point where rates, coefficients and densities are positive";
 
-/// A cell (piece of constant height) of a hat, described along the first observable. The upper end does not belong to
-/// the cell.
+/// A cell (piece of constant height) of a hat, described along the first observable. The array `others` of [`Hat`]
+/// describes it along all other observables. The upper end does not belong to the cell.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cell {
     /// Fraction of the area below the hat that belongs to all earlier cells (pieces of constant height).
@@ -65,8 +64,9 @@ pub(super) struct Hat {
     /// Extent of each cell (piece of constant height) along each observable after the first: its lower end, its length,
     /// and the largest coordinate in the cell. The index order is cell, observable.
     pub(super) others: Vec<(f64, f64, f64)>,
-    /// Table that speeds up the search for a cell (piece of constant height). The range from 0 to 1 is divided into
-    /// equal parts. Each element of the table is the index of the cell that contains the beginning of one part.
+    /// Table that speeds up the search for the cell (piece of constant height) at a given fraction of the area below
+    /// the hat. The fractions from 0 to 1 are divided into equal parts. Each element of the table is the index of the
+    /// cell that contains the beginning of one part.
     guide: Vec<u32>,
     /// Area below the hat.
     pub(super) area: f64,
@@ -254,16 +254,16 @@ impl Hat {
         self.cells.push(end);
     }
 
-    /// Returns the table that speeds up the search for a cell (piece of constant height). The range from 0 to 1 is
-    /// divided into equal parts. Each element of the table is the index of the cell that contains the beginning of one
-    /// part.
+    /// Returns the table that speeds up the search for the cell (piece of constant height) at a given fraction of the
+    /// area below the hat. The fractions from 0 to 1 are divided into equal parts. Each element of the table is the
+    /// index of the cell that contains the beginning of one part.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(super) fn guide(&self) -> &[u32] {
         &self.guide
     }
 
-    /// Returns the index of the cell (piece of constant height) that contains the fraction `u` of the area below the
-    /// hat: all earlier cells contain at most this fraction of the area. `u` is between 0 and 1.
+    /// Returns the index of the cell (piece of constant height) at the fraction `u` of the area below the hat, with
+    /// `u` between 0 and 1. All earlier cells together contain at most this fraction of the area.
     #[inline(always)]
     pub(super) fn find(&self, u: f64) -> usize {
         let mut at = self.guide[(u * self.guide.len() as f64) as usize] as usize;
@@ -274,8 +274,8 @@ impl Hat {
     }
 }
 
-/// Cuts a box with one observable at the points at which the density may have a jump. Returns the pieces, each with one
-/// interval per observable.
+/// Cuts a box with one observable at the points at which the density may have a jump or a kink. A box with several
+/// observables is not cut. Returns the pieces, each with one interval per observable.
 fn pieces(formula: &Formula, sides: &[(f64, f64)]) -> Vec<Vec<Interval>> {
     let [(lo, hi)] = sides else {
         return vec![sides.iter().map(|&(lo, hi)| Interval::new(lo, hi)).collect()];

@@ -9,8 +9,8 @@ use super::fixed;
 /// Upper limit of the relative rounding error of every operation: a few units in the last place.
 const ROUNDING: f64 = 1e-15;
 
-/// All numbers from `lo` to `hi`. Both ends are NaN in the empty interval. This is the result of an operation that is
-/// not defined for any of its operands.
+/// All numbers from `lo` to `hi`. In the empty interval both ends are NaN. The empty interval is the result of an
+/// operation that is not defined for any of its operands.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Interval {
     pub(super) lo: f64,
@@ -182,8 +182,8 @@ impl Interval {
         }
     }
 
-    /// Returns the interval of `x` to the power `y` for all `x` in `self` and all `y` in `other`. If `self` is not
-    /// negative, the extreme values are at the ends of the two intervals, because a power is monotonic in each
+    /// Returns an interval that contains `x` to the power `y` for all `x` in `self` and all `y` in `other`. If `self`
+    /// is not negative, the extreme values are at the ends of the two intervals, because a power is monotonic in each
     /// argument.
     pub(super) fn pow(self, other: Self) -> Self {
         if other.lo == other.hi {

@@ -204,8 +204,9 @@ fn joint(plan: &ChannelPlan, values: (&[f64], &[f64])) -> Result<Parts, &'static
     Ok((vec![group], vec![Part { groups: vec![0], weight: 1.0 }]))
 }
 
-/// Returns the density of a channel as one part for each of its terms in each fit range, with a hat (an upper bound of
-/// the density) for each group of observables. Returns `None` if a term or one of its factors is negative somewhere.
+/// Splits the density of a channel into parts: one part for each of its terms in each fit range. Each part is a
+/// product of groups of observables, and each group has a hat (an upper bound of its density). Returns `None` if a
+/// term or one of its factors is negative somewhere.
 fn factored(
     plan: &ChannelPlan,
     (locals, amplitudes): (&[f64], &[f64]),

@@ -8,8 +8,8 @@ use ns_core::{EventSource, NotDrawn};
 use super::draw::{Attempt, Sampler};
 use super::hat::Hat;
 
-/// Largest area between the lower and the upper bound of the density, as a fraction of the area below the hat, for a
-/// hat that devices use. It limits the fraction of events that the CPU has to draw.
+/// Devices use a hat only if the area between the lower and the upper bound of the density is at most this fraction of
+/// the area below the hat. This limits the fraction of events that the CPU has to draw.
 const MOST_OPEN: f64 = 0.04;
 
 /// The sampler of a channel with one observable, for use on a device.
@@ -36,16 +36,20 @@ impl<'a> DeviceHat<'a> {
     }
 
     /// Returns five numbers for each cell (piece of constant height) of the hat, and for one more cell that marks the
-    /// end. The numbers are the fraction of the area below the hat in all earlier cells, the lower end, the largest
-    /// coordinate, the length divided by the cell's fraction of the area, and the lower bound of the density divided by
-    /// its upper bound.
+    /// end:
+    ///
+    /// * the fraction of the area below the hat in all earlier cells,
+    /// * the lower end of the cell,
+    /// * the largest coordinate in the cell,
+    /// * the length of the cell, divided by its fraction of the area,
+    /// * the lower bound of the density, divided by its upper bound.
     pub(crate) fn cells(&self) -> impl Iterator<Item = [f64; 5]> {
         self.hat.cells.iter().map(|cell| [cell.begin, cell.low, cell.last, cell.slope, cell.sure])
     }
 
-    /// Returns the table that speeds up the search for a cell (piece of constant height) of the hat. The range from 0
-    /// to 1 is divided into equal parts. Each element of the table is the index of the cell that contains the beginning
-    /// of one part.
+    /// Returns the table that speeds up the search for the cell (piece of constant height) at a given fraction of the
+    /// area below the hat. The fractions from 0 to 1 are divided into equal parts. Each element of the table is the
+    /// index of the cell that contains the beginning of one part.
     pub(crate) fn guide(&self) -> &'a [u32] {
         self.hat.guide()
     }
@@ -59,7 +63,7 @@ impl<'a> DeviceHat<'a> {
     /// one is accepted.
     ///
     /// # Errors
-    /// If the density of a proposed event is negative or NaN.
+    /// If the density of a proposed event is negative or NaN, or if no attempt is accepted.
     pub(crate) fn draw(&self, stream: &Stream, slot: u32, memory: &mut Attempt) -> Result<f64, NotDrawn> {
         self.sampler.single(stream, slot, memory)
     }

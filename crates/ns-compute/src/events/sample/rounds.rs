@@ -12,8 +12,8 @@ use super::draw::{Group, Number, Part};
 use super::formula::FormulaMemory;
 use super::table::Table;
 
-/// Largest number of rounds in which events are proposed. After the first round, only the events are proposed again
-/// that all previous rounds rejected.
+/// Largest number of rounds in which events are proposed. The first round proposes all events. Every later round
+/// proposes only those events again that all previous rounds rejected.
 const MOST_ROUNDS: u32 = 10_000;
 
 /// A density that has no formula, such as a flow, with the values of its context (the numbers on which it depends

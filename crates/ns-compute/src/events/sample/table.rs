@@ -15,8 +15,8 @@ const CELLS: [usize; 2] = [1000, 100];
 /// cell.
 const MARGIN: f64 = 1.25;
 
-/// Largest accepted difference between the integral of the density that is computed from the points and its known
-/// integral, as a fraction of the known integral.
+/// Largest accepted error of a numerical integral of the density, as a fraction of the known integral. The numerical
+/// integral is computed from the points at which the density is evaluated.
 const COARSE: f64 = 0.02;
 
 const NOT_EVALUATED: &str = "has a neural density that cannot be evaluated everywhere in the fit range";

@@ -13,8 +13,9 @@ struct Factor {
     inside: f64,
     /// Coefficients of the polynomial in ascending order of powers of `alpha`.
     polynomial: [f64; 7],
-    /// Rates of the exponential functions for negative and for positive values of the nuisance parameter: minus the
-    /// logarithm of the factor at -1, and the logarithm of the factor at 1.
+    /// Rates `r` of the exponential functions `exp(r alpha)` of the nuisance parameter `alpha`. The first is used for
+    /// negative `alpha`, and is minus the logarithm of the factor at -1. The second is used for positive `alpha`, and
+    /// is the logarithm of the factor at 1.
     rates: (f64, f64),
 }
 

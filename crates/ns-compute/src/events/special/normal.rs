@@ -5,8 +5,8 @@ use std::f64::consts::FRAC_1_SQRT_2;
 /// The number sqrt(pi / 2).
 const ROOT_HALF_PI: f64 = 1.253_314_137_315_500_251_2;
 
-/// Returns the integral of `exp(-t^2/2)` from `a` to `b`, and its derivatives with respect to `a`, `b`, `aa`, `ab` and
-/// `bb` (`ab` stands for the second derivative with respect to `a` and `b`).
+/// Returns the integral of `exp(-t^2/2)` from `a` to `b`, followed by five derivatives of the integral: with respect
+/// to `a`, to `b`, to `a` twice, to `a` and `b`, and to `b` twice.
 ///
 /// If both limits have the same sign, the integral is computed as a difference of complementary error functions, which
 /// keeps the relative precision in the tails.
