@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ns_core::{
-    AuxiliarySource, Control, FitFailure, FitOutcome, FitRequest, FitTask, OutcomeParts, Search, Seen, Start,
-    TaskOutcome, ToySource,
+    AuxiliarySource, Control, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, OutcomeParts, Search,
+    Seen, Start, TaskOutcome, ToySource,
 };
 
 use super::event_toys::UnitOfToys;
@@ -301,6 +301,9 @@ impl CpuSession {
     ) -> Result<FitOutcome, FitFailure> {
         match end {
             ToyEnd::Fitted(fit) if !(wanted.uncertainties || wanted.covariance) => Ok(fit),
+            // `-ln L` falls without limit, so there is no minimum at which uncertainties exist. A new descent could
+            // end elsewhere, and the status of a toy must not depend on what is wanted.
+            ToyEnd::Fitted(fit) if fit.status != FitStatus::Converged => Ok(fit),
             // Uncertainties need the exact Hessian, which only the scalar optimiser computes.
             ToyEnd::Fitted(FitOutcome { parameters, .. }) => {
                 self.again(request, &parameters, &[], data, wanted, control, worker)

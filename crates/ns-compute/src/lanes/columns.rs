@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use super::own_norms;
 use crate::plan::{Block, LANES, Plan};
 
 /// All histosys and normsys effects of one parameter in one channel.
@@ -59,6 +60,8 @@ pub(super) struct Columns {
     by_block: Vec<f64>,
     /// Position of the first number of each block in `by_block`.
     first: Vec<usize>,
+    /// For each element of `norms`, the coefficients of the parabola for its second derivative ([`own_norms::bend`]).
+    pub(super) bends: Vec<[f64; 3]>,
     /// Indices `bin * n_parameters + parameter` of the elements of the Jacobian to which factors contribute. These
     /// elements are set to zero before contributions are added.
     pub(super) cleared: Vec<usize>,
@@ -138,6 +141,7 @@ impl Columns {
                     out.numbers.extend(&out.by_block[numbers..][..size]);
                 }
             }
+            out.bends.extend(effects.norms.iter().map(|norm| own_norms::bend(plan, norm.term)));
             out.norms.extend(effects.norms);
             out.columns.push(Column {
                 param,

@@ -12,7 +12,7 @@
 use super::columns::{Column, Columns};
 use super::evaluate::{add_product, at, put};
 use super::scratch::Scratch;
-use super::{WIDTH, metric::Metric};
+use super::{WIDTH, metric::Metric, own_norms};
 use crate::plan::{Block, Plan};
 use crate::simd::{MulAdd, Vector};
 use crate::terms::{per_bin, scale};
@@ -80,6 +80,7 @@ pub(super) fn backward<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scra
     for (index, block) in plan.structure.blocks.iter().enumerate() {
         of_factors::<M>(plan, index, block, theta, scratch, to);
     }
+    let by_parabola = own_norms::applies(plan);
     for column in &to.columns.columns {
         let mut b = 0;
         while b < column.n_bins {
@@ -92,7 +93,11 @@ pub(super) fn backward<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scra
             };
         }
         let sum: M::V8 = at(&to.second, column.param);
-        let bends = bends::<M>(&to.columns, column, scratch);
+        let bends = if by_parabola {
+            own_norms::bends::<M>(theta, &to.columns, column, &scratch.norm)
+        } else {
+            stored_bends::<M>(&to.columns, column, scratch)
+        };
         put(&mut to.second, column.param, sum.add(bends));
     }
     for &(b, p) in &to.columns.alone {
@@ -187,11 +192,11 @@ fn of_factors<M: MulAdd>(
     put(&mut scratch.norm, index, total);
 }
 
-/// Returns the contribution of the normsys effects of a column to the second derivative of `-ln L`. It is the sum over
-/// these effects of `f'' / f`, times the element of `scratch.norm` for the effect's block. `f` is the normsys factor
-/// and `f''` its second derivative.
+/// Returns the contribution of the normsys effects of a column to the second derivative of `-ln L`, from the second
+/// derivatives that `evaluate` has stored. It is the sum over these effects of `f'' / f`, times the element of
+/// `scratch.norm` for the effect's block. `f` is the normsys factor and `f''` its second derivative.
 #[inline(always)]
-fn bends<M: MulAdd>(columns: &Columns, column: &Column, scratch: &Scratch) -> M::V8 {
+fn stored_bends<M: MulAdd>(columns: &Columns, column: &Column, scratch: &Scratch) -> M::V8 {
     let mut sum = M::V8::splat(0.0);
     for norm in &columns.norms[column.norms.clone()] {
         let total: M::V8 = at(&scratch.norm, norm.block);

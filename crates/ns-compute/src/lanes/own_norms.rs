@@ -9,6 +9,7 @@
 //! two thirds of the operations.
 
 use super::WIDTH;
+use super::columns::{Column, Columns};
 use super::evaluate::{at, finish_norms, put};
 use super::scratch::Scratch;
 use crate::plan::Plan;
@@ -26,8 +27,35 @@ fn nearest<V: Vector>(alpha: V) -> V {
     alpha.below(minus, minus, one.below(alpha, one, alpha))
 }
 
-/// Computes the product of the normsys factors of each block. Also computes the first and second derivative of
-/// each factor, divided by the factor.
+/// Returns three coefficients of a parabola in `alpha`: of 1, `alpha` and `alpha^2`. The parabola approximates `f'' / f`,
+/// where `f` is the normsys factor with index `i` and `f''` its second derivative. Both are equal at -1, 0 and 1. Only
+/// the metric contains these second derivatives, so the approximation changes the steps of a descent but not the minimum.
+pub(super) fn bend(plan: &Plan, i: usize) -> [f64; 3] {
+    let numbers = &plan.numbers;
+    let (low, high) = (numbers.norm_rate_lo[i].powi(2), numbers.norm_rate_hi[i].powi(2));
+    let middle = 2.0 * numbers.norm_coefficients[1][i];
+    [middle, 0.5 * (high - low), 0.5 * (high + low) - middle]
+}
+
+/// Returns the contribution of the normsys effects of a column to the second derivative of `-ln L`. It is the sum over
+/// these effects of `f'' / f`, approximated as in [`bend`], times the element of `totals` for the effect's block.
+#[inline(always)]
+pub(super) fn bends<M: MulAdd>(theta: &[f64], columns: &Columns, column: &Column, totals: &[f64]) -> M::V8 {
+    let splat = M::V8::splat;
+    let (mut constant, mut linear, mut square) = (splat(0.0), splat(0.0), splat(0.0));
+    let bends = &columns.bends[column.norms.clone()];
+    for (k, norm) in columns.norms[column.norms.clone()].iter().enumerate() {
+        let (total, bend): (M::V8, _) = (at(totals, norm.block), bends[k]);
+        constant = total.mul_add(splat(bend[0]), constant);
+        linear = total.mul_add(splat(bend[1]), linear);
+        square = total.mul_add(splat(bend[2]), square);
+    }
+    let near = nearest::<M::V8>(at(theta, column.param));
+    square.mul_add(near, linear).mul_add(near, constant)
+}
+
+/// Computes the product of the normsys factors of each block. Also computes the first derivative of each
+/// factor, divided by the factor.
 #[inline(always)]
 pub(super) fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let splat = M::V8::splat;
@@ -53,26 +81,23 @@ pub(super) fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch
         let (c4, c5, c6) = (&c4[run.start..][..n], &c5[run.start..][..n], &c6[run.start..][..n]);
         let blocks = &plan.structure.norm_block[run.start..][..n];
         let ratios = &mut scratch.ratio.as_chunks_mut::<WIDTH>().0[run.start..][..n];
-        let seconds = &mut scratch.relative_second.as_chunks_mut::<WIDTH>().0[run.start..][..n];
         for i in 0..n {
             let block = blocks[i] as usize;
             if block >= n_blocks {
                 break; // padding
             }
-            // One Horner scheme computes the value and the first two derivatives.
+            // One Horner scheme computes the value and the first derivative.
             let highest = splat(c6[i]);
-            let (mut value, mut first, mut second) = (highest, highest, highest);
+            let (mut value, mut first) = (highest, highest);
             for c in [c5[i], c4[i], c3[i], c2[i]] {
                 value = value.mul_add(near, splat(c));
                 first = first.mul_add(near, value);
-                second = second.mul_add(near, first);
             }
             value = value.mul_add(near, splat(c1[i]));
             first = first.mul_add(near, value);
             value = value.mul_add(near, one);
             let reciprocal = value.reciprocal();
             first.mul(reciprocal).store(&mut ratios[i]);
-            second.add(second).mul(reciprocal).store(&mut seconds[i]);
             let product: M::V8 = at(&scratch.norm, block);
             put(&mut scratch.norm, block, product.mul(value));
             if far {

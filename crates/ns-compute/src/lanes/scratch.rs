@@ -5,6 +5,7 @@
 
 use super::WIDTH;
 use super::derivatives::Derivatives;
+use super::own_norms;
 use crate::plan::Plan;
 
 /// Intermediate results of one evaluation in all lanes.
@@ -20,7 +21,7 @@ pub(super) struct Scratch {
     /// Derivative of each normsys factor divided by the factor, per term.
     pub(super) ratio: Vec<f64>,
     /// Second derivative of each normsys factor divided by the factor, per term. Empty unless the metric uses
-    /// [`Derivatives`].
+    /// [`Derivatives`] and [`own_norms`] does not apply.
     pub(super) relative_second: Vec<f64>,
     /// Product of the normsys factors, per block.
     pub(super) norm: Vec<f64>,
@@ -73,7 +74,11 @@ impl Scratch {
             curved_first: vec![0.0; n],
             curved_second: if derivatives.is_some() { vec![0.0; n] } else { Vec::new() },
             ratio: vec![0.0; terms],
-            relative_second: if derivatives.is_some() { vec![0.0; terms] } else { Vec::new() },
+            relative_second: if derivatives.is_some() && !own_norms::applies(plan) {
+                vec![0.0; terms]
+            } else {
+                Vec::new()
+            },
             norm: vec![1.0; plan.structure.blocks.len() * WIDTH],
             exponent: vec![0.0; plan.structure.blocks.len() * WIDTH],
             block_scale: vec![1.0; plan.structure.blocks.len() * WIDTH],
