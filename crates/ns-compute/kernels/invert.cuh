@@ -110,18 +110,18 @@ NS_CALL bool invert_tiled(int n, uint32_t a_at, uint32_t column_at) {
 }
 #endif
 
-// Inverts the matrix in the array `a`, in the fastest way for this block. The array `column` must have at least
-// LEAST_COLUMNS and at least 2 n doubles.
+// Inverts the matrix at position `at` of the array `a`, in the fastest way for this block. The array `column` must have
+// at least LEAST_COLUMNS and at least 2 n doubles.
 template <bool SHARED>
-NS_DEVICE bool invert(int n, const State<SHARED>& state, Array a, Array column) {
+NS_DEVICE bool invert(int n, const State<SHARED>& state, Array a, int at, Array column) {
 #ifdef NS_MANY_THREADS
     if (SHARED && threads() == MOST_THREADS) {
-        if (n <= 16) return invert_tiled<1>(n, state.offset[a], state.offset[column]);
-        if (n <= 32) return invert_tiled<2>(n, state.offset[a], state.offset[column]);
-        if (n <= 48) return invert_tiled<3>(n, state.offset[a], state.offset[column]);
+        if (n <= 16) return invert_tiled<1>(n, state.offset[a] + at, state.offset[column]);
+        if (n <= 32) return invert_tiled<2>(n, state.offset[a] + at, state.offset[column]);
+        if (n <= 48) return invert_tiled<3>(n, state.offset[a] + at, state.offset[column]);
     }
 #endif
-    return invert_any(n, state[a], state[column]);
+    return invert_any(n, state[a] + at, state[column]);
 }
 
 }  // namespace ns

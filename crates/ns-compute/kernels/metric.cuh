@@ -6,6 +6,18 @@
 
 namespace ns {
 
+// A group of bins. Its dual parameters act on no other bins. `kernel` and `rows` are the positions of its matrices in
+// `Metric::kernel` (and in MATRIX) and in `Metric::dual_rows` (and in `dual_columns`).
+struct BinGroup {
+    int bin, bin_end, dual, dual_end, kernel, rows;
+    NS_DEVICE int bins() const { return bin_end - bin; }
+};
+
+NS_DEVICE BinGroup group_of(const Metric& metric, int index) {
+    int4 at = metric.group[index], next = metric.group[index + 1];
+    return BinGroup{at.x, next.x, at.y, next.y, at.z, at.w};
+}
+
 // Computes `to[b] = sum_r rows[r][b] x[r]`, plus `start[b]` if `start` is not null. The work is distributed over the
 // threads both by `b` and by `r`.
 template <bool SHARED>
@@ -98,28 +110,34 @@ NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED
     n_held = sums.one(n_held);
     barrier();
     if (metric.n_dual > 0) {
-        NS_EACH_TEAM(i, n) {
+        for (int g = 0; g < metric.n_groups; g++) {
+            BinGroup group = group_of(metric, g);
+            int n_of = group.bins();
+            double* own = matrix + group.kernel;
+            const double *kernel = metric.kernel + group.kernel, *root_of = root + group.bin;
+            NS_EACH_TEAM(i, n_of) {
 #pragma unroll 2
-            for (int k = member(); k < n; k += members()) {
-                double x = metric.kernel[i * n + k] * (root[i] * root[k]);
-                matrix[i * n + k] = i == k ? x + diagonal[i] : x;
-            }
-        }
-        // `metric.kernel` is a sum over all dual parameters, so the contributions of held parameters are subtracted.
-        // All threads loop over the same few parameters.
-        for (int d = 0; n_held > 0.0 && d < metric.n_dual; d++) {
-            if (dual[d] != 0.0) continue;
-            n_held -= 1.0;
-            const double* row = metric.dual_rows + d * n;
-            NS_EACH_TEAM(i, n) {
-                double taken = -metric.dual_inverse[d] * row[i] * root[i];
-#pragma unroll 1
-                for (int k = member(); k < n; k += members()) {
-                    matrix[i * n + k] = fma(taken, row[k] * root[k], matrix[i * n + k]);
+                for (int k = member(); k < n_of; k += members()) {
+                    double x = kernel[i * n_of + k] * (root_of[i] * root_of[k]);
+                    own[i * n_of + k] = i == k ? x + diagonal[group.bin + i] : x;
                 }
             }
+            // `metric.kernel` is a sum over all dual parameters, so the contributions of held parameters are
+            // subtracted. All threads loop over the same few parameters.
+            for (int d = group.dual; n_held > 0.0 && d < group.dual_end; d++) {
+                if (dual[d] != 0.0) continue;
+                n_held -= 1.0;
+                const double* row = metric.dual_rows + group.rows + (d - group.dual) * n_of;
+                NS_EACH_TEAM(i, n_of) {
+                    double taken = -metric.dual_inverse[d] * row[i] * root_of[i];
+#pragma unroll 1
+                    for (int k = member(); k < n_of; k += members()) {
+                        own[i * n_of + k] = fma(taken, row[k] * root_of[k], own[i * n_of + k]);
+                    }
+                }
+            }
+            if (!invert(n_of, state, MATRIX, group.kernel, COLUMN)) return false;
         }
-        if (!invert(n, state, MATRIX, COLUMN)) return false;
     }
     int inner = metric.n_primal;
     if (inner == 0) return true;
@@ -133,22 +151,26 @@ NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED
         scaled[place] = moving * metric.primal_rows[place];
     }
     barrier();
-    NS_EACH(place, inner * n) {
-        int u = place / n, b = place % n;
-        const double* row = scaled + u * n;
-        double sum[2] = {0.0, 0.0};
-        if (metric.n_dual == 0) {
-            sum[0] = matrix[b] * row[b];
-        } else {
-            const double* from = matrix + b;
-            int k = 0;
-            for (; k + 1 < n; k += 2, from += 2 * n) {
-                sum[0] = fma(from[0], row[k], sum[0]);
-                sum[1] = fma(from[n], row[k + 1], sum[1]);
+    for (int g = 0; g < metric.n_groups; g++) {
+        BinGroup group = group_of(metric, g);
+        int n_of = group.bins();
+        NS_EACH(place, inner * n_of) {
+            int u = place / n_of, b = place % n_of;
+            const double* row = scaled + u * n + group.bin;
+            double sum[2] = {0.0, 0.0};
+            if (metric.n_dual == 0) {
+                sum[0] = matrix[b] * row[b];
+            } else {
+                const double* from = matrix + group.kernel + b;
+                int k = 0;
+                for (; k + 1 < n_of; k += 2, from += 2 * n_of) {
+                    sum[0] = fma(from[0], row[k], sum[0]);
+                    sum[1] = fma(from[n_of], row[k + 1], sum[1]);
+                }
+                if (k < n_of) sum[0] = fma(from[0], row[k], sum[0]);
             }
-            if (k < n) sum[0] = fma(from[0], row[k], sum[0]);
+            columns[u * n + group.bin + b] = sum[0] + sum[1];
         }
-        columns[place] = sum[0] + sum[1];
     }
     barrier();
     NS_EACH_TEAM(place, inner * inner) {
@@ -186,10 +208,19 @@ NS_DEVICE void solve(const Plan& plan, const Metric& metric, const State<SHARED>
     }
     barrier();
     if (metric.n_dual > 0) {
-        combine(state, n, metric.n_dual, metric.dual_rows, y, bins, bins);
+        for (int g = 0; g < metric.n_groups; g++) {
+            BinGroup group = group_of(metric, g);
+            double* of = bins + group.bin;
+            int n_dual = group.dual_end - group.dual;
+            combine(state, group.bins(), n_dual, metric.dual_rows + group.rows, y + group.dual, of, of);
+        }
         NS_EACH(b, n) bins[b] *= root[b];
         barrier();
-        combine(state, n, n, matrix, bins, nullptr, back);
+        for (int g = 0; g < metric.n_groups; g++) {
+            BinGroup group = group_of(metric, g);
+            int n_of = group.bins();
+            combine(state, n_of, n_of, matrix + group.kernel, bins + group.bin, nullptr, back + group.bin);
+        }
     } else {
         NS_EACH(b, n) {
             bins[b] *= root[b];
@@ -223,24 +254,29 @@ NS_DEVICE void solve(const Plan& plan, const Metric& metric, const State<SHARED>
     }
     barrier();
     // The transpose of `dual_rows` is used here, because neighbouring threads then read neighbouring numbers.
-    NS_EACH(i, metric.n_dual) {
-        const double* column = metric.dual_columns + i;
-        int stride = metric.n_dual;
-        double sum[4] = {0.0, 0.0, 0.0, 0.0};
-        int b = 0;
-        for (; b + 3 < n; b += 4) {
-            double y[4];
+    for (int g = 0; g < metric.n_groups; g++) {
+        BinGroup group = group_of(metric, g);
+        int stride = group.dual_end - group.dual, n_of = group.bins();
+        const double* seen = back + group.bin;
+        NS_EACH(i, stride) {
+            const double* column = metric.dual_columns + group.rows + i;
+            double sum[4] = {0.0, 0.0, 0.0, 0.0};
+            int b = 0;
+            for (; b + 3 < n_of; b += 4) {
+                double y[4];
 #pragma unroll
-            for (int u = 0; u < 4; u++) y[u] = column[u * stride];
+                for (int u = 0; u < 4; u++) y[u] = column[u * stride];
 #pragma unroll
-            for (int u = 0; u < 4; u++) sum[u] = fma(y[u], back[b + u], sum[u]);
-            column += 4 * stride;
+                for (int u = 0; u < 4; u++) sum[u] = fma(y[u], seen[b + u], sum[u]);
+                column += 4 * stride;
+            }
+            for (; b < n_of; b++) {
+                sum[0] = fma(*column, seen[b], sum[0]);
+                column += stride;
+            }
+            int d = group.dual + i;
+            to[metric.dual_param[d]] -= ((sum[0] + sum[1]) + (sum[2] + sum[3])) * dual[d];
         }
-        for (; b < n; b++) {
-            sum[0] = fma(*column, back[b], sum[0]);
-            column += stride;
-        }
-        to[metric.dual_param[i]] -= ((sum[0] + sum[1]) + (sum[2] + sum[3])) * dual[i];
     }
     barrier();
 }

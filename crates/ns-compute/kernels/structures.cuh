@@ -201,7 +201,11 @@ struct Metric {
     int n_local;
     int n_dual;
     int n_primal;
-    int padding;
+    // Number of groups of bins. Each dual parameter acts on bins of one group only.
+    int n_groups;
+    // For each group: its first bin, its first dual parameter, and the positions of its first elements in
+    // `kernel` and in `dual_rows`. One more element marks the ends.
+    const int4* group;
     // Index of the first local parameter of each bin, n_bins + 1 entries. Local parameters are sorted by
     // bin.
     const int* local_start;
@@ -218,11 +222,11 @@ struct Metric {
     const int* dual_param;
     // Inverse of the second derivative of the constraint of a dual parameter.
     const double* dual_inverse;
-    // Jacobian of the expected yields, dual parameters x bins.
+    // Jacobian of the expected yields: for each group, its dual parameters x its bins.
     const double* dual_rows;
-    // Transpose of `dual_rows`, bins x dual parameters.
+    // Transpose of the matrix of each group in `dual_rows`.
     const double* dual_columns;
-    // `J D^-1 J'` of the dual parameters, bins x bins.
+    // `J D^-1 J'` of the dual parameters: for each group, its bins x its bins.
     const double* kernel;
     const int* primal_param;
     // Second derivative of the constraint of a primal parameter, 0 without constraint.
@@ -230,7 +234,7 @@ struct Metric {
     // Jacobian of the expected yields, primal parameters x bins.
     const double* primal_rows;
 };
-static_assert(sizeof(Metric) == 136, "as on the host");
+static_assert(sizeof(Metric) == 144, "as on the host");
 
 // Bounds of a parameter in a request that differ from those of the model. A fixed parameter has lower =
 // upper, and `held` is 1 for it, else 0.

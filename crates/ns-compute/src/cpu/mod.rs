@@ -201,11 +201,18 @@ impl CpuSession {
         self.plan.events.has_channels() && self.plan.events.offloads().iter().all(Option::is_some)
     }
 
-    /// Returns whether the model is too large for fits on GPUs and for fits of eight toys at once in SIMD lanes
-    /// ([`ns_core::LeftToCpu::Large`]). The scalar optimiser of the CPU makes the fits of such a model.
+    /// Returns whether the model is too large for fits of eight toys at once in SIMD lanes. The scalar optimiser makes
+    /// the fits of such a model.
+    #[must_use]
+    pub fn is_too_large_for_lanes(&self) -> bool {
+        crate::lanes::is_too_large(&self.plan)
+    }
+
+    /// Returns whether the model is too large for fits on GPUs ([`ns_core::LeftToCpu::Large`]). The scalar optimiser of
+    /// the CPU makes the fits of such a model.
     #[must_use]
     pub fn is_too_large_for_gpus(&self) -> bool {
-        crate::lanes::is_too_large(&self.plan)
+        crate::lanes::is_too_large_for_gpus(&self.plan)
     }
 }
 

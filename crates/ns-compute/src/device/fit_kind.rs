@@ -31,7 +31,7 @@ pub(super) struct DeviceFitKind {
     pub(super) size: Size,
 }
 
-/// Numbers of parameters of a Gauss-Newton metric, in three groups. *Local* parameters are constrained and act on one
+/// Numbers of parameters of a Gauss-Newton metric, of three classes. *Local* parameters are constrained and act on one
 /// bin. *Dual* and *primal* parameters are all others: the metric is inverted through a matrix over the bins for dual
 /// parameters, and over the parameters for primal ones. These numbers and the plan determine how much working memory a
 /// fit needs.
@@ -40,15 +40,18 @@ pub(super) struct Size {
     pub(super) locals: usize,
     pub(super) dual: usize,
     pub(super) primal: usize,
+    /// Number of elements of the matrices over the bins of all groups.
+    pub(super) matrix: usize,
 }
 
 impl Size {
-    /// Returns, for each of the three groups of parameters, the larger of the two numbers.
+    /// Returns for each number the larger of the two.
     pub(super) fn max(self, other: Self) -> Self {
         Self {
             locals: self.locals.max(other.locals),
             dual: self.dual.max(other.dual),
             primal: self.primal.max(other.primal),
+            matrix: self.matrix.max(other.matrix),
         }
     }
 }
@@ -86,7 +89,12 @@ impl DeviceFitKind {
             second: (second.0.moved(base), second.1),
             nonlinear: (nonlinear.0.moved(base), nonlinear.1),
             directions: (directions.moved(base), found.len()),
-            size: Size { locals: shared.locals.len(), dual: shared.dual.len(), primal: shared.primal.len() },
+            size: Size {
+                locals: shared.locals.len(),
+                dual: shared.dual.len(),
+                primal: shared.primal.len(),
+                matrix: shared.groups.iter().map(|group| group.bins.len().pow(2)).sum(),
+            },
             _memory: memory,
         })
     }
@@ -112,23 +120,32 @@ fn metric(metric: &Metric, n_bins: usize, arena: &mut Arena) -> layout::Metric {
     let counts: Vec<i32> = locals.iter().map(|local| local.count.map_or(-1, |a| a as i32)).collect();
     let reactions: Vec<f64> = locals.iter().map(|local| local.reaction).collect();
     let stiffness: Vec<f64> = locals.iter().map(|local| local.stiffness).collect();
-    // The kernels read complete rows, so both triangles of the symmetric matrix are uploaded.
-    let mut kernel = Vec::new();
-    if !metric.dual.is_empty() {
-        for i in 0..n_bins {
-            for j in 0..n_bins {
+    let (mut groups, mut kernel, mut rows, mut columns) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for group in &metric.groups {
+        groups.push([group.bins.start, group.dual.start, kernel.len(), rows.len()].map(|at| at as i32));
+        let row = |d: usize| &metric.dual_rows[d * n_bins..(d + 1) * n_bins];
+        rows.extend(group.dual.clone().flat_map(|d| &row(d)[group.bins.clone()]));
+        for b in group.bins.clone() {
+            columns.extend(group.dual.clone().map(|d| row(d)[b]));
+        }
+        if metric.dual.is_empty() {
+            continue;
+        }
+        // The kernels read complete rows, so both triangles of the symmetric matrix are uploaded.
+        for i in group.bins.clone() {
+            for j in group.bins.clone() {
                 let (low, high) = (i.min(j), i.max(j));
                 kernel.push(metric.kernel[high * (high + 1) / 2 + low]);
             }
         }
     }
-    let rows = |b: usize| metric.dual_rows.iter().skip(b).step_by(n_bins.max(1)).copied();
-    let columns: Vec<f64> = (0..n_bins).flat_map(rows).collect();
+    groups.push([n_bins, metric.dual.len(), kernel.len(), rows.len()].map(|at| at as i32));
     layout::Metric {
         n_local: locals.len() as i32,
         n_dual: metric.dual.len() as i32,
         n_primal: metric.primal.len() as i32,
-        padding: 0,
+        n_groups: metric.groups.len() as i32,
+        group: arena.put(&groups),
         local_start: arena.put_indices(starts),
         local_param: arena.put_indices(locals.iter().map(|local| local.param)),
         local_bin: arena.put_indices(locals.iter().map(|local| local.bin)),
@@ -138,7 +155,7 @@ fn metric(metric: &Metric, n_bins: usize, arena: &mut Arena) -> layout::Metric {
         local_stiffness: arena.put(&stiffness),
         dual_param: arena.put_indices(metric.dual.iter().copied()),
         dual_inverse: arena.put(&metric.dual_inverse),
-        dual_rows: arena.put(&metric.dual_rows),
+        dual_rows: arena.put(&rows),
         dual_columns: arena.put(&columns),
         kernel: arena.put(&kernel),
         primal_param: arena.put_indices(metric.primal.iter().copied()),

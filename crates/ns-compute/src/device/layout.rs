@@ -116,7 +116,11 @@ structures! {
         n_local: i32,
         n_dual: i32,
         n_primal: i32,
-        padding: i32,
+        /// Number of groups of bins. Each dual parameter acts on bins of one group only.
+        n_groups: i32,
+        /// For each group: its first bin, its first dual parameter, and the positions of its first elements in
+        /// `kernel` and in `dual_rows`. One more element marks the ends.
+        group: Offset<[i32; 4]>,
         /// Index of the first local parameter of each bin, n_bins + 1 entries. Local parameters are sorted by
         /// bin.
         local_start: Offset<i32>,
@@ -133,11 +137,11 @@ structures! {
         dual_param: Offset<i32>,
         /// Inverse of the second derivative of the constraint of a dual parameter.
         dual_inverse: Offset<f64>,
-        /// Jacobian of the expected yields, dual parameters x bins.
+        /// Jacobian of the expected yields: for each group, its dual parameters x its bins.
         dual_rows: Offset<f64>,
-        /// Transpose of `dual_rows`, bins x dual parameters.
+        /// Transpose of the matrix of each group in `dual_rows`.
         dual_columns: Offset<f64>,
-        /// `J D^-1 J'` of the dual parameters, bins x bins.
+        /// `J D^-1 J'` of the dual parameters: for each group, its bins x its bins.
         kernel: Offset<f64>,
         primal_param: Offset<i32>,
         /// Second derivative of the constraint of a primal parameter, 0 without constraint.

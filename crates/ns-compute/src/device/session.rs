@@ -20,7 +20,7 @@ use super::partition::{DeliverOutcomes, TaskKind, TasksDone, in_parts};
 use super::prepared::{Prepared, RecentCache, is_of};
 use super::{layout, shape, upload};
 use crate::cpu::{CpuSession, Pool, put, take};
-use crate::lanes::{Further, ToyFitter, is_too_large};
+use crate::lanes::{Further, ToyFitter, is_too_large_for_gpus};
 use crate::optimise::Worker;
 use crate::task::{FitDomain, check_task, parts_of};
 
@@ -147,7 +147,7 @@ impl GpuSession {
 
     /// Returns the reason why the kernels do not suit a model for which no [`ToyFitter`] can be made.
     pub(super) fn unsuitable(&self) -> LeftToCpu {
-        if is_too_large(&self.cpu.plan) { LeftToCpu::Large } else { LeftToCpu::WithoutEffect }
+        if is_too_large_for_gpus(&self.cpu.plan) { LeftToCpu::Large } else { LeftToCpu::WithoutEffect }
     }
 
     /// Records the reason why the CPU makes fits. [`Session::left_to_cpu`] returns it.

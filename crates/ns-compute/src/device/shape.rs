@@ -71,7 +71,7 @@ pub(super) fn threads(plan: &layout::Plan) -> u32 {
 fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] {
     let (n, bins, aux) = (plan.n_params as usize, plan.n_bins as usize, plan.n_aux as usize);
     let (blocks, cells) = (plan.n_blocks as usize, plan.n_cells as usize);
-    let Size { locals, dual, primal } = size;
+    let Size { locals, dual, primal, matrix } = size;
     let mut sizes = [0; N_ARRAYS];
     let mut set = |arrays: &[Array], numbers: usize| {
         for &array in arrays {
@@ -99,7 +99,7 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
         }
         set(&[Parts], MOST_PARTS);
         set(&[Column], (2 * bins.max(primal)).max(dual).max(LEAST_COLUMNS));
-        set(&[Matrix], if dual > 0 { bins * bins } else { bins });
+        set(&[Matrix], if dual > 0 { matrix } else { bins });
         set(&[Local, LocalReaction], locals);
         set(&[Dual], dual);
         set(&[Right, Moves], primal);

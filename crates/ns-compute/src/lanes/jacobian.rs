@@ -22,7 +22,7 @@ pub(crate) struct Jacobian {
 
 impl Jacobian {
     /// Finds the bins on which each parameter acts. Sets all derivatives to 0.
-    fn new(plan: &Plan) -> Self {
+    pub(super) fn new(plan: &Plan) -> Self {
         let mut acts: Vec<(usize, usize, usize)> = Vec::new();
         for block in &plan.structure.blocks {
             let (first, end) = (block.bin, block.bin + block.n_bins);
@@ -55,6 +55,17 @@ impl Jacobian {
 
     fn spans(&self, p: usize) -> &[(Range<usize>, usize)] {
         &self.spans[self.start[p]..self.start[p + 1]]
+    }
+
+    /// Returns the range of bins from the first to the last on which parameter `p` acts. It may contain bins on which
+    /// the parameter does not act.
+    pub(super) fn reach(&self, p: usize) -> Range<usize> {
+        match self.spans(p) {
+            [] => 0..0,
+            [(first, _), rest @ ..] => {
+                first.start..rest.iter().fold(first.end, |end, (bins, _)| end.max(bins.end))
+            }
+        }
     }
 
     /// Iterates over the bins on which parameter `p` acts, in ascending order. Each element contains the bin and the

@@ -17,8 +17,13 @@
 //!   `K = D + J' W^(1/2) M^-1 W^(1/2) J`.
 //!
 //! Constrained parameters that are not local are either all dual or all primal. The choice with fewer multiplications
-//! is used. Approximately, these parameters are dual if there are more of them than bins.
+//! is used. Approximately, these parameters are dual if there are more of them than bins. The exception are large
+//! models on a GPU: constrained parameters that act on most bins are primal there, so that `M` consists of blocks (see
+//! `bin_groups`).
 
+use std::ops::Range;
+
+use super::bin_groups::BinGroups;
 use super::jacobian::Jacobian;
 use crate::plan::Plan;
 use crate::shared_constants::FEWEST;
@@ -35,6 +40,10 @@ pub(crate) const MOST_DUAL_BINS: usize = 134;
 /// Largest number of elements of the Jacobian (the derivatives of the expected yields). With more elements, the state
 /// of eight fits would not fit into the cache.
 const MOST_ELEMENTS: usize = 400_000;
+
+/// Largest number of primal parameters (those that are not eliminated from the metric) of a model whose bins fall into
+/// groups. The matrix over these parameters is inverted as a whole.
+const MOST_PRIMAL: usize = 48;
 
 /// A local parameter: a constrained parameter that acts on one bin.
 #[derive(Debug, Clone)]
@@ -53,13 +62,26 @@ pub(crate) struct Local {
     pub(crate) count: Option<usize>,
 }
 
+/// A group of bins, with the dual parameters (constrained parameters that are eliminated from the metric) that act on
+/// them.
+#[derive(Debug, Clone)]
+pub(crate) struct Group {
+    pub(crate) bins: Range<usize>,
+    /// Range of the group's parameters in [`Metric::dual`].
+    pub(crate) dual: Range<usize>,
+}
+
 /// The part of the Gauss-Newton metric that all lanes (eight fits that are computed at once) share.
 #[derive(Debug)]
 pub(crate) struct Metric {
     /// Indices of the free parameters of the fits.
     pub(crate) free: Vec<usize>,
     pub(crate) locals: Vec<Local>,
+    /// Indices of the dual parameters (constrained parameters that are eliminated from the metric), group by group.
     pub(crate) dual: Vec<usize>,
+    /// Groups of bins. Each dual parameter acts on bins of one group only. There is a single group, except in large
+    /// models on a GPU.
+    pub(crate) groups: Vec<Group>,
     /// For each dual parameter (a constrained parameter that is eliminated from the metric), 1 divided by the curvature
     /// of its constraint.
     pub(crate) dual_inverse: Vec<f64>,
@@ -84,13 +106,15 @@ impl Metric {
     /// local (acts on one bin), dual (eliminated from the metric) or primal (all others). `jacobian` contains the
     /// derivatives of the expected yields at `theta`, and `aux` the expected auxiliary data at `theta`. Returns `None`
     /// if the model does not suit SIMD lanes: it is too large, a derivative is not finite, or an unconstrained
-    /// parameter has no effect at `theta`.
+    /// parameter has no effect at `theta`. If `divides` is true, as for a GPU, the bins of a model that is too large are
+    /// divided into groups, and the result is `None` only if this is not possible.
     pub(crate) fn new(
         plan: &Plan,
         theta: &[f64],
         aux: &[f64],
         fixed: &[bool],
         jacobian: &Jacobian,
+        divides: bool,
     ) -> Option<Self> {
         let (n, n_bins) = (plan.n_parameters(), plan.n_bins());
         let mut stiffness = vec![0.0; n];
@@ -107,6 +131,7 @@ impl Metric {
             free: (0..n).filter(|&p| !fixed[p]).collect(),
             locals: Vec::new(),
             dual: Vec::new(),
+            groups: Vec::new(),
             dual_inverse: Vec::new(),
             dual_rows: Vec::new(),
             kernel: Vec::new(),
@@ -131,20 +156,28 @@ impl Metric {
             }
         }
         let loose = others.iter().filter(|(_, constrained)| !constrained).count();
-        let (dual_work, primal_work) = work(n_bins, others.len(), loose);
-        if !is_small(n_bins, others.len(), loose) {
+        if is_small(n_bins, others.len(), loose) {
+            let (dual_work, primal_work) = work(n_bins, others.len(), loose);
+            for &(p, constrained) in &others {
+                if constrained && dual_work < primal_work {
+                    metric.dual.push(p);
+                } else {
+                    metric.primal.push(p);
+                }
+            }
+            metric.groups = vec![Group { bins: 0..n_bins, dual: 0..metric.dual.len() }];
+        } else if divides {
+            metric.divide(&others, n_bins, jacobian)?;
+        } else {
             return None;
         }
-        for &(p, constrained) in &others {
-            if constrained && dual_work < primal_work {
-                metric.dual.push(p);
-                metric.dual_inverse.push(1.0 / stiffness[p]);
-                jacobian.write_row(p, n_bins, &mut metric.dual_rows);
-            } else {
-                metric.primal.push(p);
-                metric.primal_stiffness.push(stiffness[p]);
-                jacobian.write_row(p, n_bins, &mut metric.primal_rows);
-            }
+        for &p in &metric.dual {
+            metric.dual_inverse.push(1.0 / stiffness[p]);
+            jacobian.write_row(p, n_bins, &mut metric.dual_rows);
+        }
+        for &p in &metric.primal {
+            metric.primal_stiffness.push(stiffness[p]);
+            jacobian.write_row(p, n_bins, &mut metric.primal_rows);
         }
         if !metric.dual.is_empty() {
             for i in 0..n_bins {
@@ -156,6 +189,33 @@ impl Metric {
         }
         Some(metric)
     }
+
+    /// Sets `dual`, `primal` and `groups` of a large model. `others` contains the parameters that are not local, each
+    /// with whether it is constrained. Returns `None` if the bins do not fall into groups.
+    fn divide(&mut self, others: &[(usize, bool)], n_bins: usize, jacobian: &Jacobian) -> Option<()> {
+        let constrained: Vec<usize> = others.iter().filter(|(_, is)| *is).map(|(p, _)| *p).collect();
+        let divided = divisible(jacobian, others.len(), &constrained, n_bins)?;
+        for bins in divided.groups {
+            let first = self.dual.len();
+            let acts = |p: &&usize| bins.contains(&jacobian.reach(**p).start) && !divided.kept.contains(p);
+            self.dual.extend(constrained.iter().filter(acts));
+            self.groups.push(Group { bins, dual: first..self.dual.len() });
+        }
+        let is_dual = |p: usize| constrained.contains(&p) && !divided.kept.contains(&p);
+        self.primal = others.iter().map(|(p, _)| *p).filter(|&p| !is_dual(p)).collect();
+        Some(())
+    }
+}
+
+/// Divides the bins of a large model into groups. `all` is the number of parameters that are not local; `constrained`
+/// contains those of them that are constrained. Returns `None` if the bins do not fall into groups, or if the metric
+/// is too large even so.
+fn divisible(jacobian: &Jacobian, all: usize, constrained: &[usize], n_bins: usize) -> Option<BinGroups> {
+    if n_bins.saturating_mul(all) > MOST_ELEMENTS {
+        return None;
+    }
+    let divided = BinGroups::new(jacobian, constrained, n_bins)?;
+    (all - constrained.len() + divided.kept.len() <= MOST_PRIMAL).then_some(divided)
 }
 
 /// Returns two numbers of multiplications for one search direction: the number if constrained parameters are dual
@@ -174,16 +234,32 @@ fn is_small(n_bins: usize, all: usize, loose: usize) -> bool {
 }
 
 /// Returns whether the model is too large for fits in SIMD lanes. [`Metric::new`] then returns `None` for every fit of
-/// the model's free parameters.
+/// the model's free parameters, unless it divides the bins into groups.
 pub(crate) fn is_too_large(plan: &Plan) -> bool {
+    let (all, constrained) = not_local(plan);
+    !is_small(plan.n_bins(), all.len(), all.len() - constrained.len())
+}
+
+/// Returns whether the model is too large for fits on a GPU.
+pub(crate) fn is_too_large_for_gpus(plan: &Plan) -> bool {
+    if !is_too_large(plan) {
+        return false;
+    }
+    let (all, constrained) = not_local(plan);
+    divisible(&Jacobian::new(plan), all.len(), &constrained, plan.n_bins()).is_none()
+}
+
+/// Returns the free parameters that are not local (constrained per-bin factors that act on one bin), and those of them
+/// that are constrained.
+fn not_local(plan: &Plan) -> (Vec<usize>, Vec<usize>) {
     let mut constrained = vec![false; plan.n_parameters()];
     plan.gaussian().for_each(|(p, _, _)| constrained[p] = true);
     plan.poisson().for_each(|(p, _, _)| constrained[p] = true);
     let factors = pure_factors(plan);
-    let free = |p: &usize| !plan.structure.table.fixed[*p];
-    let others = (0..plan.n_parameters()).filter(free).filter(|&p| !(factors[p] && constrained[p]));
-    let (all, loose) = others.fold((0, 0), |(all, loose), p| (all + 1, loose + usize::from(!constrained[p])));
-    !is_small(plan.n_bins(), all, loose)
+    let free = (0..plan.n_parameters()).filter(|&p| !plan.structure.table.fixed[p]);
+    let all: Vec<usize> = free.filter(|&p| !(factors[p] && constrained[p])).collect();
+    let of_all = all.iter().copied().filter(|&p| constrained[p]).collect();
+    (all, of_all)
 }
 
 /// Returns for each parameter whether it is a per-bin factor and has no other effect.

@@ -11,6 +11,7 @@
 //!
 //! The results of a toy depend on the data of this toy alone, to the last bit, and not on the toys in the other lanes.
 
+mod bin_groups;
 mod columns;
 pub(crate) mod derivatives;
 mod descend;
@@ -35,7 +36,7 @@ mod toys;
 
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use jacobian::{Jacobian, jacobian};
-pub(crate) use metric::is_too_large;
+pub(crate) use metric::{is_too_large, is_too_large_for_gpus};
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use toys::suit_lanes;
 pub(crate) use toys::{Further, Toy, ToyEnd, ToyFitter};

@@ -167,7 +167,7 @@ fn a_descent_has_the_same_bits_after_and_beside_impossible_ones() {
                     matches!(parameter.constraint, Constraint::None) && rows.row(p).all(|(_, x)| x == 0.0)
                 })
                 .collect();
-            let Some(metric) = Metric::new(plan, &start, aux, &fixed, &rows) else {
+            let Some(metric) = Metric::new(plan, &start, aux, &fixed, &rows, false) else {
                 continue;
             };
             let mut barrier = vec![false; start.len()];
@@ -286,7 +286,7 @@ fn with_kind(model: &Model, look: impl Fn(&FitKind<'_>, &[f64], &mut DescentMemo
         let mut single = crate::eval::Scratch::new(plan);
         let rows = jacobian(level, plan, &start, &mut single);
         let fixed = vec![false; start.len()];
-        let metric = Metric::new(plan, &start, &model.observed.aux, &fixed, &rows).unwrap();
+        let metric = Metric::new(plan, &start, &model.observed.aux, &fixed, &rows, false).unwrap();
         let bounds = Bounds {
             lower: model.parameters.iter().map(|p| p.bounds.0).collect(),
             upper: model.parameters.iter().map(|p| p.bounds.1).collect(),

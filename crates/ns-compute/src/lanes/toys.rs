@@ -11,7 +11,7 @@ use super::flips::Flips;
 use super::group::Bounds;
 use super::jacobian::{has_ridge, jacobian};
 use super::known_minimum::KnownMinimum;
-use super::metric::Metric;
+use super::metric::{Metric, is_too_large};
 use super::search::FurtherStarts;
 use super::starts::{CommonPoint, Starts};
 use crate::eval::Scratch;
@@ -93,7 +93,8 @@ impl ToyFitter {
     ///
     /// Returns `None` if SIMD lanes do not suit the fits. Reasons are kinks, exponential interpolation, a model that is
     /// too large, or a free factor without effect. If `any_code` is true, as in GPU sessions, kinks and exponential
-    /// interpolation are accepted, and fits also start from mirror images of the minimum.
+    /// interpolation are accepted, fits also start from mirror images of the minimum, and large models are accepted if
+    /// their bins fall into groups.
     #[expect(clippy::too_many_arguments, reason = "what fits share comes from many places")]
     pub(crate) fn new(
         level: Level,
@@ -109,11 +110,12 @@ impl ToyFitter {
             return None;
         }
         let rows = jacobian(level, plan, point, scratch);
-        let metric = Metric::new(plan, point, aux, fixed, &rows)?;
+        let metric = Metric::new(plan, point, aux, fixed, &rows, any_code)?;
         let ridge = any_code && has_ridge(level, plan, point, fixed, &rows, scratch);
         let mut barrier = vec![false; plan.n_parameters()];
         let flipped = if plan.structure.has_kinks { &plan.policy.asymmetric } else { &plan.policy.nonlinear };
-        let searches = further != Further::None;
+        // The CPU fits large models one by one, without a search in toys. A GPU does the same.
+        let searches = further != Further::None && !(suit_lanes(plan) && is_too_large(plan));
         let nonlinear: Vec<usize> = metric.free.iter().copied().filter(|&p| searches && flipped[p]).collect();
         let mut width = vec![None; plan.n_parameters()];
         for (p, _, w) in plan.gaussian() {
@@ -142,7 +144,7 @@ impl ToyFitter {
             ridge,
             spare: Mutex::default(),
         };
-        if fitter.is_nonlinear() {
+        if searches && fitter.is_nonlinear() {
             let mut common = point.to_vec();
             for &p in &fitter.metric.free {
                 common[p] = common[p].clamp(fitter.bounds.lower[p], fitter.bounds.upper[p]);

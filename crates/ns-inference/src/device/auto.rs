@@ -28,8 +28,10 @@ pub struct ModelSize {
     pub operations: u64,
     /// Whether the likelihood of this model commonly has several minima. If so, fits of toys search for further minima.
     pub strongly_nonlinear: bool,
-    /// Whether the model is too large for fits in SIMD lanes (several fits per vector) or on a GPU.
-    pub large: bool,
+    /// Whether the model is too large for fits in SIMD lanes (several fits per vector).
+    pub too_large_for_lanes: bool,
+    /// Whether the model is too large for fits on a GPU.
+    pub too_large_for_gpus: bool,
     /// Number of observed events of all event channels together.
     pub n_events: u64,
     /// Whether a GPU can compute the sums over events in fits of toys.
@@ -47,7 +49,8 @@ impl ModelSize {
             n_bins: plan.n_bins(),
             operations: plan.operations(),
             strongly_nonlinear: plan.is_strongly_nonlinear(),
-            large: session.is_too_large_for_gpus(),
+            too_large_for_lanes: session.is_too_large_for_lanes(),
+            too_large_for_gpus: session.is_too_large_for_gpus(),
             n_events: session.n_events() as u64,
             gpu_events: session.gpus_sum_its_events(),
         }
@@ -124,7 +127,11 @@ fn on_cpu(costs: &Costs, size: &ModelSize, work: Work, threads: usize) -> f64 {
     // Fits of one batch run in parallel; batches run one after another.
     let share = |fits: f64| threads.min((fits / load.batches).max(1.0));
     // Fits search for further minima only if they run in SIMD lanes.
-    let toy = if size.large || size.n_events > 0 { costs.toy_alone } else { search_factor(costs, size) };
+    let toy = if size.too_large_for_lanes || size.n_events > 0 {
+        costs.toy_alone
+    } else {
+        search_factor(costs, size)
+    };
     let others = load.near * costs.near.seconds(operations) + load.toys * toy * costs.toy.seconds(operations);
     let first = before(costs, size, load) + load.first * costs.first.seconds(operations) / share(load.first);
     first + others / share(load.near + load.toys) + events_on_cpu(costs, size, load) / threads
@@ -213,7 +220,7 @@ pub(super) fn weigh(
         return choice(size, work, threads, None, why);
     }
     match found {
-        Ok(gpu) if size.large && size.n_events == 0 => choice(
+        Ok(gpu) if size.too_large_for_gpus && size.n_events == 0 => choice(
             size,
             work,
             threads,
@@ -261,7 +268,8 @@ mod tests {
             n_bins: 41,
             operations,
             strongly_nonlinear: false,
-            large: false,
+            too_large_for_lanes: false,
+            too_large_for_gpus: false,
             n_events: 0,
             gpu_events: false,
         }
