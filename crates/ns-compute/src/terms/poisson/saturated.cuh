@@ -5,10 +5,10 @@
 namespace ns {
 
 // Returns `n - n ln n + ln Gamma(n + 1)`, the Poisson term of the saturated model. The function is not inlined, because
-// the code of `lgamma` is long.
+// the code of the gamma function is long.
 NS_CALL double saturated_term(double n) {
     if (!(n > 0.0)) return 0.0;
-    if (n < 30.0) return n - n * log(n) + lgamma(n + 1.0);
+    if (n < 30.0) return n - n * log(n) + log_gamma(n + 1.0);
     double i = 1.0 / n, i2 = i * i;
     double series =
         i * (1.0 / 12.0 - i2 * (1.0 / 360.0 - i2 * (1.0 / 1260.0 - i2 * (1.0 / 1680.0 - i2 / 1188.0))));
