@@ -43,3 +43,28 @@ impl Follower {
         -self.factor / (sum * sum)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Follower;
+
+    #[test]
+    fn slopes_are_those_of_differences() {
+        let inputs = [2.0, 5.0, 11.0];
+        for inverse in [false, true] {
+            let number = Follower { sources: vec![0, 2], held: 0.5, factor: 3.0, inverse };
+            assert_eq!(number.value(&inputs), if inverse { 3.0 / 13.5 } else { 3.0 * 13.5 });
+            for place in 0..3 {
+                let at = |step: f64| {
+                    let mut moved = inputs;
+                    moved[place] += step;
+                    number.value(&moved)
+                };
+                let difference = (at(1e-4) - at(-1e-4)) / 2e-4;
+                let want = if place == 1 { 0.0 } else { number.slope(&inputs) };
+                assert!((difference - want).abs() < 1e-8, "{place}: {difference} instead of {want}");
+            }
+        }
+        assert_eq!(Follower::constant(7.0).value(&inputs), 7.0);
+    }
+}
