@@ -2,7 +2,16 @@
 
 import numpy as np
 import pytest
-from differentiable_models import MODELS, all_modifiers, at_bounds, empty_bins, every_number, opened, two_bins, without_rates
+from differentiable_models import (
+    MODELS,
+    all_modifiers,
+    at_bounds,
+    empty_bins,
+    every_number,
+    opened,
+    two_bins,
+    without_rates,
+)
 
 import nextstat
 
@@ -32,7 +41,8 @@ def all_samples_and_widths():
 EVERY = ["templates", "staterror", "shapesys"]
 # Models and options with which other numbers of the model, or data, change with the inputs.
 CHANGING = {
-    **{f"{name} of {make.__name__}": (make, {"follow": [name]}) for name in EVERY for make in (all_samples, every_number)},
+    **{f"{name} of all samples": (all_samples, {"follow": [name]}) for name in EVERY},
+    **{f"{name} of every number": (every_number, {"follow": [name]}) for name in EVERY},
     "all that follows": (all_samples, {"follow": EVERY}),
     "Asimov data": (all_samples, {"asimov": 1.0}),
     "Asimov data of an empty signal": (empty_bins, {"asimov": 1.0}),
