@@ -2,7 +2,16 @@
 
 import numpy as np
 import pytest
-from differentiable_models import MODELS, all_modifiers, at_bounds, empty_bins, opened, without_rates
+from differentiable_models import (
+    MODELS,
+    all_modifiers,
+    at_bounds,
+    empty_bins,
+    every_number,
+    opened,
+    two_bins,
+    without_rates,
+)
 
 import nextstat
 
@@ -17,8 +26,44 @@ CASES = [all_modifiers, without_rates, at_bounds, empty_bins]
 IDS = {"ids": lambda make: make.__name__}
 
 
-def session_of(make, device="cuda:0"):
-    return opened(make, nextstat.DifferentiableSession, device=device)
+def all_samples():
+    """Yields of all samples on which modifiers act that can follow them."""
+    workspace, _, _ = all_modifiers()
+    return workspace, ["signal", "top", "fakes"], {}
+
+
+def all_samples_and_widths():
+    """The same yields with the widths."""
+    workspace, inputs, _ = all_samples()
+    return workspace, [*inputs, ("staterror", "stat_SR"), ("shapesys", "fake_rate")], {}
+
+
+EVERY = ["templates", "staterror", "shapesys"]
+# Models and options with which other numbers of the model, or data, change with the inputs.
+CHANGING = {
+    **{f"{name} of all samples": (all_samples, {"follow": [name]}) for name in EVERY},
+    **{f"{name} of every number": (every_number, {"follow": [name]}) for name in EVERY},
+    "all that follows": (all_samples, {"follow": EVERY}),
+    "Asimov data": (all_samples, {"asimov": 1.0}),
+    "Asimov data of an empty signal": (empty_bins, {"asimov": 1.0}),
+    "Asimov data of two bins": (two_bins, {}),
+    "Asimov data and all that follows": (all_samples, {"asimov": 1.5, "follow": EVERY}),
+    "auxiliary data": (every_number, {}),
+    "auxiliary data and yields": (all_samples_and_widths, {}),
+    "auxiliary data and templates": (all_samples_and_widths, {"follow": ["templates"]}),
+    "Asimov data of every number": (every_number, {"asimov": True}),
+    "Asimov data of yields and widths": (all_samples_and_widths, {"asimov": 1.0, "follow": ["templates"]}),
+}
+# A session whose data are constant, and one where all that can follow the inputs does.
+KINDS = {"constant": CASES[0], "changing": all_samples}
+
+
+def session_of(make, device="cuda:0", **options):
+    return opened(make, nextstat.DifferentiableSession, device=device, **options)
+
+
+def of_kind(kind, device="cuda:0"):
+    return session_of(KINDS[kind], device, **({} if kind == "constant" else {"asimov": 1.0, "follow": EVERY}))
 
 
 def rows(session, n_rows, seed=1):
@@ -28,9 +73,8 @@ def rows(session, n_rows, seed=1):
     return torch.tensor(yields, device="cuda"), torch.tensor(params, device="cuda")
 
 
-@pytest.mark.parametrize("make", CASES, **IDS)
-def test_values_and_derivatives_are_those_of_the_cpu(make):
-    there, here = session_of(make), session_of(make, "cpu")
+def compare(there, here):
+    """Compare a session on a GPU with one on the CPU."""
     for n_rows in (1, 7, 2000):
         yields, params = (x.requires_grad_() for x in rows(there, n_rows))
         value = nt.nll(there, yields, params)
@@ -41,6 +85,26 @@ def test_values_and_derivatives_are_those_of_the_cpu(make):
         assert value.device.type == "cuda"
         for got, expected in zip((value, *by), (want, *by_want), strict=True):
             assert torch.allclose(got.detach().cpu(), expected.detach(), rtol=1e-11, atol=1e-10)
+
+
+@pytest.mark.parametrize("make", CASES, **IDS)
+def test_values_and_derivatives_are_those_of_the_cpu(make):
+    compare(session_of(make), session_of(make, "cpu"))
+
+
+@pytest.mark.parametrize("name", CHANGING)
+def test_what_changes_with_the_inputs_is_that_of_the_cpu(name):
+    make, options = CHANGING[name]
+    compare(session_of(make, **options), session_of(make, "cpu", **options))
+
+
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("name", CHANGING)
+def test_gradcheck_of_what_changes_with_the_inputs(name, single):
+    make, options = CHANGING[name]
+    session = session_of(make, **options)
+    yields, params = ((x[0] if single else x).clone().requires_grad_() for x in rows(session, 2))
+    assert torch.autograd.gradcheck(lambda y, p: nt.nll(session, y, p), (yields, params), eps=1e-4)
 
 
 @pytest.mark.parametrize("single", [False, True])
@@ -86,8 +150,9 @@ def test_float32_is_rounded_float64():
     assert torch.allclose(single.double(), nt.nll(session, yields, params), rtol=1e-6)
 
 
-def test_work_is_part_of_the_current_stream():
-    session = session_of(all_modifiers)
+@pytest.mark.parametrize("kind", KINDS)
+def test_work_is_part_of_the_current_stream(kind):
+    session = of_kind(kind)
     yields, params = rows(session, 64)
     torch.cuda.synchronize()
     want = nt.nll(session, yields, params).cpu()
@@ -107,8 +172,9 @@ def test_work_is_part_of_the_current_stream():
         assert torch.equal(result.cpu(), want)
 
 
-def test_calls_do_not_wait_for_the_gpu():
-    session = session_of(all_modifiers)
+@pytest.mark.parametrize("kind", KINDS)
+def test_calls_do_not_wait_for_the_gpu(kind):
+    session = of_kind(kind)
     yields, params = rows(session, 1)
     nt.nll(session, yields, params)
     torch.cuda.synchronize()
@@ -159,11 +225,25 @@ def test_numbers_that_are_not_allowed_give_nan_or_an_error():
         nt.nll(session, yields, params, check=True)
 
 
+def test_rows_without_asimov_data_are_nan():
+    session = of_kind("changing")
+    yields, params = rows(session, 3)
+    want = nt.nll(session, yields, params)
+    (first,) = [place[0] for names, place in session.inputs if names == ("nominal", "VR", "top")]
+    yields[1, first] = -1e5
+    value = nt.nll(session, yields, params)
+    assert torch.isnan(value).tolist() == [False, True, False]
+    assert torch.equal(value[::2], want[::2])
+    with pytest.raises(ValueError, match="row 1 has no result: the Asimov data cannot be made"):
+        nt.nll(session, yields, params, check=True)
+
+
 def test_what_a_gpu_cannot_do_is_said():
-    with pytest.raises(ValueError, match="data do not follow the inputs"):
-        session = opened(all_modifiers, nextstat.DifferentiableSession, asimov=1.0, device="cuda")
-    with pytest.raises(ValueError, match="leave out follow"):
-        opened(all_modifiers, nextstat.DifferentiableSession, follow=["templates"], device="cuda")
+    session = of_kind("changing")
+    yields, params = (x.requires_grad_() for x in rows(session, 2))
+    (by_yields,) = torch.autograd.grad(nt.nll(session, yields, params).sum(), yields, create_graph=True)
+    with pytest.raises(ValueError, match="second derivatives of nll exist where no data"):
+        by_yields.sum().backward()
     with pytest.raises(nextstat.DeviceError, match="99"):
         session_of(all_modifiers, "cuda:99")
     session = session_of(all_modifiers, "cpu")
@@ -172,8 +252,9 @@ def test_what_a_gpu_cannot_do_is_said():
     assert nt.nll(session, yields, params).device.type == "cuda"
 
 
-def test_two_thousand_steps_take_no_more_memory():
-    session = session_of(all_modifiers)
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_thousand_steps_take_no_more_memory(kind):
+    session = of_kind(kind)
     yields, params = (x.requires_grad_() for x in rows(session, 16))
     optimiser = torch.optim.SGD([params], lr=1e-5)
     used = []

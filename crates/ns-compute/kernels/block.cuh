@@ -21,6 +21,7 @@ NS_DEVICE double infinity() { return __longlong_as_double(0x7ff0000000000000ll);
 NS_DEVICE double not_a_number() { return __longlong_as_double(0x7ff8000000000000ll); }
 NS_DEVICE uint64_t bits(double x) { return (uint64_t)__double_as_longlong(x); }
 NS_DEVICE double from_bits(uint64_t x) { return __longlong_as_double((long long)x); }
+NS_DEVICE double log_gamma(double x) { return lgamma(x); }
 
 NS_DEVICE int lane() { return threadIdx.x % WARP; }
 NS_DEVICE int lanes() { return WARP; }

@@ -170,6 +170,9 @@ constexpr int NO_LIKELIHOOD = 2;
 // Status of a differentiated row in which a product of normsys factors is zero, so that derivatives by these factors and
 // by their parameters are not finite.
 constexpr int ZERO_FACTOR = 3;
+// Status of a differentiated row whose Asimov data do not exist, because an expected count is negative or not
+// finite. All its results are NaN.
+constexpr int NO_ASIMOV = 4;
 // State of a parameter at a minimum: free to move.
 constexpr int MOVES_FREELY = 0;
 // State of a parameter at a minimum: fixed, or on a kink.

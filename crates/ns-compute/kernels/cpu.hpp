@@ -57,6 +57,11 @@ NS_DEVICE double from_bits(uint64_t u) {
     return x;
 }
 NS_DEVICE double reciprocal(double x) { return 1.0 / x; }
+// `lgamma` would write the sign to a variable that all threads share.
+NS_DEVICE double log_gamma(double x) {
+    int sign;
+    return lgamma_r(x, &sign);
+}
 NS_DEVICE int add(int* to, int x) { return __atomic_fetch_add(to, x, __ATOMIC_SEQ_CST); }
 NS_DEVICE int peek(const int* from) { return __atomic_load_n(from, __ATOMIC_SEQ_CST); }
 NS_DEVICE uint64_t peek(const uint64_t* from) { return __atomic_load_n(from, __ATOMIC_SEQ_CST); }

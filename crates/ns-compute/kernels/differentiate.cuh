@@ -83,14 +83,21 @@ NS_DEVICE double write_inputs(const DifferentiateLaunch& launch, int block, cons
     return bad;
 }
 
-// Writes the derivatives of `-ln L` with respect to the inputs of a row to `to`, which must contain zeros. Uses the
-// results of `evaluate` and `pull_back`: the derivatives with respect to the additive part of each cell (BINWISE) and
-// to the logarithm of the factor of each block (TOTAL), and the normsys factors (FACTOR).
-template <bool SHARED>
-NS_DEVICE void by_inputs(
+// Sets `to` to `x`, or with ADDED adds `x` to it.
+template <bool ADDED>
+NS_DEVICE void put(double& to, double x) {
+    to = ADDED ? to + x : x;
+}
+
+// Writes the derivatives of `-ln L` with respect to the yields and normsys factors of a row to `to`, which must contain
+// zeros. With ADDED, adds them to `to`. Uses the results of `evaluate` and `pull_back`: the derivatives with respect to
+// the additive part of each cell (BINWISE) and to the logarithm of the factor of each block (TOTAL), and the normsys
+// factors (FACTOR).
+template <bool SHARED, bool ADDED>
+NS_DEVICE void by_yields(
     const DifferentiateLaunch& launch, const Plan& plan, const State<SHARED>& state, const double* inputs, double* to
 ) {
-    const double *theta = state[TRIAL], *aux = state[AUX], *weights = state[BINWISE];
+    const double *theta = state[TRIAL], *weights = state[BINWISE];
     NS_EACH_TEAM(i, launch.n_cells) {
         const InputCell& cell = launch.cells[i];
         double weight = weights[cell.cell], curved = 0.0;
@@ -99,12 +106,12 @@ NS_DEVICE void by_inputs(
             double alpha = theta[t.param], f = histosys(plan.histosys, alpha).f;
             Pair by = by_template(alpha, f);
             curved += f;
-            if (t.lo >= 0) to[t.lo] = weight * by.a;
-            if (t.hi >= 0) to[t.hi] = weight * by.b;
+            if (t.lo >= 0) put<ADDED>(to[t.lo], weight * by.a);
+            if (t.hi >= 0) put<ADDED>(to[t.hi], weight * by.b);
         }
         // The curved part of a template is its difference from the nominal yield.
         curved = team_sum(curved);
-        if (cell.nominal >= 0 && member() == 0) to[cell.nominal] = weight * (1.0 - curved);
+        if (cell.nominal >= 0 && member() == 0) put<ADDED>(to[cell.nominal], weight * (1.0 - curved));
     }
     NS_EACH(i, launch.n_norms) {
         const InputNorm& norm = launch.norms[i];
@@ -112,9 +119,17 @@ NS_DEVICE void by_inputs(
         double rest = state[TOTAL][plan.norm_block[norm.term]] / factor;
         double lo = input_or(inputs, norm.lo, norm.own_lo), hi = input_or(inputs, norm.hi, norm.own_hi);
         Pair by = normsys_by_factors(plan.normsys, theta[plan.norm_param[norm.term]], lo, hi, factor);
-        if (norm.lo >= 0) to[norm.lo] = rest * by.a;
-        if (norm.hi >= 0) to[norm.hi] = rest * by.b;
+        if (norm.lo >= 0) put<ADDED>(to[norm.lo], rest * by.a);
+        if (norm.hi >= 0) put<ADDED>(to[norm.hi], rest * by.b);
     }
+}
+
+// Writes the derivatives of `-ln L` with respect to the widths of constraints to `to`. The data are constant.
+template <bool SHARED>
+NS_DEVICE void by_widths(
+    const DifferentiateLaunch& launch, const Plan& plan, const State<SHARED>& state, double* to
+) {
+    const double *theta = state[TRIAL], *aux = state[AUX];
     NS_EACH(i, launch.n_widths) {
         const InputWidth& width = launch.widths[i];
         double x = theta[width.param], scale = plan.constraint_scale[width.param];
@@ -127,6 +142,19 @@ NS_DEVICE void by_inputs(
             // The rate is 1 divided by the square of the input.
             to[width.input] = poisson_slope(x * scale, datum) * x * (-2.0 * scale * sqrt(scale));
         }
+    }
+}
+
+// Writes the results of a row that has none: the status, and NaN for all numbers.
+NS_DEVICE void missing(const DifferentiateLaunch& launch, int row, int status) {
+    double nothing = not_a_number();
+    double* to_parameters = launch.by_parameters + (size_t)row * launch.by_parameters_stride;
+    double* to_inputs = launch.by_inputs + (size_t)row * launch.by_inputs_stride;
+    NS_EACH(p, launch.plan.n_params) to_parameters[p] = nothing;
+    NS_EACH(i, launch.n_given) to_inputs[i] = nothing;
+    if (thread() == 0) {
+        launch.values[row] = nothing;
+        launch.status[row] = status;
     }
 }
 
@@ -154,13 +182,7 @@ NS_DEVICE void differentiate_block(const DifferentiateLaunch& launch, int block,
         sums.all(seen);
         barrier();
         if (seen[0] > 0.0) {
-            double missing = not_a_number();
-            NS_EACH(p, plan.n_params) to_parameters[p] = missing;
-            NS_EACH(i, launch.n_inputs) to_inputs[i] = missing;
-            if (thread() == 0) {
-                launch.values[row] = missing;
-                launch.status[row] = BAD_INPUT;
-            }
+            missing(launch, row, BAD_INPUT);
             continue;
         }
         Value value = evaluate<SHARED, false, true>(plan, codes_of(plan), state, state[TRIAL], sums);
@@ -171,7 +193,8 @@ NS_DEVICE void differentiate_block(const DifferentiateLaunch& launch, int block,
             launch.status[row] = value.least < LEAST_PRODUCT ? ZERO_FACTOR : isfinite(nll) ? FINE : NO_LIKELIHOOD;
         }
         NS_EACH(p, plan.n_params) to_parameters[p] = state[GRADIENT][p];
-        by_inputs(launch, plan, state, inputs, to_inputs);
+        by_yields<SHARED, false>(launch, plan, state, inputs, to_inputs);
+        by_widths(launch, plan, state, to_inputs);
     }
 }
 

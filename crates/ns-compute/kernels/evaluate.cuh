@@ -109,6 +109,20 @@ NS_DEVICE void cells(const Plan& plan, const State<SHARED>& state, const double*
     }
 }
 
+// Computes all factors, and all arrays of cells that the expected yields at `theta` are made of. Returns the smallest
+// absolute value of NORM among the blocks that this thread computes.
+template <bool SHARED>
+NS_DEVICE double factors_and_cells(const Plan& plan, Codes codes, const State<SHARED>& state, const double* theta) {
+    double* curved = state[CURVED];
+    NS_EACH(p, plan.n_params) curved[p] = histosys(codes.histosys, theta[p]).f;
+    terms(plan, codes.normsys, state, theta);
+    barrier();
+    double least = block_factors(plan, state, theta);
+    cells(plan, state, theta);
+    barrier();
+    return least;
+}
+
 // If lists are shorter than this number on average, single threads process one list each. Otherwise teams do.
 constexpr int SHORT = 4;
 
@@ -336,13 +350,7 @@ template <bool SHARED, bool KINKS, bool WIDE = false, int WARPS>
 NS_DEVICE Value evaluate(
     const Plan& plan, Codes codes, const State<SHARED>& state, const double* theta, SumsOf<WARPS>& sums
 ) {
-    double* curved = state[CURVED];
-    NS_EACH(p, plan.n_params) curved[p] = histosys(codes.histosys, theta[p]).f;
-    terms(plan, codes.normsys, state, theta);
-    barrier();
-    double least = block_factors(plan, state, theta);
-    cells(plan, state, theta);
-    barrier();
+    double least = factors_and_cells(plan, codes, state, theta);
     double parts[3] = {0.0, 0.0, 0.0};
     bins(plan, state, parts[0], parts[2]);
     constraints(plan, state, theta, parts[1], parts[2]);

@@ -65,6 +65,18 @@ void NS_NAMED(differentiate)(const ns::DifferentiateLaunch* launch, int threads,
         });
     }
 }
+void NS_NAMED(differentiate_changing)(
+    const ns::DifferentiateLaunch* launch, int threads, int numbers, int blocks, int in_shared
+) {
+    std::vector<double> shared(numbers, NAN);
+    ns_shared = shared.data();
+    for (int block = 0; block < blocks; block++) {
+        ns::run_block(threads, [=] {
+            in_shared ? ns::differentiate_changing_block<true>(*launch, block, blocks)
+                      : ns::differentiate_changing_block<false>(*launch, block, blocks);
+        });
+    }
+}
 void NS_NAMED(event_sums)(const ns::EventLaunch* launch, int threads, int blocks) {
     for (int block = 0; block < blocks; block++) {
         ns::run_block(threads, [=] { ns::sum_events(*launch, block, blocks); });

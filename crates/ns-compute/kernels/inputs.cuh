@@ -67,18 +67,51 @@ struct InputWidth {
 };
 static_assert(sizeof(InputWidth) == 32, "as on the host");
 
-// The parameter of `ns_differentiate` and `ns_differentiate_global`.
+// A number of the model that follows the inputs of the caller: `factor` times a sum, or `factor` divided by it.
+struct InputFollower {
+    // Range of the summed inputs in `DifferentiateLaunch::sources`.
+    int first;
+    int end;
+    // 1 if `factor` is divided by the sum, otherwise 0.
+    int inverse;
+    int padding;
+    double factor;
+    // Constant part of the sum.
+    double held;
+};
+static_assert(sizeof(InputFollower) == 32, "as on the host");
+
+// An auxiliary datum of a Poisson constraint that changes with the width of the constraint.
+struct InputDatum {
+    int param;
+    // Index of the datum among the auxiliary data.
+    int aux;
+    // Index of the width among the inputs.
+    int input;
+    int padding;
+    // The datum divided by the rate of the constraint.
+    double ratio;
+};
+static_assert(sizeof(InputDatum) == 24, "as on the host");
+
+// The parameter of `ns_differentiate`, `ns_differentiate_changing`, and of both with working arrays in global
+// memory.
 struct DifferentiateLaunch {
     Plan plan;
     uint32_t offset[52];
     int n_rows;
+    // Number of all inputs. Those of the caller come first.
     int n_inputs;
+    // Number of inputs in a row of the caller. The others follow them (`InputFollower`).
+    int n_given;
     int n_cells;
     int n_templates;
     int n_norms;
     int n_widths;
     // Offset of the partial sums in shared memory, in doubles.
     int sums_at;
+    // Number of auxiliary data that change with the inputs.
+    int n_data;
     int padding;
     double* slab;
     // Doubles from the slab of one thread block to that of the next.
@@ -95,13 +128,27 @@ struct DifferentiateLaunch {
     uint64_t coefficient_at;
     uint64_t rate_at;
     uint64_t scale_at;
+    // Positions of the values of all inputs, of the derivatives by them, and of the derivatives of numbers
+    // that follow, in a set of copies.
+    uint64_t all_at;
+    uint64_t by_all_at;
+    uint64_t changes_at;
     const InputCell* cells;
     const InputTemplate* templates;
     const InputNorm* norms;
     const InputWidth* widths;
-    // Main counts, then auxiliary data, the same for all rows.
+    // The numbers that follow the caller's inputs, in the order of the inputs after these.
+    const InputFollower* followers;
+    const int* sources;
+    // For each of the caller's inputs, the first of its followers in `followers_of`; then the length of that list.
+    const int* followers_from;
+    const int* followers_of;
+    const InputDatum* changing;
+    // Parameters of the Asimov data; null if the data are no Asimov data.
+    const double* asimov;
+    // Main counts, then auxiliary data, the same for all rows as far as they do not change with the inputs.
     const double* data;
-    // Constants of `-ln L`: its value in the saturated model.
+    // Constants of `-ln L`: its value in the saturated model, without the terms of data that change.
     double constant;
     const double* inputs;
     // Doubles from one row of inputs to the next, 0 if all rows have the same.
@@ -115,13 +162,13 @@ struct DifferentiateLaunch {
     double* by_parameters;
     // Doubles from the derivatives by parameters of one row to those of the next.
     uint64_t by_parameters_stride;
-    // n_inputs derivatives per row.
+    // n_given derivatives per row.
     double* by_inputs;
     // Doubles from the derivatives by inputs of one row to those of the next.
     uint64_t by_inputs_stride;
-    // FINE, BAD_INPUT, NO_LIKELIHOOD or ZERO_FACTOR, per row.
+    // FINE, BAD_INPUT, NO_LIKELIHOOD, ZERO_FACTOR or NO_ASIMOV, per row.
     int* status;
 };
-static_assert(sizeof(DifferentiateLaunch) == 736, "as on the host");
+static_assert(sizeof(DifferentiateLaunch) == 816, "as on the host");
 
 }  // namespace ns

@@ -1,8 +1,8 @@
 // All kernels in one translation unit. They make fits of the items of a queue, and compute values, gradients,
 // Hessians and covariances at many points, derivatives with respect to inputs, and sums over events. They also draw
 // toys and the events of toys.
+#include "changing.cuh"
 #include "covariance.cuh"
-#include "differentiate.cuh"
 #include "event_toys.cuh"
 #include "flow.cuh"
 #include "item.cuh"
@@ -107,6 +107,12 @@ extern "C" __global__ void __launch_bounds__(ns::MOST_DIFFERENTIATING, 1) ns_dif
 }
 extern "C" __global__ void __launch_bounds__(ns::MOST_DIFFERENTIATING, 1) ns_differentiate_global(const __grid_constant__ ns::DifferentiateLaunch launch) {
     ns::differentiate_block<false>(launch, blockIdx.x, gridDim.x);
+}
+extern "C" __global__ void __launch_bounds__(ns::MOST_DIFFERENTIATING, 1) ns_differentiate_changing(const __grid_constant__ ns::DifferentiateLaunch launch) {
+    ns::differentiate_changing_block<true>(launch, blockIdx.x, gridDim.x);
+}
+extern "C" __global__ void __launch_bounds__(ns::MOST_DIFFERENTIATING, 1) ns_differentiate_changing_global(const __grid_constant__ ns::DifferentiateLaunch launch) {
+    ns::differentiate_changing_block<false>(launch, blockIdx.x, gridDim.x);
 }
 extern "C" __global__ void __launch_bounds__(ns::EVENT_THREADS) ns_event_sums(const __grid_constant__ ns::EventLaunch launch) {
     ns::sum_events(launch, blockIdx.x, gridDim.x);

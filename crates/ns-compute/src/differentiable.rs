@@ -11,7 +11,8 @@ use ns_core::{Data, Evaluation, EvaluationRequest, Execution, InputTable, Model,
 pub use crate::cpu::Derivatives;
 use crate::cpu::{CpuSession, Order};
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
-pub use crate::device::{DeviceNll, DeviceRows, RowStatus};
+pub use crate::device::{DeviceData, DeviceDependence, DeviceNll, DeviceRows, RowStatus};
+pub use crate::follow::Follower;
 
 /// A compiled model with derivatives of `-ln L` with respect to parameters, inputs and data. First derivatives,
 /// second derivatives along any direction, and third derivatives along directions of the parameters are available.
@@ -33,13 +34,17 @@ impl DifferentiableAccelerator {
         Ok(Self { session: CpuSession::open(model, execution)? })
     }
 
-    /// Uploads the model to a CUDA device, with the `data` that all calls use.
+    /// Uploads the model to a CUDA device, with what the likelihood depends on beside parameters and inputs.
     ///
     /// # Errors
     /// If there is no such device, it has too little memory, or the data do not suit the model.
     #[cfg(feature = "cuda")]
-    pub fn on_cuda(&self, index: usize, data: &Data) -> Result<DeviceNll, SessionError> {
-        DeviceNll::new(&self.session, crate::device::cuda::backend(index)?, Device::Cuda(index), data)
+    pub fn on_cuda(
+        &self,
+        index: usize,
+        dependence: &DeviceDependence<'_>,
+    ) -> Result<DeviceNll, SessionError> {
+        DeviceNll::new(&self.session, crate::device::cuda::backend(index)?, Device::Cuda(index), dependence)
     }
 
     /// Uploads the model like `on_cuda`, but to a device that runs the kernels compiled for the CPU; for tests. Device
@@ -48,8 +53,8 @@ impl DifferentiableAccelerator {
     /// # Errors
     /// If the data do not suit the model.
     #[cfg(feature = "cuda-on-host")]
-    pub fn on_host(&self, data: &Data) -> Result<DeviceNll, SessionError> {
-        DeviceNll::new(&self.session, crate::device::host::backend(), ns_core::Device::Cuda(0), data)
+    pub fn on_host(&self, dependence: &DeviceDependence<'_>) -> Result<DeviceNll, SessionError> {
+        DeviceNll::new(&self.session, crate::device::host::backend(), ns_core::Device::Cuda(0), dependence)
     }
 
     /// Returns the CPU session of the compiled model. Fits use this session.

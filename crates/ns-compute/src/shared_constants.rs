@@ -188,6 +188,9 @@ constants! {
     /// Status of a differentiated row in which a product of normsys factors is zero, so that derivatives by these factors and
     /// by their parameters are not finite.
     ZERO_FACTOR: i32 = 3;
+    /// Status of a differentiated row whose Asimov data do not exist, because an expected count is negative or not
+    /// finite. All its results are NaN.
+    NO_ASIMOV: i32 = 4;
     /// State of a parameter at a minimum: free to move.
     MOVES_FREELY: u8 = 0;
     /// State of a parameter at a minimum: fixed, or on a kink.

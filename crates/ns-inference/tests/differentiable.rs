@@ -155,20 +155,3 @@ fn mistakes_have_typed_errors() {
     assert!(matches!(refused.err(), Some(InferenceError::PoiFixed { .. })));
     assert!(model().open(&[Input::Nominal { channel: 99, sample: 0 }]).is_err());
 }
-
-#[cfg(feature = "cuda-on-host")]
-#[test]
-fn a_gpu_refuses_what_follows_the_yields() {
-    let open = |follow: Follow, data: FitData| {
-        ns_inference::DifferentiableSession::open(&opened(), follow, &data, &single())
-            .unwrap()
-            .on_host()
-            .map(|_| ())
-    };
-    let reason = |result: Result<(), InferenceError>| result.unwrap_err().to_string();
-    assert!(open(Follow::default(), FitData::Observed).is_ok());
-    let templates = Follow { templates: true, ..Follow::default() };
-    assert!(reason(open(templates, FitData::Observed)).contains("leave out follow"));
-    let asimov = FitData::Asimov { poi: None };
-    assert!(reason(open(Follow::default(), asimov)).contains("leave out asimov"));
-}

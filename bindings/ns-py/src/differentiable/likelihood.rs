@@ -159,8 +159,9 @@ impl DifferentiableSession {
     /// computation ends. The computation runs on the stream with the handle `stream`. Nothing is copied: numbers are
     /// read and results are written in place. The arrays have `__cuda_array_interface__` and contain contiguous float64
     /// numbers. `status` contains 32-bit integers, one per row. Each becomes 0 for a row without a problem, 1 for
-    /// numbers that are not allowed (all results are NaN), 2 if the likelihood is not finite, and 3 if a normsys factor
-    /// is zero. All arrays must exist until the computation has ended.
+    /// numbers that are not allowed (all results are NaN), 2 if the likelihood is not finite, 3 if a normsys factor
+    /// is zero, and 4 if an expected count of the Asimov data is negative or not finite (all results are NaN). All
+    /// arrays must exist until the computation has ended.
     #[pyo3(signature = (yields, params, *, value, by_yields, by_params, status, stream=0))]
     #[allow(clippy::too_many_arguments)]
     fn enqueue_nll(

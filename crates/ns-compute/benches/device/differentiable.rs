@@ -10,7 +10,9 @@ use std::sync::Arc;
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, BenchmarkId};
 use cudarc::driver::{CudaContext, CudaSlice, DevicePtr, DeviceRepr, ValidAsZeroBits};
-use ns_compute::differentiable::{DeviceNll, DeviceRows, DifferentiableAccelerator};
+use ns_compute::differentiable::{
+    DeviceData, DeviceDependence, DeviceNll, DeviceRows, DifferentiableAccelerator,
+};
 use ns_core::{
     Data, Execution, FitRequest, FitTask, Input, Model, OutcomeParts, Search, Session, Start, Yields,
 };
@@ -61,18 +63,18 @@ fn changed(nominal: &[f64], wiggle: &mut Wiggle) -> Arc<Yields> {
     Arc::new(Yields::from(wiggle.scaled(nominal)))
 }
 
-fn on_gpu(there: &DifferentiableAccelerator) -> (DeviceNll, Option<Arc<CudaContext>>) {
-    let data = Data::observed();
+fn on_gpu(there: &DifferentiableAccelerator, data: DeviceData) -> (DeviceNll, Option<Arc<CudaContext>>) {
+    let dependence = DeviceDependence { followers: &[], data };
     #[cfg(feature = "cuda-on-host")]
     if std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some() {
-        return (there.on_host(&data).unwrap(), None);
+        return (there.on_host(&dependence).unwrap(), None);
     }
-    (there.on_cuda(0, &data).unwrap(), Some(CudaContext::new(0).unwrap()))
+    (there.on_cuda(0, &dependence).unwrap(), Some(CudaContext::new(0).unwrap()))
 }
 
 /// Measures `-ln L` with its derivatives with respect to parameters and yields at [`ROWS`] points. On the CPU, one call
 /// is made per point. On the GPU, all points are computed in one call, and also in one call per point without waiting
-/// for the result before the next call.
+/// for the result before the next call. The GPU also computes them for Asimov data, which change with the yields.
 fn likelihood(
     group: &mut BenchmarkGroup<'_, WallTime>,
     here: &DifferentiableAccelerator,
@@ -101,7 +103,8 @@ fn likelihood(
             BatchSize::PerIteration,
         );
     });
-    let (gpu, context) = on_gpu(here);
+    let (gpu, context) = on_gpu(here, DeviceData::Constant(Data::observed()));
+    let (of_asimov, _) = on_gpu(here, DeviceData::Asimov(init.to_vec()));
     let context = context.as_ref();
     let parameters = Array::of(context, points.concat());
     let values = Array::of(context, vec![0.0_f64; ROWS]);
@@ -125,7 +128,12 @@ fn likelihood(
         strides: None,
         status: status.address() + (4 * first) as u64,
     };
-    for (what, together) in [("nll_by_yields_x1000", ROWS), ("nll_by_yields_x1000_enqueued_singly", 1)] {
+    for (what, nll, together) in [
+        ("nll_by_yields_x1000", &gpu, ROWS),
+        ("nll_by_yields_x1000_enqueued_singly", &gpu, 1),
+        ("nll_of_asimov_by_yields_x1000", &of_asimov, ROWS),
+        ("nll_of_asimov_by_yields_x1000_enqueued_singly", &of_asimov, 1),
+    ] {
         group.bench_function(BenchmarkId::new(what, "cuda"), |b| {
             b.iter_batched(
                 || Array::of(context, rows().concat()),
@@ -133,7 +141,7 @@ fn likelihood(
                     for first in (0..ROWS).step_by(together) {
                         // SAFETY: all arrays have `ROWS` rows and live until the work has ended, and the stream is the
                         // default stream.
-                        unsafe { gpu.enqueue(0, rows_at(&inputs, first, together)) }.unwrap();
+                        unsafe { nll.enqueue(0, rows_at(&inputs, first, together)) }.unwrap();
                     }
                     wait();
                     inputs

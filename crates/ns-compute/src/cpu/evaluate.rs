@@ -143,7 +143,7 @@ impl CpuSession {
 
     /// Returns the expected auxiliary data at `theta`. For a Gaussian constraint the expected value is the parameter.
     /// For a Poisson constraint it is the parameter times `tau`, the expected value at the parameter value 1.
-    fn expected_auxiliary(&self, theta: &[f64]) -> Vec<f64> {
+    pub(crate) fn expected_auxiliary(&self, theta: &[f64]) -> Vec<f64> {
         let plan = &self.plan;
         let mut aux = vec![0.0; plan.n_aux()];
         for (p, a, _) in plan.gaussian() {

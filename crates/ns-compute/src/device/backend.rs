@@ -34,6 +34,10 @@ pub(crate) enum Kernel {
     /// Computes the same as [`Self::Differentiate`] with working arrays in global memory. It is used for models that
     /// are too large for shared memory.
     DifferentiateGlobal,
+    /// Computes the same as [`Self::Differentiate`] where other numbers of the model or the data change with the inputs.
+    DifferentiateChanging,
+    /// Computes the same as [`Self::DifferentiateChanging`] with working arrays in global memory.
+    DifferentiateChangingGlobal,
     /// Computes sums over the events of a channel. Each thread block computes the sums over a part of the events.
     EventSums,
     /// Adds up the sums of all thread blocks of [`Self::EventSums`].

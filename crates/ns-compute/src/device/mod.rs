@@ -44,7 +44,7 @@ mod test_support;
 mod toys;
 mod upload;
 
-pub use differentiate::{DeviceNll, DeviceRows, RowStatus};
+pub use differentiate::{DeviceData, DeviceDependence, DeviceNll, DeviceRows, RowStatus};
 pub use events::EventGpuSession;
 pub use flow::{DeviceFlow, FlowData, FlowSums};
 pub use multi_gpu::MultiGpuSession;

@@ -1,6 +1,7 @@
 //! Computes the numbers of a model that change with the nominal yields. These are histosys templates, widths of
 //! staterror constraints, rates of shapesys constraints, and auxiliary data.
 
+use ns_compute::differentiable::Follower;
 use ns_core::{Constraint, Effect, Input, InputTable, Model};
 
 use crate::InferenceError;
@@ -23,18 +24,6 @@ pub struct Follow {
     pub shapesys: bool,
 }
 
-/// A rule that gives a number of the model as a function of the nominal yields.
-enum Rule {
-    /// Rule for a histosys template. Its yield in a bin is the number in `ratios` for this bin times the nominal yield.
-    /// If this number is `None`, the template keeps its yield in the model, which is given in `own`. `to` and `from`
-    /// are the positions of the template and of the nominal yields in the array of all inputs.
-    Template { to: usize, from: usize, ratios: Vec<Option<f64>>, own: Vec<f64> },
-    /// Rule for the width of a constraint. The width, at position `to` of the array of all inputs, is `product`
-    /// divided by the sum of the nominal yields of the samples on which the modifier acts. `from` has the positions
-    /// of those yields that are inputs; the sum of the others is the constant `held`.
-    Width { to: usize, product: f64, held: f64, from: Vec<usize> },
-}
-
 /// An auxiliary datum that is equal to the rate `tau` of its Poisson constraint. It changes with the rate.
 struct Datum {
     /// Position of the constraint's relative uncertainty in the array of all inputs.
@@ -47,9 +36,10 @@ struct Datum {
 pub(super) struct Followers {
     /// The inputs that the caller has chosen.
     pub(super) table: InputTable,
-    rules: Vec<Rule>,
+    /// The additional inputs, which are numbers that change with the caller's inputs. In the array of all inputs they
+    /// come after the caller's inputs.
+    pub(super) numbers: Vec<Follower>,
     data: Vec<Datum>,
-    n_all: usize,
 }
 
 impl Followers {
@@ -98,24 +88,29 @@ impl Followers {
         }
         let opened = model.open(&inputs).map_err(ns_core::SessionError::from)?;
         let all = opened.input_table().map_err(ns_core::SessionError::from)?;
-        let mut rules = Vec::new();
+        let own = all.values.get(table.len()..).unwrap_or_default();
+        let mut numbers: Vec<Follower> = own.iter().map(|&own| Follower::constant(own)).collect();
+        let mut put = |place: usize, number: Option<Follower>| {
+            let to = place.checked_sub(table.len()).and_then(|index| numbers.get_mut(index));
+            if let (Some(to), Some(number)) = (to, number) {
+                *to = number;
+            }
+        };
         for (to, from) in templates {
             let (Some(to), Some(from)) = (all.range(to), all.range(from)) else { continue };
-            let own = all.values.get(to.clone()).unwrap_or_default().to_vec();
-            let nominal = all.values.get(from.clone()).unwrap_or_default();
-            let ratios = own.iter().zip(nominal).map(|(x, n)| (*n != 0.0).then(|| x / n)).collect();
-            rules.push(Rule::Template { to: to.start, from: from.start, ratios, own });
+            for (to, from) in to.zip(from) {
+                put(to, template_follower(&all, to, from));
+            }
         }
         for (to, channel, first) in widths {
             let Some(to) = all.range(to) else { continue };
             for (b, place) in to.enumerate() {
                 let own = all.values.get(place).copied().unwrap_or(0.0);
-                rules.extend(width_rule(model, &all, (channel, first, b), place, own));
+                put(place, width_follower(model, &all, (channel, first, b), own));
             }
         }
         let data = followed_data(&opened, &all);
-        let n_all = all.len();
-        Ok((opened, Self { table, rules, data, n_all }))
+        Ok((opened, Self { table, numbers, data }))
     }
 
     /// Returns whether auxiliary data change with the inputs.
@@ -123,81 +118,46 @@ impl Followers {
         !self.data.is_empty()
     }
 
-    /// Returns whether templates or widths change with the inputs.
+    /// Returns the positions, in the array of all inputs, of the widths with which auxiliary data change.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
-    pub(super) fn has_rules(&self) -> bool {
-        !self.rules.is_empty()
+    pub(super) fn places_of_data(&self) -> Vec<usize> {
+        self.data.iter().map(|datum| datum.place).collect()
     }
 
     /// Returns whether any number that changes with the caller's inputs is a nonlinear function of these inputs.
     pub(super) fn is_curved(&self) -> bool {
-        self.has_data() || self.rules.iter().any(|rule| matches!(rule, Rule::Width { .. }))
+        self.has_data() || self.numbers.iter().any(|number| number.inverse)
     }
 
     /// Returns the values of all inputs: those of the caller's inputs, which are `yields`, and those of the additional
     /// inputs, which are computed from them.
     pub(super) fn expand(&self, yields: &[f64]) -> Vec<f64> {
         let mut all = yields.to_vec();
-        all.resize(self.n_all.max(yields.len()), 0.0);
-        for rule in &self.rules {
-            match rule {
-                Rule::Template { to, from, ratios, own } => {
-                    for (b, (ratio, own)) in ratios.iter().zip(own).enumerate() {
-                        let nominal = yields.get(from + b).copied().unwrap_or(0.0);
-                        set(&mut all, to + b, ratio.map_or(*own, |ratio| ratio * nominal));
-                    }
-                }
-                Rule::Width { to, product, held, from } => {
-                    set(&mut all, *to, product / self.sum(yields, *held, from));
-                }
-            }
-        }
+        all.extend(self.numbers.iter().map(|number| number.value(yields)));
         all
-    }
-
-    fn sum(&self, yields: &[f64], held: f64, from: &[usize]) -> f64 {
-        from.iter().map(|&place| yields.get(place).copied().unwrap_or(0.0)).fold(held, |sum, x| sum + x)
     }
 
     /// Returns the direction in the space of all inputs that corresponds to the direction `along` in the space of the
     /// caller's inputs. Only templates are included, because only templates are linear in the nominal yields.
     pub(super) fn expand_direction(&self, along: &[f64]) -> Vec<f64> {
+        let change = |number: &Follower| {
+            let changes = number.sources.iter().map(|&place| along.get(place).copied().unwrap_or(0.0));
+            if number.inverse { 0.0 } else { number.factor * changes.sum::<f64>() }
+        };
         let mut all = along.to_vec();
-        all.resize(self.n_all.max(along.len()), 0.0);
-        for rule in &self.rules {
-            if let Rule::Template { to, from, ratios, .. } = rule {
-                for (b, ratio) in ratios.iter().enumerate() {
-                    let change = along.get(from + b).copied().unwrap_or(0.0);
-                    set(&mut all, to + b, ratio.map_or(0.0, |ratio| ratio * change));
-                }
-            }
-        }
+        all.extend(self.numbers.iter().map(change));
         all
     }
 
     /// Returns the derivatives with respect to the caller's inputs, computed by the chain rule. `yields` are the
     /// values of the caller's inputs, and `all` are the derivatives with respect to all inputs.
     pub(super) fn contract(&self, yields: &[f64], mut all: Vec<f64>) -> Vec<f64> {
-        let slopes = all.split_off(yields.len().min(all.len()));
-        let slope = |place: usize| {
-            place.checked_sub(yields.len()).and_then(|i| slopes.get(i)).copied().unwrap_or(0.0)
-        };
-        for rule in &self.rules {
-            match rule {
-                Rule::Template { to, from, ratios, .. } => {
-                    for (b, ratio) in ratios.iter().enumerate() {
-                        if let (Some(to_add), Some(ratio)) = (all.get_mut(from + b), ratio) {
-                            *to_add += ratio * slope(to + b);
-                        }
-                    }
-                }
-                Rule::Width { to, product, held, from } => {
-                    let sum = self.sum(yields, *held, from);
-                    for &place in from {
-                        if let Some(to_add) = all.get_mut(place) {
-                            *to_add -= slope(*to) * product / (sum * sum);
-                        }
-                    }
+        let by_numbers = all.split_off(yields.len().min(all.len()));
+        for (number, by_number) in self.numbers.iter().zip(by_numbers) {
+            let by_source = by_number * number.slope(yields);
+            for &place in &number.sources {
+                if let Some(to_add) = all.get_mut(place) {
+                    *to_add += by_source;
                 }
             }
         }
@@ -240,21 +200,30 @@ fn set(array: &mut [f64], place: usize, value: f64) {
     }
 }
 
-/// Returns the rule for the width of one bin of a staterror or shapesys. `first` is the index of the parameter of the
-/// channel's first bin, `b` is the index of the bin in the channel, and `place` is the position of the width in the
-/// array of all inputs. `own` is the width in the model. Returns `None` if the width is constant.
-fn width_rule(
+/// Returns how a histosys template follows the nominal yield in one bin. `to` and `from` are the positions of the
+/// template's yield and of the nominal yield in the array of all inputs. Returns `None` if the nominal yield of the
+/// model is zero: then the yield of the template is constant.
+fn template_follower(all: &InputTable, to: usize, from: usize) -> Option<Follower> {
+    let (own, nominal) = (all.values.get(to)?, all.values.get(from)?);
+    let factor = (*nominal != 0.0).then(|| own / nominal)?;
+    Some(Follower { sources: vec![from], held: 0.0, factor, inverse: false })
+}
+
+/// Returns how the width of one bin of a staterror or shapesys follows the nominal yields. The width times the sum of
+/// the yields on which the modifier acts is constant. `first` is the index of the parameter of the channel's first bin,
+/// and `b` is the index of the bin in the channel. `own` is the width in the model. Returns `None` if the width is
+/// constant.
+fn width_follower(
     model: &Model,
     all: &InputTable,
     (channel, first, b): (usize, usize, usize),
-    place: usize,
     own: f64,
-) -> Option<Rule> {
+) -> Option<Follower> {
     let constraint = model.parameters.get(first + b)?.constraint;
     if !(own > 0.0) || matches!(constraint, Constraint::None) {
         return None;
     }
-    let (mut held, mut total, mut from) = (0.0, 0.0, Vec::new());
+    let (mut held, mut total, mut sources) = (0.0, 0.0, Vec::new());
     for (sample, s) in model.channels.get(channel)?.samples.iter().enumerate() {
         let acts = s.modifiers.iter().any(|m| m.first == first && m.effect.per_bin());
         let nominal = s.nominal.get(b).copied().unwrap_or(0.0);
@@ -263,11 +232,11 @@ fn width_rule(
         }
         total += nominal;
         match all.range(Input::Nominal { channel, sample }) {
-            Some(range) => from.push(range.start + b),
+            Some(range) => sources.push(range.start + b),
             None => held += nominal,
         }
     }
-    (total > 0.0).then_some(Rule::Width { to: place, product: own * total, held, from })
+    (total > 0.0).then_some(Follower { sources, held, factor: own * total, inverse: true })
 }
 
 /// Returns the auxiliary data that change with the widths of shapesys constraints. An auxiliary datum is in the list

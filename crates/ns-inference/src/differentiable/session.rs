@@ -45,7 +45,7 @@ pub struct DifferentiableSession {
     pub(super) accelerator: DifferentiableAccelerator,
     pub(super) data: FitData,
     /// The parameters at which the Asimov data are generated.
-    asimov_point: Vec<f64>,
+    pub(super) asimov_point: Vec<f64>,
     pub(super) followers: Followers,
     threads: usize,
     /// Number of calls of [`Self::each`] that are using several threads at this time.

@@ -13,6 +13,7 @@ _PROBLEMS = {
     1: "a number is not finite, or a factor or a width is not positive",
     2: "the likelihood is not finite at this point",
     3: "a product of normsys factors is zero",
+    4: "the Asimov data cannot be made, because an expected count is negative or not finite",
 }
 
 

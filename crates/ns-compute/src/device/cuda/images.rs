@@ -24,7 +24,7 @@ pub(super) struct Image {
 
 impl Kernel {
     /// All kernels.
-    pub(super) const ALL: [Self; 16] = [
+    pub(super) const ALL: [Self; 18] = [
         Self::Fit,
         Self::FitGlobal,
         Self::Evaluate,
@@ -33,6 +33,8 @@ impl Kernel {
         Self::Draw,
         Self::Differentiate,
         Self::DifferentiateGlobal,
+        Self::DifferentiateChanging,
+        Self::DifferentiateChangingGlobal,
         Self::EventSums,
         Self::EventTotals,
         Self::EventToys,
@@ -54,6 +56,8 @@ impl Kernel {
             Self::Draw => "ns_draw",
             Self::Differentiate => "ns_differentiate",
             Self::DifferentiateGlobal => "ns_differentiate_global",
+            Self::DifferentiateChanging => "ns_differentiate_changing",
+            Self::DifferentiateChangingGlobal => "ns_differentiate_changing_global",
             Self::EventSums => "ns_event_sums",
             Self::EventTotals => "ns_event_totals",
             Self::EventToys => "ns_event_toys",

@@ -11,12 +11,20 @@ use crate::shared_constants::{GAUSSIAN, POISSON};
 /// structure is the initial content of one set: the numbers of the compiled model, one array after another.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
-    pub(super) numbers: Vec<f64>,
+    numbers: Vec<f64>,
 }
 
 impl Copies {
+    /// Ends the set of copies. All sets are in one buffer, one after the other. An even length keeps each set aligned
+    /// to 16 bytes.
+    pub(super) fn finish(mut self, launch: &mut DifferentiateLaunch) -> Vec<f64> {
+        self.numbers.resize(self.numbers.len().next_multiple_of(2), 0.0);
+        launch.copies_stride = self.numbers.len() as u64;
+        self.numbers
+    }
+
     /// Appends an array and returns its position, counted in doubles. Every array begins at a multiple of 16 bytes.
-    fn put(&mut self, numbers: impl IntoIterator<Item = f64>) -> u64 {
+    pub(super) fn put(&mut self, numbers: impl IntoIterator<Item = f64>) -> u64 {
         let at = self.numbers.len().next_multiple_of(2);
         self.numbers.resize(at, 0.0);
         self.numbers.extend(numbers);
@@ -52,9 +60,6 @@ pub(super) fn place(
     if !(plan.open.gaussian.is_empty() && plan.open.poisson.is_empty()) {
         widths(plan, arena, launch, &mut copies);
     }
-    // All sets are in one buffer, one after the other. An even length keeps each set aligned to 16 bytes.
-    copies.numbers.resize(copies.numbers.len().next_multiple_of(2), 0.0);
-    launch.copies_stride = copies.numbers.len() as u64;
     copies
 }
 

@@ -70,18 +70,49 @@ structures! {
         own_scale: f64,
     }
 
-    /// The parameter of `ns_differentiate` and `ns_differentiate_global`.
+    /// A number of the model that follows the inputs of the caller: `factor` times a sum, or `factor` divided by it.
+    InputFollower {
+        /// Range of the summed inputs in `DifferentiateLaunch::sources`.
+        first: i32,
+        end: i32,
+        /// 1 if `factor` is divided by the sum, otherwise 0.
+        inverse: i32,
+        padding: i32,
+        factor: f64,
+        /// Constant part of the sum.
+        held: f64,
+    }
+
+    /// An auxiliary datum of a Poisson constraint that changes with the width of the constraint.
+    InputDatum {
+        param: i32,
+        /// Index of the datum among the auxiliary data.
+        aux: i32,
+        /// Index of the width among the inputs.
+        input: i32,
+        padding: i32,
+        /// The datum divided by the rate of the constraint.
+        ratio: f64,
+    }
+
+    /// The parameter of `ns_differentiate`, `ns_differentiate_changing`, and of both with working arrays in global
+    /// memory.
     DifferentiateLaunch {
         plan: Plan,
         offset: [u32; N_OFFSETS],
         n_rows: i32,
+        /// Number of all inputs. Those of the caller come first.
         n_inputs: i32,
+        /// Number of inputs in a row of the caller. The others follow them (`InputFollower`).
+        n_given: i32,
         n_cells: i32,
         n_templates: i32,
         n_norms: i32,
         n_widths: i32,
         /// Offset of the partial sums in shared memory, in doubles.
         sums_at: i32,
+        /// Number of auxiliary data that change with the inputs.
+        n_data: i32,
         padding: i32,
         slab: OffsetMut<f64>,
         /// Doubles from the slab of one thread block to that of the next.
@@ -98,13 +129,27 @@ structures! {
         coefficient_at: u64,
         rate_at: u64,
         scale_at: u64,
+        /// Positions of the values of all inputs, of the derivatives by them, and of the derivatives of numbers
+        /// that follow, in a set of copies.
+        all_at: u64,
+        by_all_at: u64,
+        changes_at: u64,
         cells: Offset<InputCell>,
         templates: Offset<InputTemplate>,
         norms: Offset<InputNorm>,
         widths: Offset<InputWidth>,
-        /// Main counts, then auxiliary data, the same for all rows.
+        /// The numbers that follow the caller's inputs, in the order of the inputs after these.
+        followers: Offset<InputFollower>,
+        sources: Offset<i32>,
+        /// For each of the caller's inputs, the first of its followers in `followers_of`; then the length of that list.
+        followers_from: Offset<i32>,
+        followers_of: Offset<i32>,
+        changing: Offset<InputDatum>,
+        /// Parameters of the Asimov data; null if the data are no Asimov data.
+        asimov: Offset<f64>,
+        /// Main counts, then auxiliary data, the same for all rows as far as they do not change with the inputs.
         data: Offset<f64>,
-        /// Constants of `-ln L`: its value in the saturated model.
+        /// Constants of `-ln L`: its value in the saturated model, without the terms of data that change.
         constant: f64,
         inputs: Offset<f64>,
         /// Doubles from one row of inputs to the next, 0 if all rows have the same.
@@ -118,11 +163,11 @@ structures! {
         by_parameters: OffsetMut<f64>,
         /// Doubles from the derivatives by parameters of one row to those of the next.
         by_parameters_stride: u64,
-        /// n_inputs derivatives per row.
+        /// n_given derivatives per row.
         by_inputs: OffsetMut<f64>,
         /// Doubles from the derivatives by inputs of one row to those of the next.
         by_inputs_stride: u64,
-        /// FINE, BAD_INPUT, NO_LIKELIHOOD or ZERO_FACTOR, per row.
+        /// FINE, BAD_INPUT, NO_LIKELIHOOD, ZERO_FACTOR or NO_ASIMOV, per row.
         status: OffsetMut<i32>,
     }
 }

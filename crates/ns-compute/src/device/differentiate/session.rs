@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ns_core::{Data, Device, SessionError};
+use ns_core::{Device, SessionError};
 
 use super::super::arena::{Arena, moved};
 use super::super::backend::{Backend, Buffer, Guest, Kernel, Shape};
@@ -11,12 +11,12 @@ use super::super::limit::Limited;
 use super::super::offset::{Offset, OffsetMut};
 use super::super::shape::{self, ArrayPlacement};
 use super::super::upload;
-use super::copies::place;
+use super::changes::{self, DeviceDependence, StartData};
+use super::copies;
 use super::layout::DifferentiateLaunch;
 use crate::cpu::CpuSession;
-use crate::eval::Dataset;
 use crate::shared_constants::{
-    BAD_INPUT, FINE, MOST_DIFFERENTIATING, MOST_SUMS, NO_LIKELIHOOD, WARP, ZERO_FACTOR,
+    BAD_INPUT, FINE, MOST_DIFFERENTIATING, MOST_SUMS, NO_ASIMOV, NO_LIKELIHOOD, WARP, ZERO_FACTOR,
 };
 
 /// Number of doubles for the partial sums of a thread block. There are two areas, which are used alternately.
@@ -29,7 +29,7 @@ const SUMS: usize = 2 * MOST_SUMS * (MOST_DIFFERENTIATING / WARP);
 pub struct DeviceRows {
     /// Number of rows. `-ln L` is computed at one point per row.
     pub n_rows: usize,
-    /// Address of the values of all inputs: one array for each row, or a single array for all rows.
+    /// Address of the values of the caller's inputs: one array for each row, or a single array for all rows.
     pub inputs: u64,
     /// Whether `inputs` is a single array for all rows.
     pub one_row_of_inputs: bool,
@@ -65,6 +65,9 @@ pub enum RowStatus {
     /// A product of normsys factors is zero. The derivatives with respect to these factors and their parameters are
     /// then not finite.
     ZeroFactor,
+    /// The Asimov data do not exist, because an expected count is negative or not finite. All results of the row are
+    /// NaN.
+    NoAsimov,
 }
 
 impl RowStatus {
@@ -76,6 +79,7 @@ impl RowStatus {
             BAD_INPUT => Some(Self::BadInput),
             NO_LIKELIHOOD => Some(Self::NoLikelihood),
             ZERO_FACTOR => Some(Self::ZeroFactor),
+            NO_ASIMOV => Some(Self::NoAsimov),
             _ => None,
         }
     }
@@ -114,7 +118,7 @@ struct Work {
 
 impl DeviceNll {
     /// Uploads the model of the session `cpu` with its open inputs (numbers of the model that calls can replace). Also
-    /// uploads the `data`, which all calls use.
+    /// uploads what the likelihood depends on beside them.
     ///
     /// # Errors
     /// If the device has too little memory, or the data do not suit the model.
@@ -122,27 +126,29 @@ impl DeviceNll {
         cpu: &CpuSession,
         backend: Arc<dyn Backend>,
         device: Device,
-        data: &Data,
+        dependence: &DeviceDependence<'_>,
     ) -> Result<Self, SessionError> {
         let backend = Limited::around(backend, device, cpu.memory_limit);
-        let own = cpu.dataset(data)?;
-        let Dataset { main, aux, saturated_main, saturated_constraint, .. } =
-            own.as_ref().unwrap_or(&cpu.observed);
         let mut arena = Arena::default();
         let (plan, places) = upload::plan(&cpu.plan, &mut arena);
         let threads = threads(plan.n_terms.max(plan.n_cells) + plan.n_params);
-        let mut launch = DifferentiateLaunch {
-            plan,
-            constant: saturated_main + saturated_constraint,
-            ..DifferentiateLaunch::default()
-        };
-        let copies = place(&cpu.plan, &places, &mut arena, &mut launch).numbers;
+        let mut launch = DifferentiateLaunch { plan, ..DifferentiateLaunch::default() };
+        let mut copies = copies::place(&cpu.plan, &places, &mut arena, &mut launch);
+        let StartData { numbers, constant } =
+            changes::place(cpu, dependence, &mut arena, &mut launch, &mut copies)?;
+        launch.constant = constant;
+        let copies = copies.finish(&mut launch);
         let lists = arena.upload(&backend)?;
         let mut launch = moved(launch, lists.start());
-        let data = Buffer::holding(&backend, &[main.as_slice(), aux].concat())?;
+        let data = Buffer::holding(&backend, &numbers)?;
         launch.data = data.at();
         let placement = shape::place_arrays(&launch.plan, Size::default(), false, backend.properties());
-        let kernel = if placement.in_shared { Kernel::Differentiate } else { Kernel::DifferentiateGlobal };
+        let kernel = match (changes::is_changing(&launch), placement.in_shared) {
+            (false, true) => Kernel::Differentiate,
+            (false, false) => Kernel::DifferentiateGlobal,
+            (true, true) => Kernel::DifferentiateChanging,
+            (true, false) => Kernel::DifferentiateChangingGlobal,
+        };
         launch.offset = placement.offset;
         launch.slab_stride = placement.slab as u64;
         launch.sums_at = (placement.shared / 8) as i32;
@@ -179,11 +185,11 @@ impl DeviceNll {
     pub fn check_addresses(&self, rows: &DeviceRows) -> Result<(), SessionError> {
         let work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         let addresses = [
-            ("the array of yields", rows.inputs, self.launch.n_inputs),
+            ("the array of yields", rows.inputs, self.launch.n_given),
             ("the array of parameters", rows.parameters, self.launch.plan.n_params),
             ("the array of values", rows.values, 1),
             ("the array of derivatives by parameters", rows.by_parameters, self.launch.plan.n_params),
-            ("the array of derivatives by yields", rows.by_inputs, self.launch.n_inputs),
+            ("the array of derivatives by yields", rows.by_inputs, self.launch.n_given),
             ("the array of states", rows.status, 1),
         ];
         for (what, address, per_row) in addresses {
@@ -213,14 +219,14 @@ impl DeviceNll {
         let blocks = rows.n_rows.min(self.most_blocks).max(1);
         self.reserve(&mut work, blocks)?;
         let stride = |one: bool, n: i32| if one { 0 } else { n as u64 };
-        let dense = (self.launch.plan.n_params as usize, self.launch.n_inputs as usize);
+        let dense = (self.launch.plan.n_params as usize, self.launch.n_given as usize);
         let (by_parameters_stride, by_inputs_stride) = rows.strides.unwrap_or(dense);
         let launch = DifferentiateLaunch {
             n_rows: i32::try_from(rows.n_rows).map_err(|_| too_many(rows.n_rows))?,
             slab: work.slab.as_ref().map_or(OffsetMut::NULL, Buffer::at),
             copies: work.copies.as_ref().map_or(OffsetMut::NULL, Buffer::at),
             inputs: Offset::new(rows.inputs),
-            inputs_stride: stride(rows.one_row_of_inputs, self.launch.n_inputs),
+            inputs_stride: stride(rows.one_row_of_inputs, self.launch.n_given),
             parameters: Offset::new(rows.parameters),
             parameters_stride: stride(rows.one_row_of_parameters, self.launch.plan.n_params),
             values: OffsetMut::new(rows.values),

@@ -1,10 +1,13 @@
 //! Compares values and derivatives of the kernel, which is compiled for the CPU, with results of the CPU session.
 
-use ns_core::{Data, Evaluation, EvaluationRequest, Execution, Interpolation, Model, NormsysCode, Session};
+use ns_core::{
+    Data, Device, Evaluation, EvaluationRequest, Execution, Interpolation, Model, NormsysCode, Session,
+};
 
+use super::super::backend::{Backend, Properties};
 use super::super::host;
 use super::*;
-use crate::differentiable::DifferentiableAccelerator;
+use crate::differentiable::{DifferentiableAccelerator, Follower};
 
 #[allow(dead_code, clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/models.rs"]
@@ -84,7 +87,7 @@ fn values_and_derivatives_are_those_of_the_cpu() {
     for seed in 0..40 {
         for interpolation in CODES {
             let (model, accelerator) = opened(seed, interpolation);
-            let nll = accelerator.on_host(&Data::observed()).unwrap();
+            let nll = accelerator.on_host(&DeviceDependence::constant(Data::observed())).unwrap();
             let mut random = Random(seed ^ 0x77);
             let own = accelerator.inputs().values.clone();
             let sizes = (own.len(), model.parameters.len());
@@ -127,7 +130,7 @@ fn values_and_derivatives_are_those_of_the_cpu() {
 fn own_numbers_give_the_bits_of_the_compiled_model() {
     for seed in 0..20 {
         let (model, accelerator) = opened(seed, CODES[seed as usize % 4]);
-        let nll = accelerator.on_host(&Data::observed()).unwrap();
+        let nll = accelerator.on_host(&DeviceDependence::constant(Data::observed())).unwrap();
         let point = random_point(&model, &mut Random(seed));
         let own = accelerator.inputs().values.clone();
         let made = compute(&nll, &own, &point, 1, (own.len(), point.len()));
@@ -144,7 +147,7 @@ fn own_numbers_give_the_bits_of_the_compiled_model() {
 #[test]
 fn numbers_that_are_not_allowed_give_nan_in_their_row_alone() {
     let (model, accelerator) = opened(3, Interpolation::SMOOTH);
-    let nll = accelerator.on_host(&Data::observed()).unwrap();
+    let nll = accelerator.on_host(&DeviceDependence::constant(Data::observed())).unwrap();
     let own = accelerator.inputs().values.clone();
     let point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
     let sizes = (own.len(), point.len());
@@ -170,4 +173,81 @@ fn numbers_that_are_not_allowed_give_nan_in_their_row_alone() {
     points[0] = f64::INFINITY;
     let made = compute(&nll, &own, &points, 2, sizes);
     assert_eq!(made.status, [1, 0]);
+}
+
+/// Compares a kernel with the CPU where the last inputs follow the others and the data are Asimov data. The CPU gets the
+/// data and the numbers that follow, and the chain rule is applied here.
+#[test]
+fn what_changes_with_the_inputs_has_the_values_and_derivatives_of_the_cpu() {
+    let mut compared = 0;
+    for seed in 0..8 {
+        let (model, accelerator) = opened(seed, CODES[seed as usize % 4]);
+        let own = accelerator.inputs().values.clone();
+        let (n, m) = (own.len(), model.parameters.len());
+        let n_given = n - n / 3;
+        let follower = |to: usize| {
+            let sources = vec![to % n_given, (to + 1) % n_given];
+            let sum: f64 = 0.5 + sources.iter().map(|&place| own[place]).sum::<f64>();
+            let inverse = to.is_multiple_of(2) && sum > 0.0;
+            let factor = if inverse { own[to] * sum } else { own[to] / sum.max(0.5) };
+            Follower { sources, held: 0.5, factor, inverse }
+        };
+        let followers: Vec<Follower> = (n_given..n).map(follower).collect();
+        let mut random = Random(seed ^ 0x99);
+        let asimov = random_point(&model, &mut random);
+        let data = DeviceData::Asimov(asimov.clone());
+        // Half of the models do not fit into shared memory.
+        let usual = host::Host::new();
+        let properties = usual.properties().clone();
+        let shared_per_block = if seed < 4 { properties.shared_per_block } else { 2 << 10 };
+        let backend = host::Host::with(Properties { shared_per_block, ..properties });
+        let dependence = DeviceDependence { followers: &followers, data };
+        let session = accelerator.session();
+        let nll =
+            DeviceNll::new(session, std::sync::Arc::new(backend), Device::Cuda(0), &dependence).unwrap();
+        let given: Vec<f64> = own[..n_given].iter().map(|x| x * random.between(0.95, 1.05)).collect();
+        let point = random_point(&model, &mut random);
+        // Each thread block computes several rows, which are the same.
+        let mut made = compute(&nll, &given.repeat(5), &point, 5, (n_given, m));
+        for (all, width) in
+            [(&mut made.values, 1), (&mut made.by_parameters, m), (&mut made.by_inputs, n_given)]
+        {
+            let bits = |row: &[f64]| row.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+            let first = bits(&all[..width]);
+            assert!(all.chunks(width).all(|row| bits(row) == first), "seed {seed}");
+            all.truncate(width);
+        }
+        let mut all = given.clone();
+        all.extend(followers.iter().map(|follower| follower.value(&given)));
+        let numbers = Data::observed().with_yields(std::sync::Arc::new(all.into()));
+        let Ok(data) = accelerator.session().asimov(&asimov, &numbers) else {
+            assert_ne!(RowStatus::of(made.status[0]), Some(RowStatus::Fine), "seed {seed}");
+            continue;
+        };
+        let (want, derivatives) = accelerator.value(&data, &point).unwrap();
+        if RowStatus::of(made.status[0]) != Some(RowStatus::Fine) {
+            continue;
+        }
+        compared += 1;
+        let pulled = derivatives.pulled;
+        let through = accelerator.expected(&data, &asimov, &pulled.main, &pulled.aux).unwrap();
+        let sums = pulled.yields.iter().zip(&through.pulled.yields).map(|(a, b)| a + b);
+        let mut by_inputs: Vec<f64> = sums.collect();
+        let by_followers = by_inputs.split_off(n_given);
+        for (follower, by) in followers.iter().zip(by_followers) {
+            for &place in &follower.sources {
+                by_inputs[place] += by * follower.slope(&given);
+            }
+        }
+        let largest = by_inputs.iter().fold(1.0_f64, |most, x| most.max(x.abs()));
+        assert_close(&format!("seed {seed}"), &made.values, &[want], 1.0);
+        assert_close(
+            &format!("seed {seed} parameters"),
+            &made.by_parameters,
+            &derivatives.parameters,
+            largest,
+        );
+        assert_close(&format!("seed {seed} inputs"), &made.by_inputs, &by_inputs, largest);
+    }
+    assert!(compared > 3, "only {compared} rows had a finite likelihood");
 }

@@ -30,6 +30,13 @@ unsafe extern "C" {
     fn ns_host_flow_nll_reduce(launch: *const u8, threads: i32, numbers: i32, blocks: i32);
     fn ns_host_flow_batch_nll_reduce(launch: *const u8, threads: i32, numbers: i32, blocks: i32);
     fn ns_host_differentiate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
+    fn ns_host_differentiate_changing(
+        launch: *const u8,
+        threads: i32,
+        numbers: i32,
+        blocks: i32,
+        in_shared: i32,
+    );
     fn ns_many_fit(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
     fn ns_many_evaluate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
     fn ns_many_covariance(launch: *const u8, threads: i32, numbers: i32, blocks: i32);
@@ -42,6 +49,13 @@ unsafe extern "C" {
     fn ns_many_flow_nll_reduce(launch: *const u8, threads: i32, numbers: i32, blocks: i32);
     fn ns_many_flow_batch_nll_reduce(launch: *const u8, threads: i32, numbers: i32, blocks: i32);
     fn ns_many_differentiate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
+    fn ns_many_differentiate_changing(
+        launch: *const u8,
+        threads: i32,
+        numbers: i32,
+        blocks: i32,
+        in_shared: i32,
+    );
 }
 
 /// Entry points of the kernels. There are two sets of kernels: one is compiled for one thread per block, the other for
@@ -61,6 +75,7 @@ struct Kernels {
     /// sets.
     flow: [unsafe extern "C" fn(*const u8, i32, i32, i32); 2],
     differentiate: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
+    differentiate_changing: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
 }
 
 const OF_ONE_THREAD: Kernels = Kernels {
@@ -75,6 +90,7 @@ const OF_ONE_THREAD: Kernels = Kernels {
     event_place: ns_host_event_place,
     flow: [ns_host_flow_nll_reduce, ns_host_flow_batch_nll_reduce],
     differentiate: ns_host_differentiate,
+    differentiate_changing: ns_host_differentiate_changing,
 };
 
 const OF_MANY: Kernels = Kernels {
@@ -89,6 +105,7 @@ const OF_MANY: Kernels = Kernels {
     event_place: ns_many_event_place,
     flow: [ns_many_flow_nll_reduce, ns_many_flow_batch_nll_reduce],
     differentiate: ns_many_differentiate,
+    differentiate_changing: ns_many_differentiate_changing,
 };
 
 /// A device whose kernels run on the CPU. Its device memory is memory of the process.
@@ -232,7 +249,8 @@ impl Backend for Host {
 
     fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError> {
         let _one = self.running.lock();
-        let Kernels { fit, evaluate, covariance, draw, differentiate, flow, .. } = self.kernels;
+        let Kernels { fit, evaluate, covariance, draw, flow, .. } = self.kernels;
+        let Kernels { differentiate, differentiate_changing, .. } = self.kernels;
         let Kernels { event_sums, event_totals, event_toys, event_draw, event_place, .. } = self.kernels;
         let (blocks, threads) = (shape.blocks as i32, shape.threads as i32);
         let (launch, numbers) = (parameter.as_ptr(), shape.shared as i32 / 8 + 1);
@@ -257,6 +275,10 @@ impl Backend for Host {
                 Kernel::FlowBatchNllReduce => flow[1](launch, threads, numbers, blocks),
                 Kernel::Differentiate => differentiate(launch, threads, numbers, blocks, 1),
                 Kernel::DifferentiateGlobal => differentiate(launch, threads, numbers, blocks, 0),
+                Kernel::DifferentiateChanging => differentiate_changing(launch, threads, numbers, blocks, 1),
+                Kernel::DifferentiateChangingGlobal => {
+                    differentiate_changing(launch, threads, numbers, blocks, 0);
+                }
             }
         }
         Ok(())
