@@ -1,6 +1,6 @@
 //! Checks the fits of the toys of a hypothesis test: whether they converge, and whether they end in the lowest
 //! minimum. `cargo run --release -p ns-inference --example check_toys -- WORKSPACE [TOYS] [MU] [REFITTED] [THREADS]
-//! [--only-refits] [--toys LIST] [--key N]`.
+//! [--only-refits] [--toys LIST] [--key N] [--seed N]`.
 //!
 //! Runs toys of both hypotheses as `hypotest-toys` does, and counts the toys of each status. If a toy did not
 //! converge, the reason should name bins in which no events are expected. For some toys, chosen at random, both fits
@@ -9,7 +9,7 @@
 //! 1e-6 in `twice_nll` are counted and printed with the parameters that differ most. There should be none.
 //!
 //! `--only-refits` makes only the repeated fits. `--toys LIST` selects the toys whose fits are repeated. `--key`
-//! changes the random choice of toys and starting points.
+//! changes the random choice of toys and starting points. `--seed N` is the seed of the toys.
 #![allow(clippy::print_stdout)]
 
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ struct Tally {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let (mut only_refits, mut key, mut picked) = (false, KEY, None);
+    let (mut only_refits, mut key, mut seed, mut picked) = (false, KEY, 0, None);
     let (mut given, mut all) = (Vec::new(), std::env::args().skip(1));
     while let Some(arg) = all.next() {
         match arg.as_str() {
@@ -67,12 +67,13 @@ fn main() -> Result<(), Box<dyn Error>> {
                 let list = all.next().ok_or("--toys needs numbers, separated by commas")?;
                 picked = Some(list.split(',').map(str::parse).collect::<Result<Vec<u64>, _>>()?);
             }
+            "--seed" => seed = all.next().ok_or("--seed needs a number")?.parse()?,
             "--key" => key = all.next().ok_or("--key needs a number")?.parse()?,
             _ => given.push(arg),
         }
     }
     let mut args = given.into_iter();
-    let usage = "usage: check_toys WORKSPACE [TOYS] [MU] [REFITTED] [THREADS] [--only-refits] [--toys LIST] [--key N]";
+    let usage = "usage: check_toys WORKSPACE [TOYS] [MU] [REFITTED] [THREADS] [--only-refits] [--toys LIST] [--key N] [--seed N]";
     let path = args.next().ok_or(usage)?;
     let n: u64 = args.next().map_or(Ok(20_000), |x| x.parse())?;
     let mu: f64 = args.next().map_or(Ok(1.0), |x| x.parse())?;
@@ -80,7 +81,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let threads: usize = args.next().map_or(Ok(1), |x| x.parse())?;
     let model = Workspace::from_path(&path)?.model(&ModelOptions::default())?;
     let session = open_session(&model, &Execution { threads, ..Execution::default() })?;
-    let options = HypotestToysOptions::default().n_toys(n);
+    let options = HypotestToysOptions::default().n_toys(n).seed(seed);
     let test = ToyTest::prepare(&model, session.as_ref(), mu, &options, Control::default())?;
     println!("{path}: {n} toys per hypothesis, tested value {mu}");
     let mut sound = true;

@@ -183,4 +183,7 @@ impl GpuSession {
 
 #[cfg(all(test, feature = "cuda-on-host"))]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod divided;
+#[cfg(all(test, feature = "cuda-on-host"))]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests;

@@ -152,7 +152,7 @@ pub(crate) struct Offload {
     pub(crate) numbers: usize,
 }
 
-/// Working memory for the numbers of a channel that depend on the parameters.
+/// Working memory for one channel. It contains those values that must be computed again when the parameters change.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OffloadMemory {
     leaves: Vec<Memory>,

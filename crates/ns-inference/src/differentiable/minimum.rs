@@ -141,11 +141,10 @@ impl DifferentiableSession {
     }
 }
 
-/// Returns the product of an inverse Hessian and the elements of a gradient that belong to free parameters. `free`
-/// says for each parameter whether it is free. `held` has the indices of the parameters that are fixed in addition
-/// to those that the model fixes. If the inverse Hessian treats a parameter in `held` as free, the product is
-/// corrected for fixing this parameter. Returns `None` if several parameters are in `held`. Also returns `None` if
-/// the inverse Hessian and `free` disagree about whether any other parameter is free.
+/// Multiplies an inverse Hessian by a gradient, over the free parameters of a fit. `free[p]` is true if parameter `p`
+/// is free. `held` lists the parameters that only this fit fixes. If such a parameter was free when the inverse Hessian
+/// was computed, the product is corrected to what it is with the parameter fixed. Returns `None` if `held` has more than
+/// one element, or if the inverse Hessian and `free` differ in a parameter that is not in `held`.
 fn conditional_product(
     inverse: &InverseHessian,
     gradient: &[f64],

@@ -158,7 +158,8 @@ impl ToyHeader {
     }
 }
 
-/// The header of the toys of a study of parameters.
+/// Header of a run of toys that are fitted to study the estimates of parameters. The toys of hypothesis tests have a
+/// header of another type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FitToysHeader {
     /// The part of the header that is common to toys of hypothesis tests and toys of studies.

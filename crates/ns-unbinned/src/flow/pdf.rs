@@ -232,7 +232,7 @@ impl FlowPdf {
     }
 
     /// Evaluates a graph and writes its output to `out`. `rows` has `width` numbers per event. `context` has one row
-    /// per event, in the order of the manifest.
+    /// per event. The numbers in a row have the order in which the manifest lists the context variables.
     fn run(
         &self,
         graph: &Graph,

@@ -35,7 +35,7 @@ fn kinked() -> impl Iterator<Item = (u64, Model, CpuSession, GpuSession)> {
     opened.filter(|(_, _, cpu, _)| cpu.plan.structure.has_kinks)
 }
 
-fn fits(session: &dyn Session, requests: &[FitRequest]) -> Vec<FitOutcome> {
+pub(super) fn fits(session: &dyn Session, requests: &[FitRequest]) -> Vec<FitOutcome> {
     let tasks: Vec<FitTask> = requests
         .iter()
         .map(|request| FitTask { data: Data::observed(), fits: vec![request.clone()], cancel: None })
@@ -131,16 +131,21 @@ fn a_fit_that_names_a_later_one_as_earlier_is_refused() {
     }
 }
 
-fn parameter(name: &str, init: f64, bounds: (f64, f64), constraint: Constraint) -> Parameter {
+pub(super) fn parameter(name: &str, init: f64, bounds: (f64, f64), constraint: Constraint) -> Parameter {
     Parameter { name: name.into(), init, bounds, fixed: false, constraint }
 }
 
-fn modifier(first: usize, effect: Effect) -> Modifier {
+pub(super) fn modifier(first: usize, effect: Effect) -> Modifier {
     Modifier { name: String::new(), first, effect }
 }
 
 /// Returns a model with one channel for each list of samples in `channels`.
-fn model_of(parameters: Vec<Parameter>, channels: Vec<Vec<Sample>>, main: Vec<f64>, aux: Vec<f64>) -> Model {
+pub(super) fn model_of(
+    parameters: Vec<Parameter>,
+    channels: Vec<Vec<Sample>>,
+    main: Vec<f64>,
+    aux: Vec<f64>,
+) -> Model {
     let set =
         |(i, p): (usize, &Parameter)| ParameterSet { name: p.name.clone(), range: i..i + 1, scalar: true };
     let mut first_bin = 0;
@@ -165,7 +170,7 @@ fn model_of(parameters: Vec<Parameter>, channels: Vec<Vec<Sample>>, main: Vec<f6
     }
 }
 
-fn sample(nominal: &[f64], modifiers: Vec<Modifier>) -> Sample {
+pub(super) fn sample(nominal: &[f64], modifiers: Vec<Modifier>) -> Sample {
     Sample { name: "s".into(), nominal: nominal.to_vec(), modifiers }
 }
 

@@ -94,7 +94,7 @@ struct Batch {
     limits: Vec<(f64, f64)>,
 }
 
-/// The random numbers that one attempt to draw an event uses.
+/// The random numbers for a single attempt to draw an event.
 struct Numbers<'a> {
     stream: &'a Stream,
     slot: u32,
