@@ -166,7 +166,7 @@ fn on_gpu(costs: &Costs, size: &ModelSize, work: Work, gpu: &GpuCandidate) -> f6
     let load = work.load(size.n_free);
     let operations = size.operations as f64;
     let longer = |fit: Fit| fit.operation / costs.toy.operation;
-    let toy = search_factor(costs, size);
+    let toy = if size.too_large_for_lanes { costs.gpu_divided } else { search_factor(costs, size) };
     let lengths = load.first * longer(costs.first) + load.near * longer(costs.near) + load.toys * toy;
     // A batch takes as long as the longest fit in it.
     let present = [(load.first, longer(costs.first)), (load.near, longer(costs.near)), (load.toys, toy)];

@@ -15,6 +15,8 @@
 //!   before.
 //! * `gpu_latency`: measure the time of the fit of one toy in a session that has made fits before. Divide it by the
 //!   operations of the model.
+//! * `gpu_divided`: measure the time per fit of 10 000 toys of a model that is too large for SIMD lanes on a GPU, and
+//!   divide it by the time that `gpu_fit` and `gpu_operation` predict.
 //! * `event`: measure the time of a fit of a million events of a Gaussian on an exponential (the example `fit_events`
 //!   of ns-compute), and divide it by the number of events.
 //! * `event_toy`, `toy_event`: measure the times of toys of this model with 2 000 and with 10 000 events (`nextstat
@@ -78,6 +80,9 @@ pub(super) struct Costs {
     /// Variable part of the time per fit of a toy on a fully used GPU: time per floating-point operation of one
     /// evaluation of the likelihood.
     pub(super) gpu_operation: f64,
+    /// Time per fit of a toy on a fully used GPU in a model that is too large for SIMD lanes (several fits per vector on
+    /// the CPU), divided by the time that `gpu_fit` and `gpu_operation` predict.
+    pub(super) gpu_divided: f64,
     /// Time that one CPU thread needs for the fit of a toy of events if a GPU computes the sums over events.
     pub(super) gpu_event_toy: f64,
     /// Time per event that the GPU needs for the fit of a toy of events.
@@ -106,6 +111,7 @@ pub(super) const COSTS: Costs = Costs {
     gpu_latency: 7e-9,
     gpu_fit: 0.5e-6,
     gpu_operation: 4e-11,
+    gpu_divided: 3.0,
     gpu_event_toy: 70e-6,
     gpu_event: 0.8e-9,
     gpu_lanes: 132.0 * 64.0,

@@ -63,8 +63,11 @@ fn same(a: &FitOutcome, b: &FitOutcome) {
 fn fits_of_a_model_with_groups_of_bins_are_those_of_the_cpu() {
     let (cpu, gpu) = both(&model());
     assert!(cpu.is_too_large_for_lanes() && !cpu.is_too_large_for_gpus());
-    let requests = [vec![], vec![(0, 0.0)], vec![(2, 1.0)], vec![(4, 0.5)]]
-        .map(|fixed| FitRequest { fixed, search: Search::Local, ..FitRequest::default() });
+    let requests = [vec![], vec![(0, 0.0)], vec![(2, 1.0)], vec![(4, 0.5)]].map(|fixed| FitRequest {
+        fixed,
+        search: Search::Local,
+        ..FitRequest::default()
+    });
     for (a, b) in fits(&cpu, &requests).iter().zip(&fits(&gpu, &requests)) {
         same(a, b);
     }
