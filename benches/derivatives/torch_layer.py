@@ -1,6 +1,6 @@
 """Measures nextstat.torch on a GPU, and for comparison on the CPU.
 
-    python benches/derivatives/torch_layer.py WORKSPACE:SAMPLE [WORKSPACE:SAMPLE ...]
+    python benches/derivatives/torch_layer.py WORKSPACE:SAMPLE [WORKSPACE:SAMPLE ...] [--asimov]
 
 The inputs of each workspace are the nominal yields of the sample. The measurements are:
 
@@ -9,6 +9,8 @@ The inputs of each workspace are the nominal yields of the sample. The measureme
   measured with a wait after each call, and with one wait after 100 calls.
 * batch: 1 024 histograms in one call, and in 1 024 calls.
 * cpu: the same value and derivatives of one histogram on the CPU.
+
+With --asimov the data are the expected counts for a signal of strength 1, and templates and widths follow the yields.
 
 Needs PyTorch. Without an NVIDIA GPU, says so and prints only the row of the CPU.
 """
@@ -51,16 +53,16 @@ def microseconds(seconds):
     return f"{1e6 * seconds:10.1f} us"
 
 
-def measure_cpu(model, sample):
-    session = nextstat.DifferentiableSession(model, [sample], threads=1)
+def measure_cpu(model, sample, options):
+    session = nextstat.DifferentiableSession(model, [sample], threads=1, **options)
     yields, params = session.nominal, session.suggested_init()
     for _ in range(20):
         session.nll(yields, params)
     print("  cpu, one histogram     ", microseconds(median(200, lambda: session.nll(yields, params))))
 
 
-def measure_gpu(model, sample):
-    session = nextstat.DifferentiableSession(model, [sample], device="cuda")
+def measure_gpu(model, sample, options):
+    session = nextstat.DifferentiableSession(model, [sample], device="cuda", **options)
     n, m = len(session.nominal), len(session.parameter_names())
     rng = np.random.default_rng(1)
     on_gpu = lambda x: torch.tensor(x, device="cuda")  # noqa: E731
@@ -122,7 +124,7 @@ def measure_gpu(model, sample):
     together, single = median(20, batch), median(3, calls)
     print("  1024 in one call       ", microseconds(together), " 1024 calls", microseconds(single), end="")
     print(f"  ratio {single / together:.0f}")
-    here = nextstat.DifferentiableSession(model, [sample])
+    here = nextstat.DifferentiableSession(model, [sample], **options)
     enqueue(0, 1024)
     torch.cuda.synchronize()
     want = here.nll(y.cpu().numpy(), p.cpu().numpy())
@@ -137,17 +139,20 @@ def measure_gpu(model, sample):
 
 
 def main():
-    if len(sys.argv) < 2:
+    arguments = [argument for argument in sys.argv[1:] if argument != "--asimov"]
+    if not arguments:
         sys.exit(__doc__)
+    changing = {"asimov": 1.0, "follow": ["templates", "staterror", "shapesys"]}
+    options = changing if "--asimov" in sys.argv else {}
     there = torch.cuda.is_available() and nextstat.has_cuda()
     print(torch.cuda.get_device_name() if there else "there is no NVIDIA GPU: only the CPU is measured")
-    for argument in sys.argv[1:]:
+    for argument in arguments:
         path, sample = argument.rsplit(":", 1)
         model = nextstat.load_workspace(path)
         print(f"{path}: inputs {sample}, {len(model.parameter_names())} parameters")
-        measure_cpu(model, sample)
+        measure_cpu(model, sample, options)
         if there:
-            measure_gpu(model, sample)
+            measure_gpu(model, sample, options)
 
 
 if __name__ == "__main__":

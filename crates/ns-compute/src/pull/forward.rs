@@ -71,6 +71,18 @@ impl<'a> Ray<'a> {
     ) -> T {
         T::moving(array(&plan.numbers)[i], self.numbers.map_or(0.0, |numbers| array(numbers)[i]))
     }
+
+    /// Returns the numbers from index `first` on of one of the model's arrays, and their derivatives along the direction;
+    /// `None` if no numbers change. `array` chooses the array.
+    #[inline(always)]
+    pub(super) fn row(
+        self,
+        plan: &'a Plan,
+        array: impl Fn(&'a Numbers) -> &'a [f64],
+        first: usize,
+    ) -> (&'a [f64], Option<&'a [f64]>) {
+        (&array(&plan.numbers)[first..], self.numbers.map(|numbers| &array(numbers)[first..]))
+    }
 }
 
 /// Computes the expected yields, and all quantities in `sweep` that are needed for them.
@@ -123,15 +135,16 @@ fn add_up<T: Number>(plan: &Plan, ray: Ray<'_>, index: usize, block: &Block, swe
         sweep.additive[cell] = ray.number(plan, |numbers| &numbers.nominal, cell);
     }
     let n_curved = block.hist_curved - block.hist.0;
+    let additive = &mut sweep.additive[cells.clone()];
     for (i, &p) in plan.templates(block).iter().enumerate() {
         let (alpha, curved) = (sweep.theta[p as usize], sweep.curved[p as usize]);
-        for (b, to) in sweep.additive[cells.clone()].iter_mut().enumerate() {
-            let slope: T = ray.number(plan, |numbers| &numbers.hist_slope, block.slope + i * stride + b);
-            *to = alpha.mul_add(slope, *to);
-            if i < n_curved {
-                let curve: T = ray.number(plan, |numbers| &numbers.hist_curve, block.curve + i * stride + b);
-                *to = curved.mul_add(curve, *to);
-            }
+        add_template(ray.row(plan, |numbers| &numbers.hist_slope, block.slope + i * stride), alpha, additive);
+        if i < n_curved {
+            add_template(
+                ray.row(plan, |numbers| &numbers.hist_curve, block.curve + i * stride),
+                curved,
+                additive,
+            );
         }
     }
     let factors = plan.per_bin_factors(block);
@@ -143,12 +156,30 @@ fn add_up<T: Number>(plan: &Plan, ray: Ray<'_>, index: usize, block: &Block, swe
     }
 }
 
+/// Adds `factor` times the numbers of a template to the yields of a block in `to`. The first argument has the
+/// numbers, and their derivatives along the direction if they change.
+#[inline(always)]
+fn add_template<T: Number>((numbers, along): (&[f64], Option<&[f64]>), factor: T, to: &mut [T]) {
+    match along {
+        None => to.iter_mut().zip(numbers).for_each(|(to, &x)| *to = factor.mul_add(T::splat(x), *to)),
+        Some(along) => {
+            for ((to, &x), &change) in to.iter_mut().zip(numbers).zip(along) {
+                *to = factor.mul_add(T::moving(x, change), *to);
+            }
+        }
+    }
+}
+
 /// Returns a normsys factor at the parameter value `alpha`, and its derivative with respect to the parameter.
 #[inline(always)]
 fn factor<T: Number>(plan: &Plan, ray: Ray<'_>, term: usize, alpha: T) -> (T, T) {
     let (normsys, numbers) = (plan.structure.normsys, &plan.numbers);
     if normsys.is_polynomial(alpha.value()) {
-        let mut coefficients = numbers.norm_coefficients.each_ref().map(|c| T::splat(c[term]));
+        // A loop, because the compiler does not inline the closure of `map`.
+        let mut coefficients = [T::splat(0.0); 6];
+        for (to, c) in coefficients.iter_mut().zip(&numbers.norm_coefficients) {
+            *to = T::splat(c[term]);
+        }
         if let Some(along) = ray.numbers {
             let move_by = [along.norm_lo[term], along.norm_hi[term]];
             if move_by != [0.0; 2] {
