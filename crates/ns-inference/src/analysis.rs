@@ -109,13 +109,13 @@ impl<'a> Analysis<'a> {
     }
 
     /// Returns whether the model is so small that fits whose values are part of the result make a thorough search and
-    /// are compared with fits at neighbouring values.
+    /// are compared with fits at neighbouring values. Returns false if the base fit uses the local search.
     pub(crate) fn is_small(&self) -> bool {
         self.has_at_most(SMALL)
     }
 
     /// Returns whether the model is so small that conditional fits search for the global minimum with the same effort
-    /// as the free fit.
+    /// as the free fit. Returns false if the base fit uses the local search.
     pub(crate) fn is_middling(&self) -> bool {
         self.has_at_most(MIDDLING)
     }

@@ -175,7 +175,8 @@ int cuStreamSynchronize(void* stream) { IN_CONTEXT A_STREAM(stream) finish(); re
 int cuStreamDestroy_v2(void* stream) { IN_CONTEXT A_STREAM(stream) finish(); streams[(size_t)stream - STREAM] = 0; return OK; }
 
 static const char* kernels[] = {"ns_fit", "ns_fit_global", "ns_evaluate", "ns_evaluate_global", "ns_covariance", "ns_draw",
-                                "ns_differentiate", "ns_differentiate_global", "ns_event_sums", "ns_event_totals",
+                                "ns_differentiate", "ns_differentiate_global", "ns_differentiate_changing",
+                                "ns_differentiate_changing_global", "ns_event_sums", "ns_event_totals",
                                 "ns_event_toys", "ns_event_toys_global", "ns_event_draw", "ns_event_place",
                                 "ns_flow_nll_reduce", "ns_flow_batch_nll_reduce"};
 enum { N_KERNELS = sizeof kernels / sizeof *kernels };
