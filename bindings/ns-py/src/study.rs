@@ -99,7 +99,7 @@ const PORTION: usize = 1 << 21;
 
 /// The distribution from which toys are generated.
 pub(crate) enum Origin {
-    /// A parameter point. The second field is the number of a hypothesis, which selects the random numbers.
+    /// A parameter point, and the number of a hypothesis. Different hypothesis numbers give different random numbers.
     Point(Vec<f64>, u8),
     /// Given expected data.
     Expectation(Arc<Observations>),

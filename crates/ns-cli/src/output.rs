@@ -244,7 +244,7 @@ fn place(path: &Path) -> PathBuf {
     }
 }
 
-/// Returns `error`, which occurred when a temporary file was created in `folder`, without the name of this file.
+/// Removes the name of a temporary file from `error`. The error occurred when this file was created in `folder`.
 fn without_name(error: &io::Error, folder: &Path) -> io::Error {
     if error.kind() == ErrorKind::NotFound && !folder.exists() {
         let why = format!("the folder {} does not exist", folder.display());

@@ -1,4 +1,4 @@
-//! Flags that select toys and name the file in which they are saved, and the run that writes this file.
+//! Runs toys and saves them to a file: the flags that select the toys and the file, and the run itself.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

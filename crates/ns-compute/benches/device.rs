@@ -124,7 +124,7 @@ fn values(group: &mut BenchmarkGroup<'_, WallTime>, sessions: &Sessions<'_>) {
     }
 }
 
-/// Measures fits with uncertainties and covariance to the observed counts, each changed by up to 0.1 %.
+/// Measures fits with uncertainties and covariance. The data are the observed counts, each changed by up to 0.1 %.
 fn fits(
     group: &mut BenchmarkGroup<'_, WallTime>,
     sessions: &Sessions<'_>,

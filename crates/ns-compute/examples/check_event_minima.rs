@@ -23,17 +23,19 @@ use random_events::{fit, lowest_of_many, lowest_of_three, random_model};
 /// Two minima count as different if their values of `-ln L` differ by more than this.
 const LOWER: f64 = 5e-7;
 
-/// Numbers of models and of searches with certain results, for one kind of random model.
+/// Counts for one kind of random model: how many models were tested, and how often each result of the search for the
+/// lowest minimum occurred.
 #[derive(Debug, Default)]
 struct Counts {
     models: usize,
     /// Number of searches that end without a certificate of convergence.
     failed: usize,
-    /// Number of searches whose minimum is above the lowest minimum of the three descents.
+    /// Number of searches that end above the lowest minimum of three descents: from the initial values, and from
+    /// these values times 0.3 and 3.
     above_three: usize,
     below_three: usize,
-    /// Number of searches whose minimum is above the lowest minimum of all descents, including those from random
-    /// points.
+    /// Number of searches that end above the lowest minimum of all descents: the three descents and many descents
+    /// from random points.
     missed: usize,
     missed_by_three: usize,
 }

@@ -38,7 +38,8 @@ pub(crate) fn read(model: &Model, object: &Bound<'_, PyAny>) -> PyResult<Vec<Inp
     Ok(inputs)
 }
 
-/// Reads the argument `follow`. It says which numbers of the model change together with the nominal yields.
+/// Reads the argument `follow`. It lists the quantities of the model that change together with the nominal yields:
+/// histosys templates, staterror constraints and shapesys constraints.
 ///
 /// # Errors
 /// `ValueError` for an unknown word.

@@ -1,5 +1,6 @@
 //! `nextstat.DifferentiableSession` and `nextstat.ProfiledDifferentiableSession`. They compute the likelihood
-//! and its statistics, with derivatives with respect to numbers of the model.
+//! and its statistics, with derivatives with respect to the inputs: the numbers of the model, for example nominal
+//! yields, that the user selects.
 
 mod inputs;
 mod likelihood;

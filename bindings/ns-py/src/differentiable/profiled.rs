@@ -74,7 +74,7 @@ impl ProfiledDifferentiableSession {
     }
 }
 
-/// Returns the observed result of a band, followed by its expected results.
+/// Returns the observed result, followed by the expected results, as one list.
 fn flat(band: Band) -> Vec<Differentiated> {
     std::iter::once(band.observed).chain(band.expected).collect()
 }

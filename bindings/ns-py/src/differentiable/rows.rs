@@ -1,4 +1,5 @@
-//! Reads rows of numbers for the inputs of a model, and returns the results of all rows as arrays.
+//! Reads rows of values for the inputs of a model (for example nominal yields), and returns the results of all rows
+//! as arrays.
 
 use ns_inference::InferenceError;
 use numpy::PyArrayDyn;
@@ -9,7 +10,8 @@ use crate::arrays::{Rows, array};
 use crate::error::inference_error;
 use crate::evaluate::shape;
 
-/// Reads rows, each with one number for every number of the inputs. `what` is the name of the argument in messages.
+/// Reads rows of `width` numbers. A row contains the values of all inputs, one input after another. `what` is the
+/// name of the argument in messages.
 ///
 /// # Errors
 /// `ValueError` if a row does not have `width` numbers.

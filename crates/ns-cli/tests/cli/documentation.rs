@@ -18,9 +18,9 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Start of a command that runs the program from a clone of the repository.
+/// First words of a command that runs the program from a clone of the repository.
 const FROM_CLONE: &str = "cargo run --release -p ns-cli -- ";
-/// Starts of all other commands that are allowed in examples.
+/// First words of all other commands that are allowed in examples.
 const OTHERS: [&str; 3] = ["sed ", "gzip ", "tar "];
 /// Pages with scripts for batch systems. This test does not run their commands.
 const BATCH: [&str; 1] = ["toy-files.md"];

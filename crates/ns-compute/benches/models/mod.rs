@@ -6,8 +6,8 @@ use std::path::Path;
 use ns_core::Model;
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// A sequence of numbers in [-1, 1] that do not repeat, made from the fractions of multiples of the golden
-/// ratio.
+/// A sequence of numbers in [-1, 1] without repetitions. It is made from the fractional parts of multiples of the
+/// golden ratio.
 #[derive(Default)]
 pub(crate) struct Wiggle(u64);
 

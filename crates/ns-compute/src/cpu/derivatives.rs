@@ -30,7 +30,7 @@ pub struct Derivatives {
     pub pulled: Pulled,
 }
 
-/// Order of the directional derivative of `-ln L` that is itself differentiated.
+/// Whether the first or the second directional derivative of `-ln L` is differentiated further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     First,

@@ -55,7 +55,7 @@ impl UnitOfToys<'_> {
         self.fit(&data, worker, finished)
     }
 
-    /// Makes all fits of the task to one toy on the CPU. Calls `finished(1)` after each fit.
+    /// Runs all fits of the task on the data of one toy, on the CPU. Calls `finished(1)` after each fit.
     pub(crate) fn fit(&self, data: &Dataset, worker: &mut Worker, finished: &dyn Fn(usize)) -> TaskOutcome {
         let requests = &self.task.fits;
         let mut fits: Vec<Result<FitOutcome, FitFailure>> = Vec::with_capacity(requests.len());

@@ -15,7 +15,7 @@ use crate::task::{FitDomain, check_data, needed, start_of};
 /// events, and find the starting point of the fit of all events.
 const FEW_EVENTS: usize = 8192;
 
-/// Ratio of the number of events in a preparatory fit to the number in the preparatory fit before it.
+/// Factor by which the number of events grows from one preparatory fit to the next.
 const MORE_EVENTS: usize = 16;
 
 /// Largest accepted difference per event between `-ln L` of gathered events and `-ln L` of all events. Gathered

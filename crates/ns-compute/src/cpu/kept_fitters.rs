@@ -15,7 +15,7 @@ const MOST: usize = 4;
 /// that request are made by the scalar optimiser of the CPU, which makes one fit at a time.
 pub(super) type Fitters = Arc<Vec<Option<ToyFitter>>>;
 
-/// The [`Fitters`] of the last runs of toys of a session, at most [`MOST`] of them.
+/// The [`Fitters`] that a session prepared for its last runs of toys. At most [`MOST`] are kept.
 #[derive(Default)]
 pub(super) struct KeptFitters {
     entries: Mutex<VecDeque<Entry>>,

@@ -48,9 +48,9 @@ pub struct CpuSession {
     pub(crate) pool: Option<Arc<Pool>>,
     pub(crate) workers: Arc<Mutex<Vec<Worker>>>,
     smooth_workers: Arc<Mutex<Vec<Worker>>>,
-    /// The inputs that the fits of all toys of a run share. They are kept for the last few runs.
+    /// For each of the last few runs of toys, the inputs that all fits of the run share.
     fitters: KeptFitters,
-    /// Idle copies of this session. Such a copy fits data that replace numbers of the model, for example yields.
+    /// Idle copies of this session. A copy is used if data replace numbers of the model, for example nominal yields.
     shelf: ReplacedShelf,
     /// Working memory for the computation of derivatives.
     pub(crate) sweeps: Arc<Mutex<Vec<Sweeps>>>,

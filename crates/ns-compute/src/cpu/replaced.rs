@@ -12,11 +12,11 @@ use crate::plan::Plan;
 /// Idle copies of a session. No thread uses them at the moment.
 pub(super) type ReplacedShelf = Arc<Mutex<Vec<CpuSession>>>;
 
-/// The purpose for which numbers of the model are replaced.
+/// The computations for which numbers of the model (for example nominal yields) are replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Fits that may search for further minima. The replaced numbers determine for which parameters further minima are
-    /// searched.
+    /// Fits that may search for further minima. The parameters for which they search are determined from the new
+    /// numbers of the model.
     Fits,
     /// Fits that start near a known minimum, use the inverse Hessian of this minimum, and search for no other
     /// minimum. The list of parameters that may have further minima is copied from the compiled model. It is not
@@ -27,7 +27,8 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
-    /// Returns the purpose for which numbers of the model are replaced in the fits of a task: `Refits` or `Fits`.
+    /// Returns [`Self::Refits`] if every fit of the task starts with a given inverse Hessian and searches for no
+    /// other minimum; otherwise [`Self::Fits`].
     pub(super) fn of(task: &FitTask) -> Self {
         let is_refit = |fit: &FitRequest| fit.search == Search::Local && fit.metric.is_some();
         if task.fits.iter().all(is_refit) { Self::Refits } else { Self::Fits }

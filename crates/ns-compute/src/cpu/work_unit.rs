@@ -33,7 +33,8 @@ pub(super) struct UnitSizes {
 }
 
 impl UnitSizes {
-    /// Returns the sizes for a batch of `toys` toys on `threads` threads. A unit has at most `most` toys.
+    /// Returns the sizes of the units for a batch of `toys` toys on `threads` threads. A unit has at most `most`
+    /// toys.
     pub(super) fn new(toys: u64, threads: usize, most: u64) -> Self {
         Self { left: Cell::new(toys), threads: threads as u64, most }
     }

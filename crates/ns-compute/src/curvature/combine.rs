@@ -30,7 +30,8 @@ struct HalfSolve<'a> {
     curvature: &'a Curvature,
     /// Inverse curvature of each parameter that acts on no bin; 0 for all other parameters.
     isolated: Vec<f64>,
-    /// Parameters of the combination: index of the component, position in the component, and weight.
+    /// For each parameter of the linear combination: the index of its component (channels that share parameters), its
+    /// position in this component, and its weight in the combination.
     elements: Vec<(u32, Element, f64)>,
     /// Right-hand side of the linear system, restricted to the matrix columns of one component (its dense and border
     /// parameters).
@@ -41,7 +42,7 @@ struct HalfSolve<'a> {
     /// Weights of the local parameters (those that act on a single bin) of one component. All weights are set back to
     /// zero before the next component.
     local: Vec<f64>,
-    /// Bins of one component in which a local parameter has a weight.
+    /// Bins of one component whose local parameters (those that act on a single bin) occur in the linear combination.
     bins: Vec<usize>,
 }
 

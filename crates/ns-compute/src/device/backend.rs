@@ -34,7 +34,8 @@ pub(crate) enum Kernel {
     /// Computes the same as [`Self::Differentiate`] with working arrays in global memory. It is used for models that
     /// are too large for shared memory.
     DifferentiateGlobal,
-    /// Computes the same as [`Self::Differentiate`] where other numbers of the model or the data change with the inputs.
+    /// Computes the same as [`Self::Differentiate`] if further numbers of the model, or the data, are functions of
+    /// the inputs.
     DifferentiateChanging,
     /// Computes the same as [`Self::DifferentiateChanging`] with working arrays in global memory.
     DifferentiateChangingGlobal,

@@ -19,7 +19,7 @@ use crate::plan::{EDM_TOLERANCE, Plan};
 use crate::shared_constants::{CONVERGED, FEWEST};
 use crate::task::FitDomain;
 
-/// Number of fits of each launch that are checked.
+/// Number of fits that are checked in each launch.
 pub(super) const CHECKED: usize = 2;
 
 /// Returns the largest rounding error that docs/gpu-contract.md allows for a sum of `n_terms` terms, as a fraction of
@@ -28,7 +28,7 @@ fn rounding(n_terms: usize) -> f64 {
     f64::EPSILON * (0.5 * (n_terms as f64).sqrt()).max(8.0)
 }
 
-/// A task of a launch whose first fits are checked.
+/// A task in a launch. The first fits of this task are checked.
 pub(super) struct Sample<'a> {
     /// Index of the task's first fit in the launch.
     pub(super) first: usize,
@@ -58,7 +58,8 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// The check of all samples of one launch. Several threads may check different fits at the same time.
+/// The check of one launch: the CPU checks the fits that were selected from it. Several threads may check different
+/// fits at the same time.
 pub(super) struct Checking<'a> {
     session: &'a GpuSession,
     results: LaunchResults<'a>,

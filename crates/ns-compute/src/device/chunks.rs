@@ -18,7 +18,8 @@ const CHUNKS_PER_GPU: usize = 4;
 /// Smallest and largest number of items in a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ChunkSizes {
-    /// Smallest number of items in a chunk, except at the end of a task.
+    /// Smallest number of items in a chunk. A chunk is smaller if fewer items of its task are left, or if the GPU can
+    /// take only fewer items.
     pub(super) fewest: u64,
     /// Largest number of items in a chunk.
     pub(super) most: u64,

@@ -34,7 +34,7 @@ const LEAST_LEFT: f64 = 1e-7;
 /// point.
 const LAST_STEP: f64 = 1e-14;
 
-/// Largest total size, in bytes, of the covariances of one launch that are copied to the host.
+/// Largest total size, in bytes, of the covariances that are copied to the host after one launch.
 const MOST_FETCHED: usize = 64 << 20;
 
 /// Requests and data of the fits whose uncertainties are computed.

@@ -141,7 +141,7 @@ mod tests {
         }
     }
 
-    /// Asserts that ten million data that the kernel draws have the same bits as the same data drawn by ns-core.
+    /// Draws the same ten million data with the kernel and with ns-core. Asserts that they agree bit by bit.
     fn compare(backend: &Arc<dyn Backend>, threads: u32) {
         let source = source();
         let (n_main, n_aux) = (source.main.len(), source.auxiliary.len());

@@ -40,12 +40,12 @@ pub(super) struct Size {
     pub(super) locals: usize,
     pub(super) dual: usize,
     pub(super) primal: usize,
-    /// Number of elements of the matrices over the bins of all groups.
+    /// Total number of elements of the matrices over bins. There is one square matrix for each group of bins.
     pub(super) matrix: usize,
 }
 
 impl Size {
-    /// Returns for each number the larger of the two.
+    /// Returns, field by field, the larger value of `self` and `other`.
     pub(super) fn max(self, other: Self) -> Self {
         Self {
             locals: self.locals.max(other.locals),

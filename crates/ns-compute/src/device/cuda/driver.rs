@@ -30,7 +30,7 @@ use super::staging::Staging;
 const SMALL: usize = 64 << 10;
 /// Largest total size, in bytes, of freed device memory that is kept for later allocations.
 const KEPT: usize = 1 << 30;
-/// Largest size, in bytes, of a kernel's parameters that every GPU accepts.
+/// Limit on the total size of a kernel's parameters, in bytes. Every GPU accepts parameters up to this size.
 const MOST_PARAMETERS: usize = 4096;
 
 /// A CUDA device with its context, stream and kernels.

@@ -1,4 +1,5 @@
-//! Prepares what changes with the inputs of the caller on a device: further numbers of the model, and data.
+//! Prepares, on a device, the quantities that are functions of the caller's inputs: further numbers of the model, and
+//! data.
 
 use ns_core::{Data, SessionError};
 
@@ -12,17 +13,18 @@ use crate::plan::{OpenWidth, Plan};
 use crate::task::length;
 use crate::terms::poisson::saturated;
 
-/// What the likelihood on a device depends on beside its parameters and the inputs of the caller.
+/// Quantities on which the likelihood on a device depends, in addition to the parameters and the caller's inputs.
 #[derive(Debug, Clone)]
 pub struct DeviceDependence<'a> {
-    /// The last inputs of the model. They are functions of the inputs before them, which the caller gives.
+    /// Rules by which the last inputs of the model are computed from the inputs before them. The caller gives only
+    /// those earlier inputs.
     pub followers: &'a [Follower],
     /// The data of all calls.
     pub data: DeviceData,
 }
 
 impl DeviceDependence<'_> {
-    /// Returns the dependence for the given constant data, if the caller gives all inputs.
+    /// Returns the description of a likelihood whose data are constant and whose inputs are all given by the caller.
     #[must_use]
     pub fn constant(data: Data) -> Self {
         Self { followers: &[], data: DeviceData::Constant(data) }
@@ -37,7 +39,7 @@ pub enum DeviceData {
     /// The observed data. The auxiliary data of some Poisson constraints change: they are equal to the rate of their
     /// constraint. The list has the positions of the widths of these constraints in the array of all inputs.
     ObservedRates(Vec<usize>),
-    /// The expected data at these values of the parameters, which change with the inputs.
+    /// Asimov data: the expected data at these values of the parameters. The expected data change with the inputs.
     Asimov(Vec<f64>),
 }
 
@@ -45,7 +47,7 @@ pub enum DeviceData {
 pub(super) struct StartData {
     /// Main counts, then auxiliary data.
     pub(super) numbers: Vec<f64>,
-    /// Constants of `-ln L` without the terms of data that change.
+    /// Sum of the constant terms of `-ln L`, without the terms of the data that change with the inputs.
     pub(super) constant: f64,
 }
 
@@ -100,7 +102,7 @@ pub(super) fn place(
     Ok(StartData { numbers: [main, aux].concat(), constant })
 }
 
-/// Returns whether numbers of the model or data change with the inputs of the caller.
+/// Returns whether further numbers of the model, or the data, are functions of the caller's inputs.
 pub(super) fn is_changing(launch: &DifferentiateLaunch) -> bool {
     launch.n_given < launch.n_inputs || launch.n_data > 0 || launch.asimov.is_some()
 }
@@ -117,7 +119,8 @@ fn datum(plan: &Plan, width: &OpenWidth, ratio: f64) -> InputDatum {
     }
 }
 
-/// Adds the lists of followers to `arena`: the followers, their sources, and for each input of the caller its followers.
+/// Adds three lists to `arena`: the followers (inputs that are functions of the caller's inputs), the inputs on which
+/// each follower depends, and the followers that depend on each input of the caller.
 fn followers(all: &[Follower], arena: &mut Arena, launch: &mut DifferentiateLaunch) {
     let (mut numbers, mut sources) = (Vec::new(), Vec::new());
     let mut of_input = vec![Vec::new(); launch.n_given as usize];

@@ -104,7 +104,8 @@ pub struct DeviceNll {
     threads: u32,
     /// Largest number of thread blocks in one launch.
     most_blocks: usize,
-    /// Initial content of the copies of the model arrays for one thread block.
+    /// Initial content of one thread block's copy of the model arrays. In this copy, inputs replace
+    /// numbers of the model.
     copies: Vec<f64>,
 }
 

@@ -26,14 +26,14 @@ const FEW_OPEN: usize = 256;
 /// such a fit begins with a subset of the events, so the events must be on the host.
 const MOST_EVENTS: usize = 32_768;
 
-/// Position and number of one channel's events of a toy in the columns on the device.
+/// Place of the events of one channel in a toy: their position in the columns on the device, and their number.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     /// Index of the first event's first observable in the columns on the device. The values of the other observables
     /// follow, column after column.
     pub(super) start: u64,
     pub(super) count: usize,
-    /// Number of the first event's slot in the random stream of the toy. `None` if the CPU draws the events.
+    /// Slot (index in the toy's random stream) of the first event. `None` if the CPU draws the events.
     slot: Option<u32>,
 }
 

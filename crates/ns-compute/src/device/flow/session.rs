@@ -18,7 +18,8 @@ const MOST_ROOM: usize = 1 << 25;
 /// Largest size, in bytes, of the working memory of a thread block in shared memory. Every device has this much shared
 /// memory.
 const MOST_SHARED: usize = 48 << 10;
-/// Number of sums over events that do not depend on the number of processes. `kernels/flow.cuh` computes the same sums.
+/// Number of sums over events that are needed for any number of processes: the value of [`FlowSums`], and the index
+/// of the first event without a valid density. `kernels/flow.cuh` computes the same sums.
 const PLAIN_SUMS: usize = 2;
 
 /// Log-densities in the memory of the host or of the device. There is one row per process, with one number per event.

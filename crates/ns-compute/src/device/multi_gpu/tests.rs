@@ -24,7 +24,7 @@ mod models;
 /// Index of a parameter that the model fixes. Some requests make it a free parameter.
 const RELEASED: usize = 1;
 
-/// A model whose fits devices can make. Also contains a session on one device, a source of toys, and requests.
+/// A model that devices can fit, with a session on one device, a source of toys, and two requests for fits.
 struct Study {
     model: Model,
     one: GpuSession,

@@ -14,8 +14,8 @@ use ns_core::{Device, SessionError};
 use super::super::backend::{Backend, Buffer, Kernel, Shape};
 use super::{driver, loading};
 
-/// Environment variable that sets the behaviour of the substitute for the driver, in the process that runs a test's
-/// body.
+/// Environment variable of the process that runs the body of a test. It sets the behaviour of the substitute for the
+/// driver.
 const BEHAVIOUR: &str = "FAKE_CUDA";
 
 /// Returns the folder of the substitute for the driver, which is beside this program. The first call compiles the
