@@ -24,8 +24,8 @@ pub(super) struct Shared {
     pub(super) size: Size,
 }
 
-/// Inputs that all batches of toys with the same source of toys (distributions and seed) and the same fit requests
-/// share.
+/// Inputs that batches of toys share if they have the same source of toys (distributions and seed) and the same fit
+/// requests.
 pub(super) struct Prepared {
     source: Arc<ToySource>,
     requests: Vec<FitRequest>,
