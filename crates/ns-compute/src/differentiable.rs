@@ -34,7 +34,8 @@ impl DifferentiableAccelerator {
         Ok(Self { session: CpuSession::open(model, execution)? })
     }
 
-    /// Uploads the model to a CUDA device, with what the likelihood depends on beside parameters and inputs.
+    /// Uploads the model to the CUDA device `index`. `dependence` contains the data, and the formulae of those inputs
+    /// that are functions of other inputs.
     ///
     /// # Errors
     /// If there is no such device, it has too little memory, or the data do not suit the model.

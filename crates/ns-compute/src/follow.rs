@@ -1,4 +1,4 @@
-//! Numbers of a model that change with its inputs.
+//! Numbers of a model that are functions of its inputs.
 
 /// A number of a model that is a function of inputs: a factor times a sum of inputs, or a factor divided by this sum.
 /// `kernels/changing.cuh` computes the same on a GPU.
@@ -6,16 +6,16 @@
 pub struct Follower {
     /// Positions of the summed inputs in the array of all inputs. A position occurs at most once.
     pub sources: Vec<usize>,
-    /// Constant part of the sum.
+    /// Constant that is added to the sum of the inputs.
     pub held: f64,
-    /// The factor.
+    /// Constant factor that multiplies the sum. If `inverse` is true, it is divided by the sum instead.
     pub factor: f64,
-    /// Whether the factor is divided by the sum. Otherwise it is multiplied by the sum.
+    /// Whether the number is the factor divided by the sum. If false, it is the factor times the sum.
     pub inverse: bool,
 }
 
 impl Follower {
-    /// Returns a number that is constant.
+    /// Returns a follower that has the value `value` for all inputs.
     #[must_use]
     pub fn constant(value: f64) -> Self {
         Self { sources: Vec::new(), held: 1.0, factor: value, inverse: false }
@@ -26,14 +26,14 @@ impl Follower {
         self.sources.iter().map(of).fold(self.held, |sum, x| sum + x)
     }
 
-    /// Returns the number for the values `inputs`.
+    /// Returns the value of the number. `inputs` contains the values of all inputs.
     #[must_use]
     pub fn value(&self, inputs: &[f64]) -> f64 {
         let sum = self.sum(inputs);
         if self.inverse { self.factor / sum } else { self.factor * sum }
     }
 
-    /// Returns the derivative of the number with respect to each of its sources.
+    /// Returns the derivative of the number with respect to an input in `sources`. It is the same for all of them.
     #[must_use]
     pub fn slope(&self, inputs: &[f64]) -> f64 {
         if !self.inverse {

@@ -11,7 +11,8 @@ use super::session::GpuSession;
 use crate::lanes::ToyFitter;
 use crate::task::FitDomain;
 
-/// Largest number of values in a cache. This is enough for toys of two hypotheses and for other work in parallel.
+/// Largest number of entries in a [`RecentCache`]. This is enough for the toys of two hypotheses and for other tasks
+/// that run in parallel.
 const KEPT: usize = 4;
 
 /// Inputs of batches of toys that depend on the requests and on the expected data, but not on the seed of the toys.
@@ -23,7 +24,8 @@ pub(super) struct Shared {
     pub(super) size: Size,
 }
 
-/// Inputs of batches of toys from one source of toys. The source has a certain seed.
+/// Inputs that batches of toys share if they have the same source of toys (distributions and seed) and the same fit
+/// requests.
 pub(super) struct Prepared {
     source: Arc<ToySource>,
     requests: Vec<FitRequest>,

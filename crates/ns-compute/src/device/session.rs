@@ -24,12 +24,12 @@ use crate::lanes::{Further, ToyFitter, is_too_large_for_gpus};
 use crate::optimise::Worker;
 use crate::task::{FitDomain, check_task, parts_of};
 
-/// Largest number of tasks in a launch of tasks with given data.
+/// Largest number of tasks in one launch, for tasks with given data (data that are not toys).
 pub(super) const MOST_GIVEN: usize = 8192;
 /// Largest number of tasks in a block. A block is a range of tasks that one thread finishes in one call. Smaller
 /// batches are divided into smaller blocks.
 const BLOCK: usize = 64;
-/// Largest number of blocks (ranges of tasks) in a smaller batch.
+/// Largest number of blocks (ranges of tasks) into which a batch of fewer than `BLOCK * BLOCKS` tasks is divided.
 const BLOCKS: usize = 32;
 /// Largest number of threads that convert results of the device to outcomes, if the CPU makes no fits.
 const READERS: usize = 8;
@@ -47,7 +47,7 @@ pub struct GpuSession {
     pub(super) plan: layout::Plan,
     _plan_memory: Buffer,
     pub(super) threads: u32,
-    /// Inputs that all fits of given data share. If the CPU makes these fits, the reason for this.
+    /// Inputs that all fits of given data (data that are not toys) share, or the reason why the CPU makes these fits.
     pub(super) given_kind: Result<DeviceFitKind, LeftToCpu>,
     /// Placement of the arrays that the computation of Hessians needs; `None` if the CPU computes Hessians.
     pub(super) hessians: Option<HessianPlacement>,
@@ -58,7 +58,7 @@ pub struct GpuSession {
     /// Cache of sources of toys, which contain the distributions from which toys are drawn.
     sources: RecentCache<ToySource>,
     pub(super) check: Mutex<DeviceCheck>,
-    /// Reason why the device left the last fits to the CPU; `None` if the device left no fits.
+    /// Reason why the device last left fits to the CPU; `None` if it has not left any fits to the CPU so far.
     left: Mutex<Option<LeftToCpu>>,
 }
 
@@ -266,7 +266,8 @@ impl GpuSession {
         outcomes
     }
 
-    /// Adds `own` to the number of fits in the session's [`DeviceCheck`].
+    /// Increases the number of fits in the session's [`DeviceCheck`] by `own`, the number of fits whose results the
+    /// device certified.
     pub(super) fn count_own(&self, own: u64) {
         let mut check = self.check.lock().unwrap_or_else(PoisonError::into_inner);
         check.merge(&DeviceCheck { n_fits: own, ..DeviceCheck::default() });

@@ -67,7 +67,8 @@ pub(super) fn threads(plan: &layout::Plan) -> u32 {
     }
 }
 
-/// Returns the size of each array in doubles. If `whole_fit` is false, only the arrays of an evaluation have a size.
+/// Returns the size of each array, in doubles. If `whole_fit` is false, all arrays that an evaluation does not need
+/// have size 0.
 fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] {
     let (n, bins, aux) = (plan.n_params as usize, plan.n_bins as usize, plan.n_aux as usize);
     let (blocks, cells) = (plan.n_blocks as usize, plan.n_cells as usize);
@@ -110,7 +111,8 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
     sizes
 }
 
-/// Array that an evaluation no longer uses when it first writes the arrays in [`LATER`], which use the same memory.
+/// Array whose memory the arrays in [`LATER`] reuse. An evaluation no longer needs this array when it first writes
+/// those arrays.
 const FIRST_USED: Array = Array::Curved;
 /// Arrays of an evaluation that are first written after the last use of [`FIRST_USED`].
 const LATER: [Array; 2] = [Array::Total, Array::Others];

@@ -40,7 +40,7 @@ struct Ranges {
     bin: usize,
 }
 
-/// Positions of the numbers of a plan in the arrays on the device.
+/// Where the cells, histosys templates and normsys terms of a plan (compiled model) lie in the arrays on the device.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Places {
     /// For each block (one sample in one channel), the index of its first cell on the device. A cell is one bin of a
@@ -214,7 +214,7 @@ fn slices(arena: &mut Arena, templates: &[Vec<Template>], out: &mut layout::Plan
     out.slice_template = arena.put(&shapes);
 }
 
-/// Adds the normsys terms (effects of one modifier on one sample), sorted by parameter.
+/// Adds the normsys terms (effects of one modifier on one sample) to `arena`, sorted by parameter.
 fn norms(
     plan: &Plan,
     arena: &mut Arena,
@@ -265,7 +265,7 @@ fn norms(
     place_of.terms = terms;
 }
 
-/// Adds the constraint and the bounds of each parameter.
+/// Adds the constraint and the bounds of each parameter to `arena`.
 fn parameters(plan: &Plan, arena: &mut Arena, out: &mut layout::Plan) {
     let n = plan.n_parameters();
     let mut kind = vec![[UNCONSTRAINED, 0]; n];

@@ -16,7 +16,7 @@ use crate::simd::Level;
 /// range, and each panel has 21 nodes (grid points).
 const PANELS: [usize; 4] = [200, 10, 2, 1];
 
-/// What the weighted grid points of a grid represent.
+/// Whether the weighted points of a grid represent all events of a channel or the events of one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GridOf {
     /// All events of a channel. The intervals (panels) of the grid also end where the density may have a jump or a
@@ -140,7 +140,8 @@ fn add_nodes(
     }
 }
 
-/// Adds the centres and the volumes of those bins whose centre is within one of the boxes.
+/// Finds the bins whose centre is within one of the boxes. Appends their centres to `columns`, one column per
+/// observable, and their volumes to `volumes`.
 pub(super) fn add_bins(
     edges: &[Vec<f64>],
     boxes: &[Vec<(f64, f64)>],
@@ -168,7 +169,8 @@ pub(super) fn add_bins(
     }
 }
 
-/// Returns the nodes (grid points) of [`side_nodes`], but with panels that are also cut at `breaks`.
+/// Returns the nodes (grid points) along a side of a box, like [`side_nodes`]. The panels are also cut at the
+/// positions `breaks`.
 fn cut_nodes((lo, hi): (f64, f64), panels: usize, breaks: &[f64]) -> Vec<(f64, f64)> {
     if breaks.is_empty() {
         return side_nodes((lo, hi), panels);

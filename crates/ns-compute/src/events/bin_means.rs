@@ -19,7 +19,7 @@ pub(super) struct BinMeans {
     /// The observables of the product. Each element contains the index of an observable and its bin edges. The cells
     /// (combinations of bins) are ordered so that the last observable varies fastest.
     axes: Vec<(usize, Vec<f64>)>,
-    /// The cells. There is one cell for each combination of bins of all observables.
+    /// The cells, one for each combination of bins (one bin per observable of the product).
     cells: Vec<Cell>,
     /// Number of variables on which the product depends.
     variables: usize,
@@ -47,7 +47,8 @@ pub(super) struct BinMeansMemory {
     means: Vec<f64>,
 }
 
-/// Returns whether the contents of a channel's bins are compared with integrals over the bins.
+/// Returns whether the bin contents of a channel are compared with integrals of the density over the bins, and not
+/// with the density at the bin centres.
 pub(super) fn is_integrated(channel: &EventChannel) -> bool {
     channel.binning.as_ref().is_some_and(|binning| binning.rule == BinRule::Integral)
 }

@@ -145,7 +145,8 @@ fn leaf_slopes<M: MulAdd>(plan: &ChannelPlan, amplitudes: &[f64], l: usize, memo
     }
 }
 
-/// Adds to the sums the gradient, and the weighted products of all pairs of first derivatives.
+/// Adds the sums over the events of a block to `sums.gradient` and `sums.squares`. `slopes` contains the derivative
+/// of the density with respect to each coordinate, divided by the density.
 #[inline(always)]
 fn squares<M: MulAdd>(slopes: &[Column], weights: &Column, sums: &mut Sums) {
     let mut at = 0;

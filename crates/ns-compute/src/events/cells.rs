@@ -15,7 +15,7 @@ use crate::pool::Pool;
 /// order of the events, so results do not depend on the number of threads.
 const PIECE: usize = 1 << 18;
 
-/// Number of pieces of events that several threads process at the same time.
+/// Largest number of pieces (ranges of events) that several threads process at the same time.
 const WAITING: usize = 16;
 
 /// Contents of a cell (an interval of the observable): number of events, sum of their coordinates, and sum of their

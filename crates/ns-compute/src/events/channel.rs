@@ -72,7 +72,7 @@ impl ChannelPlan {
         self.logs.last().map_or(self.observables, |last| last.column + 1)
     }
 
-    /// Compiles a channel. `functions` describes the values that the channel uses.
+    /// Compiles a channel. `functions` contains the initial values of all parameters and functions of parameters.
     pub(super) fn new(channel: &EventChannel, functions: &AtStart<'_>) -> Result<Self, EventModelError> {
         let logs: Vec<LogDensity> = channel.log_densities().into_iter().cloned().collect();
         let columns = logs.last().map_or(channel.observables.len(), |last| last.column + 1);

@@ -19,7 +19,7 @@ use crate::simd::Level;
 /// Working memory for evaluations of one channel.
 #[derive(Debug, Clone)]
 pub(super) struct ChannelMemory {
-    /// Current numbers of the values that the channel uses. Each value is a parameter or a function of parameters.
+    /// Current values of the parameters and functions of parameters that the channel uses.
     pub(super) locals: Vec<f64>,
     /// Results of all integrals, one after the other.
     integrals: Vec<f64>,
@@ -27,11 +27,12 @@ pub(super) struct ChannelMemory {
     variables: Vec<f64>,
     amplitudes: Vec<Memory>,
     pub(super) amplitude_values: Vec<f64>,
-    /// Indices of all values that the channel uses, in order. All of them are variables of every amplitude.
+    /// The indices 0, 1, 2, ... of all values that the channel uses. Every amplitude has all these values as
+    /// variables.
     every_local: Vec<usize>,
     pub(super) sums: Sums,
     pieces: PieceMemory,
-    /// Columns of the densities with context (densities that depend on further numbers).
+    /// Columns of the densities with context (such as a flow whose shape depends on parameters).
     conditionals: Vec<ConditionalMemory>,
     /// The reason why a density with context (a density that depends on further numbers) cannot be evaluated or
     /// normalised at the current values; `None` if there is no such problem.

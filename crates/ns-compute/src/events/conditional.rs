@@ -23,7 +23,8 @@ use crate::pool::Pool;
 /// on the number of threads.
 const PIECE: usize = 4096;
 
-/// One number of the context of a density (the numbers on which it depends): a constant or a variable.
+/// One element of the context of a density: a constant or a variable. The context consists of the numbers on which
+/// the density depends besides its features.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum ContextNumber {
     Constant(f64),
@@ -41,7 +42,7 @@ impl ContextNumber {
     }
 }
 
-/// A density with context (a density that depends on further numbers) in an event channel.
+/// A density with context in an event channel, such as a flow whose shape depends on parameters.
 #[derive(Debug, Clone)]
 pub(super) struct Conditional {
     pub(super) density: ConditionalDensity,

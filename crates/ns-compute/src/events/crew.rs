@@ -10,7 +10,7 @@ use super::sums::{Events, PIECE, SumMemory, Sums, sum_piece};
 use crate::pool::Pool;
 use crate::simd::Level;
 
-/// Largest number of pieces of the events whose sums are stored before they are added in order.
+/// Largest number of pieces (ranges of events) whose sums wait in memory until they are added in order.
 const WAITING: usize = 64;
 
 /// Threads that together compute the sums over the events of one fit.

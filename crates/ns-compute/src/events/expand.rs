@@ -12,7 +12,8 @@ use super::program::{Builder, Slot, Step};
 use super::table::Locals;
 use super::{densities, integral};
 
-/// A number that is computed from the values that a channel uses and from its integrals.
+/// A number that is computed from the integrals of a channel, and from the parameters and functions of parameters
+/// that the channel uses.
 #[derive(Debug, Clone)]
 pub(super) enum Amount {
     Value(Value),
@@ -85,9 +86,9 @@ pub(super) struct Expansion<'a> {
     pub(super) integrals: Vec<Integral>,
     /// Key of each integral in `integrals`.
     known: Vec<Key>,
-    /// All densities with context (densities that depend on further numbers) of the channel.
+    /// All densities with context of the channel (such as a flow whose shape depends on parameters).
     pub(super) conditionals: Vec<Conditional>,
-    /// Function that returns a value at the initial parameters.
+    /// Evaluates a [`Value`] (constant, parameter or function of parameters) at the initial parameters.
     start: &'a dyn Fn(Value) -> f64,
     /// The reason why a density with context (a density that depends on further numbers) cannot be normalised at the
     /// initial parameters; `None` if there is no such problem.

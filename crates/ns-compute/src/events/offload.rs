@@ -59,7 +59,8 @@ pub(crate) enum Operand {
 #[derive(Debug, Clone)]
 pub(crate) struct EventStep {
     pub(crate) step: Operation,
-    /// Index of the first component (the value) of the result. It counts like the index in [`Operand::Event`].
+    /// Index of the first component (the value) of the result among all components that differ from event to event,
+    /// as in [`Operand::Event`].
     pub(crate) to: usize,
     pub(crate) operands: [Operand; 3],
     /// Variables for which the first derivative of the result may differ from zero.
@@ -146,9 +147,9 @@ pub(crate) struct Offload {
     pub(crate) terms: Vec<Vec<usize>>,
     pub(crate) leaves: Vec<LeafSteps>,
     pub(crate) tables: Vec<Table>,
-    /// Number of components (values and derivatives) of all results that differ from event to event.
+    /// Total number of components (values and derivatives) of those results that differ from event to event.
     pub(crate) event_components: usize,
-    /// Number of the channel's numbers that depend on the parameters.
+    /// How many numbers of the channel depend on the parameters but not on the event. The amplitudes are among them.
     pub(crate) numbers: usize,
 }
 

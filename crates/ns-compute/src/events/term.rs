@@ -160,7 +160,8 @@ pub(crate) struct EventScratch {
     /// Parameters whose value is at a kink. Each element contains the index of the parameter, and half the jump of the
     /// derivative of `-ln L` across the kink.
     pub(crate) jumps: Vec<(usize, f64)>,
-    /// Working memory for a point close to the last point. Parameters at kinks have been moved off their kinks there.
+    /// Working memory for a point just above all kinks: parameters whose value is at a kink (0) are moved to a tiny
+    /// positive value.
     beside: Vec<f64>,
     /// Threads that evaluate the events together. `None` means that only the calling thread evaluates the events.
     pub(crate) crew: Option<Crew>,

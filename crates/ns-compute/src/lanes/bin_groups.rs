@@ -13,7 +13,8 @@ use super::jacobian::Jacobian;
 /// Largest number of bins in a group. Kernels invert matrices up to this size in the registers of a thread block.
 const MOST_BINS: usize = 48;
 
-/// Largest number of constrained parameters that are not eliminated so that the bins fall into groups.
+/// Largest number of constrained parameters that may act on bins of several groups. These parameters are not
+/// eliminated from the metric.
 const MOST_KEPT: usize = 16;
 
 /// A division of the bins into groups.

@@ -56,7 +56,8 @@ pub(super) struct Columns {
     /// in every bin follows. In contrast to the plan, effects are not padded to whole SIMD vectors: in channels with
     /// few bins, most of the memory that evaluations read would be padding.
     pub(super) numbers: Vec<f64>,
-    /// The same numbers in the order of the plan, in which a block's effects follow each other.
+    /// The same numbers as in `numbers`, but in the order of the plan: block after block. A block is one sample in
+    /// one channel.
     by_block: Vec<f64>,
     /// Position of the first number of each block in `by_block`.
     first: Vec<usize>,

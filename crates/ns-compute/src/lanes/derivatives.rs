@@ -40,7 +40,8 @@ pub(super) struct Derivatives {
     pub(super) second: Vec<f64>,
     /// Number of elements in one row of `rows`: parameters times lanes.
     length: usize,
-    /// The effects of each parameter. Only those derivatives that an evaluation writes need this field.
+    /// The effects of each parameter, from which evaluations compute the derivatives. It is not used in the copy of
+    /// the derivatives that a `Group` keeps.
     pub(super) columns: Columns,
 }
 

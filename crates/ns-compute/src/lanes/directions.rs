@@ -69,8 +69,8 @@ struct Sample {
 }
 
 impl Sample {
-    /// Returns the logarithm of the product of the sample's normsys factors at the point `v`, in widths of the
-    /// constraints.
+    /// Returns the logarithm of the product of the sample's normsys factors at the point `v`. The coordinates of `v`
+    /// are in units of the widths of the constraints.
     fn along(&self, v: &[f64]) -> f64 {
         self.logarithms.iter().map(|&(p, x)| x * v[p]).sum()
     }

@@ -19,7 +19,7 @@ const PLACES: [f64; 2] = [0.25, 4.0];
 /// the data that are expected at the common point of the toys.
 const HIGHEST: f64 = 20.0;
 
-/// Largest number of factors that are tried. The first factors of the model are used.
+/// Largest number of free scale factors that are tried. They are the first ones in the order of the parameters.
 const MOST_FACTORS: usize = 8;
 
 /// Returns starting points at which a free scale factor without a constraint has a very different value. Up to

@@ -39,9 +39,9 @@ pub(super) struct Group {
     pub(super) turned: [f64; WIDTH],
     /// For each lane (one of the eight fits), the scalar product of `slope` and `direction`.
     pub(super) descent: [f64; WIDTH],
-    /// Vector of each fit that is multiplied by the inverse metric, with one number per parameter.
+    /// For each fit, the vector that is multiplied by the inverse metric, with one number per parameter.
     pub(super) from: Vec<f64>,
-    /// Product of the inverse metric and `from` in each fit, with one number per parameter.
+    /// For each fit, the product of the inverse metric and `from`, with one number per parameter.
     pub(super) to: Vec<f64>,
     /// First part of the BFGS pairs: the change of the point in each of the last steps.
     steps: Vec<f64>,

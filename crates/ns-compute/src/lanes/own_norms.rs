@@ -15,7 +15,7 @@ use super::scratch::Scratch;
 use crate::plan::Plan;
 use crate::simd::{MulAdd, Vector};
 
-/// Returns whether the model uses normsys code 4, for which this form is valid.
+/// Returns whether the functions of this module apply to the model: its normsys factors use interpolation code 4.
 pub(super) fn applies(plan: &Plan) -> bool {
     plan.structure.normsys.inside == 1.0 && plan.structure.normsys.beyond.adds_exponents()
 }

@@ -23,12 +23,12 @@ pub(super) struct Scratch {
     /// Second derivative of each normsys factor divided by the factor, per term. Empty unless the metric uses
     /// [`Derivatives`] and [`own_norms`] does not apply.
     pub(super) relative_second: Vec<f64>,
-    /// Product of the normsys factors, per block.
+    /// Product of the normsys factors, per block (one sample in one channel).
     pub(super) norm: Vec<f64>,
     /// Sum of the exponents of those normsys factors that are exponential functions at the current parameters, per
-    /// block.
+    /// block (one sample in one channel).
     pub(super) exponent: Vec<f64>,
-    /// Product of all normsys factors and scale factors, per block.
+    /// Product of all normsys factors and scale factors, per block (one sample in one channel).
     pub(super) block_scale: Vec<f64>,
     /// Nominal yield plus additive variations, per cell. A cell is one bin of one sample.
     pub(super) additive: Vec<f64>,

@@ -90,7 +90,7 @@ impl FurtherStarts<'_> {
         search.lower()
     }
 
-    /// Returns the starting points for a round (0 or 1) that depend on the minimum `theta` of the toy.
+    /// Returns those starting points of a round (0 or 1) that depend on the minimum `theta` of the toy.
     fn own_starts(&self, kind: &FitKind<'_>, theta: &[f64], round: usize) -> Vec<Vec<f64>> {
         let (lower, upper) = (&kind.bounds.lower, &kind.bounds.upper);
         let mut starts = Vec::new();

@@ -52,8 +52,8 @@ pub(super) fn flat_directions(
     found
 }
 
-/// Returns the indices of the parameters that change along the flat direction that was found at the pivot of parameter
-/// `p`.
+/// Returns the indices of all parameters that change along a flat direction. The direction was found at the pivot of
+/// parameter `p`.
 fn companions(curvature: &Curvature, p: usize, n: usize, active: &[bool]) -> Vec<usize> {
     let Some(m) = curvature.matrices.first() else { return vec![p] };
     let width = n.div_ceil(16).max(1) * 16;

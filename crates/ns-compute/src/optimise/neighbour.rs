@@ -145,7 +145,7 @@ impl Parent<'_> {
 /// `C_h:` its rows of the parameters `h`, and `C_hh` is the block in which they cross.
 struct Conditional<'a> {
     parent: Parent<'a>,
-    /// Indices of the parameters `h`, which are fixed in this fit.
+    /// Indices of the parameters `h`, which were free in the parent fit and are fixed in this fit.
     index: Vec<usize>,
     /// The inverse of the block `C_hh` of the parent's inverse Hessian `C`, stored row by row.
     inverse: Vec<f64>,

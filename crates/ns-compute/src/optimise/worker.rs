@@ -70,7 +70,7 @@ pub(crate) struct Worker {
     pub(crate) slope: Vec<f64>,
     /// Right-hand side of linear systems. All elements are zero between two uses.
     pub(crate) unit: Vec<f64>,
-    /// Working memory for solving linear systems with the factors of another fit.
+    /// Working memory for products of vectors with the factored inverse Hessian of a nearby fit (see `neighbour`).
     pub(crate) solving: Vec<f64>,
     /// Columns of the inverse Hessian that belong to parameters which are held at bounds.
     pub(crate) columns: Vec<f64>,

@@ -50,7 +50,7 @@ pub struct Plan {
     pub(crate) policy: SearchPolicy,
     /// Event channels and penalty terms of the model.
     pub(crate) events: Arc<EventPlan>,
-    /// The numbers of the plan that data may replace.
+    /// List of those numbers of the compiled model that data may replace.
     pub(crate) open: Arc<OpenTerms>,
 }
 

@@ -113,7 +113,8 @@ pub(crate) struct Structure {
     pub(crate) kinked: Vec<bool>,
     /// Whether the likelihood has a kink for at least one parameter.
     pub(crate) has_kinks: bool,
-    /// Order of elimination that takes the fewest multiplications (see `layout`). The optimiser uses it.
+    /// Order in which parameters are eliminated in a factorisation of the curvature matrix with the fewest
+    /// multiplications (see `layout`). The optimiser uses it.
     pub(crate) layout: Layout,
     /// Order of elimination in which parameters that scale a single bin come first and all other parameters follow
     /// together. Covariances are computed with it.

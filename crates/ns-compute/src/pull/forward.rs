@@ -8,7 +8,8 @@ use crate::plan::{Block, LANES, Numbers, Plan};
 use crate::terms::normsys::{signed_rate, value_and_slope};
 use crate::terms::{histosys, per_bin, scale};
 
-/// All numbers of one evaluation and of its derivatives. The memory is used again by the next evaluation.
+/// Intermediate and final results of one evaluation and of its derivatives. The next evaluation uses the same memory
+/// again.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sweep<T> {
     /// Values of the parameters.

@@ -27,7 +27,8 @@ enum Factor {
     Curved(usize, HistosysCode),
 }
 
-/// Returns the histograms whose weighted sum is the template. Histograms whose numbers are all 0 are left out.
+/// Returns the histograms whose weighted sum is the template: first the nominal histogram, then the variations.
+/// Variations whose heights are all 0 are left out.
 fn parts(heights: &[f64], variations: &[WeightSys]) -> Vec<Part> {
     let mut parts = vec![Part { heights: heights.to_vec(), factor: Factor::One }];
     for (k, variation) in variations.iter().filter(|v| v.shape).enumerate() {

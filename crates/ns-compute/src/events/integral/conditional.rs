@@ -6,7 +6,8 @@ use ns_core::{LogProbError, SharedLogProb};
 use super::super::conditional::ContextNumber;
 use super::super::program::{components, pair};
 
-/// An integral of a density that has no formula.
+/// An integral of a density that an external program computes, such as a flow. The program also computes the
+/// integral.
 #[derive(Debug, Clone)]
 pub(in crate::events) struct ConditionalIntegral {
     pub(in crate::events) source: SharedLogProb,
@@ -14,7 +15,8 @@ pub(in crate::events) struct ConditionalIntegral {
     pub(in crate::events) sides: Vec<(f64, f64)>,
     /// Number of panels (parts of the range) of the numerical integration. It was chosen at the initial parameters.
     pub(in crate::events) panels: usize,
-    /// The context of the density (the further numbers on which it depends): constants and variables of the integral.
+    /// The context of the density (the numbers on which it depends besides its features): constants and variables of
+    /// the integral.
     pub(in crate::events) context: Vec<ContextNumber>,
 }
 

@@ -24,8 +24,8 @@ pub(super) enum Rule {
     /// Numerical integration over several observables: the program that computes the integrand, and the box (lower and
     /// upper end per observable).
     Tensor(Program, Vec<(f64, f64)>),
-    /// Numerical integration by the external program that computes a density with context (a density that depends on
-    /// further numbers).
+    /// Numerical integration of a density with context (such as a flow whose shape depends on parameters) by the
+    /// external program that computes the density.
     Conditional(ConditionalIntegral),
 }
 

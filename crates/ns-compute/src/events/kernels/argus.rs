@@ -90,7 +90,7 @@ fn body<M: MulAdd>(argus: Argus, variables: &[f64], x: &[f64], out: &mut [f64]) 
     }
 }
 
-/// Writes the derivatives with respect to the resonance, for all events.
+/// Writes the derivatives with respect to the parameter `resonance`, for all events.
 #[inline(always)]
 fn by_resonance<M: MulAdd>(
     argus: Argus,

@@ -19,7 +19,8 @@ use super::program::components;
 use super::sums::BLOCK;
 use crate::simd::Level;
 
-/// A density that has its own loop. Its variables are its parameters, in the order of the formula.
+/// A density with a kernel (a loop that computes it for many events). The variables of the kernel are the parameters
+/// of the density, in the order of its formula.
 #[derive(Debug, Clone)]
 pub(super) enum Kernel {
     /// Gaussian density whose mean and width are both variables. `x` is the index of the observable.

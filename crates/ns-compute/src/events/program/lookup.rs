@@ -50,7 +50,7 @@ impl Table {
         Self::Spline { observable, knots: knots.to_vec(), bends }
     }
 
-    /// Replaces each observable by its position in `observables`.
+    /// Replaces the index of each observable by the position of this index in `observables`.
     pub(in crate::events) fn renumber(&mut self, observables: &[usize]) {
         let place = |x: &mut usize| {
             if let Some(k) = observables.iter().position(|o| o == x) {

@@ -103,7 +103,7 @@ pub(super) struct Sampler {
     /// Cumulative fractions of the weights of the parts: element `i` is the sum of the weights of the parts 0 to `i`,
     /// divided by the sum of all weights.
     ends: Vec<f64>,
-    /// Number of 128-bit blocks of the random stream that one attempt uses.
+    /// Number of 128-bit blocks of the random stream per attempt to draw an event.
     blocks: u32,
 }
 

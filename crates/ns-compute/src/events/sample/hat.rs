@@ -14,10 +14,12 @@ use std::collections::BinaryHeap;
 use super::formula::{Formula, FormulaMemory};
 use super::interval::Interval;
 
-/// Cells are halved until the area between the bounds is at most this fraction of the area below the hat.
+/// Cells are halved until the area between the lower and the upper bound of the density is at most this fraction of
+/// the area below the hat.
 const LOOSE: f64 = 0.02;
 
-/// Largest number of cells (pieces of constant height) of a hat with one observable, with two, and with three or more.
+/// Largest number of cells (pieces of constant height) of a hat with one observable, with two, and with three or
+/// more. A hat whose refinement begins with `n` cells may always have `4 n` cells.
 const MOST_CELLS: [usize; 3] = [2048, 8192, 32_768];
 
 /// Largest accepted area between the lower and the upper bound of the density, as a fraction of the area below the

@@ -50,7 +50,7 @@ const MOST_EVENTS: f64 = 1e8;
 /// Error text for a channel whose expected number of events is negative, not finite or too large.
 const TOO_MANY: &str = "expects a number of events that is negative, not finite or above 1e8";
 
-/// Error text for a channel in which the contents of bins are compared with a flow.
+/// Error text for a channel with a neural density (flow) and binned data.
 const FLOW_AND_BINS: &str =
     "compares bins with a neural density, for which toys cannot be drawn; give the data as single events";
 

@@ -54,7 +54,7 @@ impl Member {
         }
     }
 
-    /// Returns how many random numbers one attempt to draw the features needs.
+    /// Returns the number of random numbers per attempt to draw the features.
     fn numbers(&self) -> usize {
         match self {
             Self::Formula(group) => 1 + group.observables.len(),
@@ -76,7 +76,7 @@ pub(super) struct Rounds {
     /// Cumulative fractions of the weights of the parts: element `i` is the sum of the weights of the parts 0 to `i`,
     /// divided by the sum of all weights.
     ends: Vec<f64>,
-    /// Number of 128-bit blocks of the random stream that one attempt uses.
+    /// Number of 128-bit blocks of the random stream per attempt to draw an event.
     blocks: u32,
 }
 

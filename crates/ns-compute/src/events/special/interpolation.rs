@@ -33,7 +33,7 @@ enum Form {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::events) struct Interpolation {
     form: Form,
-    /// Whether the number is multiplied by the function. Otherwise the function is added to the number.
+    /// Whether the interpolated number is multiplied by the function. If false, the function is added to the number.
     pub(in crate::events) multiplies: bool,
 }
 
@@ -64,7 +64,7 @@ impl Interpolation {
         }
     }
 
-    /// Returns the interpolation function `f` of a histosys interpolation code, without any coefficients.
+    /// Returns the function that is equal to the interpolation function `f` of a histosys interpolation code.
     pub(in crate::events) fn curved(code: HistosysCode) -> Self {
         Self { form: Form::Sum { code, base: 0.0, slope: 0.0, bend: 1.0 }, multiplies: false }
     }

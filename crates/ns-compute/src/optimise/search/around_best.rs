@@ -32,7 +32,8 @@ const LEAST_STRAIN: [f64; 3] = [2.5, 4.0, 2.7];
 /// Largest number of free parameters of a model for which the first value of [`LEAST_STRAIN`] is used.
 const MIDDLING: usize = 100;
 
-/// Number of parameters that the default search fixes at the opposite sign, one at a time, in models with kinks.
+/// Largest number of parameters that the default search fixes at the negative of their value at the minimum, one
+/// parameter at a time, in models with kinks.
 const FEW_CROSSINGS: usize = 48;
 
 /// Searches for lower minima around the best minimum, with the methods that `effort` allows. If `neighbour` is true,

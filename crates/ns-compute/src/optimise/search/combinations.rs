@@ -6,7 +6,8 @@ use super::additive::Additive;
 use super::attempt::{BestSoFar, attempt_below};
 use super::scatter::Scatter;
 
-/// The numbers of combinations (points with many changed parameters) and of descents in one round.
+/// How many combinations (points with many changed parameters) are drawn, and how many descents are made, in one
+/// round.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effort {
     /// Number of combinations that are drawn in a round.
@@ -17,7 +18,7 @@ pub(super) struct Effort {
 
 impl Effort {
     pub(super) const THOROUGH: Self = Self { drawn: 300, descents: 200 };
-    /// Small numbers, which are used if combinations are tried around each of many minima.
+    /// Few combinations and descents, for searches that try combinations around each of many minima.
     pub(super) const FEW: Self = Self { drawn: 8, descents: 4 };
     pub(super) const SOME: Self = Self { drawn: 16, descents: 8 };
 

@@ -8,10 +8,10 @@ use super::super::{Problem, Worker};
 use super::attempt::{BestSoFar, attempt_below};
 use super::combinations::{Effort, combinations};
 
-/// Largest number of factors that are tried.
+/// Largest number of free scale factors (normfactor, lumi) that are tried.
 const MOST_FACTORS: usize = 4;
 
-/// Values of a factor that are tried, as multiples of its initial value.
+/// Values of a factor that are tried, as multiples of the absolute value of its initial value (at least 0.001).
 const MULTIPLES: [f64; 6] = [0.0, 0.4, 1.0, 2.0, 4.0, 8.0];
 
 /// Smallest distance of a value that is tried from the value of the factor at the minimum, in units of the initial

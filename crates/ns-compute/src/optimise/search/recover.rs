@@ -17,7 +17,8 @@ const IN_EMPTY_BINS: [f64; 4] = [1.0, 0.1, 0.01, 0.001];
 /// Largest number of scattered starting points that are tried. Only few of them lead to a minimum.
 const MOST_RETURNS: usize = 200;
 
-/// Searches for a certified minimum from other points, if `-ln L` fell without limit in all descents so far.
+/// Searches for a certified minimum from further starting points, if `-ln L` fell without limit in all descents so
+/// far.
 pub(super) fn recover_minimum(
     worker: &mut Worker,
     problem: &Problem<'_>,

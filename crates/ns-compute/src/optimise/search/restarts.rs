@@ -19,7 +19,7 @@ pub(super) struct Restarts {
     /// Combinations around a minimum are tried only if `-ln L` at this minimum exceeds the best value by at most this
     /// number.
     most_rise: f64,
-    /// Numbers of combinations and of descents around each minimum.
+    /// How many combinations are drawn and how many descents are made around each minimum.
     combinations: Effort,
 }
 

@@ -16,13 +16,15 @@ pub(crate) fn value<V: Vector>(pull: V) -> V {
     pull.mul(pull).mul(V::splat(0.5))
 }
 
-/// Returns `sum` plus the derivative of the constraint term with respect to the parameter.
+/// Returns `sum` plus the derivative of the constraint term with respect to the parameter. `weight` is 1 divided by
+/// the width.
 #[inline(always)]
 pub(crate) fn add_slope<V: Vector>(pull: V, weight: V, sum: V) -> V {
     pull.mul_add(weight, sum)
 }
 
-/// Returns the second derivative of the constraint term with respect to the parameter.
+/// Returns the second derivative of the constraint term with respect to the parameter. `weight` is 1 divided by the
+/// width.
 #[inline(always)]
 pub(crate) fn second<V: Vector>(weight: V) -> V {
     weight.mul(weight)

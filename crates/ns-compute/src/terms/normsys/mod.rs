@@ -95,7 +95,7 @@ pub(crate) enum Beyond {
 }
 
 impl Beyond {
-    /// Returns the rate for which the factor at the distance 1 of the parameter from 0 is `factor`.
+    /// Returns the rate for which the factor is `factor` where `|alpha| = 1`.
     pub(crate) fn rate(self, factor: f64) -> f64 {
         match self {
             Self::Exponential => exponential::rate(factor),

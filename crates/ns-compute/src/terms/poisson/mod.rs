@@ -19,9 +19,9 @@ pub(crate) struct Term {
     /// Whether the term is impossible: the count is positive although the expected yield is zero or negative. If so,
     /// `value` must not be used.
     pub(crate) is_impossible: bool,
-    /// Expected yield. It is replaced by 1 if the count is 0 or the term is impossible.
+    /// Expected yield. It is replaced by 1 if the count is 0, or if `is_impossible` is true.
     pub(crate) lambda: f64,
-    /// Count. It is replaced by 1 if the count is 0 or the term is impossible.
+    /// Count. It is replaced by 1 if it is 0, or if `is_impossible` is true.
     pub(crate) n: f64,
 }
 
