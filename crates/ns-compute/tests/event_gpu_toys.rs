@@ -152,7 +152,7 @@ fn toys_fit_the_memory_limit_or_are_refused() {
     assert!(matches!(refused, SessionError::MemoryLimit { .. }), "{refused}");
 }
 
-/// An observer that asks to stop after some progress.
+/// An observer that cancels the batch when 1000 or more fits have finished. The field is the batch's cancel flag.
 struct Impatient<'a>(&'a AtomicBool);
 
 impl Observer for Impatient<'_> {

@@ -68,7 +68,8 @@ fn check_derivatives(what: &str, model: &Model, point: &[f64], gradient: &[f64],
     }
 }
 
-/// Builds a model with one density of one observable and a uniform density.
+/// Builds a model in which `density` and a uniform density of the same observable are added. `values` are the start
+/// values of the parameters of `density`. Returns the model and the start values of all its parameters.
 fn single(axis: (f64, f64), density: Density, values: &[f64]) -> (Model, Vec<f64>) {
     let mut parameters = vec![("nu0", 30.0, (0.0, 1e3)), ("nu1", 20.0, (0.0, 1e3))];
     parameters.extend(values.iter().map(|&value| ("q", value, (-1e3, 1e3))));

@@ -28,7 +28,7 @@ use ns_core::{
 };
 use number::Hyper;
 
-/// Returns a copy of the model in which `values` replace the numbers of the model's inputs.
+/// Returns a copy of the model in which `values` replace the values of the open inputs, such as nominal yields.
 fn with_numbers(model: &Model, values: &[f64]) -> Model {
     let mut made = model.clone();
     let table = model.input_table().unwrap();
@@ -63,7 +63,8 @@ fn with_numbers(model: &Model, values: &[f64]) -> Model {
     made
 }
 
-/// Returns the derivative of `f` at `x` and an estimate of its error, from central differences with three steps.
+/// Returns the derivative of `f` at `x` and an estimate of its error, from central differences with three
+/// step sizes.
 fn richardson(x: f64, f: impl Fn(f64) -> f64) -> (f64, f64) {
     let h = 2e-3 * (0.05 + x.abs());
     let difference = |h: f64| (f(x + h) - f(x - h)) / (2.0 * h);

@@ -76,7 +76,8 @@ impl Study {
         )
     }
 
-    /// Fits one toy as given data, so that the scalar optimiser makes the fits.
+    /// Makes the fits of one toy. The toy is passed to the session as given data, because the scalar optimiser fits
+    /// such data.
     fn alone(&self, toy: u64) -> TaskOutcome {
         let data = self.source.draw(toy).into();
         run(&self.session, FitTask { data, fits: self.fits.clone(), cancel: None }, OutcomeParts::default())
@@ -127,7 +128,8 @@ fn bits(outcome: &TaskOutcome) -> Vec<Result<(Vec<u64>, FitOutcome), FitFailure>
     .collect()
 }
 
-/// Returns studies for nine seeds and all instruction sets of this machine, each with its seed.
+/// Returns studies, each with its seed: one for each of nine seeds and each instruction set of this machine. Studies
+/// that cannot be created are left out.
 fn studies(start: fn(Covariance) -> Start) -> impl Iterator<Item = (u64, Study)> {
     let levels = Level::available();
     (0..9u64).flat_map(move |seed| {

@@ -5,7 +5,7 @@
 /// from fit to fit. Of all comparisons, the one with the largest ratio of difference to tolerance is stored.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
-    /// Absolute difference between device and CPU.
+    /// Absolute difference between the value of the device and that of the CPU.
     pub largest: f64,
     /// Largest allowed difference for the fit that has the difference `largest`.
     pub tolerance: f64,

@@ -74,9 +74,9 @@ pub enum EventModelError {
     /// An axis, a fit range, bin edges or knots do not ascend, or are not finite.
     #[error("{what} of {place} does not ascend, or is not finite")]
     NotAscending {
-        /// Description of the channel that contains the numbers.
+        /// Description of the channel that contains the axis, fit range, bin edges or knots.
         place: String,
-        /// Description of the numbers.
+        /// Description of the list that does not ascend, such as "list of bin edges".
         what: &'static str,
     },
     /// A density has no integral that can be computed, for example a histogram that multiplies a density of
@@ -111,7 +111,7 @@ pub enum EventModelError {
         place: String,
         /// Number of bins of the channel.
         count: usize,
-        /// Largest number of such bins that is allowed.
+        /// Largest number of bins that such a channel may have.
         most: usize,
     },
     /// The number of an interpolation code does not exist.

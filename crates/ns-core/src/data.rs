@@ -13,8 +13,8 @@ use crate::{Model, Observations, ToySource};
 pub struct Data {
     /// Counts and auxiliary measurements, or the source from which toys are drawn.
     pub seen: Seen,
-    /// Numbers, such as yields, that replace numbers of the compiled model. `None` stands for the model's own
-    /// numbers.
+    /// Values of the model's open inputs, such as nominal yields, that replace those of the compiled model. `None`
+    /// keeps the values of the compiled model.
     pub yields: Option<Arc<Yields>>,
 }
 
@@ -22,7 +22,7 @@ pub struct Data {
 /// the compiled model. Their order is that of [`InputTable::values`](crate::InputTable::values).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Yields {
-    /// The values of all opened inputs, one input after another.
+    /// The values of all open inputs, one input after another.
     pub values: Vec<f64>,
 }
 

@@ -82,7 +82,7 @@ pub enum InputError {
     NoSuch {
         /// The input.
         input: Input,
-        /// Name of what does not exist, for example "channel".
+        /// Type of the model component that does not exist, for example "channel".
         what: &'static str,
     },
     /// The modifier has another type than the input needs.
@@ -120,7 +120,7 @@ pub struct InputTable {
     pub inputs: Vec<Input>,
     /// For each input, the range of its numbers in [`Self::values`].
     pub ranges: Vec<Range<usize>>,
-    /// The compiled values of all inputs, one input after another.
+    /// The values that the inputs have in the model, one input after another.
     pub values: Vec<f64>,
 }
 

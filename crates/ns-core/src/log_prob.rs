@@ -169,8 +169,8 @@ pub trait LogProb: Debug + Send + Sync {
     /// feature.
     ///
     /// # Errors
-    /// If the integral cannot be computed, or if it contradicts a density that is normalised over its
-    /// support.
+    /// If the integral cannot be computed, if it is almost 0, or if its value is impossible for a density that is
+    /// normalised over its support, such as a value above 1.
     fn integral(&self, sides: &[(f64, f64)], context: &[f64]) -> Result<BoxIntegral, LogProbError>;
 
     /// Writes the integral of the density over a box to `out`, with its first and second derivatives with respect to

@@ -117,7 +117,7 @@ pub struct Model {
     pub functions: Vec<Function>,
     /// Event channels, i.e. channels in which single events are fitted.
     pub event_channels: Vec<EventChannel>,
-    /// Constraint terms that do not belong to a single parameter.
+    /// Further constraint terms, for example on functions of parameters (see [`Penalty`]).
     pub penalties: Vec<Penalty>,
     /// Observed counts of the main bins (channel after channel), nominal auxiliary data, and events.
     pub observed: Observations,

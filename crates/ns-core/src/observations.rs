@@ -9,7 +9,8 @@ use crate::EventTable;
 pub struct Observations {
     /// Counts of the main bins, channel after channel. Counts may be fractional, as in Asimov data.
     pub main: Vec<f64>,
-    /// Auxiliary data, one number per parameter with a constraint, in the order of these parameters.
+    /// Auxiliary data: one number per parameter with a [`Constraint`](crate::Constraint), in the order of these
+    /// parameters, followed by the auxiliary data of the other constraint terms ([`Penalty`](crate::Penalty)).
     pub aux: Vec<f64>,
     /// Events, one table per event channel. If the list is empty, the observed events of the model are used.
     pub events: Vec<Arc<EventTable>>,

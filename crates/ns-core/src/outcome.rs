@@ -43,7 +43,7 @@ pub enum Inactive {
     Flat,
 }
 
-/// Numbers that show whether a point is a minimum.
+/// The estimated distance to the minimum and related numbers, which show whether a point is a minimum.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Certificate {
     /// Estimated distance to the minimum, `g' H^-1 g / 2`, with the gradient `g` and the Hessian `H` of `-ln L`. The
@@ -68,7 +68,7 @@ pub struct FitOutcome {
     pub parameters: Vec<f64>,
     /// `-ln L` at the minimum, all constants included.
     pub nll: f64,
-    /// Numbers that show whether the returned point is a minimum.
+    /// Estimated distance to the minimum and related numbers, which show whether the returned point is a minimum.
     pub certificate: Certificate,
     /// Number of iterations of all descents together.
     pub n_iterations: usize,

@@ -78,7 +78,8 @@ pub struct Condition {
     pub fit: usize,
     /// Index of the parameter whose best-fit value in the earlier fit decides whether the later fit is needed.
     pub parameter: usize,
-    /// Lowest and highest best-fit value of the parameter in the earlier fit for which the later fit is needed.
+    /// Lower and upper limit. The later fit is needed if the best-fit value of the parameter in the earlier fit lies
+    /// between these limits.
     pub range: (f64, f64),
 }
 
@@ -127,7 +128,7 @@ impl FitTask {
     }
 }
 
-/// Selects the optional parts of an outcome that a session computes.
+/// Selects which optional parts of an outcome a session computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OutcomeParts {
     /// Whether to compute the uncertainties of all free parameters.
@@ -189,7 +190,7 @@ pub struct Evaluation {
     pub samples: Vec<f64>,
 }
 
-/// The matrix that [`Session::squared_weights`] computes.
+/// Selects which matrix [`Session::squared_weights`] computes for fits of weighted events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SquaredWeights {
     /// The covariance matrix of the gradient of `-ln L`: the sum over events `sum_i w_i^2 g_i g_i'`, plus the Fisher

@@ -41,7 +41,7 @@ const TOGETHER: usize = 64;
 /// Largest number of parameters that are printed if a repeated fit finds a lower minimum.
 const SHOWN: usize = 6;
 
-/// Counts of the first fits of toys and of the repeated fits.
+/// Numbers of first fits and of repeated fits of toys, by the result of the fits.
 #[derive(Debug, Default)]
 struct Tally {
     toys: usize,
@@ -159,7 +159,8 @@ struct Refits<'a> {
 }
 
 impl Refits<'_> {
-    /// Repeats both fits of the given toys, and compares the repeated fits with the first fits.
+    /// Repeats the free and the conditional fit of each given toy, and compares the repeated fits with the first
+    /// fits.
     fn of(&self, toys: &[u64]) -> Result<Tally, Box<dyn Error>> {
         let mut tally = Tally::default();
         for toys in toys.chunks(TOGETHER) {
@@ -168,7 +169,7 @@ impl Refits<'_> {
         Ok(tally)
     }
 
-    /// Repeats and compares both fits of a few toys in one batch. Adds the counts to `tally`.
+    /// Does the work of [`Self::of`] for a few toys in one batch. Adds the numbers of fits to `tally`.
     fn some(&self, toys: &[u64], tally: &mut Tally) -> Result<(), Box<dyn Error>> {
         let mut first: Vec<FitTask> = Vec::new();
         let mut again: Vec<FitTask> = Vec::new();

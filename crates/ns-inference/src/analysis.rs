@@ -103,7 +103,8 @@ impl<'a> Analysis<'a> {
                 && !self.base.released.contains(&index))
     }
 
-    /// Returns whether the model is so small that every fit of the search for a limit looks for the global minimum.
+    /// Returns whether every fit of the search for a limit looks for the global minimum. This is the case if the
+    /// model is very small and the search effort of the base fit is not [`Search::Local`].
     pub(crate) fn is_tiny(&self) -> bool {
         self.has_at_most(TINY)
     }

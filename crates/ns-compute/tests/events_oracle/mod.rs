@@ -382,7 +382,8 @@ pub(crate) fn model(
     }
 }
 
-/// Builds a channel with some observables, which are given by the ends of their axes.
+/// Builds a channel with one observable per element of `axes`. An element is the lower and the upper end of the
+/// observable's axis.
 pub(crate) fn channel(axes: &[(f64, f64)], extended: bool, processes: Vec<(Value, Density)>) -> EventChannel {
     let observable = |(i, &(min, max)): (usize, &(f64, f64))| Observable {
         name: format!("x{i}"),

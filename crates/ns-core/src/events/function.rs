@@ -60,7 +60,8 @@ pub struct InterpolationForm {
 }
 
 impl FunctionForm {
-    /// Returns the values that the function uses. A value that is used several times occurs several times.
+    /// Returns the constants, parameters and other functions that the function uses. One that is used several times
+    /// occurs several times.
     #[must_use]
     pub fn values(&self) -> Vec<Value> {
         match self {

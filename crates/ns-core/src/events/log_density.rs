@@ -16,7 +16,7 @@ pub struct LogDensity {
     /// Index of the column that has the logarithm of the density. The columns of log-densities come after the columns
     /// of the observables, without gaps.
     pub column: usize,
-    /// The object that computes the column.
+    /// The object that computes the logarithm of the density for each event.
     pub source: SharedLogProb,
 }
 

@@ -5,7 +5,7 @@ use super::Value;
 /// A quantity that a constraint term compares with the model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Measured {
-    /// A number that belongs to the model.
+    /// A constant, a parameter or a function of parameters.
     Value(Value),
     /// The auxiliary datum with this index. Toys and Asimov data replace its value.
     Datum(usize),
@@ -62,7 +62,7 @@ pub enum PenaltyForm {
 }
 
 impl PenaltyForm {
-    /// Returns the values that the term uses.
+    /// Returns the constants, parameters and functions of parameters that the term uses.
     #[must_use]
     pub fn values(&self) -> Vec<Value> {
         let measured = |of: &Measured| match of {

@@ -17,7 +17,7 @@ pub struct WeightSys {
     pub lo: Vec<f64>,
     /// Sum of the weights at `alpha = +1` divided by the bin volume, for each bin.
     pub hi: Vec<f64>,
-    /// Interpolation code, which determines the function `f`.
+    /// Interpolation code. It determines the function `f` in the formula of [`WeightSys`].
     pub code: HistosysCode,
     /// Whether the nuisance parameter changes the shape of the template.
     pub shape: bool,

@@ -78,7 +78,7 @@ pub const STIRLING_ERRORS: [f64; 16] = [
 /// with the Bernoulli numbers `B_2j`.
 pub const STIRLING_TERMS: [f64; 5] = [1.0 / 1188.0, -1.0 / 1680.0, 1.0 / 1260.0, -1.0 / 360.0, 1.0 / 12.0];
 
-/// 1/(2j+1) for j = 8 down to 1: the series of (atanh w - w) / w in powers of w^2.
+/// Coefficients 1/(2j+1), for j = 8 down to 1, of the series of (atanh w - w) / w in powers of w^2.
 pub const POISSON_DEVIANCE_TERMS: [f64; 8] =
     [1.0 / 17.0, 1.0 / 15.0, 1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0, 1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0];
 
@@ -99,20 +99,23 @@ pub const SQUEEZE_FROM: f64 = 0.07;
 /// Number added to a proposed Poisson count before it is rounded down.
 pub const CENTRE_OF_COUNTS: f64 = 0.43;
 
-/// Largest distance of a probability from 1/2 for which the normal quantile uses its ratio of polynomials for
-/// the centre.
+/// Largest `|p - 1/2|`, for a probability `p`, at which the normal quantile is computed with the ratio of polynomials
+/// for the centre.
 pub const CENTRAL: f64 = 0.425;
 
 /// [`CENTRAL`] squared.
 pub const CENTRAL_SQUARED: f64 = 0.180_625;
 
-/// Largest sqrt(-ln p) for which the normal quantile uses its ratio of polynomials for the near tail.
+/// Largest `sqrt(-ln p)`, for a tail probability `p`, at which the normal quantile is computed with the ratio of
+/// polynomials for the near tail.
 pub const NEAR_TAIL: f64 = 5.0;
 
-/// Number that is subtracted from sqrt(-ln p) in the ratio for the near tail.
+/// Number subtracted from `sqrt(-ln p)`, where `p` is a tail probability. The difference is the argument of the ratio
+/// of polynomials that gives the normal quantile in the near tail.
 pub const NEAR_TAIL_CENTRE: f64 = 1.6;
 
-/// Polynomial of the normal quantile: numerator of the ratio for the centre, in 0.425^2 - (p - 1/2)^2.
+/// Normal quantile in the centre, divided by `p - 1/2`: numerator of a ratio of two polynomials in
+/// `0.425^2 - (p - 1/2)^2`. The coefficient of the highest power comes first.
 pub const NORMAL_CENTRE_NUMERATOR: [f64; 8] = [
     2.509_080_928_730_122_672_7e3,
     3.343_057_558_358_812_810_5e4,
@@ -124,7 +127,8 @@ pub const NORMAL_CENTRE_NUMERATOR: [f64; 8] = [
     3.387_132_872_796_366_608_0e0,
 ];
 
-/// Polynomial of the normal quantile: denominator of the ratio for the centre, in 0.425^2 - (p - 1/2)^2.
+/// Normal quantile in the centre, divided by `p - 1/2`: denominator of a ratio of two polynomials in
+/// `0.425^2 - (p - 1/2)^2`. The coefficient of the highest power comes first.
 pub const NORMAL_CENTRE_DENOMINATOR: [f64; 8] = [
     5.226_495_278_852_854_561_0e3,
     2.872_908_573_572_194_267_4e4,
@@ -136,7 +140,8 @@ pub const NORMAL_CENTRE_DENOMINATOR: [f64; 8] = [
     1.0,
 ];
 
-/// Polynomial of the normal quantile: numerator of the ratio for the near tail, in sqrt(-ln p) - 1.6.
+/// Normal quantile in the near tail: numerator of a ratio of two polynomials in `sqrt(-ln p) - 1.6`. The coefficient
+/// of the highest power comes first.
 pub const NORMAL_NEAR_NUMERATOR: [f64; 8] = [
     7.745_450_142_783_414_076_40e-4,
     2.272_384_498_926_918_458_33e-2,
@@ -148,7 +153,8 @@ pub const NORMAL_NEAR_NUMERATOR: [f64; 8] = [
     1.423_437_110_749_683_577_34e0,
 ];
 
-/// Polynomial of the normal quantile: denominator of the ratio for the near tail, in sqrt(-ln p) - 1.6.
+/// Normal quantile in the near tail: denominator of a ratio of two polynomials in `sqrt(-ln p) - 1.6`. The
+/// coefficient of the highest power comes first.
 pub const NORMAL_NEAR_DENOMINATOR: [f64; 8] = [
     1.050_750_071_644_416_843_24e-9,
     5.475_938_084_995_344_946_00e-4,
@@ -160,7 +166,8 @@ pub const NORMAL_NEAR_DENOMINATOR: [f64; 8] = [
     1.0,
 ];
 
-/// Polynomial of the normal quantile: numerator of the ratio for the far tail, in sqrt(-ln p) - 5.
+/// Normal quantile in the far tail: numerator of a ratio of two polynomials in `sqrt(-ln p) - 5`. The coefficient of
+/// the highest power comes first.
 pub const NORMAL_FAR_NUMERATOR: [f64; 8] = [
     2.010_334_399_292_288_132_65e-7,
     2.711_555_568_743_487_578_15e-5,
@@ -172,7 +179,8 @@ pub const NORMAL_FAR_NUMERATOR: [f64; 8] = [
     6.657_904_643_501_103_777_20e0,
 ];
 
-/// Polynomial of the normal quantile: denominator of the ratio for the far tail, in sqrt(-ln p) - 5.
+/// Normal quantile in the far tail: denominator of a ratio of two polynomials in `sqrt(-ln p) - 5`. The coefficient
+/// of the highest power comes first.
 pub const NORMAL_FAR_DENOMINATOR: [f64; 8] = [
     2.044_263_103_389_939_785_64e-15,
     1.421_511_758_316_445_888_70e-7,
@@ -184,7 +192,8 @@ pub const NORMAL_FAR_DENOMINATOR: [f64; 8] = [
     1.0,
 ];
 
-/// Right shift of a 63-bit integer that gives the index of its cell in the guide of a count table.
+/// Number of bits by which a 63-bit integer is shifted right to give the index of its cell in the guide of a count
+/// table. The guide says at which threshold a search starts.
 pub const GUIDE_SHIFT: u32 = 55;
 
 /// Coefficients 1/n! for n = 13 down to 2 of the series of the exponential. The vector exponential of `ns-compute`

@@ -3,7 +3,8 @@
 
 use ns_core::random::{Stream, exp, ln, open_uniform};
 
-/// Returns the number of steps from one double to the next that lead from `a` to `b`.
+/// Returns the distance of `a` and `b` as a number of doubles: 0 if they are equal, 1 if they are neighbouring
+/// doubles.
 fn distance(a: f64, b: f64) -> u64 {
     let ordered = |x: f64| if x < 0.0 { -(x.abs().to_bits() as i64) } else { x.to_bits() as i64 };
     ordered(a).abs_diff(ordered(b))

@@ -44,12 +44,12 @@ struct Row {
     /// Searches whose minimum of `-ln L` is higher than that of another result. Each entry has the name of the search,
     /// the name of the other result, and the difference in `-ln L`.
     above: Vec<(&'static str, &'static str, f64)>,
-    /// For each search, whether its minimum of `-ln L` is higher than the lowest of the descents from random starting
-    /// points.
+    /// For each search, whether it missed the lowest minimum: descents from random starting points found a lower
+    /// `-ln L`.
     missed: [bool; 3],
     n_parameters: usize,
     seconds: [f64; 3],
-    /// Whether the interpolation codes are piecewise, and the index of the model.
+    /// Identifies the model: whether its interpolation codes are piecewise, and its index.
     key: (bool, u64),
     /// Lowest known value of `-ln L` of the model.
     lowest: f64,

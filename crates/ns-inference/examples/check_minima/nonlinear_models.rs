@@ -47,7 +47,7 @@ impl Draw {
         n
     }
 
-    /// Returns a relative change of a yield of 5 to 40 %, positive or negative.
+    /// Returns a random relative change of a yield. Its absolute value is 0.05 to 0.4; its sign is random.
     fn effect(&mut self) -> f64 {
         let size = self.between(0.05, 0.4);
         if self.chance(0.5) { size } else { -size }

@@ -24,12 +24,12 @@ impl Record {
         &self.text
     }
 
-    /// Returns the names of the finished parts, each with its time in seconds.
+    /// Returns the names of the finished parts of the computation, each with its duration in seconds.
     pub(crate) fn times(&self) -> &str {
         self.times.trim_end()
     }
 
-    /// Records the time of the part that has just ended.
+    /// Records the duration of the part of the computation that has just ended. `part` is its name.
     pub(crate) fn done(&mut self, part: &str) {
         let _ = write!(self.times, "{part} {:.1} ", self.since.elapsed().as_secs_f64());
         self.since = Instant::now();

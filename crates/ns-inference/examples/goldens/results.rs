@@ -1,4 +1,4 @@
-//! Computes all results of one model whose bits are recorded.
+//! Computes all results of one model and records their bits.
 
 use std::error::Error;
 
@@ -35,7 +35,7 @@ const CUT: [(&str, u64, u64, Search); 10] = [
     ("strongly_bent/smooth", 150, 20, Search::Local),
     ("strongly_bent/piecewise", 60, 6, Search::Local),
 ];
-/// Largest number of parameters of a model that is also fitted with the thorough search.
+/// A model with at most this number of parameters is also fitted with the thorough search.
 const FEW: usize = 12;
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -108,8 +108,8 @@ fn points(model: &Model, best: Option<Vec<f64>>) -> Result<Points, Box<dyn Error
     Ok(points)
 }
 
-/// Records the value, gradient and Hessian of `-ln L`, and the expected data, at all points. `engine` names what
-/// computes them.
+/// Records the value, gradient and Hessian of `-ln L`, and the expected data, at all points. `engine` is the name
+/// of the engine that computes them, such as `cpu`.
 fn evaluate(
     engine: &str,
     session: &dyn Session,

@@ -39,7 +39,7 @@ pub enum Work {
     },
 }
 
-/// The numbers of fits that some work needs, for different types of fits, and the number of batches.
+/// The number of fits of each type, and the number of batches, that some work needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Load {
     /// Number of fits that the CPU makes at the beginning, even if a GPU makes the remaining fits. They start at the
@@ -56,7 +56,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Returns the number of fits that a GPU would make.
+    /// Returns the number of fits that a GPU would make, i.e. all fits except those in `before`.
     pub(super) fn fits(self) -> f64 {
         self.first + self.near + self.toys
     }

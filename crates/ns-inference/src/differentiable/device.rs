@@ -30,7 +30,8 @@ impl DifferentiableSession {
         Ok(self.accelerator.on_host(&self.dependence())?)
     }
 
-    /// Returns what the likelihood on a device depends on beside parameters and the caller's inputs.
+    /// Returns what determines `-ln L` on a device besides the parameters and the caller's inputs: the rules that
+    /// compute the additional inputs from the caller's inputs, and the data.
     fn dependence(&self) -> DeviceDependence<'_> {
         let data = match &self.data {
             FitData::Asimov { .. } => DeviceData::Asimov(self.asimov_point.clone()),

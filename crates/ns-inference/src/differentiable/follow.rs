@@ -118,7 +118,8 @@ impl Followers {
         !self.data.is_empty()
     }
 
-    /// Returns the positions, in the array of all inputs, of the widths with which auxiliary data change.
+    /// Returns the positions, in the array of all inputs, of the relative uncertainties `1/sqrt(tau)` of Poisson
+    /// constraints whose auxiliary data change with the rate `tau`.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(super) fn places_of_data(&self) -> Vec<usize> {
         self.data.iter().map(|datum| datum.place).collect()

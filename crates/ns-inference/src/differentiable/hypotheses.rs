@@ -18,7 +18,7 @@ use crate::limit::{LimitOptions, upper_limit_at};
 pub struct Band {
     /// Observed result.
     pub observed: Differentiated,
-    /// Expected results.
+    /// Expected results: five for CLs and limits, one for a significance (see [`Band`]).
     pub expected: Vec<Differentiated>,
     /// Whether every fit converged.
     pub converged: bool,

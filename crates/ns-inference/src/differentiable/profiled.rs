@@ -25,7 +25,7 @@ const MOST_WARM: usize = 65_536;
 /// Options of a [`ProfiledDifferentiableSession`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ProfiledOptions {
-    /// Selects the numbers of the model that change with the nominal yields.
+    /// Selects which other numbers of the model, such as histosys templates, change with the nominal yields.
     pub follow: Follow,
     /// Data of all fits. If these are Asimov data, they change with the inputs.
     pub data: FitData,

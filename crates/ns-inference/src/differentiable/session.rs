@@ -32,9 +32,9 @@ pub struct NllGradient {
 /// parameters and inputs, and the vector has one element for each of them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SecondOrder {
-    /// Elements of the product for the parameters.
+    /// The elements of the product that belong to the parameters, one per parameter.
     pub parameters: Vec<f64>,
-    /// Elements of the product for the values of the inputs.
+    /// The elements of the product that belong to the inputs, one per value of an input.
     pub yields: Vec<f64>,
 }
 

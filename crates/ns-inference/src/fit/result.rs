@@ -77,8 +77,8 @@ pub struct FitResult {
     /// Number of evaluations of the likelihood, summed over all starting points.
     #[serde(skip)]
     pub n_evaluations: usize,
-    /// Pull of each parameter: `(bestfit - auxiliary datum) / pre-fit width`. `None` for fixed and unconstrained
-    /// parameters.
+    /// Pull of each parameter: `(bestfit - auxiliary datum) / pre-fit width`. The datum of a Poisson constraint is
+    /// first divided by its rate `tau`. `None` for fixed and unconstrained parameters.
     #[serde(skip)]
     pub pulls: Vec<Option<f64>>,
     /// Whether the caller stopped the work after the minimum was found.
