@@ -30,7 +30,7 @@ pub struct FlowConstraint {
     pub sigma: f64,
 }
 
-/// The parts of a model that a [`GpuFlowSession`] needs.
+/// Description of the model of a [`GpuFlowSession`]: processes, constraints and event weights.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FlowSessionOptions {
     /// Number of parameters.

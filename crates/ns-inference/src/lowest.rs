@@ -40,8 +40,8 @@ impl From<SessionError> for Stop {
 pub(crate) struct Lowest {
     /// Free fit that found the lowest minimum.
     pub(crate) fit: FitOutcome,
-    /// Largest difference by which `-2 ln L` of a conditional fit may be below the minimum because of limited
-    /// precision.
+    /// A conditional fit counts as a lower minimum if its `-2 ln L` is below that of the free fit by more than this
+    /// number.
     pub(crate) tolerance: f64,
     restarts: usize,
 }

@@ -1,4 +1,4 @@
-//! Merges the files of the shards of a run of toys, and computes the result of the whole run.
+//! Merges the files with the toys of all shards (parts) of a run, and computes the result of the whole run.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -23,7 +23,7 @@ pub struct MergeOptions {
     pub expected_set: bool,
 }
 
-/// The result of merged toys: of a hypothesis test or of a study of fits.
+/// The result that is computed from merged toys: a hypothesis test, or a study of fits.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum MergedResult {
@@ -65,7 +65,7 @@ impl MergedToys {
         warnings.retain(|warning| !warning.contains(with));
     }
 
-    /// Returns the tables and sentences of the result for people to read.
+    /// Returns a readable report of the result, as tables and texts.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let mut parts = match &self.result {

@@ -14,7 +14,8 @@ use ns_core::{Covariance, Data, FitOutcome, Inactive, Model, Session, SquaredWei
 use crate::InferenceError;
 use crate::options::{FitData, WeightedUncertainties};
 
-/// Warning that analyses other than fits do not take the weights of events into account.
+/// Warning of analyses other than fits. Their intervals, p-values and uncertainties are right only if all event
+/// weights are 1.
 pub(crate) const NOT_COUNTED: &str = "the events have weights: intervals, p-values and uncertainties here suppose the likelihood of \
      counted events, and are only right for weights of 1; `fit` has uncertainties for weighted events";
 

@@ -31,7 +31,8 @@ struct Made {
     status: Vec<Option<RowStatus>>,
 }
 
-/// Computes rows with the kernel.
+/// Computes `-ln L` and its derivatives with the kernel, for each row of inputs (`yields`) and parameters (`points`).
+/// If one of the two has a single row, this row is used for all rows of the other.
 fn compute(session: &DifferentiableSession, nll: &DeviceNll, yields: &[f64], points: &[f64]) -> Made {
     let (n, m) = (session.inputs().len(), session.model().parameters.len());
     let n_rows = yields.len().checked_div(n).unwrap_or(1).max(points.len() / m);
@@ -63,7 +64,9 @@ fn follows() -> [Follow; 8] {
     std::array::from_fn(|i| Follow { templates: i & 1 > 0, staterror: i & 2 > 0, shapesys: i & 4 > 0 })
 }
 
-/// Returns sets of inputs of a model: nominal yields, with and without templates, widths, and all numbers.
+/// Returns six sets of inputs of a model: the nominal yields of the first samples; all nominal yields; these and the
+/// histosys templates at alpha = +1; the widths of staterror and shapesys constraints; the nominal yields and these
+/// widths; all inputs.
 fn input_sets(model: &Model) -> Vec<Vec<Input>> {
     let of = |wanted: &dyn Fn(&Input) -> bool| all_inputs(model).into_iter().filter(wanted).collect();
     let is_nominal = |input: &Input| matches!(input, Input::Nominal { .. });
@@ -130,7 +133,8 @@ fn compare(
     compared
 }
 
-/// Compares all inputs, rules and data of a model with the CPU. Returns how many rows were compared.
+/// Compares the kernel with the CPU for all sets of inputs, all variants of [`Follow`] and several data sets of a
+/// model. Returns the number of compared rows.
 fn compare_all(name: &str, roundings: f64, model: &Model, random: &mut Random) -> usize {
     let main = model.observed.main.iter().map(|x| (x * random.between(0.7, 1.3)).round()).collect();
     let given = Arc::new(Observations::binned(main, model.observed.aux.clone()));

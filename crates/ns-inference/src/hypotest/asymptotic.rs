@@ -10,7 +10,7 @@ use super::TestStatistic;
 /// larger for data with less signal, so the sign is opposite to that of [`super::NsigmaOrder`].
 pub const EXPECTED_SIGMAS: [f64; 5] = [2.0, 1.0, 0.0, -1.0, -2.0];
 
-/// The p-values CLs+b and CLb and their ratio CLs. A number that does not exist is `None`.
+/// The p-values CLs+b and CLb, and their ratio CLs. Each of the three is `None` if it cannot be computed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct PValues {
     pub(crate) clsb: Option<f64>,

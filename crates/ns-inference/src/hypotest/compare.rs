@@ -14,7 +14,8 @@ use crate::{InferenceError, lowest};
 /// distance of the larger value from the best fit.
 const CLOSE: f64 = 1e-3;
 
-/// A profile of `-ln L` counts as smooth if neighbouring slopes of its square root differ at most by this factor.
+/// Largest ratio of two neighbouring slopes of `sqrt(r)` in a smooth profile, where `r` is the rise of `-2 ln L`
+/// above its minimum.
 const SHARPLY: f64 = 3.0;
 
 impl Tester<'_> {

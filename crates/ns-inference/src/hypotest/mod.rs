@@ -106,9 +106,9 @@ impl NsigmaOrder {
 pub struct ExpectedSet {
     /// Expected CLs.
     pub cls: Vec<Option<f64>>,
-    /// Expected p-values of the hypothesis of signal and background.
+    /// Expected p-values CLs+b of the hypothesis of signal plus background.
     pub clsb: Vec<Option<f64>>,
-    /// Expected p-values of the background-only hypothesis.
+    /// Expected p-values CLb of the background-only hypothesis.
     pub clb: Vec<Option<f64>>,
     /// Numbers of standard deviations of the five values in each list.
     pub nsigma_order: NsigmaOrder,
@@ -120,7 +120,7 @@ pub struct ExpectedSet {
 pub struct HypotestResult {
     /// Name of the parameter of interest.
     pub param: String,
-    /// The tested value.
+    /// Tested value of the parameter of interest.
     pub mu_test: f64,
     /// Name of the test statistic.
     pub test_stat: &'static str,

@@ -310,7 +310,8 @@ impl<'a> Tester<'a> {
         Some(self.tested(value, observed))
     }
 
-    /// Computes the test statistics at a value for which all fits have been made.
+    /// Computes the test statistics at the value `value` of the POI. All fits that this needs have been made. If
+    /// `observed` is false, the statistic of the observed data is NaN.
     fn tested(&self, value: f64, observed: bool) -> Tested {
         let converged = [(&self.asimov, self.statistic != TestStatistic::Q0), (&self.observed, observed)]
             .iter()
@@ -398,8 +399,8 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Calls [`Self::judge`] for the conditional fits at `value` to the observed data and to the Asimov set (expected
-    /// data).
+    /// Adds warnings about the conditional fits at `value`, as [`Self::judge`] does. These are the fit to the
+    /// observed data and the fit to the Asimov set (expected data).
     pub(crate) fn judge_at(&mut self, value: f64) {
         let name = self.name().to_owned();
         let of = |profile: &Profile| profile.at(value).map(|known| known.fit.clone());

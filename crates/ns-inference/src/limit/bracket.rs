@@ -9,7 +9,7 @@
 
 use crate::root::fraction;
 
-/// Largest number of evaluations of one search.
+/// Largest number of times that one search evaluates the function.
 const MOST_EVALUATIONS: usize = 100;
 
 /// Reason why a search ended, and the point at which it ended.

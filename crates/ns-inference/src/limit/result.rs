@@ -1,4 +1,4 @@
-//! Builds the result of an upper limit, with reasons for missing numbers.
+//! Builds the result of an upper limit. A warning gives the reason for each limit that was not found.
 
 use serde::Serialize;
 
@@ -80,7 +80,7 @@ pub(super) fn jump(
     ((cls - alpha).abs() > JUMP).then_some((value, cls))
 }
 
-/// Builds the result of an upper limit, with reasons for missing numbers.
+/// Builds the result of an upper limit. A warning gives the reason for each limit that was not found.
 pub(super) fn name_result(
     tester: &mut Tester<'_>,
     options: &LimitOptions,

@@ -66,7 +66,8 @@ pub(crate) struct Parent<'a> {
     pub(crate) analysis: &'a Analysis<'a>,
     /// Outcome of the parent fit.
     pub(crate) outcome: &'a FitOutcome,
-    /// Largest distance in `-2 ln L` by which a conditional fit may end below the minimum because of limited precision.
+    /// A conditional fit counts as a lower minimum if its `-2 ln L` is below that of the parent fit by more than this
+    /// number.
     pub(crate) tolerance: f64,
     /// Indices of the parameters whose crossings the user asked for. Each of these crossings is checked by a fit that
     /// searches for the global minimum. In models of up to medium size ([`Analysis::is_middling`]), all conditional
@@ -94,11 +95,13 @@ struct Open {
     /// minima). At its distance, `-2 ln L` has risen by more than 1 in the followed valley, but by less in the lower
     /// valley. If the check of the crossing also finds a lower minimum, the search continues outward from this fit.
     beyond: Option<Probe>,
-    /// Number of times that `beyond` was set in this search.
+    /// Number of times that this search has set `beyond` to a fit in a lower valley (a series of neighbouring
+    /// minima).
     n_followed: usize,
 }
 
-/// Largest number of times that one search sets [`Open::beyond`].
+/// Largest number of times that one search sets [`Open::beyond`] to a fit in a lower valley (a series of neighbouring
+/// minima).
 const MOST_FOLLOWED: usize = 8;
 
 /// Finds the crossings of `parameters` around the minimum of `parent`. Returns the index and the interval of each

@@ -31,9 +31,11 @@ pub(crate) struct Probe {
 /// Reason why a search ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum End {
-    /// The rise of `-2 ln L` equals the level at this distance of the parameter from its best fit.
+    /// The crossing is at this distance of the parameter from its best fit. The rise of `-2 ln L` there equals the
+    /// given level, for example 1.
     Found(f64),
-    /// The search reached the bound of the parameter, where the rise of `-2 ln L` is still below the level.
+    /// The search reached the bound of the parameter. The rise of `-2 ln L` there is still below the level of the
+    /// crossing.
     Bound {
         /// Rise of `-2 ln L` at the bound.
         rise: f64,
@@ -46,7 +48,8 @@ pub(crate) enum End {
     Jump(f64),
     /// The search ended after [`MAX_PROBES`] conditional fits without a crossing.
     Exhausted {
-        /// Largest distance of a conditional fit whose rise of `-2 ln L` is below the level.
+        /// Largest distance from the best fit at which the rise of `-2 ln L` in a conditional fit was below the level
+        /// of the crossing.
         below: f64,
     },
 }
@@ -177,7 +180,8 @@ impl Side {
         None
     }
 
-    /// Returns whether the best fit is still the only point whose rise is below the level.
+    /// Returns whether the best fit is still the only point at which the rise of `-2 ln L` is below the level of the
+    /// crossing.
     pub(super) fn is_first(&self) -> bool {
         self.inner.distance == 0.0
     }
@@ -269,7 +273,8 @@ impl Side {
 mod tests {
     use super::*;
 
-    /// Runs a search on a profile given as a function of the distance.
+    /// Runs a search on a profile. `profile` gives the rise of `-2 ln L` at a distance from the best fit. Returns the
+    /// reason for the end of the search, and the number of evaluations.
     fn search(profile: impl Fn(f64) -> f64, guess: f64, limit: f64) -> (End, usize) {
         let mut side = Side::new(vec![0.0], guess, limit);
         loop {

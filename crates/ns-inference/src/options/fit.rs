@@ -14,7 +14,7 @@ use crate::{InferenceError, diagnosis, parameter_index};
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum FitData {
-    /// The observed counts of the workspace.
+    /// The observed data of the workspace.
     #[default]
     Observed,
     /// The Asimov data, i.e. the main and auxiliary data that are expected at the initial parameters with the parameter

@@ -46,7 +46,8 @@ pub fn read<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T
         .map_err(|error| OptionsError { path: error.path().to_string(), reason: error.inner().to_string() })
 }
 
-/// Generates a method for each listed field that sets this field and can be chained.
+/// Generates one method for each listed field. The method sets the field and returns the options, so that calls can
+/// be chained.
 macro_rules! setters {
     ($options:ty { $($field:ident: $kind:ty),* }) => {
         impl $options {

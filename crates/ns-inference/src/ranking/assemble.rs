@@ -1,4 +1,4 @@
-//! Builds the result of a ranking, with the names of parameters and the reasons for missing numbers.
+//! Builds the result of a ranking, with the names of parameters and with warnings about missing impacts.
 
 use ns_core::Inactive;
 

@@ -266,7 +266,7 @@ pub struct Breakdown {
     /// Part of `systematic` that is due to the limited size of the simulation: `sqrt(total^2 - s^2)`, where `s` is
     /// the uncertainty of the target with the parameters of staterror and shapesys modifiers fixed.
     pub mc_statistical: Option<f64>,
-    /// Rest of `systematic`: `sqrt(systematic^2 - mc_statistical^2)`.
+    /// Systematic part without `mc_statistical`: `sqrt(systematic^2 - mc_statistical^2)`.
     pub systematic_without_mc: Option<f64>,
 }
 

@@ -157,8 +157,8 @@ impl RunInfo {
         }
     }
 
-    /// Returns the last lines of a report. These lines contain the text `measurement`, the time, the device and the
-    /// interpolation codes.
+    /// Returns the last lines of a report: the measurement, the time, the device, the interpolation codes, and the
+    /// providers of flows on a GPU. `measurement` is the name of the measurement.
     #[must_use]
     pub fn closing(&self, measurement: &str) -> Part {
         let mut text = format!("measurement {measurement}, {}", self.time_and_device());

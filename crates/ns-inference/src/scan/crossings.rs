@@ -214,7 +214,7 @@ fn bracket(
     Ok(Side::between(level, inner, outer, direction * (guess - best)))
 }
 
-/// Builds the requests of the conditional fits that the next step of a search for a crossing makes.
+/// Builds the requests for the conditional fits in the next step of a search for a crossing.
 fn requests(
     analysis: &Analysis<'_>,
     centre: &Centre<'_>,

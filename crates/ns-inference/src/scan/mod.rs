@@ -175,7 +175,8 @@ impl Shape<'_> {
     }
 }
 
-/// Builds the result of a scan, with the names of parameters and the reasons for missing numbers.
+/// Builds the result of a scan, with the names of parameters and the reasons for missing points, crossings and
+/// uncertainties.
 fn name_result(
     analysis: &Analysis<'_>,
     options: &ScanOptions,

@@ -11,7 +11,7 @@ use crate::InferenceError;
 use crate::analysis::{Analysis, Fitted};
 use crate::lowest::Stop;
 
-/// The free fit of a scan, and quantities that the conditional fits use.
+/// The free fit of a scan, with a slope and a tolerance that the conditional fits use.
 pub(super) struct Centre<'a> {
     pub(super) fit: &'a FitOutcome,
     /// Change of each parameter per unit of the scanned parameter, from the covariance of the free fit. `None` for a
@@ -23,7 +23,7 @@ pub(super) struct Centre<'a> {
 }
 
 impl<'a> Centre<'a> {
-    /// Creates the centre of a scan over `grid`, i.e. the free fit with the quantities that the conditional fits use.
+    /// Creates the centre of a scan over `grid`. `fit` is the free fit. The slope is computed from its covariance.
     pub(super) fn new(fit: &'a FitOutcome, grid: &Grid, tolerance: f64) -> Self {
         let index = grid.first.index;
         let inverse = fit.inverse_hessian().filter(|_| grid.second.is_none());
@@ -334,8 +334,8 @@ impl Fits<'_> {
     }
 }
 
-/// Largest deviation from a straight line, in uncertainties, at which neighbouring fits are assumed to belong to the
-/// same minimum.
+/// Largest distance of a fitted point from the straight line through its neighbours at which these fits are assumed
+/// to belong to the same minimum. The unit is the uncertainty of each parameter.
 const SMOOTH: f64 = 0.25;
 
 /// The limit that replaces [`SMOOTH`] in models of up to medium size. It is smaller, because the fits of such models

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ScanInterval {
-    /// Level of the rise of `-2 ln L` at the crossings: 1 or 4.
+    /// Rise of `-2 ln L` above its minimum at the crossings: 1 or 4.
     pub level: f64,
     /// Confidence level: the probability, for large samples, that the interval contains the true value.
     pub confidence_level: f64,

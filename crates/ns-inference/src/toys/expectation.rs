@@ -1,4 +1,4 @@
-//! Draws toys from given expected data. There need not be parameters at which the model expects these data.
+//! Draws toys from given expected data. The model need not be able to describe these data exactly.
 
 use ns_core::random::{Normal, Poisson};
 use ns_core::{AuxiliarySource, Constraint, Model, SessionError, ToySource};

@@ -25,7 +25,7 @@ pub struct HypotestToysOptions {
     pub n_toys: u64,
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Part (shard) of the run whose toys are run.
+    /// The shard to run. A shard is one of several parts of a run.
     #[serde(deserialize_with = "options::text")]
     pub shard: Shard,
     /// Whether to compute the expected values under the background hypothesis. For these values, the statistics of all

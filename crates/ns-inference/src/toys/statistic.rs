@@ -20,7 +20,7 @@ const CONDITIONAL: usize = 1;
 /// minimum, which may be higher.
 const ONWARDS: usize = 2;
 
-/// Makes one row from the fits of each toy of one hypothesis.
+/// Makes the row of a toy from the fits of the toy. All toys belong to one hypothesis.
 #[derive(Clone)]
 pub(crate) struct StatisticReader {
     pub(super) hypothesis: Hypothesis,
@@ -260,7 +260,7 @@ mod tests {
     /// Index of a fit that has to be made, its starting point, and its fixed parameters with their values.
     type Asked = (usize, Vec<f64>, Vec<(usize, f64)>);
 
-    /// Returns the fits that the reader asks to repeat.
+    /// Returns the fits that the reader requests after `round` rounds of repeated fits.
     fn again(round: usize, free: Fit, conditional: Fit) -> Vec<Asked> {
         match reader().read(&model(), 3, &TaskOutcome { fits: vec![free, conditional] }, round) {
             Reading::Row(_) => Vec::new(),

@@ -54,7 +54,7 @@ impl Toys {
     }
 }
 
-/// What a reader returns for the fits of a toy: a row, or a request to repeat fits.
+/// The answer of a [`Reader`] to the fits of a toy: the row of the toy, or requests to make fits again.
 pub(super) enum Reading<Row> {
     /// A finished row.
     Row(Row),
@@ -241,7 +241,7 @@ fn run_batch<R: Reader>(
 
 /// A toy with fits that have to be repeated.
 struct Pending<'a, R> {
-    /// Index of the piece that contains the toy, among the pieces (ranges of toys) of the batch.
+    /// Index of the toy's piece in the list of pieces of the batch. A piece is a range of toys.
     number: usize,
     piece: &'a ToySequence<'a, R>,
     index: u64,

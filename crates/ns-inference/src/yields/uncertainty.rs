@@ -18,7 +18,8 @@ use crate::InferenceError;
 /// Largest number of pairs of points in parameter space that are evaluated in one call. In the first point of a pair
 /// some parameters are shifted up, in the second point the same parameters are shifted down.
 const MOST_PAIRS: usize = 32;
-/// Largest number of parameter values and yields of all points in one call. One million numbers need 8 MB.
+/// Largest total number of parameter values and yields in one call, summed over the evaluated points. One million
+/// numbers need 8 MB.
 const MOST_NUMBERS: usize = 1_000_000;
 
 /// Source of the correlations between parameters.
@@ -76,9 +77,9 @@ struct Row {
     /// Index of the row's first bin among all bins of the model.
     first_bin: usize,
     n_bins: usize,
-    /// Index of the yield in the first bin in the list of targets (numbers whose uncertainty is computed).
+    /// Index of the target that is the yield in the first bin. A target is a number whose uncertainty is computed.
     bins: usize,
-    /// Index of the sum over the bins in the list of targets (numbers whose uncertainty is computed).
+    /// Index of the target that is the sum over the bins. A target is a number whose uncertainty is computed.
     sum: usize,
 }
 

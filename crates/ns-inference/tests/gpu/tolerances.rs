@@ -25,7 +25,7 @@ pub const CUDA_MINIMUM_FLOOR: f64 = 1e-10;
 /// Tolerance of the covariance element `C_ij`, relative to `sqrt(C_ii C_jj)`.
 pub const CUDA_COVARIANCE: f64 = 1e-6;
 
-/// Tolerance of the test statistic of a toy, with smooth interpolation.
+/// Absolute tolerance of the test statistic of a toy, with smooth interpolation.
 pub const CUDA_STATISTIC: f64 = 1e-8;
 /// Fraction of toys whose test statistics must agree on CPU and GPU, with smooth interpolation.
 pub const CUDA_STATISTIC_FRACTION: f64 = 0.9999;
@@ -34,8 +34,8 @@ pub const CUDA_STATISTIC_FRACTION: f64 = 0.9999;
 /// two searches may end in different minima.
 pub const CUDA_STATISTIC_NONLINEAR_FRACTION: f64 = 0.98;
 
-/// Tolerance of the test statistic of a toy, with piecewise interpolation. With this interpolation two searches may
-/// end in different minima.
+/// Absolute tolerance of the test statistic of a toy, with piecewise interpolation. With this interpolation two
+/// searches may end in different minima.
 pub const CUDA_STATISTIC_PIECEWISE: f64 = 1e-6;
 /// Fraction of toys whose test statistics must agree on CPU and GPU, with piecewise interpolation.
 pub const CUDA_STATISTIC_PIECEWISE_FRACTION: f64 = 0.995;

@@ -12,7 +12,8 @@ use crate::InferenceError;
 pub struct ForeignFile {
     /// Path of the file.
     pub path: PathBuf,
-    /// Text that says with what the file was compared: another file, or this run.
+    /// Text for the run with which the file was compared: the path of another file, or "this one" for the current
+    /// run.
     pub than: String,
     /// Name of the property that differs.
     pub what: String,

@@ -27,7 +27,7 @@ const LOCK: &str = "lock";
 /// after it was created and before it is locked.
 const ATTEMPTS: usize = 16;
 
-/// A locked folder with the finished pieces of a file, which only this process may change.
+/// A folder with the finished pieces of a file. The folder is locked, so that only this process may change it.
 pub(super) struct Folder {
     /// Path of the file into which the pieces will be combined.
     pub(super) target: PathBuf,
@@ -102,7 +102,7 @@ impl Folder {
         Ok(path)
     }
 
-    /// Writes the complete file, into which the pieces are combined.
+    /// Writes the complete file. `write` writes the rows of all pieces to it.
     ///
     /// # Errors
     /// If the file cannot be written; also the errors of `write`.

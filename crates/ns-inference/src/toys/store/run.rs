@@ -16,7 +16,8 @@ use crate::toys::{PreparedToys, RowSink, Shard};
 pub struct Saving {
     /// The file of toys. Its path is reserved for this run.
     pub destination: ToyDestination,
-    /// Interval at which the toys finished since the previous piece are written to a new piece.
+    /// Time between the writing of two pieces. A piece contains the toys that were finished after the previous piece
+    /// was written.
     pub every: Duration,
 }
 
@@ -34,7 +35,7 @@ pub enum SavedRunError {
 /// Information about a run of toys that was finished or interrupted.
 #[derive(Debug, Clone, Copy)]
 pub struct SavedRun {
-    /// The shard (one of several parts of the run) whose toys were run.
+    /// The shard whose toys were run. A shard is one of several parts of a run.
     pub shard: Shard,
     /// Number of rows (one row per toy) that an earlier, interrupted run has saved.
     pub earlier: u64,

@@ -44,7 +44,7 @@ pub struct FitToysOptions {
     pub n_toys: u64,
     /// Seed of the random numbers.
     pub seed: u64,
-    /// The shard (one of several parts of the run) whose toys are run.
+    /// The shard to run. A shard is one of several parts of a run.
     #[serde(deserialize_with = "options::text")]
     pub shard: Shard,
     /// Number of toys that the device gets at a time. If `None`, the number is chosen from the measured speed.
