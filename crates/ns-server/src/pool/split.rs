@@ -80,7 +80,7 @@ fn is_drawn(task: &FitTask) -> bool {
 /// The tasks of a batch of fits that no piece contains yet.
 pub(super) struct Rest<'a> {
     tasks: &'a [FitTask],
-    /// The first task may be a task with toys. This is the number of its toys that are already in pieces.
+    /// If the first of the remaining tasks has toys: the number of its toys that are already in pieces.
     toys: u64,
 }
 
