@@ -53,7 +53,7 @@ fn log_probs(n_events: usize) -> Vec<f64> {
     (0..4 * n_events).map(|i| -8.0 + 6.0 * uniform(i)).collect()
 }
 
-/// Computes the result that the session must return, on the host.
+/// Computes on the host the result that the session must return.
 fn expected(options: &FlowSessionOptions, log_probs: &[f64], parameters: &[f64]) -> FlowNll {
     let (k, n) = (options.processes.len(), options.n_parameters);
     let n_events = log_probs.len() / k;

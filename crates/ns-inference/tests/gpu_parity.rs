@@ -27,7 +27,7 @@ fn most_toys() -> Option<u64> {
     std::env::var("NEXTSTAT_GPU_TEST_TOYS").ok().and_then(|text| text.parse().ok())
 }
 
-/// Returns `n`, or the largest number of toys of a test ([`most_toys`]) if this number is smaller.
+/// Returns `n`, but at most [`most_toys`], the largest number of toys of a test.
 fn at_most(n: u64) -> u64 {
     most_toys().map_or(n, |most| n.min(most.max(1)))
 }
@@ -40,7 +40,7 @@ const MANY_KINKS: [&str; 3] = ["1Lbb_C1N2_700_400", "tHu", "tttt_prod"];
 
 /// Number of toys per hypothesis for the large models.
 const TOYS: u64 = 5_000;
-/// Number of toys per hypothesis for each of the nine models.
+/// Number of toys per hypothesis for each of the nine models in `WORKSPACES`.
 const TOYS_OF_EACH: u64 = 300;
 /// Number of toys per hypothesis if kernels compiled for the CPU replace the GPU.
 const TOYS_ON_HOST: u64 = 20;

@@ -31,7 +31,7 @@ struct Point {
 struct Minimum {
     values: Numbers,
     twice_nll: f64,
-    /// Uncertainties from the inverse Hessian, also if events have weights.
+    /// Uncertainties from the inverse Hessian, without a correction for event weights.
     uncertainties: Numbers,
     /// Uncertainties for weighted events by the method SumW2, with squared weights in the Hessian.
     uncertainties_sumw2: Option<Numbers>,

@@ -121,8 +121,8 @@ fn q0_has_a_p_value_and_no_cls() {
     assert!(says(&result.warnings, "its p-value is clsb"));
 }
 
-/// Without background, data expected with a signal are impossible under the background-only hypothesis. The observed
-/// result exists nevertheless.
+/// The model has no background. The Asimov set for a signal has events and is therefore impossible for `mu` = 0, so
+/// there is no expected p0. The observed p0 exists nevertheless.
 #[test]
 fn a_significance_survives_an_asimov_set_without_an_answer() {
     let model = counting(&[5.0], &[0.0], &[0.0], (0.0, 10.0));

@@ -1,4 +1,5 @@
-//! Tests of scans and rankings of models with kinks. No fit may end higher than an independent full fit.
+//! Tests of scans and rankings of models with kinks. The `-ln L` of a fit in a scan or a ranking must not be above
+//! that of an independent full fit.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use ns_core::{Control, Execution, Interpolation, Model, Session};

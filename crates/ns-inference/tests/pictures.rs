@@ -1,4 +1,4 @@
-//! Checks the data of plots that are built from results.
+//! Checks the data of plots. The plots are built from the results of analyses.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use ns_core::{Control, Execution, Model, Session};

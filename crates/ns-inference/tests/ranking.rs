@@ -203,7 +203,7 @@ fn wrong_options_are_told_with_name_and_remedy() {
     assert_eq!(result.ranking[0].pull, None);
 }
 
-/// Compares every number of a ranking with independent fits. Returns the number of compared numbers.
+/// Compares the refit and global impacts of a ranking with independent fits. Returns how many impacts were compared.
 fn agrees_with_full_fits(model: &Model, what: &str) -> usize {
     let session = cpu(model, 1);
     let options = RankingOptions::default().prefit(true).impacts([Impact::Refit, Impact::Global]);

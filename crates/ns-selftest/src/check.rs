@@ -143,7 +143,7 @@ impl Checks {
         self.add((name, Status::Missing), None, None, why, Some(remedy.to_owned()));
     }
 
-    /// Adds a check that needs something that does not exist and that the user did not ask for.
+    /// Adds a check that could not run, because something that the user did not ask for, such as a GPU, is not there.
     pub(crate) fn skipped(&mut self, name: &str, why: &str) {
         self.add((name, Status::Skipped), None, None, why, None);
     }

@@ -69,8 +69,8 @@ pub(crate) fn counting(signal: f64, background: f64, observed: f64) -> Result<Mo
     model(&text.to_string())
 }
 
-/// Returns the observable `t` of the events in the model of [`events`]: quantiles of the truncated exponential
-/// density.
+/// Returns the value of the observable `t` for each event in the model of [`events`]. The values are quantiles of the
+/// truncated exponential density.
 pub(crate) fn times() -> Vec<f64> {
     let whole = 1.0 - (-SLOPE * END).exp();
     let quantile = |i: usize| -(1.0 - (i as f64 + 0.5) / EVENTS as f64 * whole).ln() / SLOPE;

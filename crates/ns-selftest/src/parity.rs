@@ -10,7 +10,8 @@ use crate::models;
 /// or of any gradient element.
 const EVALUATION: f64 = 1e-11;
 
-/// Largest allowed difference of best-fit values, in units of the parameter's uncertainty, as in `docs/selftest.md`.
+/// Largest allowed difference of best-fit values, as in `docs/selftest.md`. The unit is the parameter's uncertainty,
+/// or 1 if the uncertainty is smaller or unknown.
 const BEST_FIT: f64 = 1e-6;
 
 /// Number of points at which each model is evaluated, and number of data sets that are fitted.
@@ -82,8 +83,7 @@ fn points(model: &Model) -> Vec<f64> {
     points
 }
 
-/// Returns the largest relative difference between `-ln L`, or an element of its gradient, on the device and on the
-/// CPU.
+/// Compares `-ln L` and its gradient on the device with those on the CPU. Returns the largest relative difference.
 fn evaluations(model: &Model, cpu: &dyn Session, device: &dyn Session) -> Result<f64, String> {
     let points = points(model);
     let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
@@ -115,8 +115,8 @@ fn worse(a: f64, b: f64) -> f64 {
     if b.is_finite() { a.max(b) } else { f64::INFINITY }
 }
 
-/// Returns the largest difference of best-fit values between the device and the CPU, in units of the
-/// uncertainty.
+/// Returns the largest difference of best-fit values between the device and the CPU. The unit is the parameter's
+/// uncertainty, or 1 if the uncertainty is smaller or unknown.
 fn fits(model: &Model, cpu: &dyn Session, device: &dyn Session) -> Result<f64, String> {
     let datasets: Vec<_> = (0..POINTS)
         .map(|k| {

@@ -66,7 +66,7 @@ impl Clients {
     /// Reads a file of tokens.
     ///
     /// # Errors
-    /// If the file cannot be read, or a line is wrong.
+    /// If the file cannot be read, a line is wrong, or there is no token.
     pub(crate) fn from_file(path: &Path) -> Result<Self, TokenError> {
         let shown = || path.display().to_string();
         let text =

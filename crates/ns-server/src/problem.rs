@@ -173,7 +173,7 @@ pub(crate) struct Place {
 }
 
 impl ServerError {
-    /// Returns the status code and the kind of the problem.
+    /// Returns the status code, the kind and the title of the problem.
     fn kind(&self) -> (StatusCode, &'static str, &'static str) {
         use StatusCode as S;
         match self {
@@ -256,7 +256,8 @@ impl ServerError {
     }
 }
 
-/// Returns the status code for an error of a session. An impossible request and a failed device have different codes.
+/// Returns the status code, the kind and the title of the problem for an error of a session. An impossible request
+/// and a failed device have different codes.
 fn of_session(error: &SessionError) -> (StatusCode, &'static str, &'static str) {
     match error {
         SessionError::MemoryLimit { .. } | SessionError::OutOfDeviceMemory { .. } => {

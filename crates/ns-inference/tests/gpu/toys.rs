@@ -36,7 +36,9 @@ pub struct Agreement {
     pub worst: f64,
 }
 
-/// Compares the rows of CPU and GPU toy by toy. Prints every exception with the results of both devices.
+/// Compares toys fitted on the CPU (`here`) with the same toys fitted on the GPU (`there`), and adds the counts to
+/// `all`. Prints each toy whose test statistics differ by more than `tolerance`, and each toy that converges only on
+/// the CPU.
 pub fn compare(name: &str, here: &[ToyRow], there: &[ToyRow], tolerance: f64, all: &mut Agreement) {
     assert_eq!(here.len(), there.len());
     for (a, b) in here.iter().zip(there) {

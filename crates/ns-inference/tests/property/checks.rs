@@ -65,7 +65,7 @@ pub struct Subject<'a> {
     pub draw: Draw,
     /// Result of the fit with default options.
     pub best: FitResult,
-    /// Tested values and results of the hypothesis tests that have been made.
+    /// Hypothesis tests that have been made: the tested value of the POI, and the result (`None` after an error).
     pub tests: Vec<(f64, Option<HypotestResult>)>,
 }
 
@@ -243,7 +243,7 @@ pub fn check_model(index: u64, model: &Model, depth: Depth) -> Report {
     report
 }
 
-/// Checks that the free fit has converged and does not end above the thorough fit.
+/// Checks that the free fit has converged, and that its `-ln L` is not above that of the thorough fit.
 fn free_fit(s: &mut Subject<'_>) {
     let (nll, point) = (s.best.nll, s.best.bestfit.clone());
     s.report.check("the free fit converges", s.best.converged, 1.0, || s.best.termination_reason.clone());

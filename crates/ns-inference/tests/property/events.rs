@@ -41,7 +41,8 @@ impl Parts {
         Value::Function(self.functions.len() - 1)
     }
 
-    /// Returns a value with the nominal value `nominal`, which up to two nuisance parameters change by a few percent.
+    /// Returns `nominal` as a value that depends on up to two nuisance parameters. Each of them changes the value by
+    /// 2 to 20 % if it moves from 0 to 1 or to -1.
     fn varied(&mut self, d: &mut Draw, nominal: f64) -> Value {
         let count = d.integer(0, 2);
         let chosen = d.some(&self.alphas.clone(), count);
@@ -167,7 +168,8 @@ fn event_channel(d: &mut Draw, parts: &mut Parts, c: usize, mu: usize, mean: usi
     }
 }
 
-/// Returns the density of a peak. Its position or its width can be a parameter that other channels use too.
+/// Returns the density of a peak. Its position can be the parameter `mean`, which other channels use too. Its width
+/// can be a parameter of this channel.
 fn peak(d: &mut Draw, parts: &mut Parts, c: usize, mean: usize) -> Density {
     let place = if d.chance(0.6) { Value::Parameter(mean) } else { Value::Number(d.between(3.0, 7.0)) };
     let width = d.between(0.3, 0.9);

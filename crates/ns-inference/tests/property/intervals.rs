@@ -173,8 +173,8 @@ pub fn uncertainties(s: &mut Subject<'_>) {
     }
 }
 
-/// Checks that the points and crossings of a scan lie on the profile likelihood that fits with the thorough search
-/// give.
+/// Checks that the points and crossings of a scan lie on the profile likelihood. The reference values are from fits
+/// with the thorough search.
 pub fn scan(s: &mut Subject<'_>) {
     let Some(poi) = s.model.poi else { return };
     let options = ScanOptions::new(ScanAxis::default().points(5));

@@ -158,7 +158,8 @@ pub fn significance(s: &mut Subject<'_>) {
     });
 }
 
-/// Returns the words by which warnings name the observed limit (`None`) or the expected limit with the given index.
+/// Returns the words by which warnings name a limit: the observed limit (`None`), or one of the five expected limits
+/// (index 0 for -2 sigma to index 4 for +2 sigma).
 fn spelled(which: Option<usize>) -> &'static str {
     let expected = [
         "the expected limit at -2 sigma",
@@ -170,7 +171,8 @@ fn spelled(which: Option<usize>) -> &'static str {
     which.and_then(|i| expected.get(i).copied()).unwrap_or("the observed limit")
 }
 
-/// Checks all six limits. The CLs of a test at each limit must be `1 - cl`.
+/// Checks the observed limit and the five expected limits. A test at a limit must give CLs = `1 - cl`, where `cl` is
+/// the confidence level.
 pub fn limit(s: &mut Subject<'_>, turns: Turns) {
     let Some(poi) = s.model.poi else { return };
     let options = LimitOptions::default();

@@ -41,7 +41,8 @@ impl Case {
     }
 }
 
-/// Names from which channels, samples and modifiers choose, so that some of them have the same name.
+/// Names from which the names of background samples are chosen. Some of them are also names of channels or
+/// modifiers.
 const NAMES: [&str; 6] = ["SR", "bkg", "top", "W jets", "sig", "región"];
 const ALPHAS: [&str; 8] = ["JES", "bkg", "alpha_1", "theory [b]", "SR", "top", "θ", "eff"];
 

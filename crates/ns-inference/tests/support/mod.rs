@@ -25,7 +25,7 @@ pub struct Wells {
     pub wells: Vec<Well>,
     pub status: FitStatus,
     pub fail_above: f64,
-    /// Intended error: the amount by which the `-ln L` that conditional fits return is below the true minimum.
+    /// Intended error: the `-ln L` of a conditional fit is this much lower than at the true minimum.
     pub error: f64,
     /// Flag that becomes true when the session begins its second batch. It imitates a user who stops the work.
     pub stop_after_first: AtomicBool,

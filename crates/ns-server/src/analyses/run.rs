@@ -78,7 +78,7 @@ impl<'a> Run<'a> {
         Ok(Opened { session: opened.session, reason: opened.reason, compiled })
     }
 
-    /// Returns the observer and the flag that cancels the request.
+    /// Returns the control of the fits: the observer of their progress, and the flag that cancels the request.
     pub(crate) fn control(&self) -> Control<'a> {
         Control { observer: Some(self.observer), cancel: Some(&self.account.cancel), task: None }
     }

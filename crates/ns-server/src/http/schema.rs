@@ -17,7 +17,7 @@ use utoipa::openapi::schema::{
     AdditionalProperties, ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type,
 };
 
-/// One step of a path into a type.
+/// One step of a path into a type, for example from a structure to the value of one of its keys.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     /// The value of a key.
@@ -239,7 +239,8 @@ impl<'de> SeqAccess<'de> for Probe<'_> {
     }
 }
 
-/// An object with one key, which a probe presents to the type. The next probe reads the value of this key.
+/// An object with a single key, which a [`Probe`] passes to the type that is deserialised. The type deserialises the
+/// value of this key with the probe `next`.
 struct Entry<'p> {
     key: Option<&'static str>,
     next: Probe<'p>,
@@ -257,7 +258,8 @@ impl<'de> MapAccess<'de> for Entry<'_> {
     }
 }
 
-/// A variant of an enum, which a probe presents to the type. The next probe reads the content of this variant.
+/// A variant of an enum, which a [`Probe`] passes to the type that is deserialised. The type deserialises the content
+/// of this variant with the probe `next`.
 struct Variant<'p> {
     name: &'static str,
     next: Probe<'p>,

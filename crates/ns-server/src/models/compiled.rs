@@ -110,8 +110,8 @@ impl Compiled {
         self.fit_ns.store(now.max(before / 8 * 7 + now / 8).max(1), Ordering::Relaxed);
     }
 
-    /// Returns whether recent fits took less than [`BRIEF`] each, and whether fits on `device` run on the
-    /// CPU.
+    /// Returns true if recent fits took less than [`BRIEF`] each and fits on `device` certainly run on the CPU. The
+    /// result is false before the first fit.
     pub(crate) fn fit_is_brief(&self, device: Option<Device>) -> bool {
         let fit = Duration::from_nanos(self.fit_ns.load(Ordering::Relaxed));
         let on_cpu = match device.unwrap_or(self.devices.execution().device) {

@@ -20,7 +20,7 @@ pub(crate) struct Models {
     kept: Mutex<Kept>,
 }
 
-/// Largest sizes of models.
+/// Limits on the size of one model and on the memory of all models.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ModelLimits {
     /// Largest number of parameters of a model.

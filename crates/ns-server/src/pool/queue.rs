@@ -40,7 +40,7 @@ pub(super) struct Piece {
     pub(super) pace: Arc<Pace>,
     pub(super) tasks: Vec<FitTask>,
     pub(super) wanted: OutcomeParts,
-    /// Index of the piece in the batch of fits that was split into pieces.
+    /// Index of the piece among all pieces of the same batch of fits.
     pub(super) number: usize,
     /// Expected time of the piece; `None` if the session has not run a similar piece yet.
     pub(super) expected: Option<Duration>,
@@ -72,7 +72,7 @@ impl Piece {
 
 /// The outcomes of the fits of a piece, or the reason why there are none.
 pub(super) struct Reply {
-    /// Index of the piece in the batch of fits that was split into pieces.
+    /// Index of the piece among all pieces of the same batch of fits.
     pub(super) number: usize,
     pub(super) outcomes: Result<Vec<TaskOutcome>, Failure>,
 }

@@ -35,7 +35,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Returns the initial values for a session on a GPU.
+    /// Returns the pace of a session on a GPU before any piece of work has run.
     pub(crate) fn of_gpu() -> Self {
         let fewest = FEWEST_TOYS_OF_GPU;
         Self { toys: AtomicU64::new(fewest), fewest, ..Self::default() }
@@ -80,7 +80,7 @@ fn is_drawn(task: &FitTask) -> bool {
 /// The tasks of a batch of fits that no piece contains yet.
 pub(super) struct Rest<'a> {
     tasks: &'a [FitTask],
-    /// Number of toys of the first remaining task that are already in pieces.
+    /// If the first of the remaining tasks has toys: the number of its toys that are already in pieces.
     toys: u64,
 }
 

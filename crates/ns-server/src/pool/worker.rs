@@ -84,7 +84,7 @@ fn together(batch: &[Piece]) -> Option<()> {
     Some(())
 }
 
-/// Runs fit tasks on the session of a piece of work, and returns the outcomes.
+/// Runs `tasks` on the session of `piece`, and returns the outcomes.
 fn fits(piece: &Piece, tasks: &[FitTask], control: Control<'_>) -> Result<Vec<TaskOutcome>, Failure> {
     let started = Instant::now();
     let mut outcomes = Vec::new();

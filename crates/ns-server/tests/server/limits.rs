@@ -1,4 +1,5 @@
-//! Tests of the limits on sizes, numbers and times, and of tokens and quotas.
+//! Tests of tokens and quotas, and of the limits on the size of a request, the size of a model, the number of
+//! requests and connections, and the time of an analysis.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -182,8 +182,8 @@ pub(crate) enum Distribution {
         axes: Vec<Axis>,
         contents: Vec<f64>,
     },
-    /// A histogram of simulated events whose weights depend on nuisance parameters (`nextstat.template_dist` in
-    /// files).
+    /// A density that is estimated from simulated events. The weights of the events can depend on nuisance parameters
+    /// (`nextstat.template_dist` in files).
     Template(Template),
     Generic {
         expression: Placed<String>,
@@ -326,7 +326,7 @@ pub(crate) enum Effect {
 pub(crate) enum WrittenConstraint {
     /// The file gives no constraint.
     None,
-    /// The type of the constraint: `Gauss`, `Poisson` or `LogNormal`.
+    /// The type of the constraint: `Gauss`, `Poisson`, `LogNormal` or `Const`.
     Kind(Placed<String>),
     /// The name of the distribution that is the constraint.
     Distribution(Placed<String>),
@@ -413,7 +413,7 @@ pub(crate) enum Origin {
     Given,
 }
 
-/// A likelihood: distributions, each with its data, and further terms.
+/// A likelihood: distributions, each with its data, and the constraint terms (`auxiliary`).
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Likelihood {
     pub(crate) distributions: Vec<Placed<String>>,

@@ -14,7 +14,7 @@ use super::model::{Hs3, entries};
 use super::restate_histfactory::histfactory;
 
 impl Hs3 {
-    /// Returns the file in the notation of the standard, with all its analyses.
+    /// Returns the file as JSON in the notation of the HS3 standard, with all its analyses.
     ///
     /// # Errors
     /// If the text cannot be written.
@@ -359,7 +359,8 @@ impl<'a> Words<'a> {
         Value::Object(map)
     }
 
-    /// Returns whether a likelihood compares binned data with a distribution that has no HistFactory channel.
+    /// Returns true if a likelihood compares binned data with a density, i.e. with a distribution that is no
+    /// HistFactory channel and has no HistFactory channel as a factor.
     fn compares_bins(&self, likelihood: &Likelihood) -> bool {
         let find =
             |name: &str| self.document.distributions.iter().find(|d| d.name == name).map(|d| &d.content);

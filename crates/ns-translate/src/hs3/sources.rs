@@ -104,7 +104,8 @@ pub(super) struct FileSource {
     pub(super) columns: Vec<String>,
     /// Name of the column of weights.
     pub(super) weight: Option<String>,
-    /// Names of further columns of weights, which a template uses after a nuisance parameter is moved.
+    /// Names of further columns of weights of a template. For each nuisance parameter there are two columns: the
+    /// weights at the parameter values 1 and -1.
     pub(super) more: Vec<String>,
     /// Conditions that each event must fulfil.
     pub(super) selection: Vec<Condition>,

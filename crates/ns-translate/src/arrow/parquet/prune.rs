@@ -38,7 +38,8 @@ fn possible(comparison: Comparison, limit: f64, (min, max): (f64, f64)) -> bool 
     }
 }
 
-/// Returns the ranges of rows of a row group in which all conditions may be fulfilled, in ascending order.
+/// Returns the rows of a row group that may fulfil all conditions. The result is a list of ranges in ascending
+/// order.
 pub(super) fn candidates(
     group: &RowGroupMetaData,
     pages: &RowGroupPageIndex,

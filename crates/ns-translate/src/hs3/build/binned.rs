@@ -21,7 +21,7 @@ const GAMMA: Default = Default { init: 1.0, bounds: (1e-10, 10.0) };
 /// Default start value and bounds of a parameter that multiplies all yields of a sample.
 const FACTOR: Default = Default { init: 1.0, bounds: (0.0, 10.0) };
 
-/// The types of constraint that a modifier can name.
+/// The types of constraint that are supported for modifiers with one parameter per bin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Gauss,

@@ -342,7 +342,7 @@ fn centres(edges: &[Vec<f64>], bins: usize) -> Vec<Arc<[f64]>> {
     columns
 }
 
-/// Returns the events without those outside of the fit ranges.
+/// Returns only the events inside the fit ranges.
 fn inside(events: Events, ranges: &[Vec<(f64, f64)>]) -> Events {
     let n = events.columns.first().map_or(0, |column| column.len());
     let within = |event: usize, region: &Vec<(f64, f64)>| {

@@ -109,8 +109,9 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// Adds a Gaussian term. If the term relates a free parameter to numbers, it becomes the constraint of
-    /// the parameter.
+    /// Adds a Gaussian constraint term. If the term constrains a single parameter, and its datum and its width are
+    /// constants, it becomes the constraint of this parameter. Otherwise, or if the parameter already has a
+    /// constraint, the term stays separate, as a penalty.
     fn gaussian(
         &mut self,
         distribution: &Named<Distribution>,
@@ -283,7 +284,8 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Returns `L` and `D` of the decomposition `matrix = L D L'`; `None` if the matrix is not positive definite.
+/// Returns the lower triangular matrix `L` and the diagonal elements of `D` in the decomposition `matrix = L D L'`;
+/// `None` if the matrix is not positive definite. The diagonal elements of `L` are 1.
 fn decomposed(matrix: &[Vec<f64>]) -> Option<(Vec<Vec<f64>>, Vec<f64>)> {
     let n = matrix.len();
     let mut lower = vec![vec![0.0; n]; n];

@@ -240,7 +240,7 @@ impl Builder<'_, '_> {
         })
     }
 
-    /// Returns the values of the arguments. Reports an error if there are none.
+    /// Returns the values of the coefficients `arguments`. Reports an error if the list is empty.
     fn some(&mut self, arguments: &[Arg], path: &str, space: &Space) -> Result<Vec<Value>, Trouble> {
         if arguments.is_empty() {
             let remedy = "Write at least one coefficient.";

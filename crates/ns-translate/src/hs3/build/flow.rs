@@ -11,7 +11,7 @@ use crate::pyhf::names::quoted;
 use super::channel::Space;
 use super::{Builder, Trouble};
 
-/// Largest error of the integral of a flow over a fit range for which no warning is given.
+/// A warning is given if the estimated error of the integral of a flow over a fit range is larger than this number.
 const NOTABLE: f64 = 1e-6;
 
 impl Builder<'_, '_> {

@@ -15,8 +15,8 @@ use super::{Builder, Trouble};
 /// Largest number of operations of one expression.
 const MOST_OPERATIONS: usize = 100_000;
 
-/// An expression that is being built. Each function of observables becomes one operation, even if it is used
-/// several times.
+/// An expression that is being built. The operations of a function of observables are added only once, even if the
+/// function is used several times.
 #[derive(Default)]
 struct Draft {
     ops: Vec<Op>,
@@ -101,8 +101,8 @@ impl Builder<'_, '_> {
         Ok(Density::Generic(tape))
     }
 
-    /// Appends the formula of a distribution, without normalisation. Returns the index of the operation with its
-    /// value.
+    /// Appends the formula of a distribution, without normalisation. Returns the index of the operation that gives
+    /// the value of the formula.
     fn shape(&mut self, i: usize, space: &Space, draft: &mut Draft) -> Result<usize, Trouble> {
         use Distribution as D;
         let index = self.index;
@@ -214,7 +214,8 @@ impl Builder<'_, '_> {
         })
     }
 
-    /// Appends the operations of a parsed expression. Returns the index of the operation with its value.
+    /// Appends the operations of a parsed expression. Returns the index of the operation that gives the value of the
+    /// expression.
     fn expression(
         &mut self,
         parsed: &ns_unbinned::expression::Expression,
@@ -266,8 +267,8 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Appends the operations of a function that depends on observables. Returns the index of the operation with its
-    /// value.
+    /// Appends the operations of a function that depends on observables, unless they are already there. Returns the
+    /// index of the operation that gives the value of the function.
     fn inlined(&mut self, i: usize, space: &Space, draft: &mut Draft) -> Result<usize, Trouble> {
         if let Some(known) = draft.functions.get(&i) {
             return Ok(*known);

@@ -43,7 +43,7 @@ pub(super) struct Default {
     pub(super) bounds: (f64, f64),
 }
 
-/// The parameters that the parts of the model built so far use.
+/// The parameters of the parts of the model that have been built so far.
 pub(super) struct Parameters<'a> {
     pub(super) entries: Vec<Entry>,
     pub(super) settings: Settings<'a>,
@@ -158,7 +158,8 @@ impl<'a> Parameters<'a> {
         Entry { name: name.to_owned(), init, bounds, fixed, constraint: None }
     }
 
-    /// Adds the constraint of a parameter. Returns `false` if the parameter already has a different constraint.
+    /// Adds the constraint of a parameter. If the parameter already has a constraint, changes nothing and returns
+    /// `false`.
     pub(super) fn constrain(&mut self, parameter: usize, written: Written, origin: &str) -> bool {
         let Some(entry) = self.entries.get_mut(parameter) else { return false };
         match &entry.constraint {

@@ -151,7 +151,8 @@ impl Builder<'_, '_> {
         })
     }
 
-    /// Builds the function by which ROOT interpolates a number between its values for shifted nuisance parameters.
+    /// Builds ROOT's interpolation of a number that depends on nuisance parameters. The number is `nominal` if all
+    /// parameters are 0, and `low[i]` or `high[i]` if only parameter `i` is moved, to -1 or to 1.
     fn interpolation(
         &mut self,
         path: &str,

@@ -29,6 +29,6 @@ pub(crate) struct Analysis {
     pub(crate) interest: Vec<Placed<String>>,
     pub(crate) domains: Vec<Placed<String>>,
     pub(crate) init: Option<Placed<String>>,
-    /// Further terms of the likelihood.
+    /// Names of the distributions that are constraint terms in addition to those of the likelihood.
     pub(crate) auxiliary: Vec<Placed<String>>,
 }
