@@ -315,7 +315,8 @@ struct Named<T> {
     same: fn(&T, &T) -> bool,
     /// Returns the difference of two items with the same name, as the end of a sentence; may be empty.
     difference: fn(&T, &T) -> String,
-    /// Whether two items with the same name are merged. Otherwise [`Join`] decides which one is taken.
+    /// Whether two items with the same name are merged. Otherwise one of them is taken, or an error is reported,
+    /// depending on the [`Join`].
     merges: bool,
     remedy: &'static str,
 }
