@@ -255,7 +255,7 @@ fn workspaces_are_no_hs3_files() {
     assert!(matches!(ModelSource::from_slice(b"{}"), Err(WorkspaceError::Invalid { .. })));
 }
 
-/// Reads a model with a template of simulated events that make up `signal`, and a flat background.
+/// Reads a model with two densities: the distribution `signal`, given as JSON, and a flat background.
 fn with_template(signal: Value) -> Result<Model, String> {
     let document = json!({
         "metadata": {"hs3_version": "0.2.9"},

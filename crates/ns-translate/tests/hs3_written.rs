@@ -8,7 +8,8 @@ use ns_core::{Constraint, Effect, HistosysCode, Interpolation, Model, NormsysCod
 use ns_translate::pyhf::{ModelOptions, Workspace};
 use ns_translate::{ModelSource, hs3};
 
-/// Returns a text with the effect of a modifier and the names of its parameters.
+/// Describes a modifier in a text for comparisons: its effect, and the names of its parameters. `first` is the index
+/// of its first parameter.
 fn acts(model: &Model, bins: usize, first: usize, effect: &Effect) -> String {
     let n = if effect.per_bin() { bins } else { 1 };
     let names: Vec<&str> = model.parameters[first..first + n].iter().map(|p| p.name.as_str()).collect();

@@ -34,8 +34,8 @@ fn places(value: &Value, prefix: &str, out: &mut Vec<String>) {
     }
 }
 
-/// Makes one JSON Patch operation. Random numbers select the place in the document, the kind of the operation, and
-/// its value.
+/// Makes one JSON Patch operation from random numbers. `place` selects the place in the document, `what` the kind of
+/// the operation, and `source` a value of the document to copy. `x` is a new value.
 fn operation(document: &Value, place: usize, what: u8, source: usize, x: f64) -> Value {
     let mut all = Vec::new();
     places(document, "", &mut all);

@@ -14,7 +14,7 @@ use thiserror::Error;
 pub struct KernelOptions {
     /// Lower and upper end of the range of the density.
     pub range: (f64, f64),
-    /// Factor by which all widths are multiplied. With 1, the widths are those of the reference.
+    /// Factor by which all kernel widths are multiplied. With 1, the widths are those of K. Cranmer, hep-ex/0011057.
     pub bandwidth: f64,
     /// Whether kernels are mirrored at the ends of the range. Without mirror images, the density is too small near
     /// the ends.

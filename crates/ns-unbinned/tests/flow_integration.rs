@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use ns_unbinned::flow::FlowPdf;
 use serde_json::Value;
 
-/// Returns the folder that contains the flows and the oracle.
+/// Returns the folder that contains the flows and the oracle (results that were computed independently).
 fn folder() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/flows"))
 }
@@ -35,7 +35,7 @@ fn flow(name: &str) -> FlowPdf {
     FlowPdf::from_manifest(folder().join(format!("{name}.flow.json")), &[]).unwrap()
 }
 
-/// Returns the numbers of the oracle for a flow. `key` selects one of the arrays of numbers.
+/// Returns independently computed results for a flow from `oracle.json`. `key` is the name of an array of results.
 fn oracle(flow: &str, key: &str) -> Vec<f64> {
     let text = std::fs::read(folder().join("oracle.json")).unwrap();
     let all: Value = serde_json::from_slice(&text).unwrap();

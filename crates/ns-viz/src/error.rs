@@ -123,7 +123,8 @@ pub(crate) fn same_length(
     Err(PictureError::Length { picture, field: field.into(), found, reference: reference.into(), expected })
 }
 
-/// Checks that the values increase strictly and can be drawn. NaN and values above 1e100 cannot be drawn.
+/// Checks that the values increase strictly and can be drawn. NaN and values above 1e100 in magnitude cannot be
+/// drawn.
 pub(crate) fn increasing(picture: &'static str, field: &str, values: &[f64]) -> Result<(), PictureError> {
     drawable(picture, field, values)?;
     match values.windows(2).position(|pair| !(pair[1] > pair[0])) {
@@ -141,7 +142,7 @@ pub(crate) fn ascending(picture: &'static str, field: &str, values: &[f64]) -> R
     }
 }
 
-/// Checks that all values can be drawn. NaN and values above 1e100 cannot be drawn.
+/// Checks that all values can be drawn. NaN and values above 1e100 in magnitude cannot be drawn.
 fn drawable(picture: &'static str, field: &str, values: &[f64]) -> Result<(), PictureError> {
     if let Some(index) = values.iter().position(|value| crate::number::usable(*value).is_none()) {
         let value = values.get(index).copied().unwrap_or(f64::NAN);

@@ -6,7 +6,7 @@ use crate::drawing::{Area, Drawing, Stroke};
 use crate::frame::{self, Edge};
 use crate::header::Header;
 
-/// The parts of a page with one panel, except the data.
+/// Everything that determines a page with one panel, except the data.
 pub(crate) struct Layout<'a> {
     pub(crate) header: Header<'a>,
     pub(crate) description: String,
@@ -54,7 +54,8 @@ impl<'a> Layout<'a> {
 }
 
 impl Panel<'_> {
-    /// Draws a line through values, clipped at the edges of the panel.
+    /// Draws a line through points, given as pairs of values on the two axes. The line is clipped at the edges of the
+    /// panel.
     pub(crate) fn curve(&mut self, values: &[(f64, f64)], pen: Stroke) {
         let points: Vec<_> = values.iter().map(|(x, y)| (self.x.at(*x), self.y.at(*y))).collect();
         for part in clip::polyline(&points, &self.area) {
@@ -62,7 +63,7 @@ impl Panel<'_> {
         }
     }
 
-    /// Returns whether the point with these values lies in the panel.
+    /// Returns whether the point with the values `x` and `y` on the two axes lies in the panel.
     pub(crate) fn holds(&self, x: f64, y: f64) -> bool {
         self.x.holds(x) && self.y.holds(y)
     }

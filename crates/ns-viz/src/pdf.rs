@@ -13,7 +13,8 @@ use crate::text::{Anchor, Style};
 
 /// Number of PDF points (72 per inch) of one CSS pixel (96 per inch).
 const POINTS: f64 = 0.75;
-/// Number of the PDF object of the first page. Objects that all pages share have smaller numbers.
+/// Number that identifies the object of the first page in the PDF file. Objects that all pages share have smaller
+/// numbers.
 const FIRST_PAGE: i32 = 32;
 const FONT: Name = Name(b"F0");
 const FONT_NAME: Name = Name(b"NSVIZA+DejaVuSans");

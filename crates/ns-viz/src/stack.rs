@@ -27,7 +27,7 @@ pub(crate) struct Layer {
     pub(crate) dashed: bool,
 }
 
-/// The input of a stack. The lengths of all lists have been checked.
+/// The input from which a [`Stack`] is created. The lengths of all lists have been checked.
 pub(crate) struct Parts<'a> {
     pub(crate) name: &'a str,
     pub(crate) x_title: &'a str,

@@ -11,7 +11,7 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The model has event channels, or constraint terms of functions of parameters.
+    /// The model has channels of unbinned events, or constraint terms that do not belong to a single parameter.
     #[error(
         "the model has {what}, which are not written yet. Models of HistFactory channels alone can be written."
     )]
@@ -40,7 +40,8 @@ impl Names {
 /// measurement.
 ///
 /// # Errors
-/// If the model has parts other than HistFactory channels.
+/// [`WriteError::NotWritten`] if the model has channels of unbinned events, or constraint terms that do not belong to
+/// a single parameter.
 pub fn write(model: &Model) -> Result<Value, WriteError> {
     if !model.event_channels.is_empty() {
         return Err(WriteError::NotWritten { what: "channels of events" });
@@ -120,9 +121,9 @@ fn range(parameter: &Parameter) -> Value {
 struct Written {
     distributions: Vec<Value>,
     functions: Vec<Value>,
-    /// Values of the constant parameters that represent auxiliary data.
+    /// Constant parameters that represent the auxiliary data, as HS3 objects with name and value.
     nominal: Vec<Value>,
-    /// Names of constraint terms, by the index of the parameter that the term constrains.
+    /// Name of each constraint term. The key is the index of the constrained parameter in the model.
     names: BTreeMap<usize, String>,
 }
 

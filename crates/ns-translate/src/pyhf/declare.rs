@@ -21,8 +21,8 @@ pub(crate) struct Declared {
     pub(crate) path: String,
 }
 
-/// The properties of a parameter set that follow from its modifiers. The settings of a measurement are not
-/// applied yet.
+/// The type of a parameter set, with the properties that follow from its modifiers. The settings of a measurement are
+/// not applied yet.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum SetKind {
     /// One parameter with a Gaussian constraint of mean 0 and width 1. It belongs to histosys and normsys
@@ -179,7 +179,8 @@ fn group<'a>(uses: &[Use<'a>], kind: ModifierType) -> Vec<(&'a str, Vec<Use<'a>>
     groups
 }
 
-/// Reports a name that modifiers of two types use, unless both types have the same constraint in pyhf.
+/// Reports a name that is used by modifiers of two types. Only histosys and normsys may have the same name, because
+/// pyhf constrains them in the same way.
 fn report_conflict(
     name: &str,
     (earlier_kind, earlier): (ModifierType, &Use<'_>),

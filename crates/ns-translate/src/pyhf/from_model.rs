@@ -19,20 +19,20 @@ pub struct NotPyhf {
 /// Absolute value of the bound that replaces an infinite bound, because bounds in workspaces are finite.
 const FAR: f64 = 1e10;
 
-/// The way in which a workspace declares the parameters of a modifier.
+/// The kind of parameters that a modifier has, and the modifier type that declares them in a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Declared {
-    /// A factor without a constraint, which a normfactor declares.
+    /// One factor without a constraint (normfactor).
     Free,
-    /// The luminosity with a Gaussian constraint, which a lumi modifier declares.
+    /// One factor with a Gaussian constraint, such as the luminosity (lumi).
     Lumi,
-    /// A nuisance parameter with a Gaussian constraint of width 1, which a normsys or a histosys declares.
+    /// One nuisance parameter with a Gaussian constraint of width 1 (normsys or histosys).
     Alpha,
-    /// One factor per bin without constraints, which a shapefactor declares.
+    /// One factor per bin, without constraints (shapefactor).
     FreeBins,
-    /// One factor per bin with Poisson constraints, which a shapesys declares.
+    /// One factor per bin, with Poisson constraints (shapesys).
     Poisson,
-    /// One factor per bin with Gaussian constraints, which a staterror declares.
+    /// One factor per bin, with Gaussian constraints (staterror).
     Gaussian,
 }
 
@@ -49,7 +49,7 @@ struct Entry {
     name: String,
     /// Number of the modifier's parameters.
     n: usize,
-    /// Pairs of the names of a channel and of a sample on which the modifier acts.
+    /// The samples on which the modifier acts, each as the name of its channel and the name of the sample.
     users: Vec<(String, String)>,
 }
 
@@ -149,7 +149,8 @@ fn entries(model: &Model, reasons: &mut Vec<String>) -> BTreeMap<usize, Entry> {
     entries
 }
 
-/// Returns the way in which a workspace declares the parameters of a modifier.
+/// Returns how a workspace declares the parameters of a modifier. `n` is their number. If a workspace cannot express
+/// them, adds a reason and returns `None`.
 fn declared(model: &Model, modifier: &Modifier, n: usize, reasons: &mut Vec<String>) -> Option<Declared> {
     let parameters = model.parameters.get(modifier.first..modifier.first + n)?;
     let first = parameters.first()?;

@@ -22,7 +22,7 @@ impl fmt::Display for Severity {
     }
 }
 
-/// Something in a file that is wrong or doubtful.
+/// An error in a file, or a doubtful place about which the user is warned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// Whether the problem is an error or a warning.

@@ -7,7 +7,7 @@ use super::document::{Channel, Document, Effect, Modifier, ModifierType, Sample}
 use super::names::{LONGEST, list, nearest, quoted, show};
 use super::problem::Report;
 
-/// Checks channels, samples, modifiers and observations.
+/// Checks channels, samples, modifiers and observations, and the names of measurements.
 pub(crate) fn check(document: &Document, report: &mut Report) {
     unique(
         "channel",

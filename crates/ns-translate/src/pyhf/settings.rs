@@ -31,7 +31,7 @@ pub(crate) enum ResolvedConstraint {
     Poisson { auxdata: Vec<f64>, factors: Vec<f64> },
 }
 
-/// The parameter sets of a document, with their values for one measurement.
+/// The parameter sets of a document, with the start values, bounds, fixed flags and constraints for one measurement.
 pub(crate) struct Resolution {
     /// The parameter sets, in the order of the declared sets.
     pub(crate) sets: Vec<Resolved>,
@@ -39,7 +39,8 @@ pub(crate) struct Resolution {
     pub(crate) poi: Option<usize>,
 }
 
-/// Determines the values of every parameter set for `measurement`, and the parameter of interest.
+/// Determines the start values, bounds, fixed flags and constraints of every parameter set for `measurement`, and the
+/// parameter of interest.
 pub(crate) fn resolve(
     document: &Document,
     measurement: &Measurement,
@@ -109,7 +110,8 @@ fn settings_by_name<'a>(
     settings
 }
 
-/// Returns the values of one parameter set. Values that `setting` does not give are default values.
+/// Returns the start values, bounds, fixed flags and constraints of one parameter set. Those that `setting` does not
+/// give have pyhf's default values.
 fn resolve_set(
     document: &Document,
     measurement: &Measurement,

@@ -174,8 +174,8 @@ impl Workspace {
         &self.notes.problems
     }
 
-    /// Replaces the warnings of [`Self::reading_warnings`]. This is for a workspace that was stored by
-    /// [`Self::to_value`].
+    /// Replaces the warnings of [`Self::reading_warnings`]. A workspace that is restored from the result of
+    /// [`Self::to_value`] needs this method, because that result has no warnings.
     #[must_use]
     pub fn with_reading_warnings(mut self, warnings: Vec<Problem>) -> Self {
         self.notes = Report { problems: warnings, omitted: 0 };

@@ -2,7 +2,8 @@
 
 use super::node::{Binary, Unary};
 
-/// A function that expressions can use, given by what it computes.
+/// A function that expressions can use. Names with the same meaning, such as `abs` and `fabs`, give the same
+/// `Function`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Function {
     /// A function of one argument.
@@ -18,7 +19,7 @@ pub enum Function {
     Constant(&'static str),
 }
 
-/// Names of all functions, and what each of them computes. Functions with the prefix `TMath::` belong to ROOT.
+/// Name of each function, and the function itself. Names with the prefix `TMath::` are those of ROOT.
 const FUNCTIONS: &[(&str, Function)] = &[
     ("exp", Function::Unary(Unary::Exp)),
     ("log", Function::Unary(Unary::Ln)),

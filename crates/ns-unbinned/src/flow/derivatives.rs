@@ -24,7 +24,7 @@ pub(super) fn second(c: usize, i: usize, j: usize) -> usize {
     1 + c + i * (i + 1) / 2 + j
 }
 
-/// The columns of results that one call fills, each with one number per event.
+/// The results of one call, column after column. Each column has one number for each of the `n` events.
 struct Columns<'a> {
     n: usize,
     out: &'a mut [f64],
@@ -65,7 +65,8 @@ impl FlowPdf {
         self.check_derivatives(events, c, &mut columns)
     }
 
-    /// Returns a copy of the context. The numbers with the indices in `moves` are increased by the given amounts.
+    /// Returns a copy of the context with some variables increased. `moves` has pairs of the index of a variable and
+    /// the amount.
     fn moved(context: &[f64], moves: &[(usize, f64)]) -> Vec<f64> {
         let mut moved = context.to_vec();
         for &(k, by) in moves {

@@ -17,7 +17,7 @@ pub enum FlowError {
         /// Path of the manifest.
         manifest: PathBuf,
     },
-    /// The library of ONNX Runtime does not exist or is too old.
+    /// The library of ONNX Runtime cannot be loaded, for example because it does not exist or is too old.
     #[error(
         "the library of ONNX Runtime cannot be loaded from '{library}': {cause}. Install it (`pip install onnxruntime`), and let ORT_DYLIB_PATH name the library file, such as .../onnxruntime/capi/libonnxruntime.so.1.31.1"
     )]

@@ -10,7 +10,7 @@ const FIRST: usize = 16;
 /// Largest number of panels per feature, for flows with one and with two features.
 const LAST: [usize; 2] = [8192, 256];
 
-/// The panels are no longer halved once this changes the integral by at most this amount.
+/// The refinement stops when halving the panels changes the integral by at most this amount.
 const FINE: f64 = 1e-7;
 
 /// Largest accepted change of the integral in the last refinement.
@@ -200,7 +200,7 @@ fn sum(
     Ok(total)
 }
 
-/// Function that receives some nodes (one row of features per node) and their weights.
+/// Function that receives a batch of quadrature nodes (one row of features per node), and the weights of these nodes.
 type Batch<'a> = &'a mut dyn FnMut(&[f64], &[f64]) -> Result<(), LogProbError>;
 
 /// Calls `add` with nodes and weights of the quadrature with `panels` equal panels per feature. Each call gets some

@@ -58,7 +58,7 @@ pub(super) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Returns the numbers of the rows from `from` up to, but not including, `to`.
+    /// Returns the content of the rows `from..to`, row after row.
     fn part(&self, from: usize, to: usize) -> &'a [f64] {
         self.numbers.get(from * self.width..to * self.width).unwrap_or_default()
     }

@@ -27,7 +27,8 @@ fn conditional(manifest: &str, change: impl Fn(&mut Value)) -> Model {
     try_conditional(manifest, change).unwrap()
 }
 
-/// Returns the model of [`conditional`] with a Gaussian formula for the signal in place of the flow.
+/// Returns the model of [`conditional`] with a Gaussian signal in place of the flow. Formulae give its mean and
+/// width.
 fn formula(change: impl Fn(&mut Value)) -> Model {
     try_model("conditional", |tree| {
         change(tree);
@@ -249,7 +250,7 @@ impl LogProb for Counting {
     }
 }
 
-/// Replaces the flow in a density by a flow that counts its evaluations, which is also stored in `counting`.
+/// Replaces the flow in a density by a [`Counting`] flow. Also stores the new flow in `counting`.
 fn count(density: &mut Density, counting: &mut Option<Arc<Counting>>) {
     match density {
         Density::Conditional(own) => {

@@ -18,7 +18,8 @@ use crate::{flow, folder};
 
 const SIDES: [(f64, f64); 1] = [(100.0, 160.0)];
 
-/// Returns the provider that ONNX Runtime could not load, and its message, from the warning about this.
+/// Returns the provider that ONNX Runtime could not load, and the error message of ONNX Runtime. Both are taken from
+/// `warning`.
 fn missing(warning: &FlowWarning) -> (FlowGpuEpKind, &str) {
     match warning {
         FlowWarning::NotRegistered { provider, cause } => (*provider, cause),

@@ -226,7 +226,7 @@ pub(crate) fn channel(name: &str, bins: usize, size: f64, seed: u64) -> ChannelY
     }
 }
 
-/// Returns a channel of events: smooth curves, pulls, and a blinded range.
+/// Returns a channel of unbinned events: samples with smooth curves, and pulls in the lower panel.
 pub(crate) fn events(name: &str, seed: u64) -> ChannelYields {
     let mut dice = Dice::new(seed);
     let (low, width, bins) = (105.0, 1.375, 40);
@@ -260,13 +260,13 @@ pub(crate) fn events(name: &str, seed: u64) -> ChannelYields {
     }
 }
 
-/// Returns the yields of a channel of events in which the samples are stacked.
+/// Returns the yields of a channel of unbinned events. The samples are stacked.
 pub(crate) fn diphoton() -> Yields {
     let channels = vec![events("diphoton", 11)];
     Yields { title: "Post-fit".into(), channels, ..Yields::default() }
 }
 
-/// Returns the yields of a channel of events with one line per sample and a blinded range.
+/// Returns the yields of a channel of unbinned events, with one line per sample and a blinded range.
 pub(crate) fn diphoton_blinded() -> Yields {
     let channels = vec![ChannelYields { blind: vec![(120.0, 130.0)], ..events("diphoton", 11) }];
     let (title, subtitle) = ("Pre-fit".into(), "the signal region is blinded".into());

@@ -23,7 +23,7 @@ use super::workspace::validate_document;
 pub(crate) use duplicates::report_duplicate_keys;
 pub(crate) use syntax::explain_syntax;
 
-/// Reads text for which the fast reader failed. `report` has the problems found so far.
+/// Reads text that the fast reader (`pyhf::parse`) could not read. `report` has the problems found so far.
 ///
 /// # Errors
 /// If the text is not a workspace: an error with all problems found.

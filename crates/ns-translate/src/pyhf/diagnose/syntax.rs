@@ -5,7 +5,7 @@ use serde_json::error::Category;
 use crate::pyhf::error::WorkspaceError;
 use crate::pyhf::names::pointer_token;
 
-/// Returns an error that describes the syntax error of the parser (`error`) in `text`.
+/// Converts the parser's syntax error `error` to an error that tells the user what is wrong in `text`.
 pub(crate) fn explain_syntax(text: &[u8], error: &serde_json::Error) -> WorkspaceError {
     let at = offset(text, error.line(), error.column());
     let (message, remedy) = not_text(text).unwrap_or_else(|| wrong_json(text, error, at));

@@ -30,7 +30,7 @@ pub enum Join {
 }
 
 impl Join {
-    /// All values.
+    /// All ways to combine items with the same name.
     pub const ALL: [Self; 4] = [Self::None, Self::Outer, Self::LeftOuter, Self::RightOuter];
 
     /// Returns pyhf's name of the join.
@@ -306,7 +306,7 @@ impl Pair<'_> {
     }
 }
 
-/// The functions that compare and describe the items of one list.
+/// How items of one kind (channels, observations or measurements) are compared and described.
 struct Named<T> {
     what: &'static str,
     name: fn(&T) -> &str,
@@ -315,7 +315,8 @@ struct Named<T> {
     same: fn(&T, &T) -> bool,
     /// Returns the difference of two items with the same name, as the end of a sentence; may be empty.
     difference: fn(&T, &T) -> String,
-    /// Whether two items with the same name are merged.
+    /// Whether two items with the same name are merged. Otherwise one of them is taken, or an error is reported,
+    /// depending on the [`Join`].
     merges: bool,
     remedy: &'static str,
 }

@@ -12,7 +12,7 @@ use super::super::names::quoted;
 use super::edited::Log;
 use super::prune::for_each_sample;
 
-/// The largest relative effects of modifiers that are removed.
+/// Thresholds for the relative effects of modifiers. A modifier whose effects do not exceed them is removed.
 pub(super) struct Thresholds {
     pub(super) norm: f64,
     /// Largest shape effect of a histosys that is removed. If it is `None`, no histosys is removed.

@@ -21,7 +21,7 @@ pub struct Prune {
     pub channels: Vec<String>,
     /// Names of samples to remove from every channel.
     pub samples: Vec<String>,
-    /// Names of modifiers to remove from every sample, with their settings.
+    /// Names of modifiers to remove from every sample. The settings of their parameters are removed too.
     pub modifiers: Vec<String>,
     /// Types of modifiers (`normsys`, `histosys`, ...) to remove from every sample.
     pub modifier_types: Vec<String>,

@@ -63,7 +63,8 @@ impl NameKind {
     }
 }
 
-/// Suggests the name in `known` that is nearest to `name`. If no name is near, lists all of `known` after `lead`.
+/// Suggests the name in `known` that is nearest to `name`. If no name is near, lists all names in `known` after the
+/// introductory text `lead`.
 pub(super) fn suggestion(name: &str, known: &BTreeSet<&str>, lead: &str) -> String {
     match nearest(name, known.iter().copied()) {
         Some(near) => format!("Did you mean {}?", quoted(near)),

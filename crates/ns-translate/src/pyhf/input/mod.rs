@@ -76,7 +76,8 @@ enum Pipe {
     Unpacked,
 }
 
-/// Reads the text of a stream that is not compressed or is being unpacked.
+/// Reads the text of a stream. `reader` gives the bytes after any unpacking of gzip. If they are an archive, reads
+/// the named member.
 fn contents(
     mut reader: impl Read,
     place: &FileMember<'_>,

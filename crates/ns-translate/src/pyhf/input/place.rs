@@ -15,7 +15,7 @@ pub(super) struct FileMember<'a> {
     shown: &'a Path,
     file: &'a Path,
     member: Option<&'a str>,
-    /// Whether a member of this file can be named.
+    /// Whether the user can name a member of this file in its path. False for a stream and for an unpacked member.
     nameable: bool,
 }
 
@@ -44,7 +44,8 @@ impl<'a> FileMember<'a> {
         Self { shown: Path::new(name), file: Path::new(name), member: None, nameable: false }
     }
 
-    /// Returns the place of the unpacked content of this archive member. The content is read as a stream.
+    /// Returns the place of a stream with the content of this archive member. The user cannot name a member of the
+    /// stream.
     pub(super) fn unpacked(self) -> Self {
         Self { member: None, nameable: false, ..self }
     }

@@ -55,7 +55,8 @@ struct WrittenMember<'a> {
     patch: &'a RawValue,
 }
 
-/// The contents of a patchset that follows the format, except for descriptive keys and a missing version.
+/// The contents of a patchset with tolerated deviations from the format: descriptive keys (such as `comment`) and a
+/// missing version.
 #[derive(Deserialize)]
 struct Tolerated<'a> {
     metadata: Map<String, Value>,
@@ -178,7 +179,7 @@ impl<'a> Patchset<'a> {
         })
     }
 
-    /// Checks the parts of a patchset that its Rust types do not guarantee, and creates the patchset.
+    /// Checks the rules of the format that the Rust types do not enforce, and creates the patchset.
     fn check(written: Written<'a>, origin: &str, report: &mut Report) -> Self {
         check_version(&written.version, report);
         if written.patches.is_empty() {
@@ -261,7 +262,8 @@ fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// Returns whether `key` consists of `values`, separated by commas. Numbers are equal if their values are.
+/// Returns whether `key` consists of `values`, separated by commas. Numbers may be written differently: `700` and
+/// `700.0` are equal.
 fn values_match(values: &[Value], key: &str) -> bool {
     let parts: Vec<&str> = key.trim_matches(['(', ')', '[', ']']).split(',').map(str::trim).collect();
     parts.len() == values.len()

@@ -25,7 +25,8 @@ struct WarningKind {
 }
 
 impl Gathered {
-    /// Adds a path to the warning of this kind. For the first path, `say` returns the message and the remedy.
+    /// Adds a path to the warning about the deviation `kind`. `say` returns the message and the remedy of the
+    /// warning. It is called for the first path only.
     pub(crate) fn note(&mut self, kind: &'static str, path: String, say: impl FnOnce() -> (String, String)) {
         if let Some(known) = self.by_name.get(kind).and_then(|&i| self.kinds.get_mut(i)) {
             known.n_others += 1;

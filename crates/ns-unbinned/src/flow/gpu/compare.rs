@@ -29,7 +29,7 @@ pub fn spread(sides: &[(f64, f64)]) -> Vec<f64> {
     rows
 }
 
-/// Events for the comparison of GPU and CPU, and the results of the CPU.
+/// Events for the comparison of GPU and CPU, and their log-densities on the CPU.
 pub(in crate::flow) struct Compared<'a> {
     /// Features of the events, one row per event.
     pub(in crate::flow) events: &'a [f64],

@@ -1,4 +1,4 @@
-//! The density of a flow as a function that models use.
+//! Implements `LogProb`, the interface through which models evaluate densities, for flows.
 
 use ns_core::{Base, BoxIntegral, GradientMethod, LogProb, LogProbError, NetworkEvaluation};
 
