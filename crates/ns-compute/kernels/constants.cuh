@@ -124,6 +124,8 @@ constexpr int MEMORY_AT = 60;
 constexpr int BLOCK_DATA_SIZE = 84;
 // Size of PARTS, the partial sums of a matrix-vector product, in doubles.
 constexpr int MOST_PARTS = 128;
+// Largest number of rows of a matrix that a thread block of `MOST_THREADS` threads inverts in registers.
+constexpr int MOST_TILED = 48;
 // Smallest size of COLUMN, in doubles, that the inversion of a matrix of any size needs.
 constexpr int LEAST_COLUMNS = 96;
 // Number of rows, and of columns, in the square tiles of matrix products and inverses.

@@ -118,7 +118,7 @@ NS_DEVICE bool invert(int n, const State<SHARED>& state, Array a, int at, Array 
     if (SHARED && threads() == MOST_THREADS) {
         if (n <= 16) return invert_tiled<1>(n, state.offset[a] + at, state.offset[column]);
         if (n <= 32) return invert_tiled<2>(n, state.offset[a] + at, state.offset[column]);
-        if (n <= 48) return invert_tiled<3>(n, state.offset[a] + at, state.offset[column]);
+        if (n <= MOST_TILED) return invert_tiled<3>(n, state.offset[a] + at, state.offset[column]);
     }
 #endif
     return invert_any(n, state[a] + at, state[column]);

@@ -159,7 +159,7 @@ NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED
             const double* row = scaled + u * n + group.bin;
             double sum[2] = {0.0, 0.0};
             if (metric.n_dual == 0) {
-                sum[0] = matrix[b] * row[b];
+                sum[0] = matrix[group.bin + b] * row[b];
             } else {
                 const double* from = matrix + group.kernel + b;
                 int k = 0;

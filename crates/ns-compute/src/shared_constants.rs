@@ -140,8 +140,10 @@ constants! {
     BLOCK_DATA_SIZE: usize = MEMORY_AT + 2 * PAIRS;
     /// Size of PARTS, the partial sums of a matrix-vector product, in doubles.
     MOST_PARTS: usize = 128;
+    /// Largest number of rows of a matrix that a thread block of `MOST_THREADS` threads inverts in registers.
+    MOST_TILED: usize = 48;
     /// Smallest size of COLUMN, in doubles, that the inversion of a matrix of any size needs.
-    LEAST_COLUMNS: usize = 96;
+    LEAST_COLUMNS: usize = 2 * MOST_TILED;
     /// Number of rows, and of columns, in the square tiles of matrix products and inverses.
     TILE: usize = 4;
 

@@ -313,9 +313,15 @@ fn the_search_of_toys_is_the_one_asked_for() {
 #[test]
 fn the_status_of_a_toy_does_not_depend_on_uncertainties() {
     let model = load("strongly_bent.json");
-    let session = open(&model, 1);
+    compare_status(&model, open(&model, 1).as_ref());
+    #[cfg(feature = "cuda-on-host")]
+    compare_status(&model, &ns_compute::device::host::open(&model, &Execution::default()).unwrap());
+}
+
+/// Fits toys with and without uncertainties. Every toy must have the same status, and some of them have no minimum.
+fn compare_status(model: &Model, session: &dyn Session) {
     let options = HypotestToysOptions::default().seed(2);
-    let test = ToyTest::prepare(&model, session.as_ref(), 1.0, &options, Control::default()).unwrap();
+    let test = ToyTest::prepare(model, session, 1.0, &options, Control::default()).unwrap();
     let task = test.task(Hypothesis::Background, 0..400).unwrap();
     let fits = |uncertainties: bool| -> Vec<FitStatus> {
         let mut outcomes = Vec::new();

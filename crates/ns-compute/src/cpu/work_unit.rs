@@ -128,14 +128,14 @@ impl CpuSession {
     }
 
     /// Prepares the inputs that the fits of all toys of `source` share, one element per request. An element is `None`
-    /// if the fits of that request are made by the scalar optimiser, which makes one fit at a time. If `any_code` is
-    /// true, models with kinks (jumps of the slope of `-ln L`) and with exponential interpolation are accepted. GPU
-    /// sessions set it.
+    /// if the fits of that request are made by the scalar optimiser, which makes one fit at a time. If `for_gpu` is
+    /// true, models with kinks (jumps of the slope of `-ln L`) or exponential interpolation are accepted, and large models
+    /// whose bins fall into groups.
     pub(crate) fn fitters(
         &self,
         source: &ToySource,
         requests: &[FitRequest],
-        any_code: bool,
+        for_gpu: bool,
     ) -> Vec<Option<ToyFitter>> {
         let plan = &self.plan;
         if plan.has_event_terms() {
@@ -152,7 +152,7 @@ impl CpuSession {
         let mut worker = take(&self.workers, plan);
         let fitters = requests.iter().map(|request| {
             // On GPUs a fit tries both sides of every kink, as the search on the CPU does.
-            let sides = any_code && plan.structure.has_kinks && request.search == Search::Standard;
+            let sides = for_gpu && plan.structure.has_kinks && request.search == Search::Standard;
             if request.search != Search::Local && !sides {
                 return None;
             }
@@ -168,7 +168,7 @@ impl CpuSession {
                 Start::Earlier(_) | Start::Along(..) => Further::AndPoint,
                 Start::Init | Start::At(_) => Further::Shared,
             };
-            ToyFitter::new(self.level, plan, &point, &aux, parts, further, any_code, &mut worker.scratch)
+            ToyFitter::new(self.level, plan, &point, &aux, parts, further, for_gpu, &mut worker.scratch)
         });
         let fitters = fitters.collect();
         put(&self.workers, worker);

@@ -9,7 +9,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use ns_core::{
-    Control, Covariance, FitFailure, FitOutcome, Inactive, OutcomeParts, Search, SessionError, TaskOutcome,
+    Control, Covariance, FitFailure, FitOutcome, FitStatus, Inactive, OutcomeParts, Reason, Search,
+    SessionError, TaskOutcome,
 };
 
 use super::backend::{Buffer, Kernel, Shape};
@@ -64,6 +65,12 @@ struct ReturnedCovariance<'a> {
     variances: &'a [f64],
 }
 
+/// Returns whether the uncertainties of a fit are missing. If `-ln L` falls without limit, there is no minimum at which
+/// uncertainties exist.
+fn is_missing(fit: &FitOutcome) -> bool {
+    fit.uncertainties.is_empty() && fit.status != FitStatus::NotConverged(Reason::Unbounded)
+}
+
 impl GpuSession {
     /// Returns the placement of the arrays of Hessians if the device computes the uncertainties that `wanted` asks
     /// for. Returns `None` if `wanted` asks for none, or if the CPU computes them together with the fits.
@@ -90,7 +97,7 @@ impl GpuSession {
         for (i, task) in outcomes.iter().enumerate() {
             for (k, fit) in task.fits.iter().enumerate() {
                 if let Ok(fit) = fit
-                    && fit.uncertainties.is_empty()
+                    && is_missing(fit)
                 {
                     let plain = self.is_plain(fit, &(fitted.domain)(i, k));
                     let list = if plain { &mut here } else { &mut left };
@@ -108,9 +115,8 @@ impl GpuSession {
         }
         self.leave(outcomes, fitted, wanted, control, &left);
         if control.is_cancelled() {
-            let missing = |fit: &FitOutcome| fit.uncertainties.is_empty();
             for fit in outcomes.iter_mut().flat_map(|task| &mut task.fits) {
-                if fit.as_ref().is_ok_and(missing) {
+                if fit.as_ref().is_ok_and(is_missing) {
                     *fit = Err(FitFailure::Cancelled);
                 }
             }

@@ -121,6 +121,7 @@ fn metric(metric: &Metric, n_bins: usize, arena: &mut Arena) -> layout::Metric {
     let reactions: Vec<f64> = locals.iter().map(|local| local.reaction).collect();
     let stiffness: Vec<f64> = locals.iter().map(|local| local.stiffness).collect();
     let (mut groups, mut kernel, mut rows, mut columns) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut triangles = metric.kernel.as_slice();
     for group in &metric.groups {
         groups.push([group.bins.start, group.dual.start, kernel.len(), rows.len()].map(|at| at as i32));
         let row = |d: usize| &metric.dual_rows[d * n_bins..(d + 1) * n_bins];
@@ -132,10 +133,13 @@ fn metric(metric: &Metric, n_bins: usize, arena: &mut Arena) -> layout::Metric {
             continue;
         }
         // The kernels read complete rows, so both triangles of the symmetric matrix are uploaded.
-        for i in group.bins.clone() {
-            for j in group.bins.clone() {
+        let n = group.bins.len();
+        let (triangle, rest) = triangles.split_at(n * (n + 1) / 2);
+        triangles = rest;
+        for i in 0..n {
+            for j in 0..n {
                 let (low, high) = (i.min(j), i.max(j));
-                kernel.push(metric.kernel[high * (high + 1) / 2 + low]);
+                kernel.push(triangle[high * (high + 1) / 2 + low]);
             }
         }
     }

@@ -126,6 +126,10 @@ impl GpuSession {
             self.note_left(self.unsuitable());
             return Ok(None);
         }
+        if fitters.iter().flatten().any(ToyFitter::may_end_on_ridge) {
+            self.note_left(LeftToCpu::Ridge);
+            return Ok(None);
+        }
         let kinds = fitters
             .iter()
             .flatten()

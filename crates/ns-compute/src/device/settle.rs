@@ -350,10 +350,10 @@ impl<'a> Settling<'a> {
     }
 
     /// Returns the inputs for making the fits of request `k` in SIMD lanes. Returns `None` if SIMD lanes do not suit
-    /// the model.
+    /// the model, or if it is too large for them.
     fn lanes(&self, k: usize) -> Option<&'a ToyFitter> {
         let fitter = self.fitters.get(k).and_then(Option::as_ref);
-        fitter.filter(|_| suit_lanes(&self.cpu.plan))
+        fitter.filter(|fitter| suit_lanes(&self.cpu.plan) && !fitter.metric().divided)
     }
 
     /// Returns which parts of an outcome the CPU computes together with the fit.

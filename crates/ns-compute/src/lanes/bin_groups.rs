@@ -9,9 +9,10 @@
 use std::ops::Range;
 
 use super::jacobian::Jacobian;
+use crate::shared_constants::MOST_TILED;
 
-/// Largest number of bins in a group. Kernels invert matrices up to this size in the registers of a thread block.
-const MOST_BINS: usize = 48;
+/// Largest number of bins in a group.
+const MOST_BINS: usize = MOST_TILED;
 
 /// Largest number of constrained parameters that may act on bins of several groups. These parameters are not
 /// eliminated from the metric.
@@ -28,8 +29,8 @@ pub(super) struct BinGroups {
 
 impl BinGroups {
     /// Divides `n_bins` bins into groups of at most [`MOST_BINS`] bins, so that each of the constrained parameters
-    /// `constrained` acts on one group only, except for at most [`MOST_KEPT`] of them. Returns `None` if this is not
-    /// possible.
+    /// `constrained` acts on one group only, except for at most [`MOST_KEPT`] of them. These are the parameters that act
+    /// on the widest ranges of bins. Returns `None` if the bins cannot be divided so.
     pub(super) fn new(jacobian: &Jacobian, constrained: &[usize], n_bins: usize) -> Option<Self> {
         let reach = |&p: &usize| (p, jacobian.reach(p));
         let mut reaches: Vec<(usize, Range<usize>)> = constrained.iter().map(reach).collect();

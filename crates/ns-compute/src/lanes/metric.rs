@@ -82,13 +82,16 @@ pub(crate) struct Metric {
     /// Groups of bins. Each dual parameter acts on bins of one group only. There is a single group, except in large
     /// models on a GPU.
     pub(crate) groups: Vec<Group>,
+    /// Whether the model is so large that its bins were divided into groups. Fits in SIMD lanes cannot use such a
+    /// metric, because they invert the matrix over all bins as a whole.
+    pub(crate) divided: bool,
     /// For each dual parameter (a constrained parameter that is eliminated from the metric), 1 divided by the curvature
     /// of its constraint.
     pub(crate) dual_inverse: Vec<f64>,
     /// Derivatives of the expected yields with respect to the dual parameters (constrained parameters that are
     /// eliminated from the metric). The index order is parameter, bin.
     pub(crate) dual_rows: Vec<f64>,
-    /// The matrix `J D^-1 J'` over the bins, stored as a lower triangle, row by row. `J` contains the derivatives of
+    /// The matrix `J D^-1 J'` over the bins of each group, stored as a lower triangle, row by row. `J` contains the derivatives of
     /// the expected yields with respect to the dual parameters (constrained parameters that are eliminated from the
     /// metric), and `D` the curvatures of their constraints. Empty if there are no dual parameters.
     pub(crate) kernel: Vec<f64>,
@@ -132,6 +135,7 @@ impl Metric {
             locals: Vec::new(),
             dual: Vec::new(),
             groups: Vec::new(),
+            divided: false,
             dual_inverse: Vec::new(),
             dual_rows: Vec::new(),
             kernel: Vec::new(),
@@ -180,29 +184,40 @@ impl Metric {
             jacobian.write_row(p, n_bins, &mut metric.primal_rows);
         }
         if !metric.dual.is_empty() {
-            for i in 0..n_bins {
-                for j in 0..=i {
-                    let rows = metric.dual_rows.chunks_exact(n_bins).zip(&metric.dual_inverse);
-                    metric.kernel.push(rows.map(|(row, inverse)| row[i] * row[j] * inverse).sum());
+            metric.fill_kernel(n_bins);
+        }
+        Some(metric)
+    }
+
+    /// Computes `kernel` from the derivatives in `dual_rows`.
+    fn fill_kernel(&mut self, n_bins: usize) {
+        for group in &self.groups {
+            let rows = || {
+                let rows = &self.dual_rows[group.dual.start * n_bins..group.dual.end * n_bins];
+                rows.chunks_exact(n_bins).zip(&self.dual_inverse[group.dual.clone()])
+            };
+            for i in group.bins.clone() {
+                for j in group.bins.start..=i {
+                    self.kernel.push(rows().map(|(row, inverse)| row[i] * row[j] * inverse).sum());
                 }
             }
         }
-        Some(metric)
     }
 
     /// Sets `dual`, `primal` and `groups` of a large model. `others` contains the parameters that are not local, each
     /// with whether it is constrained. Returns `None` if the bins do not fall into groups.
     fn divide(&mut self, others: &[(usize, bool)], n_bins: usize, jacobian: &Jacobian) -> Option<()> {
         let constrained: Vec<usize> = others.iter().filter(|(_, is)| *is).map(|(p, _)| *p).collect();
-        let divided = divisible(jacobian, others.len(), &constrained, n_bins)?;
-        for bins in divided.groups {
+        let BinGroups { groups, kept } = divisible(jacobian, others.len(), &constrained, n_bins)?;
+        for bins in groups {
             let first = self.dual.len();
-            let acts = |p: &&usize| bins.contains(&jacobian.reach(**p).start) && !divided.kept.contains(p);
+            let acts = |p: &&usize| bins.contains(&jacobian.reach(**p).start) && !kept.contains(p);
             self.dual.extend(constrained.iter().filter(acts));
             self.groups.push(Group { bins, dual: first..self.dual.len() });
         }
-        let is_dual = |p: usize| constrained.contains(&p) && !divided.kept.contains(&p);
-        self.primal = others.iter().map(|(p, _)| *p).filter(|&p| !is_dual(p)).collect();
+        let is_primal = |&&(p, constrained): &&(usize, bool)| !constrained || kept.contains(&p);
+        self.primal = others.iter().filter(is_primal).map(|(p, _)| *p).collect();
+        self.divided = true;
         Some(())
     }
 }
@@ -211,7 +226,7 @@ impl Metric {
 /// contains those of them that are constrained. Returns `None` if the bins do not fall into groups, or if the metric
 /// is too large even so.
 fn divisible(jacobian: &Jacobian, all: usize, constrained: &[usize], n_bins: usize) -> Option<BinGroups> {
-    if n_bins.saturating_mul(all) > MOST_ELEMENTS {
+    if !elements_fit(n_bins, all) {
         return None;
     }
     let divided = BinGroups::new(jacobian, constrained, n_bins)?;
@@ -230,11 +245,16 @@ fn work(n_bins: usize, all: usize, loose: usize) -> (usize, usize) {
 
 fn is_small(n_bins: usize, all: usize, loose: usize) -> bool {
     let (dual, primal) = work(n_bins, all, loose);
-    dual.min(primal) <= MOST_WORK && n_bins * all <= MOST_ELEMENTS
+    dual.min(primal) <= MOST_WORK && elements_fit(n_bins, all)
 }
 
-/// Returns whether the model is too large for fits in SIMD lanes. [`Metric::new`] then returns `None` for every fit of
-/// the model's free parameters, unless it divides the bins into groups.
+/// Returns whether the Jacobian over `n_bins` bins and `all` parameters has at most [`MOST_ELEMENTS`] elements.
+fn elements_fit(n_bins: usize, all: usize) -> bool {
+    n_bins.saturating_mul(all) <= MOST_ELEMENTS
+}
+
+/// Returns whether the model is too large for fits in SIMD lanes. In contrast to [`Metric::new`], which knows the
+/// derivatives at a point, only constrained per-bin factors without another effect count as local.
 pub(crate) fn is_too_large(plan: &Plan) -> bool {
     let (all, constrained) = not_local(plan);
     !is_small(plan.n_bins(), all.len(), all.len() - constrained.len())
@@ -246,6 +266,9 @@ pub(crate) fn is_too_large_for_gpus(plan: &Plan) -> bool {
         return false;
     }
     let (all, constrained) = not_local(plan);
+    if !elements_fit(plan.n_bins(), all.len()) {
+        return true;
+    }
     divisible(&Jacobian::new(plan), all.len(), &constrained, plan.n_bins()).is_none()
 }
 

@@ -28,8 +28,10 @@ fn nearest<V: Vector>(alpha: V) -> V {
 }
 
 /// Returns three coefficients of a parabola in `alpha`: of 1, `alpha` and `alpha^2`. The parabola approximates `f'' / f`,
-/// where `f` is the normsys factor with index `i` and `f''` its second derivative. Both are equal at -1, 0 and 1. Only
-/// the metric contains these second derivatives, so the approximation changes the steps of a descent but not the minimum.
+/// where `f` is the normsys factor with index `i` and `f''` its second derivative. Both are equal at -1, 0 and 1. In
+/// between they differ most for strong effects: for factors of 1.5 on both sides `f'' / f` is 0.41 at 0.5, and the
+/// parabola 1.31. Only the metric contains these second derivatives. The approximation changes the steps of a descent
+/// and its EDM, but not the point where the gradient is 0.
 pub(super) fn bend(plan: &Plan, i: usize) -> [f64; 3] {
     let numbers = &plan.numbers;
     let (low, high) = (numbers.norm_rate_lo[i].powi(2), numbers.norm_rate_hi[i].powi(2));

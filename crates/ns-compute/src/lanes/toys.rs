@@ -11,7 +11,7 @@ use super::flips::Flips;
 use super::group::Bounds;
 use super::jacobian::{has_ridge, jacobian};
 use super::known_minimum::KnownMinimum;
-use super::metric::{Metric, is_too_large};
+use super::metric::Metric;
 use super::search::FurtherStarts;
 use super::starts::{CommonPoint, Starts};
 use crate::eval::Scratch;
@@ -92,9 +92,9 @@ impl ToyFitter {
     /// the model can have several minima, `further` says from which further points descents start.
     ///
     /// Returns `None` if SIMD lanes do not suit the fits. Reasons are kinks, exponential interpolation, a model that is
-    /// too large, or a free factor without effect. If `any_code` is true, as in GPU sessions, kinks and exponential
-    /// interpolation are accepted, fits also start from mirror images of the minimum, and large models are accepted if
-    /// their bins fall into groups.
+    /// too large, or a free factor without effect. If `for_gpu` is true, kinks and exponential interpolation are
+    /// accepted, fits also start from mirror images of the minimum, and large models are accepted if their bins fall
+    /// into groups.
     #[expect(clippy::too_many_arguments, reason = "what fits share comes from many places")]
     pub(crate) fn new(
         level: Level,
@@ -103,19 +103,19 @@ impl ToyFitter {
         aux: &[f64],
         (lower, upper, fixed): (Vec<f64>, Vec<f64>, &[bool]),
         further: Further,
-        any_code: bool,
+        for_gpu: bool,
         scratch: &mut Scratch,
     ) -> Option<Self> {
-        if !(any_code || suit_lanes(plan)) {
+        if !(for_gpu || suit_lanes(plan)) {
             return None;
         }
         let rows = jacobian(level, plan, point, scratch);
-        let metric = Metric::new(plan, point, aux, fixed, &rows, any_code)?;
-        let ridge = any_code && has_ridge(level, plan, point, fixed, &rows, scratch);
+        let metric = Metric::new(plan, point, aux, fixed, &rows, for_gpu)?;
+        let ridge = for_gpu && has_ridge(level, plan, point, fixed, &rows, scratch);
         let mut barrier = vec![false; plan.n_parameters()];
         let flipped = if plan.structure.has_kinks { &plan.policy.asymmetric } else { &plan.policy.nonlinear };
         // The CPU fits large models one by one, without a search in toys. A GPU does the same.
-        let searches = further != Further::None && !(suit_lanes(plan) && is_too_large(plan));
+        let searches = further != Further::None && !(suit_lanes(plan) && metric.divided);
         let nonlinear: Vec<usize> = metric.free.iter().copied().filter(|&p| searches && flipped[p]).collect();
         let mut width = vec![None; plan.n_parameters()];
         for (p, _, w) in plan.gaussian() {
@@ -254,6 +254,12 @@ impl ToyFitter {
     /// parameter is the same in both directions.
     pub(crate) fn has_ridge(&self) -> bool {
         self.ridge
+    }
+
+    /// Returns whether a fit of a large model may end on a ridge, because it makes no search. The CPU fits such models
+    /// with exact Hessians, which lead away from ridges.
+    pub(crate) fn may_end_on_ridge(&self) -> bool {
+        self.ridge && self.metric.divided
     }
 
     /// Returns two lists of starting points, which are the same for all toys. The first list is for every fit. The
