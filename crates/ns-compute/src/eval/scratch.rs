@@ -9,7 +9,7 @@ use crate::plan::{LANES, Plan};
 #[repr(align(64))]
 pub(crate) struct Unsummed(pub(crate) [f64; 2 * LANES]);
 
-/// All intermediate arrays of an evaluation at one point. [`super::forward`] computes the first of them. The
+/// All intermediate arrays of an evaluation at one point. The function `forward` computes the first of them. The
 /// likelihood, the gradient and the curvature at the same point are computed from these, and fill the others.
 #[derive(Debug, Clone)]
 pub(crate) struct Scratch {

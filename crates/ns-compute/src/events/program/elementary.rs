@@ -38,7 +38,7 @@ pub(in crate::events) enum Unary {
     Decay,
     /// `x` to a constant power.
     Power(f64),
-    /// Factor (normsys) or shift (histosys) of an interpolation between variations (see [`special::interpolation`]).
+    /// Factor (normsys) or shift (histosys) of an interpolation between variations (see `special/interpolation.rs`).
     Interpolation(special::Interpolation),
 }
 
