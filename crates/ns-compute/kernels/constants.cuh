@@ -196,7 +196,8 @@ constexpr double LOG2_E = 1.4426950408889634;
 constexpr double LN2_HIGH = 0.6931471803691238;
 // Difference between ln 2 and `LN2_HIGH`.
 constexpr double LN2_LOW = 1.9082149292705877e-10;
-// 1.5 times 2^52. Adding it to a double rounds to an integer, which the last bits of the sum then have.
+// 1.5 times 2^52. Adding it to a double rounds the double to an integer. The lowest bits of the sum then contain
+// this integer.
 constexpr double ROUND_TO_INTEGER = 6755399441055744.0;
 // Taylor coefficients 1/n! of the exponential for n = 13 down to 2.
 #define NS_EXP_TERMS {1.6059043836821613e-10, 2.08767569878681e-9, 2.505210838544172e-8, 2.755731922398589e-7, 2.7557319223985893e-6, 2.48015873015873e-5, 0.0001984126984126984, 0.001388888888888889, 0.008333333333333333, 0.041666666666666664, 0.16666666666666666, 0.5}

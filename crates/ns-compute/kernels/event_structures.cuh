@@ -137,7 +137,7 @@ struct EventLaunch {
     const double* columns;
     // Weights of the events; null if all are 1.
     const double* weights;
-    // What changes with the parameters: the amplitudes, then results that all events share.
+    // Numbers that change with the parameters: the amplitudes, then the results that all events share.
     const double* numbers;
     // Working memory of the thread blocks.
     double* room;
@@ -145,8 +145,8 @@ struct EventLaunch {
     uint64_t room_stride;
     // Sums of each thread block.
     double* partials;
-    // Sums of all: value, magnitude of its terms, index of the first bad event, then gradient, squares and
-    // bends (`events/sums.rs`).
+    // Sums over all events: value, magnitude of its terms, index of the first bad event, then gradient, squares
+    // and bends (`events/sums.rs`).
     double* totals;
     // Number of thread blocks of `ns_event_sums`.
     int n_blocks;
@@ -175,7 +175,7 @@ struct EventToyLaunch {
     // Events of all toys.
     const double* columns;
     const EventPiece* pieces;
-    // What changes with the parameters, `n_numbers` for each toy.
+    // Numbers that change with the parameters, `n_numbers` for each toy.
     const double* numbers;
     uint64_t n_numbers;
     // Working memory of the thread blocks, unless it is in shared memory.
@@ -223,11 +223,11 @@ struct EventDrawLaunch {
     // One piece per thread block.
     const EventDraw* draws;
     double* columns;
-    // Number of events that the bounds of the density do not decide.
+    // Number of attempts that the bounds of the density neither accept nor reject.
     int* n_open;
-    // The thread block and the event of each of them.
+    // The thread block and the event of each such attempt.
     int2* open;
-    // Largest number of them that can be listed.
+    // Largest number of such attempts that can be listed.
     uint32_t most_open;
     uint32_t padding;
 };

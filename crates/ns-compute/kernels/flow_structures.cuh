@@ -4,15 +4,15 @@
 
 namespace ns {
 
-// The parameter of `ns_flow_nll_reduce` and `ns_flow_batch_nll_reduce`. Log-densities are those of one process
-// after the other, `n_events` numbers each.
+// The parameter of the kernels `ns_flow_nll_reduce` and `ns_flow_batch_nll_reduce`. Log-densities are stored
+// process after process, with `n_events` numbers for each.
 struct FlowLaunch {
     int n_processes;
-    // Number of sets of data, 1 but for a batch.
+    // Number of sets of data. It is 1, except in a batch.
     int n_sets;
-    // Number of this call of `ns_flow_nll_reduce`, which is in every word of its answer.
+    // Number that identifies this call of `ns_flow_nll_reduce`. Every word of the answer contains it.
     uint32_t call;
-    // Value of `finished` when all thread blocks of this call but one have finished.
+    // Value that `finished` has before the last thread block of this call finishes.
     uint32_t last;
     uint64_t n_events;
     // Log-densities in double precision; null if they are in `singles`.
@@ -25,7 +25,7 @@ struct FlowLaunch {
     double* room;
     // Doubles from the working memory of one thread block to that of the next.
     uint64_t room_stride;
-    // Each sum of each thread block of `ns_flow_nll_reduce`.
+    // Sums of each thread block of `ns_flow_nll_reduce`.
     double* partials;
     // Number of thread blocks of all calls of `ns_flow_nll_reduce` that have finished, modulo 2^32.
     int* finished;

@@ -61,13 +61,14 @@ struct InputWidth {
     int padding;
     // Width in the model.
     double own;
-    // Number of the parameter in `Plan::constraint_scale` of the model. One computed from the width would
-    // differ by rounding.
+    // Element of the parameter in the model's `Plan::constraint_scale`. It is kept, because the same number
+    // computed from the width would differ by rounding.
     double own_scale;
 };
 static_assert(sizeof(InputWidth) == 32, "as on the host");
 
-// A number of the model that follows the inputs of the caller: `factor` times a sum, or `factor` divided by it.
+// An input that is computed from the caller's inputs. It is `factor` times a sum of them, or `factor` divided by
+// the sum.
 struct InputFollower {
     // Range of the summed inputs in `DifferentiateLaunch::sources`.
     int first;
@@ -102,7 +103,7 @@ struct DifferentiateLaunch {
     int n_rows;
     // Number of all inputs. Those of the caller come first.
     int n_inputs;
-    // Number of inputs in a row of the caller. The others follow them (`InputFollower`).
+    // Number of inputs in a row of the caller. All other inputs are computed from these (`InputFollower`).
     int n_given;
     int n_cells;
     int n_templates;
@@ -116,7 +117,7 @@ struct DifferentiateLaunch {
     double* slab;
     // Doubles from the slab of one thread block to that of the next.
     uint64_t slab_stride;
-    // Copies, one set per thread block, of those arrays of the plan in which inputs are.
+    // One set of copies per thread block: copies of those arrays of the plan that contain inputs.
     double* copies;
     // Doubles from the copies of one thread block to those of the next.
     uint64_t copies_stride;
@@ -128,8 +129,8 @@ struct DifferentiateLaunch {
     uint64_t coefficient_at;
     uint64_t rate_at;
     uint64_t scale_at;
-    // Positions of the values of all inputs, of the derivatives by them, and of the derivatives of numbers
-    // that follow, in a set of copies.
+    // Positions in a set of copies: of the values of all inputs, of the derivatives with respect to them, and of
+    // the derivatives with respect to the inputs that are computed from others.
     uint64_t all_at;
     uint64_t by_all_at;
     uint64_t changes_at;
@@ -137,7 +138,7 @@ struct DifferentiateLaunch {
     const InputTemplate* templates;
     const InputNorm* norms;
     const InputWidth* widths;
-    // The numbers that follow the caller's inputs, in the order of the inputs after these.
+    // Rules for the inputs that are computed from the caller's inputs, in the order of those inputs.
     const InputFollower* followers;
     const int* sources;
     // For each of the caller's inputs, the first of its followers in `followers_of`; then the length of that list.
@@ -146,7 +147,7 @@ struct DifferentiateLaunch {
     const InputDatum* changing;
     // Parameters of the Asimov data; null if the data are no Asimov data.
     const double* asimov;
-    // Main counts, then auxiliary data, the same for all rows as far as they do not change with the inputs.
+    // Main counts, then auxiliary data. All rows have the same data, except for those that change with the inputs.
     const double* data;
     // Constants of `-ln L`: its value in the saturated model, without the terms of data that change.
     double constant;
@@ -158,11 +159,11 @@ struct DifferentiateLaunch {
     uint64_t parameters_stride;
     // `-ln L` of each row.
     double* values;
-    // n_params derivatives per row.
+    // Derivatives of `-ln L` with respect to the parameters, n_params per row.
     double* by_parameters;
     // Doubles from the derivatives by parameters of one row to those of the next.
     uint64_t by_parameters_stride;
-    // n_given derivatives per row.
+    // Derivatives of `-ln L` with respect to the caller's inputs, n_given per row.
     double* by_inputs;
     // Doubles from the derivatives by inputs of one row to those of the next.
     uint64_t by_inputs_stride;

@@ -264,7 +264,8 @@ static_assert(sizeof(Direction) == 48, "as on the host");
 
 // One fit: a minimisation with its starting point, its bounds and its search for further minima.
 struct Request {
-    // START_AT (given point), START_EARLIER (end of an earlier fit) or START_ALONG (that end, moved).
+    // START_AT (a given point), START_EARLIER (the minimum of an earlier fit) or START_ALONG (this minimum, moved
+    // along `point`).
     int start;
     // Index, within the item, of the earlier fit at whose end this fit starts.
     int earlier;
@@ -276,9 +277,9 @@ struct Request {
     // Value of the first fixed parameter.
     double held_value;
     const Override* overrides;
-    // Index, within the item, of the earlier fit of the condition, -1 if there is no condition. If the
-    // earlier fit converged, this fit is made only if the earlier fit's value of parameter
-    // `condition_param` is from `condition_low` to `condition_high`.
+    // Index, within the item, of an earlier fit that decides whether this fit is made; -1 if this fit is always
+    // made. If the earlier fit converged, this fit is made only if the best-fit value of parameter
+    // `condition_param` there is from `condition_low` to `condition_high`.
     int condition_fit;
     int condition_param;
     double condition_low;

@@ -215,7 +215,8 @@ constants! {
     LN2_HIGH: f64 = 6.931_471_803_691_238_164_90e-1;
     /// Difference between ln 2 and `LN2_HIGH`.
     LN2_LOW: f64 = 1.908_214_929_270_587_700_02e-10;
-    /// 1.5 times 2^52. Adding it to a double rounds to an integer, which the last bits of the sum then have.
+    /// 1.5 times 2^52. Adding it to a double rounds the double to an integer. The lowest bits of the sum then contain
+    /// this integer.
     ROUND_TO_INTEGER: f64 = 6_755_399_441_055_744.0;
     /// Taylor coefficients 1/n! of the exponential for n = 13 down to 2.
     EXP_TERMS: [f64; 12] = ns_core::random::constants::EXP_TERMS;

@@ -26,7 +26,7 @@ pub enum AuxiliarySource {
 pub struct ToySource {
     /// The user's seed.
     pub seed: u64,
-    /// Number of the hypothesis. Toys of two hypotheses share no random number.
+    /// Index of the hypothesis. Toys of two hypotheses share no random number.
     pub hypothesis: u8,
     /// Values of all parameters at the point where the toys are generated.
     pub parameters: Vec<f64>,

@@ -16,7 +16,7 @@ pub enum Status {
     /// Something that the check needs does not exist, although the user asked for it. The field `remedy` of the check
     /// says what to do.
     Missing,
-    /// Something that the check needs does not exist, and the user did not ask for it.
+    /// The check was not made, because something that it needs does not exist. The user did not ask for this check.
     Skipped,
     /// A value was measured for which there is no bound.
     Measured,

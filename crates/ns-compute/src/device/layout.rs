@@ -176,7 +176,8 @@ structures! {
 
     /// One fit: a minimisation with its starting point, its bounds and its search for further minima.
     Request {
-        /// START_AT (given point), START_EARLIER (end of an earlier fit) or START_ALONG (that end, moved).
+        /// START_AT (a given point), START_EARLIER (the minimum of an earlier fit) or START_ALONG (this minimum, moved
+        /// along `point`).
         start: i32,
         /// Index, within the item, of the earlier fit at whose end this fit starts.
         earlier: i32,
@@ -188,9 +189,9 @@ structures! {
         /// Value of the first fixed parameter.
         held_value: f64,
         overrides: Offset<Override>,
-        /// Index, within the item, of the earlier fit of the condition, -1 if there is no condition. If the
-        /// earlier fit converged, this fit is made only if the earlier fit's value of parameter
-        /// `condition_param` is from `condition_low` to `condition_high`.
+        /// Index, within the item, of an earlier fit that decides whether this fit is made; -1 if this fit is always
+        /// made. If the earlier fit converged, this fit is made only if the best-fit value of parameter
+        /// `condition_param` there is from `condition_low` to `condition_high`.
         condition_fit: i32,
         condition_param: i32,
         condition_low: f64,

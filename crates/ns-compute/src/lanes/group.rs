@@ -325,7 +325,7 @@ fn edges<M: MulAdd>(bounds: &Bounds, p: usize, theta: M::V8) -> (M::V8, M::V8) {
 }
 
 isa_fn! {
-    /// Computes `trial = theta + length direction` in every lane (one of eight fits), and moves the trial points into
+    /// Computes `trial = theta + length * direction` in every lane (one of eight fits), and moves the trial points into
     /// the bounds.
     pub(super) fn advance(free: &[usize], bounds: &Bounds, length: &[f64; WIDTH], group: &mut Group) = advance_body
 }

@@ -91,9 +91,8 @@ pub const NEAR_THE_MEAN: f64 = 0.1;
 /// below `v`, the attempt is rejected at once.
 pub const EDGE: f64 = 0.013;
 
-/// Bound for the quick acceptance (the squeeze) in the Poisson rejection method PTRS, which accepts a count without
-/// computing its probability. It is possible only if the distance of `u` from the nearer end of (-1/2, 1/2) is at
-/// least this bound.
+/// Smallest distance of `u` from the nearer end of (-1/2, 1/2) at which the Poisson rejection method PTRS tries its quick
+/// acceptance (the squeeze). The quick acceptance accepts a count without computing its probability.
 pub const SQUEEZE_FROM: f64 = 0.07;
 
 /// Number added to a proposed Poisson count before it is rounded down.

@@ -197,7 +197,7 @@ impl FitToysHeader {
     }
 }
 
-/// Given expected data from which toys are drawn, formatted as words for error messages.
+/// The expected data from which toys are drawn, if the caller gave them. Error messages show them in words.
 #[derive(PartialEq)]
 struct Given(Vec<f64>);
 

@@ -65,12 +65,13 @@ structures! {
         padding: i32,
         /// Width in the model.
         own: f64,
-        /// Number of the parameter in `Plan::constraint_scale` of the model. One computed from the width would
-        /// differ by rounding.
+        /// Element of the parameter in the model's `Plan::constraint_scale`. It is kept, because the same number
+        /// computed from the width would differ by rounding.
         own_scale: f64,
     }
 
-    /// A number of the model that follows the inputs of the caller: `factor` times a sum, or `factor` divided by it.
+    /// An input that is computed from the caller's inputs. It is `factor` times a sum of them, or `factor` divided by
+    /// the sum.
     InputFollower {
         /// Range of the summed inputs in `DifferentiateLaunch::sources`.
         first: i32,
@@ -103,7 +104,7 @@ structures! {
         n_rows: i32,
         /// Number of all inputs. Those of the caller come first.
         n_inputs: i32,
-        /// Number of inputs in a row of the caller. The others follow them (`InputFollower`).
+        /// Number of inputs in a row of the caller. All other inputs are computed from these (`InputFollower`).
         n_given: i32,
         n_cells: i32,
         n_templates: i32,
@@ -117,7 +118,7 @@ structures! {
         slab: OffsetMut<f64>,
         /// Doubles from the slab of one thread block to that of the next.
         slab_stride: u64,
-        /// Copies, one set per thread block, of those arrays of the plan in which inputs are.
+        /// One set of copies per thread block: copies of those arrays of the plan that contain inputs.
         copies: OffsetMut<f64>,
         /// Doubles from the copies of one thread block to those of the next.
         copies_stride: u64,
@@ -129,8 +130,8 @@ structures! {
         coefficient_at: u64,
         rate_at: u64,
         scale_at: u64,
-        /// Positions of the values of all inputs, of the derivatives by them, and of the derivatives of numbers
-        /// that follow, in a set of copies.
+        /// Positions in a set of copies: of the values of all inputs, of the derivatives with respect to them, and of
+        /// the derivatives with respect to the inputs that are computed from others.
         all_at: u64,
         by_all_at: u64,
         changes_at: u64,
@@ -138,7 +139,7 @@ structures! {
         templates: Offset<InputTemplate>,
         norms: Offset<InputNorm>,
         widths: Offset<InputWidth>,
-        /// The numbers that follow the caller's inputs, in the order of the inputs after these.
+        /// Rules for the inputs that are computed from the caller's inputs, in the order of those inputs.
         followers: Offset<InputFollower>,
         sources: Offset<i32>,
         /// For each of the caller's inputs, the first of its followers in `followers_of`; then the length of that list.
@@ -147,7 +148,7 @@ structures! {
         changing: Offset<InputDatum>,
         /// Parameters of the Asimov data; null if the data are no Asimov data.
         asimov: Offset<f64>,
-        /// Main counts, then auxiliary data, the same for all rows as far as they do not change with the inputs.
+        /// Main counts, then auxiliary data. All rows have the same data, except for those that change with the inputs.
         data: Offset<f64>,
         /// Constants of `-ln L`: its value in the saturated model, without the terms of data that change.
         constant: f64,
@@ -159,11 +160,11 @@ structures! {
         parameters_stride: u64,
         /// `-ln L` of each row.
         values: OffsetMut<f64>,
-        /// n_params derivatives per row.
+        /// Derivatives of `-ln L` with respect to the parameters, n_params per row.
         by_parameters: OffsetMut<f64>,
         /// Doubles from the derivatives by parameters of one row to those of the next.
         by_parameters_stride: u64,
-        /// n_given derivatives per row.
+        /// Derivatives of `-ln L` with respect to the caller's inputs, n_given per row.
         by_inputs: OffsetMut<f64>,
         /// Doubles from the derivatives by inputs of one row to those of the next.
         by_inputs_stride: u64,

@@ -117,7 +117,7 @@ structures! {
         columns: Offset<f64>,
         /// Weights of the events; null if all are 1.
         weights: Offset<f64>,
-        /// What changes with the parameters: the amplitudes, then results that all events share.
+        /// Numbers that change with the parameters: the amplitudes, then the results that all events share.
         numbers: Offset<f64>,
         /// Working memory of the thread blocks.
         room: OffsetMut<f64>,
@@ -125,8 +125,8 @@ structures! {
         room_stride: u64,
         /// Sums of each thread block.
         partials: OffsetMut<f64>,
-        /// Sums of all: value, magnitude of its terms, index of the first bad event, then gradient, squares and
-        /// bends (`events/sums.rs`).
+        /// Sums over all events: value, magnitude of its terms, index of the first bad event, then gradient, squares
+        /// and bends (`events/sums.rs`).
         totals: OffsetMut<f64>,
         /// Number of thread blocks of `ns_event_sums`.
         n_blocks: i32,
@@ -152,7 +152,7 @@ structures! {
         /// Events of all toys.
         columns: Offset<f64>,
         pieces: Offset<EventPiece>,
-        /// What changes with the parameters, `n_numbers` for each toy.
+        /// Numbers that change with the parameters, `n_numbers` for each toy.
         numbers: Offset<f64>,
         n_numbers: u64,
         /// Working memory of the thread blocks, unless it is in shared memory.
@@ -197,11 +197,11 @@ structures! {
         /// One piece per thread block.
         draws: Offset<EventDraw>,
         columns: OffsetMut<f64>,
-        /// Number of events that the bounds of the density do not decide.
+        /// Number of attempts that the bounds of the density neither accept nor reject.
         n_open: OffsetMut<i32>,
-        /// The thread block and the event of each of them.
+        /// The thread block and the event of each such attempt.
         open: OffsetMut<[i32; 2]>,
-        /// Largest number of them that can be listed.
+        /// Largest number of such attempts that can be listed.
         most_open: u32,
         padding: u32,
     }

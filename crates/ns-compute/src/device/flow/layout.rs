@@ -12,15 +12,15 @@ use super::super::offset::{Offset, OffsetMut};
 pub(super) const MOST_PROCESSES: usize = 64;
 
 structures! {
-    /// The parameter of `ns_flow_nll_reduce` and `ns_flow_batch_nll_reduce`. Log-densities are those of one process
-    /// after the other, `n_events` numbers each.
+    /// The parameter of the kernels `ns_flow_nll_reduce` and `ns_flow_batch_nll_reduce`. Log-densities are stored
+    /// process after process, with `n_events` numbers for each.
     FlowLaunch {
         n_processes: i32,
-        /// Number of sets of data, 1 but for a batch.
+        /// Number of sets of data. It is 1, except in a batch.
         n_sets: i32,
-        /// Number of this call of `ns_flow_nll_reduce`, which is in every word of its answer.
+        /// Number that identifies this call of `ns_flow_nll_reduce`. Every word of the answer contains it.
         call: u32,
-        /// Value of `finished` when all thread blocks of this call but one have finished.
+        /// Value that `finished` has before the last thread block of this call finishes.
         last: u32,
         n_events: u64,
         /// Log-densities in double precision; null if they are in `singles`.
@@ -33,7 +33,7 @@ structures! {
         room: OffsetMut<f64>,
         /// Doubles from the working memory of one thread block to that of the next.
         room_stride: u64,
-        /// Each sum of each thread block of `ns_flow_nll_reduce`.
+        /// Sums of each thread block of `ns_flow_nll_reduce`.
         partials: OffsetMut<f64>,
         /// Number of thread blocks of all calls of `ns_flow_nll_reduce` that have finished, modulo 2^32.
         finished: OffsetMut<i32>,
