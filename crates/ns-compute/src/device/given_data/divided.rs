@@ -160,11 +160,12 @@ fn fits_of_groups_without_eliminated_parameters_are_those_of_the_cpu() {
         search: Search::Local,
         ..FitRequest::default()
     });
-    for (a, b) in fits(&cpu, &requests).iter().zip(&fits(&gpu, &requests)) {
+    let (here, there) = (fits(&cpu, &requests), fits(&gpu, &requests));
+    for (a, b) in here.iter().zip(&there) {
         same(a, b);
-        // With the diagonal of another group in the metric, there were 25 iterations.
-        assert!(b.n_iterations <= 16, "{} iterations, {} on the CPU", b.n_iterations, a.n_iterations);
     }
+    // With the diagonal of another group in the metric, the first fit made 25 iterations.
+    assert!(there[0].n_iterations <= 16, "{} iterations", there[0].n_iterations);
     let check = gpu.check().unwrap();
     assert_eq!((gpu.left_to_cpu(), check.n_fits), (None, 3));
 }
