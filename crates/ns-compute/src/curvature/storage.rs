@@ -59,11 +59,11 @@ pub(crate) struct Curvature {
     pub(crate) border_width: usize,
     /// Second derivative of `-ln L` with respect to each parameter that acts on no bin.
     pub(crate) isolated: Vec<f64>,
-    /// Jacobian of the expected yields of the current component (channels that share parameters). It has one row per
-    /// column of the component's matrix, and in each row one number per bin.
+    /// Derivatives of the expected yields of the current component (channels that share parameters). There is one row
+    /// per parameter in the component's matrix, with one number per bin.
     pub(crate) jacobian: Vec<f64>,
-    /// Jacobian of the current component (channels that share parameters) times the square roots of the Poisson
-    /// weights, with one row per bin.
+    /// Transpose of `jacobian`. Each row, which belongs to one bin, is multiplied by the square root of the bin's
+    /// Poisson weight.
     pub(crate) rows: Vec<f64>,
     /// Second derivatives of the constraint terms, one number per parameter.
     pub(crate) constraint: Vec<f64>,

@@ -28,7 +28,7 @@ const PIECE: usize = 4096;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum ContextNumber {
     Constant(f64),
-    /// Index of a variable of a program, or of a value that the channel uses.
+    /// Index in the list of values that the channel uses. These values are the variables of the channel's program.
     Variable(usize),
 }
 

@@ -191,8 +191,9 @@ pub const NORMAL_FAR_DENOMINATOR: [f64; 8] = [
     1.0,
 ];
 
-/// Number of bits by which a 63-bit integer is shifted right to give the index of its cell in the guide of a count
-/// table. The guide says at which threshold a search starts.
+/// A count is drawn by searching a table of thresholds for a random 63-bit integer. A second, smaller table (the guide)
+/// says at which threshold the search starts. The integer, shifted right by this number of bits, is the index in the
+/// guide.
 pub const GUIDE_SHIFT: u32 = 55;
 
 /// Coefficients 1/n! for n = 13 down to 2 of the series of the exponential. The vector exponential of `ns-compute`

@@ -2,7 +2,7 @@
 //!
 //! The reader supports version 0.2.9 of the HS3 standard, the files of ROOT 6.40, and changes that were being merged
 //! into the next version of the standard. The reader reports all problems of a file at once, with their paths and
-//! remedies. A part that is not supported is an error if the model uses it. No part is ignored.
+//! remedies. If the model uses a part that is not supported, this is an error: such a part is never skipped in silence.
 
 mod build;
 mod check;

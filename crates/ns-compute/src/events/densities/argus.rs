@@ -29,8 +29,8 @@ fn remainder(b: &mut Builder, x: Slot, resonance: Slot) -> Slot {
 /// integration `t` goes from 0 to 1. The integral of the integrand is equal to the integral of the density over
 /// `lo..hi`, the two numbers in `ends`.
 ///
-/// Let `v` be the square root of `u = 1 - (x / resonance)^2`. It is a linear function of `t`. The integral over `v`
-/// has the integrand `resonance^2 v^(2 power + 1) exp(slope v^2)`. Unlike the density, this has no square-root
+/// The observable `x` is replaced by `v = sqrt(1 - (x / resonance)^2)`, which is a linear function of `t`. The
+/// integrand over `v` is `resonance^2 v^(2 power + 1) exp(slope v^2)`. Unlike the density, it has no square-root
 /// singularity at the end of the spectrum.
 pub(super) fn integrand(
     b: &mut Builder,
