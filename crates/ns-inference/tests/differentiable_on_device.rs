@@ -183,7 +183,9 @@ fn all_that_follows_in_random_models_is_as_on_the_cpu() {
                 model.observed.aux[aux] = tau;
             }
         }
-        // Factors of some samples are negative. The rounding errors of small expected yields are then larger.
+        // The contract is in units of the sum of the absolute terms of `-ln L`, for which this test takes the absolute
+        // value of the sum. In random models terms have both signs, and expected yields are small differences of larger
+        // numbers, so that the sum is smaller.
         compared += compare_all(&format!("seed {seed}"), 8.0 * CONTRACT, &model, &mut Random(seed ^ 0x51));
     }
     assert!(compared > 4000, "only {compared} rows had a finite likelihood");
