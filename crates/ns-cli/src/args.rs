@@ -92,7 +92,7 @@ pub(crate) struct ExecutionArgs {
           conflicts_with = "device", hide_possible_values = true)]
     gpu: Option<Gpu>,
     /// Number of threads for independent fits; 0 takes all cores
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads)]
     threads: usize,
     /// Largest memory that fits may use on the host and on each GPU, such as 500M or 2G [default: no limit]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
@@ -116,6 +116,11 @@ pub(crate) fn whole(text: &str) -> Result<u64, String> {
     let exact = |x: &f64| x.fract() == 0.0 && (0.0..=MOST_EXACT).contains(x);
     let number = text.parse().ok().or_else(|| text.parse().ok().filter(exact).map(|x| x as u64));
     number.ok_or_else(|| "give a whole number from 0 on, such as 100000 or 1e5".to_owned())
+}
+
+/// Parses a number of threads.
+pub(crate) fn threads(text: &str) -> Result<usize, String> {
+    text.trim().parse().map_err(|_| "give a whole number from 0 on, such as 4; 0 takes all cores".to_owned())
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

@@ -12,7 +12,7 @@ use ns_inference::report::{Part, Report, RunInfo, Table};
 use ns_inference::{CpuSession, DeviceInfo, Work, devices};
 use serde::Serialize;
 
-use crate::args::OutputArgs;
+use crate::args::{OutputArgs, threads};
 use crate::error::{CliError, Exit};
 use crate::load;
 use crate::output::Output;
@@ -25,7 +25,7 @@ pub(crate) struct DevicesArgs {
     #[arg(long, requires = "input")]
     explain: bool,
     /// Number of threads to assume in the predicted times; 0 takes all cores
-    #[arg(long, value_name = "N", requires = "explain")]
+    #[arg(long, value_name = "N", requires = "explain", value_parser = threads)]
     threads: Option<usize>,
     /// Workspace file in pyhf's JSON, for --explain; `-` reads standard input
     #[arg(short, long, value_name = "FILE", requires = "explain")]

@@ -87,7 +87,9 @@ pub(super) fn place(
         }
     };
     let n_all = launch.n_inputs as usize;
-    launch.n_given = n_all.saturating_sub(dependence.followers.len()) as i32;
+    let n_followers = dependence.followers.len();
+    length("the inputs that are computed from others", n_followers, n_followers.min(n_all))?;
+    launch.n_given = (n_all - n_followers) as i32;
     launch.n_data = changing.len() as i32;
     launch.changing = arena.put(&changing);
     if is_changing(launch) {
