@@ -28,11 +28,11 @@ NS_DEVICE int lanes() { return WARP; }
 NS_DEVICE int warp() { return threadIdx.x / WARP; }
 NS_DEVICE int warps() { return blockDim.x / WARP; }
 
-// A team is eight neighbouring threads that work together on one row of a table.
-NS_DEVICE int member() { return threadIdx.x & 7; }
-NS_DEVICE int members() { return 8; }
-NS_DEVICE int team() { return threadIdx.x >> 3; }
-NS_DEVICE int teams() { return blockDim.x >> 3; }
+// A team is TEAM neighbouring threads that work together on one row of a table.
+NS_DEVICE int member() { return threadIdx.x % TEAM; }
+NS_DEVICE int members() { return TEAM; }
+NS_DEVICE int team() { return threadIdx.x / TEAM; }
+NS_DEVICE int teams() { return blockDim.x / TEAM; }
 NS_DEVICE unsigned team_mask() { return 0xffu << (threadIdx.x & 24); }
 
 // Sum and product over a team. All threads of the team get the same bits.

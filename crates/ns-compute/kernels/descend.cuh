@@ -19,9 +19,11 @@ struct Descent {
 
 // The known minimum: the lowest minimum that earlier descents of the fit found. `value` is its value of `-ln L`, and
 // its parameters are in SNAPSHOT. `any` is false if there is no known minimum.
+//
+// `starts_near` tells whether the descent starts next to this minimum, to look for another minimum in the same valley.
 struct KnownMinimum {
     double value;
-    bool any;
+    bool any, starts_near;
 };
 
 // Returns the side (1 or -1) to which a parameter at its kink moves, or 0 if the parameter stays. `half` is half the
@@ -211,17 +213,50 @@ NS_DEVICE bool awaits(
     return sums.one(away) == 0.0;
 }
 
+// Returns whether a descent of a fit with derivatives of its own cannot reach a lower value than the known minimum, or
+// returns to this minimum. `KnownMinimum::recognises` in lanes/known_minimum.rs describes the tests.
+template <bool SHARED>
+NS_DEVICE bool returns(
+    const Plan& plan, Codes codes, const State<SHARED>& state, const Descent& at, KnownMinimum known, Sums& sums
+) {
+    if (at.edm <= FORESEEABLE_WITH_DERIVATIVES) {
+        if (at.value - EDM_MARGIN_WITH_DERIVATIVES * at.edm >= known.value - SAME) return true;
+        if (awaits<SHARED, false>(plan, codes, state, at, known.value, sums)) return true;
+    }
+    double height = at.value - known.value;
+    bool predicted = fabs(at.value - at.edm - known.value) <= 0.5 * at.edm + SAME;
+    bool by_step = at.edm <= RETURNING_EDM && predicted;
+    bool by_parabola = !known.starts_near && height > 0.0 && height <= RETURNING_HEIGHT;
+    if (!by_step && !by_parabola) return false;
+    const double *theta = state[THETA], *direction = state[DIRECTION], *slope = state[SLOPE], *there = state[SNAPSHOT];
+    // Squares of the distance, now and after the next step, and the slope times the distance.
+    double parts[3] = {0.0, 0.0, 0.0};
+    NS_EACH(p, plan.n_params) {
+        double width = plan.width[p], scale = fmax(width > 0.0 ? width : fabs(there[p]), CLOSE);
+        double away = theta[p] - there[p], from = away / scale, to = from + direction[p] / scale;
+        parts[0] = fma(from, from, parts[0]);
+        parts[1] = fma(to, to, parts[1]);
+        parts[2] = fma(slope[p], away, parts[2]);
+    }
+    sums.all(parts);
+    double here = parts[0], ahead = parts[1], parabola = 2.0 * height;
+    return (by_step && ahead <= APPROACH * APPROACH * here) ||
+           (by_parabola && fabs(parts[2] - parabola) <= PARABOLA_DIFFERENCE * parabola &&
+            PARABOLA_CURVATURE * here <= parabola && ahead <= APPROACH_ON_PARABOLA * APPROACH_ON_PARABOLA * here);
+}
+
 // Computes the direction of the next step. If `renew` is true, the metric is inverted again. Returns false if the
-// metric is not positive definite, or if bounds still block the step after MOST_PINS attempts.
-template <bool SHARED, bool KINKS>
+// metric is not positive definite, or if bounds still block the step after MOST_PINS attempts. OWN has the same meaning
+// as in `factor`.
+template <bool SHARED, bool KINKS, bool OWN>
 NS_DEVICE bool direct(
     const Plan& plan, Codes codes, const Metric& metric, const State<SHARED>& state, Memory& memory, Descent& at,
     bool renew, Sums& sums
 ) {
     for (int pin = 0;; pin++) {
-        if ((renew || pin > 0) && !factor(plan, metric, state, sums)) return false;
+        if ((renew || pin > 0) && !factor<SHARED, OWN>(plan, metric, state, sums)) return false;
         before(plan, state, memory, sums);
-        solve(plan, metric, state);
+        solve<SHARED, OWN>(plan, metric, state);
         at.descent = after(plan, state, memory, sums);
         if (KINKS) {
             // A step that meets a bound continues along the bound. A parameter is held only if it is already on a
@@ -241,7 +276,10 @@ NS_DEVICE bool direct(
 // Descends from START (all parameters, within bounds) until the fit has converged, or gives up. The end point is in
 // THETA. If there is a known minimum, the descent also ends, without a certificate, when it clearly cannot reach a
 // lower value. If `probe` is true and the model has kinks, the function only evaluates `-ln L` at START.
-template <bool SHARED, bool KINKS>
+//
+// With OWN the metric has the derivatives at the point of the fit, which evaluations then compute too. The metric is
+// inverted in every iteration.
+template <bool SHARED, bool KINKS, bool OWN>
 NS_DEVICE Descent descend(
     const Plan& plan, Codes codes, const Metric& metric, const State<SHARED>& state, KnownMinimum known, bool probe, Sums& sums
 ) {
@@ -262,7 +300,12 @@ NS_DEVICE Descent descend(
     }
     barrier();
     for (;;) {
-        Value here = evaluate<SHARED, KINKS>(plan, codes, state, state[TRIAL], sums);
+        Value here;
+        if constexpr (OWN) {
+            here = evaluate_with_derivatives(plan, codes, state, state[TRIAL], sums);
+        } else {
+            here = evaluate<SHARED, KINKS>(plan, codes, state, state[TRIAL], sums);
+        }
         at.evaluations++;
         double value = here.main + here.constraint;
         if (KINKS && probe) {
@@ -297,9 +340,9 @@ NS_DEVICE Descent descend(
         if (turned) memory.used = 0;
         at.lost = at.iterations > MOST_ITERATIONS || value < BELOW_SATURATED;
         // An earlier inverse of the metric is used as long as steps reduce the EDM strongly.
-        bool renew = turned || metric.n_dual == 0 || at.iterations <= RENEWED ||
+        bool renew = OWN || turned || metric.n_dual == 0 || at.iterations <= RENEWED ||
                      at.iterations > HARD || !(at.edm <= KEPT_CONTRACTION * at.last_edm);
-        if (!direct<SHARED, KINKS>(plan, codes, metric, state, memory, at, renew, sums)) at.lost = true;
+        if (!direct<SHARED, KINKS, OWN>(plan, codes, metric, state, memory, at, renew, sums)) at.lost = true;
         at.last_edm = fresh ? infinity() : at.edm;
         at.edm = -0.5 * at.descent;
         if (fresh) {
@@ -314,7 +357,9 @@ NS_DEVICE Descent descend(
             at.converged = true;
             return at;
         }
-        if (known.any && at.edm <= RECOGNISABLE_UNLESS_NONLINEAR) {
+        if constexpr (OWN) {
+            if (known.any && returns(plan, codes, state, at, known, sums)) return at;
+        } else if (known.any && at.edm <= RECOGNISABLE_UNLESS_NONLINEAR) {
             if (at.edm <= FORESEEABLE && at.value - EDM_MARGIN * at.edm >= known.value - (KINKS ? LOWER_BY : SAME)) return at;
             if (awaits<SHARED, KINKS>(plan, codes, state, at, known.value, sums)) return at;
         }

@@ -199,34 +199,12 @@ NS_DEVICE void constraints(
     }
 }
 
-// Computes the derivatives of the Poisson terms with respect to the additive part of each cell (written to BINWISE),
-// the logarithm of the factor SCALE of each block (TOTAL), each scalar factor (OTHERS), and each per-bin factor
-// (added to GRADIENT). Sets REACTION to the derivatives of the expected yields with respect to per-bin factors. With
-// WIDE a team computes a block, otherwise a thread.
-template <bool SHARED, bool WIDE>
-NS_DEVICE void pull_back(const Plan& plan, const State<SHARED>& state, const double* theta) {
-    const double *additive = state[ADDITIVE], *scale = state[SCALE];
-    const double *slopes = state[BIN_SLOPE], *norm = state[NORM];
-    double *product = state[BINWISE], *total = state[TOTAL], *others = state[OTHERS];
+// Adds the derivatives of the Poisson terms with respect to each per-bin factor to GRADIENT. Sets REACTION to the
+// derivatives of the expected yields with respect to per-bin factors.
+template <bool SHARED>
+NS_DEVICE void per_bin_gradient(const Plan& plan, const State<SHARED>& state, const double* theta) {
+    const double *additive = state[ADDITIVE], *scale = state[SCALE], *slopes = state[BIN_SLOPE];
     double *gradient = state[GRADIENT], *reaction = state[REACTION];
-    int own = WIDE ? member() : 0, size = WIDE ? members() : 1;
-    for (int block = WIDE ? team() : thread(); block < plan.n_blocks; block += WIDE ? teams() : threads()) {
-        int4 ranges = plan.block[3 * block], lists = plan.block[3 * block + 1];
-        int bin = plan.block[3 * block + 2].x - ranges.z;
-        double sum = 0.0, scaled = scale[block];
-#pragma unroll 2
-        for (int cell = ranges.z + own; cell < ranges.w; cell += size) {
-            double slope = slopes[bin + cell] * product[cell];
-            sum = fma(slope, additive[cell], sum);
-            product[cell] = slope * scaled;
-        }
-        if (WIDE) sum = team_sum(sum);
-        if (own == 0) total[block] = sum * scaled;
-#pragma unroll 1
-        for (int k = lists.x + own; k < lists.y; k += size) {
-            others[k] = factors(plan.factor_param, 0, lists.x, lists.y, k, k, theta, norm[block]) * sum;
-        }
-    }
     // If lists are short, single threads process one list each. Otherwise teams do.
     bool alone = plan.n_scaled < SHORT * plan.n_binwise;
     int first = alone ? thread() : team(), stride = alone ? threads() : teams();
@@ -251,6 +229,35 @@ NS_DEVICE void pull_back(const Plan& plan, const State<SHARED>& state, const dou
             reaction[list.z] = reacts;
         }
     }
+}
+
+// Computes the derivatives of the Poisson terms with respect to the additive part of each cell (written to BINWISE),
+// the logarithm of the factor SCALE of each block (TOTAL), each scalar factor (OTHERS), and each per-bin factor
+// (added to GRADIENT). Sets REACTION (see `per_bin_gradient`). With WIDE a team computes a block, otherwise a thread.
+template <bool SHARED, bool WIDE>
+NS_DEVICE void pull_back(const Plan& plan, const State<SHARED>& state, const double* theta) {
+    const double *additive = state[ADDITIVE], *scale = state[SCALE];
+    const double *slopes = state[BIN_SLOPE], *norm = state[NORM];
+    double *product = state[BINWISE], *total = state[TOTAL], *others = state[OTHERS];
+    int own = WIDE ? member() : 0, size = WIDE ? members() : 1;
+    for (int block = WIDE ? team() : thread(); block < plan.n_blocks; block += WIDE ? teams() : threads()) {
+        int4 ranges = plan.block[3 * block], lists = plan.block[3 * block + 1];
+        int bin = plan.block[3 * block + 2].x - ranges.z;
+        double sum = 0.0, scaled = scale[block];
+#pragma unroll 2
+        for (int cell = ranges.z + own; cell < ranges.w; cell += size) {
+            double slope = slopes[bin + cell] * product[cell];
+            sum = fma(slope, additive[cell], sum);
+            product[cell] = slope * scaled;
+        }
+        if (WIDE) sum = team_sum(sum);
+        if (own == 0) total[block] = sum * scaled;
+#pragma unroll 1
+        for (int k = lists.x + own; k < lists.y; k += size) {
+            others[k] = factors(plan.factor_param, 0, lists.x, lists.y, k, k, theta, norm[block]) * sum;
+        }
+    }
+    per_bin_gradient(plan, state, theta);
 }
 
 // Returns the interpolation codes without kinks that replace `codes` in a smooth approximation of the model.

@@ -11,8 +11,16 @@
 namespace ns {
 
 // Flags of `BlockProgress::several`: SEVERAL if there may be several minima, and OPEN if the CPU must finish the fit.
+// After a first descent in which `-ln L` fell without limit: STANDING if it did not do so in a descent of the round
+// RESCUE, and FALLEN if it did so in all of them.
 constexpr int SEVERAL = 1;
 constexpr int OPEN = 2;
+constexpr int STANDING = 4;
+constexpr int FALLEN = 8;
+
+// Indices of the first descent of a fit and of the round RESCUE. Rounds of the search begin with the index 0.
+constexpr int FIRST = -2;
+constexpr int RESCUE = -1;
 
 template <bool SHARED>
 NS_DEVICE BlockProgress* progress_of(const State<SHARED>& state) {
@@ -163,7 +171,8 @@ NS_DEVICE void report(
 constexpr int ONE_OPEN = 1 << 16;
 
 // Counts a descent as finished, takes the next starting point of the round, and returns its index, or -1 if there is
-// none. Only one thread of a block may call this function.
+// none. `distinct` is true if the descent indicates another minimum; in the round RESCUE, if `-ln L` did not fall
+// without limit. Only one thread of a block may call this function.
 //
 // The next starting point is taken before this descent is counted. As long as a starting point that was taken is not
 // finished, the owner cannot begin another round, and the copied data stay valid.
@@ -191,7 +200,10 @@ NS_DEVICE void gather(const Round& round, BlockProgress* progress) {
         }
         progress->iterations += round.iterations;
         progress->evaluations += round.evaluations;
-        if (round.several > 0) progress->several |= round.several >= ONE_OPEN ? SEVERAL | OPEN : SEVERAL;
+        if (round.several > 0) {
+            int told = round.several >= ONE_OPEN ? SEVERAL | OPEN : SEVERAL;
+            progress->several |= progress->round == RESCUE ? STANDING : told;
+        }
         progress->start = progress->count;
     }
     barrier();

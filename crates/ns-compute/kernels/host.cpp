@@ -23,13 +23,17 @@ void run_block(int, Body body) {
 extern "C" {
 // Runs thread blocks of `threads` threads each. If blocks help each other they run in parallel, otherwise one after
 // the other. Each block has `numbers` doubles of shared memory.
-void NS_NAMED(fit)(const ns::FitLaunch* launch, int threads, int numbers, int blocks, int in_shared) {
+void NS_NAMED(fit)(const ns::FitLaunch* launch, int threads, int numbers, int blocks, int in_shared, int own) {
     auto run = [=](int block) {
         // The memory is filled with NaN, so reads of unwritten numbers are noticed.
         std::vector<double> shared(numbers, NAN);
         ns_shared = shared.data();
         ns::run_block(threads, [=] {
-            in_shared ? ns::fit_block<true>(*launch, block) : ns::fit_block<false>(*launch, block);
+            if (own) {
+                ns::fit_block<true, true>(*launch, block);
+            } else {
+                in_shared ? ns::fit_block<true, false>(*launch, block) : ns::fit_block<false, false>(*launch, block);
+            }
         });
     };
     if (!launch->rounds) {

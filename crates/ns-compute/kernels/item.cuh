@@ -41,19 +41,26 @@ NS_DEVICE double load(const FitLaunch& launch, const State<SHARED>& state, int i
     return sums.one(constant);
 }
 
-// Fills START, LOWER and UPPER for a request. Returns false if the request starts from an earlier fit that did not
-// converge.
+// Fills START, LOWER and UPPER for a request. `requests` contains all requests of the item. Returns false if the request
+// starts from an earlier fit that is left to the CPU.
 template <bool SHARED>
 NS_DEVICE bool prepare(
-    const FitLaunch& launch, const Request& request, const State<SHARED>& state, int first_outcome
+    const FitLaunch& launch, const Request* requests, const Request& request, const State<SHARED>& state,
+    int first_outcome
 ) {
     const Plan& plan = launch.plan;
     double *start = state[START], *lower = state[LOWER], *upper = state[UPPER];
     const double* from = request.point;
-    if (request.start != START_AT) {
-        int earlier = first_outcome + request.earlier;
-        if (launch.outcomes[earlier].status != CONVERGED) return false;
-        from = launch.parameters + (size_t)earlier * plan.n_params;
+    // If `-ln L` of the earlier fit falls without limit, this fit starts where the earlier fit started.
+    for (const Request* at = &request; at->start != START_AT;) {
+        int earlier = first_outcome + at->earlier, status = launch.outcomes[earlier].status;
+        if (status == CONVERGED) {
+            from = launch.parameters + (size_t)earlier * plan.n_params;
+            break;
+        }
+        if (status != FALLS) return false;
+        at = requests + at->earlier;
+        from = at->point;
     }
     barrier();
     NS_EACH(p, plan.n_params) {
@@ -93,8 +100,8 @@ NS_DEVICE bool needed(const FitLaunch& launch, const Request& request, int first
 
 // Makes the fit of request `which`, which has the index `index` in its item, and writes the outcome of the fit.
 // `first_outcome` is the index of the item's first outcome. If `helps` is true, instead descends from starting points
-// of another thread block's fit and writes no outcome.
-template <bool SHARED>
+// of another thread block's fit and writes no outcome. OWN has the same meaning as in `factor`.
+template <bool SHARED, bool OWN>
 NS_DEVICE void fit(
     const FitLaunch& launch, int which, const State<SHARED>& state, int block, bool helps, int first_outcome, int index,
     double saturated, Sums& sums
@@ -106,23 +113,26 @@ NS_DEVICE void fit(
     bool asked = helps || needed(launch, request, first_outcome);
     if (!asked) {
         outcome.status = NOT_NEEDED;
-    } else if (helps || prepare(launch, request, state, first_outcome)) {
+    } else if (helps || prepare(launch, &request - index, request, state, first_outcome)) {
         // Every step reads the metric, so it is copied to BLOCK_DATA.
         uint64_t* copy = (uint64_t*)(state[BLOCK_DATA] + METRIC_AT);
         NS_EACH(i, (int)(sizeof(Metric) / 8)) copy[i] = ((const uint64_t*)request.metric)[i];
         barrier();
         const Metric& metric = *(const Metric*)copy;
         // Only the kernel `ns_fit_global` fits models with kinks.
-        if (!SHARED && plan.kinked) {
+        if constexpr (OWN) {
+            search<SHARED, OWN>(launch, which, metric, state, block, helps, sums);
+        } else if (!SHARED && plan.kinked) {
             search_orthants(plan, request, metric, state, sums);
         } else {
-            search(launch, which, metric, state, block, helps, sums);
+            search<SHARED, OWN>(launch, which, metric, state, block, helps, sums);
         }
         if (helps) return;
         const BlockProgress& end = *progress_of(state);
         outcome.value = end.value;
         outcome.edm = end.edm;
         outcome.status = end.converged && !(end.several & OPEN) ? CONVERGED : LEFT;
+        if (end.several & FALLEN) outcome.status = FALLS;
         outcome.iterations = end.iterations;
         outcome.evaluations = end.evaluations;
         outcome.usable = isfinite(end.value) && end.value >= 0.0;

@@ -49,7 +49,7 @@ template <bool SHARED>
 NS_DEVICE KnownMinimum known_best(const Plan& plan, const State<SHARED>& state, const BlockProgress* progress) {
     NS_EACH(p, plan.n_params) state[SNAPSHOT][p] = state[BEST][p];
     barrier();
-    return KnownMinimum{progress->value, true};
+    return KnownMinimum{progress->value, true, false};
 }
 
 // Sets START to BEST with the sign of parameter `p` changed.
@@ -82,12 +82,12 @@ NS_DEVICE void search_orthants(
         progress->evaluations = 0;
         progress->several = 0;
     }
-    KnownMinimum known = {infinity(), false};
+    KnownMinimum known = {infinity(), false, false};
     Stage stage = FROM_START;
     int at = -1, flips = 0;
     for (;;) {
         Codes codes = stage == SMOOTH ? smooth(codes_of(plan)) : codes_of(plan);
-        Descent end = descend<SHARED, true>(plan, codes, metric, state, known, stage == PROBE, sums);
+        Descent end = descend<SHARED, true, false>(plan, codes, metric, state, known, stage == PROBE, sums);
         bool lower = false;
         if (stage == PROBE) {
             if (thread() == 0) {
@@ -103,7 +103,7 @@ NS_DEVICE void search_orthants(
         if (stage == FROM_START) {
             if (!end.converged || request.n_nonlinear == 0) return;
             stage = SMOOTH;
-            known = KnownMinimum{infinity(), false};
+            known = KnownMinimum{infinity(), false, false};
             continue;
         }
         if (stage == SMOOTH) {

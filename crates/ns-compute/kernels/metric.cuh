@@ -1,8 +1,8 @@
 // The Gauss-Newton metric of one fit: its inversion at the current point, and the product of the inverse with
 // a vector. lanes/metric.rs describes the method and defines the symbols.
 #pragma once
-#include "evaluate.cuh"
 #include "invert.cuh"
+#include "own_derivatives.cuh"
 
 namespace ns {
 
@@ -74,9 +74,47 @@ NS_DEVICE double team_dot(int n, const double* row, const double* x) {
     return team_sum(sum);
 }
 
-// Inverts the metric at the point of the last evaluation, over the parameters that are not held. Returns false if the
-// metric is not positive definite.
+// Computes the matrix `J D^-1 J'` over the bins with the derivatives `J` at the point of the fit, and replaces it by
+// `1 + W^(1/2) (J D^-1 J' + B) W^(1/2)`. ROOT contains the square roots of the weights `W`, BINS the diagonal of
+// `1 + W B`, and DUAL the elements of `D^-1`.
 template <bool SHARED>
+NS_DEVICE void fill_own(const Plan& plan, const Metric& metric, const State<SHARED>& state) {
+    const double *rows = state[DERIVATIVES], *dual = state[DUAL], *root = state[ROOT], *diagonal = state[BINS];
+    double* matrix = state[MATRIX];
+    int n = plan.n_bins, row = row_length(plan);
+    // A team computes four neighbouring elements of a row of the lower triangle.
+    constexpr int N = 4;
+    int per_row = (n + N - 1) / N;
+    NS_EACH_TEAM(place, n * per_row) {
+        int i = place / per_row, first = N * (place % per_row);
+        if (first > i) continue;
+        double sum[N] = {0.0, 0.0, 0.0, 0.0};
+        const double *own = rows + i * row, *other[N];
+#pragma unroll
+        for (int u = 0; u < N; u++) other[u] = rows + (first + u < n ? first + u : first) * row;
+#pragma unroll 2
+        for (int d = member(); d < metric.n_dual; d += members()) {
+            int p = metric.dual_param[d];
+            double x = own[p] * dual[d];
+#pragma unroll
+            for (int u = 0; u < N; u++) sum[u] = fma(x, other[u][p], sum[u]);
+        }
+#pragma unroll
+        for (int u = 0; u < N; u++) {
+            double x = team_sum(sum[u]);
+            int k = first + u;
+            if (k > i || member() != u % members()) continue;
+            x *= root[i] * root[k];
+            matrix[i * n + k] = i == k ? x + diagonal[i] : x;
+            matrix[k * n + i] = i == k ? x + diagonal[i] : x;
+        }
+    }
+}
+
+// Inverts the metric at the point of the last evaluation, over the parameters that are not held. With OWN the metric has
+// the derivatives at this point (lanes/own_metric.rs), otherwise those that all fits share. Returns false if the metric
+// is not positive definite.
+template <bool SHARED, bool OWN>
 NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED>& state, Sums& sums) {
     const double *held = state[HELD], *theta = state[THETA], *aux = state[AUX], *weight = state[WEIGHT];
     const double* reaction = state[REACTION];
@@ -103,13 +141,19 @@ NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED
     double* dual = state[DUAL];
     double n_held = 0.0;
     NS_EACH(i, metric.n_dual) {
-        bool holds = held[metric.dual_param[i]] != 0.0;
-        dual[i] = holds ? 0.0 : metric.dual_inverse[i];
+        int p = metric.dual_param[i];
+        bool holds = held[p] != 0.0;
+        double inverse = metric.dual_inverse[i];
+        if (OWN) inverse = 1.0 / fmax(1.0 / inverse + state[BENDS][p], LEAST_STIFFNESS / inverse);
+        dual[i] = holds ? 0.0 : inverse;
         n_held += holds ? 1.0 : 0.0;
     }
-    n_held = sums.one(n_held);
+    if (!OWN) n_held = sums.one(n_held);
     barrier();
-    if (metric.n_dual > 0) {
+    if (OWN && metric.n_dual > 0) {
+        fill_own(plan, metric, state);
+        if (!invert(n, state, MATRIX, 0, COLUMN)) return false;
+    } else if (metric.n_dual > 0) {
         for (int g = 0; g < metric.n_groups; g++) {
             BinGroup group = group_of(metric, g);
             int n_of = group.bins();
@@ -147,8 +191,9 @@ NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED
     double* scaled = state[SCALED];
     NS_EACH(place, inner * n) {
         int u = place / n, b = place % n;
-        double moving = held[metric.primal_param[u]] != 0.0 ? 0.0 : root[b];
-        scaled[place] = moving * metric.primal_rows[place];
+        int p = metric.primal_param[u];
+        double moving = held[p] != 0.0 ? 0.0 : root[b];
+        scaled[place] = moving * (OWN ? state[DERIVATIVES][b * row_length(plan) + p] : metric.primal_rows[place]);
     }
     barrier();
     for (int g = 0; g < metric.n_groups; g++) {
@@ -182,8 +227,62 @@ NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED
     return invert_any(inner, k_matrix, state[COLUMN]);
 }
 
-// Sets TO to the product of the inverse metric and FROM. TO is 0 for parameters that are fixed or held.
+// Subtracts `D^-1 J' x` from the elements of TO that belong to dual parameters. `D` contains their curvatures, `J` the
+// derivatives of the expected yields at the point of the fit, and `x` is the vector BINS_TO.
 template <bool SHARED>
+NS_DEVICE void move_back_own(const Plan& plan, const Metric& metric, const State<SHARED>& state) {
+    const double *dual = state[DUAL], *back = state[BINS_TO];
+    double* to = state[TO];
+    int n = plan.n_bins, row = row_length(plan);
+    NS_EACH(i, metric.n_dual) {
+        int p = metric.dual_param[i];
+        const double* column = state[DERIVATIVES] + p;
+        double sum[2] = {0.0, 0.0};
+        int b = 0;
+        for (; b + 1 < n; b += 2, column += 2 * row) {
+            sum[0] = fma(column[0], back[b], sum[0]);
+            sum[1] = fma(column[row], back[b + 1], sum[1]);
+        }
+        if (b < n) sum[0] = fma(column[0], back[b], sum[0]);
+        to[p] -= (sum[0] + sum[1]) * dual[i];
+    }
+}
+
+// Does the same as `move_back_own` with the derivatives that all fits share.
+template <bool SHARED>
+NS_DEVICE void move_back(const Metric& metric, const State<SHARED>& state) {
+    const double *dual = state[DUAL], *back = state[BINS_TO];
+    double* to = state[TO];
+    // The transpose of `dual_rows` is used here, because neighbouring threads then read neighbouring numbers.
+    for (int g = 0; g < metric.n_groups; g++) {
+        BinGroup group = group_of(metric, g);
+        int stride = group.dual_end - group.dual, n_of = group.bins();
+        const double* seen = back + group.bin;
+        NS_EACH(i, stride) {
+            const double* column = metric.dual_columns + group.rows + i;
+            double sum[4] = {0.0, 0.0, 0.0, 0.0};
+            int b = 0;
+            for (; b + 3 < n_of; b += 4) {
+                double y[4];
+#pragma unroll
+                for (int u = 0; u < 4; u++) y[u] = column[u * stride];
+#pragma unroll
+                for (int u = 0; u < 4; u++) sum[u] = fma(y[u], seen[b + u], sum[u]);
+                column += 4 * stride;
+            }
+            for (; b < n_of; b++) {
+                sum[0] = fma(*column, seen[b], sum[0]);
+                column += stride;
+            }
+            int d = group.dual + i;
+            to[metric.dual_param[d]] -= ((sum[0] + sum[1]) + (sum[2] + sum[3])) * dual[d];
+        }
+    }
+}
+
+// Sets TO to the product of the inverse metric and FROM. TO is 0 for parameters that are fixed or held. OWN has the same
+// meaning as in `factor`.
+template <bool SHARED, bool OWN>
 NS_DEVICE void solve(const Plan& plan, const Metric& metric, const State<SHARED>& state) {
     const double *from = state[FROM], *root = state[ROOT], *matrix = state[MATRIX];
     const double *local = state[LOCAL], *reacts = state[LOCAL_REACTION], *dual = state[DUAL];
@@ -207,7 +306,25 @@ NS_DEVICE void solve(const Plan& plan, const Metric& metric, const State<SHARED>
         to[p] = y[i];
     }
     barrier();
-    if (metric.n_dual > 0) {
+    if constexpr (OWN) {
+        NS_EACH_TEAM(b, n) {
+            const double* row = state[DERIVATIVES] + b * row_length(plan);
+            double sum = 0.0;
+#pragma unroll 2
+            for (int i = member(); i < metric.n_dual; i += members()) {
+                sum = fma(row[metric.dual_param[i]], y[i], sum);
+            }
+            sum = team_sum(sum);
+            if (member() == 0) bins[b] = (bins[b] + sum) * root[b];
+        }
+        barrier();
+        if (metric.n_dual > 0) {
+            combine(state, n, n, matrix, bins, nullptr, back);
+        } else {
+            NS_EACH(b, n) back[b] = bins[b] * matrix[b];
+            barrier();
+        }
+    } else if (metric.n_dual > 0) {
         for (int g = 0; g < metric.n_groups; g++) {
             BinGroup group = group_of(metric, g);
             double* of = bins + group.bin;
@@ -253,30 +370,10 @@ NS_DEVICE void solve(const Plan& plan, const Metric& metric, const State<SHARED>
         }
     }
     barrier();
-    // The transpose of `dual_rows` is used here, because neighbouring threads then read neighbouring numbers.
-    for (int g = 0; g < metric.n_groups; g++) {
-        BinGroup group = group_of(metric, g);
-        int stride = group.dual_end - group.dual, n_of = group.bins();
-        const double* seen = back + group.bin;
-        NS_EACH(i, stride) {
-            const double* column = metric.dual_columns + group.rows + i;
-            double sum[4] = {0.0, 0.0, 0.0, 0.0};
-            int b = 0;
-            for (; b + 3 < n_of; b += 4) {
-                double y[4];
-#pragma unroll
-                for (int u = 0; u < 4; u++) y[u] = column[u * stride];
-#pragma unroll
-                for (int u = 0; u < 4; u++) sum[u] = fma(y[u], seen[b + u], sum[u]);
-                column += 4 * stride;
-            }
-            for (; b < n_of; b++) {
-                sum[0] = fma(*column, seen[b], sum[0]);
-                column += stride;
-            }
-            int d = group.dual + i;
-            to[metric.dual_param[d]] -= ((sum[0] + sum[1]) + (sum[2] + sum[3])) * dual[d];
-        }
+    if constexpr (OWN) {
+        move_back_own(plan, metric, state);
+    } else {
+        move_back(metric, state);
     }
     barrier();
 }

@@ -9,12 +9,13 @@
 
 namespace ns {
 
-template <bool SHARED>
+template <bool SHARED, bool OWN>
 NS_DEVICE void fit_block(const FitLaunch& launch, int block) {
     State<SHARED> state = {launch.offset, launch.slab + (size_t)block * launch.slab_stride};
     Sums sums = {state[BLOCK_DATA], 0};
     BlockProgress* progress = progress_of(state);
     bool helps = false;
+    if constexpr (OWN) clear_derivatives(launch.plan, state);
     for (;;) {
         if (!helps) {
             barrier();
@@ -41,7 +42,7 @@ NS_DEVICE void fit_block(const FitLaunch& launch, int block) {
                 outcome = launch.items[item].first_outcome;
             }
         }
-        for (int i = 0; i < count; i++) fit(launch, first + i, state, block, helps, outcome, i, of_data, sums);
+        for (int i = 0; i < count; i++) fit<SHARED, OWN>(launch, first + i, state, block, helps, outcome, i, of_data, sums);
         if (!helps && launch.rounds && thread() == 0) add(done_of(launch), 1);
     }
 }
@@ -85,10 +86,13 @@ NS_DEVICE void draw_block(const DrawLaunch& launch, int block, int blocks) {
 
 #ifdef __CUDACC__
 extern "C" __global__ void __launch_bounds__(ns::MOST_THREADS, 5) ns_fit(const __grid_constant__ ns::FitLaunch launch) {
-    ns::fit_block<true>(launch, blockIdx.x);
+    ns::fit_block<true, false>(launch, blockIdx.x);
 }
 extern "C" __global__ void __launch_bounds__(ns::MOST_THREADS, 4) ns_fit_global(const __grid_constant__ ns::FitLaunch launch) {
-    ns::fit_block<false>(launch, blockIdx.x);
+    ns::fit_block<false, false>(launch, blockIdx.x);
+}
+extern "C" __global__ void __launch_bounds__(ns::MOST_THREADS, 5) ns_fit_own(const __grid_constant__ ns::FitLaunch launch) {
+    ns::fit_block<true, true>(launch, blockIdx.x);
 }
 extern "C" __global__ void __launch_bounds__(ns::MOST_THREADS) ns_evaluate(const __grid_constant__ ns::EvaluateLaunch launch) {
     ns::evaluate_block<true>(launch, blockIdx.x, gridDim.x);

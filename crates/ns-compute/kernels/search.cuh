@@ -101,7 +101,7 @@ NS_DEVICE void flip(const Request& request, const State<SHARED>& state, const do
 // points that all fits share. Points that are made from the known minimum (SNAPSHOT) follow. Some are moved along
 // directions in which normsys effects add up. One is the mirror image, in which all strongly asymmetric parameters
 // have the opposite sign. Rounds from FLIPS on change the sign of single parameters of the known minimum, in the
-// order of `rise`.
+// order of `rise`. The round RESCUE has starting points that all fits share.
 template <bool SHARED>
 NS_DEVICE void lay_out(
     const Plan& plan, const Request& request, const State<SHARED>& state, const double* rise, int round, int k, Sums& sums
@@ -109,6 +109,10 @@ NS_DEVICE void lay_out(
     if (round >= FLIPS) {
         begin_at(plan, state, state[SNAPSHOT]);
         flip(request, state, rise, k);
+        return;
+    }
+    if (round == RESCUE) {
+        begin_at(plan, state, request.others + k * plan.n_params);
         return;
     }
     int shared = round == 0 ? request.n_first : request.n_second;
@@ -129,9 +133,21 @@ NS_DEVICE void lay_out(
 
 // Returns the number of starting points in a round whose index is below FLIPS.
 NS_DEVICE int starts_of(const Request& request, int round) {
+    if (round == RESCUE) return request.n_others;
     bool mirror = request.n_nonlinear > 0 && (request.n_directions < MOST_DIRECTIONS) == (round == 0);
     int shared = round == 0 ? request.n_first : request.n_second;
     return shared + (round == 0 ? PLACES * request.n_directions : 0) + (mirror ? 1 : 0);
+}
+
+// Ends a fit without a certified minimum, after the round RESCUE. The outcome is the end of the first descent.
+NS_DEVICE void give_up(BlockProgress* progress) {
+    // All threads must have read `BlockProgress` before it changes.
+    barrier();
+    if (thread() == 0) {
+        progress->value = progress->fallen;
+        if (!(progress->several & STANDING)) progress->several |= FALLEN;
+    }
+    barrier();
 }
 
 // Returns the array RISE of the thread block that owns the round.
@@ -146,25 +162,26 @@ NS_DEVICE const double* rises(const FitLaunch& launch, const State<SHARED>& stat
 // If `helps` is true, instead makes descents from starting points of another thread block's fit, beginning with the
 // one in `BlockProgress`, until none is left. In this case `copy` must have filled `state` before.
 //
+// With OWN the metric has the derivatives at the point of the fit (see `factor`).
+//
 // A descent needs all registers. Variables that are needed after a descent are therefore in `BlockProgress`, in
 // shared memory.
-template <bool SHARED>
+template <bool SHARED, bool OWN>
 NS_DEVICE void search(
     const FitLaunch& launch, int which, const Metric& metric, const State<SHARED>& state, int block, bool helps, Sums& sums
 ) {
     const Plan& plan = launch.plan;
     const Request& request = launch.requests[which];
     BlockProgress* progress = progress_of(state);
-    KnownMinimum before = {infinity(), false};
+    KnownMinimum before = {infinity(), false, false};
     if (helps) {
         const Round& from = launch.rounds[progress->owner];
-        before = KnownMinimum{from.known, true};
+        before = KnownMinimum{from.known, from.number != RESCUE, from.number >= FLIPS};
         lay_out(plan, request, state, rises(launch, state, progress), from.number, progress->start, sums);
     }
     barrier();
     if (thread() == 0) {
-        // The first descent counts as the round with the index -1.
-        progress->round = -1;
+        progress->round = FIRST;
         progress->offered = helps;
         progress->several = 0;
         progress->iterations = 0;
@@ -178,8 +195,11 @@ NS_DEVICE void search(
     barrier();
     // `descend` is called only at this place, because its code is large and inlined.
     for (;;) {
-        Descent end = descend<SHARED, false>(plan, codes_of(plan), metric, state, before, false, sums);
-        bool first = !helps && progress->round < 0, offered = progress->offered;
+        Descent end = descend<SHARED, false, OWN>(plan, codes_of(plan), metric, state, before, false, sums);
+        int current = helps ? launch.rounds[progress->owner].number : progress->round;
+        bool first = current == FIRST, rescues = current == RESCUE, offered = progress->offered;
+        // As in the search of SIMD lanes: `-ln L` fell far below its value in the saturated model.
+        bool fallen = !end.converged && end.value < BELOW_SATURATED;
         bool lowest = first;
         if (offered) {
             State<SHARED> to = {launch.offset, launch.slab + (size_t)progress->owner * launch.slab_stride};
@@ -198,29 +218,47 @@ NS_DEVICE void search(
             if (!offered) {
                 progress->iterations += end.iterations;
                 progress->evaluations += end.evaluations;
-                if (first ? end.iterations > LONG : tells(end, before)) progress->several |= SEVERAL;
-                if (!first && is_open(end, before)) progress->several |= OPEN;
+                if (rescues) {
+                    if (!fallen) progress->several |= STANDING;
+                } else {
+                    if (first ? end.iterations > LONG : tells(end, before)) progress->several |= SEVERAL;
+                    if (!first && is_open(end, before)) progress->several |= OPEN;
+                }
                 progress->start++;
             } else {
-                progress->start = finish(launch, launch.rounds[progress->owner], end, tells(end, before), is_open(end, before));
+                progress->start = finish(
+                    launch, launch.rounds[progress->owner], end, rescues ? !fallen : tells(end, before),
+                    !rescues && is_open(end, before)
+                );
             }
         }
         barrier();
-        if (first && (!end.converged || request.n_nonlinear + request.n_directions == 0)) return;
+        if (first && !end.converged && !(fallen && request.n_others > 0)) return;
+        if (first && end.converged && request.n_nonlinear + request.n_directions == 0) return;
         if (offered && progress->start < 0) {
             if (helps) return;
             gather(launch.rounds[block], progress);
         }
         while (!helps && progress->start >= progress->count) {
             int round = progress->round + 1;
+            if (round == RESCUE && progress->converged) round = 0;
+            if (round == 0 && !progress->converged) {
+                give_up(progress);
+                return;
+            }
             if (round == 1 && !progress->several) round = FLIPS;
             bool lower = progress->value < before.value - SAME;
             if (round >= FLIPS && !(plan.strongly_nonlinear && (round == FLIPS || (round < FLIPS + FLIP_ROUNDS && lower)))) return;
-            before = KnownMinimum{progress->value, true};
+            before = KnownMinimum{progress->value, true, round >= FLIPS};
+            if (round == RESCUE) before = KnownMinimum{infinity(), false, false};
             NS_EACH(p, plan.n_params) state[SNAPSHOT][p] = state[BEST][p];
             barrier();
             int count = round < FLIPS ? starts_of(request, round) : choose_flips(plan, request, state, before.value);
             if (thread() == 0) {
+                if (round == RESCUE) {
+                    progress->fallen = progress->value;
+                    progress->value = infinity();
+                }
                 progress->round = round;
                 progress->start = 0;
                 progress->count = count;

@@ -43,6 +43,12 @@ enum Array {
     SCALED,
     COLUMNS,
     REACTION,
+    // These four arrays are used only in fits whose metric has the derivatives at their own point (see
+    // own_derivatives.cuh).
+    CELL_SCALE,
+    YIELD,
+    DERIVATIVES,
+    BENDS,
     // This array and all later ones are always in the slab.
     FACTOR,
     RATIO,
@@ -91,12 +97,45 @@ enum class Extra {
 };
 
 // Number of arrays; offsets, an even number of them.
-constexpr int N_ARRAYS = 51;
-constexpr int N_OFFSETS = 52;
+constexpr int N_ARRAYS = 55;
+constexpr int N_OFFSETS = 56;
 // The first array that is always in the block's slab of device memory.
-constexpr int FIRST_GLOBAL = 36;
+constexpr int FIRST_GLOBAL = 40;
 // Number of arrays that only a Hessian has.
 constexpr int N_EXTRA = 12;
+
+// The effects of the parameters on the expected yields, bin by bin. Fits use them whose metric has the
+// derivatives at their own point (see own_derivatives.cuh). The effects of one parameter are divided into
+// parts, each for at most TEAM bins. The entries of a part are interleaved: the first entry of each of its
+// bins, then the second of each bin, and so on. Shorter lists are padded.
+struct Effects {
+    // Number of parameters with effects.
+    int n_params;
+    int padding;
+    // Two vectors per parameter: first part, end of its parts, the parameter, an unused number; range of
+    // its normsys terms, two unused numbers. Parameters with the longest lists come first.
+    const int4* param;
+    // Two vectors per part: ranges of its entries in `cell` and in `norm`; range of its entries in
+    // `factor`, two unused numbers.
+    const int4* part;
+    // TEAM bins per part; -1 if the part has fewer bins.
+    const int* bin;
+    // Cell of each template.
+    const int* cell;
+    // Slope and curve of each template. They are 0 in padding.
+    const Pair* shape;
+    // Normsys term and cell of each effect of a term on a cell. The term is -1 in padding.
+    const int2* norm;
+    // Effects of factors: cell, block, index of the scalar factor (-1 for a per-bin factor), and index of
+    // the per-bin factor in `binwise_first` (-1 if the cell has no other per-bin factor). The cell is -1 in
+    // padding.
+    const int4* factor;
+    // Coefficients of 1, alpha and alpha^2 in the approximation of the second derivative of each normsys
+    // term, divided by the term (see lanes/own_norms.rs): `n_terms` numbers of each kind. Null if the
+    // second derivative is computed exactly.
+    const double* norm_bend;
+};
+static_assert(sizeof(Effects) == 72, "as on the host");
 
 // The compiled model on the device. A block is one sample in one channel, a cell one bin of a block. A
 // scalar factor (normfactor, lumi) acts on all cells of a block, a per-bin factor on one cell. A
@@ -191,8 +230,10 @@ struct Plan {
     const double* width;
     // 1 for parameters with a kink at 0, else 0; null for models without kinks.
     const int* kinked;
+    // Null if the metric of fits has the derivatives at a point that all fits share.
+    const Effects* effects;
 };
-static_assert(sizeof(Plan) == 288, "as on the host");
+static_assert(sizeof(Plan) == 296, "as on the host");
 
 // The part of the Gauss-Newton metric that all fits of one kind share; lanes/metric.rs defines its
 // symbols. A local parameter is constrained and acts on one bin. For the others the metric is inverted
@@ -299,8 +340,13 @@ struct Request {
     // Parameters at whose opposite sign there may be another minimum.
     const int* nonlinear;
     const Direction* directions;
+    // Starting points of further descents if `-ln L` falls without limit in the first descent.
+    const double* others;
+    // Number of points in `others`.
+    int n_others;
+    int unused;
 };
-static_assert(sizeof(Request) == 120, "as on the host");
+static_assert(sizeof(Request) == 136, "as on the host");
 
 // Fits that share one set of data, i.e. the fits of one task or of one toy.
 struct Item {
@@ -320,7 +366,7 @@ struct Outcome {
     // For toys, `-ln L` of the saturated model without the Gaussian constant; for given data, 0.
     double saturated;
     double edm;
-    // CONVERGED, LEFT (to the CPU) or NOT_NEEDED (by its condition).
+    // CONVERGED, LEFT (to the CPU), NOT_NEEDED (by its condition) or FALLS (without limit).
     int status;
     int iterations;
     int evaluations;
@@ -367,7 +413,8 @@ struct BlockProgress {
     int start;
     // Index of the thread block that owns the round of the starting point.
     int owner;
-    // Index of the round within the search, -1 for the first descent of a fit.
+    // Index of the round within the search; FIRST for the first descent of a fit, RESCUE for the round after it if
+    // `-ln L` fell without limit.
     int round;
     // Number of starting points of the round.
     int count;
@@ -377,7 +424,7 @@ struct BlockProgress {
     int lowest;
     // Whether the thread block has nothing left to do.
     int over;
-    // Combination of the flags SEVERAL and OPEN (see help.cuh).
+    // Combination of the flags SEVERAL, OPEN, STANDING and FALLEN (see help.cuh).
     int several;
     // Whether the descent to the lowest minimum converged.
     int converged;
@@ -387,8 +434,11 @@ struct BlockProgress {
     double value;
     // EDM of the lowest minimum.
     double edm;
+    // `-ln L` at the end of the first descent, if it fell without limit.
+    double fallen;
+    double unused;
 };
-static_assert(sizeof(BlockProgress) == 64, "as on the host");
+static_assert(sizeof(BlockProgress) == 80, "as on the host");
 
 // Constants of transformed rejection (PTRS) for one Poisson mean, as ns-core computes them.
 struct PoissonRejection {
@@ -428,10 +478,10 @@ struct Draws {
 };
 static_assert(sizeof(Draws) == 40, "as on the host");
 
-// The parameter of `ns_fit` and `ns_fit_global`.
+// The parameter of `ns_fit`, `ns_fit_own` and `ns_fit_global`.
 struct FitLaunch {
     Plan plan;
-    uint32_t offset[52];
+    uint32_t offset[56];
     int n_items;
     int n_requests;
     double* slab;
@@ -457,12 +507,12 @@ struct FitLaunch {
     // kink, then n_bins that are 1 for bins without a positive expected yield.
     uint8_t* flags;
 };
-static_assert(sizeof(FitLaunch) == 600, "as on the host");
+static_assert(sizeof(FitLaunch) == 624, "as on the host");
 
 // The parameter of `ns_evaluate` and `ns_evaluate_global`.
 struct EvaluateLaunch {
     Plan plan;
-    uint32_t offset[52];
+    uint32_t offset[56];
     uint64_t extra[12];
     int n_points;
     // Row length of the array JACOBIAN: the number of parameters rounded up to a multiple of TILE.
@@ -486,7 +536,7 @@ struct EvaluateLaunch {
     // 0 for points whose Hessian is left to the CPU, else 1.
     int* usable;
 };
-static_assert(sizeof(EvaluateLaunch) == 680, "as on the host");
+static_assert(sizeof(EvaluateLaunch) == 704, "as on the host");
 
 // The parameter of `ns_covariance`.
 struct CovarianceLaunch {

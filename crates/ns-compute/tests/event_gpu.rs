@@ -3,9 +3,7 @@
 #![cfg(feature = "cuda-on-host")]
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
-#[allow(dead_code)]
 mod event_models;
-#[allow(dead_code)]
 mod events_oracle;
 
 use event_models::{cases, constrained, gaussian_on_exponential};
@@ -75,7 +73,7 @@ fn fits_end_where_those_of_the_cpu_do() {
         let wanted = OutcomeParts { uncertainties: true, ..OutcomeParts::default() };
         let fit = |session: &dyn Session| {
             let mut outcomes: Vec<TaskOutcome> = Vec::new();
-            session.fit_batch(&[task.clone()], wanted, Control::default(), &mut outcomes).unwrap();
+            session.fit_batch(std::slice::from_ref(&task), wanted, Control::default(), &mut outcomes).unwrap();
             outcomes.remove(0).fits.remove(0).unwrap()
         };
         let there = open_events(&case.model, &Execution::default(), 1).unwrap();

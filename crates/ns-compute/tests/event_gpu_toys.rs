@@ -3,9 +3,7 @@
 #![cfg(feature = "cuda-on-host")]
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
-#[allow(dead_code)]
 mod event_models;
-#[allow(dead_code)]
 mod events_oracle;
 
 use std::ops::Range;

@@ -99,6 +99,8 @@ fn compare(model: &Model, test: &ToyTest<'_>) -> Result<String, Box<dyn Error>> 
     let (mut largest, mut differ) = (0.0_f64, here.len().abs_diff(there.len()));
     for (a, b) in here.iter().zip(&there) {
         let difference = match (a.statistic, b.statistic) {
+            // The end of a descent whose `-ln L` falls without limit depends on rounding errors.
+            _ if a.status == b.status && a.status != ToyStatus::Converged => 0.0,
             (Some(a), Some(b)) => (a - b).abs(),
             (None, None) => 0.0,
             _ => f64::INFINITY,

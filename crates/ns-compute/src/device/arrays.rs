@@ -12,6 +12,9 @@ enumeration! {
         Lambda, BinSlope, Weight, Bins, Root, Main, Aux,
         Norm, Scale, Total, Others, Additive, Binwise,
         Parts, BinsTo, Column, Matrix, Local, LocalReaction, Dual, Right, Moves, Inner, Scaled, Columns, Reaction,
+        /// These four arrays are used only in fits whose metric has the derivatives at their own point (see
+        /// own_derivatives.cuh).
+        CellScale, Yield, Derivatives, Bends,
         /// This array and all later ones are always in the slab.
         Factor, Ratio, Lower, Upper, Start, Best, BestHeld, Empty, Snapshot, Steps, Changes, Data, Jump, Side, Rise,
     }

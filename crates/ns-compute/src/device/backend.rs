@@ -19,6 +19,9 @@ pub(crate) enum Kernel {
     Fit,
     /// Makes the fits in a queue for models with kinks, and for models that are too large for shared memory.
     FitGlobal,
+    /// Makes the fits in a queue for models whose metric has the derivatives at the point of each fit. The working
+    /// arrays are in shared memory. Models that are too large for it are fitted by `FitGlobal`.
+    FitOwn,
     /// Computes values and gradients of `-ln L` at many points. The working arrays are in shared memory.
     Evaluate,
     /// Computes values and gradients of `-ln L` of models that are too large for shared memory. Also computes

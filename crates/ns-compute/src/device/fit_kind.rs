@@ -22,6 +22,9 @@ pub(super) struct DeviceFitKind {
     pub(super) first: (Offset<f64>, usize),
     /// Offset in device memory, and number, of the further starting points in the second round of the search.
     pub(super) second: (Offset<f64>, usize),
+    /// Offset in device memory, and number, of the further starting points for fits whose `-ln L` falls without limit in
+    /// the first descent. There are none unless the model is strongly nonlinear.
+    pub(super) others: (Offset<f64>, usize),
     /// Indices of the parameters for which there may be another minimum at the opposite sign: their offset in device
     /// memory, and how many there are.
     pub(super) nonlinear: (Offset<i32>, usize),
@@ -74,7 +77,9 @@ impl DeviceFitKind {
             let all: Vec<f64> = starts.iter().flatten().copied().collect();
             (arena.put(&all), starts.len())
         };
+        let others = if search { fitter.starts_of_fallen() } else { &[] };
         let (first, second) = (starts(first, &mut arena), starts(second, &mut arena));
+        let others = starts(others, &mut arena);
         let nonlinear = (arena.put_indices(nonlinear.iter().copied()), nonlinear.len());
         let found = if search { fitter.directions() } else { &[] };
         let directions: Vec<layout::Direction> =
@@ -87,6 +92,7 @@ impl DeviceFitKind {
             metric: metric.moved(base),
             first: (first.0.moved(base), first.1),
             second: (second.0.moved(base), second.1),
+            others: (others.0.moved(base), others.1),
             nonlinear: (nonlinear.0.moved(base), nonlinear.1),
             directions: (directions.moved(base), found.len()),
             size: Size {

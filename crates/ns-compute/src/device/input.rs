@@ -94,6 +94,9 @@ impl Input {
             second: kind.second.0,
             nonlinear: kind.nonlinear.0,
             directions: kind.directions.0,
+            others: kind.others.0,
+            n_others: count(kind.others.1),
+            unused: 0,
         });
     }
 
@@ -118,7 +121,7 @@ pub(super) fn starts_of(request: &layout::Request) -> usize {
     let count = |n: i32| usize::try_from(n).unwrap_or(0);
     let nonlinear = count(request.n_nonlinear);
     let shared = count(request.n_first + PLACES as i32 * request.n_directions).max(count(request.n_second));
-    (shared + usize::from(nonlinear > 0)).max(nonlinear.min(MOST_FLIPS))
+    (shared + usize::from(nonlinear > 0)).max(nonlinear.min(MOST_FLIPS)).max(count(request.n_others))
 }
 
 /// Returns the bounds of the parameters whose bounds in a request differ from their bounds in the model. For a fixed

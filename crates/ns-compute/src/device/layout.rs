@@ -14,6 +14,38 @@ const _: () = assert!(size_of::<BlockProgress>() <= 8 * (METRIC_AT - PROGRESS_AT
 const _: () = assert!(size_of::<Metric>() <= 8 * (MEMORY_AT - METRIC_AT));
 
 structures! {
+    /// The effects of the parameters on the expected yields, bin by bin. Fits use them whose metric has the
+    /// derivatives at their own point (see own_derivatives.cuh). The effects of one parameter are divided into
+    /// parts, each for at most TEAM bins. The entries of a part are interleaved: the first entry of each of its
+    /// bins, then the second of each bin, and so on. Shorter lists are padded.
+    Effects {
+        /// Number of parameters with effects.
+        n_params: i32,
+        padding: i32,
+        /// Two vectors per parameter: first part, end of its parts, the parameter, an unused number; range of
+        /// its normsys terms, two unused numbers. Parameters with the longest lists come first.
+        param: Offset<[i32; 4]>,
+        /// Two vectors per part: ranges of its entries in `cell` and in `norm`; range of its entries in
+        /// `factor`, two unused numbers.
+        part: Offset<[i32; 4]>,
+        /// TEAM bins per part; -1 if the part has fewer bins.
+        bin: Offset<i32>,
+        /// Cell of each template.
+        cell: Offset<i32>,
+        /// Slope and curve of each template. They are 0 in padding.
+        shape: Offset<[f64; 2]>,
+        /// Normsys term and cell of each effect of a term on a cell. The term is -1 in padding.
+        norm: Offset<[i32; 2]>,
+        /// Effects of factors: cell, block, index of the scalar factor (-1 for a per-bin factor), and index of
+        /// the per-bin factor in `binwise_first` (-1 if the cell has no other per-bin factor). The cell is -1 in
+        /// padding.
+        factor: Offset<[i32; 4]>,
+        /// Coefficients of 1, alpha and alpha^2 in the approximation of the second derivative of each normsys
+        /// term, divided by the term (see lanes/own_norms.rs): `n_terms` numbers of each kind. Null if the
+        /// second derivative is computed exactly.
+        norm_bend: Offset<f64>,
+    }
+
     /// The compiled model on the device. A block is one sample in one channel, a cell one bin of a block. A
     /// scalar factor (normfactor, lumi) acts on all cells of a block, a per-bin factor on one cell. A
     /// template is the histosys effect of a parameter on a cell. Ranges are given by first index and end.
@@ -107,6 +139,8 @@ structures! {
         width: Offset<f64>,
         /// 1 for parameters with a kink at 0, else 0; null for models without kinks.
         kinked: Offset<i32>,
+        /// Null if the metric of fits has the derivatives at a point that all fits share.
+        effects: Offset<Effects>,
     }
 
     /// The part of the Gauss-Newton metric that all fits of one kind share; lanes/metric.rs defines its
@@ -211,6 +245,11 @@ structures! {
         /// Parameters at whose opposite sign there may be another minimum.
         nonlinear: Offset<i32>,
         directions: Offset<Direction>,
+        /// Starting points of further descents if `-ln L` falls without limit in the first descent.
+        others: Offset<f64>,
+        /// Number of points in `others`.
+        n_others: i32,
+        unused: i32,
     }
 
     /// Fits that share one set of data, i.e. the fits of one task or of one toy.
@@ -230,7 +269,7 @@ structures! {
         /// For toys, `-ln L` of the saturated model without the Gaussian constant; for given data, 0.
         saturated: f64,
         edm: f64,
-        /// CONVERGED, LEFT (to the CPU) or NOT_NEEDED (by its condition).
+        /// CONVERGED, LEFT (to the CPU), NOT_NEEDED (by its condition) or FALLS (without limit).
         status: i32,
         iterations: i32,
         evaluations: i32,
@@ -275,7 +314,8 @@ structures! {
         start: i32,
         /// Index of the thread block that owns the round of the starting point.
         owner: i32,
-        /// Index of the round within the search, -1 for the first descent of a fit.
+        /// Index of the round within the search; FIRST for the first descent of a fit, RESCUE for the round after it if
+        /// `-ln L` fell without limit.
         round: i32,
         /// Number of starting points of the round.
         count: i32,
@@ -285,7 +325,7 @@ structures! {
         lowest: i32,
         /// Whether the thread block has nothing left to do.
         over: i32,
-        /// Combination of the flags SEVERAL and OPEN (see help.cuh).
+        /// Combination of the flags SEVERAL, OPEN, STANDING and FALLEN (see help.cuh).
         several: i32,
         /// Whether the descent to the lowest minimum converged.
         converged: i32,
@@ -295,6 +335,9 @@ structures! {
         value: f64,
         /// EDM of the lowest minimum.
         edm: f64,
+        /// `-ln L` at the end of the first descent, if it fell without limit.
+        fallen: f64,
+        unused: f64,
     }
 
     /// Constants of transformed rejection (PTRS) for one Poisson mean, as ns-core computes them.
@@ -332,7 +375,7 @@ structures! {
         slots: u32,
     }
 
-    /// The parameter of `ns_fit` and `ns_fit_global`.
+    /// The parameter of `ns_fit`, `ns_fit_own` and `ns_fit_global`.
     FitLaunch {
         plan: Plan,
         offset: [u32; N_OFFSETS],

@@ -17,6 +17,7 @@ pub mod cuda;
 mod declare;
 mod differentiate;
 mod draws;
+mod effects;
 mod evaluate;
 pub(crate) mod event_columns;
 mod events;

@@ -182,10 +182,12 @@ impl GpuSession {
 
     /// Returns a launcher for fits whose metric has this size.
     pub(super) fn launcher(&self, size: Size) -> Result<Launcher<'_>, SessionError> {
+        let own = shape::has_own_derivatives(&self.plan, size);
+        let in_shared = if own { Kernel::FitOwn } else { Kernel::Fit };
         Ok(Launcher {
             backend: &self.backend,
             plan: &self.plan,
-            fit: self.program(size, true, Kernel::Fit, Kernel::FitGlobal)?,
+            fit: self.program(size, true, in_shared, Kernel::FitGlobal)?,
             evaluate: self.program(Size::default(), false, Kernel::Evaluate, Kernel::EvaluateGlobal)?,
         })
     }

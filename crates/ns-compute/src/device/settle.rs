@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ns_core::{
     Certificate, Control, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, Inactive, OutcomeParts,
-    Search, Start, TaskOutcome,
+    Reason, Search, Start, TaskOutcome,
 };
 
 use super::batch::LaunchResults;
@@ -19,7 +19,7 @@ use crate::cpu::CpuSession;
 use crate::eval::Dataset;
 use crate::lanes::{Toy, ToyFitter, suit_lanes};
 use crate::optimise::{Worker, fit};
-use crate::shared_constants::CONVERGED;
+use crate::shared_constants::{CONVERGED, FALLS};
 use crate::stop::Stop;
 use crate::task::{FitDomain, needed, start_of};
 
@@ -53,8 +53,14 @@ impl<'a> ReturnedFit<'a> {
         self.held.get(parameter).is_some_and(|held| *held != 0)
     }
 
-    /// Returns the outcome of a fit that converged with a certificate. `saturated` is `-ln L` of the saturated model.
-    /// It is added to the device's value of `-ln L`, which is relative to the saturated model.
+    /// Returns whether `-ln L` of the fit falls without limit from all starting points.
+    fn falls(&self) -> bool {
+        self.outcome.status == FALLS
+    }
+
+    /// Returns the outcome of a fit that has ended on the device: a certified minimum, or a fit whose `-ln L` falls without
+    /// limit. `saturated` is `-ln L` of the saturated model. It is added to the device's value of `-ln L`, which is relative
+    /// to the saturated model.
     fn describe(
         &self,
         domain: &dyn Fn() -> Cow<'a, FitDomain>,
@@ -85,7 +91,11 @@ impl<'a> ReturnedFit<'a> {
             }));
         }
         FitOutcome {
-            status: FitStatus::Converged,
+            status: if self.falls() {
+                FitStatus::NotConverged(Reason::Unbounded)
+            } else {
+                FitStatus::Converged
+            },
             nll: self.outcome.value + saturated,
             certificate: Certificate {
                 edm: self.outcome.edm,
@@ -173,8 +183,10 @@ impl<'a> Settling<'a> {
                 converged(condition.fit) && value.is_some_and(outside)
             })
         };
+        let falls = |k: usize| results.outcomes.get(first + k).is_some_and(|outcome| outcome.status == FALLS);
         let mut requests = self.task.fits.iter().enumerate();
-        !self.computes_uncertainties() && requests.all(|(k, request)| converged(k) || needless(request))
+        !self.computes_uncertainties()
+            && requests.all(|(k, request)| converged(k) || falls(k) || needless(request))
     }
 
     /// Returns the outcomes of `count` data sets of the task. The CPU makes the fits that the device did not complete.
@@ -249,7 +261,9 @@ impl<'a> Settling<'a> {
             return Some(Err(FitFailure::NotNeeded));
         }
         let finished = !(searched || self.computes_uncertainties() || under_way.depends);
-        if let Some(found) = certified.filter(|_| finished) {
+        // There is no minimum at which uncertainties exist if `-ln L` falls without limit.
+        let fallen = returned.filter(|a| a.falls() && !searched && !under_way.depends);
+        if let Some(found) = certified.filter(|_| finished).or(fallen) {
             let domain = || match self.domains.get(k) {
                 Some(domain) => Cow::Borrowed(domain),
                 None => Cow::Owned(FitDomain::new(self.cpu.table(), request)),

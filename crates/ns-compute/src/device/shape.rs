@@ -67,6 +67,12 @@ pub(super) fn threads(plan: &layout::Plan) -> u32 {
     }
 }
 
+/// Returns whether the metric of fits has the derivatives at their own point, as in
+/// [`Derivatives`](crate::lanes::derivatives). `size` is the size of the metric.
+pub(super) fn has_own_derivatives(plan: &layout::Plan, size: Size) -> bool {
+    plan.effects.is_some() && size.dual > 0
+}
+
 /// Returns the size of each array, in doubles. If `whole_fit` is false, all arrays that an evaluation does not need
 /// have size 0.
 fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] {
@@ -95,6 +101,12 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
         if plan.kinked.is_some() {
             set(&[Jump, Side], n);
         }
+        if has_own_derivatives(plan, size) {
+            set(&[CellScale, Yield], cells);
+            // Rows have an odd length (`row_length` in the kernels).
+            set(&[Derivatives], bins * (n | 1));
+            set(&[Bends], n);
+        }
         if plan.kinked.is_some() || plan.strongly_nonlinear != 0 {
             set(&[Rise], n);
         }
@@ -117,7 +129,15 @@ const FIRST_USED: Array = Array::Curved;
 /// Arrays of an evaluation that are first written after the last use of [`FIRST_USED`].
 const LATER: [Array; 2] = [Array::Total, Array::Others];
 /// Further arrays that are used only during an evaluation.
-const EVALUATION: [Array; 5] = [Array::BinSlope, Array::Norm, Array::Scale, Array::Additive, Array::Binwise];
+const EVALUATION: [Array; 7] = [
+    Array::BinSlope,
+    Array::Norm,
+    Array::Scale,
+    Array::Additive,
+    Array::Binwise,
+    Array::CellScale,
+    Array::Yield,
+];
 /// Arrays that are used only between evaluations, in a step of the descent. They use the same memory as the evaluation
 /// arrays.
 const STEP: [Array; 8] = [

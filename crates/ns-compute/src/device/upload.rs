@@ -7,6 +7,7 @@
 //! one vector.
 
 use super::arena::Arena;
+use super::effects;
 use super::layout;
 use super::offset::Offset;
 use crate::plan::{Plan, Template};
@@ -16,28 +17,28 @@ use crate::shared_constants::{
 
 /// Effects of one parameter on the expected yields.
 #[derive(Debug, Clone, Default)]
-struct Reactions {
+pub(super) struct Reactions {
     /// Cell (one bin of one sample), slope and curve of each histosys template that the parameter moves.
-    hist: Vec<(usize, f64, f64)>,
+    pub(super) hist: Vec<(usize, f64, f64)>,
     /// Range of the parameter's normsys terms: index of the first term, and index after the last term.
-    norm: (usize, usize),
+    pub(super) norm: (usize, usize),
     /// Indices of the parameter's scalar factors in the list of all scalar factors.
-    factor: Vec<usize>,
+    pub(super) factor: Vec<usize>,
     /// Cells (bins of samples) that the parameter scales as a per-bin factor. The four numbers of an element are the
     /// cell, the block (one sample in one channel), the bin, and the index in the list of per-bin factors. The last
     /// number is -1 if the cell has no other per-bin factor.
-    binwise: Vec<[i32; 4]>,
+    pub(super) binwise: Vec<[i32; 4]>,
 }
 
 /// Index ranges of the parts of one block (one sample in one channel), and the first bin of the block's channel. A
 /// range is the first index and the index after the last.
 #[derive(Debug, Clone, Default)]
-struct Ranges {
+pub(super) struct Ranges {
     norm: (usize, usize),
-    cell: (usize, usize),
-    factor: (usize, usize),
+    pub(super) cell: (usize, usize),
+    pub(super) factor: (usize, usize),
     binwise: (usize, usize),
-    bin: usize,
+    pub(super) bin: usize,
 }
 
 /// Where the cells, histosys templates and normsys terms of a plan (compiled model) lie in the arrays on the device.
@@ -95,11 +96,12 @@ pub(super) fn plan(plan: &Plan, arena: &mut Arena) -> (layout::Plan, Places) {
         std::cmp::Reverse(plan.structure.blocks[b].hist.1 - plan.structure.blocks[b].hist.0)
     });
     let mut ranges = cells(plan, arena, &order, &mut reactions, &mut out, &mut places);
-    norms(plan, arena, &order, &mut ranges, &mut reactions, &mut out, &mut places);
+    let term_blocks = norms(plan, arena, &order, &mut ranges, &mut reactions, &mut out, &mut places);
     let vectors: Vec<[[i32; 4]; 3]> = ranges.iter().map(Ranges::vectors).collect();
     out.block = arena.put(vectors.as_flattened());
     parameters(plan, arena, &mut out);
     react(arena, &reactions, &mut out, &mut places);
+    out.effects = effects::put(plan, arena, &ranges, &reactions, (&term_blocks, &places.terms));
     (out, places)
 }
 
@@ -214,7 +216,8 @@ fn slices(arena: &mut Arena, templates: &[Vec<Template>], out: &mut layout::Plan
     out.slice_template = arena.put(&shapes);
 }
 
-/// Adds the normsys terms (effects of one modifier on one sample) to `arena`, sorted by parameter.
+/// Adds the normsys terms (effects of one modifier on one sample) to `arena`, sorted by parameter. Returns the block
+/// (sample in a channel) of each term.
 fn norms(
     plan: &Plan,
     arena: &mut Arena,
@@ -223,7 +226,7 @@ fn norms(
     reactions: &mut [Reactions],
     out: &mut layout::Plan,
     place_of: &mut Places,
-) {
+) -> Vec<usize> {
     let mut place_of_block = vec![0; order.len()];
     for (place, &block) in order.iter().enumerate() {
         place_of_block[block] = place;
@@ -260,9 +263,10 @@ fn norms(
     out.norm_param = arena.put_indices(params);
     out.norm_coefficient = arena.put(&coefficients);
     out.norm_rate = arena.put(&pairs(&plan.numbers.norm_rate_hi, &plan.numbers.norm_rate_lo));
-    out.norm_block = arena.put_indices(blocks);
+    out.norm_block = arena.put_indices(blocks.iter().copied());
     out.norm_place = arena.put_indices(places);
     place_of.terms = terms;
+    blocks
 }
 
 /// Adds the constraint and the bounds of each parameter to `arena`.

@@ -19,21 +19,12 @@ use super::scratch::Scratch;
 use super::solver::{Solver, factor, solve};
 use crate::plan::Plan;
 use crate::shared_constants::{
-    BELOW_SATURATED, EDM_MARGIN, FORESEEABLE, GOOD_CONTRACTION, LEAST_DECREASE, LEAST_PRODUCT,
-    MOST_ITERATIONS, MOST_PINS, MOST_TRIALS, SAME, SHORTENED, SHORTEST_REACH, SURELY, VALUE_ROUNDINGS,
+    BELOW_SATURATED, EDM_MARGIN, EDM_MARGIN_WITH_DERIVATIVES, FORESEEABLE, FORESEEABLE_WITH_DERIVATIVES,
+    GOOD_CONTRACTION, LEAST_DECREASE, LEAST_PRODUCT, MOST_ITERATIONS, MOST_PINS, MOST_TRIALS, SAME,
+    SHORTENED, SHORTEST_REACH, SURELY, VALUE_ROUNDINGS,
 };
 use crate::simd::Level;
 use crate::stop::Stop;
-
-/// Values of `FORESEEABLE` and `EDM_MARGIN` in fits that use the derivatives at each lane's point ([`Derivatives`]). A
-/// descent with an EDM of at most `FORESEEABLE` ends early if `EDM_MARGIN` times the EDM cannot bring it below the
-/// known minimum.
-///
-/// Measured with the descents of [`KnownMinimum::recognises`](super::known_minimum::KnownMinimum::recognises), of
-/// which 213 lead to a lower minimum: a margin of 100 ends 2 of them early. A margin of 10 would end 15 early, and
-/// save 5 % of the evaluations.
-const FORESEEABLE_WITH_DERIVATIVES: f64 = 0.1;
-const EDM_MARGIN_WITH_DERIVATIVES: f64 = 100.0;
 
 /// Working memory of one thread, for fits that share one [`FitKind`].
 pub(super) struct DescentMemory {

@@ -3,28 +3,10 @@
 use super::WIDTH;
 use super::descend::FitKind;
 use super::group::Group;
-use crate::shared_constants::{CLOSE, RECOGNISABLE, SAME};
-
-/// Largest EDM at which the next step of a descent may reveal the minimum to which it returns.
-const LARGEST_EDM: f64 = 0.3;
-
-/// Largest ratio of the distance from the known minimum after the next step to the distance before it, in the first
-/// test of [`KnownMinimum::recognises`].
-const APPROACH: f64 = 0.5;
-
-/// Largest height above the known minimum at which a parabola may reveal that a descent returns to this minimum.
-const LARGEST_HEIGHT: f64 = 0.5;
-
-/// Largest relative difference between the slope towards the known minimum and the slope of the parabola.
-const LARGEST_DIFFERENCE: f64 = 0.2;
-
-/// The same ratio as `APPROACH`, in the second test of [`KnownMinimum::recognises`] (the parabola). With a ratio of 1,
-/// one of 3 474 fits of toys of the test model `strongly_bent` did not find the lower of two minima that are 0.3
-/// constraint widths apart.
-const APPROACH_ON_PARABOLA: f64 = 0.7;
-
-/// Least curvature of the parabola in units of the curvature of the constraints.
-const LEAST_CURVATURE: f64 = 2.0 / 3.0;
+use crate::shared_constants::{
+    APPROACH, APPROACH_ON_PARABOLA, CLOSE, PARABOLA_CURVATURE, PARABOLA_DIFFERENCE, RECOGNISABLE,
+    RETURNING_EDM, RETURNING_HEIGHT, SAME,
+};
 
 /// A low point of a toy. It is the lowest minimum found so far, or a lower point that is not certified as a minimum.
 pub(super) struct KnownMinimum {
@@ -84,8 +66,8 @@ impl KnownMinimum {
         group: &Group,
     ) -> bool {
         let height = at.value - self.value;
-        let by_step = at.edm <= LARGEST_EDM && self.is_predicted(at);
-        let by_parabola = !starts_near && height > 0.0 && height <= LARGEST_HEIGHT;
+        let by_step = at.edm <= RETURNING_EDM && self.is_predicted(at);
+        let by_parabola = !starts_near && height > 0.0 && height <= RETURNING_HEIGHT;
         if !by_step && !by_parabola {
             return false;
         }
@@ -102,8 +84,8 @@ impl KnownMinimum {
         let parabola = 2.0 * height;
         by_step && ahead <= APPROACH * APPROACH * here
             || by_parabola
-                && (slope - parabola).abs() <= LARGEST_DIFFERENCE * parabola
-                && LEAST_CURVATURE * here <= parabola
+                && (slope - parabola).abs() <= PARABOLA_DIFFERENCE * parabola
+                && PARABOLA_CURVATURE * here <= parabola
                 && ahead <= APPROACH_ON_PARABOLA * APPROACH_ON_PARABOLA * here
     }
 

@@ -24,7 +24,7 @@ mod jacobian;
 mod known_minimum;
 pub(crate) mod metric;
 mod own_metric;
-mod own_norms;
+pub(crate) mod own_norms;
 mod scratch;
 mod search;
 mod single_moves;

@@ -5,11 +5,8 @@ use super::derivatives::Derivatives;
 use super::evaluate::{add_product, at, put};
 use super::metric::Metric;
 use super::solver::{Solver, row};
+use crate::shared_constants::LEAST_STIFFNESS;
 use crate::simd::{MulAdd, Vector};
-
-/// Smallest curvature of a dual parameter (a constrained parameter that is eliminated from the metric), as a fraction
-/// of the curvature of its constraint term.
-const LEAST_STIFFNESS: f64 = 0.2;
 
 /// Number of parameters whose contributions to the metric are computed together, so that their derivatives stay in the
 /// cache.

@@ -16,7 +16,7 @@ use crate::plan::Plan;
 use crate::simd::{MulAdd, Vector};
 
 /// Returns whether the functions of this module apply to the model: its normsys factors use interpolation code 4.
-pub(super) fn applies(plan: &Plan) -> bool {
+pub(crate) fn applies(plan: &Plan) -> bool {
     plan.structure.normsys.inside == 1.0 && plan.structure.normsys.beyond.adds_exponents()
 }
 
@@ -32,7 +32,7 @@ fn nearest<V: Vector>(alpha: V) -> V {
 /// between they differ most for strong effects: for factors of 1.5 on both sides `f'' / f` is 0.41 at 0.5, and the
 /// parabola 1.31. Only the metric contains these second derivatives. The approximation changes the steps of a descent
 /// and its EDM, but not the point where the gradient is 0.
-pub(super) fn bend(plan: &Plan, i: usize) -> [f64; 3] {
+pub(crate) fn bend(plan: &Plan, i: usize) -> [f64; 3] {
     let numbers = &plan.numbers;
     let (low, high) = (numbers.norm_rate_lo[i].powi(2), numbers.norm_rate_hi[i].powi(2));
     let middle = 2.0 * numbers.norm_coefficients[1][i];

@@ -268,6 +268,12 @@ impl ToyFitter {
         (&self.starts.first, &self.starts.second)
     }
 
+    /// Returns the starting points of further descents in fits whose `-ln L` falls without limit in the first descent.
+    pub(crate) fn starts_of_fallen(&self) -> &[Vec<f64>] {
+        // Other models have no such descents in the search (see `FurtherStarts::find_lower`).
+        if self.flips.is_some() { &self.starts.others } else { &[] }
+    }
+
     /// Returns the indices of the free parameters for which there may be another minimum at the opposite sign.
     pub(crate) fn nonlinear(&self) -> &[usize] {
         &self.nonlinear

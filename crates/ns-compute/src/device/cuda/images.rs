@@ -24,9 +24,10 @@ pub(super) struct Image {
 
 impl Kernel {
     /// All kernels.
-    pub(super) const ALL: [Self; 18] = [
+    pub(super) const ALL: [Self; 19] = [
         Self::Fit,
         Self::FitGlobal,
+        Self::FitOwn,
         Self::Evaluate,
         Self::EvaluateGlobal,
         Self::Covariance,
@@ -50,6 +51,7 @@ impl Kernel {
         match self {
             Self::Fit => "ns_fit",
             Self::FitGlobal => "ns_fit_global",
+            Self::FitOwn => "ns_fit_own",
             Self::Evaluate => "ns_evaluate",
             Self::EvaluateGlobal => "ns_evaluate_global",
             Self::Covariance => "ns_covariance",

@@ -18,7 +18,7 @@ use super::offset::{Memory, Offset, OffsetMut};
 use super::session::GpuSession;
 
 unsafe extern "C" {
-    fn ns_host_fit(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
+    fn ns_host_fit(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32, own: i32);
     fn ns_host_evaluate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
     fn ns_host_covariance(launch: *const u8, threads: i32, numbers: i32, blocks: i32);
     fn ns_host_draw(launch: *const u8, threads: i32, blocks: i32);
@@ -37,7 +37,7 @@ unsafe extern "C" {
         blocks: i32,
         in_shared: i32,
     );
-    fn ns_many_fit(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
+    fn ns_many_fit(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32, own: i32);
     fn ns_many_evaluate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
     fn ns_many_covariance(launch: *const u8, threads: i32, numbers: i32, blocks: i32);
     fn ns_many_draw(launch: *const u8, threads: i32, blocks: i32);
@@ -62,7 +62,7 @@ unsafe extern "C" {
 /// many threads per block.
 #[derive(Debug)]
 struct Kernels {
-    fit: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
+    fit: unsafe extern "C" fn(*const u8, i32, i32, i32, i32, i32),
     evaluate: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
     covariance: unsafe extern "C" fn(*const u8, i32, i32, i32),
     draw: unsafe extern "C" fn(*const u8, i32, i32),
@@ -175,7 +175,7 @@ impl Host {
         let properties = Properties {
             multiprocessors: 2,
             // This size is small, so tests include models that do not fit into shared memory.
-            shared_per_block: 16 << 10,
+            shared_per_block: 40 << 10,
             shared_per_multiprocessor: 64 << 10,
             memory: u64::MAX,
         };
@@ -259,8 +259,9 @@ impl Backend for Host {
         // checks the size).
         unsafe {
             match kernel {
-                Kernel::Fit => fit(launch, threads, numbers, blocks, 1),
-                Kernel::FitGlobal => fit(launch, threads, numbers, blocks, 0),
+                Kernel::Fit => fit(launch, threads, numbers, blocks, 1, 0),
+                Kernel::FitGlobal => fit(launch, threads, numbers, blocks, 0, 0),
+                Kernel::FitOwn => fit(launch, threads, numbers, blocks, 1, 1),
                 Kernel::Evaluate => evaluate(launch, threads, numbers, blocks, 1),
                 Kernel::EvaluateGlobal => evaluate(launch, threads, numbers, blocks, 0),
                 Kernel::Covariance => covariance(launch, threads, numbers, blocks),

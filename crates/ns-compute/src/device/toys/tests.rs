@@ -5,6 +5,8 @@ use ns_core::{Execution, Session};
 use super::super::host;
 use crate::cpu::CpuSession;
 
+mod own_derivatives;
+
 // The module `nonlinear` is private to the file that includes it. Therefore each test module includes it again.
 #[allow(clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/nonlinear.rs"]

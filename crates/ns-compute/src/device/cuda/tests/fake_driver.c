@@ -174,7 +174,7 @@ int cuStreamWaitEvent(void* stream, void* event, unsigned flags) {
 int cuStreamSynchronize(void* stream) { IN_CONTEXT A_STREAM(stream) finish(); return OK; }
 int cuStreamDestroy_v2(void* stream) { IN_CONTEXT A_STREAM(stream) finish(); streams[(size_t)stream - STREAM] = 0; return OK; }
 
-static const char* kernels[] = {"ns_fit", "ns_fit_global", "ns_evaluate", "ns_evaluate_global", "ns_covariance", "ns_draw",
+static const char* kernels[] = {"ns_fit", "ns_fit_global", "ns_fit_own", "ns_evaluate", "ns_evaluate_global", "ns_covariance", "ns_draw",
                                 "ns_differentiate", "ns_differentiate_global", "ns_differentiate_changing",
                                 "ns_differentiate_changing_global", "ns_event_sums", "ns_event_totals",
                                 "ns_event_toys", "ns_event_toys_global", "ns_event_draw", "ns_event_place",
