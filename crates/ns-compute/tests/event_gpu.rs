@@ -73,7 +73,9 @@ fn fits_end_where_those_of_the_cpu_do() {
         let wanted = OutcomeParts { uncertainties: true, ..OutcomeParts::default() };
         let fit = |session: &dyn Session| {
             let mut outcomes: Vec<TaskOutcome> = Vec::new();
-            session.fit_batch(std::slice::from_ref(&task), wanted, Control::default(), &mut outcomes).unwrap();
+            session
+                .fit_batch(std::slice::from_ref(&task), wanted, Control::default(), &mut outcomes)
+                .unwrap();
             outcomes.remove(0).fits.remove(0).unwrap()
         };
         let there = open_events(&case.model, &Execution::default(), 1).unwrap();

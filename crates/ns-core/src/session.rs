@@ -3,6 +3,7 @@
 //! The statistical methods in `ns-inference` use a model only through [`Session`]. They are therefore
 //! independent of the device, and of whether the data are counts or events.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -310,6 +311,15 @@ pub trait Session: Send + Sync {
         match self.cpu() {
             Some(cpu) => cpu.squared_weights(data, point, form),
             None => Ok(None),
+        }
+    }
+
+    /// Returns rows of an inverse Hessian, one for each of `parameters`; `None` for an index that is not that of a
+    /// parameter. If the inverse is stored as factors, the rows are computed on the threads of the session.
+    fn inverse_rows(&self, inverse: &InverseHessian, parameters: &[usize]) -> Vec<Option<Vec<f64>>> {
+        match self.cpu() {
+            Some(cpu) => cpu.inverse_rows(inverse, parameters),
+            None => parameters.iter().map(|&p| inverse.row(p).map(Cow::into_owned)).collect(),
         }
     }
 

@@ -1,9 +1,12 @@
-//! Measures the time of rankings of a workspace: `profile_ranking WORKSPACE [REPETITIONS] [THREADS]`.
+//! Measures the time of rankings of a workspace: `profile_ranking WORKSPACE [REPETITIONS] [THREADS] [DEVICE]`. DEVICE is
+//! `cpu` (the default) or, with the feature `cuda`, `cuda`.
 #![allow(clippy::print_stdout)]
 
 use std::time::Instant;
 
-use ns_core::{Control, Execution};
+use ns_compute::CpuSession;
+use ns_core::{Control, Device, Execution};
+use ns_inference::device::{Work, explain_device};
 use ns_inference::{Impact, RankingOptions, open_session, ranking};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
@@ -17,11 +20,20 @@ fn cpu_seconds() -> Option<f64> {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
-    let path = args.next().ok_or("usage: profile_ranking WORKSPACE [REPETITIONS] [THREADS]")?;
+    let path = args.next().ok_or("usage: profile_ranking WORKSPACE [REPETITIONS] [THREADS] [DEVICE]")?;
     let repetitions: usize = args.next().map_or(Ok(10), |n| n.parse())?;
     let threads: usize = args.next().map_or(Ok(1), |n| n.parse())?;
+    let device = args.next().map_or(Ok(Device::Cpu), |name| name.parse())?;
     let model = Workspace::from_path(path)?.model(&ModelOptions::default())?;
-    let session = open_session(&model, &Execution { threads, ..Execution::default() })?;
+    let session = open_session(&model, &Execution { device, threads, ..Execution::default() })?;
+    let cpu = CpuSession::open(&model, &Execution { threads, ..Execution::default() })?;
+    let execution = Execution { threads, ..Execution::default() };
+    for (what, per_parameter) in [("refit", 2), ("refit with pre-fit", 4)] {
+        for choice in explain_device(&cpu, &execution, &[Work::Ranking { per_parameter }]) {
+            let gpu = choice.gpu_s.map_or_else(|| "?".to_owned(), |s| format!("{:.1}", 1e3 * s));
+            println!("predicted, {what}: {:.1} ms on the CPU, {gpu} ms on a GPU", 1e3 * choice.cpu_s);
+        }
+    }
     let post = RankingOptions::default();
     for (what, options) in [
         ("covariance", post.clone().impacts([Impact::Covariance])),

@@ -11,6 +11,7 @@
 //! * first, best, median: the toys of both hypotheses, in the first run, and in the best and the median of REPEAT
 //!   more runs;
 //! * whole: `hypotest_toys` on the open session, including the fits to the observed data, in the best of REPEAT runs;
+//! * predicted: the prediction of the device choice `auto` for whole;
 //! * fits/s: fits per second in the best run. Conditional fits that were skipped are counted;
 //! * converged: number of converged toys, and number of all toys;
 //! * check: whether the session agrees with the CPU, and how many fits the CPU evaluated again (`DeviceCheck`).
@@ -18,14 +19,16 @@
 //! If CHECK=1 is set in the environment and there are at most 20 000 toys, the same toys are also run on the CPU. The
 //! table then has a last column. It contains the largest difference of the statistic, and the number of rows that
 //! differ. A row differs if its statistics differ by more than 1e-8, if its status differs, or if it is missing in
-//! one of the runs.
+//! one of the runs. The statistics of toys that did not converge in both runs are not compared.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
 use std::path::Path;
 use std::time::Instant;
 
+use ns_compute::CpuSession;
 use ns_core::{Control, Device, DeviceCheck, Execution, Model, Session};
+use ns_inference::device::{Work, explain_device};
 use ns_inference::toys::{HypotestToysOptions, RowSink, ToyRow, ToyStatus, ToyTest, hypotest_toys};
 use ns_inference::{InferenceError, open_session};
 use ns_translate::pyhf::{ModelOptions, Workspace};
@@ -57,6 +60,20 @@ impl RowSink for Counts {
 /// Returns the time since `began`, in milliseconds.
 fn ms(began: Instant) -> f64 {
     1e3 * began.elapsed().as_secs_f64()
+}
+
+/// Returns the time that `auto` predicts for a hypothesis test with `n` toys per hypothesis on the device of `session`, in
+/// milliseconds.
+fn predicted(model: &Model, session: &dyn Session, name: &str, n: u64) -> Result<f64, Box<dyn Error>> {
+    let threads = name.strip_prefix("cpu:").map_or(Ok(Execution::default().threads), str::parse)?;
+    let execution = Execution { threads, ..Execution::default() };
+    let cpu = CpuSession::open(model, &execution)?;
+    let choices = explain_device(&cpu, &execution, &[Work::Toys { toys: 2 * n, fits: 2 }]);
+    let seconds = choices.first().map(|choice| match session.device() {
+        Device::Cpu => choice.cpu_s,
+        _ => choice.gpu_s.unwrap_or(f64::NAN),
+    });
+    Ok(1e3 * seconds.unwrap_or(f64::NAN))
 }
 
 /// Opens a session on the device with the name `name`.
@@ -109,8 +126,8 @@ fn compare(model: &Model, test: &ToyTest<'_>) -> Result<String, Box<dyn Error>> 
         if difference > DIFFERENT || a.status != b.status {
             differ += 1;
             println!(
-                "  {} toy {}: {:?} {:?}, on the CPU {:?} {:?}",
-                a.hypothesis, a.index, a.statistic, a.status, b.statistic, b.status
+                "  {} toy {}: {:?} {:?} at {:?}, on the CPU {:?} {:?} at {:?}",
+                a.hypothesis, a.index, a.statistic, a.status, a.mu_hat, b.statistic, b.status, b.mu_hat
             );
         }
     }
@@ -126,9 +143,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let checked = n <= MOST_CHECKED && std::env::var("CHECK").is_ok_and(|check| check == "1");
     let differs = if checked { " differs from cpu |" } else { "" };
     println!(
-        "| workspace | device | toys | open | prepare | first | best | median | whole | fits/s | converged | check |{differs}"
+        "| workspace | device | toys | open | prepare | first | best | median | whole | predicted | fits/s | converged | check |{differs}"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|---|---|{}", if checked { "---|" } else { "" });
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|{}", if checked { "---|" } else { "" });
     for path in args {
         let model = Workspace::from_path(&path)?.model(&ModelOptions::default())?;
         let name =
@@ -158,9 +175,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         // Each toy has a free and a conditional fit.
         let fits = 2.0 * counts.rows as f64 / (1e-3 * best);
+        let foreseen = predicted(&model, session.as_ref(), &device, n)?;
         let compared = if checked { format!(" {} |", compare(&model, &test)?) } else { String::new() };
         println!(
-            "| {name} | {} | {n} + {n} | {opened:.1} | {prepared:.1} | {first:.1} | {best:.2} | {median:.2} | {whole:.2} | {fits:.0} | {} of {} | {} |{compared}",
+            "| {name} | {} | {n} + {n} | {opened:.1} | {prepared:.1} | {first:.1} | {best:.2} | {median:.2} | {whole:.2} | {foreseen:.1} | {fits:.0} | {} of {} | {} |{compared}",
             session.device(),
             counts.converged,
             counts.rows,

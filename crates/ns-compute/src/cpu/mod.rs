@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use ns_core::{
-    Control, Data, Device, Evaluation, EvaluationRequest, Execution, FitTask, InputTable, Model,
-    OutcomeParts, ParameterTable, Precision, Pulled, Seen, Session, SessionError, Sink, SquaredWeights,
-    TaskOutcome, ToySource,
+    Control, Data, Device, Evaluation, EvaluationRequest, Execution, FitTask, InputTable, InverseHessian,
+    Model, OutcomeParts, ParameterTable, Precision, Pulled, Seen, Session, SessionError, Sink,
+    SquaredWeights, TaskOutcome, ToySource,
 };
 
 use crate::eval::Dataset;
@@ -323,6 +323,21 @@ impl Session for CpuSession {
         self.with_numbers(data, Purpose::Evaluation, |session| {
             session.variances_of(data, point, free, combinations)
         })?
+    }
+
+    fn inverse_rows(&self, inverse: &InverseHessian, parameters: &[usize]) -> Vec<Option<Vec<f64>>> {
+        let rows: Vec<OnceLock<Vec<f64>>> = parameters.iter().map(|_| OnceLock::new()).collect();
+        // Copies of rows of a full matrix take less time than waking threads.
+        let threads = if matches!(inverse, InverseHessian::Factored(_)) { self.threads } else { 1 };
+        Pool::each(self.pool.as_deref(), threads, parameters.len(), &|i| {
+            if let Some((&parameter, place)) = parameters.get(i).zip(rows.get(i))
+                && let Some(row) = inverse.row(parameter)
+            {
+                // No other thread computes this row, so its place is empty.
+                let _ = place.set(row.into_owned());
+            }
+        });
+        rows.into_iter().map(OnceLock::into_inner).collect()
     }
 
     fn squared_weights(

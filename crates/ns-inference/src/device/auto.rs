@@ -167,13 +167,19 @@ fn on_gpu(costs: &Costs, size: &ModelSize, work: Work, gpu: &GpuCandidate) -> f6
     let operations = size.operations as f64;
     let longer = |fit: Fit| fit.operation / costs.toy.operation;
     let toy = if size.too_large_for_lanes { costs.gpu_divided } else { search_factor(costs, size) };
-    let lengths = load.first * longer(costs.first) + load.near * longer(costs.near) + load.toys * toy;
     // A batch takes as long as the longest fit in it.
     let present = [(load.first, longer(costs.first)), (load.near, longer(costs.near)), (load.toys, toy)];
     let length = present.iter().filter(|(n, _)| *n > 0.0).map(|(_, length)| *length).fold(0.0, f64::max);
     let start = if gpu.warm { 0.0 } else { costs.gpu_start };
     let waiting = load.batches * (costs.gpu_launch + costs.gpu_latency * operations * length);
-    let busy = load.fits() * costs.gpu_fit + lengths * costs.gpu_operation * operations;
+    let seconds = |length: f64| costs.gpu_fit + length * costs.gpu_operation * operations;
+    let of_toy = if size.strongly_nonlinear && !size.too_large_for_lanes {
+        costs.gpu_nonlinear_toy.seconds(operations)
+    } else {
+        seconds(toy)
+    };
+    let of_others = load.first * seconds(longer(costs.first)) + load.near * seconds(longer(costs.near));
+    let busy = of_others + load.toys * of_toy;
     start + before(costs, size, load) + waiting + busy * costs.gpu_lanes / gpu.lanes
 }
 

@@ -17,6 +17,7 @@
 //!   operations of the model.
 //! * `gpu_divided`: measure the time per fit of 10 000 toys of a model that is too large for SIMD lanes on a GPU, and
 //!   divide it by the time that `gpu_fit` and `gpu_operation` predict.
+//! * `gpu_nonlinear_toy`: as `gpu_fit` and `gpu_operation`, for strongly nonlinear models, with 1 000 toys.
 //! * `event`: measure the time of a fit of a million events of a Gaussian on an exponential (the example `fit_events`
 //!   of ns-compute), and divide it by the number of events.
 //! * `event_toy`, `toy_event`: measure the times of toys of this model with 2 000 and with 10 000 events (`nextstat
@@ -26,7 +27,7 @@
 //! * `gpu_fit`, `gpu_operation`: measure the time per fit of 100 000 toys, in a session that has made fits before.
 //!   Plot it against the operations of the model. The constants are the offset and the slope of a line.
 
-/// Time of one fit on one thread of the CPU. It is a linear function of the number of floating-point operations of one
+/// Time of one fit on one thread of the CPU, or on a fully used GPU. It is a linear function of the number of floating-point operations of one
 /// evaluation of the likelihood with its gradient.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Fit {
@@ -83,6 +84,8 @@ pub(super) struct Costs {
     /// Time per fit of a toy on a fully used GPU in a model that is too large for SIMD lanes (several fits per vector on
     /// the CPU), divided by the time that `gpu_fit` and `gpu_operation` predict.
     pub(super) gpu_divided: f64,
+    /// Time of the fit of a toy on a fully used GPU in a strongly nonlinear model, whose fits look for further minima.
+    pub(super) gpu_nonlinear_toy: Fit,
     /// Time that one CPU thread needs for the fit of a toy of events if a GPU computes the sums over events.
     pub(super) gpu_event_toy: f64,
     /// Time per event that the GPU needs for the fit of a toy of events.
@@ -112,6 +115,7 @@ pub(super) const COSTS: Costs = Costs {
     gpu_fit: 0.5e-6,
     gpu_operation: 4e-11,
     gpu_divided: 3.0,
+    gpu_nonlinear_toy: Fit { least: 25e-6, operation: 0.35e-9 },
     gpu_event_toy: 70e-6,
     gpu_event: 0.8e-9,
     gpu_lanes: 132.0 * 64.0,

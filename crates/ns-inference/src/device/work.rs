@@ -55,13 +55,6 @@ pub(super) struct Load {
     pub(super) batches: f64,
 }
 
-impl Load {
-    /// Returns the number of fits that a GPU would make, i.e. all fits except those in `before`.
-    pub(super) fn fits(self) -> f64 {
-        self.first + self.near + self.toys
-    }
-}
-
 /// Number of fits of an asymptotic test: a free and a conditional fit to the observed data, and a free and a
 /// conditional fit to the Asimov data. Limits and toys begin with these fits too.
 const FITS_OF_A_TEST: f64 = 4.0;

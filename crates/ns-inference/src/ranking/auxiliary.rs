@@ -37,7 +37,9 @@ fn chunk(
 ) -> Result<(), Stop> {
     let mut jobs: Vec<(usize, Side, f64, bool)> = Vec::with_capacity(2 * parameters.len());
     let mut tasks: Vec<FitTask> = Vec::with_capacity(jobs.capacity());
+    let rows = study.rows(parameters);
     for (k, (&parameter, impacts)) in parameters.iter().zip(impacts.iter_mut()).enumerate() {
+        let row = rows.get(k).and_then(Option::as_deref);
         for side in [Side::PrefitUp, Side::PrefitDown] {
             impacts.set(side, Shift::usual("the shift of a datum has one size, before and after the fit"));
         }
@@ -56,7 +58,7 @@ fn chunk(
                 *datum = moved.datum;
             }
             let request = FitRequest {
-                start: Start::At(Arc::from(follow(study, parameter, moved.force))),
+                start: Start::At(Arc::from(follow(study, row, moved.force))),
                 search: study.analysis.variation_search(),
                 metric: study.inverse(),
                 ..study.analysis.base.clone()
@@ -105,12 +107,11 @@ fn moved(study: &Study<'_>, observed: &Observations, parameter: usize, side: Sid
     }
 }
 
-/// Predicts the values of all parameters at the minimum after the derivative of `-ln L` with respect to `parameter` has
-/// decreased by `force`. The prediction uses the covariance of the best fit.
-fn follow(study: &Study<'_>, parameter: usize, force: f64) -> Vec<f64> {
+/// Predicts the values of all parameters at the minimum after the derivative of `-ln L` with respect to one parameter has
+/// decreased by `force`. `row` is the row of this parameter in the covariance matrix of the best fit.
+fn follow(study: &Study<'_>, row: Option<&[f64]>, force: f64) -> Vec<f64> {
     let mut point = study.lowest.fit.parameters.clone();
-    let inverse = study.inverse();
-    if let Some(row) = inverse.as_ref().and_then(|inverse| inverse.row(parameter)) {
+    if let Some(row) = row {
         for (x, c) in point.iter_mut().zip(row.iter()) {
             let step = c * force;
             if step.is_finite() {

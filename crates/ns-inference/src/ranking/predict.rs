@@ -18,14 +18,18 @@ const QUADRATIC_REACH: f64 = 4.0;
 pub(super) type KnownRefit = (f64, Vec<f64>);
 
 /// Returns a starting point for the fit with `parameter` fixed at `value`. `known` are the earlier refits of this
-/// parameter.
-pub(super) fn along(study: &Study<'_>, parameter: usize, value: f64, known: &[KnownRefit]) -> Vec<f64> {
+/// parameter, and `row` is its row of the covariance matrix.
+pub(super) fn along(
+    study: &Study<'_>,
+    parameter: usize,
+    value: f64,
+    known: &[KnownRefit],
+    row: Option<&[f64]>,
+) -> Vec<f64> {
     let best = &study.lowest.fit.parameters;
     let distance = value - study.best(parameter);
     let mut point = best.clone();
-    let inverse = study.inverse();
-    let row = inverse.as_ref().and_then(|inverse| inverse.row(parameter));
-    let variance = row.as_ref().and_then(|row| row.get(parameter)).copied();
+    let variance = row.and_then(|row| row.get(parameter)).copied();
     let variance = variance.filter(|v| *v > 0.0 && v.is_finite());
     if let (Some(variance), Some(row)) = (variance, row) {
         let bent = |(d, _): &&KnownRefit| *d != 0.0 && distance.abs() <= QUADRATIC_REACH * d.abs();

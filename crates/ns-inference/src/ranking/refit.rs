@@ -25,8 +25,9 @@ pub(super) fn refits(
     let at_once = study.at_once();
     for (parameters, impacts) in parameters.chunks(at_once).zip(impacts.chunks_mut(at_once)) {
         let mut known: Vec<Vec<KnownRefit>> = vec![Vec::new(); parameters.len()];
+        let rows = study.rows(parameters);
         for sides in rounds {
-            round(study, parameters, sides, &mut known, impacts)?;
+            round(study, (parameters, &rows), sides, &mut known, impacts)?;
         }
     }
     Ok(())
@@ -51,10 +52,11 @@ struct HeldAt {
     without_crossing: Option<String>,
 }
 
-/// Makes one batch of refits: for each of `parameters`, the variations (up or down) that `sides` lists.
+/// Makes one batch of refits: for each of `parameters`, the variations (up or down) that `sides` lists. `rows` contains
+/// the row of each parameter in the covariance matrix.
 fn round(
     study: &mut Study<'_>,
-    parameters: &[usize],
+    (parameters, rows): (&[usize], &[Option<Vec<f64>>]),
     sides: &[Side],
     known: &mut [Vec<KnownRefit>],
     impacts: &mut [Impacts],
@@ -71,7 +73,8 @@ fn round(
                 }
                 Ok(held) => {
                     let near = known.get(place).map_or(&[][..], Vec::as_slice);
-                    let start = along(study, parameter, held.value, near);
+                    let row = rows.get(place).and_then(Option::as_deref);
+                    let start = along(study, parameter, held.value, near, row);
                     let search = study.analysis.variation_search();
                     let request = study.analysis.conditional(&[(parameter, held.value)], start);
                     let request = FitRequest { search, ..request };

@@ -85,6 +85,15 @@ impl<'a> Study<'a> {
         self.lowest.fit.inverse_hessian()
     }
 
+    /// Returns the rows of `parameters` in the inverse Hessian of the parent fit; `None` for each of them if this fit has
+    /// no inverse Hessian.
+    pub(super) fn rows(&self, parameters: &[usize]) -> Vec<Option<Vec<f64>>> {
+        match self.inverse() {
+            Some(inverse) => self.analysis.session.inverse_rows(&inverse, parameters),
+            None => vec![None; parameters.len()],
+        }
+    }
+
     /// Returns the MINOS interval of a parameter at a bound or on a kink, which has no symmetric uncertainty; `None` if
     /// there is no interval.
     pub(super) fn interval(&self, parameter: usize) -> Option<&Interval> {
