@@ -40,7 +40,7 @@ CUDA_COVARIANCE = 1e-6
 CUDA_STATISTIC = 1e-8
 CUDA_STATISTIC_FRACTION = 0.9999
 # Strongly nonlinear models: two searches may end in different minima.
-CUDA_STATISTIC_NONLINEAR_FRACTION = 0.98
+CUDA_STATISTIC_NONLINEAR_FRACTION = 0.99
 
 # The same with piecewise interpolation, whose likelihoods have many minima: two searches do not always end in the same one.
 CUDA_STATISTIC_PIECEWISE = 1e-6

@@ -85,11 +85,8 @@ isa_fn! {
 
 #[inline(always)]
 fn axpy_body<M: MulAdd>(a: f64, x: &[f64], y: &mut [f64]) {
-    // Loops over indices: calls of `zip` and `chunks_exact` are not inlined here.
-    let n = y.len().min(x.len());
-    let (x, y) = (&x[..n], &mut y[..n]);
-    for i in 0..n {
-        y[i] = M::mul_add(a, x[i], y[i]);
+    for (to, &from) in y.iter_mut().zip(x) {
+        *to = M::mul_add(a, from, *to);
     }
 }
 
@@ -102,17 +99,14 @@ isa_fn! {
 #[inline(always)]
 fn dot_body<M: MulAdd>(x: &[f64], y: &[f64]) -> f64 {
     let mut parts = [0.0; 8];
-    // Loops over indices: calls of `zip` and `chunks_exact` are not inlined here.
-    let y = &y[..x.len()];
-    let ((eights_of_x, rest_of_x), (eights_of_y, rest_of_y)) = (x.as_chunks::<8>(), y.as_chunks::<8>());
-    for k in 0..eights_of_x.len() {
-        let (a, b) = (&eights_of_x[k], &eights_of_y[k]);
+    let whole = x.len() / 8 * 8;
+    for (a, b) in x[..whole].chunks_exact(8).zip(y[..whole].chunks_exact(8)) {
         for i in 0..8 {
             parts[i] = M::mul_add(a[i], b[i], parts[i]);
         }
     }
-    for i in 0..rest_of_x.len() {
-        parts[i] = M::mul_add(rest_of_x[i], rest_of_y[i], parts[i]);
+    for (i, (a, b)) in x[whole..].iter().zip(&y[whole..]).enumerate() {
+        parts[i] = M::mul_add(*a, *b, parts[i]);
     }
     ((parts[0] + parts[4]) + (parts[2] + parts[6])) + ((parts[1] + parts[5]) + (parts[3] + parts[7]))
 }

@@ -32,7 +32,7 @@ pub const CUDA_STATISTIC_FRACTION: f64 = 0.9999;
 
 /// Fraction of toys whose test statistics must agree on CPU and GPU, for strongly nonlinear models. In such models
 /// two searches may end in different minima.
-pub const CUDA_STATISTIC_NONLINEAR_FRACTION: f64 = 0.98;
+pub const CUDA_STATISTIC_NONLINEAR_FRACTION: f64 = 0.99;
 
 /// Absolute tolerance of the test statistic of a toy, with piecewise interpolation. With this interpolation two
 /// searches may end in different minima.
