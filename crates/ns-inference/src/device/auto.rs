@@ -104,14 +104,14 @@ fn as_text<S: serde::Serializer>(device: &Device, serializer: S) -> Result<S::Ok
 
 /// Returns the time of the fit of a toy, divided by the time in a model of the same size that has only one minimum.
 fn search_factor(costs: &Costs, size: &ModelSize) -> f64 {
-    let seconds = |fit: Fit| fit.seconds(size.operations as f64);
+    let seconds = |fit: Fit| fit.seconds(size.operations as f64, size.n_free as f64);
     if size.strongly_nonlinear { seconds(costs.nonlinear_toy) / seconds(costs.toy) } else { 1.0 }
 }
 
 /// Predicts the time, in seconds, of the fits that always run on the CPU. They run before a GPU makes the remaining
 /// fits.
 fn before(costs: &Costs, size: &ModelSize, load: Load) -> f64 {
-    load.before * costs.first.seconds(size.operations as f64)
+    load.before * costs.first.seconds(size.operations as f64, size.n_free as f64)
 }
 
 /// Returns the speed of `threads` CPU threads together, in units of the speed of one thread.
@@ -132,8 +132,9 @@ fn on_cpu(costs: &Costs, size: &ModelSize, work: Work, threads: usize) -> f64 {
     } else {
         search_factor(costs, size)
     };
-    let others = load.near * costs.near.seconds(operations) + load.toys * toy * costs.toy.seconds(operations);
-    let first = before(costs, size, load) + load.first * costs.first.seconds(operations) / share(load.first);
+    let seconds = |fit: Fit| fit.seconds(operations, size.n_free as f64);
+    let others = load.near * seconds(costs.near) + load.toys * toy * seconds(costs.toy);
+    let first = before(costs, size, load) + load.first * seconds(costs.first) / share(load.first);
     first + others / share(load.near + load.toys) + events_on_cpu(costs, size, load) / threads
 }
 
@@ -155,7 +156,8 @@ fn event_toys_on_gpu(costs: &Costs, size: &ModelSize, load: Load, gpu: &GpuCandi
     let start = if gpu.warm { 0.0 } else { costs.gpu_start };
     let observed = Load { toys: 0.0, ..load };
     let single = before(costs, size, load) + events_on_cpu(costs, size, observed) / threads;
-    let host = costs.gpu_event_toy + costs.toy_alone * costs.toy.seconds(size.operations as f64);
+    let host =
+        costs.gpu_event_toy + costs.toy_alone * costs.toy.seconds(size.operations as f64, size.n_free as f64);
     let busy = size.n_events as f64 * costs.gpu_event * costs.gpu_lanes / gpu.lanes;
     start + single + load.toys * (host / threads + busy)
 }
@@ -174,13 +176,14 @@ fn on_gpu(costs: &Costs, size: &ModelSize, work: Work, gpu: &GpuCandidate) -> f6
     let waiting = load.batches * (costs.gpu_launch + costs.gpu_latency * operations * length);
     let seconds = |length: f64| costs.gpu_fit + length * costs.gpu_operation * operations;
     let of_toy = if size.strongly_nonlinear && !size.too_large_for_lanes {
-        costs.gpu_nonlinear_toy.seconds(operations)
+        costs.gpu_nonlinear_toy.seconds(operations, size.n_free as f64)
     } else {
         seconds(toy)
     };
     let of_others = load.first * seconds(longer(costs.first)) + load.near * seconds(longer(costs.near));
     let busy = of_others + load.toys * of_toy;
-    start + before(costs, size, load) + waiting + busy * costs.gpu_lanes / gpu.lanes
+    let host = before(costs, size, load) + load.near * size.n_free as f64 * costs.gpu_parameter;
+    start + host + waiting + busy * costs.gpu_lanes / gpu.lanes
 }
 
 /// Chooses a device. `look` returns a GPU, or the reason why there is none. The driver needs a large part of a second
@@ -337,7 +340,7 @@ mod tests {
             on_cpu(&COSTS, &size(300_000), TOYS(0), 16),
             on_gpu(&COSTS, &size(300_000), TOYS(0), &h200(true)),
         );
-        assert!(cpu >= 4.0 * COSTS.first.seconds(300_000.0));
+        assert!(cpu >= 4.0 * COSTS.first.seconds(300_000.0, 184.0));
         // The GPU adds the launch of one batch.
         assert!(cpu < gpu && gpu < cpu + COSTS.gpu_launch + 1e-3, "{cpu} {gpu}");
     }

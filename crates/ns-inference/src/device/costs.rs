@@ -5,7 +5,8 @@
 //! * `first`, `near`, `toy`: on one thread, for workspaces of several sizes, measure the time of `nextstat fit`
 //!   (`first`), of `nextstat ranking` per refit (`near`) and of `nextstat hypotest-toys` per fit (`toy`). Plot each
 //!   time against the `operations` that `nextstat devices --explain` prints. The constants are the offset and the
-//!   slope of a line through the points.
+//!   slope of a line through the points. What models with thousands of parameters take beyond this line, divided by
+//!   their number of free parameters, is the time per parameter.
 //! * `nonlinear_toy`: as `toy`, for strongly nonlinear models.
 //! * `toy_alone`: measure the time of `nextstat hypotest-toys` per fit of models that are too large for SIMD lanes, and
 //!   divide it by the time that `toy` predicts.
@@ -15,6 +16,8 @@
 //!   before.
 //! * `gpu_latency`: measure the time of the fit of one toy in a session that has made fits before. Divide it by the
 //!   operations of the model.
+//! * `gpu_parameter`: measure the difference of the times of rankings on a GPU with and without pre-fit impacts. Divide
+//!   it by the number of fits and by the number of parameters, for models of some hundred parameters.
 //! * `gpu_divided`: measure the time per fit of 10 000 toys of a model that is too large for SIMD lanes on a GPU, and
 //!   divide it by the time that `gpu_fit` and `gpu_operation` predict.
 //! * `gpu_nonlinear_toy`: as `gpu_fit` and `gpu_operation`, for strongly nonlinear models, with 1 000 toys.
@@ -27,21 +30,23 @@
 //! * `gpu_fit`, `gpu_operation`: measure the time per fit of 100 000 toys, in a session that has made fits before.
 //!   Plot it against the operations of the model. The constants are the offset and the slope of a line.
 
-/// Time of one fit on one thread of the CPU, or on a fully used GPU. It is a linear function of the number of floating-point operations of one
-/// evaluation of the likelihood with its gradient.
+/// Time of one fit on one thread of the CPU, or on a fully used GPU. It is a linear function of the number of
+/// floating-point operations of one evaluation of the likelihood with its gradient, and of the number of free parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Fit {
     /// Part of the time, in seconds, that does not depend on the model.
     pub(super) least: f64,
     /// Time in seconds for each operation of one evaluation of the likelihood with its gradient (`Plan::operations`).
     pub(super) operation: f64,
+    /// Time in seconds for each free parameter.
+    pub(super) parameter: f64,
 }
 
 impl Fit {
     /// Returns the time of the fit, in seconds. `operations` is the number of floating-point operations of one
-    /// evaluation of the likelihood with its gradient.
-    pub(super) fn seconds(self, operations: f64) -> f64 {
-        self.least + self.operation * operations
+    /// evaluation of the likelihood with its gradient, and `n_free` the number of free parameters.
+    pub(super) fn seconds(self, operations: f64, n_free: f64) -> f64 {
+        self.least + self.operation * operations + self.parameter * n_free
     }
 }
 
@@ -81,6 +86,9 @@ pub(super) struct Costs {
     /// Variable part of the time per fit of a toy on a fully used GPU: time per floating-point operation of one
     /// evaluation of the likelihood.
     pub(super) gpu_operation: f64,
+    /// Time per parameter that the host needs for each fit that starts at the minimum of a neighbouring fit: it prepares
+    /// the starting points, and reads the outcomes.
+    pub(super) gpu_parameter: f64,
     /// Time per fit of a toy on a fully used GPU in a model that is too large for SIMD lanes (several fits per vector on
     /// the CPU), divided by the time that `gpu_fit` and `gpu_operation` predict.
     pub(super) gpu_divided: f64,
@@ -100,10 +108,10 @@ pub(super) struct Costs {
 /// thread of a virtual Intel Xeon, in a host with an H100, takes one and a half times as long. The GPU is an NVIDIA
 /// H200 (132 multiprocessors).
 pub(super) const COSTS: Costs = Costs {
-    first: Fit { least: 150e-6, operation: 8.0e-9 },
-    near: Fit { least: 12e-6, operation: 0.9e-9 },
-    toy: Fit { least: 3e-6, operation: 3.0e-9 },
-    nonlinear_toy: Fit { least: 240e-6, operation: 10e-9 },
+    first: Fit { least: 150e-6, operation: 8.0e-9, parameter: 1e-6 },
+    near: Fit { least: 12e-6, operation: 0.6e-9, parameter: 0.22e-6 },
+    toy: Fit { least: 1e-6, operation: 3.0e-9, parameter: 0.0 },
+    nonlinear_toy: Fit { least: 240e-6, operation: 10e-9, parameter: 0.0 },
     toy_alone: 2.2,
     event: 25e-9,
     toy_event: 25e-9,
@@ -113,9 +121,10 @@ pub(super) const COSTS: Costs = Costs {
     gpu_launch: 50e-6,
     gpu_latency: 7e-9,
     gpu_fit: 0.5e-6,
-    gpu_operation: 4e-11,
-    gpu_divided: 3.0,
-    gpu_nonlinear_toy: Fit { least: 25e-6, operation: 0.35e-9 },
+    gpu_operation: 5.5e-11,
+    gpu_parameter: 25e-9,
+    gpu_divided: 2.2,
+    gpu_nonlinear_toy: Fit { least: 25e-6, operation: 0.35e-9, parameter: 0.0 },
     gpu_event_toy: 70e-6,
     gpu_event: 0.8e-9,
     gpu_lanes: 132.0 * 64.0,

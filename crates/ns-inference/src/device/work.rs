@@ -87,7 +87,10 @@ impl Work {
             Self::Scan { points } => {
                 load(1.0, points as f64, 0.0, 1.0 + (points as f64).min(ROUNDS_OF_A_SCAN))
             }
-            Self::Ranking { per_parameter } => load(1.0, per_parameter as f64 * n_free as f64, 0.0, 2.0),
+            // The best fit is made on the CPU, so that pulls do not depend on the device.
+            Self::Ranking { per_parameter } => {
+                Load { before: 1.0, ..load(0.0, per_parameter as f64 * n_free as f64, 0.0, 2.0) }
+            }
             Self::Test => load(FITS_OF_A_TEST, 0.0, 0.0, 3.0),
             Self::Limit => load(FITS_OF_A_TEST, FITS_OF_A_LIMIT, 0.0, 3.0 + ROUNDS_OF_A_LIMIT),
             Self::Toys { toys, fits } => {
