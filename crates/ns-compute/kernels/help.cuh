@@ -197,6 +197,7 @@ NS_DEVICE void gather(const Round& round, BlockProgress* progress) {
         if (round.start >= 0) {
             progress->value = round.value;
             progress->edm = round.edm;
+            progress->converged = 1;
         }
         progress->iterations += round.iterations;
         progress->evaluations += round.evaluations;

@@ -112,7 +112,8 @@ NS_DEVICE void fill_own(const Plan& plan, const Metric& metric, const State<SHAR
 }
 
 // Inverts the metric at the point of the last evaluation, over the parameters that are not held. With OWN the metric has
-// the derivatives at this point (lanes/own_metric.rs), otherwise those that all fits share. Returns false if the metric
+// the derivatives at this point (lanes/own_metric.rs), otherwise those that all fits share. Metrics with OWN have dual
+// parameters and a single group of bins. Returns false if the metric
 // is not positive definite.
 template <bool SHARED, bool OWN>
 NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED>& state, Sums& sums) {
@@ -150,7 +151,7 @@ NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED
     }
     if (!OWN) n_held = sums.one(n_held);
     barrier();
-    if (OWN && metric.n_dual > 0) {
+    if (OWN) {
         fill_own(plan, metric, state);
         if (!invert(n, state, MATRIX, 0, COLUMN)) return false;
     } else if (metric.n_dual > 0) {
@@ -318,12 +319,7 @@ NS_DEVICE void solve(const Plan& plan, const Metric& metric, const State<SHARED>
             if (member() == 0) bins[b] = (bins[b] + sum) * root[b];
         }
         barrier();
-        if (metric.n_dual > 0) {
-            combine(state, n, n, matrix, bins, nullptr, back);
-        } else {
-            NS_EACH(b, n) back[b] = bins[b] * matrix[b];
-            barrier();
-        }
+        combine(state, n, n, matrix, bins, nullptr, back);
     } else if (metric.n_dual > 0) {
         for (int g = 0; g < metric.n_groups; g++) {
             BinGroup group = group_of(metric, g);

@@ -246,7 +246,7 @@ NS_DEVICE void search(
                 give_up(progress);
                 return;
             }
-            if (round == 1 && !progress->several) round = FLIPS;
+            if (round == 1 && !(progress->several & (SEVERAL | OPEN))) round = FLIPS;
             bool lower = progress->value < before.value - SAME;
             if (round >= FLIPS && !(plan.strongly_nonlinear && (round == FLIPS || (round < FLIPS + FLIP_ROUNDS && lower)))) return;
             before = KnownMinimum{progress->value, true, round >= FLIPS};

@@ -393,7 +393,7 @@ struct Round {
     // Index of the starting point that led to that minimum, -1 if none is below `known`.
     int start;
     // Number of descents that indicate another minimum, plus ONE_OPEN for each descent that was given up
-    // below `known`.
+    // below `known`. In the round RESCUE, number of descents in which `-ln L` did not fall without limit.
     int several;
     // Number of iterations of all finished descents of the round.
     int iterations;

@@ -324,6 +324,31 @@ fn the_status_of_a_toy_does_not_depend_on_uncertainties() {
     }
 }
 
+/// A fit of a toy whose `-ln L` falls without limit was fitted again on the CPU if thread blocks shared its further starting
+/// points, which they do in small batches.
+#[cfg(feature = "cuda-on-host")]
+#[test]
+fn toys_without_a_minimum_have_the_same_bits_in_small_batches() {
+    let model = load("strongly_bent.json");
+    let session = ns_compute::device::host::open(&model, &Execution::default()).unwrap();
+    let options = HypotestToysOptions::default().seed(2);
+    let test = ToyTest::prepare(&model, &session, 1.0, &options, Control::default()).unwrap();
+    let fit = |toys: std::ops::Range<u64>| -> Vec<String> {
+        let task = test.task(Hypothesis::Background, toys).unwrap();
+        let mut outcomes = Vec::new();
+        session.fit_batch(&[task], OutcomeParts::default(), Control::default(), &mut outcomes).unwrap();
+        let fits = outcomes.into_iter().flat_map(|outcome| outcome.fits);
+        fits.map(|fit| {
+            fit.map_or_else(|why| format!("{why:?}"), |fit| format!("{:?} {}", fit.status, fit.nll))
+        })
+        .collect()
+    };
+    let together = fit(0..400);
+    assert!(together.iter().filter(|fit| fit.contains("Unbounded")).count() >= 5);
+    let alone: Vec<String> = (0..400).flat_map(|toy| fit(toy..toy + 1)).collect();
+    assert_eq!(together, alone);
+}
+
 /// Fits toys with and without uncertainties. Every toy must have the same status, and some of them have no minimum.
 /// Returns the status of each fit.
 fn compare_status(model: &Model, session: &dyn Session) -> Vec<FitStatus> {

@@ -45,16 +45,21 @@ pub(super) struct Size {
     pub(super) primal: usize,
     /// Total number of elements of the matrices over bins. There is one square matrix for each group of bins.
     pub(super) matrix: usize,
+    /// Whether the metric may have the derivatives at the point of each fit: it has dual parameters, and the bins are not
+    /// divided into groups.
+    pub(super) own: bool,
 }
 
 impl Size {
-    /// Returns, field by field, the larger value of `self` and `other`.
+    /// Returns the size that suffices for the metrics of `self` and of `other`. All fits of a launch are made by the same
+    /// kernel, so they have derivatives of their own only if both metrics may have them.
     pub(super) fn max(self, other: Self) -> Self {
         Self {
             locals: self.locals.max(other.locals),
             dual: self.dual.max(other.dual),
             primal: self.primal.max(other.primal),
             matrix: self.matrix.max(other.matrix),
+            own: self.own && other.own,
         }
     }
 }
@@ -100,6 +105,7 @@ impl DeviceFitKind {
                 dual: shared.dual.len(),
                 primal: shared.primal.len(),
                 matrix: shared.groups.iter().map(|group| group.bins.len().pow(2)).sum(),
+                own: !shared.dual.is_empty() && shared.groups.len() == 1,
             },
             _memory: memory,
         })

@@ -295,7 +295,7 @@ structures! {
         /// Index of the starting point that led to that minimum, -1 if none is below `known`.
         start: i32,
         /// Number of descents that indicate another minimum, plus ONE_OPEN for each descent that was given up
-        /// below `known`.
+        /// below `known`. In the round RESCUE, number of descents in which `-ln L` did not fall without limit.
         several: i32,
         /// Number of iterations of all finished descents of the round.
         iterations: i32,

@@ -135,7 +135,7 @@ impl GpuSession {
             .flatten()
             .map(|fitter| DeviceFitKind::new(&self.backend, fitter, plan.n_bins(), true));
         let kinds = kinds.collect::<Result<Vec<DeviceFitKind>, SessionError>>()?;
-        let size = kinds.iter().fold(Size::default(), |size, kind| size.max(kind.size));
+        let size = kinds.iter().map(|kind| kind.size).reduce(Size::max).unwrap_or_default();
         let domains = requests.iter().map(|request| FitDomain::new(&plan.structure.table, request)).collect();
         Ok(Some(Shared { fitters, kinds, domains, size }))
     }

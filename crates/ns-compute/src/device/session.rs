@@ -182,8 +182,8 @@ impl GpuSession {
 
     /// Returns a launcher for fits whose metric has this size.
     pub(super) fn launcher(&self, size: Size) -> Result<Launcher<'_>, SessionError> {
-        let own = shape::has_own_derivatives(&self.plan, size);
-        let in_shared = if own { Kernel::FitOwn } else { Kernel::Fit };
+        let size = shape::with_own_derivatives(&self.plan, size, self.backend.properties());
+        let in_shared = if size.own { Kernel::FitOwn } else { Kernel::Fit };
         Ok(Launcher {
             backend: &self.backend,
             plan: &self.plan,

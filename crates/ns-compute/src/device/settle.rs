@@ -231,7 +231,8 @@ impl<'a> Settling<'a> {
             }
             for (i, under_way) in all.iter_mut().enumerate() {
                 let theirs = results.fit((set.first)(i) + k, n, bins);
-                let theirs = theirs.filter(|a| a.outcome.status == CONVERGED).map(|a| a.parameters);
+                let theirs = theirs.filter(|a| a.outcome.status == CONVERGED || a.falls());
+                let theirs = theirs.map(|a| a.parameters);
                 let fit = under_way.fits.get(k).and_then(|fit| fit.as_ref().ok());
                 under_way.own += u64::from(theirs.is_some() && fit.map(|fit| &fit.parameters[..]) == theirs);
             }

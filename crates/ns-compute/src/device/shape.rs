@@ -2,7 +2,8 @@
 //! launch.
 //!
 //! The number of threads determines the order of sums. It therefore depends on the model alone, never on the batch.
-//! Neither the placement of arrays nor the size of a launch changes any bit of the outcomes.
+//! The size of a launch changes no bit of the outcomes. The placement of arrays changes no bit either, with one exception:
+//! fits have derivatives of their own only if all arrays that these fits need are in shared memory.
 
 use super::arrays::{Array, FIRST_GLOBAL, N_ARRAYS, N_OFFSETS};
 use super::backend::Properties;
@@ -67,10 +68,15 @@ pub(super) fn threads(plan: &layout::Plan) -> u32 {
     }
 }
 
-/// Returns whether the metric of fits has the derivatives at their own point, as in
-/// [`Derivatives`](crate::lanes::derivatives). `size` is the size of the metric.
-pub(super) fn has_own_derivatives(plan: &layout::Plan, size: Size) -> bool {
-    plan.effects.is_some() && size.dual > 0
+/// Returns `size` for fits whose metric has the derivatives at their own point, as in
+/// [`Derivatives`](crate::lanes::derivatives). If the model does not have such fits, or if their arrays do not fit in
+/// shared memory, returns `size` for fits that share their derivatives.
+pub(super) fn with_own_derivatives(plan: &layout::Plan, size: Size, properties: &Properties) -> Size {
+    let own = Size { own: size.own && plan.effects.is_some(), ..size };
+    if own.own && place_arrays(plan, own, true, properties).in_shared {
+        return own;
+    }
+    Size { own: false, ..size }
 }
 
 /// Returns the size of each array, in doubles. If `whole_fit` is false, all arrays that an evaluation does not need
@@ -78,7 +84,7 @@ pub(super) fn has_own_derivatives(plan: &layout::Plan, size: Size) -> bool {
 fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] {
     let (n, bins, aux) = (plan.n_params as usize, plan.n_bins as usize, plan.n_aux as usize);
     let (blocks, cells) = (plan.n_blocks as usize, plan.n_cells as usize);
-    let Size { locals, dual, primal, matrix } = size;
+    let Size { locals, dual, primal, matrix, own } = size;
     let mut sizes = [0; N_ARRAYS];
     let mut set = |arrays: &[Array], numbers: usize| {
         for &array in arrays {
@@ -101,7 +107,7 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
         if plan.kinked.is_some() {
             set(&[Jump, Side], n);
         }
-        if has_own_derivatives(plan, size) {
+        if own {
             set(&[CellScale, Yield], cells);
             // Rows have an odd length (`row_length` in the kernels).
             set(&[Derivatives], bins * (n | 1));

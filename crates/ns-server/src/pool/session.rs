@@ -6,9 +6,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
 use ns_core::{
-    Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, FitTask, InputTable, LeftToCpu,
-    OutcomeParts, ParameterTable, Pulled, Session, SessionError, Sink, SquaredWeights, TaskOutcome,
-    ToySource,
+    Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, FitTask, InputTable, InverseHessian,
+    LeftToCpu, OutcomeParts, ParameterTable, Pulled, Session, SessionError, Sink, SquaredWeights,
+    TaskOutcome, ToySource,
 };
 
 use super::queue::{Failure, Piece, Reply};
@@ -186,6 +186,10 @@ impl Session for PooledSession {
         combinations: &[Vec<(usize, f64)>],
     ) -> Result<Option<Vec<f64>>, SessionError> {
         self.inner.combined_variances(data, point, free, combinations)
+    }
+
+    fn inverse_rows(&self, inverse: &InverseHessian, parameters: &[usize]) -> Vec<Option<Vec<f64>>> {
+        self.inner.inverse_rows(inverse, parameters)
     }
 
     fn squared_weights(
