@@ -127,6 +127,9 @@ constexpr double LEAST_NORMAL = 2.2250738585072014e-308;
 constexpr int MOST_INVERTING = 512;
 // Number of threads in a team: neighbouring threads that compute one row of a table together.
 constexpr int TEAM = 8;
+// Number of templates, and of normsys effects, on one bin that a thread reads together to compute derivatives. The
+// lists of the bins in a part of `Effects` are padded to a multiple of this number.
+constexpr int EFFECTS_AT_A_TIME = 2;
 // Number of threads in a warp. The templates of this number of cells (one bin of one sample) are stored
 // together, as one slice.
 constexpr int WARP = 32;

@@ -120,9 +120,7 @@ NS_DEVICE void fit(
         barrier();
         const Metric& metric = *(const Metric*)copy;
         // Only the kernel `ns_fit_global` fits models with kinks.
-        if constexpr (OWN) {
-            search<SHARED, OWN>(launch, which, metric, state, block, helps, sums);
-        } else if (!SHARED && plan.kinked) {
+        if (!SHARED && plan.kinked) {
             search_orthants(plan, request, metric, state, sums);
         } else {
             search<SHARED, OWN>(launch, which, metric, state, block, helps, sums);

@@ -113,8 +113,7 @@ NS_DEVICE void fill_own(const Plan& plan, const Metric& metric, const State<SHAR
 
 // Inverts the metric at the point of the last evaluation, over the parameters that are not held. With OWN the metric has
 // the derivatives at this point (lanes/own_metric.rs), otherwise those that all fits share. Metrics with OWN have dual
-// parameters and a single group of bins. Returns false if the metric
-// is not positive definite.
+// parameters and a single group of bins. Returns false if the metric is not positive definite.
 template <bool SHARED, bool OWN>
 NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED>& state, Sums& sums) {
     const double *held = state[HELD], *theta = state[THETA], *aux = state[AUX], *weight = state[WEIGHT];

@@ -101,16 +101,16 @@ NS_DEVICE void differentiate_yields(const Plan& plan, Codes codes, const State<S
                 if (bin < 0) continue;
                 double slope_of = slopes[bin], derivative = 0.0, curve = 0.0;
 #pragma unroll 2
-                for (int k = ranges.x + own; k < ranges.y; k += 2 * TEAM) {
-                    int cell[2];
-                    Pair shape[2];
+                for (int k = ranges.x + own; k < ranges.y; k += EFFECTS_AT_A_TIME * TEAM) {
+                    int cell[EFFECTS_AT_A_TIME];
+                    Pair shape[EFFECTS_AT_A_TIME];
 #pragma unroll
-                    for (int u = 0; u < 2; u++) {
+                    for (int u = 0; u < EFFECTS_AT_A_TIME; u++) {
                         cell[u] = effects.cell[k + u * TEAM];
                         shape[u] = effects.shape[k + u * TEAM];
                     }
 #pragma unroll
-                    for (int u = 0; u < 2; u++) {
+                    for (int u = 0; u < EFFECTS_AT_A_TIME; u++) {
                         double weight = cell_scale[cell[u]];
                         derivative = fma(weight, shape[u].a, derivative);
                         curve = fma(weight, shape[u].b, curve);
@@ -118,12 +118,12 @@ NS_DEVICE void differentiate_yields(const Plan& plan, Codes codes, const State<S
                 }
                 derivative = fma(curved.first, curve, derivative);
 #pragma unroll 2
-                for (int k = ranges.z + own; k < ranges.w; k += 2 * TEAM) {
-                    int2 at[2];
+                for (int k = ranges.z + own; k < ranges.w; k += EFFECTS_AT_A_TIME * TEAM) {
+                    int2 at[EFFECTS_AT_A_TIME];
 #pragma unroll
-                    for (int u = 0; u < 2; u++) at[u] = effects.norm[k + u * TEAM];
+                    for (int u = 0; u < EFFECTS_AT_A_TIME; u++) at[u] = effects.norm[k + u * TEAM];
 #pragma unroll
-                    for (int u = 0; u < 2; u++) {
+                    for (int u = 0; u < EFFECTS_AT_A_TIME; u++) {
                         if (at[u].x >= 0) derivative = fma(ratio[at[u].x], yields[at[u].y], derivative);
                     }
                 }

@@ -143,6 +143,9 @@ constants! {
     MOST_INVERTING: usize = 512;
     /// Number of threads in a team: neighbouring threads that compute one row of a table together.
     TEAM: usize = 8;
+    /// Number of templates, and of normsys effects, on one bin that a thread reads together to compute derivatives. The
+    /// lists of the bins in a part of `Effects` are padded to a multiple of this number.
+    EFFECTS_AT_A_TIME: usize = 2;
     /// Number of threads in a warp. The templates of this number of cells (one bin of one sample) are stored
     /// together, as one slice.
     WARP: usize = 32;

@@ -9,11 +9,7 @@ use super::offset::Offset;
 use super::upload::{Ranges, Reactions};
 use crate::lanes::{derivatives, own_norms};
 use crate::plan::Plan;
-use crate::shared_constants::TEAM;
-
-/// Number of entries that a thread reads together. The lists of the bins of a part are padded to a multiple of this
-/// number.
-const AT_ONCE: usize = 2;
+use crate::shared_constants::{EFFECTS_AT_A_TIME, TEAM};
 
 /// Effects of one parameter on the expected yield of one bin.
 #[derive(Debug, Default)]
@@ -135,8 +131,8 @@ impl Arrays {
     fn add_part(&mut self, part: &[(usize, OnBin)]) {
         let (hist, norm, factor) = (self.cell.len(), self.norm.len(), self.factor.len());
         let longest = |length: fn(&OnBin) -> usize| part.iter().map(|(_, on)| length(on)).max().unwrap_or(0);
-        let n_hist = longest(|on| on.hist.len()).next_multiple_of(AT_ONCE);
-        let n_norm = longest(|on| on.norm.len()).next_multiple_of(AT_ONCE);
+        let n_hist = longest(|on| on.hist.len()).next_multiple_of(EFFECTS_AT_A_TIME);
+        let n_norm = longest(|on| on.norm.len()).next_multiple_of(EFFECTS_AT_A_TIME);
         let n_factor = longest(|on| on.factor.len());
         for i in 0..TEAM {
             self.bin.push(part.get(i).map_or(-1, |(bin, _)| *bin as i32));
