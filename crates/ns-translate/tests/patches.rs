@@ -312,3 +312,27 @@ fn a_patch_argument_is_a_file_and_perhaps_a_name() {
     assert_eq!(parse(&format!("{there}:")), (there.clone(), Some(String::new())));
     assert_eq!(parse(&there), (there, None));
 }
+
+/// RFC 6902, section 4.6: numbers are equal if their values are.
+#[test]
+fn a_patch_test_compares_the_values_of_numbers() {
+    let text = br#"{"channels": [{"name": "c", "samples": [{"name": "s", "data": [5.0], "modifiers": []}]}],
+        "observations": [{"name": "c", "data": [5]}],
+        "measurements": [{"name": "m", "config": {"poi": "", "parameters": []}}], "version": "1.0.0"}"#;
+    let tested = |path: &str, value: Value| {
+        let patch = serde_json::to_vec(&json!([{"op": "test", "path": path, "value": value}])).unwrap();
+        let patch = Patch::from_slice(&patch, "p.json").unwrap();
+        WrittenWorkspace::from_slice_patched(text, &[patch], DigestCheck::Verify)
+    };
+    let datum = "/channels/0/samples/0/data/0";
+    assert!(tested(datum, json!(5)).is_ok());
+    assert!(tested("/observations/0/data/0", json!(5.0)).is_ok());
+    assert!(tested("/observations/0", json!({"data": [5e0], "name": "c"})).is_ok());
+    let message = |path, value| tested(path, value).unwrap_err().to_string();
+    let other = message(datum, json!(6));
+    assert!(other.contains("test at '/channels/0/samples/0/data/0'"), "{other}");
+    assert!(other.contains("the value there is 5.0, not 6"), "{other}");
+    assert!(message(datum, json!("5")).contains("the value there is 5.0, not \"5\""));
+    assert!(message("/observations/0", json!({"data": [6], "name": "c"})).contains("is another one"));
+    assert!(message("/nowhere", json!(1)).contains("nothing is there"));
+}

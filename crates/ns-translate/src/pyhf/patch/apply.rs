@@ -1,7 +1,7 @@
 //! Applies JSON Patch operations (RFC 6902), with limits on the depth and size of the result.
 
-use json_patch::PatchOperation;
 use json_patch::jsonptr::{Pointer, PointerBuf};
+use json_patch::{PatchOperation, TestOperation};
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -72,10 +72,55 @@ pub(crate) fn apply(
         }
         };
         check_limits(operation, document, &mut copied).map_err(error)?;
+        if let PatchOperation::Test(test) = operation {
+            check_value(document, test).map_err(|reason| error(&reason))?;
+            continue;
+        }
         json_patch::patch_unsafe(document, std::slice::from_ref(operation))
             .map_err(|reason| error(&reason.kind.to_string()))?;
     }
     Ok(())
+}
+
+/// Checks that the value at the path of a `test` operation is the value that the operation expects.
+fn check_value(document: &Value, test: &TestOperation) -> Result<(), String> {
+    match document.pointer(test.path.as_str()) {
+        None => Err("nothing is there".to_owned()),
+        Some(found) if is_equal(found, &test.value) => Ok(()),
+        Some(Value::Array(_) | Value::Object(_)) => Err("the value there is another one".to_owned()),
+        Some(found) => Err(format!("the value there is {found}, not {}", brief(&test.value))),
+    }
+}
+
+fn brief(value: &Value) -> String {
+    match value {
+        Value::Array(_) => "an array".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+        simple => simple.to_string(),
+    }
+}
+
+/// Returns whether two JSON values are equal by RFC 6902, section 4.6: numbers by their value, so 5 equals 5.0.
+/// The crate for patches compares how numbers are written.
+fn is_equal(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(a), Value::Number(b)) => match (integer(a), integer(b)) {
+            (Some(a), Some(b)) => a == b,
+            _ => a == b || a.as_f64().is_some_and(|a| b.as_f64() == Some(a)),
+        },
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_equal(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| is_equal(a, b)))
+        }
+        (one, other) => one == other,
+    }
+}
+
+/// Returns the number if it is written as an integer.
+fn integer(number: &serde_json::Number) -> Option<i128> {
+    number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
 }
 
 fn describe(operation: &PatchOperation) -> String {
