@@ -176,16 +176,19 @@ pub(crate) struct Common<'a, 'py> {
     pub(crate) fixed: Option<&'a Bound<'py, PyDict>>,
     pub(crate) init: Option<&'a Bound<'py, PyAny>>,
     pub(crate) search: &'a str,
+    pub(crate) integral_tolerance: Option<f64>,
     pub(crate) progress: Option<&'a Bound<'py, PyAny>>,
 }
 
 impl Common<'_, '_> {
-    /// Returns the options of all fits: data, fixed parameters, starting point and search.
+    /// Returns the options of all fits: data, fixed parameters, starting point, search, and accepted error
+    /// of integrals.
     ///
     /// # Errors
     /// `ValueError` or `TypeError` for a wrong argument, such as data of a length that the model does not have.
     pub(crate) fn fit_options(&self, model: &Model) -> PyResult<FitOptions> {
         let wanted = FitOptions::default().search(options::search(self.search)?);
+        let wanted = wanted.integral_tolerance(self.integral_tolerance);
         let wanted = options::data(wanted, &model.inner, self.data, self.asimov)?;
         options::init(options::fixed(wanted, self.fixed)?, &model.inner, self.init)
     }

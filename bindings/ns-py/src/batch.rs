@@ -52,7 +52,7 @@ attributes! {
 /// or a function of `(done, total)`. Ctrl-C stops the batch and raises `KeyboardInterrupt`.
 #[pyfunction]
 #[pyo3(signature = (model, datasets, *, device = "auto", fixed = None, init = None, uncertainties = true,
-                    covariance = false, search = "standard", threads = 0, progress = None, bounds = None))]
+                    covariance = false, search = "standard", integral_tolerance = None, threads = 0, progress = None, bounds = None))]
 pub(crate) fn fit_batch(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
@@ -63,6 +63,7 @@ pub(crate) fn fit_batch(
     uncertainties: bool,
     covariance: bool,
     search: &str,
+    integral_tolerance: Option<f64>,
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
     bounds: Option<&Bound<'_, PyAny>>,
@@ -73,7 +74,17 @@ pub(crate) fn fit_batch(
     if batch.is_none() {
         return Err(PyValueError::new_err("datasets must have two dimensions, one row per data set"));
     }
-    let common = Common { device, threads, data: None, asimov: None, fixed, init, search, progress };
+    let common = Common {
+        device,
+        threads,
+        data: None,
+        asimov: None,
+        fixed,
+        init,
+        search,
+        integral_tolerance,
+        progress,
+    };
     let wanted = common.fit_options(model)?;
     let wanted = wanted.covariance(covariance).uncertainties(uncertainties);
     let bounds = crate::bounds::bounds(&model.inner, bounds)?;

@@ -31,7 +31,7 @@ use crate::work::{Progress, SHORT_FIT, run, run_short};
 /// point, `ConvergenceError` is always raised. `DeviceError` says why a device cannot be used.
 #[pyfunction]
 #[pyo3(signature = (model, *, device = "auto", data = None, asimov = None, fixed = None, init = None, minos = None,
-                    covariance = true, uncertainties = true, crossings = true, search = "standard", threads = 0,
+                    covariance = true, uncertainties = true, crossings = true, search = "standard", integral_tolerance = None, threads = 0,
                     strict = false, weighted_uncertainties = None))]
 pub(crate) fn fit(
     py: Python<'_>,
@@ -46,6 +46,7 @@ pub(crate) fn fit(
     uncertainties: bool,
     crossings: bool,
     search: &str,
+    integral_tolerance: Option<f64>,
     #[pyo3(from_py_with = whole)] threads: usize,
     strict: bool,
     weighted_uncertainties: Option<&str>,
@@ -53,7 +54,8 @@ pub(crate) fn fit(
     let started = Instant::now();
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, search, progress: None };
+    let common =
+        Common { device, threads, data, asimov, fixed, init, search, integral_tolerance, progress: None };
     let mut wanted = common.fit_options(model)?.crossings(crossings);
     wanted = wanted.covariance(covariance).uncertainties(uncertainties);
     let method =

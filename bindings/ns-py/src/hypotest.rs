@@ -76,7 +76,7 @@ pub(crate) fn tested(object: &Bound<'_, PyAny>) -> PyResult<f64> {
 /// True or a function of (done, total).
 #[pyfunction]
 #[pyo3(signature = (mu, model, *, test_stat = "qtilde", device = "auto", data = None, asimov = None, fixed = None,
-                    init = None, search = "standard", threads = 0, progress = None))]
+                    init = None, search = "standard", integral_tolerance = None, threads = 0, progress = None))]
 pub(crate) fn hypotest(
     py: Python<'_>,
     #[pyo3(from_py_with = tested)] mu: f64,
@@ -88,12 +88,13 @@ pub(crate) fn hypotest(
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
+    integral_tolerance: Option<f64>,
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<HypotestResult> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, search, progress };
+    let common = Common { device, threads, data, asimov, fixed, init, search, integral_tolerance, progress };
     let options = HypotestOptions::default().fit(common.fit_options(model)?).statistic(statistic(test_stat)?);
     let record = common.run(
         py,
@@ -108,7 +109,7 @@ pub(crate) fn hypotest(
 /// Tests the hypothesis that there is no signal. Computes the p-value `p0` and its significance `z`, observed
 /// and expected for a signal of strength 1. The arguments have the same meaning as for `hypotest`.
 #[pyfunction]
-#[pyo3(signature = (model, *, device = "auto", data = None, asimov = None, fixed = None, init = None, search = "standard", threads = 0,
+#[pyo3(signature = (model, *, device = "auto", data = None, asimov = None, fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0,
                     progress = None))]
 pub(crate) fn significance(
     py: Python<'_>,
@@ -119,12 +120,13 @@ pub(crate) fn significance(
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
+    integral_tolerance: Option<f64>,
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<SignificanceResult> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, search, progress };
+    let common = Common { device, threads, data, asimov, fixed, init, search, integral_tolerance, progress };
     let options = common.fit_options(model)?;
     let record = common.run(
         py,
@@ -143,7 +145,7 @@ pub(crate) fn significance(
 /// the result is an `EventGoodnessResult`. The other arguments have the same meaning as for `hypotest`.
 #[pyfunction]
 #[pyo3(signature = (model, *, toys = None, seed = 0, device = "auto", data = None, asimov = None, fixed = None,
-                    init = None, search = "standard", threads = 0, progress = None, statistic = "saturated",
+                    init = None, search = "standard", integral_tolerance = None, threads = 0, progress = None, statistic = "saturated",
                     bins = None))]
 pub(crate) fn goodness_of_fit<'py>(
     py: Python<'py>,
@@ -156,6 +158,7 @@ pub(crate) fn goodness_of_fit<'py>(
     fixed: Option<&Bound<'py, PyDict>>,
     init: Option<&Bound<'py, PyAny>>,
     search: &str,
+    integral_tolerance: Option<f64>,
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'py, PyAny>>,
     statistic: &str,
@@ -163,7 +166,7 @@ pub(crate) fn goodness_of_fit<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, search, progress };
+    let common = Common { device, threads, data, asimov, fixed, init, search, integral_tolerance, progress };
     let options = common.fit_options(model)?;
     if statistic != "saturated" {
         let of = (statistic.parse().map_err(PyValueError::new_err)?, bins.unwrap_or(DEFAULT_BINS));

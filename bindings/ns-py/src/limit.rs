@@ -153,7 +153,7 @@ fn confidence_level(cl: Option<f64>, alpha: Option<f64>) -> PyResult<f64> {
 #[pyfunction]
 #[pyo3(signature = (model, *, cl = None, test_stat = "qtilde", expected_only = false, observed_only = false,
                     scan_values = None, toys = None, seed = 0, device = "auto", data = None, asimov = None,
-                    fixed = None, init = None, search = "standard", threads = 0, progress = None, alpha = None))]
+                    fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0, progress = None, alpha = None))]
 pub(crate) fn upper_limit<'py>(
     py: Python<'py>,
     model: &Bound<'_, PyAny>,
@@ -170,6 +170,7 @@ pub(crate) fn upper_limit<'py>(
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
+    integral_tolerance: Option<f64>,
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
     alpha: Option<f64>,
@@ -181,7 +182,7 @@ pub(crate) fn upper_limit<'py>(
     let grid = scan_values.map(|object| Rows::read("scan_values", object)).transpose()?;
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, search, progress };
+    let common = Common { device, threads, data, asimov, fixed, init, search, integral_tolerance, progress };
     if let Some(n_toys) = toys {
         if expected_only || grid.is_some() {
             return Err(PyValueError::new_err(

@@ -161,7 +161,7 @@ impl RankingResult {
 /// standard error, or a function of `(done, total)`. Ctrl-C stops the ranking and raises `KeyboardInterrupt`.
 #[pyfunction]
 #[pyo3(signature = (model, impact = None, *, prefit = false, top = None, groups = None, param = None, device = "auto",
-                    threads = 0, data = None, asimov = None, fixed = None, init = None, search = "standard", progress = None))]
+                    threads = 0, data = None, asimov = None, fixed = None, init = None, search = "standard", integral_tolerance = None, progress = None))]
 pub(crate) fn ranking(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
@@ -177,11 +177,12 @@ pub(crate) fn ranking(
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
+    integral_tolerance: Option<f64>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<RankingResult> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, search, progress };
+    let common = Common { device, threads, data, asimov, fixed, init, search, integral_tolerance, progress };
     let mut wanted = RankingOptions::default()
         .fit(common.fit_options(model)?)
         .impacts(definitions(impact)?)

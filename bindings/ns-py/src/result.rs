@@ -199,6 +199,13 @@ inner_methods! { FitResult {
         intervals(py, &self.inner.crossings)
     }
 
+    /// The largest relative error of the integrals of densities at the best fit: a dictionary with the keys "relative",
+    /// "channel" and "process". None if all integrals have closed forms.
+    #[getter]
+    fn integral_error<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        self.inner.integral_error.as_ref().map(|own| dictionary(py, own)).transpose()
+    }
+
     /// Method by which uncertainties of weighted events were computed: "sandwich", "sumw2" or "hesse"; None
     /// without weights.
     #[getter]

@@ -260,7 +260,7 @@ inner_methods! { ScanResult {
 #[pyfunction]
 #[pyo3(signature = (model, mu_values = None, *, param = None, points = 21, param2 = None, mu2_values = None,
                     points2 = 21, intervals = true, device = "auto", data = None, asimov = None, fixed = None,
-                    init = None, search = "standard", threads = 0, progress = None))]
+                    init = None, search = "standard", integral_tolerance = None, threads = 0, progress = None))]
 pub(crate) fn profile_scan(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
@@ -277,12 +277,13 @@ pub(crate) fn profile_scan(
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
+    integral_tolerance: Option<f64>,
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ScanResult> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, search, progress };
+    let common = Common { device, threads, data, asimov, fixed, init, search, integral_tolerance, progress };
     let wanted = common.fit_options(model)?;
     let mut question = ScanOptions::new(axis("mu_values", param, mu_values, points)?).intervals(intervals);
     question = match (param2, mu2_values) {

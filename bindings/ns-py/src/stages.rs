@@ -141,7 +141,7 @@ impl ToyTest {
 /// for `hypotest_toys`.
 #[pyfunction]
 #[pyo3(signature = (mu, model, *, n_toys = 10_000, seed = 0, test_stat = "qtilde", shard = None, device = "auto",
-                    data = None, asimov = None, fixed = None, init = None, search = "standard", threads = 0))]
+                    data = None, asimov = None, fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0))]
 pub(crate) fn toys_prepare(
     py: Python<'_>,
     #[pyo3(from_py_with = tested)] mu: f64,
@@ -156,11 +156,13 @@ pub(crate) fn toys_prepare(
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
+    integral_tolerance: Option<f64>,
     #[pyo3(from_py_with = whole)] threads: usize,
 ) -> PyResult<ToyTest> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, search, progress: None };
+    let common =
+        Common { device, threads, data, asimov, fixed, init, search, integral_tolerance, progress: None };
     let options = HypotestToysOptions::default()
         .fit(common.fit_options(model)?)
         .statistic(statistic(test_stat)?)

@@ -55,7 +55,7 @@ pub(crate) fn point(model: &ns_core::Model, object: Option<&Bound<'_, PyAny>>) -
 /// n_toys, seed)` returns the toys.
 #[pyfunction]
 #[pyo3(signature = (model, params = None, n_toys = 1000, seed = 0, *, parameters = None, shard = None, device = "auto",
-                    data = None, asimov = None, fixed = None, init = None, search = "standard", threads = 0, progress = None))]
+                    data = None, asimov = None, fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0, progress = None))]
 pub(crate) fn fit_toys(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
@@ -70,12 +70,13 @@ pub(crate) fn fit_toys(
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
+    integral_tolerance: Option<f64>,
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<FitToysResult>> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, search, progress };
+    let common = Common { device, threads, data, asimov, fixed, init, search, integral_tolerance, progress };
     let options = FitToysOptions::default()
         .fit(common.fit_options(model)?)
         .point(point(&model.inner, params)?)

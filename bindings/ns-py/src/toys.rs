@@ -50,7 +50,7 @@ pub(crate) fn work(options: &HypotestToysOptions) -> Work {
 /// toys.
 #[pyfunction]
 #[pyo3(signature = (mu, model, *, n_toys = 10_000, seed = 0, test_stat = "qtilde", expected_set = false, shard = None,
-                    device = "auto", data = None, asimov = None, fixed = None, init = None, search = "standard", threads = 0,
+                    device = "auto", data = None, asimov = None, fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0,
                     progress = None))]
 pub(crate) fn hypotest_toys(
     py: Python<'_>,
@@ -67,12 +67,13 @@ pub(crate) fn hypotest_toys(
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
+    integral_tolerance: Option<f64>,
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<HypotestToysResult>> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, search, progress };
+    let common = Common { device, threads, data, asimov, fixed, init, search, integral_tolerance, progress };
     let options = HypotestToysOptions::default()
         .fit(common.fit_options(model)?)
         .statistic(statistic(test_stat)?)

@@ -78,7 +78,7 @@ result_class! {
 /// value have their initial values. The covariance of a `FitResult` gives the uncertainties. For given values
 /// they come from the widths of the constraints.
 #[pyfunction]
-#[pyo3(signature = (model, params = None, *, prefit = false, device = "auto", data = None, asimov = None, fixed = None, init = None, search = "standard",
+#[pyo3(signature = (model, params = None, *, prefit = false, device = "auto", data = None, asimov = None, fixed = None, init = None, search = "standard", integral_tolerance = None,
                     threads = 0))]
 pub(crate) fn yields(
     py: Python<'_>,
@@ -91,11 +91,13 @@ pub(crate) fn yields(
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
+    integral_tolerance: Option<f64>,
     #[pyo3(from_py_with = whole)] threads: usize,
 ) -> PyResult<YieldsResult> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, search, progress: None };
+    let common =
+        Common { device, threads, data, asimov, fixed, init, search, integral_tolerance, progress: None };
     let options = common.fit_options(model)?;
     let place = YieldPoint::of(py, &model.inner, params, prefit)?;
     let mut drawn = None;

@@ -29,6 +29,10 @@ pub(crate) struct DataArgs {
     /// starting points); it also holds for the fits of toys
     #[arg(long, value_name = "HOW", default_value = "standard", value_parser = search)]
     search: Search,
+    /// Largest accepted relative error of integrals of densities without closed forms; with a larger error a fit is
+    /// not converged [default: 1e-6]
+    #[arg(long, value_name = "X", value_parser = real)]
+    integral_tolerance: Option<f64>,
 }
 
 /// Flags that all analyses have in common: what is fitted, on which device, and where the result is written.
@@ -62,7 +66,8 @@ impl DataArgs {
     /// # Errors
     /// If `--fix` gives a parameter two values, or the file of `--init` cannot be read.
     pub(crate) fn options(&self, model: &Model) -> Result<FitOptions, CliError> {
-        let mut options = FitOptions::default().search(self.search);
+        let mut options =
+            FitOptions::default().search(self.search).integral_tolerance(self.integral_tolerance);
         if let Some(poi) = self.asimov {
             options = options.data(FitData::Asimov { poi });
         }

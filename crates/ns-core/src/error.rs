@@ -39,6 +39,16 @@ pub enum FitFailure {
         /// The error of the evaluation.
         cause: LogProbError,
     },
+    /// The density of a process has an infinite integral over the fit ranges at every start point.
+    #[error(
+        "the density of process {process} in event channel {channel} has an infinite integral at every start point"
+    )]
+    InfiniteIntegral {
+        /// Index of the event channel.
+        channel: usize,
+        /// Index of the process in the channel.
+        process: usize,
+    },
     /// A constraint term is not finite at any start point.
     #[error(
         "the constraint term of parameter {parameter} is not finite at any start point (value {value:e})"

@@ -48,7 +48,9 @@ pub use log_prob::{
 };
 pub use model::{Channel, Effect, Model, Modifier, Sample};
 pub use observations::Observations;
-pub use outcome::{Certificate, FitOutcome, FitStatus, Inactive, Reason, TaskOutcome};
+pub use outcome::{
+    Certificate, FitOutcome, FitStatus, INTEGRAL_TOLERANCE, Inactive, IntegralError, Reason, TaskOutcome,
+};
 pub use parameter::{Constraint, Parameter, ParameterSet};
 pub use plain::{plain, plain_lines};
 pub use session::{

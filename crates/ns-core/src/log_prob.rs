@@ -176,7 +176,8 @@ pub trait LogProb: Debug + Send + Sync {
     /// Writes the integral of the density over a box to `out`, with its first and second derivatives with respect to
     /// the context, in the order of [`Self::context_derivatives`]. The quadrature divides each side of the box into
     /// `panels` panels (intervals). The caller gives the number of panels that [`Self::integral`] chose at another
-    /// context. With a fixed number of panels, the integral is a smooth function of the context.
+    /// context. With a fixed number of panels, the integral is a smooth function of the context. Returns an estimate of
+    /// the error of the integral, as in [`BoxIntegral::error`].
     ///
     /// # Errors
     /// The errors of [`Self::integral`], and if the panels are too wide for this context.
@@ -186,7 +187,7 @@ pub trait LogProb: Debug + Send + Sync {
         panels: usize,
         context: &[f64],
         out: &mut [f64],
-    ) -> Result<(), LogProbError>;
+    ) -> Result<f64, LogProbError>;
 
     /// Returns the program and the precision in which the log-densities are evaluated; `None` if the density is not a
     /// neural network.

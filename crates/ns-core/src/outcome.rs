@@ -14,6 +14,9 @@ pub enum Reason {
     NoProgress,
     /// `-ln L` falls without limit along a direction.
     Unbounded,
+    /// The minimum was found, but an integral in `-ln L` is less exact than the fit demands
+    /// ([`Certificate::integral_error`]).
+    InexactIntegral,
 }
 
 /// Whether a fit converged.
@@ -43,6 +46,21 @@ pub enum Inactive {
     Flat,
 }
 
+/// Largest relative error of the integrals in `-ln L` that a fit accepts, unless
+/// [`FitRequest::integral_tolerance`](crate::FitRequest::integral_tolerance) gives another number.
+pub const INTEGRAL_TOLERANCE: f64 = 1e-6;
+
+/// The error of an integral over the density of a process, computed by numerical integration.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct IntegralError {
+    /// Estimated error, as a fraction of the integral. It may be infinite.
+    pub relative: f64,
+    /// Index of the event channel.
+    pub channel: usize,
+    /// Index of the process, in the event channel, whose density is integrated.
+    pub process: usize,
+}
+
 /// The estimated distance to the minimum and related numbers, which show whether a point is a minimum.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Certificate {
@@ -57,6 +75,8 @@ pub struct Certificate {
     /// Number of descents from further starting points that ended in a lower minimum than all descents before. It is 0
     /// if the first descent gave the lowest minimum.
     pub restarts_improved: usize,
+    /// The largest relative error of the integrals in `-ln L` at this point. `None` if all of them have closed forms.
+    pub integral_error: Option<IntegralError>,
 }
 
 /// The result of one minimisation.

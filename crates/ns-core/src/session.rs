@@ -106,6 +106,10 @@ pub struct FitRequest {
     /// Condition under which the fit is needed. If it does not hold, the fit is skipped
     /// ([`FitFailure::NotNeeded`](crate::FitFailure::NotNeeded)). `None` means that the fit is always made.
     pub only_if: Option<Condition>,
+    /// Largest accepted error of the integrals in `-ln L` at the minimum, as a fraction of the integral. If an error is
+    /// larger, the fit is not converged ([`Reason::InexactIntegral`](crate::Reason::InexactIntegral)). `None` means
+    /// [`INTEGRAL_TOLERANCE`](crate::INTEGRAL_TOLERANCE).
+    pub integral_tolerance: Option<f64>,
 }
 
 /// Fits that share one set of data, such as the free and the conditional fit of a toy.

@@ -1,8 +1,8 @@
 //! Messages that explain why a fit has no result, no certificate or no uncertainty. Each message gives a remedy.
 
 use ns_core::{
-    Data, EXPECTED, EvaluationRequest, FitFailure, FitOutcome, FitStatus, Inactive, Model, Reason, Session,
-    SessionError,
+    Data, EXPECTED, EvaluationRequest, FitFailure, FitOutcome, FitStatus, Inactive, IntegralError, Model,
+    Reason, Session, SessionError,
 };
 
 use crate::InferenceError;
@@ -72,6 +72,14 @@ pub(crate) fn failure(model: &Model, failure: &FitFailure) -> String {
                  start point; check that a process can produce the event, or give a start point at which its density is positive"
             )
         }
+        FitFailure::InfiniteIntegral { channel, process } => {
+            let (process, channel) = process_place(model, *channel, *process);
+            format!(
+                "the density of process '{process}' in event channel '{channel}' has an infinite integral over the fit \
+                 range at every start point, so it is no density; cut the range where the density diverges, give a density \
+                 that is finite there, or give a start point and bounds at which its integral is finite"
+            )
+        }
         FitFailure::NotEvaluated { channel, cause } => format!(
             "event channel '{}', at every start point: {cause}; give a start point and bounds of the context within the \
              region where the flow was trained",
@@ -124,6 +132,7 @@ pub(crate) fn termination(outcome: &FitOutcome) -> String {
                 Reason::IterationLimit => "the iteration limit came first",
                 Reason::NoProgress => "no step lowers the function although its gradient is not zero",
                 Reason::Unbounded => "the function falls without end along a direction",
+                Reason::InexactIntegral => "an integral of a density is not exact enough",
                 _ => "the certificate does not hold",
             };
             format!("not converged: {why} (estimated distance to the minimum {edm})")
@@ -134,6 +143,14 @@ pub(crate) fn termination(outcome: &FitOutcome) -> String {
 /// Lists possible reasons why a fit stopped without a certificate, each with a remedy. The reasons depend on the bins
 /// without expected events, the parameters at bounds and the flat directions of `-ln L` at the last point of the fit.
 pub(crate) fn not_converged(model: &Model, outcome: &FitOutcome) -> Vec<String> {
+    if outcome.status == FitStatus::NotConverged(Reason::InexactIntegral) {
+        return outcome
+            .certificate
+            .integral_error
+            .iter()
+            .map(|error| inexact_integral(model, error))
+            .collect();
+    }
     let mut notes = Vec::new();
     let empty = empty_bins(model, outcome);
     let bounded = held(model, outcome, |why| matches!(why, Inactive::LowerBound | Inactive::UpperBound));
@@ -162,6 +179,28 @@ pub(crate) fn not_converged(model: &Model, outcome: &FitOutcome) -> Vec<String> 
         );
     }
     notes
+}
+
+/// Returns a message that names the density whose integral is not exact enough, with remedies.
+fn inexact_integral(model: &Model, error: &IntegralError) -> String {
+    let (process, channel) = process_place(model, error.channel, error.process);
+    let size = match error.relative {
+        size if size.is_finite() => format!("a relative error of {size:.1e}"),
+        _ => "an unknown error".to_owned(),
+    };
+    format!(
+        "the integral of the density of process '{process}' in event channel '{channel}' has {size} at the best fit, so \
+         -ln L is not exact; write the density as standard densities and their products, give its parameters bounds that \
+         keep peaks wide, or narrow the fit range; if the error is acceptable, allow it (--integral-tolerance, \
+         integral_tolerance=)"
+    )
+}
+
+/// Returns the names of a process and of its event channel.
+pub(crate) fn process_place(model: &Model, channel: usize, process: usize) -> (&str, &str) {
+    let processes = model.event_channels.get(channel).map(|channel| channel.processes.as_slice());
+    let name = processes.and_then(|all| all.get(process)).map_or("?", |process| process.name.as_str());
+    (name, event_channel(model, channel))
 }
 
 /// Lists the names of the free parameters that have no symmetric uncertainty for a reason that `kind` accepts.

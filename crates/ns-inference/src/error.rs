@@ -107,6 +107,14 @@ pub enum InferenceError {
         /// Upper bound.
         upper: f64,
     },
+    /// The accepted error of integrals is negative or not a number.
+    #[error(
+        "the accepted relative error of integrals is {value}; give a number that is not negative, for example 1e-6"
+    )]
+    BadIntegralTolerance {
+        /// The given value.
+        value: f64,
+    },
     /// A value given for a parameter is NaN or infinite.
     #[error("{what} of parameter '{name}' is {value}; give a finite number")]
     NotFinite {

@@ -843,6 +843,8 @@ class FitResult:
     @property
     def edm(self) -> float | None: ...
     @property
+    def integral_error(self) -> dict[str, Any] | None: ...
+    @property
     def n_iter(self) -> int: ...
     @property
     def at_bound(self) -> list[str]: ...
@@ -1218,6 +1220,7 @@ def fit(
     uncertainties: bool = True,
     crossings: bool = True,
     search: Search = "standard",
+    integral_tolerance: float | None = None,
     threads: int = 0,
     strict: bool = False,
     weighted_uncertainties: Literal["sandwich", "sumw2", "hesse"] | None = None,
@@ -1233,6 +1236,7 @@ def hypotest(
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     search: Search = "standard",
+    integral_tolerance: float | None = None,
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
 ) -> HypotestResult: ...
@@ -1253,6 +1257,7 @@ def upper_limit(
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     search: Search = "standard",
+    integral_tolerance: float | None = None,
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
     alpha: float | None = None,
@@ -1272,6 +1277,7 @@ def upper_limit(
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     search: Search = "standard",
+    integral_tolerance: float | None = None,
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
     alpha: float | None = None,
@@ -1291,6 +1297,7 @@ def hypotest_toys(
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     search: Search = "standard",
+    integral_tolerance: float | None = None,
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
 ) -> HypotestToysResult: ...
@@ -1308,6 +1315,7 @@ def fit_toys(
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     search: Search = "standard",
+    integral_tolerance: float | None = None,
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
 ) -> FitToysResult: ...
@@ -1325,6 +1333,7 @@ def toys_prepare(
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     search: Search = "standard",
+    integral_tolerance: float | None = None,
     threads: int = 0,
 ) -> ToyTest: ...
 def toys_from_header(
@@ -1346,6 +1355,7 @@ def significance(
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     search: Search = "standard",
+    integral_tolerance: float | None = None,
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
 ) -> SignificanceResult: ...
@@ -1361,6 +1371,7 @@ def goodness_of_fit(
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     search: Search = "standard",
+    integral_tolerance: float | None = None,
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
     statistic: Literal["saturated"] = "saturated",
@@ -1378,6 +1389,7 @@ def goodness_of_fit(
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     search: Search = "standard",
+    integral_tolerance: float | None = None,
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
     statistic: Literal["chi2", "ks"],
@@ -1394,6 +1406,7 @@ def yields(
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     search: Search = "standard",
+    integral_tolerance: float | None = None,
     threads: int = 0,
 ) -> YieldsResult: ...
 def fit_batch(
@@ -1406,6 +1419,7 @@ def fit_batch(
     uncertainties: bool = True,
     covariance: bool = False,
     search: Search = "standard",
+    integral_tolerance: float | None = None,
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
     bounds: Bounds = None,
@@ -1426,6 +1440,7 @@ def profile_scan(
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     search: Search = "standard",
+    integral_tolerance: float | None = None,
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
 ) -> ScanResult: ...
@@ -1444,6 +1459,7 @@ def ranking(
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     search: Search = "standard",
+    integral_tolerance: float | None = None,
     progress: bool | Callable[[int, int], object] | None = None,
 ) -> RankingResult: ...
 def devices() -> list[DeviceInfo]: ...

@@ -97,6 +97,7 @@ impl CpuSession {
             lower: domain.lower,
             upper: domain.upper,
             fixed: domain.fixed,
+            integral_tolerance: domain.integral_tolerance,
             physical: drawn,
             stop: Stop::of(control),
         }
@@ -181,7 +182,8 @@ impl CpuSession {
     ) -> Option<((usize, usize), Vec<f64>, f64)> {
         let mut last: Option<((usize, usize), Vec<f64>, f64)> = None;
         for few in parts {
-            let part = Problem { data: &few, ..problem.clone() };
+            // Only the integrals of the fit of all events decide whether they are exact enough.
+            let part = Problem { data: &few, integral_tolerance: f64::INFINITY, ..problem.clone() };
             let ((iterations, evaluations), near, search, cold) = match last {
                 None => ((0, 0), start.to_vec(), request.search, matches!(request.start, Start::Init)),
                 Some((counts, near, value)) => {

@@ -104,6 +104,7 @@ impl<'a> ReturnedFit<'a> {
                 projected_gradient: (2.0 * self.outcome.edm).sqrt(),
                 indefinite_steps: 0,
                 restarts_improved: 0,
+                integral_error: None,
             },
             n_iterations: self.outcome.iterations as usize,
             n_evaluations: self.outcome.evaluations as usize,

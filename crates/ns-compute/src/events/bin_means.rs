@@ -13,6 +13,10 @@ use super::program::{components, pair};
 use super::sums::BLOCK;
 use crate::simd::Level;
 
+/// The error of a mean counts relative to the mean, but at least relative to this fraction of the largest mean of all
+/// bins.
+const LEAST_MEAN: f64 = 1e-8;
+
 /// The means of a product of densities over all bins of its observables.
 #[derive(Debug, Clone)]
 pub(super) struct BinMeans {
@@ -45,6 +49,8 @@ pub(super) struct BinMeansMemory {
     /// The means and their derivatives. All components of one cell (combination of bins) follow one another, cell after
     /// cell.
     means: Vec<f64>,
+    /// The largest error of the means, and the index of the process to which it belongs.
+    pub(super) error: (f64, usize),
 }
 
 /// Returns whether the bin contents of a channel are compared with integrals of the density over the bins, and not
@@ -158,15 +164,17 @@ impl BinMeans {
             variables: Vec::with_capacity(most),
             out: vec![0.0; components(most)],
             means: vec![0.0; self.cells.len() * components(self.variables)],
+            error: (0.0, 0),
         }
     }
 
     /// Computes the means of all bins at `locals`, the values that the channel uses (parameters or functions of
     /// parameters).
     pub(super) fn prepare(&self, level: Level, locals: &[f64], memory: &mut BinMeansMemory) {
-        let BinMeansMemory { memories, variables, out, means } = memory;
+        let BinMeansMemory { memories, variables, out, means, error } = memory;
         let size = components(self.variables);
-        for ((cell, memory), means) in self.cells.iter().zip(memories).zip(means.chunks_exact_mut(size)) {
+        for ((cell, memory), means) in self.cells.iter().zip(&mut *memories).zip(means.chunks_exact_mut(size))
+        {
             let (Some(integral), Some(memory)) = (&cell.integral, memory) else { continue };
             variables.clear();
             variables.extend(integral.variables.iter().map(|&local| locals[local]));
@@ -174,6 +182,17 @@ impl BinMeans {
             integral.evaluate(level, variables, memory, out);
             for (&place, value) in cell.places.iter().zip(out.iter()) {
                 means[place] = value / cell.volume;
+            }
+        }
+        // Where the mean is far below the largest one, its error relative to itself does not matter.
+        let least = LEAST_MEAN * means.iter().step_by(size).fold(0.0, |most: f64, mean| most.max(mean.abs()));
+        *error = (0.0, 0);
+        for ((cell, memory), mean) in self.cells.iter().zip(memories).zip(means.iter().step_by(size)) {
+            let (Some(integral), Some(memory)) = (&cell.integral, memory) else { continue };
+            let own = integral.error(memory);
+            let relative = if own == 0.0 { own } else { own * mean.abs() / mean.abs().max(least) };
+            if !(relative <= error.0) {
+                *error = (relative, integral.process);
             }
         }
     }

@@ -79,7 +79,8 @@ impl ChannelPlan {
         let start = |value: Value| functions.value(value);
         let mut expansion = Expansion::new(channel, columns, &start);
         let mut terms: Vec<Term> = Vec::new();
-        for process in &channel.processes {
+        for (index, process) in channel.processes.iter().enumerate() {
+            expansion.process = index;
             let own = expansion.terms(&process.density).ok_or_else(|| match expansion.failure.take() {
                 Some(cause) => at_start(&channel.name, &process.name, cause),
                 None => EventModelError::CannotNormalise {

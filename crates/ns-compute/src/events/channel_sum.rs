@@ -23,7 +23,7 @@ pub(super) struct ChannelMemory {
     pub(super) locals: Vec<f64>,
     /// Results of all integrals, one after the other.
     integrals: Vec<f64>,
-    integral_memories: Vec<IntegralMemory>,
+    pub(super) integral_memories: Vec<IntegralMemory>,
     variables: Vec<f64>,
     amplitudes: Vec<Memory>,
     pub(super) amplitude_values: Vec<f64>,
@@ -31,12 +31,14 @@ pub(super) struct ChannelMemory {
     /// variables.
     every_local: Vec<usize>,
     pub(super) sums: Sums,
-    pieces: PieceMemory,
+    pub(super) pieces: PieceMemory,
     /// Columns of the densities with context (such as a flow whose shape depends on parameters).
     conditionals: Vec<ConditionalMemory>,
     /// The reason why a density with context (a density that depends on further numbers) cannot be evaluated or
     /// normalised at the current values; `None` if there is no such problem.
     pub(super) failure: Option<LogProbError>,
+    /// Index of the first process with an infinite integral at the current values; `None` if there is none.
+    pub(super) infinite: Option<usize>,
     offload: OffloadMemory,
     /// Derivatives with respect to the values that the channel uses.
     by_local: Derivatives,
@@ -57,6 +59,7 @@ impl ChannelMemory {
             pieces: PieceMemory::default(),
             conditionals: vec![ConditionalMemory::default(); plan.conditionals.len()],
             failure: None,
+            infinite: None,
             offload: OffloadMemory::default(),
             by_local: Derivatives::new(n),
         }
@@ -78,13 +81,16 @@ pub(super) fn prepare_channel(
             None => functions.0.result(local.function, functions.1)[0],
         };
     }
-    memory.failure = None;
+    (memory.failure, memory.infinite) = (None, None);
     let mut offset = 0;
     for (integral, own) in plan.integrals.iter().zip(&mut memory.integral_memories) {
         memory.variables.clear();
         memory.variables.extend(integral.variables.iter().map(|&local| memory.locals[local]));
         let out = &mut memory.integrals[offset..offset + integral.size()];
         integral.evaluate(level, &memory.variables, own, out);
+        if out[0].is_infinite() {
+            memory.infinite.get_or_insert(integral.process);
+        }
         if let IntegralMemory::Conditional(own) = own
             && memory.failure.is_none()
         {

@@ -63,6 +63,13 @@ impl Clone for PieceMemory {
 }
 
 impl PieceMemory {
+    /// Returns the result of `read` for memory in which the leaves (basic densities) are prepared for the last point.
+    /// Returns `None` if there is no such memory, because the channel has no events or another device summed them.
+    pub(super) fn prepared<T>(&self, read: impl Fn(&SumMemory) -> T) -> Option<T> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.iter().find(|memory| memory.prepared).map(read)
+    }
+
     /// Computes the sums over all events and writes them to `out`. `point` contains the values that the channel uses,
     /// and its amplitudes.
     pub(super) fn sum(

@@ -88,6 +88,8 @@ pub(super) struct Expansion<'a> {
     known: Vec<Key>,
     /// All densities with context of the channel (such as a flow whose shape depends on parameters).
     pub(super) conditionals: Vec<Conditional>,
+    /// Index of the process whose density is expanded.
+    pub(super) process: usize,
     /// Evaluates a [`Value`] (constant, parameter or function of parameters) at the initial parameters.
     start: &'a dyn Fn(Value) -> f64,
     /// The reason why a density with context (a density that depends on further numbers) cannot be normalised at the
@@ -110,6 +112,7 @@ impl<'a> Expansion<'a> {
             integrals,
             known,
             conditionals,
+            process: 0,
             start,
             failure,
         }
@@ -257,6 +260,13 @@ impl<'a> Expansion<'a> {
         Some(self.known.len() - 1)
     }
 
+    /// Returns the index of the process whose density needs the integral of a group of leaves (basic densities). If
+    /// the group has been integrated before, this is the process for which it was.
+    fn process_of(&self, group: &[usize]) -> usize {
+        let known = self.known.iter().position(|(leaves, _)| leaves == group);
+        known.and_then(|i| self.integrals.get(i)).map_or(self.process, |integral| integral.process)
+    }
+
     /// Creates the integral of a group of leaves (basic densities) over one box. `own` contains the observables of the
     /// group. `sides` contains the ends of the box along these observables, in the same order.
     pub(super) fn box_integral(
@@ -268,7 +278,8 @@ impl<'a> Expansion<'a> {
         let axes = &self.channel.observables;
         let densities: Vec<_> = group.iter().map(|&leaf| self.leaves[leaf].density.clone()).collect();
         if let [Density::Conditional(_)] = densities.as_slice() {
-            return self.conditional_integral(&densities[0], own, sides);
+            let process = self.process_of(group);
+            return self.conditional_integral(&densities[0], own, sides, process);
         }
         let (mut b, mut variables) = (Builder::default(), Variables::default());
         let locals = &mut self.locals;
@@ -282,10 +293,13 @@ impl<'a> Expansion<'a> {
             _ => None,
         };
         let side = |x: usize| own.iter().position(|o| *o == x).and_then(|i| sides.get(i)).copied();
+        let mut known_error = 0.0;
         let other = match densities.as_slice() {
             [Density::Log(log)] => {
                 let ordered: Vec<(f64, f64)> = log.observables.iter().filter_map(|&x| side(x)).collect();
-                Some(b.number(log.source.0.integral(&ordered, &[]).ok()?.value))
+                let found = log.source.0.integral(&ordered, &[]).ok()?;
+                known_error = found.error / found.value;
+                Some(b.number(found.value))
             }
             // The log-densities of such a density are known only at the events, so a product with it cannot be
             // integrated.
@@ -327,7 +341,8 @@ impl<'a> Expansion<'a> {
                 _ => Rule::Tensor(program, sides),
             }
         };
-        Some(Integral { rule, variables: variables.locals, panels: integral::PANELS })
+        let process = self.process_of(group);
+        Some(Integral { rule, variables: variables.locals, panels: integral::PANELS, process, known_error })
     }
 
     /// Creates the integral of a density with context (a density that depends on further numbers) over a box. The
@@ -337,6 +352,7 @@ impl<'a> Expansion<'a> {
         density: &Density,
         own: &[usize],
         sides: &[(f64, f64)],
+        process: usize,
     ) -> Option<Integral> {
         let Density::Conditional(density) = density else { return None };
         let side = |x: &usize| own.iter().position(|o| o == x).and_then(|i| sides.get(i)).copied();
@@ -364,7 +380,7 @@ impl<'a> Expansion<'a> {
         };
         let context = density.context.iter().map(number).collect();
         let rule = Rule::Conditional(ConditionalIntegral { source, sides, panels, context });
-        Some(Integral { rule, variables, panels: integral::PANELS })
+        Some(Integral { rule, variables, panels: integral::PANELS, process, known_error: 0.0 })
     }
 }
 

@@ -169,6 +169,12 @@ impl Leaf {
         }
     }
 
+    /// Returns the largest relative error of the means over bins, with the index of the process to which it belongs.
+    /// Returns `None` if the density is evaluated at every event.
+    pub(super) fn integral_error(&self, memory: &LeafMemory) -> Option<(f64, usize)> {
+        self.means.as_ref().map(|_| memory.means.error)
+    }
+
     /// Returns the density and its derivatives for the events of the last block. Each component (value or derivative)
     /// is a column of `lanes` numbers.
     pub(super) fn result<'a>(&self, memory: &'a LeafMemory) -> &'a [f64] {

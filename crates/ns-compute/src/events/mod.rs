@@ -16,6 +16,7 @@ mod channel_sum;
 mod conditional;
 mod crew;
 mod densities;
+mod error;
 mod expand;
 mod formula;
 mod integral;
@@ -34,6 +35,7 @@ mod term;
 
 pub(crate) use cells::Cells;
 pub(crate) use crew::Crew;
+pub(crate) use error::integral_error;
 pub(crate) use offload::ChannelSums;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use offload::{LeafSteps, Offload, Operand, Operation, OwnKernel, Totals, UnaryOperation};

@@ -157,6 +157,9 @@ pub(crate) struct EventScratch {
     /// Index of the first channel in which a density with context (a density that also depends on values of the
     /// channel) cannot be evaluated or normalised at this point, with the reason.
     pub(crate) failure: Option<(usize, LogProbError)>,
+    /// Index of the channel and index of the process for the first density whose integral is infinite; `None` if there
+    /// is no such density.
+    pub(crate) infinite: Option<(usize, usize)>,
     /// Parameters whose value is at a kink. Each element contains the index of the parameter, and half the jump of the
     /// derivative of `-ln L` across the kink.
     pub(crate) jumps: Vec<(usize, f64)>,
@@ -199,6 +202,7 @@ impl EventScratch {
             terms: plan.parameters().map(|parameters| Derivatives::new(parameters.len())).collect(),
             bad: None,
             failure: None,
+            infinite: None,
             jumps: Vec::with_capacity(plan.kinks.len()),
             beside: Vec::new(),
             crew: None,
@@ -290,9 +294,11 @@ pub(super) fn evaluate_once(
     factors: Option<&[f64]>,
     scratch: &mut EventScratch,
 ) -> EventValues {
-    let EventScratch { functions, channels, penalties, terms, bad, failure, crew, elsewhere, .. } = scratch;
+    let EventScratch {
+        functions, channels, penalties, terms, bad, failure, infinite, crew, elsewhere, ..
+    } = scratch;
     let mut values = EventValues::default();
-    (*bad, *failure) = (None, None);
+    (*bad, *failure, *infinite) = (None, None, None);
     plan.functions.evaluate(level, theta, functions);
     for term in terms.iter_mut() {
         term.clear();
@@ -313,13 +319,16 @@ pub(super) fn evaluate_once(
         if let Some(event) = memory.sums.bad {
             *bad = bad.or(Some((c, event)));
         }
+        if let Some(process) = memory.infinite {
+            *infinite = infinite.or(Some((c, process)));
+        }
         let rate = channel.rates.iter().fold(channel.constant_rate, |sum, &r| sum + memory.locals[r]);
         let factor = factors.map_or(1.0, |factors| factors[c]);
         values.events += memory.sums.value + factor * rate;
         values.scale += memory.sums.scale + rate.abs();
         differentiate((&plan.functions, functions), channel, memory, factor, &mut of_channels[c]);
     }
-    if bad.is_some() || failure.is_some() || values.events.is_nan() {
+    if bad.is_some() || failure.is_some() || infinite.is_some() || values.events.is_nan() {
         values.events = f64::INFINITY;
     }
     for ((penalty, memory), term) in plan.penalties.iter().zip(penalties).zip(of_penalties) {

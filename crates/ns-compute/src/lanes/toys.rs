@@ -229,6 +229,7 @@ impl ToyFitter {
                 projected_gradient: (2.0 * end.edm).sqrt(),
                 indefinite_steps: 0,
                 restarts_improved: 0,
+                integral_error: None,
             },
             n_iterations: end.iterations,
             n_evaluations: end.evaluations,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ns_core::{
-    Certificate, Covariance, FitFailure, FitOutcome, FitStatus, Inactive, InverseHessian, OutcomeParts,
-    Reason, Search,
+    Certificate, Covariance, FitFailure, FitOutcome, FitStatus, Inactive, IntegralError, InverseHessian,
+    OutcomeParts, Reason, Search,
 };
 
 use super::active::{classify, inactive};
@@ -16,6 +16,7 @@ use super::{Problem, Worker};
 use crate::curvature::{
     Curvature, Factored, FactoredInverse, Point, assemble_until, covariance, factor_until, solve, variances,
 };
+use crate::events::integral_error;
 use crate::plan::EDM_TOLERANCE;
 
 /// Largest number of parameters for which uncertainties are computed from the full covariance matrix. Up to this
@@ -116,6 +117,10 @@ pub(crate) fn fit(
             outcome.uncertainties.clear();
         }
     }
+    let is_inexact = |error: IntegralError| !(error.relative <= problem.integral_tolerance);
+    if outcome.status == FitStatus::Converged && outcome.certificate.integral_error.is_some_and(is_inexact) {
+        outcome.status = FitStatus::NotConverged(Reason::InexactIntegral);
+    }
     outcome.inactive.extend(idle.into_iter().map(|p| (p, Inactive::Flat)));
     outcome.n_iterations = iterations;
     outcome.n_evaluations = worker.n_evaluations;
@@ -212,6 +217,7 @@ fn describe(worker: &mut Worker, problem: &Problem<'_>, best: &Descent, improved
             projected_gradient: 0.0,
             indefinite_steps: best.indefinite,
             restarts_improved: improved,
+            integral_error: integral_error(&problem.plan.events, &worker.scratch.events),
         },
         n_iterations: best.iterations,
         n_evaluations: 0,

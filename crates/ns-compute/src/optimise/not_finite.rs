@@ -14,6 +14,9 @@ pub(super) fn not_finite(worker: &Worker, problem: &Problem<'_>, theta: &[f64]) 
     if let Some((channel, cause)) = &worker.scratch.events.failure {
         return FitFailure::NotEvaluated { channel: *channel, cause: cause.clone() };
     }
+    if let Some((channel, process)) = worker.scratch.events.infinite {
+        return FitFailure::InfiniteIntegral { channel, process };
+    }
     if let Some((channel, event)) = worker.scratch.events.bad {
         return FitFailure::DensityNotPositive { channel, event };
     }

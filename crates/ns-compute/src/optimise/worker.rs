@@ -1,6 +1,6 @@
 //! The working memory of one thread, and the definition of one minimisation problem.
 
-use ns_core::EventColumns;
+use ns_core::{EventColumns, INTEGRAL_TOLERANCE};
 
 use super::memory::Memory;
 use crate::curvature::{Curvature, Point, assemble};
@@ -23,6 +23,8 @@ pub(crate) struct Problem<'a> {
     pub(crate) upper: Vec<f64>,
     /// For each parameter, whether it is fixed by the model, by the request, or by equal bounds.
     pub(crate) fixed: Vec<bool>,
+    /// Largest relative error of the integrals in `-ln L` at a minimum that counts as converged.
+    pub(crate) integral_tolerance: f64,
     /// Whether a descent ends when `-ln L` falls far below its value in the saturated model
     /// (`shared_constants::BELOW_SATURATED`). It is true for toys.
     pub(crate) physical: bool,
@@ -34,7 +36,18 @@ impl<'a> Problem<'a> {
     /// Returns a problem without bounds, for evaluations at given points.
     pub(crate) fn without_box(plan: &'a Plan, level: Level, data: &'a Dataset) -> Self {
         let (lower, upper, fixed) = Default::default();
-        Self { plan, level, data, lower, upper, fixed, physical: false, stop: Stop::default() }
+        let integral_tolerance = INTEGRAL_TOLERANCE;
+        Self {
+            plan,
+            level,
+            data,
+            lower,
+            upper,
+            fixed,
+            integral_tolerance,
+            physical: false,
+            stop: Stop::default(),
+        }
     }
 
     /// Returns whether computing the curvature at a point takes almost no more time than computing the value. This is

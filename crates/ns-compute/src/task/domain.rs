@@ -1,6 +1,6 @@
 //! The bounds and fixed parameters of a fit, and its starting point within the bounds.
 
-use ns_core::{FitRequest, ParameterTable, Start};
+use ns_core::{FitRequest, INTEGRAL_TOLERANCE, ParameterTable, Start};
 
 /// The bounds and the fixed parameters of one fit. Each vector has one element per parameter.
 #[derive(Debug, Clone)]
@@ -8,6 +8,8 @@ pub(crate) struct FitDomain {
     pub(crate) lower: Vec<f64>,
     pub(crate) upper: Vec<f64>,
     pub(crate) fixed: Vec<bool>,
+    /// Largest accepted relative error of the integrals in `-ln L`.
+    pub(crate) integral_tolerance: f64,
 }
 
 impl FitDomain {
@@ -16,6 +18,7 @@ impl FitDomain {
             lower: table.bounds.iter().map(|b| b.0).collect(),
             upper: table.bounds.iter().map(|b| b.1).collect(),
             fixed: table.fixed.clone(),
+            integral_tolerance: request.integral_tolerance.unwrap_or(INTEGRAL_TOLERANCE),
         };
         for &(p, (lower, upper)) in &request.bounds {
             domain.lower[p] = lower;

@@ -5,7 +5,7 @@ mod result;
 
 pub use crate::options::{FitData, FitOptions, WeightedUncertainties};
 pub use batch::{BatchFit, fit_batch, fit_batch_within};
-pub use result::{FitResult, MOST_WITH_COVARIANCE};
+pub use result::{FitResult, IntegralErrorOf, MOST_WITH_COVARIANCE};
 
 use std::sync::Arc;
 
@@ -185,6 +185,14 @@ fn name_result(
         poi_index: model.poi,
         converged: outcome.converged(),
         edm: edm.is_finite().then_some(edm),
+        integral_error: outcome.certificate.integral_error.map(|error| {
+            let (process, channel) = diagnosis::process_place(model, error.channel, error.process);
+            IntegralErrorOf {
+                relative: error.relative.is_finite().then_some(error.relative),
+                channel: channel.to_owned(),
+                process: process.to_owned(),
+            }
+        }),
         n_iter: outcome.n_iterations,
         n_evaluations: outcome.n_evaluations,
         at_bound,

@@ -13,6 +13,18 @@ use crate::options::{WeightedUncertainties, pairs};
 /// Largest number of parameters for which the JSON of a fit contains the covariance matrix.
 pub const MOST_WITH_COVARIANCE: usize = 500;
 
+/// The error of an integral over the density of a process, computed by numerical integration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct IntegralErrorOf {
+    /// Estimated error, as a fraction of the integral. `None` if the error is not known.
+    pub relative: Option<f64>,
+    /// Name of the event channel.
+    pub channel: String,
+    /// Name of the process whose density is integrated.
+    pub process: String,
+}
+
 /// The best fit, and whether it is certified to be a minimum. Serialises to the JSON of `nextstat fit`. A number that
 /// does not exist is `null` in this JSON, and a warning gives the reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,6 +64,10 @@ pub struct FitResult {
     /// Estimated distance to the minimum (EDM): `-ln L` at the best fit minus the estimated minimum of `-ln L`.
     /// `None` if the curvature allows no estimate.
     pub edm: Option<f64>,
+    /// The largest relative error of the integrals in `-ln L` at the best fit. `None` if all of them have closed
+    /// forms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub integral_error: Option<IntegralErrorOf>,
     /// Number of iterations, summed over all starting points.
     pub n_iter: usize,
     /// Names of the parameters whose best fit is at one of their bounds.

@@ -51,6 +51,10 @@ pub struct FitOptions {
     /// Effort of the search for the global minimum.
     #[serde(deserialize_with = "options::text")]
     pub search: Search,
+    /// Largest accepted error of the integrals in `-ln L` at the minimum, as a fraction of the integral; `None` means
+    /// [`ns_core::INTEGRAL_TOLERANCE`]. A fit with a larger error is not converged. Only integrals of densities without
+    /// closed forms have errors.
+    pub integral_tolerance: Option<f64>,
     /// Whether to compute the uncertainties.
     pub uncertainties: bool,
     /// Whether to return the covariance matrix, also if `uncertainties` is false.
@@ -73,6 +77,7 @@ impl Default for FitOptions {
             fixed: Vec::new(),
             start: None,
             search: Search::Standard,
+            integral_tolerance: None,
             uncertainties: true,
             covariance: true,
             crossings: true,
@@ -84,7 +89,7 @@ impl Default for FitOptions {
 
 options::setters! { FitOptions {
     data: FitData, search: Search, covariance: bool, crossings: bool,
-    weighted_uncertainties: Option<WeightedUncertainties>
+    weighted_uncertainties: Option<WeightedUncertainties>, integral_tolerance: Option<f64>
 } }
 
 impl FitOptions {
@@ -136,6 +141,9 @@ impl FitOptions {
         model: &Model,
         bounds: Option<&[(f64, f64)]>,
     ) -> Result<FitRequest, InferenceError> {
+        if let Some(value) = self.integral_tolerance.filter(|value| !(*value >= 0.0)) {
+            return Err(InferenceError::BadIntegralTolerance { value });
+        }
         let mut fixed: Vec<(usize, f64)> = Vec::with_capacity(self.fixed.len());
         let others = bounds.map(|bounds| other_bounds(model, bounds)).transpose()?.unwrap_or_default();
         let start = match &self.start {
@@ -165,6 +173,7 @@ impl FitOptions {
             single_descent: false,
             metric: None,
             only_if: None,
+            integral_tolerance: self.integral_tolerance,
         })
     }
 

@@ -42,6 +42,10 @@ pub struct ToyOrigin {
     pub fixed: Vec<(String, f64)>,
     /// Effort of the search for the global minimum in the fits of toys.
     pub search: String,
+    /// Largest accepted relative error of integrals of densities in the fits of toys; `None` means
+    /// [`ns_core::INTEGRAL_TOLERANCE`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub integral_tolerance: Option<f64>,
     /// Names of all parameters, in the model's order.
     pub parameter_names: Vec<String>,
     /// Scale of each parameter, which is the unit of differences between generating points (values of all parameters at
@@ -70,6 +74,8 @@ impl ToyOrigin {
         same("the number of toys of the whole run", &self.n_toys, &other.n_toys)?;
         same("the set of fixed parameters", &Held(&self.fixed), &Held(&other.fixed))?;
         same("the search for minima", &self.search, &other.search)?;
+        let accepted = |origin: &Self| origin.integral_tolerance.unwrap_or(ns_core::INTEGRAL_TOLERANCE);
+        same("the accepted error of integrals", &accepted(self), &accepted(other))?;
         same("the number of parameters", &self.parameter_names.len(), &other.parameter_names.len())?;
         for (ours, theirs) in self.parameter_names.iter().zip(&other.parameter_names) {
             same("the name of a parameter", ours, theirs)?;

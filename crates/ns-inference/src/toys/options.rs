@@ -104,13 +104,14 @@ pub(super) fn origin(
         shard,
         fixed: analysis.base.fixed.iter().map(|&(i, value)| (name(i), value)).collect(),
         search: analysis.base.search.name().to_owned(),
+        integral_tolerance: analysis.base.integral_tolerance,
         parameter_names: model.parameters.iter().map(|p| p.name.clone()).collect(),
         sigmas: point.iter().enumerate().map(sigma).collect(),
     }
 }
 
-/// Returns options for fits of the toys of `origin`, with the fixed parameters and the search effort that `origin`
-/// contains. The data in the options are the observed data.
+/// Returns options for fits of the toys of `origin`, with the fixed parameters, the search effort and the accepted error of
+/// integrals that `origin` contains. The data in the options are the observed data.
 ///
 /// # Errors
 /// [`InferenceError::ForeignToys`] if `origin` belongs to another model.
@@ -123,7 +124,9 @@ pub(super) fn fit_options(model: &Model, origin: &ToyOrigin) -> Result<FitOption
             theirs: origin.model_digest.clone(),
         });
     }
-    let mut options = FitOptions::default().search(origin.search.parse().unwrap_or_default());
+    let mut options = FitOptions::default()
+        .search(origin.search.parse().unwrap_or_default())
+        .integral_tolerance(origin.integral_tolerance);
     for (name, value) in &origin.fixed {
         options = options.fix(name, *value);
     }

@@ -296,9 +296,12 @@ fn cancelled(outcome: &TaskOutcome) -> bool {
 }
 
 /// Returns whether a fit that did not converge may converge from another starting point. If `-ln L` falls without
-/// bound, there is no minimum, and the result is false.
+/// bound, there is no minimum, and the result is false. It is also false if only an integral is not exact enough.
 pub(super) fn worth_repeating(fit: &FitOutcome) -> bool {
-    !matches!(fit.status, FitStatus::Converged | FitStatus::NotConverged(Reason::Unbounded))
+    !matches!(
+        fit.status,
+        FitStatus::Converged | FitStatus::NotConverged(Reason::Unbounded | Reason::InexactIntegral)
+    )
 }
 
 /// Replaces the fit `old` by the repeated fit `new` if `new` is better. `new` is better in three cases: `old` has no

@@ -311,6 +311,7 @@ mod tests {
                 shard: Shard::WHOLE,
                 fixed: Vec::new(),
                 search: "standard".into(),
+                integral_tolerance: None,
                 parameter_names: vec!["mu".into()],
                 sigmas: vec![1.0],
             },

@@ -129,6 +129,7 @@ impl Wells {
                 projected_gradient: 0.0,
                 indefinite_steps: 0,
                 restarts_improved: 0,
+                integral_error: None,
             },
             n_iterations: 1,
             n_evaluations: 1,

@@ -140,13 +140,14 @@ pub(super) fn integrate(
 
 /// Writes the integral over a box and its derivatives with respect to the context to `out`. The quadrature has
 /// `panels` panels per feature. A second integral with half as many panels shows whether there are enough panels.
-/// `panels` is 0 if [`integrate`] used no quadrature; the integral is then 1 and its derivatives are 0.
+/// `panels` is 0 if [`integrate`] used no quadrature; the integral is then 1 and its derivatives are 0. Returns the
+/// difference between the two integrals.
 pub(super) fn differentiate(
     density: &dyn LogProb,
     (sides, panels): (&[(f64, f64)], usize),
     context: &[f64],
     out: &mut [f64],
-) -> Result<(), LogProbError> {
+) -> Result<f64, LogProbError> {
     let c = context.len();
     if out.len() != width(c) {
         let (density, what) = (density.name().to_owned(), "the integral with derivatives");
@@ -155,7 +156,7 @@ pub(super) fn differentiate(
     out.fill(0.0);
     if panels == 0 {
         out.iter_mut().take(1).for_each(|value| *value = 1.0);
-        return Ok(());
+        return Ok(0.0);
     }
     let clipped = Clipped::new(density, sides)?;
     let mut found = Vec::new();
@@ -180,7 +181,9 @@ pub(super) fn differentiate(
     })?;
     let log_prob = |events: &[f64], context: &[f64], out: &mut [f64]| density.log_prob(events, context, out);
     let coarse = sum(&log_prob, &clipped.sides, panels / 2, context)?;
-    clipped.check(density, out[0], (out[0] - coarse).abs())
+    let change = (out[0] - coarse).abs();
+    clipped.check(density, out[0], change)?;
+    Ok(change)
 }
 
 /// Returns the integral computed with `panels` equal panels per feature.
@@ -307,7 +310,7 @@ mod tests {
             panels: usize,
             context: &[f64],
             out: &mut [f64],
-        ) -> Result<(), LogProbError> {
+        ) -> Result<f64, LogProbError> {
             differentiate(self, (sides, panels), context, out)
         }
 

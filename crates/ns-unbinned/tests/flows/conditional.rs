@@ -239,7 +239,7 @@ impl LogProb for Counting {
         panels: usize,
         context: &[f64],
         out: &mut [f64],
-    ) -> Result<(), LogProbError> {
+    ) -> Result<f64, LogProbError> {
         self.flow.integral_derivatives(sides, panels, context, out)
     }
     fn base(&self) -> Option<(Base, usize)> {

@@ -27,6 +27,8 @@ pub(in crate::events) struct ConditionalIntegralMemory {
     /// The integral, and its derivatives with respect to the numbers of the context.
     found: Vec<f64>,
     pub(in crate::events) failure: Option<LogProbError>,
+    /// Estimated error of the integral, as a fraction of the integral.
+    pub(super) error: f64,
 }
 
 impl ConditionalIntegral {
@@ -42,8 +44,10 @@ impl ConditionalIntegral {
         let here: Vec<f64> = self.context.iter().map(|number| number.of(variables)).collect();
         if here != memory.context || memory.found.is_empty() || memory.failure.is_some() {
             memory.found.resize(components(c), 0.0);
-            let ConditionalIntegralMemory { found, failure, context } = memory;
-            *failure = self.source.0.integral_derivatives(&self.sides, self.panels, &here, found).err();
+            let ConditionalIntegralMemory { found, failure, error, context } = memory;
+            let done = self.source.0.integral_derivatives(&self.sides, self.panels, &here, found);
+            *error = done.as_ref().map_or(f64::INFINITY, |change| change / found[0].abs());
+            *failure = done.err();
             *context = here;
         }
         if memory.failure.is_some() {

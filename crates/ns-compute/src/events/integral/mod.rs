@@ -37,6 +37,10 @@ pub(super) struct Integral {
     pub(super) variables: Vec<usize>,
     /// Number of panels (parts of the range) at the beginning of an adaptive integration.
     pub(super) panels: usize,
+    /// Index of a process of the channel whose density needs the integral.
+    pub(super) process: usize,
+    /// Relative error of an integral that was computed before all fits; 0 for all others.
+    pub(super) known_error: f64,
 }
 
 /// Working memory of one integral.
@@ -49,6 +53,17 @@ pub(super) enum IntegralMemory {
 }
 
 impl Integral {
+    /// Returns the estimated error of the last integral that was computed with `memory`, as a fraction of the integral.
+    /// It is 0 for a closed form.
+    pub(super) fn error(&self, memory: &IntegralMemory) -> f64 {
+        match memory {
+            IntegralMemory::Closed(_) => self.known_error,
+            IntegralMemory::Adaptive(quadrature) => quadrature.error,
+            IntegralMemory::Tensor(quadrature) => quadrature.error,
+            IntegralMemory::Conditional(memory) => memory.error,
+        }
+    }
+
     /// Returns which derivatives of the integral may differ from zero.
     pub(super) fn components(&self) -> Components {
         match &self.rule {

@@ -28,6 +28,7 @@ fn origin(shard: Shard) -> ToyOrigin {
         shard,
         fixed: Vec::new(),
         search: "standard".into(),
+        integral_tolerance: None,
         parameter_names: vec!["mu".into(), "theta, \"quoted\"".into()],
         sigmas: vec![1.0, 0.5],
     }

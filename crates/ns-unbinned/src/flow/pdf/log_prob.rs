@@ -131,7 +131,7 @@ impl LogProb for FlowPdf {
         panels: usize,
         context: &[f64],
         out: &mut [f64],
-    ) -> Result<(), LogProbError> {
+    ) -> Result<f64, LogProbError> {
         quadrature::differentiate(self, (sides, panels), context, out)
     }
 
