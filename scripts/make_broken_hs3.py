@@ -475,7 +475,98 @@ def _(m):
 
 @case("normsys_constraint_of_unsupported_kind")
 def _(m):
-    modifier(m, "normsys")["constraint"] = "LogNormal"
+    modifier(m, "normsys")["constraint"] = "Poisson"
+
+
+@case("warning_normsys_constraint_lognormal")
+def _(m):
+    modifier(m, "normsys")["constraint"] = "Lognormal"
+
+
+@case("warning_normsys_without_constraint")
+def _(m):
+    del modifier(m, "normsys")["constraint"]
+
+
+def shapesys(m, values, **more):
+    """Adds a shapesys to the sample of the channel `control`, whose contents are two numbers."""
+    extra = {"name": "fakes", "type": "shapesys", "parameters": ["f0", "f1"], "constraint": "Poisson", "data": {"vals": values}}
+    dist(m, "control")["samples"][0]["modifiers"].append({**extra, **more})
+
+
+@case("shapesys_of_unknown_meaning")
+def _(m):
+    shapesys(m, [3, 7])
+
+
+@case("warning_shapesys_of_unknown_meaning")
+def _(m):
+    shapesys(m, [0.03, 0.07])
+
+
+@case("shapesys_of_misspelt_meaning")
+def _(m):
+    shapesys(m, [3, 7], **{"nextstat.vals": "absolut"})
+
+
+@case("staterror_settings_misspelt")
+def _(m):
+    dist(m, "control")["staterror"] = {"relThreshold": 0.05, "constraint": "Poison"}
+
+
+def auxiliary(m, data, constant=True):
+    """Adds a Gaussian term with data of its own to the likelihood."""
+    m["distributions"].append({"name": "term", "type": "gaussian_dist", "x": "nom_eff", "mean": "eff", "sigma": 0.1})
+    m["parameter_points"][0]["parameters"].append({"name": "nom_eff", "value": 1, "const": constant})
+    likelihood = m["likelihoods"][0]
+    likelihood["aux_distributions"] = likelihood.get("aux_distributions", []) + ["term"]
+    likelihood["aux_data"] = data
+
+
+@case("warning_aux_data_missing")
+def _(m):
+    auxiliary(m, ["global_observables"])
+
+
+@case("aux_data_missing_and_not_constant")
+def _(m):
+    auxiliary(m, ["global_observables"], constant=False)
+
+
+@case("aux_data_of_other_axes")
+def _(m):
+    m["data"].append({"name": "globs", "type": "unbinned", "axes": [{"name": "nom_efff", "min": 0, "max": 2}], "entries": [[1]]})
+    auxiliary(m, ["globs"])
+
+
+@case("aux_data_of_several_events")
+def _(m):
+    axes = [{"name": "nom_eff", "min": 0, "max": 2}, {"name": "nom_b", "min": 0, "max": 2}]
+    m["data"].append({"name": "globs", "type": "unbinned", "axes": axes, "entries": [[1, 1], [1, 2]]})
+    auxiliary(m, ["globs"])
+
+
+@case("aux_data_of_wrong_number")
+def _(m):
+    auxiliary(m, [1.1, 1.2, 1.3])
+
+
+@case("aux_data_without_distributions")
+def _(m):
+    m["likelihoods"][0].pop("aux_distributions", None)
+    m["likelihoods"][0]["aux_data"] = [1.0]
+
+
+@case("process_normalization_of_wrong_length")
+def _(m):
+    norm = {"name": "norm", "type": "CMS::process_normalization", "thetaList": ["eff"], "logKappa": [0.1, 0.2]}
+    m["functions"].append({**norm, "asymmThetaList": [], "logAsymmKappa": [], "otherFactorList": []})
+
+
+@case("process_normalization_of_no_pair")
+def _(m):
+    norm = {"name": "norm", "type": "CMS::process_normalization", "nominalValue": 1.0}
+    m["functions"].append({**norm, "asymmThetaList": ["eff"], "logAsymmKappa": [[0.1]]})
 
 
 @case("normsys_constraint_unknown")

@@ -199,7 +199,7 @@ def _(w):
     w["channels"][1]["samples"] = []
 
 
-@case("sample_without_modifiers_key")
+@case("warning_sample_without_modifiers_key")
 def _(w):
     del background(w)["modifiers"]
 
@@ -541,7 +541,7 @@ def _(w):
     background(w)["modifiers"].append({"name": "shape", "type": "shapefactor", "data": None})
 
 
-@case("no_modifiers_at_all")
+@case("warning_no_modifiers_at_all")
 def _(w):
     for channel in w["channels"]:
         for sample in channel["samples"]:

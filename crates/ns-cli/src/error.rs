@@ -126,6 +126,8 @@ fn where_names_are(error: &InferenceError) -> &'static str {
 fn place(origin: &str, error: &WorkspaceError) -> String {
     match error {
         WorkspaceError::Invalid { .. }
+        | WorkspaceError::InvalidHs3 { .. }
+        | WorkspaceError::ChooseAnalysis { .. }
         | WorkspaceError::Syntax { .. }
         | WorkspaceError::NoSuchMeasurement { .. }
         | WorkspaceError::BadPoi { .. }

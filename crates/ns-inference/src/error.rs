@@ -21,7 +21,7 @@ pub enum InferenceError {
     /// The analysis needs a parameter of interest and the model has none.
     #[error(
         "{analysis} needs a parameter of interest, and measurement '{measurement}' has none that any modifier uses; \
-         name one in its \"config\": {{\"poi\": ...}}"
+         name one in its \"config\": {{\"poi\": ...}}, or in the \"parameters_of_interest\" of an HS3 analysis"
     )]
     NoPoi {
         /// Name of the requested analysis.
@@ -32,7 +32,8 @@ pub enum InferenceError {
     /// The analysis varies the POI, but the POI is fixed in the fit.
     #[error(
         "{analysis} varies the parameter of interest '{name}', which is fixed in this model or by this call; release it \
-         (\"fixed\": false in the measurement's \"parameters\", or without fixing it here)"
+         (\"fixed\": false in the measurement's \"parameters\", without \"const\" in the parameter points of an HS3 model, \
+         or without fixing it here)"
     )]
     PoiFixed {
         /// Name of the requested analysis.

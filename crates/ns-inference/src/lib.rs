@@ -30,6 +30,7 @@
 //! one of [`FitResult::warnings`] gives the reason.
 
 mod analysis;
+mod bin_centres;
 mod context_gradient;
 pub mod device;
 mod diagnosis;

@@ -33,7 +33,8 @@ pub(crate) fn has_weights(model: &Model, data: &Data, kind: &FitData) -> bool {
 }
 
 /// Replaces the covariance of `outcome`, which is the inverse Hessian, by the covariance of weighted events that
-/// `method` gives. Updates the uncertainties. Does nothing if the outcome has no covariance.
+/// `method` gives. Updates the uncertainties. Does nothing if the outcome has no covariance. Returns a warning if the
+/// uncertainties differ from those of the inverse Hessian.
 ///
 /// # Errors
 /// If the device fails.
@@ -42,24 +43,46 @@ pub(crate) fn correct(
     data: &Data,
     outcome: &mut FitOutcome,
     method: WeightedUncertainties,
-) -> Result<(), InferenceError> {
+) -> Result<Option<String>, InferenceError> {
     let form = match method {
-        WeightedUncertainties::Hesse => return Ok(()),
+        WeightedUncertainties::Hesse => return Ok(None),
         WeightedUncertainties::Sandwich => SquaredWeights::Scores,
         WeightedUncertainties::SumW2 => SquaredWeights::Hessian,
     };
-    let Some(inverse) = &outcome.covariance else { return Ok(()) };
-    let Some(middle) = session.squared_weights(data, &outcome.parameters, form)? else { return Ok(()) };
+    let Some(inverse) = &outcome.covariance else { return Ok(None) };
+    let Some(middle) = session.squared_weights(data, &outcome.parameters, form)? else { return Ok(None) };
     let n = inverse.n;
     let half = product(&inverse.values, &middle, n);
     let values = product(&half, &inverse.values, n);
+    let mut ratios: Vec<f64> = Vec::new();
     for (i, sigma) in outcome.uncertainties.iter_mut().enumerate() {
         let flat = outcome.inactive.iter().any(|(j, why)| *j == i && *why == Inactive::Flat);
         let variance = values.get(i * (n + 1)).copied().filter(|v| *v > 0.0 && !flat);
+        let before = *sigma;
         *sigma = sigma.and(variance.map(f64::sqrt));
+        ratios.extend(
+            sigma.zip(before).map(|(after, before)| after / before).filter(|ratio| ratio.is_finite()),
+        );
     }
     outcome.covariance = Some(Arc::new(Covariance { n, values }));
-    Ok(())
+    Ok(compared(&ratios, method))
+}
+
+/// Returns a warning if the uncertainties of weighted events differ by more than a tenth from those of the inverse
+/// Hessian. `ratios` has the quotient of the two for each parameter.
+fn compared(ratios: &[f64], method: WeightedUncertainties) -> Option<String> {
+    let smallest = ratios.iter().copied().min_by(f64::total_cmp)?;
+    let largest = ratios.iter().copied().max_by(f64::total_cmp)?;
+    let shown = match (format!("{smallest:.2}"), format!("{largest:.2}")) {
+        (a, b) if a == b => a,
+        (a, b) => format!("{a} to {b}"),
+    };
+    (smallest < 0.9 || largest > 1.1).then(|| {
+        format!(
+            "the events have weights: the uncertainties ({method}) are {shown} times those of the inverse Hessian, which \
+             RooFit reports unless it is told otherwise"
+        )
+    })
 }
 
 /// Returns the product of the matrices `a` and `b`. Each has `n` rows and columns and is stored row by row.

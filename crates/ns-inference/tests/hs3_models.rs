@@ -140,6 +140,43 @@ fn a_mean_may_depend_on_another_observable() {
 }
 
 #[test]
+fn the_normalisation_of_a_process_is_that_of_combine() {
+    let model = model(
+        json!([{"name": "p", "type": "mixture_dist", "summands": ["flat"], "coefficients": ["norm"], "extended": true},
+               {"name": "flat", "type": "uniform_dist", "x": "x"}]),
+        json!([{"name": "norm", "type": "CMS::process_normalization", "expression": "norm", "nominalValue": 7.5,
+                "thetaList": ["a"], "logKappa": [0.1], "asymmThetaList": ["b"], "logAsymmKappa": [[-0.3, 0.2]],
+                "otherFactorList": ["f"]}]),
+        events("x"),
+        likelihood("p"),
+        &[("a", 0.0), ("b", 0.0), ("f", 1.0)],
+    );
+    let n = model.observed.events[0].columns[0].len() as f64;
+    let formula = |values: &[f64]| {
+        let [a, b, f] = *values else { panic!() };
+        let slope = if b >= 0.5 {
+            0.2
+        } else if b <= -0.5 {
+            0.3
+        } else {
+            let x = 2.0 * b;
+            0.25 - 0.05 * (3.0 * x.powi(5) - 10.0 * x.powi(3) + 15.0 * x) / 8.0
+        };
+        let rate = 7.5 * (0.1 * a + slope * b).exp() * f;
+        rate - n * rate.ln()
+    };
+    let points: [&[f64]; 6] = [
+        &[0.0, 0.0, 1.0],
+        &[1.5, 0.0, 1.0],
+        &[0.3, 0.2, 1.1],
+        &[-0.7, -0.35, 0.9],
+        &[0.0, 1.7, 1.0],
+        &[2.0, -1.2, 2.0],
+    ];
+    same(&model, &["a", "b", "f"], &points, formula);
+}
+
+#[test]
 fn rates_are_written_in_two_ways() {
     let gauss = json!({"name": "g", "type": "gaussian_dist", "x": "x", "mean": "m", "sigma": 0.7});
     let flat = json!({"name": "f", "type": "uniform_dist", "x": "x"});

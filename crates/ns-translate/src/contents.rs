@@ -169,7 +169,8 @@ impl Contents {
     /// other error, such as a missing file, is returned unchanged.
     fn of_error(error: WorkspaceError) -> Result<Self, WorkspaceError> {
         match error {
-            WorkspaceError::Invalid { report: Report { problems, omitted } } => {
+            WorkspaceError::Invalid { report: Report { problems, omitted } }
+            | WorkspaceError::InvalidHs3 { report: Report { problems, omitted } } => {
                 Ok(Self::broken(problems.iter().map(ProblemRow::from).collect(), omitted))
             }
             WorkspaceError::Syntax { line, column, path, message, remedy } => {

@@ -14,7 +14,7 @@ use ns_core::{Control, Data, FitOutcome, FitRequest, Inactive, Model, OutcomePar
 use crate::analysis::Analysis;
 use crate::lowest::{Lowest, Stop};
 use crate::minos::{self, Interval, Parent};
-use crate::{InferenceError, context_gradient, diagnosis, parameter_index, weighted};
+use crate::{InferenceError, bin_centres, context_gradient, diagnosis, parameter_index, weighted};
 
 /// Finds the best fit of `model` with its uncertainties.
 ///
@@ -40,7 +40,8 @@ pub fn fit(
     let minos = minos_parameters(&analysis, options)?;
     let weighted = weighted::has_weights(model, &data, &options.data);
     let method = weighted.then(|| options.weighted_uncertainties.unwrap_or(WeightedUncertainties::Sandwich));
-    let covariance = options.covariance || (weighted && options.uncertainties);
+    let covariance =
+        options.covariance || ((weighted || bin_centres::has_centres(model)) && options.uncertainties);
     let wanted = OutcomeParts { uncertainties: options.uncertainties, covariance, inverse: false };
     let mut lowest = Lowest::new(analysis.fit(&data, request.clone(), wanted)?);
     let mut notes = Vec::new();
@@ -70,8 +71,11 @@ pub fn fit(
         }
     };
     let mut fit = lowest.fit;
-    if let Some(method) = method.filter(|_| fit.converged()) {
-        weighted::correct(session, &data, &mut fit, method)?;
+    if fit.converged() {
+        notes.extend(bin_centres::warning(model, &data, &fit));
+        if let Some(method) = method {
+            notes.extend(weighted::correct(session, &data, &mut fit, method)?);
+        }
     }
     if !options.covariance {
         fit.covariance = None;

@@ -1,6 +1,6 @@
 //! Chooses the analysis and the likelihood from which a model is built.
 
-use crate::pyhf::WorkspaceError;
+use crate::pyhf::{ListedAnalysis, WorkspaceError};
 
 use super::document::{Analysis, Data, Document, Likelihood, Named};
 
@@ -40,7 +40,14 @@ pub(super) fn choices<'a>(document: &'a Document) -> Vec<Choice<'a>> {
 /// [`WorkspaceError::ChooseAnalysis`] if no choice has this name, or if several choices are possible.
 pub(super) fn choose<'a>(document: &'a Document, name: Option<&str>) -> Result<Choice<'a>, WorkspaceError> {
     let all = choices(document);
-    let available = || all.iter().map(|choice| choice.name.clone()).collect();
+    let listed = |choice: &Choice<'_>| ListedAnalysis {
+        name: choice.name.clone(),
+        interest: choice
+            .analysis
+            .map(|analysis| analysis.content.interest.iter().map(|name| name.value.clone()).collect())
+            .unwrap_or_default(),
+    };
+    let available = || all.iter().map(listed).collect();
     let found = match name {
         Some(name) => all.iter().find(|choice| choice.name == name),
         None => {

@@ -1,11 +1,15 @@
 //! The parts of an HS3 file as they are written. References between parts are not resolved yet.
 
 mod analysis;
+mod histfactory;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 pub(crate) use analysis::{Analysis, DomainAxis, PointValue};
+pub(crate) use histfactory::{
+    Effect, HistFactory, Interpolation, Kind, Modifier, Sample, ShapeValues, StatSettings, WrittenConstraint,
+};
 
 /// A part of the file with its name and its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,6 +58,8 @@ pub(crate) struct Document {
     /// Whether ROOT or pyhs3 wrote the file. Some keys have a different meaning in such files than in the HS3
     /// standard.
     pub(crate) from_root: bool,
+    /// Whether NextStat wrote the file. Its files name every constraint, so none is missing in them.
+    pub(crate) from_nextstat: bool,
     /// Whether the templates of histosys modifiers are certainly yields. This depends on the program that wrote the
     /// file. If false, they may also be differences from the nominal yields.
     pub(crate) templates_are_yields: bool,
@@ -271,83 +277,6 @@ pub(crate) struct Response {
     pub(crate) rate: bool,
 }
 
-/// A channel of a HistFactory model (`histfactory_dist`).
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct HistFactory {
-    pub(crate) axes: Vec<Axis>,
-    pub(crate) samples: Vec<Sample>,
-}
-
-/// A sample of a channel.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Sample {
-    pub(crate) name: String,
-    pub(crate) path: String,
-    pub(crate) contents: Vec<f64>,
-    pub(crate) errors: Option<Vec<f64>>,
-    pub(crate) modifiers: Vec<Modifier>,
-}
-
-/// A modifier of a sample.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Modifier {
-    pub(crate) name: String,
-    pub(crate) path: String,
-    pub(crate) effect: Effect,
-    /// Names of the modifier's parameters: a single name, or one name per bin. The list is empty if the file gives no
-    /// names.
-    pub(crate) parameters: Vec<String>,
-    pub(crate) constraint: WrittenConstraint,
-    pub(crate) interpolation: Option<Placed<Interpolation>>,
-}
-
-/// Effect of a modifier on the yields of its sample.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Effect {
-    NormFactor,
-    NormSys {
-        hi: f64,
-        lo: f64,
-    },
-    HistoSys {
-        hi: Vec<f64>,
-        lo: Vec<f64>,
-    },
-    /// Relative uncertainty of each bin, if the file gives uncertainties.
-    ShapeSys {
-        relative: Option<Vec<f64>>,
-    },
-    ShapeFactor,
-    StatError,
-}
-
-/// The constraint of a modifier as written in the file.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum WrittenConstraint {
-    /// The file gives no constraint.
-    None,
-    /// The type of the constraint: `Gauss`, `Poisson`, `LogNormal` or `Const`.
-    Kind(Placed<String>),
-    /// The name of the distribution that is the constraint.
-    Distribution(Placed<String>),
-    /// Names of the distributions that are the constraints, one entry per parameter of the modifier. A parameter
-    /// whose entry is `None` has no constraint.
-    Distributions(Vec<Option<Placed<String>>>),
-}
-
-/// The interpolation of a modifier as written in the file.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Interpolation {
-    /// Number of the interpolation code in ROOT.
-    Number(i64),
-    /// Name of the interpolation in the HS3 standard.
-    Word(String),
-    /// The notation of the next version of HS3. `multiplies` says whether the effect multiplies the yields. `inside`
-    /// names the interpolating function for parameter values within one standard deviation, and `outside` the
-    /// function for values beyond.
-    Structure { multiplies: bool, inside: String, outside: Option<String> },
-}
-
 /// A function of parameters. A function that is used in a density may also depend on observables.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Function {
@@ -371,6 +300,16 @@ pub(crate) enum Function {
         low: Vec<f64>,
         high: Vec<f64>,
         codes: Vec<i64>,
+    },
+    /// The normalisation of a process in Combine (`CMS::process_normalization`):
+    /// `nominal exp(sum) factors`. Each `(theta, ln kappa)` of `symmetric` adds `theta ln kappa` to the sum. Each
+    /// `(theta, (ln kappa_low, ln kappa_high))` of `asymmetric` adds `theta` times a number between `-ln kappa_low` and
+    /// `ln kappa_high`.
+    ProcessNormalization {
+        nominal: Arg,
+        symmetric: Vec<(Arg, f64)>,
+        asymmetric: Vec<(Arg, (f64, f64))>,
+        factors: Vec<Arg>,
     },
     /// A type that is not supported, or whose keys could not be read.
     Unsupported {
@@ -419,6 +358,9 @@ pub(crate) struct Likelihood {
     pub(crate) distributions: Vec<Placed<String>>,
     pub(crate) data: Vec<Arg>,
     pub(crate) auxiliary: Vec<Placed<String>>,
+    /// Data of the constraint terms: data sets, global observables or numbers. The list is empty if these data are
+    /// the values of parameters.
+    pub(crate) auxiliary_data: Vec<Arg>,
     /// Rule by which a density is compared with contents of bins: `center` (the density at the bin centre) or
     /// `integral` (its integral over the bin).
     pub(crate) bins: Option<Placed<String>>,

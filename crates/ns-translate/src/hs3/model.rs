@@ -74,7 +74,7 @@ impl Hs3 {
         let index = Index::new(&document, &mut notes);
         check::check(&index, &mut notes);
         if notes.has_errors() {
-            return Err(WorkspaceError::Invalid { report: notes });
+            return Err(WorkspaceError::InvalidHs3 { report: notes });
         }
         Ok(Self { document, text: Arc::from(text), omitted: BTreeSet::new(), notes })
     }
@@ -199,7 +199,7 @@ impl Hs3 {
     ///
     /// # Errors
     /// [`WorkspaceError::ChooseAnalysis`] if there is no analysis of this name, or if no name was given and several
-    /// analyses are possible; [`WorkspaceError::Invalid`] with every problem that concerns the analysis, including
+    /// analyses are possible; [`WorkspaceError::InvalidHs3`] with every problem that concerns the analysis, including
     /// parts that are not supported.
     pub fn model(&self, options: &ModelOptions) -> Result<Model, WorkspaceError> {
         if options.interpolation != Interpolation::default() {
@@ -213,7 +213,7 @@ impl Hs3 {
         let index = Index::new(&self.document, &mut Report::default());
         match build::build(&index, &choice, (options.poi.as_deref(), options.flows), &mut report) {
             Some(model) => Ok(model),
-            None => Err(WorkspaceError::Invalid { report }),
+            None => Err(WorkspaceError::InvalidHs3 { report }),
         }
     }
 }

@@ -133,6 +133,10 @@ pub(super) fn of_function<'a>(
             named(std::iter::once(x).chain(coefficients), Role::Value)
         }
         Function::Generic { expression: text } => expressed(&text.path, expression),
+        Function::ProcessNormalization { nominal, symmetric, asymmetric, factors } => {
+            let thetas = symmetric.iter().map(|pair| &pair.0).chain(asymmetric.iter().map(|pair| &pair.0));
+            named(std::iter::once(nominal).chain(thetas).chain(factors), Role::Value)
+        }
         Function::Unsupported { .. } => Vec::new(),
     }
 }

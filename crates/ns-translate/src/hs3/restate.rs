@@ -325,6 +325,18 @@ impl<'a> Words<'a> {
                 "type": "interpolation0d", "vars": self.args(parameters), "nom": nominal, "low": low, "high": high,
                 "interpolationCodes": codes,
             }),
+            Function::ProcessNormalization { nominal, symmetric, asymmetric, factors } => {
+                let names =
+                    |pairs: Vec<&Arg>| pairs.into_iter().map(|theta| self.arg(theta)).collect::<Vec<_>>();
+                json!({
+                    "type": "CMS::process_normalization", "nominalValue": self.arg(nominal),
+                    "thetaList": names(symmetric.iter().map(|pair| &pair.0).collect()),
+                    "logKappa": symmetric.iter().map(|pair| pair.1).collect::<Vec<_>>(),
+                    "asymmThetaList": names(asymmetric.iter().map(|pair| &pair.0).collect()),
+                    "logAsymmKappa": asymmetric.iter().map(|pair| pair.1).collect::<Vec<_>>(),
+                    "otherFactorList": self.args(factors),
+                })
+            }
             Function::Unsupported { .. } => return None,
         })
     }
@@ -340,6 +352,9 @@ impl<'a> Words<'a> {
         }));
         if !content.auxiliary.is_empty() {
             map.insert("aux_distributions".to_owned(), json!(names(&content.auxiliary)));
+        }
+        if !content.auxiliary_data.is_empty() {
+            map.insert("aux_data".to_owned(), json!(self.args(&content.auxiliary_data)));
         }
         match &content.bins {
             Some(rule) => drop(map.insert("nextstat.bins".to_owned(), json!(rule.value))),

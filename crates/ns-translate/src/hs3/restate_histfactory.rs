@@ -9,7 +9,11 @@ use super::restate::{axis, object};
 pub(super) fn histfactory(channel: &HistFactory) -> Value {
     let axes: Vec<Value> = channel.axes.iter().map(|a| axis(a, true)).collect();
     let samples: Vec<Value> = channel.samples.iter().map(sample).collect();
-    json!({"type": "histfactory_dist", "axes": axes, "samples": samples})
+    let mut map = object(json!({"type": "histfactory_dist", "axes": axes, "samples": samples}));
+    if channel.stat.threshold > 0.0 {
+        map.insert("staterror".to_owned(), json!({"relThreshold": channel.stat.threshold}));
+    }
+    Value::Object(map)
 }
 
 fn sample(sample: &Sample) -> Value {
@@ -28,8 +32,8 @@ fn modifier(modifier: &Modifier) -> Value {
         Effect::HistoSys { hi, lo } => {
             ("histosys", Some(json!({"hi": {"contents": hi}, "lo": {"contents": lo}})))
         }
-        Effect::ShapeSys { relative } => {
-            ("shapesys", relative.as_ref().map(|relative| json!({"vals": relative})))
+        Effect::ShapeSys { values, .. } => {
+            ("shapesys", values.as_ref().map(|values| json!({"vals": values})))
         }
         Effect::ShapeFactor => ("shapefactor", None),
         Effect::StatError => ("staterror", None),
@@ -39,6 +43,9 @@ fn modifier(modifier: &Modifier) -> Value {
     if let Some(data) = data {
         set("data", data);
     }
+    if let Effect::ShapeSys { meaning: Some(meaning), .. } = &modifier.effect {
+        set("nextstat.vals", json!(meaning.word()));
+    }
     let per_bin = matches!(kind, "shapesys" | "shapefactor" | "staterror");
     match modifier.parameters.as_slice() {
         [] => {}
@@ -47,9 +54,8 @@ fn modifier(modifier: &Modifier) -> Value {
     }
     match &modifier.constraint {
         WrittenConstraint::None => {}
-        WrittenConstraint::Kind(word) | WrittenConstraint::Distribution(word) => {
-            set("constraint", json!(word.value));
-        }
+        WrittenConstraint::Kind(kind) => set("constraint", json!(kind.value.word())),
+        WrittenConstraint::Distribution(name) => set("constraint", json!(name.value)),
         WrittenConstraint::Distributions(names) => {
             let names: Vec<Option<&String>> =
                 names.iter().map(|name| name.as_ref().map(|n| &n.value)).collect();

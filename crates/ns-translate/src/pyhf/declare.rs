@@ -109,13 +109,6 @@ pub(crate) fn declare(document: &Document, report: &mut Report) -> Vec<Declared>
             sets.push((declared, kind, first));
         }
     }
-    if sets.is_empty() && document.known.modifiers {
-        report.error(
-            "/channels".to_owned(),
-            "No sample has a modifier, so the model has no parameters and there is nothing to fit.",
-            "Add a modifier, such as a normfactor on the signal sample.",
-        );
-    }
     let sets: Vec<Declared> = sets.into_iter().map(|(declared, ..)| declared).collect();
     warn_of_equal_names(&sets, report);
     sets

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::edit::Operation;
+use super::listed::{ListedAnalysis, choose_analysis};
 use super::names::{list, nearest, quoted};
 use super::problem::Report;
 
@@ -77,6 +78,12 @@ pub enum WorkspaceError {
     /// The text is JSON but not a valid workspace.
     #[error("{}", describe(report))]
     Invalid {
+        /// All problems found, with at least one error.
+        report: Report,
+    },
+    /// The file is no valid HS3 model.
+    #[error("the HS3 model has {}", counted(report).trim_start_matches(", "))]
+    InvalidHs3 {
         /// All problems found, with at least one error.
         report: Report,
     },
@@ -169,8 +176,8 @@ pub enum WorkspaceError {
     ChooseAnalysis {
         /// Name that was given; `None` if no name was given.
         name: Option<String>,
-        /// Names of the analyses in the file, or of its likelihoods if it has no analyses.
-        available: Vec<String>,
+        /// The analyses in the file, or its likelihoods if it has no analyses.
+        available: Vec<ListedAnalysis>,
     },
     /// A channel with the given name does not exist, or all channels were left out.
     #[error("{}", no_channel(name, available))]
@@ -215,6 +222,7 @@ impl WorkspaceError {
     pub fn problems(&self) -> &[super::Problem] {
         match self {
             Self::Invalid { report }
+            | Self::InvalidHs3 { report }
             | Self::InvalidPatchset { report, .. }
             | Self::CannotEdit { report, .. }
             | Self::InvalidAfterEdit { report, .. } => &report.problems,
@@ -233,7 +241,7 @@ impl WorkspaceError {
 }
 
 /// Returns a question such as "Did you mean 'x'?" with the nearest available name; empty if no name is near.
-fn meant(name: &str, available: &[String]) -> String {
+pub(crate) fn meant(name: &str, available: &[String]) -> String {
     let near = nearest(name, available.iter().map(String::as_str));
     near.map_or_else(String::new, |near| format!(" Did you mean {}?", quoted(near)))
 }
@@ -245,26 +253,6 @@ fn no_channel(name: &str, available: &[String]) -> String {
         return format!("no channel is left. {known}");
     }
     format!("no channel is called {}.{} {known}", quoted(name), meant(name, available))
-}
-
-/// Writes a message that lists the available analyses.
-fn choose_analysis(name: Option<&str>, available: &[String]) -> String {
-    let known = list("The analyses are", available);
-    match (name, available) {
-        (Some(name), _) => {
-            format!("no analysis is called {}.{} {known}", quoted(name), meant(name, available))
-        }
-        (None, []) => {
-            "the file has no likelihood: there is nothing to fit. Add one under 'likelihoods'.".to_owned()
-        }
-        (None, [only]) => format!(
-            "the only analysis, {}, has Asimov data. Choose it by name if that is meant (--analysis, analysis=).",
-            quoted(only)
-        ),
-        (None, _) => {
-            format!("the file has several analyses; choose one by name (--analysis, analysis=). {known}")
-        }
-    }
 }
 
 /// Lists patches in the form `patch a.json` or `patches a.json, b.json:name`.

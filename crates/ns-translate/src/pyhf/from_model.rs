@@ -253,11 +253,17 @@ fn shared_sums(channel: &Channel, first: usize) -> Vec<f64> {
 }
 
 /// Returns, for each per-bin factor of a modifier, the absolute uncertainty of the yield that it multiplies.
-/// `yields` has these yields. The uncertainty is 0 if the factor has no constraint, or if the yield is 0. For a
-/// factor without constraint that is free, adds a reason why the model cannot be written.
+/// `yields` has these yields. The uncertainty is 0 if the factor has no constraint, if the yield is 0, or if the factor
+/// is fixed and others are not, because pyhf fixes factors without uncertainty. For a factor without constraint that is
+/// free, adds a reason why the model cannot be written.
 fn absolute(model: &Model, modifier: &Modifier, yields: &[f64], reasons: &mut Vec<String>) -> Vec<f64> {
+    let factors = model.parameters.get(modifier.first..modifier.first + yields.len()).unwrap_or_default();
+    let some_free = factors.iter().any(|p| !p.fixed);
     let of = |(bin, yields): (usize, &f64)| {
-        let parameter = model.parameters.get(modifier.first + bin);
+        let parameter = factors.get(bin);
+        if some_free && parameter.is_some_and(|p| p.fixed) {
+            return 0.0;
+        }
         let relative = match parameter.map(|p| p.constraint) {
             Some(Constraint::Gaussian { sigma, .. }) => sigma,
             Some(Constraint::Poisson { tau, .. }) => 1.0 / tau.sqrt(),
@@ -285,11 +291,11 @@ fn setting(model: &Model, first: usize, entry: &Entry, reasons: &mut Vec<String>
     map.insert("name".to_owned(), json!(entry.name));
     map.insert("inits".to_owned(), json!(inits));
     map.insert("bounds".to_owned(), json!(bounds));
-    // pyhf itself fixes factors without effect, so only the other factors matter.
-    let free = |p: &&Parameter| {
-        entry.n == 1 || !matches!(p.constraint, Constraint::None) || entry.declared == Declared::FreeBins
-    };
-    let fixed: Vec<bool> = parameters.iter().filter(free).map(|p| p.fixed).collect();
+    // pyhf itself fixes constrained factors without uncertainty, so single fixed ones need no setting.
+    let some_free = parameters.iter().any(|p| !p.fixed);
+    let constrained = matches!(entry.declared, Declared::Poisson | Declared::Gaussian);
+    let matters = |p: &&Parameter| !(constrained && some_free && p.fixed);
+    let fixed: Vec<bool> = parameters.iter().filter(matters).map(|p| p.fixed).collect();
     match (fixed.iter().any(|fixed| *fixed), fixed.iter().all(|fixed| *fixed)) {
         (true, true) => drop(map.insert("fixed".to_owned(), json!(true))),
         (true, false) => {

@@ -65,10 +65,25 @@ impl<'a> Builder<'a, '_> {
         let names: BTreeSet<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
         let (mut shapes, mut terms) = (Vec::new(), Vec::new());
         self.factors(i, &names, &mut shapes, &mut terms);
+        let of = |i: usize| index.document.distributions.get(i).map(|d| &d.content);
+        if shapes.is_empty()
+            && let Some(unknown) = terms.iter().find_map(|i| match of(*i) {
+                Some(Distribution::Unsupported { kind }) => Some((*i, kind)),
+                _ => None,
+            })
+        {
+            let place = index.document.distributions.get(unknown.0).map(|d| format!("{}/type", d.path));
+            let what = format!("Distributions of type {}", quoted(unknown.1));
+            self.unsupported(
+                &place.unwrap_or_default(),
+                &what,
+                "Write it as a generic_dist, if it has a formula.",
+            );
+            return;
+        }
         for term in terms {
             self.constrain(term, None);
         }
-        let of = |i: usize| index.document.distributions.get(i).map(|d| &d.content);
         match *shapes {
             [] => self.report.error(
                 name.path.clone(),

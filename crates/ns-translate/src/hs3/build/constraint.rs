@@ -44,7 +44,12 @@ impl Builder<'_, '_> {
             None => x.clone(),
         };
         match &distribution.content {
-            D::Gaussian { x, mean, sigma } => self.gaussian(distribution, &datum(x), mean, sigma)?,
+            D::Gaussian { x, mean, sigma } => {
+                // The datum replaces the measured side. That is `x`, unless only `mean` is constant.
+                let swapped = given.is_some() && self.constant(x).is_none() && self.constant(mean).is_some();
+                let (x, mean) = if swapped { (mean, x) } else { (x, mean) };
+                self.gaussian(distribution, &datum(x), mean, sigma)?;
+            }
             D::Poisson { x, mean } => {
                 let x = datum(x);
                 if self.scaled_poisson(distribution, &x, mean)? {

@@ -296,7 +296,9 @@ impl Builder<'_, '_> {
                 let Some(parsed) = index.function_expression(i) else { return Err(Trouble::Reported) };
                 self.expression(parsed, &expression.path, space, draft)?
             }
-            Written::Interpolation { .. } | Written::Unsupported { .. } => {
+            Written::Interpolation { .. }
+            | Written::ProcessNormalization { .. }
+            | Written::Unsupported { .. } => {
                 let what = "A function of this type of observables";
                 self.unsupported(&function.path, what, "Write it as a generic_function.");
                 return Err(Trouble::Reported);

@@ -1,12 +1,15 @@
 //! Builds a [`Model`] from a document that has passed all checks.
 
+mod auxiliary;
 mod binned;
 mod channel;
+mod constrained_modifier;
 mod constraint;
 mod density;
 mod flow;
 mod generic;
 mod interpolation;
+mod normalization;
 mod parameters;
 mod processes;
 mod settings;
@@ -124,6 +127,7 @@ impl Builder<'_, '_> {
             return;
         }
         let likelihood = &choice.likelihood.content;
+        self.auxiliary_data(likelihood);
         for (name, data) in likelihood.distributions.iter().zip(&likelihood.data) {
             self.channel(name, data, likelihood);
         }

@@ -116,7 +116,7 @@ impl<'a> Parameters<'a> {
         let fixed = self.settings.is_constant(name);
         let bounds = self.settings.range(name).or(default.map(|default| default.bounds));
         let bounds = bounds.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
-        let mut init = given.map(|value| value.value).or(default.map(|default| default.init));
+        let mut init = self.settings.number(name).or(default.map(|default| default.init));
         if init.is_none() && bounds.0.is_finite() && bounds.1.is_finite() {
             let middle = 0.5 * (bounds.0 + bounds.1);
             report.warn(
@@ -174,6 +174,21 @@ impl<'a> Parameters<'a> {
     /// Returns the constraint of a parameter.
     pub(super) fn constraint(&self, parameter: usize) -> Option<&Constrained> {
         self.entries.get(parameter)?.constraint.as_ref()
+    }
+
+    /// Returns the value of the global observable of a parameter, if the file has one under the name that ROOT gives.
+    pub(super) fn nominal(&self, parameter: usize) -> Option<f64> {
+        let name = format!("nom_{}", self.entries.get(parameter)?.name);
+        self.settings.number(&name)
+    }
+
+    /// Makes a parameter constant, unless the file gives it a value or a range and does not call it constant.
+    pub(super) fn hold(&mut self, parameter: usize) {
+        if let Some(entry) = self.entries.get_mut(parameter) {
+            let declared =
+                self.settings.value(&entry.name).is_some() || self.settings.range(&entry.name).is_some();
+            entry.fixed |= !declared;
+        }
     }
 
     /// Fixes a parameter at a value.

@@ -9,6 +9,8 @@ pub(super) struct Settings<'a> {
     values: HashMap<&'a str, &'a PointValue>,
     ranges: HashMap<&'a str, &'a DomainAxis>,
     constants: HashSet<&'a str>,
+    /// Observed values of global observables, from the data of constraint terms.
+    observed: HashMap<String, f64>,
 }
 
 impl<'a> Settings<'a> {
@@ -43,7 +45,17 @@ impl<'a> Settings<'a> {
             ranges.entry(range.name.as_str()).or_insert(range);
         }
         let constants = document.constants.iter().map(String::as_str).collect();
-        Self { values, ranges, constants }
+        Self { values, ranges, constants, observed: HashMap::new() }
+    }
+
+    /// Makes a global observable constant at its observed value.
+    pub(super) fn observe(&mut self, name: &str, value: f64) {
+        self.observed.insert(name.to_owned(), value);
+    }
+
+    /// Returns the observed value of a global observable; else the value of a parameter.
+    pub(super) fn number(&self, name: &str) -> Option<f64> {
+        self.observed.get(name).copied().or_else(|| self.value(name).map(|value| value.value))
     }
 
     /// Returns the value that a parameter point gives to a parameter.
@@ -53,7 +65,9 @@ impl<'a> Settings<'a> {
 
     /// Returns whether the file declares a parameter constant.
     pub(super) fn is_constant(&self, name: &str) -> bool {
-        self.constants.contains(name) || self.value(name).is_some_and(|value| value.constant)
+        self.observed.contains_key(name)
+            || self.constants.contains(name)
+            || self.value(name).is_some_and(|value| value.constant)
     }
 
     /// Returns the range of a parameter as a (lower, upper) pair. A bound that the file does not give is infinite.

@@ -38,7 +38,7 @@ impl Builder<'_, '_> {
             }
             Some(Object::Distribution(_)) => Err(Trouble::Reported),
             None => {
-                if self.parameters.settings.value(name).is_none() {
+                if self.parameters.settings.number(name).is_none() {
                     // ROOT writes some numbers as strings.
                     if let Ok(number) = name.parse::<f64>() {
                         return Ok(Value::Number(number));
@@ -100,6 +100,9 @@ impl Builder<'_, '_> {
             Written::Interpolation { parameters, nominal, low, high, codes } => {
                 let parameters = self.values(parameters, &space)?;
                 self.interpolation(&function.path, &parameters, *nominal, low, high, codes)?
+            }
+            Written::ProcessNormalization { nominal, symmetric, asymmetric, factors } => {
+                self.normalization((nominal, factors), symmetric, asymmetric, &function.path)?
             }
             Written::Unsupported { kind } => {
                 self.report.error(
@@ -205,8 +208,8 @@ impl Builder<'_, '_> {
 
     fn constant_name(&mut self, name: &str) -> Option<f64> {
         match self.index.find(name) {
-            None => match self.parameters.settings.value(name) {
-                Some(value) => self.parameters.settings.is_constant(name).then_some(value.value),
+            None => match self.parameters.settings.number(name) {
+                Some(value) => self.parameters.settings.is_constant(name).then_some(value),
                 None => name.parse().ok().filter(|x: &f64| x.is_finite()),
             },
             Some(Object::Distribution(_)) => None,
@@ -239,7 +242,9 @@ impl Builder<'_, '_> {
                 let numbers = numbers?;
                 Some(expression.value(|name| numbers.get(name).copied().unwrap_or(f64::NAN)))
             }
-            Written::Interpolation { .. } | Written::Unsupported { .. } => None,
+            Written::Interpolation { .. }
+            | Written::ProcessNormalization { .. }
+            | Written::Unsupported { .. } => None,
         }
     }
 }

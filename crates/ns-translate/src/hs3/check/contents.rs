@@ -257,7 +257,7 @@ fn samples(channel: &HistFactory, what: &str, path: &str, report: &mut Report) {
                         format!("'lo' of modifier {name}"),
                     );
                 }
-                Effect::ShapeSys { relative: Some(values) } => {
+                Effect::ShapeSys { values: Some(values), .. } => {
                     length(
                         format!("{}/data/vals", modifier.path),
                         values.len(),

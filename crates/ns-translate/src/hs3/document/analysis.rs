@@ -20,6 +20,8 @@ pub(crate) struct PointValue {
     pub(crate) constant: bool,
     pub(crate) min: Option<f64>,
     pub(crate) max: Option<f64>,
+    /// Uncertainty, which ROOT writes.
+    pub(crate) error: Option<f64>,
 }
 
 /// An analysis: a likelihood and the roles of its parameters.

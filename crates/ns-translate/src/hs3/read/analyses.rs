@@ -30,10 +30,18 @@ pub(super) fn likelihood(fields: &Fields<'_>, report: &mut Report) -> Option<Lik
         return None;
     }
     let auxiliary = fields.optional_names("aux_distributions", report);
+    let auxiliary_data = fields.optional_arguments("aux_data", report);
+    if !auxiliary_data.is_empty() && auxiliary.is_empty() {
+        report.error(
+            fields.path("aux_data"),
+            "The likelihood has data of constraint terms, but no 'aux_distributions'.",
+            "Name the distributions of these data under 'aux_distributions', or remove 'aux_data'.",
+        );
+    }
     let bins = fields.optional_name("nextstat.bins", report);
     let ranges = ["nextstat.ranges", "nextstat.blind"].map(|key| ranges(fields, key, report));
     let [ranges, blind] = ranges;
-    Some(Likelihood { distributions, data, auxiliary, bins, ranges, blind })
+    Some(Likelihood { distributions, data, auxiliary, auxiliary_data, bins, ranges, blind })
 }
 
 /// Reads the fit ranges or the blinded ranges of observables: `{"x": [[100, 115], [135, 160]]}`.
@@ -115,10 +123,11 @@ pub(super) fn point(fields: &Fields<'_>, report: &mut Report) -> Option<Vec<Poin
         let value = entry.number("value", report);
         let constant = entry.optional_flag("const", report).unwrap_or(false);
         let (min, max) = (entry.optional_number("min", report), entry.optional_number("max", report));
-        entry.ignore(&["error", "nbins"]);
+        let error = entry.optional_number("error", report);
+        entry.ignore(&["nbins"]);
         entry.finish(report);
         let Some(name) = name else { continue };
-        values.push(PointValue { name, path, value, constant, min, max });
+        values.push(PointValue { name, path, value, constant, min, max, error });
     }
     Some(values)
 }

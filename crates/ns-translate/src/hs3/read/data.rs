@@ -70,7 +70,9 @@ pub(super) fn axes(fields: &Fields<'_>, report: &mut Report) -> Vec<Axis> {
             }
             count.and_then(|n| usize::try_from(n).ok())
         });
-        let edges = axis.has("edges").then(|| axis.numbers("edges", report));
+        // ROOT called the edges `bounds` before version 6.32.
+        let key = if axis.has("edges") { "edges" } else { "bounds" };
+        let edges = axis.has(key).then(|| axis.numbers(key, report));
         axis.ignore(&["edges", "value", "const"]);
         axis.finish(report);
         if axes.iter().any(|other| other.name == name) {

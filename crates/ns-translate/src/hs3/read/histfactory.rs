@@ -4,7 +4,10 @@ use serde_json::Value;
 
 use super::data;
 use super::fields::Fields;
-use crate::hs3::document::{Effect, HistFactory, Interpolation, Modifier, Placed, Sample, WrittenConstraint};
+use crate::hs3::document::{
+    Effect, HistFactory, Interpolation, Kind, Modifier, Placed, Sample, ShapeValues, StatSettings,
+    WrittenConstraint,
+};
 use crate::pyhf::expect::{self, ValueLocation, lower};
 use crate::pyhf::names::{list, nearest, quoted};
 use crate::pyhf::problem::Report;
@@ -21,7 +24,28 @@ pub(super) fn read(fields: &Fields<'_>, report: &mut Report) -> HistFactory {
         default.and_then(|value| structure(value, &fields.location("default_interpolation"), report));
     let items = fields.items("samples", "samples", report);
     let samples = items.into_iter().filter_map(|(value, place)| sample(value, place, &default, report));
-    HistFactory { axes, samples: samples.collect() }
+    HistFactory { axes, samples: samples.collect(), stat: stat_settings(fields, report) }
+}
+
+/// Reads the settings of all staterror modifiers of a channel. The key and the word of the constraint have several
+/// spellings.
+fn stat_settings(fields: &Fields<'_>, report: &mut Report) -> StatSettings {
+    let key = if fields.has("statError") { "statError" } else { "staterror" };
+    let Some(value) = fields.optional(key) else { return StatSettings::default() };
+    let Some(inner) = Fields::of(value, fields.location(key), report) else { return StatSettings::default() };
+    let constraint =
+        inner.optional_name("constraint_type", report).or(inner.optional_name("constraint", report));
+    let threshold = inner.optional_number("relThreshold", report).unwrap_or(0.0);
+    inner.finish(report);
+    let constraint = constraint.and_then(|word| match Kind::of(&word.value) {
+        Some(kind) => Some(Placed { value: kind, path: word.path }),
+        None => {
+            let message = format!("There is no kind of constraint {}.", quoted(&word.value));
+            report.error(word.path, message, "Write \"Poisson\" or \"Gauss\".");
+            None
+        }
+    });
+    StatSettings { constraint, threshold }
 }
 
 fn sample(
@@ -89,7 +113,7 @@ fn modifier(
             Effect::HistoSys { hi, lo }
         }
         "shapesys" => {
-            let relative = match fields.has("data") {
+            let values = match fields.has("data") {
                 false => None,
                 true => {
                     let inner = payload(&fields, report)?;
@@ -99,7 +123,7 @@ fn modifier(
                 }
             };
             fields.ignore(&["data"]);
-            Effect::ShapeSys { relative }
+            Effect::ShapeSys { values, meaning: meaning(&fields, report) }
         }
         "shapefactor" => Effect::ShapeFactor,
         "staterror" => Effect::StatError,
@@ -132,6 +156,20 @@ fn modifier(
     Some(Modifier { name, path, effect, parameters, constraint, interpolation })
 }
 
+/// Reads what the values of a shapesys mean, if the file says it.
+fn meaning(fields: &Fields<'_>, report: &mut Report) -> Option<ShapeValues> {
+    let word = fields.optional_name("nextstat.vals", report)?;
+    let known = ShapeValues::ALL.into_iter().find(|meaning| meaning.word() == word.value);
+    if known.is_none() {
+        report.error(
+            word.path,
+            format!("{} is no meaning of the values of a shapesys.", quoted(&word.value)),
+            "Write \"relative\", \"absolute\" or \"counts\".",
+        );
+    }
+    known
+}
+
 /// Returns the object under the key `data` of a modifier. Reports a problem if there is none.
 fn payload<'a>(fields: &Fields<'a>, report: &mut Report) -> Option<Fields<'a>> {
     let value = fields.required("data", report)?;
@@ -150,7 +188,6 @@ fn template(fields: &Fields<'_>, key: &'static str, report: &mut Report) -> Vec<
 
 /// Reads the constraint of a modifier. The HS3 standard, ROOT and pyhs3 write the constraint under different keys.
 fn constraint(fields: &Fields<'_>, report: &mut Report) -> WrittenConstraint {
-    let kinds = ["Gauss", "Poisson", "LogNormal", "Const"];
     let named = fields.optional_name("constraint_name", report);
     let kind = fields.optional_name("constraint_type", report);
     let either = fields.optional_name("constraint", report);
@@ -171,8 +208,10 @@ fn constraint(fields: &Fields<'_>, report: &mut Report) -> WrittenConstraint {
     }
     match kind.or(either) {
         None => WrittenConstraint::None,
-        Some(word) if kinds.contains(&word.value.as_str()) => WrittenConstraint::Kind(word),
-        Some(word) => WrittenConstraint::Distribution(word),
+        Some(word) => match Kind::of(&word.value) {
+            Some(kind) => WrittenConstraint::Kind(Placed { value: kind, path: word.path }),
+            None => WrittenConstraint::Distribution(word),
+        },
     }
 }
 

@@ -6,6 +6,7 @@ mod distributions;
 mod fields;
 mod functions;
 mod histfactory;
+mod settle;
 mod source;
 mod template;
 
@@ -15,7 +16,7 @@ use crate::pyhf::expect::{self, ValueLocation};
 use crate::pyhf::names::{LONGEST, list, nearest, quoted};
 use crate::pyhf::problem::Report;
 
-use super::document::{Data, Document, Named};
+use super::document::{Data, Document, Named, ShapeValues};
 use super::sources::EventSources;
 use fields::Fields;
 
@@ -25,11 +26,24 @@ pub(super) fn read(tree: &Value, sources: &EventSources, report: &mut Report) ->
     let place = ValueLocation::new("", "The document");
     let Some(fields) = Fields::of(tree, place, report) else { return Document::default() };
     let writers = metadata(&fields, report);
-    let by = |names: &[&str]| writers.iter().any(|writer| names.contains(&writer.as_str()));
+    let by = |name: &str| writers.iter().find(|writer| writer.name == name);
+    let (root, pyhs3, ours) = (by("root"), by("pyhs3"), by("nextstat"));
     let mut document = Document {
-        from_root: by(&["root", "pyhs3"]),
-        templates_are_yields: by(&["root", "pyhs3", "nextstat"]),
+        from_root: root.or(pyhs3).is_some(),
+        from_nextstat: ours.is_some(),
+        templates_are_yields: root.or(pyhs3).or(ours).is_some(),
         ..Document::default()
+    };
+    let dialect = settle::Dialect {
+        gaussian_by_default: root.or(pyhs3).is_some(),
+        shape_values: match (root, pyhs3, ours) {
+            (Some(root), ..) if root.version.is_some_and(|version| version < (6, 30)) => {
+                Some(ShapeValues::Counts)
+            }
+            (Some(_), ..) | (None, None, Some(_)) => Some(ShapeValues::Relative),
+            (None, Some(_), _) => Some(ShapeValues::Absolute),
+            (None, None, None) => None,
+        },
     };
     // The contents of `misc` are not part of the model. But ROOT writes the names of constant parameters
     // there.
@@ -48,6 +62,7 @@ pub(super) fn read(tree: &Value, sources: &EventSources, report: &mut Report) ->
     document.points = sections.parts("parameter_points", "Parameter point", analyses::point);
     document.analyses = sections.parts("analyses", "Analysis", analyses::analysis);
     document.broken = sections.broken;
+    settle::settle(&mut document, &dialect);
     fields.finish(report);
     unknown_given(&document, sources, report);
     document
@@ -70,8 +85,16 @@ fn unknown_given(document: &Document, sources: &EventSources, report: &mut Repor
     }
 }
 
-/// Reads the metadata. Returns the names of the programs that wrote the file, in lower case.
-fn metadata(fields: &Fields<'_>, report: &mut Report) -> Vec<String> {
+/// A program that wrote the file.
+struct Writer {
+    /// Name in lower case.
+    name: String,
+    /// First two numbers of the version, if they can be read.
+    version: Option<(u32, u32)>,
+}
+
+/// Reads the metadata. Returns the programs that wrote the file.
+fn metadata(fields: &Fields<'_>, report: &mut Report) -> Vec<Writer> {
     let Some(value) = fields.required("metadata", report) else { return Vec::new() };
     let place = ValueLocation::new("/metadata", "The metadata");
     let Some(metadata) = Fields::of(value, place, report) else { return Vec::new() };
@@ -89,8 +112,17 @@ fn metadata(fields: &Fields<'_>, report: &mut Report) -> Vec<String> {
         }
     }
     let packages = metadata.optional("packages").and_then(Value::as_array);
-    let name = |package: &Value| package.get("name").and_then(Value::as_str).map(str::to_lowercase);
-    packages.into_iter().flatten().filter_map(name).collect()
+    let writer = |package: &Value| {
+        let text = |key: &str| package.get(key).and_then(Value::as_str);
+        Some(Writer { name: text("name")?.to_lowercase(), version: text("version").and_then(two_numbers) })
+    };
+    packages.into_iter().flatten().filter_map(writer).collect()
+}
+
+/// Returns the first two numbers of a version: (6, 32) for `6.32.06`, and for ROOT's older spelling `6.32/06`.
+fn two_numbers(version: &str) -> Option<(u32, u32)> {
+    let mut numbers = version.split(['.', '/']);
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 /// Returns the names of the objects that have ROOT's tag `Constant`. `misc` is the section of the file in which ROOT

@@ -26,6 +26,7 @@ pub(crate) fn bring_into_form(document: &mut Value, report: &mut Report) {
         for (s, sample) in items(channel.get_mut("samples")).enumerate() {
             let path = format!("/channels/{c}/samples/{s}");
             put_into_list(sample, "data", &path, &mut gathered);
+            add_empty_list(sample, "modifiers", &["name", "data"], &path, &mut gathered);
             for (m, modifier) in items(sample.get_mut("modifiers")).enumerate() {
                 complete(modifier, &format!("{path}/modifiers/{m}"), &mut gathered);
             }
@@ -35,6 +36,10 @@ pub(crate) fn bring_into_form(document: &mut Value, report: &mut Report) {
         put_into_list(observation, "data", &format!("/observations/{o}"), &mut gathered);
     }
     for (m, measurement) in items(document.get_mut("measurements")).enumerate() {
+        if let Some(config) = measurement.get_mut("config") {
+            let path = format!("/measurements/{m}/config");
+            add_empty_list(config, "parameters", &["poi"], &path, &mut gathered);
+        }
         for (p, setting) in items(measurement.pointer_mut("/config/parameters")).enumerate() {
             let path = format!("/measurements/{m}/config/parameters/{p}");
             for key in ["inits", "auxdata", "factors", "sigmas"] {
@@ -97,6 +102,28 @@ fn add_version(document: &mut Value, gathered: &mut Gathered) {
         (
             format!("The workspace names no version of its format and is read as version \"{VERSION}\"."),
             format!("Add \"version\": \"{VERSION}\"; pyhf wants it."),
+        )
+    });
+}
+
+/// Adds the missing list `key` to an object that has the keys `others`, because a missing list can only be empty. Adds
+/// nothing if there are other keys, because one of them may be the misspelt key.
+fn add_empty_list(
+    object: &mut Value,
+    key: &'static str,
+    others: &[&str],
+    path: &str,
+    gathered: &mut Gathered,
+) {
+    let Value::Object(map) = object else { return };
+    if map.len() != others.len() || !has_only(map, others) {
+        return;
+    }
+    map.insert(key.to_owned(), json!([]));
+    gathered.note(key, path.to_owned(), || {
+        (
+            format!("The key {} is missing, and the list is read as empty.", quoted(key)),
+            format!("Add \"{key}\": []; pyhf wants it."),
         )
     });
 }

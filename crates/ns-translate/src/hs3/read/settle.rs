@@ -1,0 +1,145 @@
+//! Completes modifiers of HistFactory channels with what the dialect of the file leaves out: names of parameters, kinds
+//! of constraint, and the meaning of the values of shapesys modifiers.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::hs3::document::{
+    Distribution, Document, DomainAxis, Effect, Kind, Modifier, Placed, PointValue, ShapeValues,
+    StatSettings, WrittenConstraint,
+};
+
+/// What files of the program that wrote the document mean without saying it.
+pub(super) struct Dialect {
+    /// Whether a normsys or a histosys without a constraint has a Gaussian one.
+    pub(super) gaussian_by_default: bool,
+    /// Meaning of the values of a shapesys.
+    pub(super) shape_values: Option<ShapeValues>,
+}
+
+/// Completes the modifiers of a document.
+pub(super) fn settle(document: &mut Document, dialect: &Dialect) {
+    let parameters = Declared::of(&document.domains, &document.points);
+    let Document { distributions, .. } = document;
+    for distribution in distributions.iter_mut() {
+        let Distribution::HistFactory(channel) = &mut distribution.content else { continue };
+        let stat = channel.stat.clone();
+        for sample in &mut channel.samples {
+            for modifier in &mut sample.modifiers {
+                match modifier.effect {
+                    Effect::NormSys { .. } | Effect::HistoSys { .. } => {
+                        settle_scalar(modifier, &parameters, dialect);
+                    }
+                    Effect::StatError => settle_stat(modifier, &stat),
+                    Effect::ShapeSys { .. } => {
+                        settle_shape(modifier, &distribution.name, &sample.contents, &parameters, dialect);
+                    }
+                    Effect::NormFactor | Effect::ShapeFactor => {}
+                }
+            }
+        }
+    }
+}
+
+/// Names the parameter and the constraint of a normsys or a histosys. The HS3 standard requires the name of the
+/// parameter; ROOT leaves it out if it is `alpha_` with the name of the modifier.
+fn settle_scalar(modifier: &mut Modifier, parameters: &Declared<'_>, dialect: &Dialect) {
+    let unnamed = modifier.parameters.is_empty();
+    if unnamed {
+        let prefixed = format!("alpha_{}", modifier.name);
+        let plain = parameters.names.contains(modifier.name.as_str())
+            && !parameters.names.contains(prefixed.as_str());
+        modifier.parameters.push(if plain { modifier.name.clone() } else { prefixed });
+    }
+    if modifier.constraint == WrittenConstraint::None && (unnamed || dialect.gaussian_by_default) {
+        let path = modifier.path.clone();
+        modifier.constraint = WrittenConstraint::Kind(Placed { value: Kind::Gauss, path });
+    }
+}
+
+/// Gives a staterror without a constraint the constraint of its channel.
+fn settle_stat(modifier: &mut Modifier, stat: &StatSettings) {
+    if let (WrittenConstraint::None, Some(kind)) = (&modifier.constraint, &stat.constraint) {
+        modifier.constraint = WrittenConstraint::Kind(kind.clone());
+    }
+}
+
+/// Makes the values of a shapesys relative uncertainties, if it is known what they are.
+fn settle_shape(
+    modifier: &mut Modifier,
+    channel: &str,
+    contents: &[f64],
+    parameters: &Declared<'_>,
+    dialect: &Dialect,
+) {
+    let names = modifier.bin_parameters(channel, contents.len());
+    let poisson = !matches!(&modifier.constraint, WrittenConstraint::Kind(kind) if kind.value == Kind::Gauss);
+    let Effect::ShapeSys { values: Some(values), meaning } = &mut modifier.effect else { return };
+    if values.len() != contents.len() || names.len() != contents.len() {
+        return;
+    }
+    let by_writer = match dialect.shape_values {
+        // Widths of Gaussian terms were relative in all versions of ROOT.
+        Some(ShapeValues::Counts) if !poisson => Some(ShapeValues::Relative),
+        other => other,
+    };
+    let told = meaning.or_else(|| parameters.tell(&names, values, contents, poisson)).or(by_writer);
+    let Some(told) = told else { return };
+    for (value, content) in values.iter_mut().zip(contents) {
+        *value = told.relative(*value, *content);
+    }
+    *meaning = Some(ShapeValues::Relative);
+}
+
+/// What domains and parameter points say about parameters, by name.
+struct Declared<'a> {
+    names: HashSet<&'a str>,
+    /// Upper ends of ranges.
+    upper: HashMap<&'a str, f64>,
+    values: HashMap<&'a str, &'a PointValue>,
+}
+
+impl<'a> Declared<'a> {
+    fn of(
+        domains: &'a [crate::hs3::document::Named<Vec<DomainAxis>>],
+        points: &'a [crate::hs3::document::Named<Vec<PointValue>>],
+    ) -> Self {
+        let axes = || domains.iter().flat_map(|domain| &domain.content);
+        let points = || points.iter().flat_map(|point| &point.content);
+        let names = axes().map(|axis| axis.name.as_str()).chain(points().map(|value| value.name.as_str()));
+        let ends = axes().map(|axis| (axis.name.as_str(), axis.max));
+        let ends = ends.chain(points().map(|value| (value.name.as_str(), value.max)));
+        let upper = ends.filter_map(|(name, end)| Some((name, end?))).collect();
+        Self {
+            names: names.collect(),
+            upper,
+            values: points().map(|value| (value.name.as_str(), value)).collect(),
+        }
+    }
+
+    /// Returns what the values of a shapesys with these parameters mean, if the file tells it. ROOT ends the range of a
+    /// factor at `1 + 5 sigma`, where `sigma` is its relative uncertainty, writes `sigma` as the error of the factor, and
+    /// the auxiliary count `1 / sigma^2` of a Poisson term as the value of the parameter `nom_` of the factor.
+    fn tell(&self, names: &[String], values: &[f64], contents: &[f64], poisson: bool) -> Option<ShapeValues> {
+        let by_range = |name: &String| self.upper.get(name.as_str()).map(|upper| (upper - 1.0) / 5.0);
+        let by_error = |name: &String| self.values.get(name.as_str())?.error;
+        let by_count = |name: &String| {
+            let nominal = self.values.get(format!("nom_{name}").as_str())?;
+            poisson.then(|| 1.0 / nominal.value.sqrt())
+        };
+        let sources: [&dyn Fn(&String) -> Option<f64>; 3] = [&by_range, &by_error, &by_count];
+        sources.into_iter().find_map(|source| {
+            let fits = |meaning: &ShapeValues| {
+                let mut bins = names.iter().zip(values.iter().zip(contents)).peekable();
+                let used = |value: f64, content: f64| value > 0.0 && content > 0.0;
+                values.iter().zip(contents).any(|(value, content)| used(*value, *content))
+                    && bins.all(|(name, (value, content))| {
+                        !used(*value, *content)
+                            || source(name).is_some_and(|sigma| {
+                                (meaning.relative(*value, *content) - sigma).abs() <= 1e-5 * sigma.abs()
+                            })
+                    })
+            };
+            ShapeValues::ALL.into_iter().find(fits)
+        })
+    }
+}
