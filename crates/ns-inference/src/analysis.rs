@@ -11,6 +11,7 @@ use ns_core::{
 };
 
 use crate::InferenceError;
+use crate::conditional::may_have_several_minima;
 use crate::diagnosis;
 use crate::options::FitOptions;
 use crate::weighted::{NOT_COUNTED, has_weights};
@@ -51,6 +52,8 @@ pub(crate) struct Analysis<'a> {
     /// The request of the base fit: starting point, fixed parameters and search. The requests of all other fits are
     /// changed copies of this request.
     pub(crate) base: FitRequest,
+    /// Whether `-ln L` may have several minima.
+    pub(crate) several_minima: bool,
     /// Whether events have weights other than 1.
     weighted: bool,
     control: Control<'a>,
@@ -77,7 +80,19 @@ impl<'a> Analysis<'a> {
         let FitTask { data, fits, .. } = options.task(model, session)?;
         let base = fits.into_iter().next().unwrap_or_default();
         let weighted = has_weights(model, &data, &options.data);
-        Ok(Self { model, session, data, base, weighted, control, metric: None, done: 0, total: 0 })
+        let several_minima = may_have_several_minima(model);
+        Ok(Self {
+            model,
+            session,
+            data,
+            base,
+            several_minima,
+            weighted,
+            control,
+            metric: None,
+            done: 0,
+            total: 0,
+        })
     }
 
     /// Returns the index of the POI. `analysis` is the name of the analysis for the error message.

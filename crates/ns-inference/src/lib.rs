@@ -31,6 +31,7 @@
 
 mod analysis;
 mod bin_centres;
+mod conditional;
 mod context_gradient;
 pub mod device;
 mod diagnosis;

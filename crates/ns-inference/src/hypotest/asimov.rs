@@ -61,6 +61,7 @@ impl Tester<'_> {
                 self.observed.learn(value, fitted, Effort::Report);
             }
             self.observed.search_other_ends(&mut self.analysis, value)?;
+            self.observed.compare(&mut self.analysis, value)?;
             if self.observed.at(value).is_none() {
                 return Err(match fits.into_iter().next() {
                     Some(Err(failure)) if failure != FitFailure::Cancelled => InferenceError::FitFailed {

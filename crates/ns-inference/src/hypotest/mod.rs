@@ -186,7 +186,7 @@ pub fn hypotest(
         if powerless.undefined {
             p.cls = None;
         }
-        tester.notes.extend(powerless.note);
+        tester.notes.extend(powerless.note());
     }
     Ok(HypotestResult {
         param: tester.name().to_owned(),

@@ -8,11 +8,19 @@ use crate::present::significant;
 
 /// Description of a hypothesis test that cannot distinguish its two hypotheses.
 pub(crate) struct Powerless {
-    /// Warning that the test has no power. `None` if the tested value is the value at which the Asimov set was
+    /// Reason why the test has no power. `None` if the tested value is the value at which the Asimov set was
     /// generated, because no power is expected there.
-    pub(crate) note: Option<String>,
+    pub(crate) why: Option<String>,
     /// Whether CLs is undefined. If false, CLs is 1.
     pub(crate) undefined: bool,
+}
+
+impl Powerless {
+    /// Returns the warning about a test: what CLs is, and why the test has no power.
+    pub(crate) fn note(&self) -> Option<String> {
+        let verdict = if self.undefined { "cls is null" } else { "cls is 1" };
+        self.why.as_ref().map(|why| format!("{verdict}: {why}"))
+    }
 }
 
 /// Returns the largest difference between two values of `2 nll` that can be due to rounding. `nll` is `-ln L` at the
@@ -60,15 +68,15 @@ impl Tester<'_> {
         // qtilde divides by the Asimov statistic, so CLs does not exist.
         let undefined = tested.q > 0.0 && self.statistic == TestStatistic::Qtilde;
         if value == asimov {
-            let note = undefined.then(|| {
+            let why = undefined.then(|| {
                 format!(
-                    "cls is null: {name} = {value} is the value of the Asimov set itself, so that q_asimov is 0, and the \
+                    "{name} = {value} is the value of the Asimov set itself, so that q_asimov is 0, and the \
                      best fit {} lies below it, where the formula of qtilde divides by q_asimov; test a larger value, or \
                      use the statistic q",
                     significant(self.best_value())
                 )
             });
-            return Some(Powerless { note, undefined });
+            return Some(Powerless { why, undefined });
         }
         let best = self.asimov.best_value();
         let why = if !(lower <= asimov && asimov <= upper) {
@@ -92,7 +100,6 @@ impl Tester<'_> {
                  samples"
             )
         };
-        let verdict = if undefined { "cls is null" } else { "cls is 1" };
-        Some(Powerless { note: Some(format!("{verdict}: {why}")), undefined })
+        Some(Powerless { why: Some(why), undefined })
     }
 }

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use ns_core::{Data, FitOutcome, FitRequest, FitTask, Inactive, Search, Start};
+use ns_core::{Data, FitOutcome, FitRequest, FitTask, Inactive, OutcomeParts, Search, Start};
 
+use crate::InferenceError;
 use crate::analysis::{Analysis, Fitted};
 
 /// Effort with which a conditional fit searches for the lowest minimum. The variants are in ascending order of the
@@ -106,6 +107,25 @@ impl Profile {
             fits: vec![self.request(analysis, value, start, Search::Local)],
             cancel: None,
         }
+    }
+
+    /// In models that are not small, compares the fit at `value` with others that may find a lower minimum
+    /// ([`Analysis::comparisons`]). In small models a thorough search and a sweep over all values do so.
+    ///
+    /// # Errors
+    /// The errors of [`Analysis::run`].
+    pub(super) fn compare(&mut self, analysis: &mut Analysis<'_>, value: f64) -> Result<(), InferenceError> {
+        let Some(known) = self.at(value).filter(|_| !analysis.is_small()) else { return Ok(()) };
+        let request = self.request(analysis, value, known.fit.parameters.clone(), Search::Local);
+        let requests = analysis.comparisons(&self.best, &request, &Ok(known.fit.clone()), true, false);
+        let tasks: Vec<FitTask> = requests
+            .into_iter()
+            .map(|request| FitTask { data: self.data.clone(), fits: vec![request], cancel: None })
+            .collect();
+        for fitted in &analysis.run(&tasks, OutcomeParts::default())? {
+            self.learn(value, fitted, Effort::Follow);
+        }
+        Ok(())
     }
 
     fn request(&self, analysis: &Analysis<'_>, value: f64, start: Vec<f64>, search: Search) -> FitRequest {

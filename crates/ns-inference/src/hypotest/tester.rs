@@ -244,6 +244,7 @@ impl<'a> Tester<'a> {
                 if searched.replace((is_asimov, value)) != Some((is_asimov, value)) {
                     let profile = if is_asimov { &mut self.asimov } else { &mut self.observed };
                     profile.search_other_ends(&mut self.analysis, value)?;
+                    profile.compare(&mut self.analysis, value)?;
                 }
             }
         }

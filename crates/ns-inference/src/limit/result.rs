@@ -12,6 +12,9 @@ use crate::present::significant;
 /// If CLs at a limit differs from `1 - cl` by more than this number, the result has a warning.
 const JUMP: f64 = 1e-7;
 
+/// The remedy if the upper bound of the POI is too low for a limit.
+const RAISE: &str = "raise that bound in the measurement's \"parameters\"";
+
 /// CLs at the limits. If CLs is a continuous function of the tested value, CLs at each limit is `1 - cl`. A number is
 /// `None` if the limit was not found.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -80,6 +83,15 @@ pub(super) fn jump(
     ((cls - alpha).abs() > JUMP).then_some((value, cls))
 }
 
+/// Returns the reason why no limit can be at `value`: the test there has no power, so that CLs is 1 or does not exist.
+/// Returns `None` if the test has power, or if the fits at `value` have not been made.
+fn without_cls(tester: &Tester<'_>, value: f64, observed: bool) -> Option<String> {
+    let tested = tester.known(value, observed)?;
+    let powerless = tester.powerless(&tested)?;
+    let verdict = if powerless.undefined { "CLs does not exist" } else { "CLs is 1" };
+    Some(format!("{verdict}, since {}", powerless.why?))
+}
+
 /// Builds the result of an upper limit. A warning gives the reason for each limit that was not found.
 pub(super) fn name_result(
     tester: &mut Tester<'_>,
@@ -99,8 +111,9 @@ pub(super) fn name_result(
             Some(0.0) => "the median expected limit".to_owned(),
             Some(n) => format!("the expected limit at {:+} sigma", -n),
         };
+        let observed = wanted.n_sigma.is_none();
         let limit = match wanted.search.end() {
-            Some(End::Found(value)) => {
+            Some(End::Found(value)) if without_cls(tester, value, observed).is_none() => {
                 tester.judge_at(value);
                 Some(value)
             }
@@ -112,10 +125,20 @@ pub(super) fn name_result(
                     {
                         format!("{name} has no effect on what is expected; check its samples")
                     }
-                    End::NotCrossed { upper } => format!(
-                        "CLs stays above {level} up to the upper bound {upper} of {name}; raise that bound in the \
-                         measurement's \"parameters\""
-                    ),
+                    End::Found(value) | End::NotCrossed { upper: value }
+                        if without_cls(tester, value, observed).is_some() =>
+                    {
+                        let why = without_cls(tester, value, observed).unwrap_or_default();
+                        match end {
+                            End::NotCrossed { upper } => format!(
+                                "q_asimov is 0 up to the upper bound {upper} of {name}: {why}; {RAISE}"
+                            ),
+                            _ => format!("q_asimov is 0 up to {name} = {}: {why}", significant(value)),
+                        }
+                    }
+                    End::NotCrossed { upper } => {
+                        format!("CLs stays above {level} up to the upper bound {upper} of {name}; {RAISE}")
+                    }
                     End::Below { low } => format!(
                         "CLs is below {level} at every value of {name} above {low}: the data lie too far below the \
                          background; use the statistic q, or look for what the model lacks"

@@ -108,7 +108,7 @@ pub(super) fn scan(
             }
             let powerless = tested.as_ref().and_then(|t| tester.powerless(t));
             let undefined = powerless.as_ref().is_some_and(|p| p.undefined);
-            if let Some(reason) = powerless.and_then(|p| p.note) {
+            if let Some(reason) = powerless.and_then(|p| p.note()) {
                 tester.notes.push(format!("in the scan at {value}, {reason}"));
             }
             result.observed.push(

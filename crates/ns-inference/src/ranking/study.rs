@@ -122,9 +122,8 @@ impl<'a> Study<'a> {
     }
 
     /// Makes variations of the parent fit, i.e. fits in which one parameter or its auxiliary datum is moved. `own_data`
-    /// is true if the variations have the same data as the parent fit. A variation is repeated if it did not converge
-    /// or ended with a negative expected yield. The repeated fit starts at the starting point of the parent fit and
-    /// searches for the lowest minimum. In models with kinks, all variations are repeated.
+    /// is true if the variations have the same data as the parent fit. A variation that may have missed a lower minimum
+    /// is compared with other fits ([`Self::compare`]).
     ///
     /// # Errors
     /// [`Stop::Lower`] if a variation finds a lower minimum than the parent fit.
@@ -136,7 +135,7 @@ impl<'a> Study<'a> {
     ) -> Result<Vec<Fitted>, Stop> {
         let mut fits = self.analysis.run(tasks, wanted)?;
         self.n_fits += fits.iter().filter(|fit| !matches!(fit, Err(FitFailure::Cancelled))).count();
-        self.again(tasks, wanted, &mut fits)?;
+        self.compare(tasks, wanted, own_data, &mut fits)?;
         if let Some((point, depth)) = self.lowest(&fits, own_data)? {
             return Err(Stop::Lower(point, depth));
         }
@@ -150,41 +149,30 @@ impl<'a> Study<'a> {
         !self.negative_yield && diagnosis::has_negative_yield(self.analysis.session, &self.analysis.data, fit)
     }
 
-    /// Repeats fits that failed, did not converge, or are [`Self::astray`], and keeps the better results. The new
-    /// fits start at the starting point of the parent fit. In models with kinks all fits are repeated, because this
-    /// starting point may lead to a lower minimum.
-    fn again(
+    /// Compares fits with others that may find a lower minimum ([`Analysis::comparisons`]), and keeps the better
+    /// results. Fits that are [`Self::astray`] are compared too.
+    fn compare(
         &mut self,
         tasks: &[FitTask],
         wanted: OutcomeParts,
+        own_data: bool,
         fits: &mut [Fitted],
     ) -> Result<(), InferenceError> {
-        let without = |fit: &Fitted| match fit {
-            Ok(fit) => !fit.converged() || self.astray(fit),
-            Err(failure) => *failure != FitFailure::Cancelled,
-        };
-        let effort = self.analysis.nearby_search();
-        let kinked = effort != Search::Local;
-        let chosen: Vec<usize> =
-            fits.iter().enumerate().filter(|(_, fit)| kinked || without(fit)).map(|(k, _)| k).collect();
-        if chosen.is_empty() || self.analysis.is_cancelled() {
+        if self.analysis.is_cancelled() {
             return Ok(());
         }
-        let from_scratch = |task: &FitTask| FitTask {
-            data: task.data.clone(),
-            cancel: None,
-            fits: task
-                .fits
-                .iter()
-                .map(|request| FitRequest {
-                    start: self.analysis.base.start.clone(),
-                    search: if kinked { effort } else { Search::Standard },
-                    metric: None,
-                    ..request.clone()
-                })
-                .collect(),
-        };
-        let repeated: Vec<FitTask> = chosen.iter().filter_map(|k| tasks.get(*k)).map(from_scratch).collect();
+        let mut chosen: Vec<usize> = Vec::new();
+        let mut repeated: Vec<FitTask> = Vec::new();
+        for (k, (task, fit)) in tasks.iter().zip(&*fits).enumerate() {
+            let Some(request) = task.fits.first() else { continue };
+            let astray = fit.as_ref().is_ok_and(|fit| self.astray(fit));
+            let requests = self.analysis.comparisons(&self.lowest.fit, request, fit, own_data, astray);
+            chosen.extend(std::iter::repeat_n(k, requests.len()));
+            repeated.extend(requests.into_iter().map(|request| self.task(&task.data, request)));
+        }
+        if repeated.is_empty() {
+            return Ok(());
+        }
         let second = self.analysis.run(&repeated, wanted)?;
         self.n_fits += second.iter().filter(|fit| !matches!(fit, Err(FitFailure::Cancelled))).count();
         for (k, fit) in chosen.into_iter().zip(second) {

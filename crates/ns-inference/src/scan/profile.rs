@@ -77,8 +77,8 @@ pub(super) fn profile(
             .zip(starts)
             .map(|((k, _), start)| (*k, FitRequest { search, ..analysis.conditional(&grid.held(*k), start) }))
             .collect();
-        fits.run(analysis, tasks)?;
-        fits.repeat_from_scratch(analysis, &wave)?;
+        fits.run(analysis, tasks.clone())?;
+        fits.compare(analysis, &tasks)?;
         fits.lower()?;
     }
     fits.ask_neighbours(analysis)?;
@@ -199,33 +199,22 @@ impl Fits<'_> {
         Ok(changed)
     }
 
-    /// Repeats the fits of a wave (a set of points that are fitted together) that failed or did not converge. The new
-    /// fits start at the starting point of the free fit. In models with kinks every fit is repeated, because this
-    /// starting point may lead to a lower minimum.
-    fn repeat_from_scratch(
+    /// Compares the fits of a wave (a set of points that are fitted together) with others that may find a lower
+    /// minimum ([`Analysis::comparisons`]). `requests` are those of the fits of the wave.
+    fn compare(
         &mut self,
         analysis: &mut Analysis<'_>,
-        wave: &[(usize, Along)],
+        requests: &[(usize, FitRequest)],
     ) -> Result<(), InferenceError> {
-        let kinked = analysis.nearby_search() != Search::Local;
-        let failed = |k: &usize| match self.done.get(*k) {
-            Some(Some(Ok(fit))) => !fit.converged(),
-            Some(Some(Err(failure))) => *failure != FitFailure::Cancelled,
-            _ => false,
-        };
-        let again: Vec<(usize, FitRequest)> = wave
-            .iter()
-            .map(|(k, _)| *k)
-            .filter(|k| kinked || failed(k))
-            .map(|k| {
-                let start = self.centre.fit.parameters.clone();
-                let request = analysis.conditional(&self.grid.held(k), start);
-                let (start, search) = (analysis.base.start.clone(), analysis.base.search);
-                (k, FitRequest { start, search, metric: None, ..request })
-            })
-            .collect();
-        if !again.is_empty() && !analysis.is_cancelled() {
-            self.run(analysis, again)?;
+        let mut further: Vec<(usize, FitRequest)> = Vec::new();
+        for (k, request) in requests {
+            if let Some(Some(fit)) = self.done.get(*k) {
+                let others = analysis.comparisons(self.centre.fit, request, fit, true, false);
+                further.extend(others.into_iter().map(|other| (*k, other)));
+            }
+        }
+        if !further.is_empty() && !analysis.is_cancelled() {
+            self.run(analysis, further)?;
         }
         Ok(())
     }
@@ -247,7 +236,12 @@ impl Fits<'_> {
     /// If a fit becomes lower, its neighbours are repeated too. In models of up to medium size
     /// ([`Analysis::is_middling`]), small deviations from a straight line suffice for a repetition.
     fn ask_neighbours(&mut self, analysis: &mut Analysis<'_>) -> Result<(), InferenceError> {
-        let smooth = if analysis.is_middling() { SMOOTHER } else { SMOOTH };
+        // In small models all neighbours are asked.
+        let smooth = match (analysis.is_small() && analysis.several_minima, analysis.is_middling()) {
+            (true, _) => f64::NEG_INFINITY,
+            (_, true) => SMOOTHER,
+            _ => SMOOTH,
+        };
         let mut pairs = self.rough_pairs(analysis, smooth);
         for _ in 0..self.grid.len() {
             if pairs.is_empty() || analysis.is_cancelled() {
@@ -295,12 +289,19 @@ impl Fits<'_> {
         let mut pairs = Vec::new();
         for (k, along) in rows.chain(columns) {
             let nodes = self.nodes(self.grid.line(k, along), along);
+            let mut ask = |a: &(Option<usize>, Node<'_>), b: &(Option<usize>, Node<'_>)| {
+                pairs.extend(a.0.map(|to| (to, b.0)).into_iter().chain(b.0.map(|to| (to, a.0))));
+            };
+            if let [a, b] = nodes.as_slice()
+                && smooth < 0.0
+            {
+                ask(a, b);
+            }
             for window in nodes.windows(3) {
                 let [a, b, c] = window else { continue };
                 if self.bend(analysis, [a.1, b.1, c.1]) > smooth {
-                    for (to, from) in [(a, b), (b, a), (b, c), (c, b)] {
-                        pairs.extend(to.0.map(|to| (to, from.0)));
-                    }
+                    ask(a, b);
+                    ask(b, c);
                 }
             }
         }

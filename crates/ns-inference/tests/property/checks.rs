@@ -6,7 +6,7 @@ use ns_inference::{FitOptions, FitResult, HypotestResult, fit, open_session};
 use super::random::Draw;
 use super::reference::{Reference, SAME, noise};
 use super::workspace::Case;
-use super::{intervals, tests};
+use super::{far, intervals, tests};
 
 /// A property that does not hold, or an analysis that returned an error.
 #[derive(Debug, Clone)]
@@ -107,6 +107,8 @@ pub enum Depth {
     /// computed for every second model only. Fits of models with kinks take seconds. For these models, limits and the
     /// ranking are computed for every fourth model only.
     Part,
+    /// Only conditional fits: far values, scans of few points, and all refits of a ranking.
+    Conditional,
 }
 
 /// Decides from the index of a model which checks are made. With [`Depth::Whole`] all checks are made.
@@ -151,7 +153,11 @@ pub fn check_model(index: u64, model: &Model, depth: Depth) -> Report {
     let mut draw = Draw::new(index ^ 0xC0FF_EE00_0000);
     let mut reference = Reference::new(model, session);
     let turns = Turns { index: index / 4, depth };
-    let turn = |number: u64| depth == Depth::Whole || index % 4 == number;
+    let turn = |number: u64| match depth {
+        Depth::Whole => true,
+        Depth::Part => index % 4 == number,
+        Depth::Conditional => number >= 2,
+    };
     // The fit also computes the MINOS intervals of some parameters.
     let free: Vec<&str> = model
         .parameters
@@ -196,8 +202,16 @@ pub fn check_model(index: u64, model: &Model, depth: Depth) -> Report {
         });
         return subject.report;
     }
+    far::products(&mut subject);
     if turn(0) {
         intervals::minos(&mut subject);
+    }
+    if turn(2) {
+        far::held(&mut subject);
+    }
+    if turn(3) {
+        far::sparse_scan(&mut subject);
+        far::slope_zero(&mut subject);
     }
     if turn(1) {
         intervals::uncertainties(&mut subject);
@@ -207,13 +221,15 @@ pub fn check_model(index: u64, model: &Model, depth: Depth) -> Report {
     let of_large =
         |n: u64| depth == Depth::Whole || free.len() <= QUICK_MODEL || turns.index.is_multiple_of(n);
     if turn(2) && (!kinks || of_large(4)) {
-        intervals::ranking(&mut subject);
+        intervals::ranking(&mut subject, if depth == Depth::Part { 3 } else { 20 });
     }
-    tests::hypotest(&mut subject, turns);
-    if turn(3) {
+    if depth != Depth::Conditional {
+        tests::hypotest(&mut subject, turns);
+    }
+    if depth != Depth::Conditional && turn(3) {
         tests::significance(&mut subject);
     }
-    if of_large(if kinks { 4 } else { 2 }) {
+    if depth != Depth::Conditional && of_large(if kinks { 4 } else { 2 }) {
         tests::limit(&mut subject, turns);
     }
     let Subject { mut report, reference, .. } = subject;

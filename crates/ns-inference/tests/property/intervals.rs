@@ -7,6 +7,7 @@ use ns_inference::ranking::Side;
 use ns_inference::{RankingOptions, ScanAxis, ScanOptions, ranking as rank, scan as profile};
 
 use super::checks::Subject;
+use super::far;
 use super::reference::{SAME, noise};
 use super::tests::thorough_is_above;
 
@@ -217,8 +218,8 @@ pub fn scan(s: &mut Subject<'_>) {
 }
 
 /// Checks that the refits of a ranking are conditional minima. If the POI is also fixed, at its value in the refit,
-/// the lowest `-ln L` must not rise.
-pub fn ranking(s: &mut Subject<'_>) {
+/// the lowest `-ln L` must not rise. At most `most` parameters are checked.
+pub fn ranking(s: &mut Subject<'_>, most: usize) {
     let Some(poi) = s.model.poi else { return };
     let prefit = s.draw.chance(0.5);
     let options = RankingOptions::default().prefit(prefit);
@@ -230,7 +231,7 @@ pub fn ranking(s: &mut Subject<'_>) {
         }
     };
     let entries: Vec<usize> = (0..result.ranking.len()).collect();
-    for k in s.draw.some(&entries, 3) {
+    for k in s.draw.some(&entries, most) {
         let entry = &result.ranking[k];
         let Some(parameter) = s.model.parameter_index(&entry.name) else { continue };
         for side in Side::ALL {
@@ -247,8 +248,7 @@ pub fn ranking(s: &mut Subject<'_>) {
             };
             let (lower, upper) = s.model.parameters[poi].bounds;
             let target = (result.mu_hat + delta).clamp(lower, upper);
-            let best = s.best.bestfit.clone();
-            let lowest = s.held(&[(parameter, value)], &[best]);
+            let lowest = far::lowest(s, parameter, value);
             let near: Vec<Vec<f64>> = s
                 .reference
                 .lowest(false, &[(parameter, value)])

@@ -12,9 +12,11 @@
 
 pub mod checks;
 pub mod events;
+pub mod far;
 pub mod intervals;
 pub mod random;
 pub mod reference;
 pub mod run;
 pub mod tests;
+pub mod wild;
 pub mod workspace;

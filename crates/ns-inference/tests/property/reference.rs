@@ -8,6 +8,8 @@ use ns_core::{
     Start, TaskOutcome,
 };
 
+use super::random::Draw;
+
 /// Largest difference in `-ln L` at which two minima count as the same, apart from rounding.
 pub const SAME: f64 = 1e-6;
 
@@ -172,6 +174,26 @@ impl<'a> Reference<'a> {
     /// known minimum.
     pub fn descend(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64]) {
         self.search_from(asimov, held, point, Search::Local);
+    }
+
+    /// Makes descents from `n` random points of the observed data, and stores the lowest minimum that they find. A
+    /// constrained parameter is drawn within three widths around its auxiliary datum, a free factor between 0.03 and
+    /// 30 times its initial value.
+    pub fn multi_start(&mut self, held: &[(usize, f64)], n: usize, draw: &mut Draw) {
+        for _ in 0..n {
+            let parameters = &self.model.parameters;
+            let point: Vec<f64> = parameters
+                .iter()
+                .map(|p| {
+                    let to = match p.constraint.prefit_sigma() {
+                        Some(sigma) => p.init + sigma * draw.between(-3.0, 3.0),
+                        None => p.init * 10_f64.powf(draw.between(-1.5, 1.5)),
+                    };
+                    if p.fixed { p.init } else { to.clamp(p.bounds.0, p.bounds.1) }
+                })
+                .collect();
+            self.descend(false, held, &point);
+        }
     }
 
     /// Makes a search from `point`. Stores the point at which it ends if `-ln L` there is lower than at the known

@@ -12,6 +12,7 @@ use ns_translate::pyhf::{ModelOptions, Workspace};
 use serde_json::{Value, json};
 
 use super::random::Draw;
+use super::wild;
 
 /// A workspace, and the settings with which its model is built.
 pub struct Case {
@@ -46,8 +47,14 @@ impl Case {
 const NAMES: [&str; 6] = ["SR", "bkg", "top", "W jets", "sig", "región"];
 const ALPHAS: [&str; 8] = ["JES", "bkg", "alpha_1", "theory [b]", "SR", "top", "θ", "eff"];
 
+/// Index from which on [`draw`] returns models with effects far from linear ([`wild`]).
+pub const WILD: u64 = 1_000_000;
+
 /// Returns the random workspace with the index `index`.
 pub fn draw(index: u64) -> Case {
+    if index >= WILD {
+        return wild::draw(index);
+    }
     let mut d = Draw::new(index);
     let interpolation = interpolation(&mut d);
     let mut channels = channels(&mut d);
@@ -82,7 +89,7 @@ pub fn draw(index: u64) -> Case {
 }
 
 /// Chooses the interpolation codes. Two thirds of the models have smooth codes.
-fn interpolation(d: &mut Draw) -> Interpolation {
+pub fn interpolation(d: &mut Draw) -> Interpolation {
     use HistosysCode::{Code0, Code2, Code4p};
     use NormsysCode::{Code1, Code4};
     if d.chance(2.0 / 3.0) {
@@ -108,7 +115,7 @@ fn n_bins(channel: &Value) -> usize {
 }
 
 /// Rounds a number to four decimals, as users do when they write a workspace.
-fn rounded(x: f64) -> f64 {
+pub fn rounded(x: f64) -> f64 {
     (x * 1e4).round() / 1e4
 }
 
@@ -272,11 +279,11 @@ fn modifiers(d: &mut Draw, channels: &mut [Value], alphas: &[String]) -> bool {
         })
 }
 
-fn numbers(value: &Value) -> Vec<f64> {
+pub fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().map_or_else(Vec::new, |list| list.iter().filter_map(Value::as_f64).collect())
 }
 
-fn uses(channels: &[Value], name: &str) -> bool {
+pub fn uses(channels: &[Value], name: &str) -> bool {
     channels.iter().any(|c| {
         c["samples"].as_array().is_some_and(|list| {
             list.iter()
