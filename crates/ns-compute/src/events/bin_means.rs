@@ -38,12 +38,16 @@ struct Cell {
     /// For each component of the integral (value or derivative), the index of the corresponding component of the
     /// product.
     places: Vec<usize>,
+    /// Index of the working memory of the integral. Integrals of the same shape share their memory.
+    memory: usize,
 }
 
 /// Working memory for the computation of means.
 #[derive(Debug, Clone, Default)]
 pub(super) struct BinMeansMemory {
-    memories: Vec<Option<IntegralMemory>>,
+    memories: Vec<IntegralMemory>,
+    /// Relative error of the mean of each cell.
+    errors: Vec<f64>,
     variables: Vec<f64>,
     out: Vec<f64>,
     /// The means and their derivatives. All components of one cell (combination of bins) follow one another, cell after
@@ -104,7 +108,7 @@ fn leaf(expansion: &mut Expansion<'_>, group: &[usize]) -> Option<Leaf> {
             own.iter().zip(&sides).all(within)
         };
         let integral = match expansion.boxes.iter().any(inside) {
-            true => Some(Integral { panels: 1, ..expansion.box_integral(group, &own, &sides)? }),
+            true => Some(expansion.box_integral(group, &own, &sides, true)?),
             false => None,
         };
         integrals.push((integral, volume));
@@ -120,10 +124,27 @@ fn leaf(expansion: &mut Expansion<'_>, group: &[usize]) -> Option<Leaf> {
         let d = variables.len();
         let cell = |(integral, volume): (Option<Integral>, f64)| {
             let places = integral.as_ref().map(|integral| places(&integral.variables, variables));
-            Cell { integral, volume, places: places.unwrap_or_default() }
+            Cell { integral, volume, places: places.unwrap_or_default(), memory: 0 }
         };
-        Some(BinMeans { axes, cells: integrals.into_iter().map(cell).collect(), variables: d })
+        let mut cells: Vec<Cell> = integrals.into_iter().map(cell).collect();
+        share_memory(&mut cells);
+        Some(BinMeans { axes, cells, variables: d })
     })
+}
+
+/// Numbers the working memories of the integrals, such that integrals of the same shape share one.
+fn share_memory(cells: &mut [Cell]) {
+    let mut first: Vec<usize> = Vec::new();
+    for i in 0..cells.len() {
+        let Some(integral) = &cells[i].integral else { continue };
+        let is_same =
+            |&k: &usize| cells[k].integral.as_ref().is_some_and(|other| other.has_shape_of(integral));
+        let known = first.iter().position(is_same).unwrap_or_else(|| {
+            first.push(i);
+            first.len() - 1
+        });
+        cells[i].memory = known;
+    }
 }
 
 /// Returns the lower and upper edge of a cell in each observable.
@@ -160,7 +181,16 @@ impl BinMeans {
         let integrals = || self.cells.iter().map(|cell| cell.integral.as_ref());
         let most = integrals().flatten().map(|integral| integral.variables.len()).max().unwrap_or(0);
         BinMeansMemory {
-            memories: integrals().map(|integral| integral.map(Integral::memory)).collect(),
+            memories: {
+                let mut memories: Vec<IntegralMemory> = Vec::new();
+                for cell in &self.cells {
+                    if let Some(integral) = cell.integral.as_ref().filter(|_| cell.memory == memories.len()) {
+                        memories.push(integral.memory());
+                    }
+                }
+                memories
+            },
+            errors: vec![0.0; self.cells.len()],
             variables: Vec::with_capacity(most),
             out: vec![0.0; components(most)],
             means: vec![0.0; self.cells.len() * components(self.variables)],
@@ -171,11 +201,12 @@ impl BinMeans {
     /// Computes the means of all bins at `locals`, the values that the channel uses (parameters or functions of
     /// parameters).
     pub(super) fn prepare(&self, level: Level, locals: &[f64], memory: &mut BinMeansMemory) {
-        let BinMeansMemory { memories, variables, out, means, error } = memory;
+        let BinMeansMemory { memories, errors, variables, out, means, error } = memory;
         let size = components(self.variables);
-        for ((cell, memory), means) in self.cells.iter().zip(&mut *memories).zip(means.chunks_exact_mut(size))
-        {
-            let (Some(integral), Some(memory)) = (&cell.integral, memory) else { continue };
+        for ((cell, own), means) in self.cells.iter().zip(&mut *errors).zip(means.chunks_exact_mut(size)) {
+            let (Some(integral), Some(memory)) = (&cell.integral, memories.get_mut(cell.memory)) else {
+                continue;
+            };
             variables.clear();
             variables.extend(integral.variables.iter().map(|&local| locals[local]));
             let out = &mut out[..integral.size()];
@@ -183,14 +214,14 @@ impl BinMeans {
             for (&place, value) in cell.places.iter().zip(out.iter()) {
                 means[place] = value / cell.volume;
             }
+            *own = integral.error(memory);
         }
         // Where the mean is far below the largest one, its error relative to itself does not matter.
         let least = LEAST_MEAN * means.iter().step_by(size).fold(0.0, |most: f64, mean| most.max(mean.abs()));
         *error = (0.0, 0);
-        for ((cell, memory), mean) in self.cells.iter().zip(memories).zip(means.iter().step_by(size)) {
-            let (Some(integral), Some(memory)) = (&cell.integral, memory) else { continue };
-            let own = integral.error(memory);
-            let relative = if own == 0.0 { own } else { own * mean.abs() / mean.abs().max(least) };
+        for ((cell, own), mean) in self.cells.iter().zip(errors).zip(means.iter().step_by(size)) {
+            let Some(integral) = &cell.integral else { continue };
+            let relative = if *own == 0.0 { 0.0 } else { *own * mean.abs() / mean.abs().max(least) };
             if !(relative <= error.0) {
                 *error = (relative, integral.process);
             }

@@ -6,7 +6,7 @@
 use ns_core::{Density, EventChannel, LogProbError, Value};
 
 use super::conditional::{Conditional, ContextNumber};
-use super::integral::{ConditionalIntegral, Integral, Rule};
+use super::integral::{ConditionalIntegral, Integral, NormalIntegral, Rule};
 use super::leaf::{Leaf, Variables};
 use super::program::{Builder, Slot, Step};
 use super::table::Locals;
@@ -254,7 +254,7 @@ impl<'a> Expansion<'a> {
         if let Some(known) = self.known.iter().position(|known| *known == key) {
             return Some(known);
         }
-        let integral = self.box_integral(group, own, sides)?;
+        let integral = self.box_integral(group, own, sides, false)?;
         self.integrals.push(integral);
         self.known.push(key);
         Some(self.known.len() - 1)
@@ -268,18 +268,30 @@ impl<'a> Expansion<'a> {
     }
 
     /// Creates the integral of a group of leaves (basic densities) over one box. `own` contains the observables of the
-    /// group. `sides` contains the ends of the box along these observables, in the same order.
+    /// group. `sides` contains the ends of the box along these observables, in the same order. `of_bin` says whether the
+    /// box is a bin.
     pub(super) fn box_integral(
         &mut self,
         group: &[usize],
         own: &[usize],
         sides: &[(f64, f64)],
+        of_bin: bool,
     ) -> Option<Integral> {
         let axes = &self.channel.observables;
         let densities: Vec<_> = group.iter().map(|&leaf| self.leaves[leaf].density.clone()).collect();
         if let [Density::Conditional(_)] = densities.as_slice() {
             let process = self.process_of(group);
             return self.conditional_integral(&densities[0], own, sides, process);
+        }
+        if let [density @ Density::MultivariateNormal { observables, .. }] = densities.as_slice()
+            && observables.len() == own.len()
+        {
+            return self.normal_integral(
+                density,
+                observables,
+                (own, sides),
+                (of_bin, self.process_of(group)),
+            );
         }
         let (mut b, mut variables) = (Builder::default(), Variables::default());
         let locals = &mut self.locals;
@@ -336,13 +348,42 @@ impl<'a> Expansion<'a> {
             };
             b.renumber(own);
             let program = b.finish(result, variables.locals.len(), &[]);
-            match sides.as_slice() {
-                [ends] => Rule::Adaptive(program, *ends),
-                _ => Rule::Tensor(program, sides),
-            }
+            let edges = integral::edges(&program, &sides, of_bin);
+            Rule::Numeric(program, edges)
         };
         let process = self.process_of(group);
-        Some(Integral { rule, variables: variables.locals, panels: integral::PANELS, process, known_error })
+        Some(Integral { rule, variables: variables.locals, of_bin, process, known_error })
+    }
+
+    /// Creates the integral of a multivariate normal density over a box. `observables` are those of the density.
+    fn normal_integral(
+        &mut self,
+        density: &Density,
+        observables: &[usize],
+        (own, sides): (&[usize], &[(f64, f64)]),
+        (of_bin, process): (bool, usize),
+    ) -> Option<Integral> {
+        let n = observables.len();
+        let side = |x: &usize| own.iter().position(|o| o == x).and_then(|i| sides.get(i)).copied();
+        let ordered: Vec<(f64, f64)> = observables.iter().map(side).collect::<Option<_>>()?;
+        let mut variables = Variables::default();
+        let values = density.own_values();
+        // All programs have the same variables.
+        let mut b = Builder::default();
+        let slots: Vec<Slot> = values.iter().map(|&v| variables.slot(&mut b, v, &mut self.locals)).collect();
+        let number = |i: usize| match slots.get(i).map(|&slot| (b.variable(slot), b.constant(slot))) {
+            Some((Some(variable), _)) => ContextNumber::Variable(variable),
+            Some((None, Some(x))) => ContextNumber::Constant(x),
+            _ => ContextNumber::Constant(f64::NAN),
+        };
+        let numbers = ((0..n).map(number).collect(), (0..n).map(|i| number(n + i * n + i)).collect());
+        let mut program = |order: &[usize], cut: usize| {
+            let mut b = b.clone();
+            let result = densities::multivariate::integrand(&mut b, &slots, (order, cut), &ordered);
+            b.finish(result, variables.locals.len(), &[])
+        };
+        let rule = Rule::Normal(NormalIntegral::new(ordered.clone(), numbers, of_bin, &mut program));
+        Some(Integral { rule, variables: variables.locals, of_bin, process, known_error: 0.0 })
     }
 
     /// Creates the integral of a density with context (a density that depends on further numbers) over a box. The
@@ -380,7 +421,7 @@ impl<'a> Expansion<'a> {
         };
         let context = density.context.iter().map(number).collect();
         let rule = Rule::Conditional(ConditionalIntegral { source, sides, panels, context });
-        Some(Integral { rule, variables, panels: integral::PANELS, process, known_error: 0.0 })
+        Some(Integral { rule, variables, of_bin: false, process, known_error: 0.0 })
     }
 }
 

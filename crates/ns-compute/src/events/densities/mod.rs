@@ -11,7 +11,7 @@ mod gaussian;
 mod generalized_normal;
 mod johnson;
 mod lognormal;
-mod multivariate;
+pub(super) mod multivariate;
 mod polynomial;
 mod tables;
 mod template;

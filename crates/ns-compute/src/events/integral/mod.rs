@@ -1,14 +1,21 @@
 //! Integrals of densities over boxes, with derivatives with respect to the parameters of the densities.
 
-mod adaptive;
 mod conditional;
+mod cubature;
+mod edges;
+mod normal;
+mod quadrature;
+mod reach;
+mod regions;
 mod rules;
-mod tensor;
+mod singular;
 
-pub(super) use adaptive::{PANELS, Quadrature};
 pub(super) use conditional::{ConditionalIntegral, ConditionalIntegralMemory};
+pub(super) use edges::edges;
+pub(super) use normal::{NormalIntegral, NormalMemory};
 pub(super) use rules::{KRONROD, kronrod};
-pub(super) use tensor::TensorQuadrature;
+
+use cubature::Cubature;
 
 use super::program::{Components, Memory, Program, Sources, components};
 use crate::simd::Level;
@@ -18,12 +25,11 @@ use crate::simd::Level;
 pub(super) enum Rule {
     /// A formula for the integral, as a program.
     Closed(Program),
-    /// Adaptive numerical integration over one observable: the program that computes the integrand, and the range
-    /// (lower, upper).
-    Adaptive(Program, (f64, f64)),
-    /// Numerical integration over several observables: the program that computes the integrand, and the box (lower and
-    /// upper end per observable).
-    Tensor(Program, Vec<(f64, f64)>),
+    /// Numerical integration: the program that computes the integrand, and for each observable the ends of the box and
+    /// the places between them at which the box is divided first.
+    Numeric(Program, Vec<Vec<f64>>),
+    /// A multivariate normal density: closed in most observables.
+    Normal(NormalIntegral),
     /// Numerical integration of a density with context (such as a flow whose shape depends on parameters) by the
     /// external program that computes the density.
     Conditional(ConditionalIntegral),
@@ -35,8 +41,8 @@ pub(super) struct Integral {
     pub(super) rule: Rule,
     /// Indices of those values of the channel that are the variables of the integral.
     pub(super) variables: Vec<usize>,
-    /// Number of panels (parts of the range) at the beginning of an adaptive integration.
-    pub(super) panels: usize,
+    /// Whether the integral is one of many, over the bins of a histogram.
+    pub(super) of_bin: bool,
     /// Index of a process of the channel whose density needs the integral.
     pub(super) process: usize,
     /// Relative error of an integral that was computed before all fits; 0 for all others.
@@ -47,8 +53,8 @@ pub(super) struct Integral {
 #[derive(Debug, Clone)]
 pub(super) enum IntegralMemory {
     Closed(Memory),
-    Adaptive(Quadrature),
-    Tensor(Box<TensorQuadrature>),
+    Numeric(Box<Cubature>),
+    Normal(NormalMemory),
     Conditional(ConditionalIntegralMemory),
 }
 
@@ -58,8 +64,8 @@ impl Integral {
     pub(super) fn error(&self, memory: &IntegralMemory) -> f64 {
         match memory {
             IntegralMemory::Closed(_) => self.known_error,
-            IntegralMemory::Adaptive(quadrature) => quadrature.error,
-            IntegralMemory::Tensor(quadrature) => quadrature.error,
+            IntegralMemory::Numeric(cubature) => cubature.error,
+            IntegralMemory::Normal(memory) => memory.error,
             IntegralMemory::Conditional(memory) => memory.error,
         }
     }
@@ -67,10 +73,10 @@ impl Integral {
     /// Returns which derivatives of the integral may differ from zero.
     pub(super) fn components(&self) -> Components {
         match &self.rule {
-            Rule::Closed(program) | Rule::Adaptive(program, _) | Rule::Tensor(program, _) => {
+            Rule::Closed(program) | Rule::Numeric(program, _) => {
                 program.result().cloned().unwrap_or_default()
             }
-            Rule::Conditional(_) => {
+            Rule::Normal(_) | Rule::Conditional(_) => {
                 Components::of_variables(&(0..self.variables.len()).collect::<Vec<usize>>())
             }
         }
@@ -81,14 +87,30 @@ impl Integral {
         components(self.variables.len())
     }
 
+    /// Returns whether both integrals can use the same working memory: their programs differ in constants alone.
+    pub(super) fn has_shape_of(&self, other: &Self) -> bool {
+        match (&self.rule, &other.rule) {
+            (Rule::Closed(a), Rule::Closed(b)) => a.has_shape_of(b),
+            (Rule::Numeric(a, edges), Rule::Numeric(b, others)) => {
+                edges.len() == others.len() && a.has_shape_of(b)
+            }
+            (Rule::Normal(a), Rule::Normal(b)) => {
+                let pairs = a.programs().zip(b.programs());
+                a.programs().count() == b.programs().count()
+                    && pairs.into_iter().all(|(a, b)| a.has_shape_of(b))
+            }
+            _ => false,
+        }
+    }
+
     /// Allocates the working memory of [`Self::evaluate`].
     pub(super) fn memory(&self) -> IntegralMemory {
         match &self.rule {
             Rule::Closed(program) => IntegralMemory::Closed(Memory::new(program, 1)),
-            Rule::Adaptive(program, _) => IntegralMemory::Adaptive(Quadrature::new(program, self.panels)),
-            Rule::Tensor(program, ends) => {
-                IntegralMemory::Tensor(Box::new(TensorQuadrature::new(program, ends.len())))
+            Rule::Numeric(program, edges) => {
+                IntegralMemory::Numeric(Box::new(Cubature::new(program, edges.len(), self.of_bin)))
             }
+            Rule::Normal(normal) => IntegralMemory::Normal(normal.memory()),
             Rule::Conditional(_) => IntegralMemory::Conditional(ConditionalIntegralMemory::default()),
         }
     }
@@ -108,11 +130,11 @@ impl Integral {
                 program.prepare(level, sources, memory);
                 out.copy_from_slice(memory.value(program));
             }
-            (Rule::Adaptive(program, ends), IntegralMemory::Adaptive(quadrature)) => {
-                quadrature.integrate(level, program, sources, *ends, out);
+            (Rule::Numeric(program, edges), IntegralMemory::Numeric(cubature)) => {
+                cubature.integrate(level, program, sources, edges, out);
             }
-            (Rule::Tensor(program, ends), IntegralMemory::Tensor(quadrature)) => {
-                quadrature.integrate(level, program, sources, ends, out);
+            (Rule::Normal(normal), IntegralMemory::Normal(memory)) => {
+                normal.evaluate(level, variables, memory, out);
             }
             (Rule::Conditional(integral), IntegralMemory::Conditional(memory)) => {
                 integral.evaluate(variables, memory, out);
@@ -121,3 +143,6 @@ impl Integral {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,17 +8,24 @@
 //! when the formula is compiled, and are never computed.
 
 mod active;
+mod bounds;
 mod build;
 mod elementary;
+pub(super) mod fixed;
+mod interval;
 mod lookup;
 mod run;
+mod slopes;
 mod step;
 
 pub(super) use active::Components;
+pub(super) use bounds::{is_pole, step_bounds, wide_operand};
 pub(super) use build::{Builder, Values};
 pub(super) use elementary::{Binary, Unary};
+pub(super) use interval::Interval;
 pub(crate) use lookup::Table;
 pub(super) use run::{Input, Memory, Sources};
+pub(super) use slopes::slope_bounds;
 pub(super) use step::Step;
 
 /// Index of an operation in a program. The result of the operation has the same index.
@@ -69,6 +76,16 @@ impl Program {
     )]
     pub(super) fn active(&self, slot: Slot) -> Option<&Components> {
         self.active.get(slot)
+    }
+
+    /// Returns whether both programs have the same operations, apart from the values of constants and tables. They then
+    /// have the same derivatives, and can use the same [`Memory`].
+    pub(super) fn has_shape_of(&self, other: &Self) -> bool {
+        let is_same = |(a, b): (&Step, &Step)| matches!((a, b), (Step::Number(_), Step::Number(_))) || a == b;
+        self.variables == other.variables
+            && self.steps.len() == other.steps.len()
+            && self.active == other.active
+            && self.steps.iter().zip(&other.steps).all(is_same)
     }
 
     /// Returns the tables that the operations of the program use.

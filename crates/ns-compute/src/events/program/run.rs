@@ -1,6 +1,6 @@
 //! Runs programs on columns of numbers.
 
-use super::{Binary, Program, Slot, Step, Unary, components, pair};
+use super::{Binary, Components, Program, Slot, Step, Unary, components, pair};
 use crate::simd::{Level, MulAdd, isa_fn};
 
 /// The result of another computation, which is an input of a program.
@@ -40,13 +40,23 @@ pub(in crate::events) struct Memory {
     results: Vec<f64>,
     /// Working memory: value and derivatives of one operation, in six columns of `lanes` numbers.
     slopes: Vec<f64>,
+    /// Whether operations that depend on events compute their values alone.
+    values_only: bool,
 }
+
+/// The components of an operation of which only the value is computed.
+static NO_DERIVATIVES: Components = Components { first: Vec::new(), second: Vec::new() };
 
 impl Memory {
     /// Allocates the memory of a program for blocks of `lanes` events.
     pub(in crate::events) fn new(program: &Program, lanes: usize) -> Self {
         let size = program.steps.len() * components(program.variables) * lanes;
-        Self { lanes, results: vec![0.0; size], slopes: vec![0.0; 6 * lanes] }
+        Self { lanes, results: vec![0.0; size], slopes: vec![0.0; 6 * lanes], values_only: false }
+    }
+
+    /// Sets whether [`Program::run`] computes values alone, or values and derivatives.
+    pub(in crate::events) fn set_values_only(&mut self, values_only: bool) {
+        self.values_only = values_only;
     }
 
     /// Returns the value of a result that is the same for all events. `slot` is the index of the result.
@@ -143,12 +153,13 @@ fn run_body<M: MulAdd>(
 ) {
     let (d, lanes) = (program.variables, memory.lanes);
     let size = components(d);
-    let Memory { results, slopes, .. } = memory;
+    let Memory { results, slopes, values_only, .. } = memory;
+    let values_only = *values_only && columns.is_some();
     for (slot, step) in program.steps.iter().enumerate() {
         if program.uniform[slot] != columns.is_none() {
             continue;
         }
-        let active = &program.active[slot];
+        let active = if values_only { &NO_DERIVATIVES } else { &program.active[slot] };
         let (earlier, rest) = results.split_at_mut(slot * size * lanes);
         let mut place = Place { earlier, out: &mut rest[..size * lanes], slopes, lanes, n, size };
         match *step {
@@ -181,14 +192,14 @@ fn run_body<M: MulAdd>(
                     place.both(c, a, b, |x, y| x - y);
                 }
             }
-            Step::Mul(a, b) => product::<M>(program, slot, a, b, &mut place),
+            Step::Mul(a, b) => product::<M>(d, active, (a, b), &mut place),
             Step::Unary(unary, a) => {
                 unary_slopes::<M>(unary, a, &mut place);
-                unary_chain::<M>(program, slot, a, &mut place);
+                unary_chain::<M>(d, active, a, &mut place);
             }
             Step::Binary(binary, a, b) => {
                 binary_slopes(binary, a, b, &mut place);
-                binary_chain::<M>(program, slot, a, b, &mut place);
+                binary_chain::<M>(d, active, (a, b), &mut place);
             }
             Step::Less(a, b) => place.both(0, a, b, |x, y| if x < y { 1.0 } else { 0.0 }),
             Step::LessEqual(a, b) => place.both(0, a, b, |x, y| if x <= y { 1.0 } else { 0.0 }),
@@ -226,9 +237,8 @@ fn input(input: Input<'_>, d: usize, place: &mut Place<'_>) {
 }
 
 #[inline(always)]
-fn product<M: MulAdd>(program: &Program, slot: Slot, a: Slot, b: Slot, place: &mut Place<'_>) {
-    let (d, lanes, n) = (program.variables, place.lanes, place.n);
-    let active = &program.active[slot];
+fn product<M: MulAdd>(d: usize, active: &Components, (a, b): (Slot, Slot), place: &mut Place<'_>) {
+    let (lanes, n) = (place.lanes, place.n);
     place.both(0, a, b, |x, y| x * y);
     for &v in &active.first {
         let (x, y) = (slice(place.earlier, a, 0, place), slice(place.earlier, b, 0, place));
@@ -278,11 +288,10 @@ fn unary_slopes<M: MulAdd>(unary: Unary, a: Slot, place: &mut Place<'_>) {
 }
 
 #[inline(always)]
-fn unary_chain<M: MulAdd>(program: &Program, slot: Slot, a: Slot, place: &mut Place<'_>) {
-    let (d, lanes, n) = (program.variables, place.lanes, place.n);
+fn unary_chain<M: MulAdd>(d: usize, active: &Components, a: Slot, place: &mut Place<'_>) {
+    let (lanes, n) = (place.lanes, place.n);
     let (value, rest) = place.slopes.split_at(lanes);
     let (first, second) = rest.split_at(lanes);
-    let active = &program.active[slot];
     place.out[..n].copy_from_slice(&value[..n]);
     for &v in &active.first {
         let x = slice(place.earlier, a, 1 + v, place);
@@ -322,11 +331,10 @@ fn binary_slopes(binary: Binary, a: Slot, b: Slot, place: &mut Place<'_>) {
 }
 
 #[inline(always)]
-fn binary_chain<M: MulAdd>(program: &Program, slot: Slot, a: Slot, b: Slot, place: &mut Place<'_>) {
-    let (d, lanes, n) = (program.variables, place.lanes, place.n);
+fn binary_chain<M: MulAdd>(d: usize, active: &Components, (a, b): (Slot, Slot), place: &mut Place<'_>) {
+    let (lanes, n) = (place.lanes, place.n);
     let column = |k: usize| &place.slopes[k * lanes..][..n];
     let (f, fa, fb, faa, fab, fbb) = (column(0), column(1), column(2), column(3), column(4), column(5));
-    let active = &program.active[slot];
     place.out[..n].copy_from_slice(f);
     for &v in &active.first {
         let (x, y) = (slice(place.earlier, a, 1 + v, place), slice(place.earlier, b, 1 + v, place));

@@ -1,9 +1,9 @@
 //! The formula of a density at one parameter point. It contains the steps of the density's program that depend on the
 //! event. The results of all other steps are stored as numbers.
 
-use super::fixed;
-use super::interval::Interval;
-use crate::events::program::{Binary, Memory, Program, Slot, Sources, Step, Table, Unary};
+use crate::events::program::{
+    Binary, Interval, Memory, Program, Slot, Sources, Step, Table, Unary, fixed, step_bounds,
+};
 use crate::events::special;
 use crate::simd::Level;
 
@@ -152,33 +152,7 @@ impl Formula {
             bounds.extend(self.numbers.iter().map(|&x| Interval::new(x, x)));
         }
         for &(slot, step) in &self.steps {
-            bounds[slot] = match step {
-                Step::Observable(x) => sides[x],
-                Step::Table(table, row) => {
-                    let (lo, hi) = self.tables[table].bounds(row, &|x| (sides[x].lo, sides[x].hi));
-                    Interval::new(lo, hi)
-                }
-                Step::Add(a, b) => bounds[a].add(bounds[b]),
-                Step::Sub(a, b) => bounds[a].sub(bounds[b]),
-                Step::Mul(a, b) if a == b => bounds[a].square(),
-                Step::Mul(a, b) => bounds[a].mul(bounds[b]),
-                Step::Unary(unary, a) => unary_bounds(unary, bounds[a]),
-                Step::Binary(binary, a, b) => binary_bounds(binary, bounds[a], bounds[b]),
-                Step::Less(a, b) => decided(bounds[a].hi < bounds[b].lo, bounds[a].lo >= bounds[b].hi),
-                Step::LessEqual(a, b) => decided(bounds[a].hi <= bounds[b].lo, bounds[a].lo > bounds[b].hi),
-                Step::Equal(a, b) => {
-                    let apart = bounds[a].hi < bounds[b].lo || bounds[a].lo > bounds[b].hi;
-                    let one = bounds[a].lo == bounds[a].hi && bounds[a] == bounds[b];
-                    decided(one, apart)
-                }
-                Step::Select(c, a, b) => match (bounds[c].lo, bounds[c].hi) {
-                    (0.0, 0.0) => bounds[b],
-                    (lo, hi) if lo > 0.0 || hi < 0.0 => bounds[a],
-                    _ => bounds[a].hull(bounds[b]),
-                },
-                Step::Number(x) => Interval::new(x, x),
-                Step::Variable(_) | Step::Input(_) | Step::Datum(_) => Interval::ALL,
-            };
+            bounds[slot] = step_bounds(step, &self.tables, sides, bounds);
         }
         bounds[self.result]
     }
@@ -198,18 +172,6 @@ fn moved(step: Step, by: usize, tables: usize) -> Step {
         Step::Equal(a, b) => Step::Equal(a + by, b + by),
         Step::Select(a, b, c) => Step::Select(a + by, b + by, c + by),
         other => other,
-    }
-}
-
-/// Returns bounds of the value of a condition, which is 1 where the condition is true and 0 where it is false.
-/// `always` says that the condition is certainly true, and `never` that it is certainly false.
-fn decided(always: bool, never: bool) -> Interval {
-    if always {
-        Interval::new(1.0, 1.0)
-    } else if never {
-        Interval::new(0.0, 0.0)
-    } else {
-        Interval::new(0.0, 1.0)
     }
 }
 
@@ -234,45 +196,11 @@ fn unary_at(unary: Unary, x: f64) -> f64 {
     }
 }
 
-fn unary_bounds(unary: Unary, x: Interval) -> Interval {
-    match unary {
-        Unary::Neg => x.neg(),
-        Unary::Exp => x.rising(fixed::exp),
-        Unary::Ln => x.within(0.0, f64::INFINITY).rising(fixed::ln),
-        Unary::Sqrt => x.within(0.0, f64::INFINITY).rising(f64::sqrt),
-        Unary::Abs => x.abs(),
-        Unary::Sin => x.sin(0.0),
-        Unary::Cos => x.sin(std::f64::consts::FRAC_PI_2),
-        Unary::Tan => x.tan(),
-        Unary::Asin => x.within(-1.0, 1.0).rising(libm::asin),
-        Unary::Acos => x.within(-1.0, 1.0).falling(libm::acos),
-        Unary::Atan => x.rising(libm::atan),
-        Unary::Asinh => x.rising(libm::asinh),
-        Unary::Reciprocal => x.reciprocal(),
-        Unary::Power(p) => x.power(p),
-        Unary::LnGamma | Unary::Decay | Unary::Interpolation(_) => Interval::ALL,
-    }
-}
-
 fn binary_at(binary: Binary, a: f64, b: f64) -> f64 {
     match binary {
         Binary::Div => a * (1.0 / b),
         Binary::Pow => fixed::power(a, b),
         Binary::Voigt => special::voigt(a, b)[0],
         Binary::NormalIntegral => f64::NAN,
-    }
-}
-
-fn binary_bounds(binary: Binary, a: Interval, b: Interval) -> Interval {
-    match binary {
-        Binary::Div => a.mul(b.reciprocal()),
-        Binary::Pow => a.pow(b),
-        Binary::Voigt if b.lo == b.hi => {
-            // The profile decreases with the distance from its peak. Its relative error is at most 1e-13.
-            let profile = a.abs().falling(|x| special::voigt(x, b.lo)[0]);
-            Interval::new(profile.lo * (1.0 - 1e-12), profile.hi * (1.0 + 1e-12))
-        }
-        Binary::Voigt if b.lo > 0.0 => Interval::new(0.0, special::voigt(0.0, b.lo)[0] * (1.0 + 1e-12)),
-        Binary::Voigt | Binary::NormalIntegral => Interval::ALL,
     }
 }

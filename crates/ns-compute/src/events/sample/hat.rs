@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use super::formula::{Formula, FormulaMemory};
-use super::interval::Interval;
+use crate::events::program::Interval;
 
 /// Cells are halved until the area between the lower and the upper bound of the density is at most this fraction of
 /// the area below the hat.

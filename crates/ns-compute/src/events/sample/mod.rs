@@ -12,10 +12,8 @@
 mod bins;
 mod breaks;
 mod draw;
-mod fixed;
 mod formula;
 mod hat;
-mod interval;
 mod members;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 mod on_device;

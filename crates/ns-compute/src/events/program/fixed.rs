@@ -4,12 +4,12 @@
 //! are also fixed sequences of correctly rounded operations.
 
 /// Returns the exponential of `x`.
-pub(super) fn exp(x: f64) -> f64 {
+pub(in crate::events) fn exp(x: f64) -> f64 {
     ns_core::random::exp(x)
 }
 
 /// Returns the natural logarithm of `x`. It is minus infinity for 0, and NaN for negative numbers.
-pub(super) fn ln(x: f64) -> f64 {
+pub(in crate::events) fn ln(x: f64) -> f64 {
     if x == 0.0 {
         f64::NEG_INFINITY
     } else if x == f64::INFINITY {
@@ -20,7 +20,7 @@ pub(super) fn ln(x: f64) -> f64 {
 }
 
 /// Returns `x` to the power `p`.
-pub(super) fn power(x: f64, p: f64) -> f64 {
+pub(in crate::events) fn power(x: f64, p: f64) -> f64 {
     match p {
         0.5 => x.sqrt(),
         2.0 => x * x,

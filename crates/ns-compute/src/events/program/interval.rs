@@ -12,23 +12,28 @@ const ROUNDING: f64 = 1e-15;
 /// All numbers from `lo` to `hi`. In the empty interval both ends are NaN. The empty interval is the result of an
 /// operation that is not defined for any of its operands.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Interval {
-    pub(super) lo: f64,
-    pub(super) hi: f64,
+pub(in crate::events) struct Interval {
+    pub(in crate::events) lo: f64,
+    pub(in crate::events) hi: f64,
 }
 
 impl Interval {
+    /// The interval of one number.
+    pub(in crate::events) const fn point(x: f64) -> Self {
+        Self { lo: x, hi: x }
+    }
+
     /// The empty interval.
-    pub(super) const EMPTY: Self = Self { lo: f64::NAN, hi: f64::NAN };
+    pub(in crate::events) const EMPTY: Self = Self { lo: f64::NAN, hi: f64::NAN };
 
     /// The interval of all numbers.
-    pub(super) const ALL: Self = Self { lo: f64::NEG_INFINITY, hi: f64::INFINITY };
+    pub(in crate::events) const ALL: Self = Self { lo: f64::NEG_INFINITY, hi: f64::INFINITY };
 
-    pub(super) fn new(lo: f64, hi: f64) -> Self {
+    pub(in crate::events) fn new(lo: f64, hi: f64) -> Self {
         Self { lo, hi }
     }
 
-    pub(super) fn is_empty(self) -> bool {
+    pub(in crate::events) fn is_empty(self) -> bool {
         self.lo.is_nan() || self.hi.is_nan()
     }
 
@@ -39,7 +44,7 @@ impl Interval {
     }
 
     /// Returns the smallest interval that contains both intervals.
-    pub(super) fn hull(self, other: Self) -> Self {
+    pub(in crate::events) fn hull(self, other: Self) -> Self {
         if self.is_empty() {
             other
         } else if other.is_empty() {
@@ -54,7 +59,7 @@ impl Interval {
         values.iter().fold(start, |all, &x| Self { lo: all.lo.min(x), hi: all.hi.max(x) }).widened()
     }
 
-    pub(super) fn add(self, other: Self) -> Self {
+    pub(in crate::events) fn add(self, other: Self) -> Self {
         if self.is_empty() || other.is_empty() {
             return Self::EMPTY;
         }
@@ -64,11 +69,11 @@ impl Interval {
         Self { lo: or(lo, f64::NEG_INFINITY), hi: or(hi, f64::INFINITY) }.widened()
     }
 
-    pub(super) fn sub(self, other: Self) -> Self {
+    pub(in crate::events) fn sub(self, other: Self) -> Self {
         self.add(other.neg())
     }
 
-    pub(super) fn mul(self, other: Self) -> Self {
+    pub(in crate::events) fn mul(self, other: Self) -> Self {
         if self.is_empty() || other.is_empty() {
             return Self::EMPTY;
         }
@@ -79,12 +84,12 @@ impl Interval {
     }
 
     /// Returns the interval of the squares of the numbers in this interval. Squares are never negative.
-    pub(super) fn square(self) -> Self {
+    pub(in crate::events) fn square(self) -> Self {
         let size = self.abs();
         if size.is_empty() { size } else { Self::of(&[size.lo * size.lo, size.hi * size.hi]) }
     }
 
-    pub(super) fn reciprocal(self) -> Self {
+    pub(in crate::events) fn reciprocal(self) -> Self {
         if self.is_empty() {
             return Self::EMPTY;
         }
@@ -97,11 +102,11 @@ impl Interval {
         }
     }
 
-    pub(super) fn neg(self) -> Self {
+    pub(in crate::events) fn neg(self) -> Self {
         Self { lo: -self.hi, hi: -self.lo }
     }
 
-    pub(super) fn abs(self) -> Self {
+    pub(in crate::events) fn abs(self) -> Self {
         if self.is_empty() || self.lo >= 0.0 {
             self
         } else if self.hi <= 0.0 {
@@ -112,17 +117,17 @@ impl Interval {
     }
 
     /// Returns the interval of the values of the non-decreasing function `f` on this interval.
-    pub(super) fn rising(self, f: impl Fn(f64) -> f64) -> Self {
+    pub(in crate::events) fn rising(self, f: impl Fn(f64) -> f64) -> Self {
         if self.is_empty() { self } else { Self { lo: f(self.lo), hi: f(self.hi) }.widened() }
     }
 
     /// Returns the interval of the values of the non-increasing function `f` on this interval.
-    pub(super) fn falling(self, f: impl Fn(f64) -> f64) -> Self {
+    pub(in crate::events) fn falling(self, f: impl Fn(f64) -> f64) -> Self {
         if self.is_empty() { self } else { Self { lo: f(self.hi), hi: f(self.lo) }.widened() }
     }
 
     /// Returns the part of the interval between `lo` and `hi`.
-    pub(super) fn within(self, lo: f64, hi: f64) -> Self {
+    pub(in crate::events) fn within(self, lo: f64, hi: f64) -> Self {
         if self.is_empty() || self.hi < lo || self.lo > hi {
             return Self::EMPTY;
         }
@@ -130,7 +135,7 @@ impl Interval {
     }
 
     /// Returns the interval of `sin(x + shift)` for all numbers `x` in this interval.
-    pub(super) fn sin(self, shift: f64) -> Self {
+    pub(in crate::events) fn sin(self, shift: f64) -> Self {
         if self.is_empty() {
             return self;
         }
@@ -151,7 +156,7 @@ impl Interval {
         Self { lo: bottom, hi: top }
     }
 
-    pub(super) fn tan(self) -> Self {
+    pub(in crate::events) fn tan(self) -> Self {
         use std::f64::consts::{FRAC_PI_2, PI};
         if self.is_empty() {
             return self;
@@ -162,7 +167,7 @@ impl Interval {
     }
 
     /// Returns the interval of `x` to the power `p` for all numbers `x` in this interval.
-    pub(super) fn power(self, p: f64) -> Self {
+    pub(in crate::events) fn power(self, p: f64) -> Self {
         if self.is_empty() {
             return self;
         }
@@ -185,7 +190,7 @@ impl Interval {
     /// Returns an interval that contains `x` to the power `y` for all `x` in `self` and all `y` in `other`. If `self`
     /// is not negative, the extreme values are at the ends of the two intervals, because a power is monotonic in each
     /// argument.
-    pub(super) fn pow(self, other: Self) -> Self {
+    pub(in crate::events) fn pow(self, other: Self) -> Self {
         if other.lo == other.hi {
             return self.power(other.lo);
         }

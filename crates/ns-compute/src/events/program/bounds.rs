@@ -1,0 +1,158 @@
+//! Bounds of the operations of a program within a box, by interval arithmetic.
+
+use super::fixed;
+use super::{Binary, Interval, Slot, Step, Table, Unary};
+use crate::events::special;
+
+/// Logarithm of the largest ratio, within a box, of two values of an exponential. With a larger ratio, a rule with a few
+/// nodes per side may miss the place where the exponential is large.
+const WIDEST_EXPONENT: f64 = 64.0;
+
+/// Logarithm of the largest ratio of two denominators within a box.
+const WIDEST_DENOMINATOR: f64 = 7.0;
+
+/// Returns bounds of the result of a step. `bounds` contains the bounds of all earlier results. `sides` contains the
+/// interval of each observable. `input` and variables have no bounds here.
+pub(in crate::events) fn step_bounds(
+    step: Step,
+    tables: &[Table],
+    sides: &[Interval],
+    bounds: &[Interval],
+) -> Interval {
+    match step {
+        Step::Observable(x) => sides[x],
+        Step::Table(table, row) => {
+            let (lo, hi) = tables[table].bounds(row, &|x| (sides[x].lo, sides[x].hi));
+            Interval::new(lo, hi)
+        }
+        Step::Add(a, b) => bounds[a].add(bounds[b]),
+        Step::Sub(a, b) => bounds[a].sub(bounds[b]),
+        Step::Mul(a, b) if a == b => bounds[a].square(),
+        Step::Mul(a, b) => bounds[a].mul(bounds[b]),
+        Step::Unary(unary, a) => unary_bounds(unary, bounds[a]),
+        Step::Binary(binary, a, b) => binary_bounds(binary, bounds[a], bounds[b]),
+        Step::Less(a, b) => decided(bounds[a].hi < bounds[b].lo, bounds[a].lo >= bounds[b].hi),
+        Step::LessEqual(a, b) => decided(bounds[a].hi <= bounds[b].lo, bounds[a].lo > bounds[b].hi),
+        Step::Equal(a, b) => {
+            let apart = bounds[a].hi < bounds[b].lo || bounds[a].lo > bounds[b].hi;
+            let one = bounds[a].lo == bounds[a].hi && bounds[a] == bounds[b];
+            decided(one, apart)
+        }
+        Step::Select(c, a, b) => match (bounds[c].lo, bounds[c].hi) {
+            (0.0, 0.0) => bounds[b],
+            (lo, hi) if lo > 0.0 || hi < 0.0 => bounds[a],
+            _ => bounds[a].hull(bounds[b]),
+        },
+        Step::Number(x) => Interval::new(x, x),
+        Step::Variable(_) | Step::Input(_) | Step::Datum(_) => Interval::ALL,
+    }
+}
+
+/// Returns the operand of a step, if the result of the step may have a peak or an oscillation within the box, as a
+/// function of this operand, that a rule with a few nodes per side does not see. `bounds` contains the bounds of the
+/// step's operands and of its result, at `slot`.
+pub(in crate::events) fn wide_operand(step: Step, slot: Slot, bounds: &[Interval]) -> Option<Slot> {
+    let length = |a: Slot| bounds[a].hi - bounds[a].lo;
+    let (operand, is_wide) = match step {
+        Step::Unary(Unary::Exp, a) => {
+            let least = -745.0;
+            (a, bounds[a].hi > least && bounds[a].hi - bounds[a].lo.max(least) > WIDEST_EXPONENT)
+        }
+        Step::Unary(Unary::Reciprocal, a) | Step::Binary(Binary::Div, _, a) => {
+            (a, spread(bounds[a]) > WIDEST_DENOMINATOR)
+        }
+        Step::Unary(Unary::Power(p), a) => (a, is_wide_power(Interval::point(p), bounds[a])),
+        Step::Binary(Binary::Pow, a, p) => (a, is_wide_power(bounds[p], bounds[a])),
+        Step::Unary(Unary::Sin | Unary::Cos, a) => (a, length(a) > 12.0),
+        Step::Unary(Unary::Tan, a) => (a, length(a) > 1.5),
+        Step::Binary(Binary::Voigt, a, b) => (a, length(a) > 40.0 * bounds[b].hi.max(1.0)),
+        Step::Binary(Binary::NormalIntegral, a, b) => {
+            let longer = if length(a) > length(b) { a } else { b };
+            (longer, bounds[slot].hi > 0.0 && length(longer) > 16.0)
+        }
+        _ => return None,
+    };
+    is_wide.then_some(operand)
+}
+
+/// Returns whether the result of a step, at `slot`, has no bound because the function has a pole within the box, such as
+/// `1 / x`. An exponential that is too large for a number has no pole.
+pub(in crate::events) fn is_pole(step: Step, slot: Slot, bounds: &[Interval]) -> bool {
+    let is_infinite = |x: Interval| x.lo == f64::NEG_INFINITY || x.hi == f64::INFINITY;
+    let is_finite = |a: Slot| !is_infinite(bounds[a]);
+    is_infinite(bounds[slot])
+        && match step {
+            Step::Unary(Unary::Exp, _) => false,
+            Step::Unary(_, a) => is_finite(a),
+            Step::Binary(_, a, b) => is_finite(a) && is_finite(b),
+            _ => false,
+        }
+}
+
+fn is_wide_power(power: Interval, base: Interval) -> bool {
+    let spread = spread(base);
+    if power.hi < 0.0 {
+        -power.lo * spread > WIDEST_DENOMINATOR
+    } else {
+        power.hi > 4.0 && power.hi * spread.min(745.0) > WIDEST_EXPONENT
+    }
+}
+
+/// Returns the logarithm of the ratio of the largest and the smallest absolute value in an interval.
+fn spread(x: Interval) -> f64 {
+    let size = x.abs();
+    if size.hi > 0.0 { (size.hi / size.lo).ln() } else { 0.0 }
+}
+
+/// Returns bounds of the value of a condition, which is 1 where the condition is true and 0 where it is false.
+/// `always` says that the condition is certainly true, and `never` that it is certainly false.
+fn decided(always: bool, never: bool) -> Interval {
+    if always {
+        Interval::new(1.0, 1.0)
+    } else if never {
+        Interval::new(0.0, 0.0)
+    } else {
+        Interval::new(0.0, 1.0)
+    }
+}
+
+fn unary_bounds(unary: Unary, x: Interval) -> Interval {
+    match unary {
+        Unary::Neg => x.neg(),
+        Unary::Exp => x.rising(fixed::exp),
+        Unary::Ln => x.within(0.0, f64::INFINITY).rising(fixed::ln),
+        Unary::Sqrt => x.within(0.0, f64::INFINITY).rising(f64::sqrt),
+        Unary::Abs => x.abs(),
+        Unary::Sin => x.sin(0.0),
+        Unary::Cos => x.sin(std::f64::consts::FRAC_PI_2),
+        Unary::Tan => x.tan(),
+        Unary::Asin => x.within(-1.0, 1.0).rising(libm::asin),
+        Unary::Acos => x.within(-1.0, 1.0).falling(libm::acos),
+        Unary::Atan => x.rising(libm::atan),
+        Unary::Asinh => x.rising(libm::asinh),
+        Unary::Reciprocal => x.reciprocal(),
+        Unary::Power(p) => x.power(p),
+        Unary::LnGamma | Unary::Decay | Unary::Interpolation(_) => Interval::ALL,
+    }
+}
+
+fn binary_bounds(binary: Binary, a: Interval, b: Interval) -> Interval {
+    match binary {
+        Binary::Div => a.mul(b.reciprocal()),
+        Binary::Pow => a.pow(b),
+        Binary::Voigt if b.lo == b.hi => {
+            // The profile decreases with the distance from its peak. Its relative error is at most 1e-13.
+            let profile = a.abs().falling(|x| special::voigt(x, b.lo)[0]);
+            Interval::new(profile.lo * (1.0 - 1e-12), profile.hi * (1.0 + 1e-12))
+        }
+        Binary::Voigt if b.lo > 0.0 => Interval::new(0.0, special::voigt(0.0, b.lo)[0] * (1.0 + 1e-12)),
+        Binary::Voigt => Interval::ALL,
+        Binary::NormalIntegral if a.is_empty() || b.is_empty() => Interval::EMPTY,
+        Binary::NormalIntegral => {
+            // The integral grows with its upper limit and falls with its lower limit.
+            let least = special::normal_integral(a.hi, b.lo)[0];
+            let most = special::normal_integral(a.lo, b.hi)[0];
+            Interval::new(least - 1e-12 * least.abs(), most + 1e-12 * most.abs())
+        }
+    }
+}
