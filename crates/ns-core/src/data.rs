@@ -16,6 +16,19 @@ pub struct Data {
     /// Values of the model's open inputs, such as nominal yields, that replace those of the compiled model. `None`
     /// keeps the values of the compiled model.
     pub yields: Option<Arc<Yields>>,
+    /// Where the data were made, if they are expected data (an Asimov set).
+    pub expected: Option<Arc<Expected>>,
+}
+
+/// Where and how accurately expected data (an Asimov set) were made.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Expected {
+    /// The parameters at which the data are expected.
+    pub parameters: Vec<f64>,
+    /// For each event channel, the estimated error of `-2 ln L` of the data, because expected events are the nodes of a
+    /// rule for numerical integration. It holds for points near `parameters` and for the points for which the data were
+    /// made.
+    pub errors: Vec<f64>,
 }
 
 /// The values of all open inputs of a model (arrays of numbers that data may replace). They replace the numbers of
@@ -64,14 +77,14 @@ impl Data {
     /// compiled model ([`Data::yields`]) stay the same.
     #[must_use]
     pub fn with(&self, seen: impl Into<Seen>) -> Self {
-        Self { seen: seen.into(), yields: self.yields.clone() }
+        Self { seen: seen.into(), yields: self.yields.clone(), expected: None }
     }
 
     /// Returns a copy of these data in which `yields` replace the compiled numbers of the model's inputs (arrays of
     /// numbers that data may replace).
     #[must_use]
     pub fn with_yields(&self, yields: impl Into<Arc<Yields>>) -> Self {
-        Self { seen: self.seen.clone(), yields: Some(yields.into()) }
+        Self { yields: Some(yields.into()), ..self.clone() }
     }
 
     /// Returns the number of data sets. This is the number of toys, or 1 if the data are not toys.
@@ -96,7 +109,7 @@ impl Data {
 
 impl<T: Into<Seen>> From<T> for Data {
     fn from(seen: T) -> Self {
-        Self { seen: seen.into(), yields: None }
+        Self { seen: seen.into(), yields: None, expected: None }
     }
 }
 

@@ -30,7 +30,7 @@ mod toys;
 pub use check::{DeviceCheck, Difference, LeftToCpu};
 pub use check_events::EventModelError;
 pub use control::{Control, Observer};
-pub use data::{Data, Drawn, Seen, Yields};
+pub use data::{Data, Drawn, Expected, Seen, Yields};
 pub use digest::Digest;
 pub use error::{EXPECTED, FitFailure, SessionError};
 pub use event_source::{DrawEvents, EventColumns, EventSource, NotDrawn};

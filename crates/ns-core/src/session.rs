@@ -261,7 +261,16 @@ pub trait Session: Send + Sync {
     /// # Errors
     /// If the length of `parameters` does not fit the model, `of` are toys, an expected yield is negative or
     /// not finite, or the device fails.
-    fn asimov(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError>;
+    fn asimov(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError> {
+        self.asimov_for(parameters, &[], of)
+    }
+
+    /// Returns the Asimov data at the point `parameters`, as [`Session::asimov`] does. The expected events are placed so
+    /// that `-ln L` is also accurate at the points `visited`, at which an analysis evaluates it.
+    ///
+    /// # Errors
+    /// The errors of [`Session::asimov`].
+    fn asimov_for(&self, parameters: &[f64], visited: &[&[f64]], of: &Data) -> Result<Data, SessionError>;
 
     /// Returns the distributions from which toys at the point `parameters` are drawn. The toys replace the counts and
     /// auxiliary data of `of`. Toys with different values of `hypothesis` share no random numbers.

@@ -13,6 +13,7 @@ use ns_core::{
 use crate::InferenceError;
 use crate::conditional::may_have_several_minima;
 use crate::diagnosis;
+use crate::expected_data::{self, Checked};
 use crate::options::FitOptions;
 use crate::weighted::{NOT_COUNTED, has_weights};
 
@@ -28,6 +29,9 @@ const SMALL: usize = 48;
 /// Largest number of free parameters of a model of medium size. In such models, conditional fits search for the global
 /// minimum with the same effort as the free fit. The search takes a few milliseconds.
 const MIDDLING: usize = 120;
+
+/// Largest number of times that Asimov data are replaced by more accurate ones.
+const MOST_REPLACEMENTS: usize = 4;
 
 /// Returns the session for fits that run one after another because they depend on each other. This is the CPU session
 /// of `session`, or `session` itself if it has no CPU session. Results derived from these fits are then bit for bit the
@@ -59,6 +63,8 @@ pub(crate) struct Analysis<'a> {
     control: Control<'a>,
     /// Inverse Hessian of the last fit that computed an inverse Hessian. Similar fits use it for their first steps.
     metric: Option<InverseHessian>,
+    /// Estimated error of the data, if they are Asimov data with events and [`Self::settle_expected`] was called.
+    pub(crate) checked: Option<Checked>,
     /// Number of fits finished so far.
     done: usize,
     /// Number of fits that the analysis makes in total, as far as known so far.
@@ -90,6 +96,7 @@ impl<'a> Analysis<'a> {
             weighted,
             control,
             metric: None,
+            checked: None,
             done: 0,
             total: 0,
         })
@@ -197,6 +204,37 @@ impl<'a> Analysis<'a> {
         let fit = self.fit(data, request, wanted);
         self.session = device;
         fit
+    }
+
+    /// If the data of the analysis are Asimov data with events, estimates their error at the minimum `fit` and around it.
+    /// If the error is too large, the data of the analysis are replaced by data that are made for these points, and the
+    /// fit is repeated. Returns the last fit. `request` and `wanted` are those of the fit.
+    ///
+    /// # Errors
+    /// The errors of [`Self::fit`].
+    pub(crate) fn settle_expected(
+        &mut self,
+        mut fit: FitOutcome,
+        request: &FitRequest,
+        wanted: OutcomeParts,
+    ) -> Result<FitOutcome, InferenceError> {
+        let mut visited: Vec<Cow<'_, [f64]>> = Vec::new();
+        for _ in 0..MOST_REPLACEMENTS {
+            if self.data.expected.is_none() || self.model.event_channels.is_empty() {
+                break;
+            }
+            let around = expected_data::around(self.model, &fit, |i| self.is_fixed(i));
+            visited.push(Cow::Owned(fit.parameters.clone()));
+            let points: Vec<Cow<'_, [f64]>> =
+                visited.iter().cloned().chain(around.into_iter().map(Cow::Owned)).collect();
+            self.checked = expected_data::check(self.model, self.session, &self.data, &points)?;
+            let finer = self.checked.as_mut().and_then(|checked| checked.finer.take());
+            let Some(finer) = finer else { break };
+            self.data = finer;
+            let data = self.data.clone();
+            fit = self.fit(&data, request.clone(), wanted)?;
+        }
+        Ok(fit)
     }
 
     /// Makes the fit of a task that has exactly one request. Apart from this, the function works as [`Self::fit`] does.

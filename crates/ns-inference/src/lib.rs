@@ -37,6 +37,7 @@ pub mod device;
 mod diagnosis;
 pub mod differentiable;
 mod error;
+mod expected_data;
 pub mod fit;
 pub mod goodness;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]

@@ -30,6 +30,10 @@ pub struct SignificanceResult {
     pub q0: f64,
     /// Best-fit value of the parameter of interest.
     pub mu_hat: f64,
+    /// Estimated error of the expected q0, which comes from the numerical integration of expected events. `None` if the
+    /// model has no event channels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asimov_error: Option<f64>,
     /// Whether every fit of the test converged.
     pub converged: bool,
     /// Warnings about the result.
@@ -65,6 +69,7 @@ pub fn significance(
         z_expected: expected.map(|x| x.1),
         q0: tested.q,
         mu_hat,
+        asimov_error: tester.asimov_error(),
         converged: tester.converged,
         warnings: tester.notes,
     })

@@ -1,6 +1,10 @@
 //! Values, gradients, Hessians and expected data at given points.
 
-use ns_core::{Data, EXPECTED, Evaluation, EvaluationRequest, Observations, SessionError, SquaredWeights};
+use std::sync::Arc;
+
+use ns_core::{
+    Data, EXPECTED, Evaluation, EvaluationRequest, Expected, Observations, SessionError, SquaredWeights,
+};
 
 use super::{CpuSession, put, take};
 use crate::curvature::{Curvature, Factored, Point, assemble, combined_variances, factor};
@@ -174,23 +178,41 @@ impl CpuSession {
         Ok(Observations::binned(main, aux))
     }
 
-    /// Returns the expected data at one point. For event channels, the expected data are the events of the Asimov data.
-    fn expected(&self, parameters: &[f64], of: &Data) -> Result<Observations, SessionError> {
+    /// Returns the expected data at one point. For event channels, the expected data are the events of the Asimov data,
+    /// whose likelihood is also accurate at the points `visited`. The second result contains the estimated error of
+    /// twice `-ln L` of each event channel.
+    fn expected(
+        &self,
+        parameters: &[f64],
+        visited: &[&[f64]],
+        of: &Data,
+    ) -> Result<(Observations, Vec<f64>), SessionError> {
+        let n = self.plan.n_parameters();
+        for point in visited {
+            length("the list of visited parameters", point.len(), n)?;
+            finite("visited point", point)?;
+        }
         let mut data = self.expected_counts(parameters, of)?;
+        let mut errors = Vec::new();
         if self.plan.events.has_channels() {
             let own = self.dataset(of)?;
             let tables = &own.as_ref().unwrap_or(&self.observed).events;
             let mut worker = take(&self.workers, &self.plan);
             let scratch = &mut worker.scratch.events;
-            let made = asimov(self.level, &self.plan.events, parameters, tables, scratch);
+            let made = asimov(self.level, &self.plan.events, (parameters, visited), tables, scratch);
             put(&self.workers, worker);
-            data.events = made?;
+            (data.events, errors) = made?;
         }
-        Ok(data)
+        Ok((data, errors))
     }
 
-    pub(super) fn asimov_data(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError> {
-        let expected = self.expected(parameters, of)?;
+    pub(super) fn asimov_data(
+        &self,
+        parameters: &[f64],
+        visited: &[&[f64]],
+        of: &Data,
+    ) -> Result<Data, SessionError> {
+        let (expected, errors) = self.expected(parameters, visited, of)?;
         check_data(&self.plan, &expected).map_err(|error| match error {
             SessionError::BadNumber { what: "main data", index, value, .. } => SessionError::BadNumber {
                 what: EXPECTED,
@@ -200,6 +222,8 @@ impl CpuSession {
             },
             other => other,
         })?;
-        Ok(of.with(expected))
+        let mut data = of.with(expected);
+        data.expected = Some(Arc::new(Expected { parameters: parameters.to_vec(), errors }));
+        Ok(data)
     }
 }

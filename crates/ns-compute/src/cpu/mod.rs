@@ -352,8 +352,8 @@ impl Session for CpuSession {
         .map(Some)
     }
 
-    fn asimov(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError> {
-        self.with_numbers(of, Purpose::Evaluation, |session| session.asimov_data(parameters, of))?
+    fn asimov_for(&self, parameters: &[f64], visited: &[&[f64]], of: &Data) -> Result<Data, SessionError> {
+        self.with_numbers(of, Purpose::Evaluation, |session| session.asimov_data(parameters, visited, of))?
     }
 
     fn toy_source(

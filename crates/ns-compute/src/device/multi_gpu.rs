@@ -226,8 +226,8 @@ impl Session for MultiGpuSession {
         }
     }
 
-    fn asimov(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError> {
-        self.cpu.asimov(parameters, of)
+    fn asimov_for(&self, parameters: &[f64], visited: &[&[f64]], of: &Data) -> Result<Data, SessionError> {
+        self.cpu.asimov_for(parameters, visited, of)
     }
 
     fn toy_source(

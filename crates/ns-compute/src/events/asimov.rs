@@ -2,25 +2,21 @@
 //! events around its grid point. If the contents of bins are compared with integrals, the grid points are the centres
 //! of the bins.
 
-use ns_core::{BinRule, EXPECTED, EventTable, LogProbError, SessionError};
+use ns_core::{BinRule, EXPECTED, EventTable, SessionError};
 
-use super::block::multiply_leaves;
 use super::channel::ChannelPlan;
-use super::conditional::ConditionalMemory;
+use super::grid::{Evaluator, Point, Values, grid};
 use super::integral::{KRONROD, kronrod};
-use super::sample::breaks;
-use super::sums::{BLOCK, SumMemory};
 use crate::simd::Level;
 
-/// Number of panels per observable, for channels with one, two, three, and more observables. The panels divide a fit
-/// range, and each panel has 21 nodes (grid points).
+/// Number of panels per observable of the grid of a process, for channels with one, two, three, and more observables.
+/// The panels divide a fit range, and each panel has 21 nodes (grid points).
 const PANELS: [usize; 4] = [200, 10, 2, 1];
 
 /// Whether the weighted points of a grid represent all events of a channel or the events of one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GridOf {
-    /// All events of a channel. The intervals (panels) of the grid also end where the density may have a jump or a
-    /// kink. A negative weight is an error.
+    /// All events of a channel. The grid is adapted to the densities of the channel. A negative weight is an error.
     Channel,
     /// The events of one process. All intervals (panels) of the grid have equal width, so all processes have the same
     /// grid points. A weight may be negative, because only the sum over all processes has to be positive.
@@ -28,56 +24,42 @@ pub(super) enum GridOf {
 }
 
 /// Returns grid points within the fit ranges as weighted events. The points are the nodes of a quadrature rule; if bin
-/// contents are compared with integrals, they are the bin centres. The weights are proportional to the density and add
-/// up to `total`. Points with weight 0 are left out. `locals` contains the values that the channel uses, and
-/// `amplitudes` the factors of its terms.
+/// contents are compared with integrals, they are the bin centres. The weights are proportional to the density at
+/// `point` and add up to `total`. Points with weight 0 are left out. The grid of a whole channel is also adapted to the
+/// densities at the points `visited`. The second result is the estimated error of twice `-ln L` of the weighted events.
 ///
 /// # Errors
 /// If the density is not finite at a point, or if it is negative in a grid of a whole channel.
 pub(super) fn weighted_grid(
     level: Level,
     plan: &ChannelPlan,
-    (locals, amplitudes): (&[f64], &[f64]),
+    (point, visited): (&Point, &[Point]),
     total: f64,
     of: GridOf,
-) -> Result<EventTable, SessionError> {
+) -> Result<(EventTable, f64), SessionError> {
     let (mut columns, mut volumes) = (vec![Vec::new(); plan.observables], Vec::new());
+    let mut error = 0.0;
     match &plan.binning {
         Some(binning) if binning.rule == BinRule::Integral => {
             add_bins(&binning.edges, &plan.boxes, &mut columns, &mut volumes);
         }
-        _ => {
-            let panels = panels(plan.observables);
-            // Equal panels are needed for densities from neural networks: they have no formulas, and their
-            // log-densities are kept for the nodes of equal panels.
-            let is_equal = of == GridOf::Process || !plan.logs.is_empty() || !plan.conditionals.is_empty();
+        _ if of == GridOf::Process => {
             for region in &plan.boxes {
-                let breaks = match is_equal {
-                    true => vec![Vec::new(); region.len()],
-                    false => breaks(plan, (locals, amplitudes), region),
-                };
-                add_nodes(region, panels, &breaks, &mut columns, &mut volumes);
+                add_nodes(region, panels(plan.observables), &mut columns, &mut volumes);
             }
         }
-    }
-    columns.extend(logs_at_nodes(plan, &columns).map_err(SessionError::from)?);
-    let conditionals: Result<Vec<_>, LogProbError> =
-        plan.conditionals.iter().map(|of| ConditionalMemory::once(of, &columns, locals)).collect();
-    let conditionals = conditionals?;
-    let views: Vec<&[f64]> = columns.iter().chain(conditionals.iter().flatten()).map(Vec::as_slice).collect();
-    let mut memory = SumMemory::new(plan);
-    memory.prepare(level, plan, locals);
-    let mut weights = Vec::with_capacity(volumes.len());
-    for (b, volumes) in volumes.chunks(BLOCK).enumerate() {
-        for (leaf, own) in plan.leaves.iter().zip(&mut memory.leaves) {
-            leaf.run(level, &views, b * BLOCK, volumes.len(), own);
-        }
-        multiply_leaves(plan, &mut memory);
-        for (i, volume) in volumes.iter().enumerate() {
-            let products = memory.products.iter().zip(amplitudes);
-            weights.push(volume * products.map(|(product, a)| a * product[i]).sum::<f64>());
+        _ if total == 0.0 => {}
+        _ => {
+            let made = grid(level, plan, point, visited, total).map_err(SessionError::from)?;
+            (columns, volumes, error) = (made.columns, made.volumes, made.error);
         }
     }
+    let mut values = Values::default();
+    let logs = Evaluator::new(level, plan, vec![point])
+        .evaluate(None, &columns, &mut values)
+        .map_err(SessionError::from)?;
+    columns.extend(logs);
+    let weights: Vec<f64> = volumes.iter().zip(&values.densities[0]).map(|(v, f)| v * f).collect();
     if let Some(index) = weights.iter().position(|w| !(w.is_finite() && (of == GridOf::Process || *w >= 0.0)))
     {
         let remedy = "the density of an event channel is finite and not negative";
@@ -87,26 +69,14 @@ pub(super) fn weighted_grid(
     let scale = if sum > 0.0 { total / sum } else { 0.0 };
     let keep = |i: &usize| weights[*i] != 0.0;
     let kept: Vec<usize> = (0..weights.len()).filter(keep).collect();
-    Ok(EventTable {
+    let table = EventTable {
         columns: columns
             .iter()
             .map(|column| kept.iter().filter_map(|&i| column.get(i)).copied().collect())
             .collect(),
         weights: Some(kept.iter().map(|&i| scale * weights[i]).collect()),
-    })
-}
-
-/// Returns the columns of log-densities at the nodes (grid points) of a grid. Only the first call computes them; later
-/// calls return the same numbers. Columns that belong to no density of the channel are empty.
-fn logs_at_nodes(plan: &ChannelPlan, nodes: &[Vec<f64>]) -> Result<Vec<Vec<f64>>, LogProbError> {
-    if let Some(known) = plan.logs_at_nodes.get() {
-        return Ok(known.clone());
-    }
-    let mut made = vec![Vec::new(); plan.columns() - plan.observables];
-    for density in &plan.logs {
-        made[density.column - plan.observables] = density.evaluate(nodes)?;
-    }
-    Ok(plan.logs_at_nodes.get_or_init(|| made).clone())
+    };
+    Ok((table, error))
 }
 
 /// Returns the number of panels (intervals of a quadrature rule) per observable for a channel with `observables`
@@ -116,17 +86,9 @@ pub(super) fn panels(observables: usize) -> usize {
 }
 
 /// Adds the grid points of the box `region` to `columns`, and the part of the volume that belongs to each grid point to
-/// `volumes`. Each side of the box is divided into `panels` panels. `breaks` contains one list of positions per side of
-/// the box. Panels are cut at these positions.
-fn add_nodes(
-    region: &[(f64, f64)],
-    panels: usize,
-    breaks: &[Vec<f64>],
-    columns: &mut [Vec<f64>],
-    volumes: &mut Vec<f64>,
-) {
-    let nodes = |(&side, breaks): (&(f64, f64), &Vec<f64>)| cut_nodes(side, panels, breaks);
-    let sides: Vec<Vec<(f64, f64)>> = region.iter().zip(breaks).map(nodes).collect();
+/// `volumes`. Each side of the box is divided into `panels` panels.
+fn add_nodes(region: &[(f64, f64)], panels: usize, columns: &mut [Vec<f64>], volumes: &mut Vec<f64>) {
+    let sides: Vec<Vec<(f64, f64)>> = region.iter().map(|&side| side_nodes(side, panels)).collect();
     let count: usize = sides.iter().map(Vec::len).product();
     for number in 0..count {
         let (mut rest, mut volume) = (number, 1.0);
@@ -167,22 +129,6 @@ pub(super) fn add_bins(
             }
         }
     }
-}
-
-/// Returns the nodes (grid points) along a side of a box, like [`side_nodes`]. The panels are also cut at the
-/// positions `breaks`.
-fn cut_nodes((lo, hi): (f64, f64), panels: usize, breaks: &[f64]) -> Vec<(f64, f64)> {
-    if breaks.is_empty() {
-        return side_nodes((lo, hi), panels);
-    }
-    let mut edges: Vec<f64> = (0..=panels)
-        .map(|i| lo + (hi - lo) * i as f64 / panels as f64)
-        .chain(breaks.iter().copied())
-        .collect();
-    edges.sort_by(f64::total_cmp);
-    let least = 1e-9 * (hi - lo);
-    edges.dedup_by(|b, a| *b - *a <= least);
-    edges.windows(2).flat_map(|pair| side_nodes((pair[0], pair[1]), 1)).collect()
 }
 
 /// Returns the nodes (grid points) along a side of a box in ascending order. Each node comes with the part of the

@@ -1,8 +1,9 @@
 //! A compiled event channel.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use ns_core::{Binning, EventChannel, EventModelError, LogDensity, Value};
+use ns_core::{Binning, EventChannel, EventModelError, LogDensity, LogProbError, Value};
 
 use super::bin_means::{is_integrated, over_bins};
 use super::conditional::{Conditional, at_start};
@@ -14,6 +15,12 @@ use super::sources::{AtStart, Local};
 
 /// Largest number of bins of a channel whose bin contents are compared with integrals of the density.
 const MOST_BINS: usize = 20_000;
+
+/// Largest number of parts of grids for which log-densities are kept.
+const MOST_PARTS: usize = 2000;
+
+/// Columns of log-densities at the nodes of parts of a grid. A part is identified by the bits of its boundaries.
+type KnownLogs = BTreeMap<Vec<u64>, Vec<Vec<f64>>>;
 
 /// One term of a channel's density: an amplitude (a number that is the same for all events) times a product of leaves
 /// (basic densities).
@@ -37,9 +44,8 @@ pub(crate) struct ChannelPlan {
     pub(super) observables: usize,
     /// Densities whose logarithms are columns of the events. These columns come after the columns of the observables.
     pub(super) logs: Vec<LogDensity>,
-    /// The log-densities `logs` at the grid points of Asimov data, as columns. They are computed when they are first
-    /// needed.
-    pub(super) logs_at_nodes: Arc<OnceLock<Vec<Vec<f64>>>>,
+    /// The log-densities `logs` at grid points of Asimov data, as columns.
+    known_logs: Arc<Mutex<KnownLogs>>,
     /// Densities with context (densities that depend on constants and on values that the channel uses). Their columns
     /// come after all other columns.
     pub(super) conditionals: Vec<Conditional>,
@@ -70,6 +76,39 @@ impl ChannelPlan {
     /// this number.
     pub(super) fn columns(&self) -> usize {
         self.logs.last().map_or(self.observables, |last| last.column + 1)
+    }
+
+    /// Returns whether all densities of the channel are formulae.
+    pub(super) fn has_formulas(&self) -> bool {
+        self.logs.is_empty() && self.conditionals.is_empty()
+    }
+
+    /// Returns the log-densities at nodes whose observables are `columns`, one column per log-density. `part`
+    /// identifies the nodes: the numbers are kept, and later calls return the same numbers.
+    ///
+    /// # Errors
+    /// If a density cannot be evaluated at a node.
+    pub(super) fn logs_at(
+        &self,
+        part: Option<Vec<u64>>,
+        columns: &[Vec<f64>],
+    ) -> Result<Vec<Vec<f64>>, LogProbError> {
+        if self.logs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let known = || self.known_logs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = part.as_ref().and_then(|part| known().get(part).cloned()) {
+            return Ok(found);
+        }
+        let mut made = vec![Vec::new(); self.columns() - self.observables];
+        for density in &self.logs {
+            made[density.column - self.observables] = density.evaluate(columns)?;
+        }
+        let mut known = known();
+        if let Some(part) = part.filter(|_| known.len() < MOST_PARTS) {
+            known.insert(part, made.clone());
+        }
+        Ok(made)
     }
 
     /// Compiles a channel. `functions` contains the initial values of all parameters and functions of parameters.
@@ -148,7 +187,7 @@ impl ChannelPlan {
         Ok(Self {
             observables: channel.observables.len(),
             logs,
-            logs_at_nodes: Arc::default(),
+            known_logs: Arc::default(),
             conditionals: expansion.conditionals,
             boxes: channel.boxes(),
             extended: channel.extended,

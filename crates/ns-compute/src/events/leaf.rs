@@ -109,6 +109,19 @@ impl Leaf {
         self.means.is_some()
     }
 
+    /// Returns the observables of the density, in ascending order.
+    pub(super) fn observables(&self) -> Vec<usize> {
+        let mut own = self.density.observables();
+        own.sort_unstable();
+        own.dedup();
+        own
+    }
+
+    /// Returns whether the density is a formula of its observables.
+    pub(super) fn has_formula(&self) -> bool {
+        !matches!(self.density, Density::Log(_) | Density::Conditional(_))
+    }
+
     /// Returns the program that computes the density by its formula.
     pub(super) fn program(&self) -> &Program {
         &self.program

@@ -19,6 +19,7 @@ mod densities;
 mod error;
 mod expand;
 mod formula;
+mod grid;
 mod integral;
 mod kernels;
 mod leaf;

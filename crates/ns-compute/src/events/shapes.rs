@@ -9,6 +9,7 @@ use super::block::multiply_leaves;
 use super::channel::ChannelPlan;
 use super::channel_sum::{ChannelMemory, prepare_channel};
 use super::conditional::ConditionalMemory;
+use super::grid::Point;
 use super::sources::{AtStart, Functions};
 use super::sums::{BLOCK, SumMemory};
 use crate::simd::Level;
@@ -123,13 +124,9 @@ impl EventShapes {
                     weights: Some(std::sync::Arc::from([])),
                 });
             }
-            let mut grid = weighted_grid(
-                self.level,
-                plan,
-                (&memory.locals, &amplitudes),
-                sign * total,
-                GridOf::Process,
-            )?;
+            let point = Point { locals: memory.locals.clone(), amplitudes };
+            let (mut grid, _) =
+                weighted_grid(self.level, plan, (&point, &[]), sign * total, GridOf::Process)?;
             if sign < 0.0 {
                 grid.weights = grid.weights.map(|weights| weights.iter().map(|w| -w).collect());
             }

@@ -12,6 +12,7 @@ use super::chain::Derivatives;
 use super::channel::ChannelPlan;
 use super::channel_sum::{ChannelMemory, differentiate, prepare_channel, sum_channel, sum_elsewhere};
 use super::crew::Crew;
+use super::grid::Point;
 use super::offload::{ChannelSums, Offload};
 use super::program::Memory;
 use super::sources::{AtStart, FormulaPlan, FunctionMemory, Functions};
@@ -402,8 +403,9 @@ pub(super) fn expected_number(channel: &ChannelPlan, memory: &ChannelMemory, tab
     }
 }
 
-/// Returns the Asimov data of all event channels at `theta`. The data of a channel are the nodes of a fine rule for
-/// numerical integration, and each node is weighted with the expected number of events around it. A channel that is not
+/// Returns the Asimov data of all event channels at `theta`, and for each channel the estimated error of twice `-ln L`.
+/// The data of a channel are the nodes of a rule for numerical integration, and each node is weighted with the expected
+/// number of events around it. The rule is also accurate for densities at the points `visited`. A channel that is not
 /// extended gets as many events as its table in `tables` contains.
 ///
 /// # Errors
@@ -411,16 +413,31 @@ pub(super) fn expected_number(channel: &ChannelPlan, memory: &ChannelMemory, tab
 pub(crate) fn asimov(
     level: Level,
     plan: &EventPlan,
-    theta: &[f64],
+    (theta, visited): (&[f64], &[&[f64]]),
     tables: &[Arc<EventTable>],
     scratch: &mut EventScratch,
-) -> Result<Vec<Arc<EventTable>>, SessionError> {
-    prepare_channels(level, plan, theta, scratch);
-    let mut made = Vec::with_capacity(tables.len());
-    for ((channel, memory), table) in plan.channels.iter().zip(&scratch.channels).zip(tables) {
-        let total = expected_number(channel, memory, table);
-        let values = (memory.locals.as_slice(), memory.amplitude_values.as_slice());
-        made.push(Arc::new(weighted_grid(level, channel, values, total, GridOf::Channel)?));
+) -> Result<(Vec<Arc<EventTable>>, Vec<f64>), SessionError> {
+    let mut also: Vec<Vec<Point>> = vec![Vec::new(); plan.channels.len()];
+    for other in visited {
+        prepare_channels(level, plan, other, scratch);
+        for (points, memory) in also.iter_mut().zip(&scratch.channels) {
+            let point = Point::of(memory);
+            let is_finite = point.locals.iter().chain(&point.amplitudes).all(|x| x.is_finite());
+            if is_finite && memory.failure.is_none() && !points.contains(&point) {
+                points.push(point);
+            }
+        }
     }
-    Ok(made)
+    prepare_channels(level, plan, theta, scratch);
+    let (mut made, mut errors) = (Vec::with_capacity(tables.len()), Vec::with_capacity(tables.len()));
+    let channels = plan.channels.iter().zip(&scratch.channels).zip(&mut also);
+    for (((channel, memory), also), table) in channels.zip(tables) {
+        let total = expected_number(channel, memory, table);
+        let point = Point::of(memory);
+        also.retain(|other| *other != point);
+        let (table, error) = weighted_grid(level, channel, (&point, also), total, GridOf::Channel)?;
+        made.push(Arc::new(table));
+        errors.push(error);
+    }
+    Ok((made, errors))
 }

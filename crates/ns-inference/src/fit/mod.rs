@@ -12,6 +12,7 @@ use std::sync::Arc;
 use ns_core::{Control, Data, FitOutcome, FitRequest, Inactive, Model, OutcomeParts, Search, Session, Start};
 
 use crate::analysis::Analysis;
+use crate::expected_data::Checked;
 use crate::lowest::{Lowest, Stop};
 use crate::minos::{self, Interval, Parent};
 use crate::{InferenceError, bin_centres, context_gradient, diagnosis, parameter_index, weighted};
@@ -36,14 +37,17 @@ pub fn fit(
     control: Control<'_>,
 ) -> Result<FitResult, InferenceError> {
     let mut analysis = Analysis::new(model, session, options, control)?;
-    let (data, request) = (analysis.data.clone(), analysis.base.clone());
+    let request = analysis.base.clone();
     let minos = minos_parameters(&analysis, options)?;
-    let weighted = weighted::has_weights(model, &data, &options.data);
+    let weighted = weighted::has_weights(model, &analysis.data, &options.data);
     let method = weighted.then(|| options.weighted_uncertainties.unwrap_or(WeightedUncertainties::Sandwich));
     let covariance =
         options.covariance || ((weighted || bin_centres::has_centres(model)) && options.uncertainties);
     let wanted = OutcomeParts { uncertainties: options.uncertainties, covariance, inverse: false };
-    let mut lowest = Lowest::new(analysis.fit(&data, request.clone(), wanted)?);
+    let data = analysis.data.clone();
+    let first = analysis.fit(&data, request.clone(), wanted)?;
+    let mut lowest = Lowest::new(analysis.settle_expected(first, &request, wanted)?);
+    let data = analysis.data.clone();
     let mut notes = Vec::new();
     let intervals = loop {
         let parameters = interval_parameters(&lowest.fit, &minos, options);
@@ -145,6 +149,8 @@ fn name_result(
     } else {
         warnings.extend(diagnosis::without_events(model, *session, data, &outcome));
     }
+    let checked = analysis.checked.as_ref();
+    warnings.extend(checked.and_then(|checked| checked.note(model)));
     let edm = outcome.certificate.edm;
     if !edm.is_finite() {
         warnings.push("edm is null: the curvature at the returned point allows no estimate".to_owned());
@@ -187,7 +193,8 @@ fn name_result(
         nll: outcome.nll,
         twice_nll: 2.0 * outcome.nll,
         poi_index: model.poi,
-        converged: outcome.converged(),
+        converged: outcome.converged() && !checked.is_some_and(Checked::is_too_large),
+        asimov_error: checked.map(|checked| checked.error),
         edm: edm.is_finite().then_some(edm),
         integral_error: outcome.certificate.integral_error.map(|error| {
             let (process, channel) = diagnosis::process_place(model, error.channel, error.process);

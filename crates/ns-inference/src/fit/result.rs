@@ -61,6 +61,10 @@ pub struct FitResult {
     pub poi_index: Option<usize>,
     /// Whether the best fit is certified to be a minimum.
     pub converged: bool,
+    /// Estimated error of differences of `twice_nll` of Asimov data, which comes from the numerical integration of
+    /// expected events. `None` if the data are not Asimov data with events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asimov_error: Option<f64>,
     /// Estimated distance to the minimum (EDM): `-ln L` at the best fit minus the estimated minimum of `-ln L`.
     /// `None` if the curvature allows no estimate.
     pub edm: Option<f64>,

@@ -1,6 +1,7 @@
 //! Generates the Asimov set of a hypothesis test. The set consists of the data expected at the conditional fit to the
 //! observed data.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ns_core::{
@@ -14,7 +15,7 @@ use super::tester::Tester;
 use crate::analysis::{Analysis, WITH_INVERSE};
 use crate::diagnosis;
 use crate::present::significant;
-use crate::{InferenceError, lowest};
+use crate::{InferenceError, expected_data, lowest};
 
 /// If at most this number of fits is still to come, the covariance of the fit to the Asimov set is not computed.
 /// Computing the covariance would take more time than it would save in these fits.
@@ -23,6 +24,9 @@ const FEW: usize = 2;
 /// The uncertainties of all parameters, the covariance matrix of the parameters, and the factors of the Hessian of
 /// `-ln L`. The covariance matrix or the factors may be missing.
 type Curvature = (Vec<Option<f64>>, Option<Arc<Covariance>>, Option<InverseHessian>);
+
+/// Largest number of points of earlier fits for which the Asimov set is made.
+const MOST_VISITED: usize = 48;
 
 /// Largest relative difference between two sets of expected data that can be due to rounding.
 const DIFFERENT: f64 = 1e-6;
@@ -75,12 +79,14 @@ impl Tester<'_> {
             return Err(InferenceError::Cancelled);
         };
         self.made_at = conditional.nll;
-        let made = make(&mut self.analysis, &self.observed, &conditional, value, self.further);
+        let known = (&self.observed, self.visited.as_slice());
+        let made = make(&mut self.analysis, known, &conditional, value, self.further);
         let Err(InferenceError::FitFailed { reason }) = made else { return made };
         // At the lowest minimum, a bin without observed events may have a negative expected yield. All expected
         // yields may be positive at another minimum.
         for other in other_minima(&mut self.analysis, &self.observed, value)? {
-            let Ok(asimov) = make(&mut self.analysis, &self.observed, &other, value, self.further) else {
+            let known = (&self.observed, self.visited.as_slice());
+            let Ok(asimov) = make(&mut self.analysis, known, &other, value, self.further) else {
                 continue;
             };
             let note = format!(
@@ -109,16 +115,56 @@ impl Tester<'_> {
     }
 }
 
+impl Tester<'_> {
+    /// Estimates the error of the fits to the Asimov set at `values`. If it is too large, the set is made again for the
+    /// points at which these fits ended, and all fits to it are removed. Returns whether this was done.
+    ///
+    /// # Errors
+    /// If the device fails or the caller stopped the work.
+    pub(crate) fn check_asimov(&mut self, values: &[f64]) -> Result<bool, InferenceError> {
+        if self.without_asimov.is_some() {
+            return Ok(false);
+        }
+        let fits = values.iter().filter_map(|value| self.asimov.at(*value)).map(|known| &known.fit);
+        let visited: Vec<Cow<'_, [f64]>> =
+            fits.chain([&self.asimov.best]).map(|fit| Cow::Borrowed(fit.parameters.as_slice())).collect();
+        let Analysis { model, session, .. } = self.analysis;
+        self.checked = expected_data::check(model, session, &self.asimov.data, &visited)?;
+        let is_coarse = self.checked.as_ref().is_some_and(|checked| checked.finer.is_some());
+        if !is_coarse || self.visited.len() >= MOST_VISITED {
+            return Ok(false);
+        }
+        let visited: Vec<Vec<f64>> = visited.into_iter().map(Cow::into_owned).collect();
+        self.visited.extend(visited);
+        self.n_lowered += 1;
+        self.make_asimov()?;
+        Ok(true)
+    }
+
+    /// Sets `converged` to false and adds a warning if the error of the Asimov set is too large.
+    pub(crate) fn judge_asimov(&mut self) {
+        let Some(checked) = &self.checked else { return };
+        self.converged &= !checked.is_too_large();
+        self.notes.extend(checked.note(self.analysis.model));
+    }
+
+    /// Returns the estimated error of the Asimov statistics at the tested values.
+    pub(crate) fn asimov_error(&self) -> Option<f64> {
+        self.checked.as_ref().map(|checked| checked.error)
+    }
+}
+
 /// Generates the Asimov set (expected data) from `conditional`, the conditional fit to the observed data with the POI
-/// at `value`. Makes the free fit to the Asimov set within the bounds of the model. `further` is the estimated number
-/// of fits that are still to come.
+/// at `value`. Makes the free fit to the Asimov set within the bounds of the model. Events are also expected accurately
+/// around the free fit to the observed data and at the points `visited`. `further` is the estimated number of fits that
+/// are still to come.
 ///
 /// # Errors
 /// [`InferenceError::FitFailed`] if the set cannot be generated or `-ln L` is not finite in the free fit. Also the
 /// errors of [`Analysis::fit`].
 fn make(
     analysis: &mut Analysis<'_>,
-    observed: &Profile,
+    (observed, visited): (&Profile, &[Vec<f64>]),
     conditional: &FitOutcome,
     value: f64,
     further: usize,
@@ -126,7 +172,15 @@ fn make(
     let poi = observed.parameter;
     let bounds = analysis.model.parameters.get(poi).map_or((f64::NEG_INFINITY, f64::INFINITY), |p| p.bounds);
     let point: Arc<[f64]> = Arc::from(conditional.parameters.as_slice());
-    let data = analysis.session.asimov(&point, &analysis.data).map_err(|error| match error {
+    let mut points = Vec::new();
+    if !analysis.model.event_channels.is_empty() {
+        let here = FitOutcome { uncertainties: observed.best.uncertainties.clone(), ..conditional.clone() };
+        points = expected_data::around(analysis.model, &here, |i| analysis.is_fixed(i));
+        points.extend(visited.iter().cloned());
+    }
+    let points: Vec<&[f64]> = points.iter().map(Vec::as_slice).collect();
+    let made = analysis.session.asimov_for(&point, &points, &analysis.data);
+    let data = made.map_err(|error| match error {
         SessionError::BadNumber { index, value, .. } => InferenceError::FitFailed {
             reason: format!(
                 "{} expects {} events; check for negative yields, or bounds that allow them",

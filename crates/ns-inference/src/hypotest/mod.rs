@@ -143,6 +143,10 @@ pub struct HypotestResult {
     pub twice_nll_conditional: Option<f64>,
     /// Expected p-values under the background-only hypothesis.
     pub expected_set: ExpectedSet,
+    /// Estimated error of `q_asimov`, which comes from the numerical integration of expected events. `None` if the model
+    /// has no event channels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asimov_error: Option<f64>,
     /// Whether every fit of the test converged.
     pub converged: bool,
     /// Warnings about the result.
@@ -201,6 +205,7 @@ pub fn hypotest(
         twice_nll_free: 2.0 * tester.observed.best.nll,
         twice_nll_conditional: tester.observed.at(value).map(|known| 2.0 * known.fit.nll),
         expected_set: expected,
+        asimov_error: tester.asimov_error(),
         converged: tester.converged,
         warnings: tester.notes,
     })

@@ -10,6 +10,7 @@ use super::profile::{Effort, Profile};
 use super::{TestStatistic, asimov, power};
 use crate::analysis::{Analysis, WITH_INVERSE};
 use crate::diagnosis;
+use crate::expected_data::Checked;
 use crate::{InferenceError, lowest};
 
 /// The fits of an analysis that tests values of the POI, and warnings about the fits.
@@ -22,6 +23,11 @@ pub(crate) struct Tester<'a> {
     /// Reason why there is no Asimov set (expected data), in which case the field `asimov` is not used. `None` if
     /// there is an Asimov set.
     pub(super) without_asimov: Option<String>,
+    /// Points that fits to earlier Asimov sets visited. The Asimov set is also made for these points.
+    pub(super) visited: Vec<Vec<f64>>,
+    /// Estimated error of the Asimov statistics at the tested values; `None` if it was not estimated, or if the model
+    /// has no event channels.
+    pub(super) checked: Option<Checked>,
     /// `-ln L` of the conditional fit to the observed data from which the Asimov set (expected data) was generated.
     pub(super) made_at: f64,
     /// Estimated number of fits that are made after the call of [`Self::new`].
@@ -98,6 +104,8 @@ impl<'a> Tester<'a> {
             asimov: Profile::new(data, poi, free.clone()),
             analysis,
             without_asimov: None,
+            visited: Vec::new(),
+            checked: None,
             made_at: f64::INFINITY,
             further,
             notes,
@@ -198,6 +206,13 @@ impl<'a> Tester<'a> {
                 tested = self.test(&[value], true, Effort::Report)?.pop();
             }
         }
+        for _ in 0..MOST_RENEWALS {
+            if matches!(tested, Some(Err(_))) || !self.check_asimov(&[value])? {
+                break;
+            }
+            tested = self.test(&[value], true, Effort::Report)?.pop();
+        }
+        self.judge_asimov();
         match tested {
             Some(Ok(tested)) => Ok(self.known(value, true).unwrap_or(tested)),
             Some(Err(reason)) => Err(InferenceError::FitFailed { reason }),

@@ -159,6 +159,10 @@ fn settle(
             return Ok(());
         }
     }
+    let ends: Vec<f64> = searches.iter().filter_map(|s| reported(s.search.end()?)).collect();
+    if tester.check_asimov(&ends)? {
+        return Ok(());
+    }
     let grid = match options.auto_scan {
         Some(points) if options.scan.is_empty() => scan::cover(tester, searches, points),
         _ => options.scan.clone(),

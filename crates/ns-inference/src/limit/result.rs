@@ -51,6 +51,10 @@ pub struct LimitResult {
     pub n_evaluations: usize,
     /// CLs along a grid of values; `None` if not asked for.
     pub scan: Option<LimitScan>,
+    /// Estimated error of the Asimov statistics at the limits, which comes from the numerical integration of expected
+    /// events. `None` if the model has no event channels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asimov_error: Option<f64>,
     /// Whether every fit on which this result depends converged.
     pub converged: bool,
     /// Warnings about the result.
@@ -101,6 +105,7 @@ pub(super) fn name_result(
     scan: Option<LimitScan>,
     interrupted: bool,
 ) -> LimitResult {
+    tester.judge_asimov();
     let name = tester.name().to_owned();
     let mut limits: Vec<Option<f64>> = Vec::with_capacity(searches.len());
     let mut missing: Vec<(String, Vec<String>)> = Vec::new();
@@ -202,6 +207,7 @@ pub(super) fn name_result(
         mu_hat: tester.best_value(),
         n_evaluations: tester.n_evaluations,
         scan,
+        asimov_error: tester.asimov_error(),
         converged: tester.converged,
         param: name,
         warnings: once(std::mem::take(&mut tester.notes).into_iter().chain(jumps)),

@@ -188,7 +188,7 @@ impl Session for Wells {
         Ok(Evaluation { nll, ..Evaluation::default() })
     }
 
-    fn asimov(&self, parameters: &[f64], _: &Data) -> Result<Data, SessionError> {
+    fn asimov_for(&self, parameters: &[f64], _: &[&[f64]], _: &Data) -> Result<Data, SessionError> {
         Ok(Observations::binned(parameters.to_vec(), vec![0.0]).into())
     }
 

@@ -164,8 +164,8 @@ impl Session for PooledSession {
         self.inner.evaluate(data, points, request)
     }
 
-    fn asimov(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError> {
-        self.inner.asimov(parameters, of)
+    fn asimov_for(&self, parameters: &[f64], visited: &[&[f64]], of: &Data) -> Result<Data, SessionError> {
+        self.inner.asimov_for(parameters, visited, of)
     }
 
     fn toy_source(

@@ -9,9 +9,9 @@ use crate::events::channel::ChannelPlan;
 const STEPS: usize = 256;
 /// Number of times that a step is halved to locate the point at which a condition changes.
 const HALVINGS: usize = 60;
-/// Largest number of points along an observable. If a density has more points, such as a histogram with many bins, no
-/// points are returned for this observable.
-const MOST: usize = 24;
+/// Largest number of points along an observable. If a density has more points, such as a histogram with very many bins,
+/// no points are returned for this observable.
+const MOST: usize = 2000;
 
 /// Returns the points within a box at which the density of a channel may have a jump or a kink. The result has one
 /// list per observable, in ascending order. `values` contains the values that the channel uses, and its amplitudes.

@@ -18,6 +18,7 @@ mod members;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 mod on_device;
 mod rounds;
+mod scales;
 mod table;
 
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use ns_core::{BinRule, EventSource, EventTable, SessionError};
 pub(crate) use self::on_device::DeviceHat;
 
 pub(super) use self::breaks::breaks;
+pub(super) use self::scales::{Scale, scales};
 
 use self::bins::{BinSampler, parts_at_centres};
 use self::draw::{Group, Number, Part, Sampler};
@@ -39,6 +41,7 @@ use self::rounds::Rounds;
 use super::asimov::{GridOf, weighted_grid};
 use super::channel::ChannelPlan;
 use super::expand::connected;
+use super::grid::Point;
 use super::term::{EventPlan, EventScratch, expected_number, prepare_channels};
 use crate::simd::Level;
 
@@ -129,7 +132,8 @@ fn source(
             }
             BinRule::Integral => {
                 // The baseline instruction set gives the same bits on every CPU of one architecture.
-                let grid = weighted_grid(Level::Baseline, plan, values, 1.0, GridOf::Channel)
+                let point = Point { locals: values.0.to_vec(), amplitudes: values.1.to_vec() };
+                let (grid, _) = weighted_grid(Level::Baseline, plan, (&point, &[]), 1.0, GridOf::Channel)
                     .map_err(|_| NEGATIVE)?;
                 let columns = grid.columns.iter().map(|column| column.to_vec()).collect();
                 (columns, grid.weights.map(|weights| weights.to_vec()).unwrap_or_default())

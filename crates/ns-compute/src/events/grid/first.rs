@@ -1,0 +1,165 @@
+//! The first boxes of a grid: cut at jumps and kinks of the density, and so small around every peak that no peak lies
+//! between the nodes.
+
+use super::Point;
+use super::tree::most_boxes;
+use crate::events::channel::ChannelPlan;
+use crate::events::sample::{Scale, breaks, scales};
+
+/// Largest length of a box near a cell of [`scales`], in lengths of the cell.
+const LENGTH: f64 = 12.0;
+
+/// A box is near a cell of [`scales`] if their distance is at most this number of lengths of the cell.
+const REACH: f64 = 3.0;
+
+/// Largest number of times that the way between two places of a moving peak is halved.
+const MOST_STEPS: u32 = 7;
+
+/// Largest number of boxes that are made by cuts at jumps and kinks.
+const MOST_CUTS: usize = 2000;
+
+/// A density, and where it varies quickly in one fit range.
+struct Shape {
+    observables: Vec<usize>,
+    scales: Vec<Scale>,
+}
+
+/// Returns the first boxes of a grid. `points` are the parameter points at which the density must be resolved.
+pub(super) fn first_boxes(plan: &ChannelPlan, points: &[&Point]) -> Vec<Vec<(f64, f64)>> {
+    let mut made = Vec::new();
+    for region in &plan.boxes {
+        let shapes: Vec<Shape> =
+            (0..plan.leaves.len()).map(|leaf| shape(plan, leaf, points, region)).collect();
+        let cuts = match points.first() {
+            Some(here) if plan.has_formulas() => breaks(plan, (&here.locals, &here.amplitudes), region),
+            _ => vec![Vec::new(); region.len()],
+        };
+        let pieces: usize = cuts.iter().map(|cuts| cuts.len() + 1).product();
+        let cuts = if pieces > MOST_CUTS { vec![Vec::new(); region.len()] } else { cuts };
+        let most = most_boxes(region.len()).max(pieces.min(MOST_CUTS));
+        let mut open = vec![region.clone()];
+        while let Some(sides) = open.pop() {
+            let cut = if made.len() + open.len() < most {
+                cut(&cuts, &sides).or_else(|| halved(plan, &shapes, region, &sides))
+            } else {
+                None
+            };
+            let Some((axis, x)) = cut else {
+                made.push(sides);
+                continue;
+            };
+            let (lo, hi) = sides[axis];
+            for half in [(x, hi), (lo, x)] {
+                let mut sides = sides.clone();
+                sides[axis] = half;
+                open.push(sides);
+            }
+        }
+    }
+    made
+}
+
+/// Returns a position at which a box is cut because the density has a jump or a kink there.
+fn cut(cuts: &[Vec<f64>], sides: &[(f64, f64)]) -> Option<(usize, f64)> {
+    let inside = |(axis, (cuts, (lo, hi))): (usize, (&Vec<f64>, &(f64, f64)))| {
+        let least = 1e-9 * (hi - lo);
+        let inner: Vec<f64> = cuts.iter().copied().filter(|x| lo + least < *x && *x < hi - least).collect();
+        inner.get(inner.len() / 2).map(|x| (axis, *x))
+    };
+    cuts.iter().zip(sides).enumerate().find_map(inside)
+}
+
+/// Returns where a box is halved because it is too long near a peak.
+fn halved(
+    plan: &ChannelPlan,
+    shapes: &[Shape],
+    region: &[(f64, f64)],
+    sides: &[(f64, f64)],
+) -> Option<(usize, f64)> {
+    let mut worst: Option<(usize, f64)> = None;
+    for (axis, (lo, hi)) in sides.iter().enumerate() {
+        let least = 1e-12 * (region[axis].1 - region[axis].0);
+        let mut most = f64::INFINITY;
+        for term in &plan.terms {
+            // Far from a peak along another observable, the whole term is negligible.
+            let is_near = |leaf: &usize| {
+                let shape = &shapes[*leaf];
+                shape.scales.is_empty() || shape.scales.iter().any(|scale| shape.is_near(scale, sides, axis))
+            };
+            if !term.leaves.iter().all(is_near) {
+                continue;
+            }
+            for shape in term.leaves.iter().map(|leaf| &shapes[*leaf]) {
+                let Some(own) = shape.observables.iter().position(|x| *x == axis) else { continue };
+                for scale in shape.scales.iter().filter(|scale| shape.is_near(scale, sides, axis)) {
+                    let (from, to) = scale[own];
+                    let gap = (lo - to).max(from - hi).max(0.0);
+                    most = most.min((LENGTH * (to - from)).max(gap));
+                }
+            }
+        }
+        let excess = (hi - lo) / most.max(least);
+        if excess > 1.0 + 1e-9 && worst.is_none_or(|(_, before)| excess > before) {
+            worst = Some((axis, excess));
+        }
+    }
+    worst.map(|(axis, _)| (axis, 0.5 * sides[axis].0 + 0.5 * sides[axis].1))
+}
+
+impl Shape {
+    /// Returns whether a box is near a cell along all observables of the density but `axis`.
+    fn is_near(&self, scale: &Scale, sides: &[(f64, f64)], axis: usize) -> bool {
+        self.observables.iter().zip(scale).filter(|(x, _)| **x != axis).all(|(x, (from, to))| {
+            let (lo, hi) = sides[*x];
+            (lo - to).max(from - hi) <= REACH * (to - from)
+        })
+    }
+}
+
+/// Finds where a leaf varies quickly at any of the points, and on the way from the first point to the others.
+fn shape(plan: &ChannelPlan, leaf: usize, points: &[&Point], region: &[(f64, f64)]) -> Shape {
+    let own = &plan.leaves[leaf];
+    let observables = own.observables();
+    let mut shape = Shape { observables, scales: Vec::new() };
+    let Some((here, others)) = points.split_first() else { return shape };
+    if !own.has_formula() {
+        return shape;
+    }
+    let values = |point: &Point| -> Vec<f64> { own.variables.iter().map(|&v| point.locals[v]).collect() };
+    let find = |locals: &[f64]| scales(plan, leaf, &shape.observables, locals, region);
+    let first = find(&here.locals);
+    let mut found = first.clone();
+    for (i, other) in others.iter().enumerate() {
+        let is_known = points[..=i].iter().any(|known| values(known) == values(other));
+        if !is_known {
+            let there = find(&other.locals);
+            between(&find, (&here.locals, &first), (&other.locals, &there), MOST_STEPS, &mut found);
+            found.extend(there);
+        }
+    }
+    shape.scales = found;
+    shape
+}
+
+/// Adds the cells of a peak that moves from one place to another, so that the whole way is covered. Each place is given
+/// by the values that the channel uses, and the cells found there.
+fn between(
+    find: &dyn Fn(&[f64]) -> Vec<Scale>,
+    (a, from): (&[f64], &[Scale]),
+    (b, to): (&[f64], &[Scale]),
+    steps: u32,
+    found: &mut Vec<Scale>,
+) {
+    let (Some(first), Some(second)) = (from.first(), to.first()) else { return };
+    let is_close = |((l, h), (low, high)): (&(f64, f64), &(f64, f64))| {
+        (low - h).max(l - high) <= REACH * (h - l).min(high - low)
+    };
+    if steps == 0 || first.iter().zip(second).all(is_close) {
+        return;
+    }
+    let middle: Vec<f64> = a.iter().zip(b).map(|(a, b)| 0.5 * (a + b)).collect();
+    let cells = find(&middle);
+    between(find, (a, from), (&middle, &cells), steps - 1, found);
+    between(find, (&middle, &cells), (b, to), steps - 1, found);
+    found.extend(cells);
+}

@@ -1,0 +1,177 @@
+//! The accuracy of Asimov data of event channels. The expected events are the nodes of a rule for numerical integration,
+//! so `-ln L` of Asimov data has an error. It is estimated at the points that an analysis has visited, by comparison
+//! with data that are made for these points.
+
+use std::borrow::Cow;
+
+use ns_core::{Data, Density, EvaluationRequest, FitOutcome, Model, Observations, Session, Value};
+
+use crate::InferenceError;
+use crate::analysis::of_single_fits;
+
+/// Largest error of a difference of `-2 ln L` of a converged result.
+const MOST: f64 = 1e-4;
+
+/// If the error of a difference of `-2 ln L` is larger, the data are made again for the points that were visited.
+const AGAIN: f64 = 1e-5;
+
+/// Shifts at which the shapes of densities are considered, in uncertainties of their parameters.
+const SHIFTS: [f64; 4] = [-3.0, -1.0, 1.0, 3.0];
+
+/// The error of Asimov data.
+#[derive(Debug, Clone)]
+pub(crate) struct Checked {
+    /// Estimated error of differences of `-2 ln L` between the points that were visited and the point where the data
+    /// were made.
+    pub(crate) error: f64,
+    /// Index of the event channel with the largest error.
+    channel: usize,
+    /// Data that were made for the points that were visited, if they are needed.
+    pub(crate) finer: Option<Data>,
+}
+
+impl Checked {
+    /// Returns whether the error is too large for a converged result.
+    pub(crate) fn is_too_large(&self) -> bool {
+        !(self.error <= MOST)
+    }
+
+    /// Returns a warning if the error is too large for a converged result.
+    pub(crate) fn note(&self, model: &Model) -> Option<String> {
+        let name = model.event_channels.get(self.channel).map_or("", |channel| channel.name.as_str());
+        self.is_too_large().then(|| {
+            format!(
+                "the Asimov data of channel {name} are not accurate: differences of twice_nll have an error of about \
+                 {:.1e}, and {MOST:.0e} is allowed; shorten the fit ranges around narrow peaks, narrow the bounds of \
+                 parameters that move them, or fix these parameters",
+                self.error
+            )
+        })
+    }
+}
+
+/// Estimates the error of Asimov data at the points `visited`. Returns `None` if the data are not Asimov data with
+/// events.
+///
+/// # Errors
+/// If the data for these points cannot be made, or the device fails.
+pub(crate) fn check(
+    model: &Model,
+    session: &dyn Session,
+    data: &Data,
+    visited: &[Cow<'_, [f64]>],
+) -> Result<Option<Checked>, InferenceError> {
+    let session = of_single_fits(session);
+    let Some(expected) = data.expected.as_deref().filter(|_| !model.event_channels.is_empty()) else {
+        return Ok(None);
+    };
+    let points: Vec<&[f64]> = visited.iter().map(AsRef::as_ref).collect();
+    let finer = session.asimov_for(&expected.parameters, &points, data)?;
+    let Some(made) = finer.expected.as_deref() else { return Ok(None) };
+    let all: Vec<f64> =
+        std::iter::once(expected.parameters.as_slice()).chain(points).flatten().copied().collect();
+    let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
+    let values = |data: &Data| session.evaluate(data, &all, request).map(|values| values.nll);
+    let (here, there) = (values(data)?, values(&finer)?);
+    let difference = |other: &[f64]| largest(&here, other);
+    let own: f64 = made.errors.iter().sum();
+    let found = difference(&there);
+    let error = found + own;
+    let mut channel = index_of_largest(&made.errors);
+    if error > MOST && found > own {
+        let mut by_channel = Vec::new();
+        for index in 0..model.event_channels.len() {
+            by_channel.push(difference(&values(&replaced(model, data, &finer, index))?));
+        }
+        channel = index_of_largest(&by_channel);
+    }
+    Ok(Some(Checked { error, channel, finer: (found > AGAIN).then_some(finer) }))
+}
+
+/// Returns the largest difference of two lists of `-2 ln L`, each measured from its first element. `here` and `there`
+/// contain `-ln L`. Points where both are infinite are not compared.
+fn largest(here: &[f64], there: &[f64]) -> f64 {
+    let (Some(first), Some(second)) = (here.first(), there.first()) else { return 0.0 };
+    let compared = here.iter().zip(there).filter(|(a, b)| a.is_finite() || b.is_finite());
+    let distance = compared.map(|(a, b)| 2.0 * ((a - first) - (b - second)).abs());
+    distance.fold(0.0, |most, x| if x.is_nan() { f64::INFINITY } else { most.max(x) })
+}
+
+fn index_of_largest(list: &[f64]) -> usize {
+    let largest = list.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
+    largest.map_or(0, |(index, _)| index)
+}
+
+/// Returns `data` with the events of one channel replaced by those of `other`.
+fn replaced(model: &Model, data: &Data, other: &Data, channel: usize) -> Data {
+    let counts = data.counts(model);
+    let mut events = counts.events.clone();
+    if let (Some(to), Some(from)) = (events.get_mut(channel), other.counts(model).events.get(channel)) {
+        to.clone_from(from);
+    }
+    data.with(Observations { events, ..counts.clone() })
+}
+
+/// Returns points around a fit: all parameters of shapes of densities are shifted by the same number of uncertainties.
+/// The uncertainty of a parameter that the fit does not determine is that of its constraint. Without a constraint, a
+/// third of the distance to its bound stands for it. `is_fixed` tells which parameters are fixed.
+pub(crate) fn around(model: &Model, fit: &FitOutcome, is_fixed: impl Fn(usize) -> bool) -> Vec<Vec<f64>> {
+    let moved: Vec<usize> = of_shapes(model).into_iter().filter(|i| !is_fixed(*i)).collect();
+    if moved.is_empty() {
+        return Vec::new();
+    }
+    let shifted = |shift: f64| {
+        let mut point = fit.parameters.clone();
+        for &i in &moved {
+            let (Some(x), Some(parameter)) = (point.get_mut(i), model.parameters.get(i)) else { continue };
+            let (lower, upper) = parameter.bounds;
+            let sigma = fit.uncertainties.get(i).copied().flatten();
+            let sigma =
+                sigma.or_else(|| parameter.constraint.prefit_sigma()).filter(|sigma| sigma.is_finite());
+            let end = if shift < 0.0 { lower } else { upper };
+            let moved = match sigma {
+                Some(sigma) => (*x + shift * sigma).max(lower).min(upper),
+                None => *x + (end - *x) * shift.abs() / 3.0,
+            };
+            if moved.is_finite() {
+                *x = moved;
+            }
+        }
+        point
+    };
+    SHIFTS.into_iter().map(shifted).collect()
+}
+
+/// Returns the indices of the parameters on which the shapes of densities depend, in ascending order.
+fn of_shapes(model: &Model) -> Vec<usize> {
+    let mut values = Vec::new();
+    for process in model.event_channels.iter().flat_map(|channel| &channel.processes) {
+        add_shapes(&process.density, &mut values);
+    }
+    let mut found = Vec::new();
+    let mut is_known = vec![false; model.functions.len()];
+    while let Some(value) = values.pop() {
+        match value {
+            Value::Number(_) => {}
+            Value::Parameter(p) => found.push(p),
+            Value::Function(f) => {
+                let (Some(known), Some(function)) = (is_known.get_mut(f), model.functions.get(f)) else {
+                    continue;
+                };
+                if !std::mem::replace(known, true) {
+                    values.extend(function.form.values());
+                }
+            }
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+fn add_shapes(density: &Density, values: &mut Vec<Value>) {
+    if !matches!(density, Density::Mixture { .. }) {
+        values.extend(density.own_values());
+    }
+    density.parts().iter().for_each(|part| add_shapes(part, values));
+}
