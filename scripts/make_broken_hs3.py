@@ -586,6 +586,17 @@ def _(m):
     dist(m, "control")["samples"][0]["modifiers"].append(extra)
 
 
+@case("distribution_of_a_name_alone")
+def _(m):
+    m["distributions"].append({"name": "beta"})
+
+
+@case("channel_of_an_unsupported_type")
+def _(m):
+    m["distributions"].append({"name": "landau", "type": "landau_dist", "x": "m", "mean": 5, "sigma": 1})
+    m["likelihoods"][0]["distributions"][0] = "landau"
+
+
 @case("many_things_at_once")
 def _(m):
     dist(m, "sig")["mean"] = "meen"

@@ -268,3 +268,12 @@ fn several_analyses_are_listed_with_the_flag_that_chooses_one() {
     let error = read(&document).unwrap_err();
     assert!(error.starts_with("the HS3 model has 1 error"), "{error}");
 }
+
+#[test]
+fn empty_lists_may_be_null() {
+    let mut document = channel(Value::Null, json!([]), Value::Null);
+    document["functions"] = Value::Null;
+    document["likelihoods"][0]["aux_distributions"] = Value::Null;
+    let found = model(&document);
+    assert!(found.parameters.is_empty() && found.channels[0].samples[0].modifiers.is_empty());
+}

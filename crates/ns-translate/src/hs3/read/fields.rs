@@ -50,12 +50,23 @@ impl<'a> Fields<'a> {
     pub(super) fn required(&self, key: &'static str, report: &mut Report) -> Option<&'a Value> {
         let value = self.optional(key);
         if value.is_none() {
-            let near = nearest(key, self.map.keys().map(String::as_str));
+            let others = self.map.keys().map(String::as_str).filter(|other| *other != key);
+            let near = nearest(key, others);
+            let is_null = self.map.contains_key(key);
             report.error(
                 self.here(),
-                format!("{} lacks the key {}.", self.place.what, quoted(key)),
+                match is_null {
+                    true => format!("The key {} of {} is null.", quoted(key), lower(&self.place.what)),
+                    false => format!("{} lacks the key {}.", self.place.what, quoted(key)),
+                },
                 match near {
                     Some(near) => format!("Add it; is {} meant to be it?", quoted(near)),
+                    // ROOT writes objects that it cannot express with a name alone.
+                    None if key == "type" && self.map.keys().all(|key| key == "name") => {
+                        "Add the type and its keys; ROOT writes a name alone if it cannot express an object."
+                            .to_owned()
+                    }
+                    None if is_null => "Write a value.".to_owned(),
                     None => "Add it.".to_owned(),
                 },
             );
@@ -124,13 +135,17 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Returns the elements of the array under a required key, with their places.
+    /// Returns the elements of the array under a required key, with their places. ROOT writes an empty array as `null`.
     pub(super) fn items(
         &self,
         key: &'static str,
         of: &str,
         report: &mut Report,
     ) -> Vec<(&'a Value, ValueLocation)> {
+        if self.map.get(key).is_some_and(Value::is_null) {
+            self.ignore(&[key]);
+            return Vec::new();
+        }
         let Some(value) = self.required(key, report) else { return Vec::new() };
         let place = self.location(key);
         let Some(items) = expect::array(value, &place, of, report) else { return Vec::new() };
