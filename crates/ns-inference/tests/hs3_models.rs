@@ -147,7 +147,7 @@ fn the_normalisation_of_a_process_is_that_of_combine() {
         json!([{"name": "norm", "type": "CMS::process_normalization", "expression": "norm", "nominalValue": 7.5,
                 "thetaList": ["a"], "logKappa": [0.1], "asymmThetaList": ["b"], "logAsymmKappa": [[-0.3, 0.2]],
                 "otherFactorList": ["f"]}]),
-        events("x"),
+        events("d"),
         likelihood("p"),
         &[("a", 0.0), ("b", 0.0), ("f", 1.0)],
     );

@@ -62,6 +62,11 @@ fn a_modifier_without_a_parameter_has_the_name_that_root_gives() {
     assert_eq!(alpha.constraint, Constraint::Gaussian { sigma: 1.0, aux: 0 });
     assert_eq!(old.observed.aux, [0.25], "the global observable of the file is the datum");
     is_kept(&document);
+    // So does one that names a parameter of which the file knows nothing.
+    let mut named = document.clone();
+    named["distributions"][0]["samples"][0]["modifiers"][0]["parameter"] = json!("xs");
+    assert_eq!(model(&named).parameters, old.parameters);
+    assert!(model(&named).warnings[0].contains("'alpha_xs', which is taken"), "{:?}", model(&named).warnings);
     // A file that declares the plain name uses it.
     let plain = channel(modifiers, json!([{"name": "xs", "min": -3, "max": 3}]), json!([]));
     assert_eq!(parameter(&model(&plain), "xs").bounds, (-3.0, 3.0));

@@ -62,7 +62,7 @@ pub(super) fn read(tree: &Value, sources: &EventSources, report: &mut Report) ->
     document.points = sections.parts("parameter_points", "Parameter point", analyses::point);
     document.analyses = sections.parts("analyses", "Analysis", analyses::analysis);
     document.broken = sections.broken;
-    settle::settle(&mut document, &dialect);
+    settle::settle(&mut document, &dialect, report);
     fields.finish(report);
     unknown_given(&document, sources, report);
     document

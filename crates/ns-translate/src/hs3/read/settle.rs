@@ -4,9 +4,11 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::hs3::document::{
-    Distribution, Document, DomainAxis, Effect, Kind, Modifier, Placed, PointValue, ShapeValues,
+    Distribution, Document, DomainAxis, Effect, Kind, Modifier, Named, Placed, PointValue, ShapeValues,
     StatSettings, WrittenConstraint,
 };
+use crate::pyhf::names::quoted;
+use crate::pyhf::problem::Report;
 
 /// What files of the program that wrote the document mean without saying it.
 pub(super) struct Dialect {
@@ -17,10 +19,10 @@ pub(super) struct Dialect {
 }
 
 /// Completes the modifiers of a document.
-pub(super) fn settle(document: &mut Document, dialect: &Dialect) {
+pub(super) fn settle(document: &mut Document, dialect: &Dialect, report: &mut Report) {
     let parameters = Declared::of(&document.domains, &document.points);
-    let Document { distributions, .. } = document;
-    for distribution in distributions.iter_mut() {
+    let used = used_parameters(&document.distributions);
+    for distribution in &mut document.distributions {
         let Distribution::HistFactory(channel) = &mut distribution.content else { continue };
         let stat = channel.stat.clone();
         for sample in &mut channel.samples {
@@ -28,6 +30,7 @@ pub(super) fn settle(document: &mut Document, dialect: &Dialect) {
                 match modifier.effect {
                     Effect::NormSys { .. } | Effect::HistoSys { .. } => {
                         settle_scalar(modifier, &parameters, dialect);
+                        take_prefixed(modifier, &parameters, &used, report);
                     }
                     Effect::StatError => settle_stat(modifier, &stat),
                     Effect::ShapeSys { .. } => {
@@ -53,6 +56,42 @@ fn settle_scalar(modifier: &mut Modifier, parameters: &Declared<'_>, dialect: &D
     if modifier.constraint == WrittenConstraint::None && (unnamed || dialect.gaussian_by_default) {
         let path = modifier.path.clone();
         modifier.constraint = WrittenConstraint::Kind(Placed { value: Kind::Gauss, path });
+    }
+}
+
+/// Returns the names of the parameters that modifiers name.
+fn used_parameters(distributions: &[Named<Distribution>]) -> HashSet<String> {
+    let channels = distributions.iter().filter_map(|distribution| match &distribution.content {
+        Distribution::HistFactory(channel) => Some(channel),
+        _ => None,
+    });
+    let modifiers = channels.flat_map(|channel| &channel.samples).flat_map(|sample| &sample.modifiers);
+    modifiers.flat_map(|modifier| modifier.parameters.iter().cloned()).collect()
+}
+
+/// Replaces the parameter of a modifier by `alpha_` with its name, if the file gives a value or a range to that name
+/// alone and no modifier uses it: otherwise the value would be lost.
+fn take_prefixed(
+    modifier: &mut Modifier,
+    parameters: &Declared<'_>,
+    used: &HashSet<String>,
+    report: &mut Report,
+) {
+    let [name] = modifier.parameters.as_mut_slice() else { return };
+    let prefixed = format!("alpha_{name}");
+    let declared = |name: &str| parameters.names.contains(name);
+    if !declared(name) && declared(&prefixed) && !used.contains(&prefixed) {
+        report.warn(
+            modifier.path.clone(),
+            format!(
+                "The file gives the parameter {} of modifier {} no value, but it does for {}, which is taken.",
+                quoted(name),
+                quoted(&modifier.name),
+                quoted(&prefixed)
+            ),
+            format!("Name {} as the parameter.", quoted(&prefixed)),
+        );
+        *name = prefixed;
     }
 }
 
@@ -99,10 +138,7 @@ struct Declared<'a> {
 }
 
 impl<'a> Declared<'a> {
-    fn of(
-        domains: &'a [crate::hs3::document::Named<Vec<DomainAxis>>],
-        points: &'a [crate::hs3::document::Named<Vec<PointValue>>],
-    ) -> Self {
+    fn of(domains: &'a [Named<Vec<DomainAxis>>], points: &'a [Named<Vec<PointValue>>]) -> Self {
         let axes = || domains.iter().flat_map(|domain| &domain.content);
         let points = || points.iter().flat_map(|point| &point.content);
         let names = axes().map(|axis| axis.name.as_str()).chain(points().map(|value| value.name.as_str()));
