@@ -21,7 +21,8 @@ impl CpuSession {
         request: EvaluationRequest,
     ) -> Result<Evaluation, SessionError> {
         let (plan, n) = (&self.plan, self.plan.n_parameters());
-        self.check_results(check_points(plan, points)?, request)?;
+        let n_points = check_points(plan, points)?;
+        self.check_results(n_points, request)?;
         let own = self.dataset(data)?;
         let data = own.as_ref().unwrap_or(&self.observed);
         let problem = Problem::without_box(plan, self.level, data);
@@ -29,7 +30,7 @@ impl CpuSession {
         worker.scratch.events.crew = self.crew(true);
         worker.scratch.events.elsewhere.clone_from(&self.event_sums);
         let mut out = Evaluation::default();
-        for theta in points.chunks_exact(n) {
+        for theta in (0..n_points).map(|k| &points[k * n..(k + 1) * n]) {
             let terms = worker.evaluate(&problem, theta, 0.0);
             if request.nll {
                 out.nll.push(terms.value() + data.saturated_main + data.saturated_constraint);

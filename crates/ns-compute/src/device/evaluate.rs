@@ -19,6 +19,9 @@ impl GpuSession {
         request: EvaluationRequest,
     ) -> Result<Evaluation, SessionError> {
         check_points(&self.cpu.plan, points)?;
+        if self.cpu.plan.n_parameters() == 0 {
+            return self.cpu.evaluate(data, points, request);
+        }
         let mut out = Evaluation::default();
         let placement = self.hessians.as_ref().filter(|_| request.hessian);
         let left = EvaluationRequest {

@@ -21,6 +21,9 @@ pub(super) struct Spectrum {
 /// memory, which is acceptable because the function is rarely needed.
 pub(super) fn spectrum(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) -> Option<Spectrum> {
     let (plan, n) = (problem.plan, theta.len());
+    if n == 0 {
+        return Some(Spectrum { values: Vec::new(), vectors: Vec::new(), scale: Vec::new() });
+    }
     worker.evaluate(problem, theta, 0.0);
     worker.gradient(problem, theta);
     let whole = worker.whole_hessian(problem, theta);

@@ -116,10 +116,13 @@ pub(crate) fn length(what: &'static str, actual: usize, expected: usize) -> Resu
     if actual == expected { Ok(()) } else { Err(SessionError::WrongLength { what, actual, expected }) }
 }
 
-/// Returns the number of points in `points`, which contains one point after the other. Returns an error if a point is
-/// incomplete or a number is not finite.
+/// Returns the number of points in `points`, which contains one point after the other. A model without parameters has
+/// one point, which has no numbers. Returns an error if a point is incomplete or a number is not finite.
 pub(crate) fn check_points(plan: &Plan, points: &[f64]) -> Result<usize, SessionError> {
     let n = plan.n_parameters();
+    if n == 0 && points.is_empty() {
+        return Ok(1);
+    }
     if n == 0 || !points.len().is_multiple_of(n) {
         return Err(SessionError::WrongLength { what: "points", actual: points.len(), expected: n });
     }
