@@ -30,6 +30,14 @@ pub enum FitFailure {
         /// Index of the first event in the channel whose density is not positive or not finite.
         event: usize,
     },
+    /// The expected number of events of an extended event channel is negative at every start point.
+    #[error("event channel {channel} expects {expected:e} events at every start point")]
+    NegativeTotal {
+        /// Index of the event channel.
+        channel: usize,
+        /// The expected number of events at the last point of the search.
+        expected: f64,
+    },
     /// A density that depends on a context of parameters, such as a normalising flow, cannot be evaluated at any start
     /// point.
     #[error("event channel {channel}, at every start point: {cause}")]

@@ -98,6 +98,8 @@ pub struct FitOutcome {
     pub inactive: Vec<(usize, Inactive)>,
     /// Indices of the bins whose expected yield at the minimum is zero or negative.
     pub empty_bins: Vec<usize>,
+    /// Indices of the extended event channels whose expected number of events at the minimum is 0.
+    pub empty_channels: Vec<usize>,
     /// Uncertainties of all parameters from the exact Hessian; `None` for fixed and inactive parameters. The
     /// list is empty if no uncertainties were requested.
     pub uncertainties: Vec<Option<f64>>,

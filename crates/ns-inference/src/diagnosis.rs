@@ -80,6 +80,12 @@ pub(crate) fn failure(model: &Model, failure: &FitFailure) -> String {
                  that is finite there, or give a start point and bounds at which its integral is finite"
             )
         }
+        FitFailure::NegativeTotal { channel, expected } => format!(
+            "the expected number of events of event channel '{}' is negative ({}) at every start point, also with all free \
+             parameters within their bounds; check its rates and the values of fixed parameters",
+            event_channel(model, *channel),
+            significant(*expected),
+        ),
         FitFailure::NotEvaluated { channel, cause } => format!(
             "event channel '{}', at every start point: {cause}; give a start point and bounds of the context within the \
              region where the flow was trained",
@@ -151,7 +157,10 @@ pub(crate) fn not_converged(model: &Model, outcome: &FitOutcome) -> Vec<String> 
             .map(|error| inexact_integral(model, error))
             .collect();
     }
-    let mut notes = Vec::new();
+    let mut notes = endless(model, outcome);
+    if !notes.is_empty() {
+        return notes;
+    }
     let empty = empty_bins(model, outcome);
     let bounded = held(model, outcome, |why| matches!(why, Inactive::LowerBound | Inactive::UpperBound));
     let flat = held(model, outcome, |why| why == Inactive::Flat);
@@ -203,17 +212,60 @@ pub(crate) fn process_place(model: &Model, channel: usize, process: usize) -> (&
     (name, event_channel(model, channel))
 }
 
+/// A parameter tends to a point if its distance from it is below this fraction of the distance of its initial value.
+const TENDS: f64 = 1e-6;
+
+/// Returns why the likelihood of a fit of events has no maximum, if it has none.
+fn endless(model: &Model, outcome: &FitOutcome) -> Vec<String> {
+    if outcome.status != FitStatus::NotConverged(Reason::Unbounded) || model.event_channels.is_empty() {
+        return Vec::new();
+    }
+    let channels = model.event_channels.iter().zip(&model.observed.events);
+    let sums = channels.filter(|(channel, _)| channel.extended).map(|(c, table)| (c, table.sum_of_weights()));
+    let mut notes: Vec<String> = sums
+        .filter(|(_, sum)| *sum < 0.0)
+        .map(|(channel, sum)| {
+            format!(
+                "the weights of the events of event channel '{}' have the negative sum {}: the likelihood grows without \
+                 end as the expected number of events falls to 0, so it has no maximum; correct the weights, or give the \
+                 rates lower bounds above 0",
+                channel.name,
+                significant(sum)
+            )
+        })
+        .collect();
+    let tends = |(parameter, value): &(&ns_core::Parameter, &f64)| {
+        let towards = |end: f64| {
+            let left = (*value - end).abs();
+            left > 0.0 && left < TENDS * (parameter.init - end).abs()
+        };
+        [parameter.bounds.0, parameter.bounds.1, 0.0].into_iter().any(towards)
+    };
+    let names = model.parameters.iter().zip(&outcome.parameters).filter(tends).map(|(p, _)| p.name.as_str());
+    let names = list(names);
+    if notes.is_empty() && !names.is_empty() {
+        notes.push(format!(
+            "the likelihood grows without end as {names} nears the end of its range, so it has no maximum: for example, a \
+             width tends to 0 on a single event; narrow its bounds"
+        ));
+    }
+    notes
+}
+
 /// Lists the names of the free parameters that have no symmetric uncertainty for a reason that `kind` accepts.
 fn held(model: &Model, outcome: &FitOutcome, kind: impl Fn(Inactive) -> bool) -> String {
     list(outcome.inactive.iter().filter(|(_, why)| kind(*why)).map(|(i, _)| name(model, *i)))
 }
 
-/// Lists the bins whose expected yield is zero or less; `None` if there are none.
+/// Lists the bins whose expected yield is zero or less, and the event channels that expect no events; `None` if there
+/// are none.
 pub(crate) fn empty_bins(model: &Model, outcome: &FitOutcome) -> Option<String> {
-    if outcome.empty_bins.is_empty() {
+    let channel = |c: &usize| format!("event channel '{}'", event_channel(model, *c));
+    let bins = outcome.empty_bins.iter().map(|b| bin_place(model, *b));
+    let places: Vec<String> = bins.chain(outcome.empty_channels.iter().map(channel)).collect();
+    if places.is_empty() {
         return None;
     }
-    let places: Vec<String> = outcome.empty_bins.iter().map(|b| bin_place(model, *b)).collect();
     Some(list(places.iter().map(String::as_str)))
 }
 

@@ -110,6 +110,7 @@ impl<'a> ReturnedFit<'a> {
             n_evaluations: self.outcome.evaluations as usize,
             inactive,
             empty_bins: flagged(self.empty),
+            empty_channels: Vec::new(),
             uncertainties: Vec::new(),
             covariance: None,
             factors: None,

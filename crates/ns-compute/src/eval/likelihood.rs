@@ -108,8 +108,9 @@ impl Likelihood {
 /// yields in `scratch`. The terms of events are evaluated with all their derivatives. The value is infinite if a bin
 /// has an expected yield `lambda <= 0` and an observed count `n > 0`, or if the density of an event is not positive.
 ///
-/// If `floor > 0`, the terms of bins are continued quadratically for `lambda` below `floor * n`, so they are finite
-/// everywhere. This helps to find a first point at which all yields are positive.
+/// If `floor > 0`, the terms of bins are continued quadratically for `lambda` below `floor * n`, and the terms of events
+/// for densities that are not positive, so they are finite everywhere. This helps to find a first point at which all
+/// yields and densities are positive.
 pub(crate) fn likelihood(
     level: Level,
     plan: &Plan,
@@ -120,6 +121,7 @@ pub(crate) fn likelihood(
 ) -> Likelihood {
     let mut terms = bins_and_constraints(level, plan, theta, data, floor, scratch);
     if !plan.events.is_empty() {
+        scratch.events.set_floor(floor);
         let own = events::evaluate(level, &plan.events, theta, &data.aux, &data.events, &mut scratch.events);
         terms.main += own.events;
         terms.constraint += own.penalties;

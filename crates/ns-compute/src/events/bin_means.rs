@@ -10,7 +10,8 @@ use super::expand::{Expansion, Term};
 use super::integral::{Integral, IntegralMemory};
 use super::leaf::Leaf;
 use super::program::{components, pair};
-use super::sums::BLOCK;
+use super::sums::{BLOCK, Point};
+use super::wide::Wide;
 use crate::simd::Level;
 
 /// The error of a mean counts relative to the mean, but at least relative to this fraction of the largest mean of all
@@ -239,16 +240,38 @@ impl BinMeans {
     ) {
         let size = components(self.variables);
         for lane in 0..n {
-            let mut index = 0;
-            for (x, edges) in &self.axes {
-                let bins = edges.len() - 1;
-                let above = edges.partition_point(|edge| *edge <= columns[*x][from + lane]);
-                index = index * bins + above.clamp(1, bins) - 1;
-            }
+            let index = self.cell(columns, from + lane);
             let mean = &memory.means[index * size..][..size];
             for (component, value) in mean.iter().enumerate() {
                 out[component * BLOCK + lane] = *value;
             }
         }
+    }
+
+    /// Returns the mean over the bin that contains an event, with its derivatives, as numbers of a wide range.
+    pub(super) fn wide(&self, point: Point<'_>, columns: &[&[f64]], event: usize) -> Vec<Wide> {
+        let mut mean = vec![Wide::ZERO; components(self.variables)];
+        let cell = &self.cells[self.cell(columns, event)];
+        if let Some(integral) = &cell.integral {
+            let variables: Vec<f64> = integral.variables.iter().map(|&local| point.locals[local]).collect();
+            let volume = Wide::from(cell.volume);
+            for (&place, value) in cell.places.iter().zip(integral.evaluate_wide(
+                point.level,
+                &variables,
+                &mut integral.memory(),
+            )) {
+                mean[place] = value.div(volume);
+            }
+        }
+        mean
+    }
+
+    /// Returns the index of the cell that contains an event.
+    fn cell(&self, columns: &[&[f64]], event: usize) -> usize {
+        self.axes.iter().fold(0, |index, (x, edges)| {
+            let bins = edges.len() - 1;
+            let above = edges.partition_point(|edge| *edge <= columns[*x][event]);
+            index * bins + above.clamp(1, bins) - 1
+        })
     }
 }

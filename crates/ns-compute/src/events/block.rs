@@ -4,21 +4,32 @@
 use super::channel::ChannelPlan;
 use super::program::pair;
 use super::sums::{BLOCK, Column, SumMemory, Sums, triangle};
+use super::wide::RANGE;
 use crate::simd::{MulAdd, Vector, isa_fn, ln};
 
 /// A column (one number per event of a block) in which all numbers are zero.
 const ZERO: &Column = &[0.0; BLOCK];
 
+/// Returns whether a density is positive and well within the range of doubles. Its logarithm and its derivatives can then
+/// be computed with doubles.
+#[inline(always)]
+pub(super) fn is_regular(density: f64) -> bool {
+    density > RANGE.0 && density < RANGE.1
+}
+
 isa_fn! {
-    /// Adds `n` events to the sums, starting with the event of index `start`. `memory` contains the weights of these
-    /// events and the results of the leaves (basic densities) for them. Weights after the first `n` are 0.
-    pub(super) fn add_block(plan: &ChannelPlan, amplitudes: &[f64], n: usize, start: usize, memory: &mut SumMemory) = body
+    /// Adds `n` events to the sums. `memory` contains the weights of these events and the results of the leaves (basic
+    /// densities) for them. Weights after the first `n` are 0. Returns false, and adds nothing, if the density of an
+    /// event is not regular ([`is_regular`]). All densities are then in `memory.density`.
+    pub(super) fn add_block(plan: &ChannelPlan, amplitudes: &[f64], n: usize, memory: &mut SumMemory) -> bool = body
 }
 
 #[inline(always)]
-fn body<M: MulAdd>(plan: &ChannelPlan, amplitudes: &[f64], n: usize, start: usize, memory: &mut SumMemory) {
+fn body<M: MulAdd>(plan: &ChannelPlan, amplitudes: &[f64], n: usize, memory: &mut SumMemory) -> bool {
     multiply_leaves(plan, memory);
-    values::<M>(amplitudes, n, start, memory);
+    if !values::<M>(amplitudes, n, memory) {
+        return false;
+    }
     for (slope, product) in memory.slopes.iter_mut().zip(&memory.products) {
         *slope = *product;
         times(slope, &memory.inverse);
@@ -27,6 +38,7 @@ fn body<M: MulAdd>(plan: &ChannelPlan, amplitudes: &[f64], n: usize, start: usiz
         leaf_slopes::<M>(plan, amplitudes, leaf, memory);
     }
     squares::<M>(&memory.slopes, &memory.weights, &mut memory.sums);
+    true
 }
 
 /// Computes the product of the leaves (basic densities) of each term of the density, for all events of the block.
@@ -55,25 +67,24 @@ pub(super) fn multiply_leaves(plan: &ChannelPlan, memory: &mut SumMemory) {
 }
 
 /// Computes the densities `f` of `n` events, and adds `-w ln f` of each event to the sums, where `w` is the weight of
-/// the event. `start` is the index of the first event.
+/// the event. Returns false, and adds nothing, if a density is not regular.
 #[inline(always)]
-fn values<M: MulAdd>(amplitudes: &[f64], n: usize, start: usize, memory: &mut SumMemory) {
-    let SumMemory { products, inverse, weights, sums, .. } = memory;
-    let mut density = [0.0; BLOCK];
+fn values<M: MulAdd>(amplitudes: &[f64], n: usize, memory: &mut SumMemory) -> bool {
+    let SumMemory { products, density, inverse, weights, sums, .. } = memory;
+    density.fill(0.0);
     for (product, &a) in products.iter().zip(amplitudes) {
         for i in 0..BLOCK {
             density[i] = M::mul_add(a, product[i], density[i]);
         }
     }
     density[n..].fill(1.0);
-    let is_good = |f: f64| f > 0.0 && f < f64::INFINITY;
-    // The loop counts all bad densities. A loop that ends at the first of them cannot be vectorised.
-    let mut bad = 0.0;
-    for f in &density {
-        bad += if is_good(*f) { 0.0 } else { 1.0 };
+    // The loop counts all other densities. A loop that ends at the first of them cannot be vectorised.
+    let mut irregular = 0.0;
+    for f in density.iter() {
+        irregular += if is_regular(*f) { 0.0 } else { 1.0 };
     }
-    if bad > 0.0 && sums.bad.is_none() {
-        sums.bad = density.iter().position(|&f| !is_good(f)).map(|i| start + i);
+    if irregular > 0.0 {
+        return false;
     }
     let (mut logs, mut sizes) = ([0.0; BLOCK], [0.0; BLOCK]);
     for i in 0..BLOCK {
@@ -83,6 +94,7 @@ fn values<M: MulAdd>(amplitudes: &[f64], n: usize, start: usize, memory: &mut Su
     }
     sums.value -= total::<M>(&logs);
     sums.scale += total::<M>(&sizes);
+    true
 }
 
 /// Computes the derivatives of the logarithm of the channel's density with respect to the variables of leaf `l` (a

@@ -13,7 +13,8 @@ use super::integral::{Integral, IntegralMemory};
 use super::offload::{ChannelSums, OffloadMemory, Totals, compute_numbers};
 use super::program::{Input, Memory, Sources};
 use super::sources::{FunctionMemory, Functions};
-use super::sums::{Events, Sums};
+use super::sums::{Events, Point, Sums, triangle};
+use super::wide::WideAmplitudes;
 use crate::simd::Level;
 
 /// Working memory for evaluations of one channel.
@@ -27,6 +28,9 @@ pub(super) struct ChannelMemory {
     variables: Vec<f64>,
     amplitudes: Vec<Memory>,
     pub(super) amplitude_values: Vec<f64>,
+    /// The amplitudes as numbers of a wide range; `None` if all amplitudes and integrals are well within the range of
+    /// doubles.
+    wide: Option<WideAmplitudes>,
     /// The indices 0, 1, 2, ... of all values that the channel uses. Every amplitude has all these values as
     /// variables.
     every_local: Vec<usize>,
@@ -54,6 +58,7 @@ impl ChannelMemory {
             variables: Vec::new(),
             amplitudes: plan.terms.iter().map(|term| Memory::new(&term.program, 1)).collect(),
             amplitude_values: vec![0.0; plan.terms.len()],
+            wide: None,
             every_local: (0..n).collect(),
             sums: Sums::new(plan.coordinates),
             pieces: PieceMemory::default(),
@@ -88,9 +93,6 @@ pub(super) fn prepare_channel(
         memory.variables.extend(integral.variables.iter().map(|&local| memory.locals[local]));
         let out = &mut memory.integrals[offset..offset + integral.size()];
         integral.evaluate(level, &memory.variables, own, out);
-        if out[0].is_infinite() {
-            memory.infinite.get_or_insert(integral.process);
-        }
         if let IntegralMemory::Conditional(own) = own
             && memory.failure.is_none()
         {
@@ -112,14 +114,22 @@ pub(super) fn prepare_channel(
         term.program.prepare(level, sources, own);
         *value = own.value(&term.program)[0];
     }
+    let integrals = inputs.iter().map(|input| input.result[0]);
+    let is_wide = memory.failure.is_none() && WideAmplitudes::are_needed(integrals, &memory.amplitude_values);
+    let ChannelMemory { locals, integral_memories, .. } = memory;
+    memory.wide = is_wide.then(|| WideAmplitudes::new(level, plan, locals, integral_memories));
+    memory.infinite = memory.wide.as_ref().and_then(|wide| wide.infinite);
 }
 
-/// Computes the sums over all events of a channel. [`prepare_channel`] must have been called before.
+/// Computes the sums over all events of a channel. [`prepare_channel`] must have been called before. If `floor` is
+/// positive, the sums are also finite where the density of an event is not positive: a parabola continues `-ln f` below
+/// the mean density times `floor`.
 pub(super) fn sum_channel(
     level: Level,
     plan: &ChannelPlan,
     table: &EventTable,
     memory: &mut ChannelMemory,
+    floor: f64,
     crew: Option<&Crew>,
 ) {
     let ChannelMemory { locals, conditionals, failure, .. } = memory;
@@ -138,12 +148,22 @@ pub(super) fn sum_channel(
     let further = memory.conditionals.iter().flat_map(|own| own.columns.iter().map(Vec::as_slice));
     let columns: Vec<&[f64]> = of_table.chain(further).collect();
     let events = Events { columns: &columns, weights: table.weights.as_deref(), count: table.len() };
-    let point = (memory.locals.as_slice(), memory.amplitude_values.as_slice());
-    memory.pieces.sum(level, plan, events, point, crew, &mut memory.sums);
+    let ChannelMemory { locals, amplitude_values: amplitudes, wide, pieces, sums, .. } = memory;
+    let least = (floor > 0.0).then(|| floor * mean_density(plan, table));
+    let point = Point { level, locals, amplitudes, wide: wide.as_ref(), least };
+    pieces.sum(plan, events, point, crew, sums);
+}
+
+/// Returns the density of the channel if all its events were distributed evenly over the fit ranges.
+fn mean_density(plan: &ChannelPlan, table: &EventTable) -> f64 {
+    let volume = |sides: &Vec<(f64, f64)>| sides.iter().map(|(lo, hi)| hi - lo).product::<f64>();
+    let number = if plan.extended { table.sum_of_weights().max(1.0) } else { 1.0 };
+    number / plan.boxes.iter().map(volume).sum::<f64>()
 }
 
 /// Lets `there` (for example a GPU) compute the sums over all events of a channel. [`prepare_channel`] must have been
-/// called before. Returns false if `there` did not compute them.
+/// called before. Returns false if `there` did not compute them, or if the density of an event is out of the range of
+/// doubles or not positive.
 pub(super) fn sum_elsewhere(
     level: Level,
     there: &dyn ChannelSums,
@@ -151,32 +171,46 @@ pub(super) fn sum_elsewhere(
     table: &Arc<EventTable>,
     memory: &mut ChannelMemory,
 ) -> bool {
-    let ChannelMemory { locals, amplitude_values, offload, sums, .. } = memory;
+    let ChannelMemory { locals, amplitude_values, wide, offload, sums, .. } = memory;
+    if wide.is_some() {
+        return false;
+    }
     compute_numbers(level, plan, (locals, amplitude_values), offload);
     sums.clear();
-    there.sum(index, table, &offload.numbers, &mut Totals::of(sums))
+    there.sum(index, table, &offload.numbers, &mut Totals::of(sums)) && sums.bad.is_none()
 }
 
 /// Converts derivatives with respect to the coordinates of a channel (amplitudes and variables of its densities) to
-/// derivatives with respect to its parameters. Also adds the derivatives of `factor` times the sum of the channel's
-/// rates (expected numbers of events).
+/// derivatives with respect to its parameters. Also adds the derivatives of a function of the sum of the channel's rates
+/// (expected numbers of events). `by_rate` contains the first and the second derivative of this function.
 pub(super) fn differentiate(
     functions: (&Functions, &FunctionMemory),
     channel: &ChannelPlan,
     memory: &mut ChannelMemory,
-    factor: f64,
+    by_rate: (f64, f64),
     out: &mut Derivatives,
 ) {
-    let ChannelMemory { amplitudes, every_local, sums, by_local, .. } = memory;
+    let ChannelMemory { amplitudes, wide, every_local, sums, by_local, .. } = memory;
+    let (amplitudes, wide) = (&*amplitudes, wide.as_ref());
+    let amplitude = |t: usize| match wide {
+        Some(wide) => wide.results[t].as_slice(),
+        None => amplitudes[t].value(&channel.terms[t].program),
+    };
     by_local.clear();
     let n = channel.terms.len();
     let own: Vec<&[usize]> = channel.leaves.iter().flat_map(|leaf| leaf.variables.chunks_exact(1)).collect();
     by_local.pull_back((&sums.gradient, &sums.squares, &sums.bends), &|a| match channel.terms.get(a) {
-        Some(term) => Inner { result: Some(amplitudes[a].value(&term.program)), variables: every_local },
+        Some(_) => Inner { result: Some(amplitude(a)), variables: every_local },
         None => Inner { result: None, variables: own[a - n] },
     });
-    for &rate in &channel.rates {
-        by_local.gradient[rate] += factor;
+    for (i, &rate) in channel.rates.iter().enumerate() {
+        by_local.gradient[rate] += by_rate.0;
+        if by_rate.1 != 0.0 {
+            for (j, &other) in channel.rates[..=i].iter().enumerate() {
+                let twice = if i != j && rate == other { 2.0 } else { 1.0 };
+                by_local.squares[triangle(rate, other)] += twice * by_rate.1;
+            }
+        }
     }
     out.pull_back((&by_local.gradient, &by_local.squares, &by_local.bends), &|a| {
         let local = &channel.locals[a];

@@ -6,9 +6,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::channel::ChannelPlan;
-use super::sums::{Events, PIECE, SumMemory, Sums, sum_piece};
+use super::sums::{Events, PIECE, Point, SumMemory, Sums, sum_piece};
 use crate::pool::Pool;
-use crate::simd::Level;
 
 /// Largest number of pieces (ranges of events) whose sums wait in memory until they are added in order.
 const WAITING: usize = 64;
@@ -70,18 +69,15 @@ impl PieceMemory {
         idle.iter().find(|memory| memory.prepared).map(read)
     }
 
-    /// Computes the sums over all events and writes them to `out`. `point` contains the values that the channel uses,
-    /// and its amplitudes.
+    /// Computes the sums over all events and writes them to `out`.
     pub(super) fn sum(
         &mut self,
-        level: Level,
         plan: &ChannelPlan,
         events: Events<'_>,
-        point: (&[f64], &[f64]),
+        point: Point<'_>,
         crew: Option<&Crew>,
         out: &mut Sums,
     ) {
-        let (locals, amplitudes) = point;
         let pieces = events.count.div_ceil(PIECE);
         while self.places.len() < pieces.min(WAITING) {
             self.places.push(Mutex::new(Sums::new(plan.coordinates)));
@@ -99,11 +95,11 @@ impl PieceMemory {
                 let taken = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
                 let mut memory = taken.unwrap_or_else(|| SumMemory::new(plan));
                 if !memory.prepared {
-                    memory.prepare(level, plan, locals);
+                    memory.prepare(point.level, plan, point.locals);
                 }
                 let from = (first + i) * PIECE;
                 let range = (from, events.count.min(from + PIECE));
-                sum_piece(level, plan, events, amplitudes, range, &mut memory);
+                sum_piece(plan, events, point, range, &mut memory);
                 let mut place = places[i].lock().unwrap_or_else(PoisonError::into_inner);
                 std::mem::swap(&mut *place, &mut memory.sums);
                 drop(place);

@@ -7,7 +7,9 @@ use super::conditional::Conditional;
 use super::densities;
 use super::kernels::Kernel;
 use super::program::{Builder, Memory, Program, Slot, Sources, Step, components};
+use super::sums::Point;
 use super::table::Locals;
+use super::wide::Wide;
 use crate::simd::Level;
 
 /// A leaf: a density without normalisation that is neither a product nor a mixture.
@@ -196,6 +198,21 @@ impl Leaf {
         } else {
             memory.memory.value(&self.program)
         }
+    }
+
+    /// Returns the same numbers as [`Self::result`], to change them.
+    pub(super) fn result_mut<'a>(&self, memory: &'a mut LeafMemory) -> &'a mut [f64] {
+        if self.kernel.is_some() || self.means.is_some() {
+            &mut memory.columns
+        } else {
+            memory.memory.value_mut(&self.program)
+        }
+    }
+
+    /// Returns the mean over the bin of the event `index`, with its derivatives, as numbers of a wide range. Returns
+    /// `None` if the density is evaluated at every event.
+    pub(super) fn wide_mean(&self, point: Point<'_>, columns: &[&[f64]], index: usize) -> Option<Vec<Wide>> {
+        self.means.as_ref().map(|means| means.wide(point, columns, index))
     }
 
     /// Returns two lists. The first contains the variables for which the first derivative of the density may differ

@@ -33,6 +33,8 @@ mod squared;
 mod sums;
 mod table;
 mod term;
+mod total;
+mod wide;
 
 pub(crate) use cells::Cells;
 pub(crate) use crew::Crew;
@@ -49,3 +51,4 @@ pub(crate) use sample::{auxiliary_widths, event_sources};
 pub use shapes::EventShapes;
 pub(crate) use squared::squared_weights;
 pub(crate) use term::{EventPlan, EventScratch, asimov, evaluate, expected_data};
+pub(crate) use total::Wall;

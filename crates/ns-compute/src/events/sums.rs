@@ -1,8 +1,9 @@
 //! Computes sums over the events of a channel. The events are handled in blocks of [`BLOCK`] events.
 
-use super::block::add_block;
+use super::block::{add_block, is_regular};
 use super::channel::ChannelPlan;
 use super::leaf::LeafMemory;
+use super::wide::{EventMemory, WideAmplitudes, add_event};
 use crate::simd::Level;
 
 /// Number of events in a block. The steps of a computation are done for one block after the other.
@@ -82,6 +83,8 @@ pub(super) struct SumMemory {
     /// For each term with several leaves (basic densities), and for each of these leaves, the product of the term's
     /// other leaves.
     pub(super) others: Vec<Vec<Column>>,
+    /// The density of the channel, for each event of a block.
+    pub(super) density: Column,
     /// 1 divided by the density, for each event of a block.
     pub(super) inverse: Column,
     pub(super) weights: Column,
@@ -91,6 +94,11 @@ pub(super) struct SumMemory {
     pub(super) sums: Sums,
     /// Whether the leaves (basic densities) are prepared for the current values of the channel.
     pub(super) prepared: bool,
+    /// Memory for single events whose densities are not well within the range of doubles, and whether it is prepared
+    /// for the current values of the channel.
+    single: (EventMemory, bool),
+    /// Whether the results of the leaves may contain infinite numbers or NaN after the last event of a block.
+    stale: bool,
 }
 
 impl SumMemory {
@@ -100,11 +108,14 @@ impl SumMemory {
             leaves: plan.leaves.iter().map(|leaf| leaf.memory(BLOCK)).collect(),
             products: vec![zero; plan.terms.len()],
             others: plan.terms.iter().map(|term| vec![zero; term.leaves.len()]).collect(),
+            density: zero,
             inverse: zero,
             weights: zero,
             slopes: vec![zero; plan.coordinates],
             sums: Sums::new(plan.coordinates),
             prepared: false,
+            single: (EventMemory::default(), false),
+            stale: false,
         }
     }
 
@@ -115,7 +126,52 @@ impl SumMemory {
             leaf.prepare(level, locals, memory);
         }
         self.prepared = true;
+        self.single.1 = false;
     }
+
+    /// Adds one event to the sums, with numbers of a wide range. If its density is not positive, `sums.bad` gets its
+    /// index.
+    fn add_single(&mut self, plan: &ChannelPlan, events: Events<'_>, point: Point<'_>, index: usize) {
+        let Self { single: (memory, is_prepared), sums, .. } = self;
+        // The point is impossible already.
+        if sums.bad.is_some() && point.least.is_none() {
+            return;
+        }
+        if !*is_prepared {
+            memory.prepare(plan, point);
+            *is_prepared = true;
+        }
+        let weight = events.weights.map_or(1.0, |weights| weights[index]);
+        if !add_event(plan, point, events.columns, (index, weight), memory, sums) {
+            sums.bad.get_or_insert(index);
+        }
+    }
+
+    /// Replaces the results of all leaves (basic densities) for those events of a block that `is_replaced` selects by
+    /// the results for the event `by`.
+    fn replace(&mut self, plan: &ChannelPlan, by: usize, is_replaced: impl Fn(usize) -> bool) {
+        for (leaf, memory) in plan.leaves.iter().zip(&mut self.leaves) {
+            for column in leaf.result_mut(memory).chunks_exact_mut(BLOCK) {
+                for i in (0..BLOCK).filter(|&i| is_replaced(i)) {
+                    column[i] = column[by];
+                }
+            }
+        }
+    }
+}
+
+/// What the sums over events depend on besides the events.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Point<'a> {
+    pub(super) level: Level,
+    /// The values that the channel uses.
+    pub(super) locals: &'a [f64],
+    /// The factors of all terms of the density.
+    pub(super) amplitudes: &'a [f64],
+    /// The same factors, if they are not well within the range of doubles.
+    pub(super) wide: Option<&'a WideAmplitudes>,
+    /// If this is given, a parabola continues `-ln f` from this density on for events whose density is not positive.
+    pub(super) least: Option<f64>,
 }
 
 /// The events of a channel: columns, weights and number of events.
@@ -126,22 +182,26 @@ pub(super) struct Events<'a> {
     pub(super) count: usize,
 }
 
-/// Computes the sums over the events with indices `from..to`, and writes them to `memory.sums`. `amplitudes` contains
-/// the factors of all terms of the density.
+/// Computes the sums over the events with indices `from..to`, and writes them to `memory.sums`.
 pub(super) fn sum_piece(
-    level: Level,
     plan: &ChannelPlan,
     events: Events<'_>,
-    amplitudes: &[f64],
+    point: Point<'_>,
     (from, to): (usize, usize),
     memory: &mut SumMemory,
 ) {
     memory.sums.clear();
+    if point.wide.is_some() {
+        for index in from..to {
+            memory.add_single(plan, events, point, index);
+        }
+        return;
+    }
     let mut start = from;
     while start < to {
         let n = BLOCK.min(to - start);
         for (leaf, own) in plan.leaves.iter().zip(&mut memory.leaves) {
-            leaf.run(level, events.columns, start, n, own);
+            leaf.run(point.level, events.columns, start, n, own);
         }
         match events.weights {
             Some(weights) => memory.weights[..n].copy_from_slice(&weights[start..start + n]),
@@ -149,8 +209,40 @@ pub(super) fn sum_piece(
         }
         // Elements after the last event have weight 0.
         memory.weights[n..].fill(0.0);
-        add_block(level, plan, amplitudes, n, start, memory);
+        if memory.stale {
+            memory.replace(plan, 0, |i| i >= n);
+        }
+        if !add_block(point.level, plan, point.amplitudes, n, memory) {
+            add_singles(plan, events, point, (start, n), memory);
+        }
         start += n;
+    }
+}
+
+/// Adds a block of `n` events to the sums, beginning with the event `start`. Some densities of the block are not well
+/// within the range of doubles, or not positive. These events are added one by one.
+#[cold]
+fn add_singles(
+    plan: &ChannelPlan,
+    events: Events<'_>,
+    point: Point<'_>,
+    (start, n): (usize, usize),
+    memory: &mut SumMemory,
+) {
+    let mut is_single = [false; BLOCK];
+    for i in 0..n {
+        is_single[i] = !is_regular(memory.density[i]);
+        if is_single[i] {
+            memory.add_single(plan, events, point, start + i);
+            memory.weights[i] = 0.0;
+        }
+    }
+    match is_single[..n].iter().position(|is_single| !is_single) {
+        Some(regular) => {
+            memory.replace(plan, regular, |i| i >= n || is_single[i]);
+            add_block(point.level, plan, point.amplitudes, n, memory);
+        }
+        None => memory.stale = true,
     }
 }
 

@@ -17,6 +17,7 @@ use super::offload::{ChannelSums, Offload};
 use super::program::Memory;
 use super::sources::{AtStart, FormulaPlan, FunctionMemory, Functions};
 use super::sums::triangle;
+use super::total::{Wall, is_negative, total};
 use crate::simd::Level;
 
 /// The event channels, penalties and functions of a compiled model.
@@ -86,6 +87,11 @@ impl EventPlan {
         let (low, high) =
             ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &(low, high)| (a.min(low), b.max(high)));
         (low < high).then_some((low, high))
+    }
+
+    /// Returns whether the number of expected events of a channel depends on parameters.
+    pub(crate) fn has_totals(&self) -> bool {
+        self.channels.iter().any(|channel| !channel.rates.is_empty())
     }
 
     /// Returns the number of event channels.
@@ -161,6 +167,16 @@ pub(crate) struct EventScratch {
     /// Index of the channel and index of the process for the first density whose integral is infinite; `None` if there
     /// is no such density.
     pub(crate) infinite: Option<(usize, usize)>,
+    /// Index of the first channel whose expected number of events is negative at this point; `None` if there is no such
+    /// channel.
+    pub(crate) negative: Option<usize>,
+    /// If this is not `None`, an expected number of events may be negative, and one element per channel says how much
+    /// that adds to `-ln L`.
+    walls: Option<Vec<Wall>>,
+    /// Whether the last results depend on `walls`.
+    touched: bool,
+    /// If this is positive, `-ln L` is also finite where densities of events are not positive (see [`sum_channel`]).
+    floor: f64,
     /// Parameters whose value is at a kink. Each element contains the index of the parameter, and half the jump of the
     /// derivative of `-ln L` across the kink.
     pub(crate) jumps: Vec<(usize, f64)>,
@@ -204,12 +220,68 @@ impl EventScratch {
             bad: None,
             failure: None,
             infinite: None,
+            negative: None,
+            walls: None,
+            touched: false,
+            floor: 0.0,
             jumps: Vec::with_capacity(plan.kinks.len()),
             beside: Vec::new(),
             crew: None,
             elsewhere: None,
             last: Last::default(),
         }
+    }
+
+    /// Sets the density, relative to the mean density, below which a parabola continues the terms of events. With 0, a
+    /// density that is not positive makes the point impossible.
+    pub(crate) fn set_floor(&mut self, floor: f64) {
+        if self.floor != floor && self.bad.is_some() {
+            self.forget();
+        }
+        self.floor = floor;
+    }
+
+    /// Sets what negative expected numbers of events add to `-ln L`, one element per channel. With `None`, they make
+    /// the point impossible.
+    pub(crate) fn set_walls(&mut self, walls: Option<Vec<Wall>>) {
+        // Most walls have no effect at the last point, whose results then stay valid.
+        if self.touched || walls.iter().flatten().any(|wall| wall.multiplier > 0.0) {
+            self.forget();
+        }
+        self.walls = walls;
+    }
+
+    /// Returns the expected number of events of each extended channel at the last point, and 0 for all other channels.
+    pub(crate) fn totals(&self, plan: &EventPlan) -> Vec<f64> {
+        plan.channels.iter().zip(&self.channels).map(|(plan, own)| total(plan, &own.locals)).collect()
+    }
+
+    /// Returns the extended channels whose expected number of events is 0 at the last point.
+    pub(crate) fn empty(&self, plan: &EventPlan) -> Vec<usize> {
+        let is_held = |c: usize| self.walls.as_ref().is_some_and(|walls| walls[c].multiplier > 0.0);
+        let all = plan.channels.iter().zip(self.totals(plan)).enumerate();
+        all.filter(|(c, (channel, total))| channel.extended && (*total <= 0.0 || is_held(*c)))
+            .map(|(c, _)| c)
+            .collect()
+    }
+
+    /// Returns the derivatives of the expected number of events of a channel at the last point, with respect to all
+    /// `n` parameters of the model.
+    pub(crate) fn total_gradient(&self, plan: &EventPlan, channel: usize, n: usize) -> Vec<f64> {
+        let mut gradient = vec![0.0; n];
+        let Some(own) = plan.channels.get(channel) else { return gradient };
+        for local in own.rates.iter().map(|&rate| &own.locals[rate]) {
+            match local.parameter {
+                Some(p) => gradient[p] += 1.0,
+                None => {
+                    let result = plan.functions.result(local.function, &self.functions);
+                    for (slope, &position) in result[1..].iter().zip(&local.positions) {
+                        gradient[own.parameters[position]] += slope;
+                    }
+                }
+            }
+        }
+        gradient
     }
 
     /// Forgets the last evaluation, so that the next evaluation does not reuse its results.
@@ -296,10 +368,24 @@ pub(super) fn evaluate_once(
     scratch: &mut EventScratch,
 ) -> EventValues {
     let EventScratch {
-        functions, channels, penalties, terms, bad, failure, infinite, crew, elsewhere, ..
+        functions,
+        channels,
+        penalties,
+        terms,
+        bad,
+        failure,
+        infinite,
+        negative,
+        walls,
+        touched,
+        floor,
+        crew,
+        elsewhere,
+        ..
     } = scratch;
     let mut values = EventValues::default();
     (*bad, *failure, *infinite) = (None, None, None);
+    (*negative, *touched) = (None, false);
     plan.functions.evaluate(level, theta, functions);
     for term in terms.iter_mut() {
         term.clear();
@@ -311,7 +397,7 @@ pub(super) fn evaluate_once(
             .as_deref()
             .is_some_and(|there| sum_elsewhere(level, there, (c, channel), &tables[c], memory));
         if !is_summed {
-            sum_channel(level, channel, &tables[c], memory, crew.as_ref());
+            sum_channel(level, channel, &tables[c], memory, *floor, crew.as_ref());
             values.scale += rounding(channel, &tables[c]);
         }
         if let Some(cause) = memory.failure.take() {
@@ -323,13 +409,21 @@ pub(super) fn evaluate_once(
         if let Some(process) = memory.infinite {
             *infinite = infinite.or(Some((c, process)));
         }
-        let rate = channel.rates.iter().fold(channel.constant_rate, |sum, &r| sum + memory.locals[r]);
+        let rate = total(channel, &memory.locals);
         let factor = factors.map_or(1.0, |factors| factors[c]);
         values.events += memory.sums.value + factor * rate;
         values.scale += memory.sums.scale + rate.abs();
-        differentiate((&plan.functions, functions), channel, memory, factor, &mut of_channels[c]);
+        let wall = walls.as_ref().map_or([0.0; 3], |walls| walls[c].at(rate));
+        *touched |= wall[0] != 0.0 || (channel.extended && rate < 0.0);
+        values.events += wall[0];
+        if walls.is_none() && is_negative(channel, &memory.locals) {
+            negative.get_or_insert(c);
+        }
+        let slopes = (factor + wall[1], wall[2]);
+        differentiate((&plan.functions, functions), channel, memory, slopes, &mut of_channels[c]);
     }
-    if bad.is_some() || failure.is_some() || infinite.is_some() || values.events.is_nan() {
+    let forbidden = bad.is_some() && *floor == 0.0;
+    if forbidden || failure.is_some() || infinite.is_some() || negative.is_some() || values.events.is_nan() {
         values.events = f64::INFINITY;
     }
     for ((penalty, memory), term) in plan.penalties.iter().zip(penalties).zip(of_penalties) {
@@ -396,11 +490,7 @@ pub(super) fn prepare_channels(level: Level, plan: &EventPlan, theta: &[f64], sc
 /// Returns the expected number of events of a prepared channel. For a channel that is not extended, this is the sum
 /// of the weights of the events in `table`.
 pub(super) fn expected_number(channel: &ChannelPlan, memory: &ChannelMemory, table: &EventTable) -> f64 {
-    if channel.extended {
-        channel.rates.iter().fold(channel.constant_rate, |sum, &r| sum + memory.locals[r])
-    } else {
-        table.sum_of_weights()
-    }
+    if channel.extended { total(channel, &memory.locals) } else { table.sum_of_weights() }
 }
 
 /// Returns the Asimov data of all event channels at `theta`, and for each channel the estimated error of twice `-ln L`.

@@ -235,6 +235,7 @@ impl ToyFitter {
             n_evaluations: end.evaluations,
             inactive: held.collect(),
             empty_bins: end.empty,
+            empty_channels: Vec::new(),
             uncertainties: Vec::new(),
             covariance: None,
             factors: None,

@@ -9,12 +9,15 @@ use ns_core::{FitFailure, FitStatus, Reason};
 
 use super::active::classify;
 use super::curved_step::curve_step;
+use super::endless::{FIRST_CHECK, falls_without_end};
 use super::escape::escape;
 use super::not_finite::not_finite;
 use super::step::step;
+use super::wall::descend_within_walls;
 use super::{Problem, Worker};
 use crate::curvature::{Factored, Point, assemble, factor, solve};
 use crate::eval::Likelihood;
+use crate::events::Wall;
 use crate::plan::EDM_TOLERANCE;
 use crate::shared_constants::{EDM_MARGIN, LOWER_BY};
 
@@ -90,6 +93,8 @@ pub(crate) struct Descent {
     pub(crate) indefinite: usize,
     /// Indices of the parameters along which `-ln L` has no curvature at the final point.
     pub(crate) flat: Vec<usize>,
+    /// If an expected number of events is 0 at the final point and cannot fall further, one element per event channel.
+    pub(crate) walls: Option<Vec<Wall>>,
 }
 
 impl Descent {
@@ -115,6 +120,22 @@ pub(crate) fn descend(
             theta[p] = theta[p].clamp(problem.lower[p], problem.upper[p]);
         }
     }
+    if problem.plan.events.has_totals() {
+        return descend_within_walls(worker, problem, theta, mode);
+    }
+    from_finite(worker, problem, theta, mode)
+}
+
+/// Moves the point `theta` to a point at which `-ln L` is finite, if it is not, and minimises from there.
+///
+/// # Errors
+/// As [`descend`].
+pub(super) fn from_finite(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    mut theta: Vec<f64>,
+    mode: Mode,
+) -> Result<Descent, FitFailure> {
     let value = worker.evaluate(problem, &theta, 0.0).value();
     let curvature = &worker.scratch.curvature[..problem.plan.n_bins()];
     if !value.is_finite() || !curvature.iter().all(|c| c.abs() < MOST_CURVATURE) {
@@ -152,7 +173,8 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             break;
         }
         classify(worker, problem, &theta);
-        if here.value() < least {
+        let endless = iterations > FIRST_CHECK && falls_without_end(worker, problem, &theta);
+        if here.value() < least || endless {
             status = FitStatus::NotConverged(Reason::Unbounded);
             break;
         }
@@ -233,6 +255,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             break;
         }
         if floor > 0.0
+            && worker.scratch.events.bad.is_none()
             && worker.scratch.lambda[..plan.n_bins()]
                 .iter()
                 .zip(&problem.data.main)
@@ -335,7 +358,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             }
         }
     }
-    Descent { theta, likelihood: here, edm, status, iterations, indefinite, flat }
+    Descent { theta, likelihood: here, edm, status, iterations, indefinite, flat, walls: None }
 }
 
 /// Evaluates `-ln L` at `theta` plus the fraction `part` of the current step, after this point was moved into the

@@ -11,12 +11,13 @@ use super::active::{classify, inactive};
 use super::descend::{Descent, Mode, descend};
 use super::escape::spectrum;
 use super::flat::{LARGEST_WHOLE, LEAST_SHARE, flat_directions};
-use super::search::search;
+use super::search::{BestSoFar, search};
+use super::wall::hold_at_walls;
 use super::{Problem, Worker};
 use crate::curvature::{
     Curvature, Factored, FactoredInverse, Point, assemble_until, covariance, factor_until, solve, variances,
 };
-use crate::events::integral_error;
+use crate::events::{Wall, integral_error};
 use crate::plan::EDM_TOLERANCE;
 
 /// Largest number of parameters for which uncertainties are computed from the full covariance matrix. Up to this
@@ -25,6 +26,9 @@ pub(crate) const DENSE_LIMIT: usize = 400;
 
 /// An eigenvalue of the Hessian, after it was scaled to a unit diagonal, counts as zero if it is at most this number.
 const SPECTRUM_FLOOR: f64 = 1e-11;
+
+/// An eigenvalue of the scaled Hessian below this number is not due to rounding errors.
+const NEGATIVE: f64 = -1e-6;
 
 /// If the distance of a parameter from its kink at 0 is smaller than this number, the optimiser tries to put the
 /// parameter exactly on the kink. An EDM (estimated distance to the minimum) of 1e-12 does not decide whether the
@@ -57,7 +61,23 @@ pub(crate) fn fit(
     wanted: OutcomeParts,
 ) -> Result<FitOutcome, FitFailure> {
     worker.n_evaluations = 0;
-    let found = search(worker, problem, start, further, effort, cold, metric)?;
+    let found = search(worker, problem, start, further, effort, cold, metric);
+    let outcome = found.and_then(|found| finish(worker, problem, start, found, wanted));
+    worker.scratch.events.set_walls(None);
+    outcome
+}
+
+/// Certifies the best minimum of a search, and computes the wanted uncertainties.
+///
+/// # Errors
+/// If the caller asked to stop.
+fn finish(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    start: &[f64],
+    found: BestSoFar,
+    wanted: OutcomeParts,
+) -> Result<FitOutcome, FitFailure> {
     // If the search was interrupted, a lower minimum may have been missed.
     if problem.is_cancelled() {
         return Err(FitFailure::Cancelled);
@@ -91,11 +111,12 @@ pub(crate) fn fit(
         // The last steps may have used the factor from an earlier point. If the Hessian at the final point does not
         // confirm the minimum, the descent continues from there.
         for round in 0..3 {
-            let confirmed = uncertainties(worker, problem, wanted, &mut outcome);
+            let confirmed = uncertainties(worker, problem, wanted, best.walls.as_deref(), &mut outcome);
             if problem.is_cancelled() {
                 return Err(FitFailure::Cancelled);
             }
-            if confirmed || round == 2 {
+            let falls = best.status == FitStatus::NotConverged(Reason::Unbounded);
+            if confirmed || falls || round == 2 {
                 break;
             }
             let again = descend(worker, problem, &best.theta, Mode { verify: true, ..Mode::from(false) })?;
@@ -203,6 +224,7 @@ fn put_on_kinks(worker: &mut Worker, problem: &Problem<'_>, best: &mut Descent) 
 /// gradient and active parameters are those of the final point.
 fn describe(worker: &mut Worker, problem: &Problem<'_>, best: &Descent, improved: usize) -> FitOutcome {
     let theta = &best.theta;
+    worker.scratch.events.set_walls(best.walls.clone());
     worker.evaluate(problem, theta, 0.0);
     worker.gradient(problem, theta);
     classify(worker, problem, theta);
@@ -228,6 +250,7 @@ fn describe(worker: &mut Worker, problem: &Problem<'_>, best: &Descent, improved
             .filter(|&(_, &l)| l <= 0.0)
             .map(|(b, _)| b)
             .collect(),
+        empty_channels: worker.scratch.events.empty(&problem.plan.events),
         uncertainties: Vec::new(),
         covariance: None,
         factors: None,
@@ -240,6 +263,7 @@ fn uncertainties(
     worker: &mut Worker,
     problem: &Problem<'_>,
     wanted: OutcomeParts,
+    walls: Option<&[Wall]>,
     outcome: &mut FitOutcome,
 ) -> bool {
     let (plan, level, n) = (problem.plan, problem.level, outcome.parameters.len());
@@ -285,9 +309,10 @@ fn uncertainties(
         outcome.status = FitStatus::NotConverged(Reason::NoProgress);
     }
     let mut variance = vec![0.0; n];
-    let mut values = Vec::new();
+    let (mut values, mut held) = (Vec::new(), Vec::new());
     if dense {
         covariance(level, layout, curvature, &mut values, stop);
+        held = hold_at_walls(worker, problem, walls, &mut values);
         for p in 0..n {
             variance[p] = values[p * n + p];
         }
@@ -295,6 +320,10 @@ fn uncertainties(
         variances(level, layout, curvature, &mut variance, stop);
     }
     worker.wide = wide.or_else(|| worker.wide.take());
+    for (p, is_below) in held {
+        worker.active[p] = false;
+        outcome.inactive.push((p, if is_below { Inactive::LowerBound } else { Inactive::UpperBound }));
+    }
 
     let flat = flat_directions(worker, problem, &outcome.parameters, &flat);
     let matrix = wanted.covariance.then_some(values);
@@ -373,8 +402,10 @@ fn saddle_uncertainties(
         let vector = &spectrum.vectors[k * n..(k + 1) * n];
         let slope: f64 = vector.iter().zip(&worker.slope).map(|(v, g)| v * g).sum();
         if value <= SPECTRUM_FLOOR {
-            slope_left =
-                f64::max(slope_left, slope.abs() * vector.iter().fold(0.0, |m, v| f64::max(m, v.abs())));
+            let length = vector.iter().fold(0.0, |m, v| f64::max(m, v.abs()));
+            // Along a direction of clearly negative curvature, a slope leads to lower points.
+            let length = if value < NEGATIVE { length.max(1.0) } else { length };
+            slope_left = f64::max(slope_left, slope.abs() * length);
             for p in 0..n {
                 share[p] += (vector[p] * spectrum.scale[p]).powi(2);
             }
@@ -391,7 +422,8 @@ fn saddle_uncertainties(
         variance[p] = values[p * n + p];
     }
     outcome.certificate.edm = edm;
-    if edm <= EDM_TOLERANCE && slope_left <= 1e-6 {
+    let falls = outcome.status == FitStatus::NotConverged(Reason::Unbounded);
+    if edm <= EDM_TOLERANCE && slope_left <= 1e-6 && !falls {
         outcome.status = FitStatus::Converged;
     }
     let flat: Vec<usize> = (0..n).filter(|&p| worker.active[p] && share[p] > LEAST_SHARE).collect();

@@ -6,6 +6,7 @@
 mod active;
 mod curved_step;
 mod descend;
+mod endless;
 mod escape;
 mod finish;
 mod flat;
@@ -14,6 +15,7 @@ mod neighbour;
 mod not_finite;
 mod search;
 mod step;
+mod wall;
 mod worker;
 
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]

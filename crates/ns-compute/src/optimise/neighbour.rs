@@ -84,6 +84,7 @@ pub(super) fn approach(
                 iterations: iteration,
                 indefinite: 0,
                 flat: Vec::new(),
+                walls: None,
             });
         }
         last = edm;

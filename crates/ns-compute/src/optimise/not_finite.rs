@@ -20,6 +20,10 @@ pub(super) fn not_finite(worker: &Worker, problem: &Problem<'_>, theta: &[f64]) 
     if let Some((channel, event)) = worker.scratch.events.bad {
         return FitFailure::DensityNotPositive { channel, event };
     }
+    if let Some(channel) = worker.scratch.events.negative {
+        let expected = worker.scratch.events.totals(&problem.plan.events)[channel];
+        return FitFailure::NegativeTotal { channel, expected };
+    }
     let bins = worker.scratch.lambda.iter().zip(&problem.data.main);
     let term = |expected: f64, observed: f64| {
         let log = if observed > 0.0 { observed * (observed / expected).ln() } else { 0.0 };

@@ -240,6 +240,7 @@ mod tests {
             n_evaluations: 1,
             inactive: Vec::new(),
             empty_bins: Vec::new(),
+            empty_channels: Vec::new(),
             uncertainties: Vec::new(),
             covariance: None,
             factors: None,

@@ -135,6 +135,7 @@ impl Wells {
             n_evaluations: 1,
             inactive: (0..2).filter_map(|i| why[i].map(|w| (i, w))).collect(),
             empty_bins: if self.status == FitStatus::Converged { Vec::new() } else { vec![1] },
+            empty_channels: Vec::new(),
             uncertainties: (0..2).map(|i| free.contains(&i).then(|| covariance[3 * i].sqrt())).collect(),
             covariance: Some(std::sync::Arc::new(Covariance { n: 2, values: covariance })),
             factors: None,

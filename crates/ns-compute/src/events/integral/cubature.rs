@@ -61,6 +61,8 @@ pub(in crate::events) struct Cubature {
     /// Number of nodes so far.
     spent: usize,
     without_bounds: usize,
+    /// Whether the integrand is multiplied by a power of 2. There are no bounds of such an integrand.
+    is_scaled: bool,
     /// Estimated error of the last integral, as a fraction of the integral.
     pub(in crate::events) error: f64,
 }
@@ -80,8 +82,15 @@ impl Cubature {
             halves: [sides.clone(), sides],
             spent: 0,
             without_bounds: 0,
+            is_scaled: false,
             error: 0.0,
         }
+    }
+
+    /// Multiplies the integrand by `2^exponent`. The integrand itself may be out of the range of doubles.
+    pub(super) fn scale(&mut self, program: &Program, exponent: i64) {
+        self.quadrature.memory.scale(program, exponent);
+        self.is_scaled = true;
     }
 
     /// Integrates the value and the derivatives of `program` over a box. `edges` contains, for each observable, the ends
@@ -277,6 +286,9 @@ impl Cubature {
 
     /// Bounds the integrand within the region `whole`, or within one of its halves.
     fn bound(&mut self, program: &Program, half: Option<usize>) -> Reach {
+        if self.is_scaled {
+            return Reach { size: f64::NAN, spread: f64::NAN, wide: None, singular: false };
+        }
         self.spent += NODES_PER_BOUND;
         self.reaches.of(program, half.map_or(&self.whole, |half| &self.halves[half]))
     }

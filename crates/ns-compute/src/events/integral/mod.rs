@@ -8,6 +8,7 @@ mod quadrature;
 mod reach;
 mod regions;
 mod rules;
+mod scaled;
 mod singular;
 
 pub(super) use conditional::{ConditionalIntegral, ConditionalIntegralMemory};

@@ -94,9 +94,7 @@ impl NormalIntegral {
         memory: &mut NormalMemory,
         out: &mut [f64],
     ) {
-        let mask = self.cut(variables);
-        let all = self.choices.len() - 1;
-        let mask = if self.choices[mask].is_some() { mask } else { all };
+        let mask = self.choice(variables);
         let Some((program, edges)) = &self.choices[mask] else {
             out.fill(f64::NAN);
             return;
@@ -117,6 +115,18 @@ impl NormalIntegral {
                 memory.error = own.error;
             }
         }
+    }
+
+    /// Returns the program of the integral at `variables`, and the edges of the box over which it is integrated. There
+    /// are no edges if the program is a closed form.
+    pub(super) fn at(&self, variables: &[f64]) -> Option<(&Program, &[Vec<f64>])> {
+        let (program, edges) = self.choices[self.choice(variables)].as_ref()?;
+        Some((program, edges))
+    }
+
+    fn choice(&self, variables: &[f64]) -> usize {
+        let mask = self.cut(variables);
+        if self.choices[mask].is_some() { mask } else { self.choices.len() - 1 }
     }
 
     /// Returns which observables have ends that cut the density, as a mask.

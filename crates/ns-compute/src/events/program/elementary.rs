@@ -63,7 +63,7 @@ impl Unary {
 
     /// Returns the value, the first derivative and the second derivative at `x`.
     #[inline(always)]
-    pub(super) fn at<M: MulAdd>(self, x: f64) -> [f64; 3] {
+    pub(in crate::events) fn at<M: MulAdd>(self, x: f64) -> [f64; 3] {
         match self {
             Self::Neg => [-x, -1.0, 0.0],
             Self::Exp => {
@@ -125,7 +125,7 @@ impl Binary {
     /// Returns six numbers at `(a, b)`: the value, the first derivatives with respect to `a` and to `b`, and the second
     /// derivatives with respect to `a` twice, to `a` and `b`, and to `b` twice.
     #[inline(always)]
-    pub(super) fn at(self, a: f64, b: f64) -> [f64; 6] {
+    pub(in crate::events) fn at(self, a: f64, b: f64) -> [f64; 6] {
         match self {
             Self::Div => {
                 let r = 1.0 / b;

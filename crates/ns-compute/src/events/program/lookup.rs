@@ -64,7 +64,7 @@ impl Table {
     }
 
     /// Returns the value of the function in row `row` of the table for one event.
-    pub(super) fn at(&self, row: usize, columns: &[&[f64]], event: usize) -> f64 {
+    pub(in crate::events) fn at(&self, row: usize, columns: &[&[f64]], event: usize) -> f64 {
         self.value(row, |x| columns[x][event])
     }
 

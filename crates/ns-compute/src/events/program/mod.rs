@@ -70,10 +70,6 @@ impl Program {
     }
 
     /// Returns the derivatives of an operation's result that may differ from zero.
-    #[cfg_attr(
-        not(any(feature = "cuda", feature = "cuda-on-host")),
-        allow(dead_code, reason = "only builds with devices upload channels")
-    )]
     pub(super) fn active(&self, slot: Slot) -> Option<&Components> {
         self.active.get(slot)
     }

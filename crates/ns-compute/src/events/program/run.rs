@@ -1,6 +1,7 @@
 //! Runs programs on columns of numbers.
 
 use super::{Binary, Components, Program, Slot, Step, Unary, components, pair};
+use crate::events::wide::{Wide, WideMemory, WideSources};
 use crate::simd::{Level, MulAdd, isa_fn};
 
 /// The result of another computation, which is an input of a program.
@@ -42,6 +43,9 @@ pub(in crate::events) struct Memory {
     slopes: Vec<f64>,
     /// Whether operations that depend on events compute their values alone.
     values_only: bool,
+    /// Set if the value of the program is computed with numbers of a wide range, and multiplied by 2 to the power of
+    /// this exponent.
+    wide: Option<Box<(WideMemory, i64)>>,
 }
 
 /// The components of an operation of which only the value is computed.
@@ -51,12 +55,17 @@ impl Memory {
     /// Allocates the memory of a program for blocks of `lanes` events.
     pub(in crate::events) fn new(program: &Program, lanes: usize) -> Self {
         let size = program.steps.len() * components(program.variables) * lanes;
-        Self { lanes, results: vec![0.0; size], slopes: vec![0.0; 6 * lanes], values_only: false }
+        Self { lanes, results: vec![0.0; size], slopes: vec![0.0; 6 * lanes], values_only: false, wide: None }
     }
 
     /// Sets whether [`Program::run`] computes values alone, or values and derivatives.
     pub(in crate::events) fn set_values_only(&mut self, values_only: bool) {
         self.values_only = values_only;
+    }
+
+    /// Lets the program compute its value times `2^exponent`. The value itself may be out of the range of doubles.
+    pub(in crate::events) fn scale(&mut self, program: &Program, exponent: i64) {
+        self.wide = Some(Box::new((WideMemory::new(program), exponent)));
     }
 
     /// Returns the value of a result that is the same for all events. `slot` is the index of the result.
@@ -77,11 +86,22 @@ impl Memory {
         let size = components(program.variables) * self.lanes;
         &self.results[self.results.len() - size..]
     }
+
+    /// Returns the same numbers as [`Self::value`], to change them.
+    pub(in crate::events) fn value_mut(&mut self, program: &Program) -> &mut [f64] {
+        let start = self.results.len() - components(program.variables) * self.lanes;
+        &mut self.results[start..]
+    }
 }
 
 impl Program {
     /// Computes the operations that do not depend on events. Their results are valid for all blocks of events.
     pub(in crate::events) fn prepare(&self, level: Level, sources: Sources<'_>, memory: &mut Memory) {
+        if let Some(wide) = &mut memory.wide {
+            let Sources { variables, data, .. } = sources;
+            wide.0.prepare(self, WideSources { variables, inputs: &[], data });
+            return;
+        }
         run(level, self, sources, None, 0, 1, memory);
         let (size, lanes) = (components(self.variables), memory.lanes);
         if lanes > 1 {
@@ -104,7 +124,27 @@ impl Program {
         n: usize,
         memory: &mut Memory,
     ) {
+        if memory.wide.is_some() {
+            self.run_scaled(columns, from, n, memory);
+            return;
+        }
         run(level, self, Sources::of(&[]), Some(columns), from, n, memory);
+    }
+
+    /// Computes the value of the program for the events `from..from + n`, and its derivatives, with numbers of a wide
+    /// range.
+    fn run_scaled(&self, columns: &[&[f64]], from: usize, n: usize, memory: &mut Memory) {
+        let Memory { lanes, results, wide, .. } = memory;
+        let (Some(wide), Some(active)) = (wide, self.result()) else { return };
+        let start = results.len() - components(self.variables) * *lanes;
+        let (own, exponent) = &mut **wide;
+        for i in 0..n {
+            own.run(self, columns, from + i);
+            let value: &[Wide] = own.value();
+            for c in active.columns(self.variables) {
+                results[start + c * *lanes + i] = value[c].scaled(*exponent);
+            }
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod additive;
 mod around_best;
 mod attempt;
 mod combinations;
+mod elsewhere;
 mod factors;
 mod flips;
 mod lines;
@@ -24,7 +25,9 @@ use super::descend::{Mode, descend};
 use super::neighbour::approach;
 use super::{Problem, Worker};
 use around_best::look_around;
-use attempt::{BestSoFar, attempt, runaway};
+pub(super) use attempt::BestSoFar;
+use attempt::{attempt, runaway};
+use elsewhere::elsewhere;
 use recover::recover_minimum;
 pub(crate) use scatter::MOST_FREE;
 use whole_box::attempt_shifted;
@@ -59,8 +62,8 @@ pub(super) fn search(
         Err(failure) => {
             // Any further starting point with a finite likelihood can be the first.
             let mut other = further.iter().filter_map(|s| descend(worker, problem, s, Mode::from(true)).ok());
-            let Some(best) = other.next() else { return Err(failure) };
-            BestSoFar::new(best)
+            let best = other.next().or_else(|| elsewhere(worker, problem, start));
+            BestSoFar::new(best.ok_or(failure)?)
         }
     };
     if effort == Search::Local {

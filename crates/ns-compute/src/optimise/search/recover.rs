@@ -51,6 +51,9 @@ pub(super) fn recover_minimum(
 /// Puts events into every bin without observed events and descends, with fewer events each time ([`IN_EMPTY_BINS`]).
 /// Then descends from each of the resulting minima with the original data.
 fn fill_empty_bins(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mut BestSoFar) {
+    if problem.data.main.is_empty() {
+        return;
+    }
     let mut from = start.to_vec();
     for events in IN_EMPTY_BINS {
         if !runaway(&found.best) || problem.is_cancelled() {
