@@ -5,14 +5,18 @@
 //! parameters held that uses no other fit. Therefore two more fits are made, and the lowest minimum counts: a descent
 //! from the parent's minimum with the held parameters moved, and the fit without knowledge of others.
 //!
-//! In small models, where a descent takes microseconds, both are always made. In larger models they are made if the
-//! first fit shows that the likelihood is far from a parabola. If the likelihood has one minimum only, they are never
-//! made.
+//! In small models, where a descent takes microseconds, both are always made. In larger models the descent is made if
+//! the first fit shows that the likelihood is far from a parabola, and the other fit, in the largest ones, if the two
+//! minima differ. If the likelihood has one minimum only, none is made.
 
 use std::sync::Arc;
 
-use ns_core::{Effect, FitFailure, FitOutcome, FitRequest, InverseHessian, Model, Modifier, Search, Start};
+use ns_core::{
+    Effect, FitFailure, FitOutcome, FitRequest, FitTask, InverseHessian, Model, Modifier, OutcomeParts,
+    Search, Start,
+};
 
+use crate::InferenceError;
 use crate::analysis::{Analysis, Fitted};
 
 /// Largest rise of `-2 ln L` that the parabola predicts for a fit close to its parent.
@@ -24,45 +28,90 @@ const PARABOLIC: (f64, f64) = (0.5, 1.5);
 /// Difference between the rise of `-2 ln L` and that of the parabola below which the ratio is not looked at.
 const SMALL_RISE: f64 = 0.2;
 
+/// Smallest difference in `-ln L` at which two fits ended in different minima, apart from rounding.
+const DIFFERENT: f64 = 1e-6;
+
 impl Analysis<'_> {
-    /// Builds the requests of the fits with which `fit`, the fit of `request`, is compared. Empty if no other minimum
-    /// is suspected. `parent` is the fit from whose minimum the start was predicted. `same_data` is true if `parent`
-    /// has the same data. If `doubted` is true, the caller has another reason to suspect another minimum.
-    pub(crate) fn comparisons(
-        &self,
+    /// Makes the fits with which `fits`, the fits of `tasks`, are compared. Every task has one request. Returns each
+    /// further fit with the index of its task; the caller keeps the better one. `parent` is the fit from whose minimum
+    /// the starting points were predicted, and `same_data` is true if it has the same data. `doubted` says for which
+    /// fits the caller has another reason to suspect another minimum.
+    ///
+    /// # Errors
+    /// The errors of [`Analysis::run`].
+    pub(crate) fn compare(
+        &mut self,
         parent: &FitOutcome,
-        request: &FitRequest,
-        fit: &Fitted,
+        (tasks, wanted): (&[FitTask], OutcomeParts),
+        fits: &[Fitted],
         same_data: bool,
-        doubted: bool,
-    ) -> Vec<FitRequest> {
-        let without = match fit {
-            Err(FitFailure::Cancelled | FitFailure::NotNeeded) => return Vec::new(),
-            Err(_) => true,
-            Ok(fit) => doubted || !fit.converged(),
-        };
+        doubted: impl Fn(&FitOutcome) -> bool,
+    ) -> Result<Vec<(usize, Fitted)>, InferenceError> {
+        if self.is_cancelled() {
+            return Ok(Vec::new());
+        }
         let searched = self.base.search != Search::Local && self.several_minima;
-        let suspected = searched
-            && (self.is_small()
-                || fit.as_ref().is_ok_and(|fit| !is_parabola(parent, request, fit, same_data)));
+        let (small, middling) = (self.is_small(), self.is_middling());
         let kinked = searched && self.model.interpolation.has_kinks();
-        let mut requests = Vec::new();
-        if suspected {
-            // Held parameters get their values when the fit begins.
-            let start = Start::At(Arc::from(parent.parameters.as_slice()));
-            requests.push(FitRequest { start, search: Search::Local, ..request.clone() });
+        let mut places: Vec<usize> = Vec::new();
+        let mut further: Vec<FitTask> = Vec::new();
+        for (k, (task, fit)) in tasks.iter().zip(fits).enumerate() {
+            let Some(request) = task.fits.first() else { continue };
+            let without = match fit {
+                Err(FitFailure::Cancelled | FitFailure::NotNeeded) => continue,
+                Err(_) => true,
+                Ok(fit) => !fit.converged() || doubted(fit),
+            };
+            let bent = |fit: &FitOutcome| !is_parabola(parent, request, fit, same_data);
+            let suspected = searched && (small || fit.as_ref().is_ok_and(bent));
+            if suspected {
+                // Held parameters get their values when the fit begins.
+                let start = Start::At(Arc::from(parent.parameters.as_slice()));
+                let request = FitRequest { start, search: Search::Local, ..request.clone() };
+                places.push(k);
+                further.push(with(task, request));
+            }
+            if (suspected && middling) || kinked || without {
+                places.push(k);
+                further.push(with(task, self.alone(request)));
+            }
         }
-        if suspected || kinked || without {
-            let search = if self.base.search == Search::Local { Search::Standard } else { self.base.search };
-            requests.push(FitRequest {
-                start: self.base.start.clone(),
-                search,
-                metric: None,
-                ..request.clone()
-            });
+        if further.is_empty() {
+            return Ok(Vec::new());
         }
-        requests
+        let mut found: Vec<(usize, Fitted)> = places.into_iter().zip(self.run(&further, wanted)?).collect();
+        if middling {
+            return Ok(found);
+        }
+        // In larger models a single fit takes long. It is made where two descents ended in different minima.
+        let value = |fit: &Fitted| fit.as_ref().map_or(f64::INFINITY, |fit| fit.nll);
+        let differs = |(k, fit): &&(usize, Fitted)| {
+            let first = fits.get(*k).map_or(f64::INFINITY, value);
+            !((value(fit) - first).abs() <= DIFFERENT + 64.0 * f64::EPSILON * first.abs())
+        };
+        let mut places: Vec<usize> = found.iter().filter(differs).map(|(k, _)| *k).collect();
+        places.dedup();
+        let single = |k: &usize| {
+            let task = tasks.get(*k)?;
+            Some(with(task, self.alone(task.fits.first()?)))
+        };
+        let further: Vec<FitTask> = places.iter().filter_map(single).collect();
+        if !further.is_empty() && !kinked && !self.is_cancelled() {
+            found.extend(places.into_iter().zip(self.run(&further, wanted)?));
+        }
+        Ok(found)
     }
+
+    /// Returns the request of a fit that uses no other fit, with the same parameters held as in `request`.
+    fn alone(&self, request: &FitRequest) -> FitRequest {
+        let search = if self.base.search == Search::Local { Search::Standard } else { self.base.search };
+        FitRequest { start: self.base.start.clone(), search, metric: None, ..request.clone() }
+    }
+}
+
+/// Returns a copy of `task` with another request.
+fn with(task: &FitTask, request: FitRequest) -> FitTask {
+    FitTask { data: task.data.clone(), fits: vec![request], cancel: None }
 }
 
 /// Returns whether a conditional fit shows no sign of another minimum: it is close to its parent, its descent met no

@@ -110,20 +110,18 @@ impl Profile {
     }
 
     /// In models that are not small, compares the fit at `value` with others that may find a lower minimum
-    /// ([`Analysis::comparisons`]). In small models a thorough search and a sweep over all values do so.
+    /// ([`Analysis::compare`]). In small models a thorough search and a sweep over all values do so.
     ///
     /// # Errors
     /// The errors of [`Analysis::run`].
     pub(super) fn compare(&mut self, analysis: &mut Analysis<'_>, value: f64) -> Result<(), InferenceError> {
         let Some(known) = self.at(value).filter(|_| !analysis.is_small()) else { return Ok(()) };
         let request = self.request(analysis, value, known.fit.parameters.clone(), Search::Local);
-        let requests = analysis.comparisons(&self.best, &request, &Ok(known.fit.clone()), true, false);
-        let tasks: Vec<FitTask> = requests
-            .into_iter()
-            .map(|request| FitTask { data: self.data.clone(), fits: vec![request], cancel: None })
-            .collect();
-        for fitted in &analysis.run(&tasks, OutcomeParts::default())? {
-            self.learn(value, fitted, Effort::Follow);
+        let fit = [Ok(known.fit.clone())];
+        let task = [FitTask { data: self.data.clone(), fits: vec![request], cancel: None }];
+        let wanted = (task.as_slice(), OutcomeParts::default());
+        for (_, fitted) in analysis.compare(&self.best, wanted, &fit, true, |_| false)? {
+            self.learn(value, &fitted, Effort::Follow);
         }
         Ok(())
     }

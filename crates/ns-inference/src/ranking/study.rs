@@ -149,7 +149,7 @@ impl<'a> Study<'a> {
         !self.negative_yield && diagnosis::has_negative_yield(self.analysis.session, &self.analysis.data, fit)
     }
 
-    /// Compares fits with others that may find a lower minimum ([`Analysis::comparisons`]), and keeps the better
+    /// Compares fits with others that may find a lower minimum ([`Analysis::compare`]), and keeps the better
     /// results. Fits that are [`Self::astray`] are compared too.
     fn compare(
         &mut self,
@@ -158,24 +158,12 @@ impl<'a> Study<'a> {
         own_data: bool,
         fits: &mut [Fitted],
     ) -> Result<(), InferenceError> {
-        if self.analysis.is_cancelled() {
-            return Ok(());
-        }
-        let mut chosen: Vec<usize> = Vec::new();
-        let mut repeated: Vec<FitTask> = Vec::new();
-        for (k, (task, fit)) in tasks.iter().zip(&*fits).enumerate() {
-            let Some(request) = task.fits.first() else { continue };
-            let astray = fit.as_ref().is_ok_and(|fit| self.astray(fit));
-            let requests = self.analysis.comparisons(&self.lowest.fit, request, fit, own_data, astray);
-            chosen.extend(std::iter::repeat_n(k, requests.len()));
-            repeated.extend(requests.into_iter().map(|request| self.task(&task.data, request)));
-        }
-        if repeated.is_empty() {
-            return Ok(());
-        }
-        let second = self.analysis.run(&repeated, wanted)?;
-        self.n_fits += second.iter().filter(|fit| !matches!(fit, Err(FitFailure::Cancelled))).count();
-        for (k, fit) in chosen.into_iter().zip(second) {
+        let Analysis { session, data, .. } = &self.analysis;
+        let (session, data, positive) = (*session, data.clone(), !self.negative_yield);
+        let astray = |fit: &FitOutcome| positive && diagnosis::has_negative_yield(session, &data, fit);
+        let second = self.analysis.compare(&self.lowest.fit, (tasks, wanted), fits, own_data, astray)?;
+        self.n_fits += second.iter().filter(|(_, fit)| !matches!(fit, Err(FitFailure::Cancelled))).count();
+        for (k, fit) in second {
             let Some(place) = fits.get_mut(k) else { continue };
             let better = match (&fit, &*place) {
                 (Err(_), _) => false,

@@ -78,7 +78,7 @@ pub(super) fn profile(
             .map(|((k, _), start)| (*k, FitRequest { search, ..analysis.conditional(&grid.held(*k), start) }))
             .collect();
         fits.run(analysis, tasks.clone())?;
-        fits.compare(analysis, &tasks)?;
+        fits.compare(analysis, tasks)?;
         fits.lower()?;
     }
     fits.ask_neighbours(analysis)?;
@@ -180,13 +180,16 @@ impl Fits<'_> {
         analysis: &mut Analysis<'_>,
         requests: Vec<(usize, FitRequest)>,
     ) -> Result<Vec<usize>, InferenceError> {
-        let data = &analysis.data;
-        let (targets, tasks): (Vec<usize>, Vec<FitTask>) = requests
-            .into_iter()
-            .map(|(k, request)| (k, FitTask { data: data.clone(), fits: vec![request], cancel: None }))
-            .unzip();
+        let (targets, tasks) = with_data(analysis, requests);
+        let fits = analysis.run(&tasks, OutcomeParts::default())?;
+        Ok(self.take(targets.into_iter().zip(fits)))
+    }
+
+    /// Keeps each fit that is better than the fit of the same point. Returns the indices of the points whose fit was
+    /// replaced.
+    fn take(&mut self, fits: impl Iterator<Item = (usize, Fitted)>) -> Vec<usize> {
         let mut changed = Vec::new();
-        for (k, new) in targets.into_iter().zip(analysis.run(&tasks, OutcomeParts::default())?) {
+        for (k, new) in fits {
             let Some(slot) = self.done.get_mut(k) else { continue };
             if let Ok(fit) = &new {
                 self.tally.count(fit);
@@ -196,26 +199,23 @@ impl Fits<'_> {
                 changed.push(k);
             }
         }
-        Ok(changed)
+        changed
     }
 
     /// Compares the fits of a wave (a set of points that are fitted together) with others that may find a lower
-    /// minimum ([`Analysis::comparisons`]). `requests` are those of the fits of the wave.
+    /// minimum ([`Analysis::compare`]). `requests` are those of the fits of the wave.
     fn compare(
         &mut self,
         analysis: &mut Analysis<'_>,
-        requests: &[(usize, FitRequest)],
+        requests: Vec<(usize, FitRequest)>,
     ) -> Result<(), InferenceError> {
-        let mut further: Vec<(usize, FitRequest)> = Vec::new();
-        for (k, request) in requests {
-            if let Some(Some(fit)) = self.done.get(*k) {
-                let others = analysis.comparisons(self.centre.fit, request, fit, true, false);
-                further.extend(others.into_iter().map(|other| (*k, other)));
-            }
-        }
-        if !further.is_empty() && !analysis.is_cancelled() {
-            self.run(analysis, further)?;
-        }
+        let cancelled = || Err(FitFailure::Cancelled);
+        let fit = |k: usize| self.done.get(k).cloned().flatten().unwrap_or_else(cancelled);
+        let fits: Vec<Fitted> = requests.iter().map(|(k, _)| fit(*k)).collect();
+        let (places, tasks): (Vec<usize>, Vec<FitTask>) = with_data(analysis, requests);
+        let wanted = (tasks.as_slice(), OutcomeParts::default());
+        let further = analysis.compare(self.centre.fit, wanted, &fits, true, |_| false)?;
+        self.take(further.into_iter().filter_map(|(i, fit)| Some((*places.get(i)?, fit))));
         Ok(())
     }
 
@@ -361,6 +361,12 @@ fn better(new: &Fitted, old: Option<&Fitted>, tolerance: f64) -> bool {
             }
         }
     }
+}
+
+/// Returns the points of the requests, and the tasks of their fits to the data of the analysis.
+fn with_data(analysis: &Analysis<'_>, requests: Vec<(usize, FitRequest)>) -> (Vec<usize>, Vec<FitTask>) {
+    let task = |request| FitTask { data: analysis.data.clone(), fits: vec![request], cancel: None };
+    requests.into_iter().map(|(k, request)| (k, task(request))).unzip()
 }
 
 /// Returns a copy of `request` that makes a single descent from `point`.

@@ -206,20 +206,20 @@ pub fn check_model(index: u64, model: &Model, depth: Depth) -> Report {
     if turn(0) {
         intervals::minos(&mut subject);
     }
-    if turn(2) {
-        far::held(&mut subject);
-    }
-    if turn(3) {
-        far::sparse_scan(&mut subject);
-        far::slope_zero(&mut subject);
-    }
     if turn(1) {
         intervals::uncertainties(&mut subject);
         intervals::scan(&mut subject);
     }
     let kinks = subject.model.interpolation.has_kinks();
     let of_large =
-        |n: u64| depth == Depth::Whole || free.len() <= QUICK_MODEL || turns.index.is_multiple_of(n);
+        |n: u64| depth != Depth::Part || free.len() <= QUICK_MODEL || turns.index.is_multiple_of(n);
+    if turn(2) && of_large(4) {
+        far::held(&mut subject);
+    }
+    if turn(3) && of_large(4) {
+        far::sparse_scan(&mut subject);
+        far::slope_zero(&mut subject);
+    }
     if turn(2) && (!kinks || of_large(4)) {
         intervals::ranking(&mut subject, if depth == Depth::Part { 3 } else { 20 });
     }

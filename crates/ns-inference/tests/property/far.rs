@@ -8,14 +8,17 @@ use super::checks::Subject;
 use super::reference::{SAME, noise};
 
 /// Number of descents from random points that every conditional fit is compared with.
-pub const STARTS: usize = 24;
+const STARTS: usize = 16;
+
+/// Largest number of parameters of a model in which conditional fits are compared with descents from random points.
+const MOST_SCATTERED: usize = 40;
 
 /// Checks fits with one parameter fixed far from its best fit. No fit may end above a minimum that another analysis or
 /// a descent from a random point finds, with or without uncertainties.
 pub fn held(s: &mut Subject<'_>) {
     for parameter in s.choose(2) {
         let value = far(s, parameter);
-        let lowest = lowest(s, parameter, value);
+        let Some(lowest) = lowest(s, parameter, value) else { continue };
         let name = s.name(parameter).to_owned();
         for uncertainties in [true, false] {
             let options = FitOptions::default().fix(&name, value).uncertainties(uncertainties);
@@ -56,7 +59,7 @@ pub fn sparse_scan(s: &mut Subject<'_>) {
     };
     for (value, delta) in result.mu_values.iter().zip(&result.twice_delta_nll) {
         let Some(delta) = delta else { continue };
-        let lowest = lowest(s, parameter, *value);
+        let Some(lowest) = lowest(s, parameter, *value) else { continue };
         let above = 0.5 * (result.twice_nll + delta) - lowest;
         s.report.check("scan: far points agree", above <= SAME + noise(lowest), above, || {
             format!("{name} = {value}, one of {n}: above by {above:.3e} in nll")
@@ -81,13 +84,23 @@ fn far(s: &mut Subject<'_>, parameter: usize) -> f64 {
 }
 
 /// Returns the lowest `-ln L` known with `parameter` fixed at `value`: that of thorough searches, and of descents from
-/// the best fit and from random points.
-pub fn lowest(s: &mut Subject<'_>, parameter: usize, value: f64) -> f64 {
+/// the best fit and, in models of up to [`MOST_SCATTERED`] parameters, from random points. Returns `None` if a bin has a
+/// negative expected yield at one of these minima.
+pub fn lowest(s: &mut Subject<'_>, parameter: usize, value: f64) -> Option<f64> {
+    let (negative, missed) = (s.reference.negative_yield, s.reference.missed.len());
     let best = s.best.bestfit.clone();
     let held = [(parameter, value)];
     s.held(&held, &[best]);
-    s.reference.multi_start(&held, STARTS, &mut s.draw);
-    s.held(&held, &[])
+    if s.model.parameters.len() <= MOST_SCATTERED {
+        s.reference.multi_start(&held, STARTS, &mut s.draw);
+    }
+    let lowest = s.held(&held, &[]);
+    if s.reference.negative_yield && !negative {
+        s.reference.negative_yield = false;
+        s.reference.missed.truncate(missed);
+        return None;
+    }
+    Some(lowest)
 }
 
 /// Checks that parameters of which only the product matters have no uncertainty, and that they are named as flat.

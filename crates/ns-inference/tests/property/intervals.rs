@@ -248,7 +248,7 @@ pub fn ranking(s: &mut Subject<'_>, most: usize) {
             };
             let (lower, upper) = s.model.parameters[poi].bounds;
             let target = (result.mu_hat + delta).clamp(lower, upper);
-            let lowest = far::lowest(s, parameter, value);
+            let Some(lowest) = far::lowest(s, parameter, value) else { continue };
             let near: Vec<Vec<f64>> = s
                 .reference
                 .lowest(false, &[(parameter, value)])
