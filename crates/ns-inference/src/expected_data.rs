@@ -15,6 +15,9 @@ const MOST: f64 = 1e-4;
 /// If the error of a difference of `-2 ln L` is larger, the data are made again for the points that were visited.
 const AGAIN: f64 = 1e-5;
 
+/// Size of the rounding errors of `-2 ln L` of an event, in rounding errors of a log-density whose absolute value is 1.
+const NOISE: f64 = 16.0;
+
 /// Shifts at which the shapes of densities are considered, in uncertainties of their parameters.
 const SHIFTS: [f64; 4] = [-3.0, -1.0, 1.0, 3.0];
 
@@ -24,6 +27,8 @@ pub(crate) struct Checked {
     /// Estimated error of differences of `-2 ln L` between the points that were visited and the point where the data
     /// were made.
     pub(crate) error: f64,
+    /// Largest error of a converged result.
+    most: f64,
     /// Index of the event channel with the largest error.
     channel: usize,
     /// Data that were made for the points that were visited, if they are needed.
@@ -33,7 +38,7 @@ pub(crate) struct Checked {
 impl Checked {
     /// Returns whether the error is too large for a converged result.
     pub(crate) fn is_too_large(&self) -> bool {
-        !(self.error <= MOST)
+        !(self.error <= self.most)
     }
 
     /// Returns a warning if the error is too large for a converged result.
@@ -42,9 +47,9 @@ impl Checked {
         self.is_too_large().then(|| {
             format!(
                 "the Asimov data of channel {name} are not accurate: differences of twice_nll have an error of about \
-                 {:.1e}, and {MOST:.0e} is allowed; shorten the fit ranges around narrow peaks, narrow the bounds of \
+                 {:.1e}, and {:.0e} is allowed; shorten the fit ranges around narrow peaks, narrow the bounds of \
                  parameters that move them, or fix these parameters",
-                self.error
+                self.error, self.most
             )
         })
     }
@@ -78,14 +83,31 @@ pub(crate) fn check(
     let found = difference(&there);
     let error = found + own;
     let mut channel = index_of_largest(&made.errors);
-    if error > MOST && found > own {
+    let noise = noise(model, data);
+    if error > MOST + noise && found > own {
         let mut by_channel = Vec::new();
         for index in 0..model.event_channels.len() {
             by_channel.push(difference(&values(&replaced(model, data, &finer, index))?));
         }
         channel = index_of_largest(&by_channel);
     }
-    Ok(Some(Checked { error, channel, finer: (found > AGAIN).then_some(finer) }))
+    Ok(Some(Checked { error, most: MOST + noise, channel, finer: (found > AGAIN + noise).then_some(finer) }))
+}
+
+/// Returns the size of rounding errors of `-2 ln L` that come from neural networks which compute densities with 32-bit
+/// numbers. The errors at different events are independent.
+fn noise(model: &Model, data: &Data) -> f64 {
+    let mut noise = 0.0;
+    for (channel, table) in model.event_channels.iter().zip(&data.counts(model).events) {
+        let logs = channel.log_densities().into_iter().map(|density| &density.source);
+        let sources = logs.chain(channel.conditional_densities().into_iter().map(|own| &own.source));
+        let rounding = sources.map(|source| source.0.rounding()).fold(1.0, f64::max);
+        if rounding > 1.0 {
+            let squares: f64 = table.weights.iter().flat_map(|weights| weights.iter()).map(|w| w * w).sum();
+            noise += NOISE * rounding * f64::EPSILON * squares.sqrt();
+        }
+    }
+    noise
 }
 
 /// Returns the largest difference of two lists of `-2 ln L`, each measured from its first element. `here` and `there`

@@ -83,6 +83,14 @@ impl ChannelPlan {
         self.logs.is_empty() && self.conditionals.is_empty()
     }
 
+    /// Returns the relative rounding error of the densities: far above that of 64-bit numbers if a neural network
+    /// computes a density with 32-bit numbers.
+    pub(super) fn rounding(&self) -> f64 {
+        let logs = self.logs.iter().map(|density| &density.source);
+        let sources = logs.chain(self.conditionals.iter().map(|own| &own.density.source));
+        f64::EPSILON * sources.map(|source| source.0.rounding()).fold(1.0, f64::max)
+    }
+
     /// Returns the log-densities at nodes whose observables are `columns`, one column per log-density. `part`
     /// identifies the nodes: the numbers are kept, and later calls return the same numbers.
     ///

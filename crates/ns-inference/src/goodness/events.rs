@@ -120,14 +120,16 @@ enum Judge {
 
 impl Judge {
     /// Returns the statistic of each event channel. `parameters` are the values of all parameters, and `tables` the
-    /// events of each channel.
+    /// events of each channel. If the events are Asimov data, `expected` contains the parameters at which they are
+    /// expected.
     fn channels(
         &self,
         parameters: &[f64],
         tables: &[Arc<EventTable>],
+        expected: Option<&[f64]>,
     ) -> Result<Vec<ChannelGoodness>, InferenceError> {
         match self {
-            Self::Chi2(histograms) => histograms.channels(parameters, tables),
+            Self::Chi2(histograms) => histograms.channels(parameters, tables, expected),
             Self::Ks(distances) => distances.channels(parameters, tables),
         }
     }
@@ -145,7 +147,7 @@ impl Judge {
 impl Measure for Judge {
     fn of_toy(&self, fit: &FitOutcome, source: &ToySource, index: u64) -> Option<f64> {
         let toy = source.draw_whole(index).ok()?;
-        let channels = self.channels(&fit.parameters, &toy.events).ok()?;
+        let channels = self.channels(&fit.parameters, &toy.events, None).ok()?;
         Some(self.total(&channels)).filter(|value| value.is_finite())
     }
 }
@@ -209,7 +211,8 @@ pub fn event_goodness_of_fit(
     }
     let given = &data.counts(model).events;
     let tables = if given.is_empty() { &model.observed.events } else { given };
-    result.channels = judge.channels(&fit.parameters, tables)?;
+    let expected = data.expected.as_ref().map(|at| at.parameters.as_slice());
+    result.channels = judge.channels(&fit.parameters, tables, expected)?;
     let value = judge.total(&result.channels);
     result.value = Some(value).filter(|value| value.is_finite());
     if result.value.is_none() {

@@ -95,24 +95,24 @@ impl Histograms {
     }
 
     /// Returns chi2 of each channel. `parameters` are the values of all parameters, and `tables` the events of each
-    /// channel.
+    /// channel. If the events are Asimov data, `expected` contains the parameters at which they are expected.
     pub(super) fn channels(
         &self,
         parameters: &[f64],
         tables: &[Arc<EventTable>],
+        expected: Option<&[f64]>,
     ) -> Result<Vec<ChannelGoodness>, InferenceError> {
+        let made_at = expected;
         let mut all = Vec::with_capacity(self.channels.len());
         for ((index, bins), table) in self.channels.iter().enumerate().zip(tables) {
-            let observed = bins.counted(table);
-            let mut expected = vec![0.0; bins.n_bins];
-            for grid in self.shapes.grids(parameters, index)? {
-                expected.iter_mut().zip(bins.counted(&grid)).for_each(|(sum, part)| *sum += part);
-            }
+            // Events of Asimov data are nodes of a rule for numerical integration, which are too few for most bins.
+            let n_events = table.sum_of_weights();
+            let observed = match made_at {
+                Some(at) => self.expected(at, (index, bins), n_events)?,
+                None => bins.counted(table),
+            };
             let n_events: f64 = observed.iter().sum();
-            if !bins.extended {
-                let sum: f64 = expected.iter().sum();
-                expected.iter_mut().for_each(|x| *x *= n_events / sum);
-            }
+            let expected = self.expected(parameters, (index, bins), n_events)?;
             // A bin with an expected yield of zero contributes only if it has events. chi2 is then infinite.
             let term = |(n, lambda): (&f64, &f64)| match (*n, *lambda) {
                 (0.0, 0.0) => 0.0,
@@ -127,6 +127,25 @@ impl Histograms {
             });
         }
         Ok(all)
+    }
+
+    /// Returns the expected number of events in each bin of a channel. `n_events` is the sum of these numbers if the
+    /// channel is not extended.
+    fn expected(
+        &self,
+        parameters: &[f64],
+        (index, bins): (usize, &Bins),
+        n_events: f64,
+    ) -> Result<Vec<f64>, InferenceError> {
+        let mut expected = vec![0.0; bins.n_bins];
+        for grid in self.shapes.grids(parameters, index)? {
+            expected.iter_mut().zip(bins.counted(&grid)).for_each(|(sum, part)| *sum += part);
+        }
+        if !bins.extended {
+            let sum: f64 = expected.iter().sum();
+            expected.iter_mut().for_each(|x| *x *= n_events / sum);
+        }
+        Ok(expected)
     }
 }
 

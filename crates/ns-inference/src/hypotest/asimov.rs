@@ -130,6 +130,17 @@ impl Tester<'_> {
             fits.chain([&self.asimov.best]).map(|fit| Cow::Borrowed(fit.parameters.as_slice())).collect();
         let Analysis { model, session, .. } = self.analysis;
         self.checked = expected_data::check(model, session, &self.asimov.data, &visited)?;
+        // The observed data may be Asimov data, too.
+        let fits = values.iter().filter_map(|value| self.observed.at(*value)).map(|known| &known.fit);
+        let of_observed: Vec<Cow<'_, [f64]>> =
+            fits.map(|fit| Cow::Borrowed(fit.parameters.as_slice())).collect();
+        let observed = expected_data::check(model, session, &self.observed.data, &of_observed)?;
+        if let Some(mut observed) = observed
+            && self.checked.as_ref().is_none_or(|checked| checked.error < observed.error)
+        {
+            observed.finer = self.checked.as_mut().and_then(|checked| checked.finer.take());
+            self.checked = Some(observed);
+        }
         let is_coarse = self.checked.as_ref().is_some_and(|checked| checked.finer.is_some());
         if !is_coarse || self.visited.len() >= MOST_VISITED {
             return Ok(false);

@@ -95,8 +95,10 @@ impl<'a> Tester<'a> {
         }
 
         analysis.expect(3 + further);
-        let data = analysis.data.clone();
         let free = free_fit(&mut analysis, poi)?;
+        let base = analysis.base.clone();
+        let free = analysis.settle_expected(free, &base, WITH_INVERSE)?;
+        let data = analysis.data.clone();
         let mut tester = Self {
             statistic,
             poi,

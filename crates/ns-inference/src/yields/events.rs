@@ -54,6 +54,8 @@ pub(super) fn event_channels(
     }
     let middle = predicted(&shapes, &views, point)?;
     let shifts = shifts(model, &shapes, &views, point, spread)?;
+    // Events of Asimov data are nodes of a rule for numerical integration, which are too few for the bins of pictures.
+    let made_at = data.expected.as_ref().map(|at| predicted(&shapes, &views, &at.parameters)).transpose()?;
     let sigma = |target: usize| -> Option<f64> {
         let shifts = shifts.as_ref()?;
         let mut variance = 0.0;
@@ -68,7 +70,7 @@ pub(super) fn event_channels(
     };
     let mut next = 0;
     let mut all = Vec::with_capacity(views.len());
-    for (view, processes) in views.iter().zip(&middle) {
+    for (which, (view, processes)) in views.iter().zip(&middle).enumerate() {
         let bins = view.edges.len().saturating_sub(1);
         // Targets are numbered as in `flat`: for each process its bins and its sum, then the bins and the sum of all
         // processes together.
@@ -104,7 +106,10 @@ pub(super) fn event_channels(
         let total = summed(processes, bins);
         let uncertainty = targets(bins);
         let table = tables.get(view.index);
-        let observed = table.map(|table| counted(view, table, |weight| weight)).unwrap_or_default();
+        let observed = match made_at.as_ref().and_then(|views| views.get(which)) {
+            Some(processes) => summed(processes, bins),
+            None => table.map(|table| counted(view, table, |weight| weight)).unwrap_or_default(),
+        };
         let is_binned = view.channel.binning.is_some();
         let squares = table.filter(|table| weighted && !is_binned && table.weights.is_some());
         let squares = squares.map(|table| counted(view, table, |weight| weight * weight));

@@ -15,13 +15,26 @@ const REACH: f64 = 3.0;
 /// Largest number of times that the way between two places of a moving peak is halved.
 const MOST_STEPS: u32 = 7;
 
+/// Number of bands with which a cell is compared. Cells of as many different lengths may be at the same place.
+const LEVELS: usize = 24;
+
+/// Number of equal parts into which the fit range of a channel with one observable is divided at first.
+const BINS: usize = 40;
+
 /// Largest number of boxes that are made by cuts at jumps and kinks.
 const MOST_CUTS: usize = 2000;
 
 /// A density, and where it varies quickly in one fit range.
 struct Shape {
     observables: Vec<usize>,
-    scales: Vec<Scale>,
+    bands: Vec<Band>,
+}
+
+/// A region in which a density varies quickly, with the scale on which it varies. Regions and scales have one element
+/// per observable of the density.
+struct Band {
+    region: Scale,
+    lengths: Vec<f64>,
 }
 
 /// Returns the first boxes of a grid. `points` are the parameter points at which the density must be resolved.
@@ -34,6 +47,12 @@ pub(super) fn first_boxes(plan: &ChannelPlan, points: &[&Point]) -> Vec<Vec<(f64
             Some(here) if plan.has_formulas() => breaks(plan, (&here.locals, &here.amplitudes), region),
             _ => vec![Vec::new(); region.len()],
         };
+        let mut cuts = cuts;
+        // The bins of pictures then contain whole boxes.
+        if let ([(lo, hi)], [cuts]) = (region.as_slice(), cuts.as_mut_slice()) {
+            cuts.extend((1..BINS).map(|i| lo + (hi - lo) * i as f64 / BINS as f64));
+            cuts.sort_by(f64::total_cmp);
+        }
         let pieces: usize = cuts.iter().map(|cuts| cuts.len() + 1).product();
         let cuts = if pieces > MOST_CUTS { vec![Vec::new(); region.len()] } else { cuts };
         let most = most_boxes(region.len()).max(pieces.min(MOST_CUTS));
@@ -84,17 +103,17 @@ fn halved(
             // Far from a peak along another observable, the whole term is negligible.
             let is_near = |leaf: &usize| {
                 let shape = &shapes[*leaf];
-                shape.scales.is_empty() || shape.scales.iter().any(|scale| shape.is_near(scale, sides, axis))
+                shape.bands.is_empty() || shape.bands.iter().any(|band| shape.is_near(band, sides, axis))
             };
             if !term.leaves.iter().all(is_near) {
                 continue;
             }
             for shape in term.leaves.iter().map(|leaf| &shapes[*leaf]) {
                 let Some(own) = shape.observables.iter().position(|x| *x == axis) else { continue };
-                for scale in shape.scales.iter().filter(|scale| shape.is_near(scale, sides, axis)) {
-                    let (from, to) = scale[own];
+                for band in shape.bands.iter().filter(|band| shape.is_near(band, sides, axis)) {
+                    let (from, to) = band.region[own];
                     let gap = (lo - to).max(from - hi).max(0.0);
-                    most = most.min((LENGTH * (to - from)).max(gap));
+                    most = most.min((LENGTH * band.lengths[own]).max(gap));
                 }
             }
         }
@@ -107,20 +126,41 @@ fn halved(
 }
 
 impl Shape {
-    /// Returns whether a box is near a cell along all observables of the density but `axis`.
-    fn is_near(&self, scale: &Scale, sides: &[(f64, f64)], axis: usize) -> bool {
-        self.observables.iter().zip(scale).filter(|(x, _)| **x != axis).all(|(x, (from, to))| {
+    /// Returns whether a box is near a band along all observables of the density but `axis`.
+    fn is_near(&self, band: &Band, sides: &[(f64, f64)], axis: usize) -> bool {
+        let along = self.observables.iter().zip(&band.region).zip(&band.lengths);
+        along.filter(|((x, _), _)| **x != axis).all(|((x, (from, to)), length)| {
             let (lo, hi) = sides[*x];
-            (lo - to).max(from - hi) <= REACH * (to - from)
+            (lo - to).max(from - hi) <= REACH * length
         })
     }
+}
+
+/// Joins cells of one observable that are close to each other and equally long. The lengths of cells are those of the
+/// fit range divided by powers of two. Cells of several observables are not joined.
+fn bands(mut scales: Vec<Scale>) -> Vec<Band> {
+    scales.sort_by(|a, b| a[0].0.total_cmp(&b[0].0));
+    let mut bands: Vec<Band> = Vec::with_capacity(scales.len());
+    for region in scales {
+        let lengths: Vec<f64> = region.iter().map(|(from, to)| to - from).collect();
+        let own = lengths[0];
+        let joined = bands.iter_mut().rev().take(LEVELS).find(|band| {
+            let is_equal = (band.lengths[0] - own).abs() <= 1e-3 * own;
+            region.len() == 1 && is_equal && region[0].0 - band.region[0].1 <= REACH * own
+        });
+        match joined {
+            Some(band) => band.region[0].1 = band.region[0].1.max(region[0].1),
+            None => bands.push(Band { region, lengths }),
+        }
+    }
+    bands
 }
 
 /// Finds where a leaf varies quickly at any of the points, and on the way from the first point to the others.
 fn shape(plan: &ChannelPlan, leaf: usize, points: &[&Point], region: &[(f64, f64)]) -> Shape {
     let own = &plan.leaves[leaf];
     let observables = own.observables();
-    let mut shape = Shape { observables, scales: Vec::new() };
+    let mut shape = Shape { observables, bands: Vec::new() };
     let Some((here, others)) = points.split_first() else { return shape };
     if !own.has_formula() {
         return shape;
@@ -137,7 +177,7 @@ fn shape(plan: &ChannelPlan, leaf: usize, points: &[&Point], region: &[(f64, f64
             found.extend(there);
         }
     }
-    shape.scales = found;
+    shape.bands = bands(found);
     shape
 }
 

@@ -64,7 +64,7 @@ pub(super) fn grid(
     let points: Vec<&Point> = std::iter::once(point).chain(visited).collect();
     let most = most_boxes(plan.observables);
     let mut boxes = first_boxes(plan, &points);
-    let mut tree = Tree::new(Evaluator::new(level, plan, points), plan.observables);
+    let mut tree = Tree::new(Evaluator::new(level, plan, points), plan.observables, plan.rounding());
     let (mut integrals, mut squares) = tree.integrals(&boxes)?;
     if !plan.has_formulas() {
         // Nothing is known about where a density without a formula varies quickly.

@@ -18,6 +18,9 @@ const MOST_BOXES: [usize; 6] = [6000, 3000, 2000, 500, 200, 200];
 /// A side that is shorter than this fraction of its position is not halved.
 const SHORTEST: f64 = 1e-13;
 
+/// Differences below this number of relative rounding errors of densities are no errors of a rule.
+const ROUNDING: f64 = 32.0;
+
 /// Returns the element of a table with one element for one, two, ... observables.
 fn of_dimension(table: [usize; 6], observables: usize) -> usize {
     table[observables.clamp(1, table.len()) - 1]
@@ -85,10 +88,14 @@ pub(super) struct Tree<'a> {
     weights: Vec<f64>,
     function: Vec<f64>,
     sums: Vec<f64>,
+    squares: Vec<f64>,
+    /// Relative rounding error of the densities.
+    rounding: f64,
 }
 
 impl<'a> Tree<'a> {
-    pub(super) fn new(evaluator: Evaluator<'a>, observables: usize) -> Self {
+    /// Creates a tree for densities with the relative rounding error `rounding`.
+    pub(super) fn new(evaluator: Evaluator<'a>, observables: usize, rounding: f64) -> Self {
         Self {
             rules: Rules::new(of_dimension(NODES, observables)),
             evaluator,
@@ -97,6 +104,8 @@ impl<'a> Tree<'a> {
             weights: Vec::new(),
             function: Vec::new(),
             sums: Vec::new(),
+            squares: Vec::new(),
+            rounding: ROUNDING * rounding,
         }
     }
 
@@ -163,17 +172,25 @@ impl<'a> Tree<'a> {
                 // Sums over all other observables, for each node along this one.
                 self.sums.clear();
                 self.sums.resize(n, 0.0);
+                self.squares.clear();
+                self.squares.resize(n, 0.0);
                 for block in self.function.chunks_exact(stride * n) {
-                    for (sum, run) in self.sums.iter_mut().zip(block.chunks_exact(stride)) {
+                    let sums = self.sums.iter_mut().zip(&mut self.squares);
+                    for ((sum, square), run) in sums.zip(block.chunks_exact(stride)) {
                         *sum += run.iter().sum::<f64>();
+                        *square += run.iter().map(|x| x * x).sum::<f64>();
                     }
                 }
-                for (sum, w) in self.sums.iter_mut().zip(&self.rules.full.weights) {
+                let sums = self.sums.iter_mut().zip(&mut self.squares);
+                for ((sum, square), w) in sums.zip(&self.rules.full.weights) {
                     *sum /= w;
+                    *square /= w * w;
                 }
                 for (error, of) in errors.iter_mut().zip(&self.rules.errors) {
                     let sum: f64 = of.iter().zip(&self.sums).map(|(a, b)| a * b).sum();
-                    *error = error.max(weight * sum.abs());
+                    // The rounding errors at different nodes are independent.
+                    let squares: f64 = of.iter().zip(&self.squares).map(|(a, b)| a * a * b).sum();
+                    *error = error.max(weight * (sum.abs() - self.rounding * squares.sqrt()));
                 }
                 stride *= n;
             }
