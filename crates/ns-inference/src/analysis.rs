@@ -11,10 +11,11 @@ use ns_core::{
 };
 
 use crate::InferenceError;
-use crate::conditional::may_have_several_minima;
 use crate::diagnosis;
 use crate::expected_data::{self, Checked};
 use crate::options::FitOptions;
+use crate::several_minima::may_have_several_minima;
+use crate::single_fits::of_single_fits;
 use crate::weighted::{NOT_COUNTED, has_weights};
 
 /// Largest number of free parameters of a tiny model. In tiny models, every fit of the search for a limit looks for the
@@ -32,13 +33,6 @@ const MIDDLING: usize = 120;
 
 /// Largest number of times that Asimov data are replaced by more accurate ones.
 const MOST_REPLACEMENTS: usize = 4;
-
-/// Returns the session for fits that run one after another because they depend on each other. This is the CPU session
-/// of `session`, or `session` itself if it has no CPU session. Results derived from these fits are then bit for bit the
-/// same on every device.
-pub(crate) fn of_single_fits(session: &dyn Session) -> &dyn Session {
-    session.cpu().unwrap_or(session)
-}
 
 /// The parts of a fit outcome that are needed to predict the starting points of similar fits.
 pub(crate) const WITH_INVERSE: OutcomeParts =

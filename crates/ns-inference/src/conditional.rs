@@ -11,10 +11,7 @@
 
 use std::sync::Arc;
 
-use ns_core::{
-    Effect, FitFailure, FitOutcome, FitRequest, FitTask, InverseHessian, Model, Modifier, OutcomeParts,
-    Search, Start,
-};
+use ns_core::{FitFailure, FitOutcome, FitRequest, FitTask, InverseHessian, OutcomeParts, Search, Start};
 
 use crate::InferenceError;
 use crate::analysis::{Analysis, Fitted};
@@ -151,25 +148,4 @@ fn expected_rise(parent: &FitOutcome, request: &FitRequest) -> Option<f64> {
         }
         _ => None,
     }
-}
-
-/// Returns whether `-ln L` may have several minima. This requires events, a parameter with an effect that is not linear,
-/// or two parameters whose effects multiply each other.
-pub(crate) fn may_have_several_minima(model: &Model) -> bool {
-    let is_free =
-        |m: &&Modifier| m.effect.per_bin() || model.parameters.get(m.first).is_some_and(|p| !p.fixed);
-    model.has_event_terms()
-        || model.channels.iter().flat_map(|channel| &channel.samples).any(|sample| {
-            let bent = |m: &Modifier| match &m.effect {
-                Effect::HistoSys { lo, hi } => {
-                    lo.iter().zip(hi).zip(&sample.nominal).any(|((lo, hi), nominal)| lo + hi != 2.0 * nominal)
-                }
-                Effect::NormSys { .. } => true,
-                _ => false,
-            };
-            let adds = |m: &Modifier| matches!(m.effect, Effect::HistoSys { .. });
-            let factors = sample.modifiers.iter().filter(is_free).filter(|m| !adds(m)).count();
-            let shifts = sample.modifiers.iter().filter(is_free).any(adds);
-            factors + usize::from(shifts) > 1 || sample.modifiers.iter().filter(is_free).any(bent)
-        })
 }

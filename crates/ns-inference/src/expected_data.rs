@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use ns_core::{Data, Density, EvaluationRequest, FitOutcome, Model, Observations, Session, Value};
 
 use crate::InferenceError;
-use crate::analysis::of_single_fits;
+use crate::single_fits::of_single_fits;
 
 /// Largest error of a difference of `-2 ln L` of a converged result.
 const MOST: f64 = 1e-4;

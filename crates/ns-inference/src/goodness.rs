@@ -13,8 +13,9 @@ mod histogram;
 use ns_core::{Constraint, Control, Model, OutcomeParts, Session};
 use serde::Serialize;
 
-use crate::analysis::{Analysis, of_single_fits};
+use crate::analysis::Analysis;
 use crate::diagnosis;
+use crate::single_fits::of_single_fits;
 use crate::toys::INTERRUPTED;
 pub use crate::toys::goodness::GoodnessToys;
 use crate::toys::goodness::{Saturated, binomial_error, check_number, count};

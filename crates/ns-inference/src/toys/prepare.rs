@@ -11,9 +11,10 @@ use super::run::Prepare;
 use super::statistic::{StatisticReader, needed};
 use super::stream::Toys;
 use super::{HypotestToysOptions, Hypothesis, ToyHeader, ToyRow, ToyTest};
-use crate::analysis::{Analysis, WITH_INVERSE, of_single_fits};
+use crate::analysis::{Analysis, WITH_INVERSE};
 use crate::diagnosis;
 use crate::hypotest::begin;
+use crate::single_fits::of_single_fits;
 use crate::{InferenceError, TestStatistic};
 
 impl<'a> ToyTest<'a> {

@@ -11,7 +11,8 @@ use super::row::{Row, RowSink};
 use super::stream::{Reader, ToySequence, Toys, stream};
 use super::{FitToyRow, ToyRow, ToyRun};
 use crate::InferenceError;
-use crate::analysis::{Analysis, of_single_fits};
+use crate::analysis::Analysis;
+use crate::single_fits::of_single_fits;
 
 /// Preparation of toys. Derives from a header how toys are drawn, how they are fitted, and how rows are made from their
 /// fits.

@@ -14,9 +14,9 @@ pub use result::{ToyLimitPoint, ToyLimitResult};
 
 use super::options::check_number;
 use super::{HypotestToysOptions, Summary, ToyTest};
-use crate::analysis::of_single_fits;
 use crate::limit::bracket::{Bracket, End};
 use crate::present::significant;
+use crate::single_fits::of_single_fits;
 use crate::{InferenceError, LimitOptions, upper_limit};
 
 /// Largest number of values of the POI tested in the search for one limit.

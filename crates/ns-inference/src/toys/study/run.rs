@@ -8,8 +8,9 @@ use ns_core::{
 };
 
 use super::{FitToysOptions, GeneratingPoint};
-use crate::analysis::{Analysis, of_single_fits};
+use crate::analysis::Analysis;
 use crate::diagnosis;
+use crate::single_fits::of_single_fits;
 use crate::toys::options::{check_number, origin};
 use crate::toys::prepare::free_request;
 use crate::toys::run::Prepare;
