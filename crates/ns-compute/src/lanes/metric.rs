@@ -45,9 +45,6 @@ const MOST_ELEMENTS: usize = 400_000;
 /// groups. The matrix over these parameters is inverted as a whole.
 const MOST_PRIMAL: usize = 48;
 
-/// A row of the Jacobian, scaled to unit length, depends on other rows if its distance from them is at most this number.
-const LEAST_INDEPENDENT: f64 = 1e-5;
-
 /// A local parameter: a constrained parameter that acts on one bin.
 #[derive(Debug, Clone)]
 pub(crate) struct Local {
@@ -111,8 +108,8 @@ impl Metric {
     /// Computes the shared part of the metric. All parameters that are not `fixed` move. Each of them is classified as
     /// local (acts on one bin), dual (eliminated from the metric) or primal (all others). `jacobian` contains the
     /// derivatives of the expected yields at `theta`, and `aux` the expected auxiliary data at `theta`. Returns `None`
-    /// if the model does not suit SIMD lanes: it is too large, a derivative is not finite, an unconstrained
-    /// parameter has no effect at `theta`, or the effects of several unconstrained parameters are linearly dependent. If `divides` is true, as for a GPU, the bins of a model that is too large are
+    /// if the model does not suit SIMD lanes: it is too large, a derivative is not finite, or an unconstrained
+    /// parameter has no effect at `theta`. If `divides` is true, as for a GPU, the bins of a model that is too large are
     /// divided into groups, and the result is `None` only if this is not possible.
     pub(crate) fn new(
         plan: &Plan,
@@ -186,35 +183,10 @@ impl Metric {
             metric.primal_stiffness.push(stiffness[p]);
             jacobian.write_row(p, n_bins, &mut metric.primal_rows);
         }
-        if metric.is_flat(n_bins) {
-            return None;
-        }
         if !metric.dual.is_empty() {
             metric.fill_kernel(n_bins);
         }
         Some(metric)
-    }
-
-    /// Returns whether the derivatives of the expected yields with respect to the unconstrained parameters are linearly
-    /// dependent. `-ln L` then has a flat direction, which only the scalar optimiser resolves.
-    fn is_flat(&self, n_bins: usize) -> bool {
-        let mut independent: Vec<Vec<f64>> = Vec::new();
-        let rows = self.primal_rows.chunks_exact(n_bins.max(1)).zip(&self.primal_stiffness);
-        for (row, _) in rows.filter(|(_, stiffness)| **stiffness == 0.0) {
-            let length = norm(row);
-            let mut rest: Vec<f64> = row.iter().map(|x| x / length).collect();
-            for other in &independent {
-                let along: f64 = rest.iter().zip(other).map(|(x, y)| x * y).sum();
-                rest.iter_mut().zip(other).for_each(|(x, y)| *x -= along * y);
-            }
-            let left = norm(&rest);
-            if !(left > LEAST_INDEPENDENT) {
-                return true;
-            }
-            rest.iter_mut().for_each(|x| *x /= left);
-            independent.push(rest);
-        }
-        false
     }
 
     /// Computes `kernel` from the derivatives in `dual_rows`.
@@ -248,10 +220,6 @@ impl Metric {
         self.divided = true;
         Some(())
     }
-}
-
-fn norm(row: &[f64]) -> f64 {
-    row.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
 /// Divides the bins of a large model into groups. `all` is the number of parameters that are not local; `constrained`

@@ -92,7 +92,7 @@ impl ToyFitter {
     /// the model can have several minima, `further` says from which further points descents start.
     ///
     /// Returns `None` if SIMD lanes do not suit the fits. Reasons are kinks, exponential interpolation, a model that is
-    /// too large, a free factor without effect, or a flat direction. If `for_gpu` is true, kinks and exponential interpolation are
+    /// too large, or a free factor without effect. If `for_gpu` is true, kinks and exponential interpolation are
     /// accepted, fits also start from mirror images of the minimum, and large models are accepted if their bins fall
     /// into groups.
     #[expect(clippy::too_many_arguments, reason = "what fits share comes from many places")]

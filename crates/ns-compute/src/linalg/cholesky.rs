@@ -39,8 +39,6 @@ pub(crate) struct Pivots {
     /// First row with a clearly negative pivot; `None` if there is no such row. If there is such a row, the factor
     /// cannot be used.
     pub(crate) negative: Option<usize>,
-    /// Smallest ratio of a pivot to the diagonal element before the factorisation; 1 at most.
-    pub(crate) least: f64,
 }
 
 /// Computes the Cholesky factor of the first `rows` rows of the `n x n` upper triangle `h` in place. The distance
@@ -59,7 +57,6 @@ pub(crate) fn factor_until(
 ) {
     pivots.flat.clear();
     pivots.negative = None;
-    pivots.least = 1.0;
     let mut k = 0;
     while k < rows {
         let end = (k + BLOCK).min(rows);
@@ -118,9 +115,6 @@ fn panel_body<M: MulAdd>(
             row[k] = FROZEN;
             row[k + 1..n].fill(0.0);
             continue;
-        }
-        if pivot < pivots.least * limits[k].0 {
-            pivots.least = pivot / limits[k].0;
         }
         let root = pivot.sqrt();
         let inverse = 1.0 / root;

@@ -18,6 +18,7 @@ use super::{Problem, Worker};
 use crate::curvature::{Factored, Point, assemble, factor, solve};
 use crate::eval::Likelihood;
 use crate::events::Wall;
+use crate::plan::EDM_TOLERANCE;
 use crate::shared_constants::{EDM_MARGIN, LOWER_BY};
 
 /// If the EDM (estimated distance to the minimum) of a certified point is larger than this number, one more Newton step
@@ -94,9 +95,6 @@ pub(crate) struct Descent {
     pub(crate) flat: Vec<usize>,
     /// If an expected number of events is 0 at the final point and cannot fall further, one element per event channel.
     pub(crate) walls: Option<Vec<Wall>>,
-    /// Smallest ratio of a pivot to its diagonal element in the last factorisation of the Hessian; 1 if there was none.
-    /// It is close to 0 if the likelihood is nearly flat along a direction.
-    pub(crate) least_pivot: f64,
 }
 
 impl Descent {
@@ -156,13 +154,13 @@ pub(super) fn from_finite(
 /// the Poisson term of a bin whose expected yield is below `floor` times its count. It then stops as soon as all bins
 /// with counts have positive expected yields.
 fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f64, mode: Mode) -> Descent {
-    let (plan, level, tolerance) = (problem.plan, problem.level, problem.edm_tolerance());
+    let (plan, level) = (problem.plan, problem.level);
     let mut here = worker.evaluate(problem, &theta, floor);
     worker.gradient(problem, &theta);
     let (mut damping, mut indefinite, mut iterations) = (0.0, 0, 0);
     let (mut factored, mut exact) = (false, false);
     let (mut edm, mut last_edm) = (f64::INFINITY, f64::INFINITY);
-    let (mut flat, mut least_pivot) = (Vec::new(), 1.0);
+    let mut flat = Vec::new();
     let mut stalled = 0;
     let mut escapes = 0;
     let mut status = FitStatus::NotConverged(Reason::IterationLimit);
@@ -208,7 +206,6 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                     side: &worker.side,
                     exactness,
                     damping,
-                    tether: problem.tether(),
                 };
                 assemble(
                     level,
@@ -219,8 +216,8 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                     &mut worker.curvature,
                 );
                 match factor(level, &plan.structure.layout, &mut worker.curvature) {
-                    Factored::Positive { flat: found, least } => {
-                        (flat, least_pivot) = (found, least);
+                    Factored::Positive { flat: found } => {
+                        flat = found;
                         break;
                     }
                     // After many Gauss-Newton steps the exact Hessian is used again, because it follows a curved
@@ -266,7 +263,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
         {
             break;
         }
-        if edm <= tolerance && !pushed && (damping == 0.0 || !exact) {
+        if edm <= EDM_TOLERANCE && !pushed && (damping == 0.0 || !exact) {
             if mode.verify && exact && !fresh {
                 // The certificate must come from the Hessian at this point, which the next iteration factors.
                 factored = false;
@@ -274,7 +271,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             }
             if exact {
                 status = FitStatus::Converged;
-                if edm > LAST_STEP.min(tolerance) && floor == 0.0 {
+                if edm > LAST_STEP && floor == 0.0 {
                     last_step(worker, problem, &mut theta, &mut here, &mut edm);
                 }
                 break;
@@ -336,7 +333,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                     damping = if damping > 1e-5 { damping * 0.1 } else { 0.0 };
                 }
                 // Counts the steps whose gain is not larger than rounding errors.
-                if gain <= noise && edm < 1e3 * noise.max(tolerance) {
+                if gain <= noise && edm < 1e3 * noise.max(EDM_TOLERANCE) {
                     stalled += 1;
                     if stalled > 6 {
                         status = STUCK;
@@ -361,7 +358,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             }
         }
     }
-    Descent { theta, likelihood: here, edm, status, iterations, indefinite, flat, least_pivot, walls: None }
+    Descent { theta, likelihood: here, edm, status, iterations, indefinite, flat, walls: None }
 }
 
 /// Evaluates `-ln L` at `theta` plus the fraction `part` of the current step, after this point was moved into the

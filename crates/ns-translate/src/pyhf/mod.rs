@@ -28,7 +28,6 @@ mod document;
 mod edit;
 mod error;
 mod from_model;
-mod impossible;
 mod input;
 mod layout;
 mod listed;

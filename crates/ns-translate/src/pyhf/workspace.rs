@@ -17,7 +17,7 @@ use super::patch::{DigestCheck, Patch};
 use super::problem::{Problem, Report};
 use super::settings::resolve;
 use super::tolerate::remove_copies;
-use super::{impossible, names, rules};
+use super::{names, rules};
 
 /// Options for making a model from a workspace.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -195,23 +195,16 @@ impl Workspace {
         self.document.measurements.iter().map(|m| m.name.as_str()).collect()
     }
 
-    /// Returns all errors and warnings of the workspace, for every measurement, with the default interpolation codes.
+    /// Returns all errors and warnings of the workspace, for every measurement.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
-        self.validate_with(Interpolation::default())
+        self.report().problems
     }
 
-    /// Returns all errors and warnings of the workspace, for every measurement, if models have the given interpolation
-    /// codes.
-    #[must_use]
-    pub fn validate_with(&self, interpolation: Interpolation) -> Vec<Problem> {
-        self.report(interpolation).problems
-    }
-
-    /// Returns the problems of [`Workspace::validate_with`], with the number of errors that were not kept.
-    fn report(&self, interpolation: Interpolation) -> Report {
+    /// Returns the problems of [`Workspace::validate`], with the number of errors that were not kept.
+    fn report(&self) -> Report {
         let mut report = self.notes.clone();
-        report.extend(validate_document(&self.document, interpolation, true));
+        report.extend(validate_document(&self.document));
         report
     }
 
@@ -241,7 +234,7 @@ impl Workspace {
                 "Choose one by name to be sure.",
             );
         }
-        rules::check(&self.document, options.interpolation.normsys, &mut report);
+        rules::check(&self.document, &mut report);
         let declared = declare(&self.document, &mut report);
         let chosen;
         let measurement = match &options.poi {
@@ -303,7 +296,7 @@ impl Workspace {
 #[must_use]
 pub fn validate_slice(text: &[u8]) -> Report {
     match Workspace::from_slice(text) {
-        Ok(workspace) => workspace.report(Interpolation::default()),
+        Ok(workspace) => workspace.report(),
         Err(WorkspaceError::Invalid { report }) => report,
         Err(error) => {
             let mut report = Report::default();
@@ -320,18 +313,13 @@ pub fn validate_slice(text: &[u8]) -> Report {
     }
 }
 
-/// Checks the contents of a document for every measurement. If `complete` is false, the document may have been read only in
-/// part.
-pub(crate) fn validate_document(document: &Document, interpolation: Interpolation, complete: bool) -> Report {
+/// Checks the contents of a document for every measurement. The document may have been read only in part.
+pub(crate) fn validate_document(document: &Document) -> Report {
     let mut report = Report::default();
-    rules::check(document, interpolation.normsys, &mut report);
+    rules::check(document, &mut report);
     let declared = declare(document, &mut report);
-    let mut resolutions = Vec::with_capacity(document.measurements.len());
     for measurement in &document.measurements {
-        resolutions.push(resolve(document, measurement, &declared, &mut report));
-    }
-    if complete && !report.has_errors() {
-        impossible::check(document, &declared, &resolutions, &mut report);
+        resolve(document, measurement, &declared, &mut report);
     }
     report
 }
