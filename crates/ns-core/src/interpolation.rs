@@ -106,6 +106,14 @@ codes! {
     }
 }
 
+impl NormsysCode {
+    /// Returns whether the factors are interpolated in their logarithm, so that they must be positive.
+    #[must_use]
+    pub const fn has_logarithm(self) -> bool {
+        matches!(self, Self::Code1 | Self::Code4)
+    }
+}
+
 codes! {
     /// Interpolation codes of `histosys` templates, as in `pyhf.interpolators`.
     HistosysCode of "histosys" {

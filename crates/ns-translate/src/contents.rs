@@ -138,7 +138,7 @@ impl Contents {
     /// The errors of [`ModelSource::model`].
     pub fn inspect(workspace: &ModelSource, options: &ModelOptions) -> Result<(Self, Model), WorkspaceError> {
         let model = workspace.model(options)?;
-        let problems = workspace.validate();
+        let problems = workspace.validate(options.interpolation);
         Ok((Self::of(workspace, &model, problems.iter().map(ProblemRow::from).collect()), model))
     }
 
@@ -156,7 +156,7 @@ impl Contents {
             Ok(workspace) => workspace,
             Err(error) => return Self::of_error(error).map(|contents| (contents, None)),
         };
-        let problems = workspace.validate();
+        let problems = workspace.validate(options.interpolation);
         let rows: Vec<ProblemRow> = problems.iter().map(ProblemRow::from).collect();
         if problems.iter().any(|p| p.severity == Severity::Error) {
             return Ok((Self::broken(rows, 0), None));
@@ -216,9 +216,9 @@ impl Contents {
             samples: Some(samples(model)),
             parameters: Some(parameters(model)),
             modifier_counts: Some(modifier_counts(model)),
+            valid: problems.iter().all(|p| p.severity != Severity::Error.to_string()),
             problems,
             problems_omitted: 0,
-            valid: true,
             warnings: model.warnings.clone(),
         }
     }

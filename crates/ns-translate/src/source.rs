@@ -1,6 +1,6 @@
 //! A file from which models are built, in any supported format.
 
-use ns_core::Model;
+use ns_core::{Interpolation, Model};
 
 use crate::hs3::{EventSources, Hs3, is_hs3};
 use crate::pyhf::{ChannelSelection, DigestCheck, ModelOptions, Patch, Problem, Workspace, WorkspaceError};
@@ -99,11 +99,11 @@ impl ModelSource {
         }
     }
 
-    /// Returns all errors and warnings, for every measurement or analysis.
+    /// Returns all errors and warnings, for every measurement or analysis, if models have these interpolation codes.
     #[must_use]
-    pub fn validate(&self) -> Vec<Problem> {
+    pub fn validate(&self, interpolation: Interpolation) -> Vec<Problem> {
         match self {
-            Self::Pyhf(workspace) => workspace.validate(),
+            Self::Pyhf(workspace) => workspace.validate_with(interpolation),
             Self::Hs3(hs3) => hs3.validate(),
         }
     }

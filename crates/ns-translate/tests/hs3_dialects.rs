@@ -113,9 +113,7 @@ fn factors_of_bins_without_a_constraint_are_constant_unless_they_are_declared() 
 fn edges_and_settings_of_statistical_uncertainties_have_older_names() {
     let modifiers = json!([{"name": "staterror", "type": "staterror"}]);
     let mut document = channel(modifiers, json!([]), json!([]));
-    for axes in [&mut document["distributions"][0]["axes"]] {
-        *axes = json!([{"name": "x", "bounds": [0, 0.5, 2]}]);
-    }
+    document["distributions"][0]["axes"] = json!([{"name": "x", "bounds": [0, 0.5, 2]}]);
     document["data"][0]["axes"] = json!([{"name": "x", "bounds": [0, 0.5, 2]}]);
     for (key, word) in [("staterror", "constraint"), ("statError", "constraint_type")] {
         let mut document = document.clone();

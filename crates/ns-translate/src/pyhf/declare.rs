@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::document::{Channel, Document, Effect, Modifier, ModifierType, Sample};
-use super::names::quoted;
+use super::names::{quoted, show};
 use super::problem::Report;
 
 /// One parameter set, i.e. a parameter or a vector of parameters with a common name. All modifiers with its name
@@ -243,6 +243,7 @@ fn shape_sys(name: &str, users: &[Use<'_>], report: &mut Report) -> SetKind {
     let Effect::ShapeSys(uncertainty) = &first.modifier.effect else {
         return SetKind::ShapeSys { tau: Vec::new(), fixed: Vec::new() };
     };
+    let mut dropped = Vec::new();
     let mut tau = Vec::with_capacity(uncertainty.len());
     let mut fixed = Vec::with_capacity(uncertainty.len());
     for (bin, (&nominal, &uncertainty)) in first.sample.data.iter().zip(uncertainty).enumerate() {
@@ -262,7 +263,11 @@ fn shape_sys(name: &str, users: &[Use<'_>], report: &mut Report) -> SetKind {
         }
         tau.push(rate);
         fixed.push(!constrained);
+        if nominal <= 0.0 && uncertainty > 0.0 {
+            dropped.push((bin, uncertainty, nominal));
+        }
     }
+    warn_of_dropped(ModifierType::ShapeSys, name, first, &dropped, report);
     SetKind::ShapeSys { tau, fixed }
 }
 
@@ -281,6 +286,7 @@ fn stat_error(name: &str, users: &[Use<'_>], document: &Document, report: &mut R
     let (mut sigma, mut fixed, mut offsets) = (Vec::new(), Vec::new(), HashMap::new());
     for (channel, samples) in channels {
         offsets.insert(channel.at, sigma.len());
+        let mut dropped = Vec::new();
         for bin in 0..channel.n_bins() {
             let nominal: f64 = samples.iter().filter_map(|u| u.sample.data.get(bin)).sum();
             let relative: f64 = samples
@@ -308,9 +314,56 @@ fn stat_error(name: &str, users: &[Use<'_>], document: &Document, report: &mut R
             // parameter is fixed.
             fixed.push(width == 0.0);
             sigma.push(if width == 0.0 { 1.0 } else { width });
+            let given = samples.iter().filter_map(|u| match &u.modifier.effect {
+                Effect::StatError(data) => data.get(bin).copied(),
+                _ => None,
+            });
+            let given = given.map(|x| x * x).sum::<f64>().sqrt();
+            let known = samples.iter().all(|u| u.sample.data.get(bin).is_some_and(|x| x.is_finite()));
+            if known && width == 0.0 && given > 0.0 {
+                dropped.push((bin, given, nominal));
+            }
+        }
+        if let Some(first) = samples.first() {
+            warn_of_dropped(ModifierType::StatError, name, first, &dropped, report);
         }
     }
     SetKind::StatError { sigma, fixed, offsets }
+}
+
+/// Warns of uncertainties that have no effect, because the yield of their bin is not positive. As in pyhf, the parameters
+/// of these bins are fixed. Each element of `dropped` is a bin, its uncertainty and its yield.
+fn warn_of_dropped(
+    kind: ModifierType,
+    name: &str,
+    first: &Use<'_>,
+    dropped: &[(usize, f64, f64)],
+    report: &mut Report,
+) {
+    let Some(&(bin, _, _)) = dropped.first() else { return };
+    let each: Vec<String> = dropped
+        .iter()
+        .take(5)
+        .map(|(bin, uncertainty, nominal)| {
+            format!("bin {bin} (uncertainty {}, yield {})", show(*uncertainty), show(*nominal))
+        })
+        .collect();
+    let more = if dropped.len() > each.len() {
+        format!(" and {} more", dropped.len() - each.len())
+    } else {
+        String::new()
+    };
+    report.warn(
+        format!("{}/data/{bin}", first.path()),
+        format!(
+            "The uncertainty of the {kind} {} is not used in {}{more} of channel {}: the yield that it belongs to is not \
+             positive, and its parameter is fixed.",
+            quoted(name),
+            each.join(", "),
+            quoted(&first.channel.name),
+        ),
+        "Check the yields; a histosys can describe the uncertainty of a negative yield.",
+    );
 }
 
 /// Reports a staterror that acts on different samples in different channels, which pyhf does not allow.

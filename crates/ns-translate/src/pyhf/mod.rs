@@ -28,6 +28,7 @@ mod document;
 mod edit;
 mod error;
 mod from_model;
+mod impossible;
 mod input;
 mod layout;
 mod listed;

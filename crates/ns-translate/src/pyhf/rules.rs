@@ -3,12 +3,15 @@
 
 use std::collections::{HashMap, HashSet};
 
+use ns_core::NormsysCode;
+
 use super::document::{Channel, Document, Effect, Modifier, ModifierType, Sample};
 use super::names::{LONGEST, list, nearest, quoted, show};
 use super::problem::Report;
 
-/// Checks channels, samples, modifiers and observations, and the names of measurements.
-pub(crate) fn check(document: &Document, report: &mut Report) {
+/// Checks channels, samples, modifiers and observations, and the names of measurements. `normsys` is the interpolation
+/// code of normsys factors.
+pub(crate) fn check(document: &Document, normsys: NormsysCode, report: &mut Report) {
     unique(
         "channel",
         document.channels.iter().map(|c| (c.name.as_str(), format!("{}/name", c.path()))),
@@ -16,7 +19,7 @@ pub(crate) fn check(document: &Document, report: &mut Report) {
         report,
     );
     for channel in &document.channels {
-        check_channel(channel, report);
+        check_channel(channel, normsys, report);
     }
     check_observations(document, report);
     unique(
@@ -54,7 +57,7 @@ fn check_length_of_name(what: &str, name: &str, path: &str, report: &mut Report)
     }
 }
 
-fn check_channel(channel: &Channel, report: &mut Report) {
+fn check_channel(channel: &Channel, normsys: NormsysCode, report: &mut Report) {
     unique(
         "sample",
         channel.samples.iter().map(|s| (s.name.as_str(), format!("{}/name", s.path(channel)))),
@@ -77,11 +80,11 @@ fn check_channel(channel: &Channel, report: &mut Report) {
                 "Give every sample of a channel one value per bin.",
             );
         }
-        check_modifiers(channel, sample, report);
+        check_modifiers(channel, sample, normsys, report);
     }
 }
 
-fn check_modifiers(channel: &Channel, sample: &Sample, report: &mut Report) {
+fn check_modifiers(channel: &Channel, sample: &Sample, normsys: NormsysCode, report: &mut Report) {
     let mut seen: HashMap<(ModifierType, &str), usize> = HashMap::new();
     for modifier in &sample.modifiers {
         let kind = modifier.effect.kind();
@@ -102,11 +105,18 @@ fn check_modifiers(channel: &Channel, sample: &Sample, report: &mut Report) {
         } else {
             seen.insert((kind, modifier.name.as_str()), modifier.at);
         }
-        check_effect(channel, sample, modifier, &path, report);
+        check_effect(channel, sample, modifier, &path, normsys, report);
     }
 }
 
-fn check_effect(channel: &Channel, sample: &Sample, modifier: &Modifier, path: &str, report: &mut Report) {
+fn check_effect(
+    channel: &Channel,
+    sample: &Sample,
+    modifier: &Modifier,
+    path: &str,
+    normsys: NormsysCode,
+    report: &mut Report,
+) {
     let place = || {
         format!(
             "{} {} on sample {} of channel {}",
@@ -137,7 +147,7 @@ fn check_effect(channel: &Channel, sample: &Sample, modifier: &Modifier, path: &
             per_bin("/lo_data", lo, report);
             per_bin("/hi_data", hi, report);
         }
-        Effect::NormSys { lo, hi } => {
+        Effect::NormSys { lo, hi } if normsys.has_logarithm() => {
             for (key, factor) in [("lo", *lo), ("hi", *hi)] {
                 if factor <= 0.0 {
                     report.error(
@@ -148,7 +158,8 @@ fn check_effect(channel: &Channel, sample: &Sample, modifier: &Modifier, path: &
                             place(),
                             show(factor)
                         ),
-                        "Use a positive factor, or a histosys if the yield really goes to zero or below.",
+                        "Use a positive factor, or a histosys if the yield really goes to zero or below; interpolation codes 0 \
+                         and 6 have no logarithm.",
                     );
                 }
             }
@@ -168,7 +179,7 @@ fn check_effect(channel: &Channel, sample: &Sample, modifier: &Modifier, path: &
                 );
             }
         }
-        Effect::Lumi | Effect::NormFactor | Effect::ShapeFactor => {}
+        Effect::NormSys { .. } | Effect::Lumi | Effect::NormFactor | Effect::ShapeFactor => {}
     }
 }
 

@@ -17,7 +17,7 @@ use super::patch::{DigestCheck, Patch};
 use super::problem::{Problem, Report};
 use super::settings::resolve;
 use super::tolerate::remove_copies;
-use super::{names, rules};
+use super::{impossible, names, rules};
 
 /// Options for making a model from a workspace.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -195,16 +195,23 @@ impl Workspace {
         self.document.measurements.iter().map(|m| m.name.as_str()).collect()
     }
 
-    /// Returns all errors and warnings of the workspace, for every measurement.
+    /// Returns all errors and warnings of the workspace, for every measurement, with the default interpolation codes.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
-        self.report().problems
+        self.validate_with(Interpolation::default())
     }
 
-    /// Returns the problems of [`Workspace::validate`], with the number of errors that were not kept.
-    fn report(&self) -> Report {
+    /// Returns all errors and warnings of the workspace, for every measurement, if models have the given interpolation
+    /// codes.
+    #[must_use]
+    pub fn validate_with(&self, interpolation: Interpolation) -> Vec<Problem> {
+        self.report(interpolation).problems
+    }
+
+    /// Returns the problems of [`Workspace::validate_with`], with the number of errors that were not kept.
+    fn report(&self, interpolation: Interpolation) -> Report {
         let mut report = self.notes.clone();
-        report.extend(validate_document(&self.document));
+        report.extend(validate_document(&self.document, interpolation, true));
         report
     }
 
@@ -234,7 +241,7 @@ impl Workspace {
                 "Choose one by name to be sure.",
             );
         }
-        rules::check(&self.document, &mut report);
+        rules::check(&self.document, options.interpolation.normsys, &mut report);
         let declared = declare(&self.document, &mut report);
         let chosen;
         let measurement = match &options.poi {
@@ -296,7 +303,7 @@ impl Workspace {
 #[must_use]
 pub fn validate_slice(text: &[u8]) -> Report {
     match Workspace::from_slice(text) {
-        Ok(workspace) => workspace.report(),
+        Ok(workspace) => workspace.report(Interpolation::default()),
         Err(WorkspaceError::Invalid { report }) => report,
         Err(error) => {
             let mut report = Report::default();
@@ -313,13 +320,18 @@ pub fn validate_slice(text: &[u8]) -> Report {
     }
 }
 
-/// Checks the contents of a document for every measurement. The document may have been read only in part.
-pub(crate) fn validate_document(document: &Document) -> Report {
+/// Checks the contents of a document for every measurement. If `complete` is false, the document may have been read only in
+/// part.
+pub(crate) fn validate_document(document: &Document, interpolation: Interpolation, complete: bool) -> Report {
     let mut report = Report::default();
-    rules::check(document, &mut report);
+    rules::check(document, interpolation.normsys, &mut report);
     let declared = declare(document, &mut report);
+    let mut resolutions = Vec::with_capacity(document.measurements.len());
     for measurement in &document.measurements {
-        resolve(document, measurement, &declared, &mut report);
+        resolutions.push(resolve(document, measurement, &declared, &mut report));
+    }
+    if complete && !report.has_errors() {
+        impossible::check(document, &declared, &resolutions, &mut report);
     }
     report
 }

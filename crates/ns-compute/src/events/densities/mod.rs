@@ -191,6 +191,11 @@ pub(super) fn integrand(
             let t = b.push(Step::Observable(x));
             Some(argus::integrand(b, t, own, ends))
         }
+        Density::GeneralizedNormal { mean, alpha, beta, .. } => {
+            let own = [values(b, *mean), values(b, *alpha), values(b, *beta)];
+            let t = b.push(Step::Observable(x));
+            Some(generalized_normal::integrand(b, t, own, ends))
+        }
         _ => None,
     }
 }

@@ -162,18 +162,21 @@ impl<'a> Declared<'a> {
             let nominal = self.values.get(format!("nom_{name}").as_str())?;
             poisson.then(|| 1.0 / nominal.value.sqrt())
         };
-        let sources: [&dyn Fn(&String) -> Option<f64>; 3] = [&by_range, &by_error, &by_count];
-        sources.into_iter().find_map(|source| {
+        let sources: [Vec<Option<f64>>; 3] = [
+            names.iter().map(by_range).collect(),
+            names.iter().map(by_error).collect(),
+            names.iter().map(by_count).collect(),
+        ];
+        let used = |(value, content): &(&f64, &f64)| **value > 0.0 && **content > 0.0;
+        sources.into_iter().find_map(|sigmas| {
             let fits = |meaning: &ShapeValues| {
-                let mut bins = names.iter().zip(values.iter().zip(contents)).peekable();
-                let used = |value: f64, content: f64| value > 0.0 && content > 0.0;
-                values.iter().zip(contents).any(|(value, content)| used(*value, *content))
-                    && bins.all(|(name, (value, content))| {
-                        !used(*value, *content)
-                            || source(name).is_some_and(|sigma| {
-                                (meaning.relative(*value, *content) - sigma).abs() <= 1e-5 * sigma.abs()
-                            })
+                let bins = || sigmas.iter().zip(values.iter().zip(contents)).filter(|(_, bin)| used(bin));
+                let is_near = |(sigma, (value, content)): (&Option<f64>, (&f64, &f64))| {
+                    sigma.is_some_and(|sigma| {
+                        (meaning.relative(*value, *content) - sigma).abs() <= 1e-5 * sigma.abs()
                     })
+                };
+                bins().next().is_some() && bins().all(is_near)
             };
             ShapeValues::ALL.into_iter().find(fits)
         })

@@ -11,6 +11,7 @@ pub(crate) mod expect;
 mod read;
 mod syntax;
 
+use ns_core::Interpolation;
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -61,6 +62,6 @@ pub(crate) fn read_tree(mut value: Value, mut report: Report) -> Result<(Documen
         );
     }
     remove_copies(&mut document, &mut report);
-    report.extend(validate_document(&document));
+    report.extend(validate_document(&document, Interpolation::default(), false));
     Err(WorkspaceError::Invalid { report })
 }

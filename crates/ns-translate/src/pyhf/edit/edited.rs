@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use ns_core::Interpolation;
+
 use super::super::declare::declare;
 use super::super::document::Document;
 use super::super::error::WorkspaceError;
@@ -156,7 +158,7 @@ struct State {
 impl State {
     fn of(document: &Document) -> Self {
         let mut shared = Report::default();
-        rules::check(document, &mut shared);
+        rules::check(document, Interpolation::default().normsys, &mut shared);
         let declared = declare(document, &mut shared);
         let each = |measurement: &super::super::document::Measurement| {
             let mut report = Report::default();
