@@ -12,7 +12,7 @@ use ns_translate::pyhf::ModelOptions;
 use serde_json::{Value, json};
 
 /// Default number of random models.
-const MODELS: u64 = 24;
+const MODELS: u64 = 15;
 
 /// Number of expected background events.
 const EVENTS: f64 = 300.0;
@@ -56,14 +56,14 @@ impl Shape {
         }
     }
 
-    /// Returns nodes and weights on [0, 1]. Intervals end at multiples of the width of the density from its peak.
-    fn rule(self, steps_per_width: f64) -> Vec<(f64, f64)> {
+    /// Returns nodes and weights on [0, 1]. Intervals end at multiples of half the width of the density from its peak.
+    fn rule(self) -> Vec<(f64, f64)> {
         let mut edges: Vec<f64> = (0..=8).map(|i| f64::from(i) / 8.0).collect();
         if let Self::Gaussian(centre, width) | Self::Resonance(centre, width) = self {
             let mut distance = 0.0;
             while distance < 1.0 / width {
                 edges.extend([centre - distance * width, centre + distance * width]);
-                distance += if distance < 9.5 { 1.0 / steps_per_width } else { 0.25 * distance };
+                distance += if distance < 9.5 { 0.5 } else { 0.25 * distance };
             }
         }
         edges.retain(|x| (0.0..=1.0).contains(x));
@@ -128,10 +128,9 @@ impl Case {
     /// by that of the background.
     fn nodes(&self) -> Vec<(f64, f64)> {
         let mut nodes = vec![(EVENTS, 1.0)];
-        let dense = if self.signal.len() > 2 { 1.0 } else { 2.0 };
         for (signal, background) in self.signal.iter().zip(&self.background) {
             let rule: Vec<(f64, f64)> = signal
-                .rule(dense)
+                .rule()
                 .iter()
                 .map(|&(x, w)| (w * background.at(x), signal.at(x) / background.at(x)))
                 .collect();

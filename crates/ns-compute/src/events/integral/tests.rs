@@ -235,9 +235,12 @@ fn normal(sides: &[(f64, f64)], mean: &[f64], covariance: &[&[f64]]) -> Found {
     evaluate(rule, &variables)
 }
 
+/// A box, the mean and the covariance of a normal density, and its integral.
+type NormalCase<'a> = (&'a [(f64, f64)], &'a [f64], &'a [&'a [f64]], f64);
+
 #[test]
 fn normal_densities_over_boxes_agree_with_many_digits() {
-    let cases: [(&[(f64, f64)], &[f64], &[&[f64]], f64); 6] = [
+    let cases: [NormalCase<'_>; 6] = [
         (&[(-0.5, 1.2), (-1.0, 3.0)], &[0.3, -0.2], &[&[1.0, 1.8], &[1.8, 4.0]], 2.487_620_823_228_264_08),
         (
             &[(-0.5, 1.2), (-1.0, 3.0)],

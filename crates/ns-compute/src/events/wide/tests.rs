@@ -67,7 +67,7 @@ fn programs_give_the_same_components_with_both_kinds_of_numbers() {
 #[test]
 fn the_normal_integral_continues_beyond_doubles() {
     // mpmath: log of the integral of exp(-t^2/2) from 67 to 87, and from 30 to 31.
-    for (a, b, want) in [(67.0, 87.0, -2248.704_915_262_227_7), (30.0, 31.0, -453.402_305_423_138_6)] {
+    for (a, b, want) in [(67.0, 87.0, -2_248.704_915_262_227_7), (30.0, 31.0, -453.402_305_423_138_6)] {
         let [value, by_a, ..] =
             super::functions::binary(Binary::NormalIntegral, Wide::from(a), Wide::from(b));
         assert!((value.ln() - want).abs() < 1e-9, "{a} {b}: {}", value.ln());
