@@ -472,9 +472,9 @@ def _normsys_data(d, spec):
     d.pick(_all_samples(spec))[1]["modifiers"].append(modifier)
 
 
-def _no_parameters(d, spec):
+def _no_data(d, spec):
     for _, sample in _all_samples(spec):
-        sample["modifiers"] = []
+        sample["data"] = []
 
 
 def _staterror_uneven(d, spec):
@@ -511,7 +511,7 @@ MUTATIONS = (
     _no_observation,
     _wrong_version,
     _normsys_data,
-    _no_parameters,
+    _no_data,
     _staterror_uneven,
 )
 
