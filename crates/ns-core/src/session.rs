@@ -89,6 +89,9 @@ pub struct Condition {
 pub struct FitRequest {
     /// Start point.
     pub start: Start,
+    /// Point to which the fit stays as close as possible in directions along which the likelihood is constant (one value
+    /// for each parameter). `None` stands for the start values of the model.
+    pub origin: Option<Arc<[f64]>>,
     /// Index and value of each parameter that is fixed in this fit, in addition to the parameters that the model fixes.
     pub fixed: Vec<(usize, f64)>,
     /// Indices of the parameters that the model fixes, but that are free in this fit.
@@ -217,6 +220,8 @@ pub struct ParameterTable {
     pub bounds: Vec<(f64, f64)>,
     /// Whether the model fixes each parameter.
     pub fixed: Vec<bool>,
+    /// Index of the parameter of interest; `None` if the model has none.
+    pub poi: Option<usize>,
 }
 
 /// A compiled model on a device.

@@ -308,7 +308,8 @@ pub(crate) fn without_events(
     }
     Some(format!(
         "the minimum expects a negative number of events in {}: where none are observed the likelihood grows as the \
-         expectation falls below 0, as in pyhf; narrow the bounds of the parameters that lead there, or correct the yields",
+         expectation falls below 0, as in pyhf, and fits from other start points or with parameters held may end far lower; \
+         narrow the bounds of the parameters that lead there, or correct the yields",
         list(negative.iter().map(String::as_str))
     ))
 }
@@ -381,34 +382,32 @@ const TOUCHING: f64 = 0.01;
 /// profile of one of them then rises at least twice as fast if the other one is fixed.
 const THROUGH: f64 = 0.5;
 
-/// Warns of parameters whose uncertainty is valid on one side only. Such a parameter is strongly correlated with a
-/// second parameter whose best fit lies on one of its bounds, where the slope of `-ln L` is 0. The second parameter
-/// cannot move beyond this bound. On one side, the likelihood profile of the first parameter therefore rises faster
-/// than the uncertainty implies.
+/// Warns of parameters whose uncertainty is valid on one side only. The best fit of such a parameter lies on one of its
+/// bounds, where the slope of `-ln L` is 0. The parameter counts as free, but it cannot move beyond this bound. If other
+/// parameters are strongly correlated with it, their likelihood profiles rise faster on one side than their
+/// uncertainties imply.
 pub(crate) fn one_sided(model: &Model, outcome: &FitOutcome) -> Vec<String> {
-    let Some(covariance) = &outcome.covariance else { return Vec::new() };
     let sigma = |i: usize| outcome.uncertainties.get(i).copied().flatten().filter(|s| *s > 0.0);
     let touching = |i: usize| -> Option<f64> {
         let (p, x, room) = (model.parameters.get(i)?, outcome.parameters.get(i)?, TOUCHING * sigma(i)?);
         [p.bounds.0, p.bounds.1].into_iter().find(|bound| (x - bound).abs() <= room)
     };
     let mut notes = Vec::new();
-    for i in 0..outcome.parameters.len().min(covariance.n) {
+    for i in 0..outcome.parameters.len() {
         let (Some(bound), Some(own)) = (touching(i), sigma(i)) else { continue };
         let follows = |j: usize| {
-            let correlation = sigma(j).map_or(0.0, |other| covariance.get(i, j) / (own * other));
+            let covariance = outcome.covariance.as_ref().map_or(0.0, |covariance| covariance.get(i, j));
+            let correlation = sigma(j).map_or(0.0, |other| covariance / (own * other));
             j != i && correlation * correlation > THROUGH
         };
-        let names: Vec<&str> = (0..covariance.n).filter(|j| follows(*j)).map(|j| name(model, j)).collect();
-        if !names.is_empty() {
-            notes.push(format!(
-                "{} lies at its bound {}, where its slope vanishes: the uncertainty of {} holds on one side only; ask for \
-                 MINOS intervals, or widen the bound",
-                name(model, i),
-                significant(bound),
-                list(names.into_iter())
-            ));
-        }
+        let others = (0..outcome.parameters.len()).filter(|j| follows(*j));
+        notes.push(format!(
+            "{} lies at its bound {}, where its slope vanishes: the uncertainty of {} holds on one side only; ask for MINOS \
+             intervals, or widen the bound",
+            name(model, i),
+            significant(bound),
+            list(std::iter::once(i).chain(others).map(|j| name(model, j)))
+        ));
     }
     notes
 }

@@ -135,7 +135,8 @@ impl CpuSession {
             forward(session.level, plan, theta, &mut worker.scratch);
             likelihood(session.level, plan, theta, data, 0.0, &mut worker.scratch);
             let side = vec![0.0; n];
-            let point = Point { theta, data, active: free, side: &side, exactness: 1.0, damping: 0.0 };
+            let point =
+                Point { theta, data, active: free, side: &side, exactness: 1.0, damping: 0.0, tether: &[] };
             let (layout, curvature) = (&plan.structure.layout, &mut worker.curvature);
             assemble(session.level, plan, layout, point, &mut worker.scratch, curvature);
             let mut solutions = None;

@@ -75,7 +75,7 @@ impl CpuSession {
         let layout = &plan.structure.flat;
         let mut flat = worker.flat.take().unwrap_or_else(|| Curvature::new(layout));
         let (active, side) = (vec![true; n], vec![0.0; n]);
-        let point = Point { theta, data, active: &active, side: &side, exactness, damping: 0.0 };
+        let point = Point { theta, data, active: &active, side: &side, exactness, damping: 0.0, tether: &[] };
         assemble(self.level, plan, layout, point, &mut worker.scratch, &mut flat);
         if let (Some(component), Some(m)) = (layout.components.first(), flat.matrices.first()) {
             for i in 0..n {
@@ -136,7 +136,8 @@ impl CpuSession {
         forward(self.level, plan, theta, &mut worker.scratch);
         likelihood(self.level, plan, theta, data, 0.0, &mut worker.scratch);
         let side = vec![0.0; n];
-        let point = Point { theta, data, active: free, side: &side, exactness: 1.0, damping: 0.0 };
+        let point =
+            Point { theta, data, active: free, side: &side, exactness: 1.0, damping: 0.0, tether: &[] };
         let (layout, curvature) = (&plan.structure.layout, &mut worker.curvature);
         assemble(self.level, plan, layout, point, &mut worker.scratch, curvature);
         let factored = factor(self.level, layout, curvature);

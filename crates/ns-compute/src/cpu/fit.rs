@@ -98,6 +98,8 @@ impl CpuSession {
             upper: domain.upper,
             fixed: domain.fixed,
             integral_tolerance: domain.integral_tolerance,
+            origin: domain.origin,
+            tether: None,
             physical: drawn,
             stop: Stop::of(control),
         }

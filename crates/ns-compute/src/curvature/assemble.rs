@@ -219,6 +219,9 @@ fn weigh_body<M: MulAdd>(layout: &Layout, k: usize, scratch: &Scratch, out: &mut
 fn constraints(plan: &Plan, layout: &Layout, point: Point<'_>, out: &mut Curvature) {
     let diagonal = &mut out.constraint;
     constraint_curvatures(plan, point.theta, &point.data.aux, diagonal);
+    for (curvature, tether) in diagonal.iter_mut().zip(point.tether) {
+        *curvature += tether;
+    }
     for (p, &place) in layout.place.iter().enumerate() {
         let curvature = diagonal[p];
         let target = match place {
@@ -256,5 +259,6 @@ fn constraints(plan: &Plan, layout: &Layout, point: Point<'_>, out: &mut Curvatu
     }
     for (to, &p) in out.isolated.iter_mut().zip(&layout.isolated) {
         *to = if point.active[p as usize] { diagonal[p as usize] * (1.0 + point.damping) } else { 1.0 };
+        out.scale[p as usize] = to.abs();
     }
 }

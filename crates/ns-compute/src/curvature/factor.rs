@@ -17,6 +17,9 @@ pub(crate) enum Factored {
     Positive {
         /// Indices of the parameters without curvature.
         flat: Vec<usize>,
+        /// Smallest ratio of a pivot to its diagonal element before the elimination, without those in `flat`. It is
+        /// close to 0 if the likelihood is nearly flat along a direction. Tiny diagonal elements count as their slack.
+        least: f64,
     },
     /// The matrix has a negative pivot, so it is not positive semi-definite.
     Indefinite,
@@ -30,9 +33,10 @@ pub(crate) fn factor(level: Level, layout: &Layout, out: &mut Curvature) -> Fact
 /// Does the same as [`factor`], but returns [`Factored::Indefinite`] early once `stop` is set.
 pub(crate) fn factor_until(level: Level, layout: &Layout, out: &mut Curvature, stop: Stop<'_>) -> Factored {
     let mut flat = Vec::new();
+    let mut least = 1.0;
     let mut pivots = std::mem::take(&mut out.pivots);
     for (component, m) in layout.components.iter().zip(&mut out.matrices) {
-        if !eliminate_locals(level, component, m, &out.scale, &out.slack, &mut flat) {
+        if !eliminate_locals(level, component, m, &out.scale, &out.slack, &mut flat, &mut least) {
             out.pivots = pivots;
             return Factored::Indefinite;
         }
@@ -51,6 +55,7 @@ pub(crate) fn factor_until(level: Level, layout: &Layout, out: &mut Curvature, s
             return Factored::Indefinite;
         }
         flat.extend(pivots.flat.iter().map(|&i| component.dense[i] as usize));
+        least = pivots.least.min(least);
         for i in 0..layout.border.len() {
             for j in i..layout.border.len() {
                 out.border[i * out.border_width + j] += m.h[(dense + i) * width + dense + j];
@@ -62,6 +67,7 @@ pub(crate) fn factor_until(level: Level, layout: &Layout, out: &mut Curvature, s
     factor_dense(level, &mut out.border, out.border_width, n, n, &out.limits, &mut pivots, stop);
     let negative = pivots.negative.is_some();
     flat.extend(pivots.flat.iter().map(|&i| layout.border[i] as usize));
+    least = pivots.least.min(least);
     out.pivots = pivots;
     for (c, &p) in out.isolated.iter_mut().zip(&layout.isolated) {
         if *c <= 0.0 {
@@ -69,7 +75,7 @@ pub(crate) fn factor_until(level: Level, layout: &Layout, out: &mut Curvature, s
             flat.push(p as usize);
         }
     }
-    if negative { Factored::Indefinite } else { Factored::Positive { flat } }
+    if negative { Factored::Indefinite } else { Factored::Positive { flat, least } }
 }
 
 fn limits(out: &mut Vec<(f64, f64)>, params: &[u32], scale: &[f64], slack: &[f64]) {
@@ -80,8 +86,9 @@ fn limits(out: &mut Vec<(f64, f64)>, params: &[u32], scale: &[f64], slack: &[f64
 isa_fn! {
     /// For every bin, factors the matrix over the bin's local parameters (those that act on this bin only) into `L L'`.
     /// Replaces the coupling `R` of these parameters to all other parameters by `L^-1 R`. Appends the parameters
-    /// without curvature to `flat`. Returns false if a pivot is negative.
-    fn eliminate_locals(component: &Component, m: &mut Matrices, scale: &[f64], slack: &[f64], flat: &mut Vec<usize>) -> bool = eliminate_locals_body
+    /// without curvature to `flat`, and reduces `least` to the smallest ratio of a pivot to its diagonal element.
+    /// Returns false if a pivot is negative.
+    fn eliminate_locals(component: &Component, m: &mut Matrices, scale: &[f64], slack: &[f64], flat: &mut Vec<usize>, least: &mut f64) -> bool = eliminate_locals_body
 }
 
 #[inline(always)]
@@ -91,6 +98,7 @@ fn eliminate_locals_body<M: MulAdd>(
     scale: &[f64],
     slack: &[f64],
     flat: &mut Vec<usize>,
+    least: &mut f64,
 ) -> bool {
     let width = component.width;
     for bin in 0..component.n_bins {
@@ -112,6 +120,10 @@ fn eliminate_locals_body<M: MulAdd>(
                     l[i * n + i] = FROZEN;
                     flat.push(p);
                 } else {
+                    let diagonal = scale[p].max(slack[p]);
+                    if sum < *least * diagonal {
+                        *least = sum / diagonal;
+                    }
                     l[i * n + i] = sum.sqrt();
                 }
             }

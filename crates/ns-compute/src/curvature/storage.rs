@@ -23,6 +23,9 @@ pub(crate) struct Point<'a> {
     pub(crate) exactness: f64,
     /// Levenberg damping. Each diagonal element of the matrix is increased by this fraction of itself.
     pub(crate) damping: f64,
+    /// Numbers that are added to the diagonal elements: the second derivatives of a `Tether`. Empty if the fit has no
+    /// such term.
+    pub(crate) tether: &'a [f64],
 }
 
 /// The matrices of one component (channels that share parameters). They are stored row by row. The length of a row of

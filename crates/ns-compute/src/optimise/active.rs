@@ -3,6 +3,63 @@
 use ns_core::Inactive;
 
 use super::{Problem, Worker};
+use crate::curvature::{Point, assemble};
+
+/// A slope towards a bound counts as zero if a move of the parameter by its uncertainty, with all other parameters
+/// held, changes `-ln L` by at most this number. Rounding errors and an EDM (estimated distance to the minimum) of
+/// 1e-12 give slopes of up to 1.4e-6.
+const NO_SLOPE: f64 = 1e-5;
+
+/// A parameter `x` is examined for a slope of zero if its slope times `1 + |x|` is at most this number.
+const SMALL_SLOPE: f64 = 1e-2;
+
+/// Returns the sign of a move away from the bound if the parameter `p` is on a bound; `None` otherwise.
+pub(super) fn on_bound(problem: &Problem<'_>, p: usize, x: f64) -> Option<f64> {
+    if x <= problem.lower[p] {
+        Some(1.0)
+    } else if x >= problem.upper[p] {
+        Some(-1.0)
+    } else {
+        None
+    }
+}
+
+/// The jump of the slope of `-ln L` at a kink counts as zero if it is below this number.
+pub(super) const LEAST_JUMP: f64 = 1e-6;
+
+/// Marks those parameters as active that [`classify`] found inactive on a bound or on a kink although their slope vanishes
+/// there. The sign of such a slope is due to rounding errors, and must not decide whether the parameter has an uncertainty.
+/// The gradient of the worker must be that of `theta`, a minimum.
+pub(super) fn release_without_slope(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) {
+    let kinked = |p: usize| problem.plan.structure.kinked[p] && theta[p] == 0.0;
+    let gradient = &worker.scratch.gradient;
+    let small = |p: usize| gradient[p].abs() * (1.0 + theta[p].abs()) <= SMALL_SLOPE;
+    let chosen: Vec<usize> = (0..theta.len())
+        .filter(|&p| {
+            let edge = if kinked(p) {
+                worker.scratch.jump[p].abs() < LEAST_JUMP
+            } else {
+                on_bound(problem, p, theta[p]).is_some()
+            };
+            !problem.fixed[p] && !worker.active[p] && edge && small(p)
+        })
+        .collect();
+    if chosen.is_empty() {
+        return;
+    }
+    for &p in &chosen {
+        worker.active[p] = true;
+    }
+    let (plan, data, tether) = (problem.plan, problem.data, problem.tether());
+    let (active, side) = (&worker.active, &worker.side);
+    let point = Point { theta, data, active, side, exactness: 1.0, damping: 0.0, tether };
+    let layout = &plan.structure.layout;
+    assemble(problem.level, plan, layout, point, &mut worker.scratch, &mut worker.curvature);
+    for &p in &chosen {
+        let limit = NO_SLOPE * worker.curvature.scale[p].sqrt();
+        worker.active[p] = worker.scratch.gradient[p].abs() <= limit;
+    }
+}
 
 /// Determines from the gradient at `theta` whether each parameter may move, and on which side of its kink. Writes to
 /// the worker: `active`, `side`, `slope` (the gradient on the chosen side, zero for inactive parameters), and the

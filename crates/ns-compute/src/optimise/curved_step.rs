@@ -77,6 +77,7 @@ pub(super) fn curve_step(
             side: &worker.side,
             exactness: 0.0,
             damping: DAMPING,
+            tether: problem.tether(),
         };
         assemble(level, plan, &plan.structure.layout, point, &mut worker.scratch, &mut worker.curvature);
         if !matches!(factor(level, &plan.structure.layout, &mut worker.curvature), Factored::Positive { .. })

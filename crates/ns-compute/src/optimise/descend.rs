@@ -18,7 +18,6 @@ use super::{Problem, Worker};
 use crate::curvature::{Factored, Point, assemble, factor, solve};
 use crate::eval::Likelihood;
 use crate::events::Wall;
-use crate::plan::EDM_TOLERANCE;
 use crate::shared_constants::{EDM_MARGIN, LOWER_BY};
 
 /// If the EDM (estimated distance to the minimum) of a certified point is larger than this number, one more Newton step
@@ -95,6 +94,9 @@ pub(crate) struct Descent {
     pub(crate) flat: Vec<usize>,
     /// If an expected number of events is 0 at the final point and cannot fall further, one element per event channel.
     pub(crate) walls: Option<Vec<Wall>>,
+    /// Smallest ratio of a pivot to its diagonal element in the last factorisation of the Hessian; 1 if there was none.
+    /// It is close to 0 if the likelihood is nearly flat along a direction.
+    pub(crate) least_pivot: f64,
 }
 
 impl Descent {
@@ -154,13 +156,13 @@ pub(super) fn from_finite(
 /// the Poisson term of a bin whose expected yield is below `floor` times its count. It then stops as soon as all bins
 /// with counts have positive expected yields.
 fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f64, mode: Mode) -> Descent {
-    let (plan, level) = (problem.plan, problem.level);
+    let (plan, level, tolerance) = (problem.plan, problem.level, problem.edm_tolerance());
     let mut here = worker.evaluate(problem, &theta, floor);
     worker.gradient(problem, &theta);
     let (mut damping, mut indefinite, mut iterations) = (0.0, 0, 0);
     let (mut factored, mut exact) = (false, false);
     let (mut edm, mut last_edm) = (f64::INFINITY, f64::INFINITY);
-    let mut flat = Vec::new();
+    let (mut flat, mut least_pivot) = (Vec::new(), 1.0);
     let mut stalled = 0;
     let mut escapes = 0;
     let mut status = FitStatus::NotConverged(Reason::IterationLimit);
@@ -206,6 +208,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                     side: &worker.side,
                     exactness,
                     damping,
+                    tether: problem.tether(),
                 };
                 assemble(
                     level,
@@ -216,8 +219,8 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                     &mut worker.curvature,
                 );
                 match factor(level, &plan.structure.layout, &mut worker.curvature) {
-                    Factored::Positive { flat: found } => {
-                        flat = found;
+                    Factored::Positive { flat: found, least } => {
+                        (flat, least_pivot) = (found, least);
                         break;
                     }
                     // After many Gauss-Newton steps the exact Hessian is used again, because it follows a curved
@@ -263,7 +266,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
         {
             break;
         }
-        if edm <= EDM_TOLERANCE && !pushed && (damping == 0.0 || !exact) {
+        if edm <= tolerance && !pushed && (damping == 0.0 || !exact) {
             if mode.verify && exact && !fresh {
                 // The certificate must come from the Hessian at this point, which the next iteration factors.
                 factored = false;
@@ -271,7 +274,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             }
             if exact {
                 status = FitStatus::Converged;
-                if edm > LAST_STEP && floor == 0.0 {
+                if edm > LAST_STEP.min(tolerance) && floor == 0.0 {
                     last_step(worker, problem, &mut theta, &mut here, &mut edm);
                 }
                 break;
@@ -293,6 +296,13 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             worker.gradient(problem, &theta);
             factored = false;
             continue;
+        }
+        if std::env::var("DBG").is_ok() {
+            eprintln!(
+                "IT {iterations} {} edm {edm:e} damp {damping:e} exact {exact} t0 {}",
+                here.value(),
+                theta[0]
+            );
         }
         last_edm = edm;
         worker.last_slope.copy_from_slice(&worker.slope);
@@ -333,7 +343,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                     damping = if damping > 1e-5 { damping * 0.1 } else { 0.0 };
                 }
                 // Counts the steps whose gain is not larger than rounding errors.
-                if gain <= noise && edm < 1e3 * noise.max(EDM_TOLERANCE) {
+                if gain <= noise && edm < 1e3 * noise.max(tolerance) {
                     stalled += 1;
                     if stalled > 6 {
                         status = STUCK;
@@ -358,7 +368,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             }
         }
     }
-    Descent { theta, likelihood: here, edm, status, iterations, indefinite, flat, walls: None }
+    Descent { theta, likelihood: here, edm, status, iterations, indefinite, flat, least_pivot, walls: None }
 }
 
 /// Evaluates `-ln L` at `theta` plus the fraction `part` of the current step, after this point was moved into the

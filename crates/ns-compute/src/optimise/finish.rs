@@ -7,10 +7,11 @@ use ns_core::{
     OutcomeParts, Reason, Search,
 };
 
-use super::active::{classify, inactive};
+use super::active::{LEAST_JUMP, classify, inactive, on_bound, release_without_slope};
 use super::descend::{Descent, Mode, descend};
 use super::escape::spectrum;
-use super::flat::{LARGEST_WHOLE, LEAST_SHARE, flat_directions};
+use super::flat::{FLAT_FLOOR, LARGEST_WHOLE, Settled, is_clear, may_be_flat, settle};
+use super::null_space::members;
 use super::search::{BestSoFar, search};
 use super::wall::hold_at_walls;
 use super::{Problem, Worker};
@@ -18,7 +19,7 @@ use crate::curvature::{
     Curvature, Factored, FactoredInverse, Point, assemble_until, covariance, factor_until, solve, variances,
 };
 use crate::events::{Wall, integral_error};
-use crate::plan::EDM_TOLERANCE;
+use crate::plan::{EDM_TOLERANCE, Plan};
 
 /// Largest number of parameters for which uncertainties are computed from the full covariance matrix. Up to this
 /// number, the full matrix takes no longer than the variances alone.
@@ -43,8 +44,8 @@ const SAME_MINIMUM: f64 = 0.1 * EDM_TOLERANCE;
 /// exceeds this number. The asymmetric part is measured in statistical errors and summed over the bins.
 const LEAST_DIFFERENCE: f64 = 1e-2;
 
-/// The jump of the slope of `-ln L` at a kink counts as zero if it is below this number.
-const LEAST_JUMP: f64 = 1e-6;
+/// Largest number of lower minima that are followed on the way to the nearest point of a valley.
+const MOST_LOWER: usize = 4;
 
 /// Minimises `-ln L`, certifies the minimum, and computes the wanted uncertainties.
 ///
@@ -62,7 +63,7 @@ pub(crate) fn fit(
 ) -> Result<FitOutcome, FitFailure> {
     worker.n_evaluations = 0;
     let found = search(worker, problem, start, further, effort, cold, metric);
-    let outcome = found.and_then(|found| finish(worker, problem, start, found, wanted));
+    let outcome = found.and_then(|found| finish(worker, problem, found, wanted));
     worker.scratch.events.set_walls(None);
     outcome
 }
@@ -74,7 +75,6 @@ pub(crate) fn fit(
 fn finish(
     worker: &mut Worker,
     problem: &Problem<'_>,
-    start: &[f64],
     found: BestSoFar,
     wanted: OutcomeParts,
 ) -> Result<FitOutcome, FitFailure> {
@@ -93,29 +93,36 @@ fn finish(
         }
     }
     put_on_kinks(worker, problem, &mut best);
-    // Parameters without effect return to their starting values. All code below treats them as fixed.
-    let idle = without_effect(worker, problem, start, &mut best);
-    let held;
-    let problem = if idle.is_empty() {
-        problem
-    } else {
-        let mut fixed = problem.fixed.clone();
-        for &p in &idle {
-            fixed[p] = true;
-        }
-        held = Problem { fixed, ..problem.clone() };
-        &held
-    };
     let mut outcome = describe(worker, problem, &best, found.improved);
-    if wanted.uncertainties || wanted.covariance {
+    let with_uncertainties = wanted.uncertainties || wanted.covariance;
+    // The computation of uncertainties finds a valley by itself. Without uncertainties, the eigenvectors of a large model
+    // would take much longer than a fit near another fit.
+    let stuck = best.status == FitStatus::NotConverged(Reason::NoProgress);
+    let mut examined = if with_uncertainties { stuck } else { best.theta.len() <= DENSE_LIMIT };
+    examined = examined && may_be_flat(worker, problem, &best);
+    let mut flat = examined && to_nearest(worker, problem, &mut best);
+    if examined {
+        outcome = describe(worker, problem, &best, found.improved);
+    }
+    if with_uncertainties && !flat {
         // The last steps may have used the factor from an earlier point. If the Hessian at the final point does not
         // confirm the minimum, the descent continues from there.
         for round in 0..3 {
-            let confirmed = uncertainties(worker, problem, wanted, best.walls.as_deref(), &mut outcome);
+            let (confirmed, is_clear) =
+                uncertainties(worker, problem, wanted, best.walls.as_deref(), &mut outcome);
             if problem.is_cancelled() {
                 return Err(FitFailure::Cancelled);
             }
             let falls = best.status == FitStatus::NotConverged(Reason::Unbounded);
+            if !is_clear && !examined && !falls && best.theta.len() <= LARGEST_WHOLE {
+                examined = true;
+                flat = to_nearest(worker, problem, &mut best);
+                outcome = describe(worker, problem, &best, found.improved);
+                if flat {
+                    break;
+                }
+                continue;
+            }
             if confirmed || falls || round == 2 {
                 break;
             }
@@ -124,8 +131,24 @@ fn finish(
             best = again;
             outcome = describe(worker, problem, &best, found.improved);
         }
+        let without = best.walls.is_none() && outcome.uncertainties.iter().all(Option::is_none);
+        if !examined && without && best.theta.len() <= LARGEST_WHOLE {
+            flat = to_nearest(worker, problem, &mut best);
+            outcome = describe(worker, problem, &best, found.improved);
+        }
+    }
+    // A fit that was interrupted on its way along a valley has no result.
+    if problem.is_cancelled() {
+        return Err(FitFailure::Cancelled);
+    }
+    if flat {
+        spectral_uncertainties(worker, problem, wanted, FLAT_FLOOR, &mut outcome);
+        if !with_uncertainties {
+            outcome.uncertainties.clear();
+        }
+    } else if with_uncertainties {
         if outcome.uncertainties.iter().all(Option::is_none) {
-            saddle_uncertainties(worker, problem, wanted, &mut outcome);
+            spectral_uncertainties(worker, problem, wanted, SPECTRUM_FLOOR, &mut outcome);
         }
     } else {
         outcome.certificate.projected_gradient =
@@ -133,8 +156,7 @@ fn finish(
         if outcome.status == FitStatus::NotConverged(Reason::NoProgress) {
             // This is the same final check as with uncertainties. The status must not depend on what the caller
             // wants.
-            outcome.uncertainties = vec![None; outcome.parameters.len()];
-            saddle_uncertainties(worker, problem, wanted, &mut outcome);
+            spectral_uncertainties(worker, problem, wanted, SPECTRUM_FLOOR, &mut outcome);
             outcome.uncertainties.clear();
         }
     }
@@ -142,48 +164,29 @@ fn finish(
     if outcome.status == FitStatus::Converged && outcome.certificate.integral_error.is_some_and(is_inexact) {
         outcome.status = FitStatus::NotConverged(Reason::InexactIntegral);
     }
-    outcome.inactive.extend(idle.into_iter().map(|p| (p, Inactive::Flat)));
     outcome.n_iterations = iterations;
     outcome.n_evaluations = worker.n_evaluations;
     Ok(outcome)
 }
 
-/// Finds the parameters that ended at a bound although `-ln L` has the same value, within rounding errors, at their
-/// starting values. Sets these parameters back to their starting values, and returns their indices.
-fn without_effect(
-    worker: &mut Worker,
-    problem: &Problem<'_>,
-    start: &[f64],
-    best: &mut Descent,
-) -> Vec<usize> {
-    let at_bound = |p: usize, x: f64| x <= problem.lower[p] || x >= problem.upper[p];
-    let noise = 8.0 * f64::EPSILON * best.likelihood.scale;
-    let mut back = Vec::new();
-    for p in 0..start.len() {
-        let (from, to) = (start[p].clamp(problem.lower[p], problem.upper[p]), best.theta[p]);
-        if problem.fixed[p] || from == to || !at_bound(p, to) {
-            continue;
+/// Does the same as [`settle`], again after each lower minimum that it finds, and then moves parameters close to their kink
+/// onto it. Returns whether the minimum is a valley. A minimum that is held at a wall stays where it is, and so does the
+/// last point of a descent without a minimum.
+fn to_nearest(worker: &mut Worker, problem: &Problem<'_>, best: &mut Descent) -> bool {
+    for _ in 0..MOST_LOWER {
+        if best.walls.is_some() || best.status == FitStatus::NotConverged(Reason::Unbounded) {
+            return false;
         }
-        if back.is_empty() {
-            worker.evaluate(problem, &best.theta, 0.0);
-            worker.gradient(problem, &best.theta);
-        }
-        if (worker.scratch.gradient[p] * (from - to)).abs() <= noise {
-            back.push(p);
+        match settle(worker, problem, best) {
+            Settled::Sharp => return false,
+            Settled::Lower => {}
+            Settled::Flat => {
+                put_on_kinks(worker, problem, best);
+                return true;
+            }
         }
     }
-    back.retain(|&p| {
-        let end = std::mem::replace(&mut best.theta[p], start[p].clamp(problem.lower[p], problem.upper[p]));
-        let there = worker.evaluate(problem, &best.theta, 0.0);
-        let same = (there.value() - best.value()).abs() <= noise;
-        if same {
-            best.likelihood = there;
-        } else {
-            best.theta[p] = end;
-        }
-        same
-    });
-    back
+    false
 }
 
 /// Returns the point `theta` after all parameters that are close to their kink were moved onto it. Returns `None` if
@@ -228,6 +231,9 @@ fn describe(worker: &mut Worker, problem: &Problem<'_>, best: &Descent, improved
     worker.evaluate(problem, theta, 0.0);
     worker.gradient(problem, theta);
     classify(worker, problem, theta);
+    if best.walls.is_none() {
+        release_without_slope(worker, problem, theta);
+    }
     let mut inactive = inactive(worker, problem, theta);
     inactive.extend(best.flat.iter().map(|&p| (p, Inactive::Flat)));
     FitOutcome {
@@ -258,28 +264,18 @@ fn describe(worker: &mut Worker, problem: &Problem<'_>, best: &Descent, improved
 }
 
 /// Computes the uncertainties from the exact Hessian at the minimum, the covariance matrix if it is wanted, and the EDM
-/// (estimated distance to the minimum). Returns false if this Hessian is not positive definite or the EDM is too large.
+/// (estimated distance to the minimum). Returns two answers: whether the Hessian is positive definite and the EDM is small
+/// enough, and whether all pivots are clearly positive.
 fn uncertainties(
     worker: &mut Worker,
     problem: &Problem<'_>,
     wanted: OutcomeParts,
     walls: Option<&[Wall]>,
     outcome: &mut FitOutcome,
-) -> bool {
+) -> (bool, bool) {
     let (plan, level, n) = (problem.plan, problem.level, outcome.parameters.len());
     outcome.uncertainties = vec![None; n];
-    // If the slope does not jump at a kink, the mean of the curvatures on both sides is used.
-    let mut two_sides = Vec::new();
-    for p in 0..n {
-        if worker.scratch.jump[p].abs() < LEAST_JUMP {
-            worker.side[p] = 0.0;
-            let on_kink = plan.structure.kinked[p] && worker.active[p] && outcome.parameters[p] == 0.0;
-            let of_events = plan.events.kinks().binary_search(&p).is_ok();
-            if on_kink && (of_events || plan.policy.nonlinearity.amount[p] > LEAST_DIFFERENCE) {
-                two_sides.push(p);
-            }
-        }
-    }
+    let two_sides = join_sides(worker, plan, &outcome.parameters);
     let dense = wanted.covariance || n <= DENSE_LIMIT;
     let mut wide = dense.then(|| worker.wide.take().unwrap_or_else(|| Curvature::new(&plan.structure.wide)));
     let (layout, curvature) = match &mut wide {
@@ -293,17 +289,19 @@ fn uncertainties(
         side: &worker.side,
         exactness: 1.0,
         damping: 0.0,
+        tether: problem.tether(),
     };
     let stop = problem.stop;
     assemble_until(level, plan, layout, point, &mut worker.scratch, curvature, stop);
     let factored = factor_until(level, layout, curvature, stop);
-    let Factored::Positive { flat } = factored else {
+    let Factored::Positive { flat, least } = factored else {
         worker.wide = wide.or_else(|| worker.wide.take());
-        return false;
+        return (false, true);
     };
     solve(level, layout, curvature, &worker.slope, &mut worker.newton);
     let edm: f64 = 0.5 * worker.slope.iter().zip(&worker.newton).map(|(g, d)| g * d).sum::<f64>();
     outcome.certificate.edm = edm.max(0.0);
+    let is_clear = flat.is_empty() && is_clear(least, edm);
     let confirmed = edm <= EDM_TOLERANCE || outcome.status != FitStatus::Converged;
     if !confirmed {
         outcome.status = FitStatus::NotConverged(Reason::NoProgress);
@@ -325,7 +323,6 @@ fn uncertainties(
         outcome.inactive.push((p, if is_below { Inactive::LowerBound } else { Inactive::UpperBound }));
     }
 
-    let flat = flat_directions(worker, problem, &outcome.parameters, &flat);
     let matrix = wanted.covariance.then_some(values);
     let without = report(worker, &flat, &variance, matrix, outcome);
     if wanted.inverse && !dense {
@@ -334,12 +331,34 @@ fn uncertainties(
         let factors = FactoredInverse::new(level, structure, &structure.layout, curvature, moves);
         outcome.factors = Some(InverseHessian::Factored(Arc::new(factors)));
     }
-    for p in two_sides {
+    mark_two_sided(&two_sides, outcome);
+    (confirmed, is_clear)
+}
+
+/// Uses the mean of the curvatures on both sides of each kink at which the slope does not jump. Returns those parameters on
+/// such a kink whose curvatures differ between the sides.
+fn join_sides(worker: &mut Worker, plan: &Plan, theta: &[f64]) -> Vec<usize> {
+    let mut two_sides = Vec::new();
+    for p in 0..theta.len() {
+        if worker.scratch.jump[p].abs() < LEAST_JUMP {
+            worker.side[p] = 0.0;
+            let on_kink = plan.structure.kinked[p] && worker.active[p] && theta[p] == 0.0;
+            let of_events = plan.events.kinks().binary_search(&p).is_ok();
+            if on_kink && (of_events || plan.policy.nonlinearity.amount[p] > LEAST_DIFFERENCE) {
+                two_sides.push(p);
+            }
+        }
+    }
+    two_sides
+}
+
+/// Removes the uncertainties of parameters on a kink whose two sides have different curvatures.
+fn mark_two_sided(two_sides: &[usize], outcome: &mut FitOutcome) {
+    for &p in two_sides {
         if outcome.uncertainties[p].take().is_some() {
             outcome.inactive.push((p, Inactive::TwoSided));
         }
     }
-    confirmed
 }
 
 /// Writes the uncertainties, and the covariance `matrix` if it is given, to the outcome. Inactive parameters and flat
@@ -380,35 +399,47 @@ fn report(
     without
 }
 
-/// Computes uncertainties if the exact Hessian stays indefinite although no lower point is found along its directions
-/// of negative curvature. Rounding errors or a bound can cause this. These directions count as flat. The uncertainties
-/// along all other directions come from the pseudo-inverse.
-fn saddle_uncertainties(
+/// Computes uncertainties from the eigenvectors of the exact Hessian. Directions with an eigenvalue of at most `floor`
+/// count as flat, also if their curvature is negative by rounding or if a bound is in the way of a lower point. The
+/// uncertainties along all other directions come from the pseudo-inverse.
+fn spectral_uncertainties(
     worker: &mut Worker,
     problem: &Problem<'_>,
     wanted: OutcomeParts,
+    floor: f64,
     outcome: &mut FitOutcome,
 ) {
     let n = outcome.parameters.len();
+    outcome.uncertainties = vec![None; n];
     if n > LARGEST_WHOLE {
         return;
     }
-    let Some(spectrum) = spectrum(worker, problem, &outcome.parameters) else { return };
+    let two_sides = join_sides(worker, problem.plan, &outcome.parameters);
+    let (spectrum, flat) = loop {
+        let Some(spectrum) = spectrum(worker, problem, &outcome.parameters) else { return };
+        let found = members(worker, problem, &outcome.parameters, &spectrum, floor);
+        if found.blocked.is_empty() {
+            break (spectrum, found.flat);
+        }
+        // Bounds are in the way of the flat direction, so the likelihood does determine these parameters.
+        for p in found.blocked {
+            let inwards = on_bound(problem, p, outcome.parameters[p]);
+            let why = if inwards == Some(1.0) { Inactive::LowerBound } else { Inactive::UpperBound };
+            outcome.inactive.push((p, why));
+            (worker.active[p], worker.slope[p]) = (false, 0.0);
+        }
+    };
     let (mut edm, mut slope_left) = (0.0, 0.0);
     let mut variance = vec![0.0; n];
     let mut values = vec![0.0; n * n];
-    let mut share = vec![0.0; n];
     for (k, &value) in spectrum.values.iter().enumerate() {
         let vector = &spectrum.vectors[k * n..(k + 1) * n];
         let slope: f64 = vector.iter().zip(&worker.slope).map(|(v, g)| v * g).sum();
-        if value <= SPECTRUM_FLOOR {
+        if value <= floor {
             let length = vector.iter().fold(0.0, |m, v| f64::max(m, v.abs()));
             // Along a direction of clearly negative curvature, a slope leads to lower points.
             let length = if value < NEGATIVE { length.max(1.0) } else { length };
             slope_left = f64::max(slope_left, slope.abs() * length);
-            for p in 0..n {
-                share[p] += (vector[p] * spectrum.scale[p]).powi(2);
-            }
             continue;
         }
         edm += 0.5 * slope * slope / value;
@@ -426,9 +457,9 @@ fn saddle_uncertainties(
     if edm <= EDM_TOLERANCE && slope_left <= 1e-6 && !falls {
         outcome.status = FitStatus::Converged;
     }
-    let flat: Vec<usize> = (0..n).filter(|&p| worker.active[p] && share[p] > LEAST_SHARE).collect();
     let matrix = (wanted.covariance || wanted.inverse).then_some(values);
     report(worker, &flat, &variance, matrix, outcome);
+    mark_two_sided(&two_sides, outcome);
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod flat;
 mod memory;
 mod neighbour;
 mod not_finite;
+mod null_space;
 mod search;
 mod step;
 mod wall;

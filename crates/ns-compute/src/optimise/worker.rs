@@ -5,13 +5,32 @@ use ns_core::{EventColumns, INTEGRAL_TOLERANCE};
 use super::memory::Memory;
 use crate::curvature::{Curvature, Point, assemble};
 use crate::eval::{Dataset, Likelihood, Scratch, forward, gradient, likelihood};
-use crate::plan::Plan;
+use crate::plan::{EDM_TOLERANCE, Plan};
 use crate::simd::Level;
 use crate::stop::Stop;
 
 /// Largest number of parameters of a model for which a factorisation of the Hessian takes negligible time compared with
 /// an evaluation of all events.
 const MOST_FOR_FREE: usize = 64;
+
+/// Factor by which the EDM (estimated distance to the minimum) of a fit with a tether is smaller than usual.
+const TETHERED: f64 = 1e-10;
+
+/// A quadratic term `sum_p strength_p (theta_p - centre_p)^2 / 2` that is added to `-ln L`. It chooses one point of a
+/// valley in which `-ln L` is constant (see `flat`).
+#[derive(Debug, Clone)]
+pub(crate) struct Tether {
+    pub(crate) centre: Vec<f64>,
+    /// One number per parameter; 0 for parameters that are not drawn anywhere.
+    pub(crate) strength: Vec<f64>,
+}
+
+impl Tether {
+    fn value(&self, theta: &[f64]) -> f64 {
+        let distances = theta.iter().zip(&self.centre).map(|(x, centre)| x - centre);
+        distances.zip(&self.strength).map(|(distance, strength)| 0.5 * strength * distance * distance).sum()
+    }
+}
 
 /// One minimisation problem: model, data, bounds and fixed parameters.
 #[derive(Debug, Clone)]
@@ -25,6 +44,11 @@ pub(crate) struct Problem<'a> {
     pub(crate) fixed: Vec<bool>,
     /// Largest relative error of the integrals in `-ln L` at a minimum that counts as converged.
     pub(crate) integral_tolerance: f64,
+    /// Point to which the fit stays as close as possible in directions along which `-ln L` is constant. Empty in
+    /// problems that are evaluated only.
+    pub(crate) origin: Vec<f64>,
+    /// Term that is added to `-ln L` while a point of a flat valley is chosen.
+    pub(crate) tether: Option<Tether>,
     /// Whether a descent ends when `-ln L` falls far below its value in the saturated model
     /// (`shared_constants::BELOW_SATURATED`). It is true for toys.
     pub(crate) physical: bool,
@@ -35,8 +59,7 @@ pub(crate) struct Problem<'a> {
 impl<'a> Problem<'a> {
     /// Returns a problem without bounds, for evaluations at given points.
     pub(crate) fn without_box(plan: &'a Plan, level: Level, data: &'a Dataset) -> Self {
-        let (lower, upper, fixed) = Default::default();
-        let integral_tolerance = INTEGRAL_TOLERANCE;
+        let (lower, upper, fixed, origin) = Default::default();
         Self {
             plan,
             level,
@@ -44,10 +67,23 @@ impl<'a> Problem<'a> {
             lower,
             upper,
             fixed,
-            integral_tolerance,
+            integral_tolerance: INTEGRAL_TOLERANCE,
+            origin,
+            tether: None,
             physical: false,
             stop: Stop::default(),
         }
+    }
+
+    /// Returns the second derivatives of the tether; empty if there is none.
+    pub(crate) fn tether(&self) -> &[f64] {
+        self.tether.as_ref().map_or(&[], |tether| &tether.strength)
+    }
+
+    /// Returns the largest EDM (estimated distance to the minimum) of a certified minimum. A tether is weak, so its
+    /// minimum needs a smaller one.
+    pub(crate) fn edm_tolerance(&self) -> f64 {
+        if self.tether.is_some() { TETHERED * EDM_TOLERANCE } else { EDM_TOLERANCE }
     }
 
     /// Returns whether computing the curvature at a point takes almost no more time than computing the value. This is
@@ -153,8 +189,15 @@ impl Worker {
         self.gradient(&problem, theta);
         self.active.fill(true);
         self.side.fill(0.0);
-        let point =
-            Point { theta, data, active: &self.active, side: &self.side, exactness: 0.0, damping: 0.0 };
+        let point = Point {
+            theta,
+            data,
+            active: &self.active,
+            side: &self.side,
+            exactness: 0.0,
+            damping: 0.0,
+            tether: &[],
+        };
         assemble(level, plan, &plan.structure.layout, point, &mut self.scratch, &mut self.curvature);
         if theta.len() <= super::finish::DENSE_LIMIT {
             let mut wide = self.wide.take().unwrap_or_else(|| Curvature::new(&plan.structure.wide));
@@ -169,7 +212,12 @@ impl Worker {
     pub(crate) fn evaluate(&mut self, problem: &Problem<'_>, theta: &[f64], floor: f64) -> Likelihood {
         self.n_evaluations += 1;
         forward(problem.level, problem.plan, theta, &mut self.scratch);
-        likelihood(problem.level, problem.plan, theta, problem.data, floor, &mut self.scratch)
+        let mut value =
+            likelihood(problem.level, problem.plan, theta, problem.data, floor, &mut self.scratch);
+        if let Some(tether) = &problem.tether {
+            value.constraint += tether.value(theta);
+        }
+        value
     }
 
     /// Returns the exact Hessian over the active parameters (those that may move) as one dense matrix. The last call of
@@ -184,6 +232,7 @@ impl Worker {
             side: &self.side,
             exactness: 1.0,
             damping: 0.0,
+            tether: problem.tether(),
         };
         assemble(problem.level, problem.plan, layout, point, &mut self.scratch, &mut whole);
         whole
@@ -193,5 +242,10 @@ impl Worker {
     /// have been at `theta`.
     pub(crate) fn gradient(&mut self, problem: &Problem<'_>, theta: &[f64]) {
         gradient(problem.level, problem.plan, theta, problem.data, &mut self.scratch);
+        if let Some(Tether { centre, strength }) = &problem.tether {
+            for (p, slope) in self.scratch.gradient.iter_mut().enumerate().take(theta.len()) {
+                *slope += strength[p] * (theta[p] - centre[p]);
+            }
+        }
     }
 }

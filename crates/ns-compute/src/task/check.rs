@@ -82,6 +82,10 @@ pub(crate) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError
             length(what, point.len(), n)?;
             finite(what, point)?;
         }
+        if let Some(point) = &request.origin {
+            length("origin of flat directions", point.len(), n)?;
+            finite("origin of flat directions", point)?;
+        }
         for &(p, value) in &request.fixed {
             index(p)?;
             finite("fixed value", &[value])?;

@@ -2,7 +2,8 @@
 
 use ns_core::{FitRequest, INTEGRAL_TOLERANCE, ParameterTable, Start};
 
-/// The bounds and the fixed parameters of one fit. Each vector has one element per parameter.
+/// The bounds and the fixed parameters of one fit, and the point to which it stays close along flat directions. Each
+/// vector has one element per parameter.
 #[derive(Debug, Clone)]
 pub(crate) struct FitDomain {
     pub(crate) lower: Vec<f64>,
@@ -10,6 +11,7 @@ pub(crate) struct FitDomain {
     pub(crate) fixed: Vec<bool>,
     /// Largest accepted relative error of the integrals in `-ln L`.
     pub(crate) integral_tolerance: f64,
+    pub(crate) origin: Vec<f64>,
 }
 
 impl FitDomain {
@@ -19,6 +21,7 @@ impl FitDomain {
             upper: table.bounds.iter().map(|b| b.1).collect(),
             fixed: table.fixed.clone(),
             integral_tolerance: request.integral_tolerance.unwrap_or(INTEGRAL_TOLERANCE),
+            origin: request.origin.as_deref().unwrap_or(&table.init).to_vec(),
         };
         for &(p, (lower, upper)) in &request.bounds {
             domain.lower[p] = lower;

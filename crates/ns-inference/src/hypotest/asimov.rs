@@ -325,8 +325,13 @@ pub(super) fn undetermined(
         let Some(x) = moved.parameters.get_mut(index) else { continue };
         let step = 0.25 * (1.0 + x.abs());
         *x = if *x + step <= upper { *x + step } else { (*x - step).max(lower) };
-        let FitTask { data, fits, .. } = observed.task_from(analysis, value, &moved);
-        let fits = fits.into_iter().map(|fit| FitRequest { metric: None, ..fit }).collect();
+        let held = (index, *x);
+        let FitTask { data, mut fits, .. } = observed.task_from(analysis, value, &moved);
+        for fit in &mut fits {
+            // A free parameter would return to the point that the fit prefers along the flat direction.
+            fit.fixed.push(held);
+            fit.metric = None;
+        }
         let task = FitTask { data, fits, cancel: None };
         let Some(Ok(other)) = analysis.run(std::slice::from_ref(&task), OutcomeParts::default())?.pop()
         else {

@@ -36,24 +36,35 @@ pub(super) fn indistinct(nll: f64) -> f64 {
 }
 
 impl Tester<'_> {
-    /// Returns whether the expected yields depend on the POI. The function compares the yields at the best fit to the
-    /// Asimov set (expected data) with the yields at the same parameters, except that the POI has the value `value`.
-    /// Also returns true if the yields cannot be computed.
-    pub(crate) fn has_effect(&self, value: f64) -> bool {
+    /// Returns how much `-2 ln L` of the Asimov set (expected data) rises if the POI moves from its best fit to `value`
+    /// and all other parameters keep their values. No test of `value` has a larger Asimov statistic. The result is
+    /// infinite if the likelihood cannot be computed there.
+    fn rise_alone(&self, value: f64) -> f64 {
         let best = &self.asimov.best.parameters;
         let mut points = best.clone();
         points.extend_from_slice(best);
         if let Some(x) = points.get_mut(best.len() + self.poi) {
             *x = value;
         }
-        let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
+        let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
         match self.analysis.session.evaluate(&self.asimov.data, &points, request) {
-            Ok(evaluation) => {
-                let (here, there) = evaluation.expected.split_at(evaluation.expected.len() / 2);
-                here.iter().zip(there).any(|(a, b)| (a - b).abs() > 1e-12 * a.abs())
-            }
-            Err(_) => true,
+            Ok(found) => match found.nll.as_slice() {
+                [here, there] if here.is_finite() && there.is_finite() => 2.0 * (there - here).abs(),
+                _ => f64::INFINITY,
+            },
+            Err(_) => f64::INFINITY,
         }
+    }
+
+    /// Returns whether the expected data depend on the POI anywhere between its bounds.
+    pub(crate) fn has_effect(&self) -> bool {
+        let (lower, upper) = self.bounds();
+        let best = self.asimov.best_value();
+        let reach = 1.0 + best.abs();
+        let ends = [lower.max(best - 1e3 * reach), upper.min(best + 1e3 * reach), 0.5 * (lower + upper)];
+        ends.into_iter()
+            .filter(|x| x.is_finite())
+            .any(|x| self.rise_alone(x) > indistinct(self.asimov.best.nll))
     }
 
     /// Describes why a test has no power if its test statistic is 0 for the Asimov set (expected data). Returns `None`
@@ -89,15 +100,20 @@ impl Tester<'_> {
                 "the one-sided test of {name} = {value} has no power, since the Asimov set made at {asimov} has its best \
                  fit at {best}"
             )
-        } else if self.has_effect(value) {
-            format!(
-                "{name} = {value} cannot be told apart from {asimov}: other parameters undo what {name} does to what is \
-                 expected"
-            )
-        } else {
+        } else if !self.has_effect() {
             format!(
                 "{name} = {value} cannot be told apart from {asimov}: {name} has no effect on what is expected; check its \
                  samples"
+            )
+        } else if self.rise_alone(value) <= indistinct(self.asimov.best.nll) {
+            format!(
+                "{name} = {value} is so close to {asimov} that what is expected differs by less than rounding errors; test \
+                 a value further away"
+            )
+        } else {
+            format!(
+                "{name} = {value} cannot be told apart from {asimov}: other parameters undo what {name} does to what is \
+                 expected (fix one of them, if they are free)"
             )
         };
         Some(Powerless { why: Some(why), undefined })

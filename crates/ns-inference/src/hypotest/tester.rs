@@ -3,7 +3,7 @@
 //! conditional fit. Each tested value then needs two conditional fits: one to the observed data and one to the Asimov
 //! set.
 
-use ns_core::{FitFailure, FitOutcome, FitRequest, FitTask, OutcomeParts, Search};
+use ns_core::{FitFailure, FitOutcome, FitRequest, FitTask, Inactive, OutcomeParts, Search};
 
 use super::ends::from_other_ends;
 use super::profile::{Effort, Profile};
@@ -138,6 +138,13 @@ impl<'a> Tester<'a> {
         tester
             .notes
             .extend(tester.without_asimov.as_ref().map(|why| format!("expected values are null: {why}")));
+        if free.inactive.contains(&(poi, Inactive::Flat)) {
+            tester.notes.push(format!(
+                "the data do not determine {0}: the likelihood is constant along a direction that changes it, and its best \
+                 fit is its start value as far as the bounds allow",
+                name(poi)
+            ));
+        }
         tester.look_lower(asimov_value)?;
         Ok(tester)
     }

@@ -126,7 +126,7 @@ pub(super) fn name_result(
                 let reason = match end {
                     End::NotCrossed { upper }
                         if tester.known(upper, false).is_some_and(|t| t.q_asimov == 0.0)
-                            && !tester.has_effect(upper) =>
+                            && !tester.has_effect() =>
                     {
                         format!("{name} has no effect on what is expected; check its samples")
                     }

@@ -164,8 +164,13 @@ impl FitOptions {
             fixed.retain(|(i, _)| *i != index);
             fixed.push((index, *value));
         }
+        let origin = match &start {
+            Start::At(point) => Some(Arc::clone(point)),
+            _ => None,
+        };
         Ok(FitRequest {
             start,
+            origin,
             fixed,
             released: Vec::new(),
             bounds: others,

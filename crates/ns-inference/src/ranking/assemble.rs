@@ -6,6 +6,7 @@ use super::kind::kinds;
 use super::result::{RankedParameter, RankingResult, Side};
 use super::study::Study;
 use super::{Impact, Members, RankingOptions, Variations, group, held, refit};
+use crate::analysis::Analysis;
 use crate::diagnosis;
 use crate::fit::pulls;
 
@@ -66,7 +67,10 @@ pub(super) fn assemble(
     let mut warnings = model.warnings.clone();
     warnings.extend(study.analysis.about_weights());
     warnings.extend(study.notes.iter().cloned());
-    if !study.lowest.fit.converged() {
+    if study.lowest.fit.converged() {
+        let Analysis { session, data, .. } = &study.analysis;
+        warnings.extend(diagnosis::without_events(model, *session, data, &study.lowest.fit));
+    } else {
         warnings.push(format!("the best fit is {}", diagnosis::termination(&study.lowest.fit)));
         warnings.extend(diagnosis::not_converged(model, &study.lowest.fit));
     }

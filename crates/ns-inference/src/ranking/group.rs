@@ -6,9 +6,9 @@ use wildmatch::WildMatch;
 
 use super::held::Held;
 use super::options::Group;
-use super::result::{GroupImpact, Impacts};
+use super::result::{GroupImpact, Impacts, Side};
 use super::study::Study;
-use crate::{InferenceError, parameter_index};
+use crate::{InferenceError, diagnosis, parameter_index};
 
 /// A group of parameters: the indices of its members, and the names of members that are left out.
 pub(super) struct Members {
@@ -103,6 +103,18 @@ pub(super) fn impact(
     };
     let by_holding = if group.free.is_empty() { Err(empty()) } else { held.part(study.sigma(study.target)) };
     let mut reasons = Vec::new();
+    let one_way: Vec<&str> = group
+        .free
+        .iter()
+        .filter(|i| global.iter().any(|(j, impacts)| j == *i && is_one_way(impacts)))
+        .filter_map(|i| study.analysis.model.parameters.get(*i).map(|p| p.name.as_str()))
+        .collect();
+    if !one_way.is_empty() {
+        reasons.push(format!(
+            "in delta_mu_global the shifts of {} cancel, because both sides have the same sign",
+            diagnosis::list(one_way.into_iter())
+        ));
+    }
     let mut number = |key: &str, part: Result<f64, String>| {
         part.map_err(|reason| reasons.push(format!("{key} is null: {reason}"))).ok()
     };
@@ -114,5 +126,13 @@ pub(super) fn impact(
         delta_mu_global,
         delta_mu_fixed,
         reason: (!reasons.is_empty()).then(|| reasons.join("; ")),
+    }
+}
+
+/// Returns whether both shifts have the same sign, so that they cancel in half their difference.
+fn is_one_way(impacts: &Impacts) -> bool {
+    match (impacts.get(Side::Up).delta, impacts.get(Side::Down).delta) {
+        (Some(up), Some(down)) => up * down > 0.0,
+        _ => false,
     }
 }

@@ -251,7 +251,12 @@ impl<'a> Study<'a> {
     /// Returns the shift of the target in a varied fit. `value` is the value to which the parameter was moved, and
     /// `clipped` is true if a bound limited this value.
     pub(super) fn read(&self, fit: &Fitted, value: f64, clipped: bool) -> Shift {
+        let flat = |fit: &FitOutcome| fit.inactive.contains(&(self.target, Inactive::Flat));
         let (delta, converged, reason) = match fit {
+            Ok(fit) if fit.converged() && (flat(fit) || flat(&self.lowest.fit)) => {
+                let name = self.analysis.model.parameters.get(self.target).map_or("the target", |p| &p.name);
+                (None, Some(true), Some(format!("the data do not determine {name}: a flat direction")))
+            }
             Ok(fit) if fit.converged() => {
                 let delta = fit.parameters.get(self.target).map(|mu| mu - self.best(self.target));
                 (delta, Some(true), None)

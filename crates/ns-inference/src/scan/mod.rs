@@ -193,7 +193,10 @@ fn name_result(
     let mut warnings = model.warnings.clone();
     warnings.extend(analysis.about_weights());
     warnings.extend(tally.notes);
-    if !parent.converged() {
+    if parent.converged() {
+        let data = &analysis.data;
+        warnings.extend(diagnosis::without_events(model, analysis.session, data, parent));
+    } else {
         warnings.extend(diagnosis::not_converged(model, parent));
     }
     warnings.extend(problems(model, &shape, &fits));

@@ -39,6 +39,7 @@ impl Wells {
             init: model.parameters.iter().map(|p| p.init).collect(),
             bounds: model.parameters.iter().map(|p| p.bounds).collect(),
             fixed: model.parameters.iter().map(|p| p.fixed).collect(),
+            poi: model.poi,
         };
         Self {
             wells,

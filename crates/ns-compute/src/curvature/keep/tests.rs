@@ -29,10 +29,10 @@ fn factored(
     forward(level, plan, theta, &mut worker.scratch);
     likelihood(level, plan, theta, data, 0.0, &mut worker.scratch);
     let mut curvature = Curvature::new(layout);
-    let point = Point { theta, data, active, side: &side, exactness: 0.0, damping: 0.0 };
+    let point = Point { theta, data, active, side: &side, exactness: 0.0, damping: 0.0, tether: &[] };
     assemble(level, plan, layout, point, &mut worker.scratch, &mut curvature);
     match factor(level, layout, &mut curvature) {
-        Factored::Positive { flat } if flat.is_empty() => Some(curvature),
+        Factored::Positive { flat, .. } if flat.is_empty() => Some(curvature),
         _ => None,
     }
 }

@@ -34,14 +34,19 @@ fn the_certificate_says_how_far_the_minimum_is() {
         let Some(best) = fitted.ok().filter(|best| best.status == FitStatus::Converged) else { continue };
         // The distance of this point from the minimum is a thousandth of the uncertainty of one parameter.
         let mut outcome = describe(&mut worker, &problem, &best, 0);
-        assert!(uncertainties(&mut worker, &problem, wanted, None, &mut outcome), "seed {seed}");
+        let (confirmed, is_clear) = uncertainties(&mut worker, &problem, wanted, None, &mut outcome);
+        // Along a nearly flat direction, rounding errors of the gradient make the EDM large.
+        if !is_clear {
+            continue;
+        }
+        assert!(confirmed, "seed {seed}");
         let Some(sigma) = outcome.uncertainties[2] else { continue };
         let mut beside = best.clone();
         beside.theta[2] += 1e-3 * sigma;
         let lowest = worker.evaluate(&problem, &best.theta, 0.0).value();
         let above = worker.evaluate(&problem, &beside.theta, 0.0).value() - lowest;
         let mut outcome = describe(&mut worker, &problem, &beside, 0);
-        assert!(!uncertainties(&mut worker, &problem, wanted, None, &mut outcome), "seed {seed}");
+        assert!(!uncertainties(&mut worker, &problem, wanted, None, &mut outcome).0, "seed {seed}");
         // If there is a flat direction, the Hessian may be indefinite here.
         if outcome.uncertainties.iter().all(Option::is_none) {
             continue;

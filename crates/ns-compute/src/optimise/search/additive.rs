@@ -371,7 +371,7 @@ impl Metric {
         let limits: Vec<(f64, f64)> = (0..n).map(|b| (matrix[b * n + b], 0.0)).collect();
         let mut pivots = Pivots::default();
         factor_until(level, &mut values, stride, n, n, &limits, &mut pivots, Stop::default());
-        (pivots == Pivots::default()).then_some(Self { level, n, stride, values })
+        pivots.is_regular().then_some(Self { level, n, stride, values })
     }
 
     /// Replaces a shift `x` of the expected yields by the whitened shift `U^-T x`, where `U` is this Cholesky factor.

@@ -56,6 +56,7 @@ impl<'a> LocalCurvature<'a> {
             side: &worker.side,
             exactness: 1.0,
             damping: 0.0,
+            tether: problem.tether(),
         };
         let (level, layout) = (problem.level, &problem.plan.structure.layout);
         assemble(level, problem.plan, layout, point, &mut worker.scratch, &mut worker.curvature);
