@@ -202,6 +202,7 @@ pub fn check_model(index: u64, model: &Model, depth: Depth) -> Report {
         });
         return subject.report;
     }
+    far::products(&mut subject);
     if turn(0) {
         intervals::minos(&mut subject);
     }
@@ -217,6 +218,7 @@ pub fn check_model(index: u64, model: &Model, depth: Depth) -> Report {
     }
     if turn(3) && of_large(4) {
         far::sparse_scan(&mut subject);
+        far::slope_zero(&mut subject);
     }
     if turn(2) && (!kinks || of_large(4)) {
         intervals::ranking(&mut subject, if depth == Depth::Part { 3 } else { 20 });

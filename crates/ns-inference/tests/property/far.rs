@@ -1,7 +1,8 @@
-//! Properties of conditional fits far from the best fit: scans of few points, and single fits with a parameter fixed.
+//! Properties of conditional fits far from the best fit, and of fits without a unique minimum: scans of few points,
+//! single fits with a parameter fixed, parameters whose product alone matters, and minima at a bound without a slope.
 
-use ns_core::Control;
-use ns_inference::{FitOptions, ScanAxis, ScanOptions, fit, scan as profile};
+use ns_core::{Control, Data};
+use ns_inference::{FitData, FitOptions, FitResult, ScanAxis, ScanOptions, fit, scan as profile};
 
 use super::checks::Subject;
 use super::reference::{SAME, noise};
@@ -100,4 +101,53 @@ pub fn lowest(s: &mut Subject<'_>, parameter: usize, value: f64) -> Option<f64> 
         return None;
     }
     Some(lowest)
+}
+
+/// Checks that parameters of which only the product matters have no uncertainty, and that they are named as flat.
+pub fn products(s: &mut Subject<'_>) {
+    let pair = ["mu", "mu2"].map(|name| s.model.parameter_index(name));
+    let [Some(a), Some(b)] = pair else { return };
+    if s.best.bestfit[a] * s.best.bestfit[b] < 1e-3 || !s.best.converged {
+        return;
+    }
+    for i in [a, b] {
+        let name = s.name(i).to_owned();
+        let named = s.best.uncertainties[i].is_none() && s.best.flat.contains(&name);
+        s.report.check("flat: factors of a product are named", named, 1.0, || {
+            format!("{name}: {:?}, flat {:?}", s.best.uncertainties[i], s.best.flat)
+        });
+    }
+}
+
+/// Checks fits of Asimov data whose minimum is at the bound of the POI, where the slope vanishes. Which parameters have
+/// an uncertainty must not depend on rounding, so data that differ in their last digits must give the same kind of
+/// answer.
+pub fn slope_zero(s: &mut Subject<'_>) {
+    let Some(poi) = s.model.poi else { return };
+    let (lower, upper) = s.model.parameters[poi].bounds;
+    if lower != 0.0 || upper <= 0.0 {
+        return;
+    }
+    let mut point: Vec<f64> = s.model.parameters.iter().map(|p| p.init).collect();
+    point[poi] = 0.0;
+    let Ok(data) = s.session.asimov(&point, &Data::observed()) else { return };
+    let mut kinds: Vec<(Vec<bool>, Vec<String>, Vec<String>)> = Vec::new();
+    for shift in [0.0, 3e-15, -3e-15, 1e-13, -1e-13] {
+        let mut moved = data.counts(s.model).clone();
+        for x in &mut moved.main {
+            *x *= 1.0 + shift;
+        }
+        let options = FitOptions::default().data(FitData::Given(moved.into()));
+        let Ok(found) = fit(s.model, s.session, &options, Control::default()) else { return };
+        kinds.push(kind(&found));
+    }
+    let same = kinds.windows(2).all(|pair| pair[0] == pair[1]);
+    s.report.check("fit: rounding does not decide at a bound", same, 1.0, || format!("{kinds:?}"));
+}
+
+/// Returns the kind of answer of a fit: for each parameter whether it has an uncertainty, and the names of parameters
+/// at a bound and of flat parameters.
+fn kind(found: &FitResult) -> (Vec<bool>, Vec<String>, Vec<String>) {
+    let known = found.uncertainties.iter().map(Option::is_some).collect();
+    (known, found.at_bound.clone(), found.flat.clone())
 }
