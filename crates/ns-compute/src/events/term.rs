@@ -94,6 +94,24 @@ impl EventPlan {
         self.channels.iter().any(|channel| !channel.rates.is_empty())
     }
 
+    /// Iterates over the numbers of observables of the event channels.
+    pub(crate) fn observables(&self) -> impl Iterator<Item = usize> {
+        self.channels.iter().map(|channel| channel.observables)
+    }
+
+    /// Returns the indices of the parameters on which the shapes of densities depend, in ascending order.
+    pub(crate) fn shape_parameters(&self) -> Vec<usize> {
+        let of = |channel: &ChannelPlan| -> Vec<usize> {
+            let locals = channel.leaves.iter().flat_map(|leaf| &leaf.variables);
+            let positions = locals.flat_map(|&local| &channel.locals[local].positions);
+            positions.map(|&position| channel.parameters[position]).collect()
+        };
+        let mut found: Vec<usize> = self.channels.iter().flat_map(of).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
     /// Returns the number of event channels.
     pub(crate) fn n_channels(&self) -> usize {
         self.channels.len()
@@ -282,6 +300,15 @@ impl EventScratch {
             }
         }
         gradient
+    }
+
+    /// Returns the second derivative of the sum of all terms with respect to a parameter, at the last point.
+    pub(crate) fn curvature(&self, plan: &EventPlan, parameter: usize) -> f64 {
+        let of = |(parameters, term): (&[usize], &Derivatives)| {
+            let at = parameters.binary_search(&parameter).map(|i| triangle(i, i));
+            at.map_or(0.0, |at| term.squares[at] + term.bends[at])
+        };
+        plan.parameters().zip(&self.terms).map(of).sum()
     }
 
     /// Forgets the last evaluation, so that the next evaluation does not reuse its results.

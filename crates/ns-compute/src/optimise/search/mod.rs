@@ -2,14 +2,15 @@
 //!
 //! The first descent ends in the valley of its starting point. Further methods begin at its minimum: `flips` and
 //! `lines` vary single parameters, `factors` varies free scale factors, and `combinations` varies many parameters at
-//! once. `restarts` tries combinations around other minima. `search_whole_box` tries all values within the bounds of
-//! small models. See `docs/numerics.md`.
+//! once. `event_places` moves parameters to the places of events. `restarts` tries combinations around other minima.
+//! `search_whole_box` tries all values within the bounds of small models. See `docs/numerics.md`.
 
 mod additive;
 mod around_best;
 mod attempt;
 mod combinations;
 mod elsewhere;
+mod event_places;
 mod factors;
 mod flips;
 mod lines;
@@ -28,6 +29,7 @@ use around_best::look_around;
 pub(super) use attempt::BestSoFar;
 use attempt::{attempt, runaway};
 use elsewhere::elsewhere;
+use event_places::attempt_event_places;
 use recover::recover_minimum;
 pub(crate) use scatter::MOST_FREE;
 use whole_box::attempt_shifted;
@@ -75,6 +77,7 @@ pub(super) fn search(
     let small = !problem.physical && start.len() <= SMALL_MODEL;
     if small {
         attempt_shifted(worker, problem, start, &mut found);
+        attempt_event_places(worker, problem, &mut found);
     }
     if runaway(&found.best) && !problem.physical {
         recover_minimum(worker, problem, start, &mut found);
