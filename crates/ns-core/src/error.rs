@@ -49,13 +49,16 @@ pub enum FitFailure {
     },
     /// The density of a process has an infinite integral over the fit ranges at every start point.
     #[error(
-        "the density of process {process} in event channel {channel} has an infinite integral at every start point"
+        "the density of process {process} in event channel {channel} has an infinite integral over its observables \
+         {observables:?} at every start point"
     )]
     InfiniteIntegral {
         /// Index of the event channel.
         channel: usize,
         /// Index of the process in the channel.
         process: usize,
+        /// Indices of the observables of the integral, in the channel.
+        observables: Vec<usize>,
     },
     /// A constraint term is not finite at any start point.
     #[error(

@@ -72,12 +72,16 @@ pub(crate) fn failure(model: &Model, failure: &FitFailure) -> String {
                  start point; check that a process can produce the event, or give a start point at which its density is positive"
             )
         }
-        FitFailure::InfiniteIntegral { channel, process } => {
+        FitFailure::InfiniteIntegral { channel, process, observables } => {
+            let axes = model.event_channels.get(*channel).map(|channel| channel.observables.as_slice());
+            let axis = |x: &usize| Some(axes?.get(*x)?.name.as_str());
+            let names: Vec<&str> = observables.iter().filter_map(axis).collect();
             let (process, channel) = process_place(model, *channel, *process);
             format!(
                 "the density of process '{process}' in event channel '{channel}' has an infinite integral over the fit \
-                 range at every start point, so it is no density; cut the range where the density diverges, give a density \
-                 that is finite there, or give a start point and bounds at which its integral is finite"
+                 range of '{}' at every start point, so it is no density; cut the range where the density diverges, give \
+                 a density that is finite there, or give a start point and bounds at which its integral is finite",
+                names.join("', '")
             )
         }
         FitFailure::NegativeTotal { channel, expected } => format!(

@@ -41,7 +41,7 @@ pub(super) struct ChannelMemory {
     /// The reason why a density with context (a density that depends on further numbers) cannot be evaluated or
     /// normalised at the current values; `None` if there is no such problem.
     pub(super) failure: Option<LogProbError>,
-    /// Index of the first process with an infinite integral at the current values; `None` if there is none.
+    /// Index of the first infinite integral at the current values; `None` if there is none.
     pub(super) infinite: Option<usize>,
     offload: OffloadMemory,
     /// Derivatives with respect to the values that the channel uses.

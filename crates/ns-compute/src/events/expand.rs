@@ -351,8 +351,8 @@ impl<'a> Expansion<'a> {
             let edges = integral::edges(&program, &sides, of_bin);
             Rule::Numeric(program, edges)
         };
-        let process = self.process_of(group);
-        Some(Integral { rule, variables: variables.locals, of_bin, process, known_error })
+        let (process, observables) = (self.process_of(group), own.to_vec());
+        Some(Integral { rule, variables: variables.locals, of_bin, process, observables, known_error })
     }
 
     /// Creates the integral of a multivariate normal density over a box. `observables` are those of the density.
@@ -383,7 +383,8 @@ impl<'a> Expansion<'a> {
             b.finish(result, variables.locals.len(), &[])
         };
         let rule = Rule::Normal(NormalIntegral::new(ordered.clone(), numbers, of_bin, &mut program));
-        Some(Integral { rule, variables: variables.locals, of_bin, process, known_error: 0.0 })
+        let observables = own.to_vec();
+        Some(Integral { rule, variables: variables.locals, of_bin, process, observables, known_error: 0.0 })
     }
 
     /// Creates the integral of a density with context (a density that depends on further numbers) over a box. The
@@ -421,7 +422,8 @@ impl<'a> Expansion<'a> {
         };
         let context = density.context.iter().map(number).collect();
         let rule = Rule::Conditional(ConditionalIntegral { source, sides, panels, context });
-        Some(Integral { rule, variables, of_bin: false, process, known_error: 0.0 })
+        let observables = own.to_vec();
+        Some(Integral { rule, variables, of_bin: false, process, observables, known_error: 0.0 })
     }
 }
 

@@ -74,6 +74,12 @@ impl EventPlan {
         &self.kinks
     }
 
+    /// Returns the index of the process whose density needs an integral, and the observables of the integral.
+    pub(crate) fn place_of(&self, channel: usize, integral: usize) -> (usize, Vec<usize>) {
+        let integral = self.channels.get(channel).and_then(|channel| channel.integrals.get(integral));
+        integral.map(|integral| (integral.process, integral.observables.clone())).unwrap_or_default()
+    }
+
     /// Returns whether the data of a channel are a histogram.
     pub(crate) fn is_binned(&self, channel: usize) -> bool {
         self.channels.get(channel).is_some_and(|channel| channel.binning.is_some())
@@ -182,8 +188,7 @@ pub(crate) struct EventScratch {
     /// Index of the first channel in which a density with context (a density that also depends on values of the
     /// channel) cannot be evaluated or normalised at this point, with the reason.
     pub(crate) failure: Option<(usize, LogProbError)>,
-    /// Index of the channel and index of the process for the first density whose integral is infinite; `None` if there
-    /// is no such density.
+    /// Index of the channel and index of the integral for the first integral that is infinite; `None` if there is none.
     pub(crate) infinite: Option<(usize, usize)>,
     /// Index of the first channel whose expected number of events is negative at this point; `None` if there is no such
     /// channel.
@@ -433,8 +438,8 @@ pub(super) fn evaluate_once(
         if let Some(event) = memory.sums.bad {
             *bad = bad.or(Some((c, event)));
         }
-        if let Some(process) = memory.infinite {
-            *infinite = infinite.or(Some((c, process)));
+        if let Some(integral) = memory.infinite {
+            *infinite = infinite.or(Some((c, integral)));
         }
         let rate = total(channel, &memory.locals);
         let factor = factors.map_or(1.0, |factors| factors[c]);

@@ -14,8 +14,9 @@ pub(super) fn not_finite(worker: &Worker, problem: &Problem<'_>, theta: &[f64]) 
     if let Some((channel, cause)) = &worker.scratch.events.failure {
         return FitFailure::NotEvaluated { channel: *channel, cause: cause.clone() };
     }
-    if let Some((channel, process)) = worker.scratch.events.infinite {
-        return FitFailure::InfiniteIntegral { channel, process };
+    if let Some((channel, integral)) = worker.scratch.events.infinite {
+        let (process, observables) = problem.plan.events.place_of(channel, integral);
+        return FitFailure::InfiniteIntegral { channel, process, observables };
     }
     if let Some((channel, event)) = worker.scratch.events.bad {
         return FitFailure::DensityNotPositive { channel, event };

@@ -42,8 +42,10 @@ const LEAST_SHARE: f64 = 1e-18;
 enum Problem {
     /// The integrand is not a number at a node.
     NotANumber,
-    /// The integral is infinite.
-    Infinite,
+    /// The contributions of the regions around a pole do not fall.
+    Diverges,
+    /// The integrand or its integral over a region is out of the range of doubles.
+    Overflow,
 }
 
 /// Working memory of an integration.
@@ -65,6 +67,8 @@ pub(in crate::events) struct Cubature {
     is_scaled: bool,
     /// Estimated error of the last integral, as a fraction of the integral.
     pub(in crate::events) error: f64,
+    /// Whether the last integral is infinite because the integrand has a pole, and not because it overflowed.
+    pub(super) diverges: bool,
 }
 
 impl Cubature {
@@ -84,6 +88,7 @@ impl Cubature {
             without_bounds: 0,
             is_scaled: false,
             error: 0.0,
+            diverges: false,
         }
     }
 
@@ -106,6 +111,7 @@ impl Cubature {
     ) {
         self.quadrature.prepare(level, program, sources);
         self.reaches.prepare(program, &self.quadrature.memory);
+        self.diverges = false;
         match self.divide(level, program, edges) {
             Ok(()) => {
                 let least = LEAST_SHARE * self.regions.size();
@@ -117,9 +123,10 @@ impl Cubature {
             }
             Err(problem) => {
                 out.fill(f64::NAN);
-                if problem == Problem::Infinite {
+                if problem != Problem::NotANumber {
                     out[0] = f64::INFINITY;
                 }
+                self.diverges = problem == Problem::Diverges;
                 self.error = f64::INFINITY;
             }
         }
@@ -240,8 +247,10 @@ impl Cubature {
             _ => self.without_bounds += 1,
         }
         let outlook = self.chains[chain].outlook(self.regions.size());
-        if outlook == Outlook::Infinite {
-            return Err(Problem::Infinite);
+        match outlook {
+            Outlook::Infinite => return Err(Problem::Diverges),
+            Outlook::Overflow => return Err(Problem::Overflow),
+            Outlook::Ended | Outlook::Open => {}
         }
         let mut own = Some(chain);
         for (place, reach) in places.into_iter().zip(reaches) {
@@ -339,7 +348,7 @@ impl Cubature {
             return Err(Problem::NotANumber);
         }
         if !found.size.is_finite() {
-            return Err(Problem::Infinite);
+            return Err(Problem::Overflow);
         }
         if self.quadrature.has_comparisons() {
             let reach = self.bound(program, None);

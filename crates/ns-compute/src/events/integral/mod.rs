@@ -46,6 +46,8 @@ pub(super) struct Integral {
     pub(super) of_bin: bool,
     /// Index of a process of the channel whose density needs the integral.
     pub(super) process: usize,
+    /// The observables of the integrand, in ascending order.
+    pub(super) observables: Vec<usize>,
     /// Relative error of an integral that was computed before all fits; 0 for all others.
     pub(super) known_error: f64,
 }

@@ -26,14 +26,21 @@ const MOST_TRIES: usize = 6;
 const HIGHER: i64 = 900;
 
 impl Integral {
-    /// Computes the integral and its derivatives. `variables` contains the values of the variables of the integral. The
-    /// error of the integral is written to `known`.
+    /// Computes the integral and its derivatives. `variables` contains the values of the variables of the integral.
+    /// `known` is the memory of the last integration with doubles; the error of the integral is written to it.
     pub(in crate::events) fn evaluate_wide(
         &self,
         level: Level,
         variables: &[f64],
         known: &mut IntegralMemory,
     ) -> Vec<Wide> {
+        if let IntegralMemory::Numeric(cubature) = &*known
+            && cubature.diverges
+        {
+            let mut infinite = vec![Wide::from(f64::NAN); self.size()];
+            infinite[0] = Wide::from(f64::INFINITY);
+            return infinite;
+        }
         let chosen = match &self.rule {
             Rule::Closed(program) => Some((program, &[][..])),
             Rule::Numeric(program, edges) => Some((program, edges.as_slice())),

@@ -30,6 +30,8 @@ const LEAST_SHARE: f64 = 1e-14;
 pub(super) enum Outlook {
     /// The integral is infinite.
     Infinite,
+    /// A contribution is out of the range of doubles.
+    Overflow,
     /// Further shells do not matter, or there are too many.
     Ended,
     Open,
@@ -81,7 +83,7 @@ impl Chain {
     pub(super) fn outlook(&self, size: f64) -> Outlook {
         let n = self.shells.len();
         if self.shells.last().is_some_and(|shell| !shell.is_finite()) {
-            return Outlook::Infinite;
+            return Outlook::Overflow;
         }
         if n < FEWEST {
             return Outlook::Open;

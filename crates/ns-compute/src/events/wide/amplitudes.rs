@@ -14,13 +14,13 @@ pub(in crate::events) struct WideAmplitudes {
     pub(in crate::events) exponents: Vec<i64>,
     /// Value and derivatives of `values`, with respect to all values that the channel uses.
     pub(in crate::events) results: Vec<Vec<f64>>,
-    /// Index of the first process whose density has an infinite integral; `None` if there is none.
+    /// Index of the first infinite integral; `None` if there is none.
     pub(in crate::events) infinite: Option<usize>,
 }
 
 impl WideAmplitudes {
-    /// Computes the integrals and amplitudes of a channel. `locals` contains the values that the channel uses. The errors
-    /// of the integrals are written to `memories`.
+    /// Computes the integrals and amplitudes of a channel. `locals` contains the values that the channel uses.
+    /// `memories` are those of the last integrations with doubles. The errors of the integrals are written to them.
     pub(in crate::events) fn new(
         level: Level,
         plan: &ChannelPlan,
@@ -43,7 +43,7 @@ impl WideAmplitudes {
             .collect();
         let sources = WideSources { variables: locals, inputs: &inputs, data: &[] };
         let is_infinite = |result: &Vec<Wide>| result.first().is_some_and(|value| value.is_infinite());
-        let infinite = integrals.iter().position(is_infinite).map(|i| plan.integrals[i].process);
+        let infinite = integrals.iter().position(is_infinite);
         let mut made = Self { infinite, ..Self::default() };
         for term in &plan.terms {
             let mut memory = WideMemory::new(&term.program);
