@@ -69,6 +69,17 @@ impl ChannelMemory {
             by_local: Derivatives::new(n),
         }
     }
+
+    /// Returns whether an amplitude or integral is not well within the range of doubles.
+    pub(super) fn is_wide(&self) -> bool {
+        self.wide.is_some()
+    }
+
+    /// Returns the amplitude of a term, followed by its first derivatives with respect to the values that the channel
+    /// uses.
+    pub(super) fn amplitude<'a>(&'a self, plan: &ChannelPlan, term: usize) -> &'a [f64] {
+        self.amplitudes[term].value(&plan.terms[term].program)
+    }
 }
 
 /// Computes the values that a channel uses at `theta`, then its integrals and its amplitudes. The functions of the

@@ -24,6 +24,7 @@ mod integral;
 mod kernels;
 mod leaf;
 mod offload;
+mod places;
 mod program;
 mod sample;
 mod shapes;
@@ -48,6 +49,7 @@ pub(crate) use program::Table;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use sample::DeviceHat;
 pub(crate) use sample::{auxiliary_widths, event_sources};
+pub(crate) use places::{MovingPeak, Place, find_peaks, places};
 pub use shapes::EventShapes;
 pub(crate) use squared::squared_weights;
 pub(crate) use term::{EventPlan, EventScratch, asimov, evaluate, expected_data};

@@ -100,13 +100,8 @@ impl EventPlan {
         self.channels.iter().any(|channel| !channel.rates.is_empty())
     }
 
-    /// Iterates over the numbers of observables of the event channels.
-    pub(crate) fn observables(&self) -> impl Iterator<Item = usize> {
-        self.channels.iter().map(|channel| channel.observables)
-    }
-
     /// Returns the indices of the parameters on which the shapes of densities depend, in ascending order.
-    pub(crate) fn shape_parameters(&self) -> Vec<usize> {
+    pub(super) fn shape_parameters(&self) -> Vec<usize> {
         let of = |channel: &ChannelPlan| -> Vec<usize> {
             let locals = channel.leaves.iter().flat_map(|leaf| &leaf.variables);
             let positions = locals.flat_map(|&local| &channel.locals[local].positions);
@@ -116,6 +111,11 @@ impl EventPlan {
         found.sort_unstable();
         found.dedup();
         found
+    }
+
+    /// Returns whether a penalty term depends on a parameter.
+    pub(crate) fn is_constrained(&self, parameter: usize) -> bool {
+        self.penalties.iter().any(|penalty| penalty.parameters.contains(&parameter))
     }
 
     /// Returns the number of event channels.
@@ -305,15 +305,6 @@ impl EventScratch {
             }
         }
         gradient
-    }
-
-    /// Returns the second derivative of the sum of all terms with respect to a parameter, at the last point.
-    pub(crate) fn curvature(&self, plan: &EventPlan, parameter: usize) -> f64 {
-        let of = |(parameters, term): (&[usize], &Derivatives)| {
-            let at = parameters.binary_search(&parameter).map(|i| triangle(i, i));
-            at.map_or(0.0, |at| term.squares[at] + term.bends[at])
-        };
-        plan.parameters().zip(&self.terms).map(of).sum()
     }
 
     /// Forgets the last evaluation, so that the next evaluation does not reuse its results.

@@ -2,7 +2,7 @@
 //!
 //! The first descent ends in the valley of its starting point. Further methods begin at its minimum: `flips` and
 //! `lines` vary single parameters, `factors` varies free scale factors, and `combinations` varies many parameters at
-//! once. `event_places` moves parameters to the places of events. `restarts` tries combinations around other minima.
+//! once. `places` moves narrow peaks. `restarts` tries combinations around other minima.
 //! `search_whole_box` tries all values within the bounds of small models. See `docs/numerics.md`.
 
 mod additive;
@@ -10,10 +10,10 @@ mod around_best;
 mod attempt;
 mod combinations;
 mod elsewhere;
-mod event_places;
 mod factors;
 mod flips;
 mod lines;
+mod places;
 mod recover;
 mod restarts;
 mod scatter;
@@ -29,7 +29,7 @@ use around_best::look_around;
 pub(super) use attempt::BestSoFar;
 use attempt::{attempt, runaway};
 use elsewhere::elsewhere;
-use event_places::attempt_event_places;
+use places::search_places;
 use recover::recover_minimum;
 pub(crate) use scatter::MOST_FREE;
 use whole_box::attempt_shifted;
@@ -77,7 +77,6 @@ pub(super) fn search(
     let small = !problem.physical && start.len() <= SMALL_MODEL;
     if small {
         attempt_shifted(worker, problem, start, &mut found);
-        attempt_event_places(worker, problem, &mut found);
     }
     if runaway(&found.best) && !problem.physical {
         recover_minimum(worker, problem, start, &mut found);
@@ -86,6 +85,7 @@ pub(super) fn search(
     if runaway(&found.best) || found.best.value() < found.best.likelihood.least {
         return Ok(found);
     }
+    search_places(worker, problem, &mut found);
     // If `metric` is given, the nearby fit has already searched all values within the bounds.
     look_around(worker, problem, start, Search::Standard, metric.is_some(), &mut found);
     // The default search comes first. A thorough search thus never ends at a higher minimum than the default search.
