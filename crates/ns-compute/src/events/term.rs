@@ -101,7 +101,7 @@ impl EventPlan {
     }
 
     /// Returns the indices of the parameters on which the shapes of densities depend, in ascending order.
-    pub(super) fn shape_parameters(&self) -> Vec<usize> {
+    pub(crate) fn shape_parameters(&self) -> Vec<usize> {
         let of = |channel: &ChannelPlan| -> Vec<usize> {
             let locals = channel.leaves.iter().flat_map(|leaf| &leaf.variables);
             let positions = locals.flat_map(|&local| &channel.locals[local].positions);
@@ -305,6 +305,11 @@ impl EventScratch {
             }
         }
         gradient
+    }
+
+    /// Returns whether an amplitude or integral is not well within the range of doubles at the last point.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.channels.iter().any(ChannelMemory::is_wide)
     }
 
     /// Forgets the last evaluation, so that the next evaluation does not reuse its results.

@@ -24,6 +24,17 @@ use crate::simd::Level;
 /// place: the gains suppose that all other parameters stay.
 const MARGIN: f64 = 1.0;
 
+/// The density without a peak is at least this fraction of the density with it.
+const LEAST_REST: f64 = 1e-12;
+
+/// Number of events of a sample of the events, if there are more.
+const FEW: usize = 1024;
+
+/// If the gain of the present place in a sample is at least this number and at least [`CLEARLY`] times that of any other
+/// place, there is no better place.
+const SURE: f64 = 20.0;
+const CLEARLY: f64 = 2.0;
+
 /// Largest number of steps in the search for the value of a parameter at which a function has a given value.
 const MOST_STEPS: usize = 30;
 
@@ -106,15 +117,26 @@ pub(crate) fn places(
     }
     let height = height_parameter(plan, scratch, moving, &|p| p != parameter && is_free(p));
     let range = hull(channel)[peak.axis];
-    let Some(events) = rises(level, channel, memory, table, moving, range, height.as_ref()) else {
-        return Vec::new();
+    let here = peak.top[peak.axis] + peak.speed * (memory.locals[moving.local] - peak.variable);
+    let compare = |table: &EventTable, is_weighted: bool| {
+        let events = rises(level, channel, memory, table, moving, range, height.as_ref())?;
+        let mut gains = Gains::new(peak, events, is_weighted, height.is_some(), range);
+        let present = gains.at(here).gain;
+        let mut sites: Vec<Site> = gains.places().into_iter().map(|x| gains.at(x)).collect();
+        sites.retain(|site| site.gain > 0.0 && (site.x - here).abs() > peak.half);
+        Some((present, sites))
     };
-    let mut gains = Gains::new(peak, events, table.weights.is_some(), height.is_some(), range);
-    let place_of = |local: f64| peak.top[peak.axis] + peak.speed * (local - peak.variable);
-    let here = place_of(memory.locals[moving.local]);
-    let present = gains.at(here).gain;
-    let mut sites: Vec<Site> = gains.places().into_iter().map(|x| gains.at(x)).collect();
-    sites.retain(|site| site.gain > 0.0 && site.gain >= present - MARGIN && (site.x - here).abs() > peak.half);
+    if table.len() > 2 * FEW {
+        let sample = sample(table, table.len() / FEW);
+        if let Some((present, sites)) = compare(&sample, false)
+            && present >= SURE
+            && sites.iter().all(|site| CLEARLY * site.gain <= present)
+        {
+            return Vec::new();
+        }
+    }
+    let Some((present, mut sites)) = compare(table, table.weights.is_some()) else { return Vec::new() };
+    sites.retain(|site| site.gain >= present - MARGIN);
     sites.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     let mut taken: Vec<f64> = Vec::new();
     let mut found = Vec::new();
@@ -132,6 +154,15 @@ pub(crate) fn places(
         found.extend(value.map(|value| Place { value, height, gain: site.gain - present }));
     }
     found
+}
+
+/// Returns every `step`th event of a table.
+fn sample(table: &EventTable, step: usize) -> EventTable {
+    let thin = |column: &Arc<[f64]>| column.iter().step_by(step).copied().collect();
+    EventTable {
+        columns: table.columns.iter().map(thin).collect(),
+        weights: table.weights.as_ref().map(thin),
+    }
 }
 
 /// Returns the range of each observable over all fit ranges of a channel.
@@ -256,7 +287,9 @@ fn rises(
             }
             let own = leaf.result(&sums.leaves[moving.leaf])[i];
             let without = density - now * (own - leaf.result(&beside)[i]).max(0.0);
-            let part = if is_line { 1.0 } else { (leaf.result(&across)[i] - peak.level) / top_height };
+            let without = without.max(LEAST_REST * density);
+            let part =
+                if is_line { 1.0 } else { ((leaf.result(&across)[i] - peak.level) / top_height).max(0.0) };
             let rise = unit * part / without;
             if !(without > 0.0 && rise.is_finite()) {
                 return None;

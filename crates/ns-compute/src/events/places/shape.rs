@@ -1,6 +1,8 @@
 //! The shape of a narrow peak of a leaf (a basic density) along one observable, and how fast a variable of the leaf moves
 //! it. Both follow from values and derivatives of the leaf, so that every density with a formula can have a peak.
 
+use ns_core::Density;
+
 use super::super::channel::ChannelPlan;
 use super::super::leaf::LeafMemory;
 use super::super::sample::scales;
@@ -12,6 +14,9 @@ const WIDEST: f64 = 0.1;
 
 /// Half of the width of a peak at half of its height, in steps of its table.
 const HALF: usize = 8;
+
+/// Distance of a peak from the ends of the range, in units of half its width, at which all of it is in the range.
+const ROOM: f64 = 4.0;
 
 /// A variable moves a peak if its effects on the two sides of the peak, expressed as speeds, differ by at most this
 /// factor.
@@ -108,10 +113,10 @@ pub(super) fn moving_peaks(
     let mut line = Line { level, plan, leaf, memory: own.memory(BLOCK), columns };
     for _ in 0..2 {
         own.prepare(level, &locals, &mut line.memory);
-        let Some(start) = highest(&mut line, &locals, hull) else { return Vec::new() };
+        let peaks = peaks(&mut line, &locals, hull);
         let mut found: Vec<(usize, Peak)> = Vec::new();
-        for axis in own.observables() {
-            let Some(peak) = along(&mut line, axis, &start, hull) else { continue };
+        for peak in peaks {
+            let axis = peak.axis;
             for &variable in wanted {
                 let Some(speed) = speed(&mut line, (axis, variable), &peak) else { continue };
                 let peak = Peak { speed, variable: locals[own.variables[variable]], ..peak.clone() };
@@ -123,16 +128,37 @@ pub(super) fn moving_peaks(
                 }
             }
         }
-        // A peak beyond the range, or at its end, is moved to the middle.
+        // A peak beyond the range, or near its ends, is moved to the middle, where all of it is in the range.
         let is_outside = |(_, peak): &&(usize, Peak)| {
-            let (lo, hi) = hull[peak.axis];
-            !(lo + peak.half < peak.top[peak.axis] && peak.top[peak.axis] < hi - peak.half)
+            let ((lo, hi), room) = (hull[peak.axis], ROOM * peak.half);
+            !(lo + room < peak.top[peak.axis] && peak.top[peak.axis] < hi - room)
         };
         let Some((variable, peak)) = found.iter().find(is_outside) else { return found };
         let (lo, hi) = hull[peak.axis];
         locals[own.variables[*variable]] += (0.5 * (lo + hi) - peak.top[peak.axis]) / peak.speed;
     }
     Vec::new()
+}
+
+/// Finds the highest peak of a leaf along each of its observables.
+fn peaks(line: &mut Line<'_>, locals: &[f64], hull: &[(f64, f64)]) -> Vec<Peak> {
+    let own = &line.plan.leaves[line.leaf];
+    let observables = own.observables();
+    // A standard density of one observable has one peak, to which its values lead from everywhere.
+    if let ([axis], false) = (observables.as_slice(), matches!(own.density, Density::Generic(_))) {
+        let middle: Vec<f64> = hull.iter().map(|(lo, hi)| 0.5 * (lo + hi)).collect();
+        match along(line, *axis, &middle, hull) {
+            Along::Peak(peak) => return vec![peak],
+            Along::Wide => return Vec::new(),
+            Along::Nothing => {}
+        }
+    }
+    let Some(start) = highest(line, locals, hull) else { return Vec::new() };
+    let of = |axis| match along(line, axis, &start, hull) {
+        Along::Peak(peak) => Some(peak),
+        Along::Wide | Along::Nothing => None,
+    };
+    observables.into_iter().filter_map(of).collect()
 }
 
 /// Returns the point at which a leaf is largest among the cells in which it varies quickly.
@@ -155,9 +181,18 @@ fn highest(line: &mut Line<'_>, locals: &[f64], hull: &[(f64, f64)]) -> Option<V
     most.map(|(_, point)| point)
 }
 
-/// Tabulates the peak of a leaf along an axis through the point `start`, which is on the peak. Returns `None` if there is
-/// no narrow peak along the axis. The speed is not set.
-fn along(line: &mut Line<'_>, axis: usize, start: &[f64], hull: &[(f64, f64)]) -> Option<Peak> {
+/// What a leaf has along an axis.
+enum Along {
+    /// A narrow peak. Its speed is not set.
+    Peak(Peak),
+    /// No narrow peak.
+    Wide,
+    /// The values do not lead to a peak.
+    Nothing,
+}
+
+/// Tabulates the peak of a leaf along an axis through the point `start`.
+fn along(line: &mut Line<'_>, axis: usize, start: &[f64], hull: &[(f64, f64)]) -> Along {
     let (lo, hi) = hull[axis];
     let mut top = start.to_vec();
     let mut step = (hi - lo) / BLOCK as f64;
@@ -174,10 +209,10 @@ fn along(line: &mut Line<'_>, axis: usize, start: &[f64], hull: &[(f64, f64)]) -
             }
         });
         let known = || values.iter().copied().enumerate().filter(|(_, value)| !value.is_nan());
-        let (highest, most) = known().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let Some((highest, most)) = known().max_by(|a, b| a.1.total_cmp(&b.1)) else { return Along::Nothing };
         let least = known().map(|(_, value)| value).fold(f64::INFINITY, f64::min);
         if !(most > least) {
-            return None;
+            return Along::Nothing;
         }
         let is_high = |i: &usize| values[*i] - least > 0.5 * (most - least);
         let below = (0..highest).rev().take_while(is_high).count();
@@ -194,13 +229,19 @@ fn along(line: &mut Line<'_>, axis: usize, start: &[f64], hull: &[(f64, f64)]) -
         } else if half > 2 * HALF {
             step *= 2.0;
         }
-        if step > (hi - lo) / BLOCK as f64 * 4.0 || step < 1e-13 * (hi - lo) {
-            return None;
+        if step > (hi - lo) / BLOCK as f64 {
+            return Along::Wide;
+        }
+        if step < 1e-13 * (hi - lo) {
+            return Along::Nothing;
         }
     }
-    let (half, level) = found.filter(|(half, _)| *half <= WIDEST * (hi - lo))?;
+    let Some((half, level)) = found else { return Along::Nothing };
+    if half > WIDEST * (hi - lo) {
+        return Along::Wide;
+    }
     let heights = values.iter().map(|value| if value.is_nan() { 0.0 } else { value - level }).collect();
-    Some(Peak { axis, top, half, heights, step, level, speed: 0.0, variable: 0.0 })
+    Along::Peak(Peak { axis, top, half, heights, step, level, speed: 0.0, variable: 0.0 })
 }
 
 /// Returns the speed at which a variable moves a peak along an axis, from the derivatives on both sides of the peak.

@@ -18,7 +18,8 @@ pub(super) fn search_places(worker: &mut Worker, problem: &Problem<'_>, found: &
     }
     let is_free = |p: usize| !problem.fixed[p] && !plan.structure.constrained[p];
     let may_move = |p: usize| is_free(p) && !plan.events.is_constrained(p);
-    worker.evaluate(problem, &found.best.theta, 0.0);
+    let theta = in_range(worker, problem, found.best.theta.clone(), &may_move);
+    worker.evaluate(problem, &theta, 0.0);
     let peaks = find_peaks(problem.level, &plan.events, &worker.scratch.events, &may_move);
     let mut parameters: Vec<usize> = peaks.iter().flat_map(|peak| peak.parameters.iter().copied()).collect();
     parameters.sort_unstable();
@@ -29,7 +30,8 @@ pub(super) fn search_places(worker: &mut Worker, problem: &Problem<'_>, found: &
             if problem.is_cancelled() {
                 return;
             }
-            move_peaks(worker, problem, (p, &peaks), &is_free, found);
+            let theta = in_range(worker, problem, found.best.theta.clone(), &may_move);
+            move_peaks(worker, problem, theta, (p, &peaks), &is_free, found);
         }
         if found.improved == before {
             return;
@@ -37,15 +39,41 @@ pub(super) fn search_places(worker: &mut Worker, problem: &Problem<'_>, found: &
     }
 }
 
-/// Descends from the best places of the peaks that the parameter `p` moves.
+/// A peak far outside of the fit range has densities that are out of the range of doubles. Returns `theta`, or such a point
+/// with one parameter in the middle of its bounds, at which no density is out of range.
+fn in_range(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    theta: Vec<f64>,
+    may_move: &dyn Fn(usize) -> bool,
+) -> Vec<f64> {
+    let events = &problem.plan.events;
+    worker.evaluate(problem, &theta, 0.0);
+    if !worker.scratch.events.is_wide() {
+        return theta;
+    }
+    for p in events.shape_parameters().into_iter().filter(|&p| may_move(p)) {
+        let mut trial = theta.clone();
+        trial[p] = 0.5 * (problem.lower[p] + problem.upper[p]);
+        if trial[p].is_finite() {
+            worker.evaluate(problem, &trial, 0.0);
+            if !worker.scratch.events.is_wide() {
+                return trial;
+            }
+        }
+    }
+    theta
+}
+
+/// Descends from the best places of the peaks that the parameter `p` moves, compared with the place at `theta`.
 fn move_peaks(
     worker: &mut Worker,
     problem: &Problem<'_>,
+    theta: Vec<f64>,
     (p, peaks): (usize, &[MovingPeak]),
     is_free: &dyn Fn(usize) -> bool,
     found: &mut BestSoFar,
 ) {
-    let theta = found.best.theta.clone();
     worker.evaluate(problem, &theta, 0.0);
     let at = (theta.as_slice(), p, (problem.lower[p], problem.upper[p]));
     let (plan, scratch) = (&problem.plan.events, &worker.scratch.events);
