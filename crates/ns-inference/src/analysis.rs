@@ -34,6 +34,9 @@ const MIDDLING: usize = 120;
 /// Largest number of times that Asimov data are replaced by more accurate ones.
 const MOST_REPLACEMENTS: usize = 4;
 
+/// Largest number of points of one analysis at which the error of Asimov data is estimated.
+const MOST_CHECKED: usize = 32;
+
 /// The parts of a fit outcome that are needed to predict the starting points of similar fits.
 pub(crate) const WITH_INVERSE: OutcomeParts =
     OutcomeParts { uncertainties: true, covariance: false, inverse: true };
@@ -59,6 +62,9 @@ pub(crate) struct Analysis<'a> {
     metric: Option<InverseHessian>,
     /// Estimated error of the data, if they are Asimov data with events and [`Self::settle_expected`] was called.
     pub(crate) checked: Option<Checked>,
+    /// Points for which Asimov data with events have been made or are to be made, and how often they were replaced.
+    visited: Vec<Vec<f64>>,
+    n_replaced: usize,
     /// Number of fits finished so far.
     done: usize,
     /// Number of fits that the analysis makes in total, as far as known so far.
@@ -91,6 +97,8 @@ impl<'a> Analysis<'a> {
             control,
             metric: None,
             checked: None,
+            visited: Vec::new(),
+            n_replaced: 0,
             done: 0,
             total: 0,
         })
@@ -212,23 +220,73 @@ impl<'a> Analysis<'a> {
         request: &FitRequest,
         wanted: OutcomeParts,
     ) -> Result<FitOutcome, InferenceError> {
-        let mut visited: Vec<Cow<'_, [f64]>> = Vec::new();
-        for _ in 0..MOST_REPLACEMENTS {
-            if self.data.expected.is_none() || self.model.event_channels.is_empty() {
+        while self.has_expected_events() {
+            let around = expected_data::around(self.model, &fit, |i| self.is_fixed(i));
+            self.visited.push(fit.parameters.clone());
+            if !self.replace_expected(&around)? {
                 break;
             }
-            let around = expected_data::around(self.model, &fit, |i| self.is_fixed(i));
-            visited.push(Cow::Owned(fit.parameters.clone()));
-            let points: Vec<Cow<'_, [f64]>> =
-                visited.iter().cloned().chain(around.into_iter().map(Cow::Owned)).collect();
-            self.checked = expected_data::check(self.model, self.session, &self.data, &points)?;
-            let finer = self.checked.as_mut().and_then(|checked| checked.finer.take());
-            let Some(finer) = finer else { break };
-            self.data = finer;
             let data = self.data.clone();
             fit = self.fit(&data, request.clone(), wanted)?;
         }
         Ok(fit)
+    }
+
+    /// Returns whether the data of the analysis are Asimov data with events.
+    pub(crate) fn has_expected_events(&self) -> bool {
+        self.data.expected.is_some() && !self.model.event_channels.is_empty()
+    }
+
+    /// If the data of the analysis are Asimov data with events, estimates their error also at `points`, where fits of the
+    /// analysis have ended. Returns whether the data were replaced, because their error is too large there; all fits then
+    /// have to be repeated.
+    ///
+    /// # Errors
+    /// If the data for these points cannot be made, or the device fails.
+    pub(crate) fn recheck_expected<'b>(
+        &mut self,
+        points: impl Iterator<Item = &'b [f64]>,
+    ) -> Result<bool, InferenceError> {
+        if !self.has_expected_events() || self.is_cancelled() {
+            return Ok(false);
+        }
+        let all: Vec<&[f64]> = points.filter(|point| !point.is_empty()).collect();
+        if all.is_empty() {
+            return Ok(false);
+        }
+        let step = all.len().div_ceil(MOST_CHECKED);
+        let last = all.last().filter(|_| (all.len() - 1) % step != 0);
+        self.visited.extend(all.iter().step_by(step).chain(last).map(|point| point.to_vec()));
+        self.replace_expected(&[])
+    }
+
+    /// Estimates the error of Asimov data with events at the points of `visited` and at `around`. If it is too large,
+    /// replaces the data of the analysis by data that are made for these points, and returns true.
+    fn replace_expected(&mut self, around: &[Vec<f64>]) -> Result<bool, InferenceError> {
+        let points: Vec<Cow<'_, [f64]>> =
+            self.visited.iter().chain(around).map(|point| Cow::Borrowed(point.as_slice())).collect();
+        let mut checked = expected_data::check(self.model, self.session, &self.data, &points)?;
+        let finer = checked.as_mut().and_then(|checked| checked.finer.take());
+        self.checked = checked;
+        let Some(finer) = finer.filter(|_| self.n_replaced < MOST_REPLACEMENTS) else { return Ok(false) };
+        self.data = finer;
+        self.n_replaced += 1;
+        Ok(true)
+    }
+
+    /// Returns the estimated error of Asimov data with events.
+    pub(crate) fn asimov_error(&self) -> Option<f64> {
+        self.checked.as_ref().map(|checked| checked.error)
+    }
+
+    /// Returns a warning if the error of Asimov data is too large for a converged result.
+    pub(crate) fn about_expected(&self) -> Option<String> {
+        self.checked.as_ref().and_then(|checked| checked.note(self.model))
+    }
+
+    /// Returns whether the error of Asimov data is too large for a converged result.
+    pub(crate) fn has_inexact_data(&self) -> bool {
+        self.checked.as_ref().is_some_and(Checked::is_too_large)
     }
 
     /// Makes the fit of a task that has exactly one request. Apart from this, the function works as [`Self::fit`] does.

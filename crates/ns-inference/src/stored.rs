@@ -46,6 +46,8 @@ struct PlainScan {
     twice_nll: f64,
     converged: Vec<bool>,
     bestfit_converged: bool,
+    #[serde(default)]
+    asimov_error: Option<f64>,
     reasons: Vec<Option<String>>,
     intervals: Vec<ScanInterval>,
     n_iter: usize,

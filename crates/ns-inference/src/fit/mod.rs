@@ -12,7 +12,6 @@ use std::sync::Arc;
 use ns_core::{Control, Data, FitOutcome, FitRequest, Inactive, Model, OutcomeParts, Search, Session, Start};
 
 use crate::analysis::Analysis;
-use crate::expected_data::Checked;
 use crate::lowest::{Lowest, Stop};
 use crate::minos::{self, Interval, Parent};
 use crate::{InferenceError, bin_centres, context_gradient, diagnosis, parameter_index, weighted};
@@ -47,14 +46,22 @@ pub fn fit(
     let data = analysis.data.clone();
     let first = analysis.fit(&data, request.clone(), wanted)?;
     let mut lowest = Lowest::new(analysis.settle_expected(first, &request, wanted)?);
-    let data = analysis.data.clone();
     let mut notes = Vec::new();
     let intervals = loop {
         let parameters = interval_parameters(&lowest.fit, &minos, options);
         let tolerance = lowest.tolerance;
         let parent = Parent { analysis: &analysis, outcome: &lowest.fit, tolerance, asked: &minos };
-        let (point, depth) = match minos::crossings(&parent, &parameters) {
-            Ok(intervals) => break intervals,
+        let found = minos::crossings(&parent, &parameters);
+        let data = analysis.data.clone();
+        let (point, depth) = match found {
+            Ok((intervals, points)) => {
+                if !analysis.recheck_expected(points.iter().map(Vec::as_slice))? {
+                    break intervals;
+                }
+                let data = analysis.data.clone();
+                lowest = Lowest::new(analysis.fit(&data, request.clone(), wanted)?);
+                continue;
+            }
             Err(Stop::Lower(point, depth)) => (point, depth),
             Err(Stop::Error(error)) => return Err(error),
         };
@@ -74,6 +81,7 @@ pub fn fit(
             lowest.fit.n_evaluations += before.1;
         }
     };
+    let data = analysis.data.clone();
     let mut fit = lowest.fit;
     if fit.converged() {
         notes.extend(bin_centres::warning(model, &data, &fit));
@@ -149,8 +157,7 @@ fn name_result(
     } else {
         warnings.extend(diagnosis::without_events(model, *session, data, &outcome));
     }
-    let checked = analysis.checked.as_ref();
-    warnings.extend(checked.and_then(|checked| checked.note(model)));
+    warnings.extend(analysis.about_expected());
     let edm = outcome.certificate.edm;
     if !edm.is_finite() {
         warnings.push("edm is null: the curvature at the returned point allows no estimate".to_owned());
@@ -193,8 +200,8 @@ fn name_result(
         nll: outcome.nll,
         twice_nll: 2.0 * outcome.nll,
         poi_index: model.poi,
-        converged: outcome.converged() && !checked.is_some_and(Checked::is_too_large),
-        asimov_error: checked.map(|checked| checked.error),
+        converged: outcome.converged() && !analysis.has_inexact_data(),
+        asimov_error: analysis.asimov_error(),
         edm: edm.is_finite().then_some(edm),
         integral_error: outcome.certificate.integral_error.map(|error| {
             let (process, channel) = diagnosis::process_place(model, error.channel, error.process);

@@ -104,12 +104,18 @@ struct Open {
 /// minima).
 const MOST_FOLLOWED: usize = 8;
 
+/// Rise of `-2 ln L` at the conditional fits at which the error of Asimov data is estimated.
+const NEAR_CROSSING: std::ops::RangeInclusive<f64> = 0.8..=1.25;
+
 /// Finds the crossings of `parameters` around the minimum of `parent`. Returns the index and the interval of each
-/// parameter. If the caller stops the work, the reason for missing crossings is "interrupted".
+/// parameter, and for Asimov data with events the minima of the conditional fits near the crossings. If the caller stops the work, the reason for missing crossings is "interrupted".
 ///
 /// # Errors
 /// [`Stop::Lower`] if a conditional fit ends below the minimum; [`Stop::Error`] if the device fails.
-pub(crate) fn crossings(parent: &Parent<'_>, parameters: &[usize]) -> Result<Vec<(usize, Interval)>, Stop> {
+pub(crate) fn crossings(
+    parent: &Parent<'_>,
+    parameters: &[usize],
+) -> Result<(Vec<(usize, Interval)>, Vec<Vec<f64>>), Stop> {
     let Analysis { model, session, data, .. } = parent.analysis;
     let control = parent.analysis.silent();
     let mut intervals: Vec<(usize, Interval)> =
@@ -124,6 +130,7 @@ pub(crate) fn crossings(parent: &Parent<'_>, parameters: &[usize]) -> Result<Vec
         }
     }
     let negative_yield = has_negative_yield(*session, data, parent.outcome);
+    let mut points = Vec::new();
     while !open.is_empty() && !control.is_cancelled() {
         let tasks: Vec<FitTask> = open.iter().map(|side| probe_task(parent, side)).collect();
         let mut outcomes: Vec<TaskOutcome> = Vec::with_capacity(tasks.len());
@@ -141,6 +148,9 @@ pub(crate) fn crossings(parent: &Parent<'_>, parameters: &[usize]) -> Result<Vec
             let probe = read_probe(parent, side.side.next(), outcome);
             if probe.rise < -parent.tolerance && lowest.as_ref().is_none_or(|(rise, _)| probe.rise < *rise) {
                 lowest = Some((probe.rise, probe.point.clone()));
+            }
+            if parent.analysis.has_expected_events() && NEAR_CROSSING.contains(&probe.rise) {
+                points.push(probe.point.clone());
             }
             let end = match (side.doubted.take(), followed) {
                 (None, Some(valley)) if probe.rise < 1.0 && side.n_followed < MOST_FOLLOWED => {
@@ -173,7 +183,7 @@ pub(crate) fn crossings(parent: &Parent<'_>, parameters: &[usize]) -> Result<Vec
         }
         open = still_open;
     }
-    Ok(with_distances(intervals, &parent.outcome.parameters))
+    Ok((with_distances(intervals, &parent.outcome.parameters), points))
 }
 
 /// Returns the best-fit value and the (lower, upper) bounds of a parameter; `None` if there is no such parameter.

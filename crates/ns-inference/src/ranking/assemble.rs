@@ -74,6 +74,7 @@ pub(super) fn assemble(
         warnings.push(format!("the best fit is {}", diagnosis::termination(&study.lowest.fit)));
         warnings.extend(diagnosis::not_converged(model, &study.lowest.fit));
     }
+    warnings.extend(study.analysis.about_expected());
     let interrupted = study.analysis.is_cancelled();
     if interrupted {
         warnings.push("interrupted: what is missing was not computed".to_owned());
@@ -112,7 +113,8 @@ pub(super) fn assemble(
         groups: group_impacts,
         breakdown,
         twice_nll: 2.0 * study.lowest.fit.nll,
-        converged: study.lowest.fit.converged(),
+        converged: study.lowest.fit.converged() && !study.analysis.has_inexact_data(),
+        asimov_error: study.analysis.asimov_error(),
         n_fits: study.n_fits,
         n_failed,
         interrupted,

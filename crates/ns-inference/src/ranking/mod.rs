@@ -68,6 +68,9 @@ pub fn ranking(
         study.analysis.expect(count(&parameters, &groups, options));
         match vary(&mut study, &parameters, &groups, options) {
             Ok(variations) => {
+                if study.renew_expected()? {
+                    continue;
+                }
                 return Ok(assemble::assemble(&study, &parameters, &groups, options, variations));
             }
             Err(Stop::Lower(point, depth)) => study.restart(point, depth)?,

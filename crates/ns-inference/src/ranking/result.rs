@@ -296,8 +296,12 @@ pub struct RankingResult {
     pub breakdown: Breakdown,
     /// `-2 ln L` at the best fit.
     pub twice_nll: f64,
-    /// Whether the best fit converged.
+    /// Whether the best fit converged. For Asimov data with events, their error is also small enough.
     pub converged: bool,
+    /// Estimated error of differences of `twice_nll` of Asimov data at the minima of all fits, which comes from the
+    /// numerical integration of expected events. `None` if the data are not Asimov data with events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asimov_error: Option<f64>,
     /// Number of fits made, including the best fit.
     pub n_fits: usize,
     /// Number of variations (fits with a moved parameter or auxiliary datum) that failed or did not converge.

@@ -38,6 +38,8 @@ pub(super) struct Study<'a> {
     pub(super) n_fits: usize,
     /// Warnings collected for the result.
     pub(super) notes: Vec<String>,
+    /// Minima of the variations, if the data are Asimov data with events.
+    points: Vec<Vec<f64>>,
 }
 
 impl<'a> Study<'a> {
@@ -47,7 +49,9 @@ impl<'a> Study<'a> {
     /// The errors of [`Analysis::fit`].
     pub(super) fn open(mut analysis: Analysis<'a>, target: usize) -> Result<Self, InferenceError> {
         let (data, request) = (analysis.data.clone(), analysis.base.clone());
-        let parent = analysis.parent_fit(&data, request, WITH_INVERSE)?;
+        let parent = analysis.parent_fit(&data, request.clone(), WITH_INVERSE)?;
+        let parent = analysis.settle_expected(parent, &request, WITH_INVERSE)?;
+        let data = analysis.data.clone();
         let negative_yield = diagnosis::has_negative_yield(analysis.session, &data, &parent);
         Ok(Self {
             analysis,
@@ -57,7 +61,25 @@ impl<'a> Study<'a> {
             intervals: Vec::new(),
             n_fits: 1,
             notes: Vec::new(),
+            points: Vec::new(),
         })
+    }
+
+    /// If the data are Asimov data with events, estimates their error at the minima of the variations. If it is too
+    /// large, replaces the data and repeats the parent fit, and returns true: all variations have to be repeated.
+    ///
+    /// # Errors
+    /// The errors of [`Analysis::fit`].
+    pub(super) fn renew_expected(&mut self) -> Result<bool, InferenceError> {
+        let points = std::mem::take(&mut self.points);
+        if !self.analysis.recheck_expected(points.iter().map(Vec::as_slice))? {
+            return Ok(false);
+        }
+        let (data, request) = (self.analysis.data.clone(), self.analysis.base.clone());
+        self.lowest = Lowest::new(self.analysis.parent_fit(&data, request, WITH_INVERSE)?);
+        self.negative_yield = diagnosis::has_negative_yield(self.analysis.session, &data, &self.lowest.fit);
+        self.n_fits += 1;
+        Ok(true)
     }
 
     /// Returns the number of parameters that are varied in one batch.
@@ -117,7 +139,9 @@ impl<'a> Study<'a> {
         }
         let tolerance = if self.may_restart() { self.lowest.tolerance } else { f64::INFINITY };
         let parent = Parent { analysis: &self.analysis, outcome: &self.lowest.fit, tolerance, asked: &[] };
-        self.intervals = minos::crossings(&parent, &parameters)?;
+        let (intervals, points) = minos::crossings(&parent, &parameters)?;
+        self.intervals = intervals;
+        self.points.extend(points);
         Ok(())
     }
 
@@ -138,6 +162,9 @@ impl<'a> Study<'a> {
         self.compare(tasks, wanted, own_data, &mut fits)?;
         if let Some((point, depth)) = self.lowest(&fits, own_data)? {
             return Err(Stop::Lower(point, depth));
+        }
+        if self.analysis.has_expected_events() {
+            self.points.extend(fits.iter().flatten().map(|fit| fit.parameters.clone()));
         }
         Ok(fits)
     }

@@ -154,7 +154,7 @@ fn widths(
     // A lower minimum found by this search is ignored, because the scan also finds it.
     let search = Parent { analysis, outcome: parent, tolerance: f64::INFINITY, asked: &[] };
     let found = match minos::crossings(&search, &[index]) {
-        Ok(found) => found,
+        Ok((found, _)) => found,
         Err(Stop::Lower(..)) => Vec::new(),
         Err(Stop::Error(error)) => return Err(error),
     };

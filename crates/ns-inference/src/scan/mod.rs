@@ -61,7 +61,6 @@ pub fn scan(
             remedy: "scan two different parameters",
         });
     }
-    let data = analysis.data.clone();
     let points = |axis: &ScanAxis| axis.values.as_ref().map_or(axis.points, Vec::len);
     let wished = points(&options.first).checked_mul(options.second.as_ref().map_or(1, points));
     let Some(n_points) = wished.filter(|n| *n <= MOST_POINTS) else {
@@ -73,7 +72,9 @@ pub fn scan(
         });
     };
     analysis.expect(1 + n_points);
-    let mut lowest = Lowest::new(analysis.fit(&data, analysis.base.clone(), WITH_INVERSE)?);
+    let (data, request) = (analysis.data.clone(), analysis.base.clone());
+    let first_fit = analysis.fit(&data, request.clone(), WITH_INVERSE)?;
+    let mut lowest = Lowest::new(analysis.settle_expected(first_fit, &request, WITH_INVERSE)?);
     let mut tally = Tally { notes: Vec::new(), n_iter: lowest.fit.n_iterations, n_fits: 1 };
 
     loop {
@@ -102,6 +103,15 @@ pub fn scan(
         });
         let (point, depth) = match fitted {
             Ok((fits, intervals)) => {
+                let minima = fits.iter().flatten().map(|fit| fit.parameters.as_slice());
+                if analysis.recheck_expected(minima)? {
+                    analysis.expect(1 + n_points);
+                    let data = analysis.data.clone();
+                    let next = analysis.fit(&data, request.clone(), WITH_INVERSE)?;
+                    tally.count(&next);
+                    lowest = Lowest::new(next);
+                    continue;
+                }
                 let shape = Shape { first: &first, second: second.as_ref(), grid: &grid, values, values2 };
                 return Ok(name_result(&analysis, options, &lowest.fit, shape, fits, intervals, tally));
             }
@@ -117,6 +127,7 @@ pub fn scan(
             continue;
         }
         analysis.expect(1 + n_points);
+        let data = analysis.data.clone();
         let next = analysis.fit(&data, starting_at(&analysis.base, point), WITH_INVERSE)?;
         tally.count(&next);
         if let Some(gain) = lowest.restart(next, depth, false) {
@@ -199,6 +210,7 @@ fn name_result(
     } else {
         warnings.extend(diagnosis::not_converged(model, parent));
     }
+    warnings.extend(analysis.about_expected());
     warnings.extend(problems(model, &shape, &fits));
     for interval in &intervals {
         for (side, reason) in [("lower", &interval.lower_reason), ("upper", &interval.upper_reason)] {
@@ -229,7 +241,8 @@ fn name_result(
         uncertainty: sigma(shape.first.index),
         twice_nll: 2.0 * parent.nll,
         converged: Vec::new(),
-        bestfit_converged: parent.converged(),
+        bestfit_converged: parent.converged() && !analysis.has_inexact_data(),
+        asimov_error: analysis.asimov_error(),
         reasons: Vec::new(),
         intervals,
         n_iter: tally.n_iter,

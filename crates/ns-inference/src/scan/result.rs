@@ -119,8 +119,11 @@ pub struct ScanResult {
     pub twice_nll: f64,
     /// For each point, whether its fit converged.
     pub converged: Vec<bool>,
-    /// Whether the free fit converged.
+    /// Whether the free fit converged. For Asimov data with events, their error is also small enough.
     pub bestfit_converged: bool,
+    /// Estimated error of `twice_delta_nll` of Asimov data, which comes from the numerical integration of expected
+    /// events. `None` if the data are not Asimov data with events.
+    pub asimov_error: Option<f64>,
     /// For each point, the reason why its fit failed or did not converge; `None` if the fit converged.
     pub reasons: Vec<Option<String>>,
     /// Intervals between the values at which `twice_delta_nll` crosses the levels 1 and 4. Empty for a scan in two
@@ -153,7 +156,7 @@ impl ScanResult {
 
 impl Serialize for ScanResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_struct("ScanResult", 16)?;
+        let mut map = serializer.serialize_struct("ScanResult", 17)?;
         let row = self.row_length();
         map.serialize_field("param", &self.param)?;
         map.serialize_field("mu_values", &self.mu_values)?;
@@ -180,6 +183,9 @@ impl Serialize for ScanResult {
         }
         map.serialize_field("twice_nll", &self.twice_nll)?;
         map.serialize_field("bestfit_converged", &self.bestfit_converged)?;
+        if let Some(error) = self.asimov_error {
+            map.serialize_field("asimov_error", &error)?;
+        }
         map.serialize_field("n_iter", &self.n_iter)?;
         map.serialize_field("warnings", &self.warnings)?;
         map.end()
