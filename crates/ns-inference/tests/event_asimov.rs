@@ -5,7 +5,8 @@
 
 use ns_core::{Control, Execution, Model, Session};
 use ns_inference::{
-    FitData, FitOptions, HypotestOptions, LimitOptions, fit, hypotest, open_session, upper_limit,
+    FitData, FitOptions, HypotestOptions, LimitOptions, RankingOptions, ScanAxis, ScanOptions, expected_yields, fit,
+    hypotest, open_session, ranking, scan, upper_limit,
 };
 use ns_translate::ModelSource;
 use ns_translate::pyhf::ModelOptions;
@@ -241,6 +242,74 @@ fn asimov_data_with_a_narrow_peak_give_back_their_signal() {
     let result = fit(&model, session(&model).as_ref(), &options, Control::default()).unwrap();
     assert!(result.converged && result.asimov_error.is_some_and(|error| error < 1e-4));
     assert!((result.bestfit[0] - 5.0).abs() < 1e-6, "{:?}", result.bestfit);
+}
+
+/// Profiles, intervals and rankings of Asimov data had no estimate of the error of the data.
+#[test]
+fn scans_intervals_and_rankings_of_asimov_data_are_checked() {
+    let case = Case {
+        signal: vec![Shape::Gaussian(0.317, 0.005), Shape::Exponential(2.0)],
+        background: vec![Shape::Uniform; 2],
+    };
+    let (model, nodes) = (case.model(), case.nodes());
+    let session = session(&model);
+    let asimov = || FitOptions::default().data(FitData::Asimov { poi: Some(0.0) });
+    let is_small = |error: Option<f64>| error.is_some_and(|error| error < 1e-4);
+
+    let values = vec![1.0, 5.0, 20.0, 80.0];
+    let options = ScanOptions::new(ScanAxis::param("mu").values(values.clone())).fit(asimov());
+    let found = scan(&model, session.as_ref(), &options, Control::default()).unwrap();
+    assert!(is_small(found.asimov_error) && found.bestfit_converged, "{:?}", found.warnings);
+    for (mu, rise) in values.iter().zip(&found.twice_delta_nll) {
+        let right = q_asimov(&nodes, *mu);
+        assert!((rise.unwrap() - right).abs() < 2e-5, "{mu}: {rise:?}, not {right}");
+    }
+
+    let options = asimov().minos("mu");
+    let found = fit(&model, session.as_ref(), &options, Control::default()).unwrap();
+    assert!(is_small(found.asimov_error) && found.converged, "{:?}", found.warnings);
+    let (upper, right) = (found.minos[0].upper.unwrap(), crossing(&nodes, 1.0));
+    assert!((upper - right).abs() < 1e-5 * right, "{upper}, not {right}");
+
+    let options = RankingOptions::default().fit(asimov());
+    let found = ranking(&model, session.as_ref(), &options, Control::default()).unwrap();
+    assert!(is_small(found.asimov_error) && found.converged, "{:?}", found.warnings);
+}
+
+/// Expected events in bins were those of the nodes of a fixed grid, between which the peak lay.
+#[test]
+fn yields_of_narrow_peaks_are_in_their_bins() {
+    let peak = Shape::Gaussian(0.317, 1e-4);
+    let case = Case {
+        signal: vec![peak, Shape::Gaussian(0.6, 1e-3), Shape::Exponential(2.0)],
+        background: vec![Shape::Uniform; 3],
+    };
+    let model = case.model();
+    let yields = expected_yields(
+        &model,
+        session(&model).as_ref(),
+        &FitOptions::default(),
+        ns_inference::YieldsAt::Prefit,
+    )
+    .unwrap();
+    for (axis, mean) in [(0, 0.317), (1, 0.6)] {
+        let channel = &yields.channels[axis];
+        let signal = channel.samples.iter().find(|sample| sample.name == "S").unwrap();
+        assert!((signal.sum - 1.0).abs() < 1e-9, "{}", signal.sum);
+        let inside = |(i, _): &(usize, &f64)| {
+            channel.bin_edges[*i] - 0.01 <= mean && mean <= channel.bin_edges[i + 1] + 0.01
+        };
+        let near: f64 = signal.counts.iter().enumerate().filter(inside).map(|(_, n)| n).sum();
+        assert!((near - 1.0).abs() < 1e-9, "{near} in the bins of the peak");
+    }
+    let falling = yields.channels[2].samples.iter().find(|sample| sample.name == "S").unwrap();
+    for (ends, count) in yields.channels[2].bin_edges.windows(2).zip(&falling.counts) {
+        let right = ((-2.0 * ends[0]).exp() - (-2.0 * ends[1]).exp()) / -(-2.0_f64).exp_m1();
+        assert!((count - right).abs() < 1e-9, "{count}, not {right}");
+    }
+    let ends = (falling.curve[0], Shape::Exponential(2.0).at(0.0) * yields.channels[2].bin_edges[1]);
+    assert!((ends.0 / ends.1 - 1.0).abs() < 1e-4, "{ends:?}");
+    assert!(yields.warnings.iter().all(|warning| !warning.contains("integrals")), "{:?}", yields.warnings);
 }
 
 /// Compares `q_A` of random models with the integration in this file.

@@ -14,7 +14,7 @@ use super::program::{Builder, Components, Program};
 use super::sources::{AtStart, Local};
 
 /// Largest number of bins of a channel whose bin contents are compared with integrals of the density.
-const MOST_BINS: usize = 20_000;
+pub(super) const MOST_BINS: usize = 20_000;
 
 /// Largest number of parts of grids for which log-densities are kept.
 const MOST_PARTS: usize = 2000;

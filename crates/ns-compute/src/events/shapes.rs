@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use ns_core::{EventChannel, EventModelError, EventTable, LogProbError, Model, SessionError};
+use ns_core::{BinRule, Binning, EventChannel, EventModelError, EventTable, LogProbError, Model, SessionError};
 
 use super::asimov::{GridOf, panels, side_nodes, weighted_grid};
 use super::block::multiply_leaves;
-use super::channel::ChannelPlan;
+use super::channel::{ChannelPlan, MOST_BINS};
 use super::channel_sum::{ChannelMemory, prepare_channel};
 use super::conditional::ConditionalMemory;
 use super::grid::Point;
@@ -30,24 +30,47 @@ impl EventShapes {
     /// # Errors
     /// If the model is inconsistent, or a density cannot be normalised.
     pub fn new(model: &Model, level: Level) -> Result<Self, EventModelError> {
+        Self::with_bins(model, level, &[])
+    }
+
+    /// Returns the largest number of bins of a channel in [`EventShapes::with_bins`].
+    #[must_use]
+    pub fn most_bins() -> usize {
+        MOST_BINS
+    }
+
+    /// Compiles the processes of a model with bins. `edges` has one element per event channel: the bin edges of each
+    /// observable, ascending, or nothing for a channel without bins. The fit ranges must end at edges. [`EventShapes::grids`] then returns the centres of the bins, weighted with the expected numbers of events in
+    /// the bins, and [`EventShapes::densities`] the means over the bins. A channel with a density that is not a formula
+    /// gets no bins.
+    ///
+    /// # Errors
+    /// As [`EventShapes::new`], and for more than [`EventShapes::most_bins`] bins in a channel.
+    pub fn with_bins(
+        model: &Model,
+        level: Level,
+        edges: &[Vec<Vec<f64>>],
+    ) -> Result<Self, EventModelError> {
         model.check_events()?;
         let functions = Functions::new(&model.functions);
         let start = AtStart::new(level, &functions, model.parameters.iter().map(|p| p.init).collect());
-        let alone = |channel: &EventChannel| {
+        let alone = |(index, channel): (usize, &EventChannel)| {
+            let edges = edges.get(index).filter(|edges| !edges.is_empty() && has_formulas(channel));
+            let binning = edges.map(|edges| Binning { edges: edges.clone(), rule: BinRule::Integral });
             let processes = channel.processes.iter().map(|process| {
-                // This channel is extended, so that it has a rate. It has no bins, so that its density is defined at
-                // every point.
+                // This channel is extended, so that it has a rate. It has no bins of the model, so that its density is
+                // defined at every point.
                 let one = EventChannel {
                     extended: true,
                     processes: vec![process.clone()],
-                    binning: None,
+                    binning: binning.clone(),
                     ..channel.clone()
                 };
                 ChannelPlan::new(&one, &start)
             });
             processes.collect::<Result<Vec<_>, _>>()
         };
-        let channels = model.event_channels.iter().map(alone).collect::<Result<_, _>>()?;
+        let channels = model.event_channels.iter().enumerate().map(alone).collect::<Result<_, _>>()?;
         Ok(Self { level, functions, channels })
     }
 
@@ -65,6 +88,21 @@ impl EventShapes {
     pub fn rates(&self, parameters: &[f64], channel: usize) -> Vec<f64> {
         let of = |(plan, memory): (&ChannelPlan, ChannelMemory)| rate(plan, &memory);
         self.prepared(parameters, channel).into_iter().map(of).collect()
+    }
+
+    /// Returns the largest relative error of the integrals of a channel at `parameters`. It is infinite if an error is not
+    /// known.
+    #[must_use]
+    pub fn integral_error(&self, parameters: &[f64], channel: usize) -> f64 {
+        let of = |(plan, own): (&ChannelPlan, ChannelMemory)| {
+            let mut sums = SumMemory::new(plan);
+            sums.prepare(self.level, plan, &own.locals);
+            let bins = plan.leaves.iter().zip(&sums.leaves).filter_map(|(leaf, own)| leaf.integral_error(own));
+            let integrals = plan.integrals.iter().zip(&own.integral_memories);
+            let errors = integrals.map(|(integral, own)| integral.error(own));
+            bins.map(|(error, _)| error).chain(errors).fold(0.0, larger)
+        };
+        self.prepared(parameters, channel).into_iter().map(of).fold(0.0, larger)
     }
 
     /// Returns the rate times the density of each process of a channel, for each event. `columns` contains the
@@ -104,7 +142,8 @@ impl EventShapes {
     }
 
     /// Returns a grid over the fit ranges for each process of a channel, as a table of weighted points. The weights of
-    /// a grid add up to the rate of its process (its expected number of events). [`EventShapes::panels`] returns the
+    /// a grid add up to the rate of its process (its expected number of events). In a channel without bins
+    /// ([`EventShapes::with_bins`]), [`EventShapes::panels`] returns the
     /// number of equal panels into which a grid divides each fit range of an observable: 200 in a channel with one
     /// observable, 10 with two observables, 2 with three, and 1 with more.
     ///
@@ -204,6 +243,16 @@ impl EventShapes {
         };
         plans.iter().map(ready).collect()
     }
+}
+
+/// Returns whether all densities of a channel are formulae.
+fn has_formulas(channel: &EventChannel) -> bool {
+    channel.log_densities().is_empty() && channel.conditional_densities().is_empty()
+}
+
+/// Returns the larger of two errors. An error that is not a number counts as infinite.
+fn larger(a: f64, b: f64) -> f64 {
+    if b.is_nan() { f64::INFINITY } else { a.max(b) }
 }
 
 /// Returns the value at `x` of the linear interpolation between neighbouring `points`. Below the first point and above

@@ -10,6 +10,14 @@ use crate::InferenceError;
 
 /// Number of equal parts into which each fit range is divided. The density is integrated over each part.
 const PARTS: usize = 200;
+/// If an integral over all fit ranges has a larger relative error, the parts are divided further.
+const TOLERANCE: f64 = 1e-7;
+/// Number into which the parts are divided further, and how often.
+const FINER: usize = 8;
+const MOST_DIVISIONS: usize = 3;
+/// Largest relative error of the integral of a converged result.
+const MOST_ERROR: f64 = 1e-4;
+
 /// Number of integration intervals for which the density is evaluated in one call.
 const BATCH: usize = 1 << 16;
 
@@ -80,7 +88,7 @@ impl Distances {
             let mut events: Vec<f64> = table.columns.first().map(|x| x.to_vec()).unwrap_or_default();
             events.sort_by(f64::total_cmp);
             let n = events.len() as f64;
-            let below = self.below(parameters, (index, line), &events);
+            let (below, _) = self.below(parameters, (index, line), &events);
             let distance = |(i, f): (usize, &f64)| ((i + 1) as f64 / n - f).max(f - i as f64 / n);
             ChannelGoodness {
                 name: line.name.clone(),
@@ -93,13 +101,65 @@ impl Distances {
         Ok(all.collect())
     }
 
+    /// Returns a warning for each channel whose density is integrated inexactly. `tables` are the events of each channel.
+    pub(super) fn inexact(&self, parameters: &[f64], tables: &[Arc<EventTable>]) -> Vec<String> {
+        let of = |((index, line), table): ((usize, &Line), &Arc<EventTable>)| {
+            let mut events: Vec<f64> = table.columns.first().map(|x| x.to_vec()).unwrap_or_default();
+            events.sort_by(f64::total_cmp);
+            let (_, error) = self.below(parameters, (index, line), &events);
+            let warning = format!(
+                "the distance of channel '{}' is not exact: the integral of its density has a relative error of about \
+                 {error:.1e}; shorten the fit range around narrow peaks, or use chi2",
+                line.name
+            );
+            (!(error <= MOST_ERROR)).then_some(warning)
+        };
+        self.channels.iter().enumerate().zip(tables).filter_map(of).collect()
+    }
+
     /// Returns one probability per event: the integral of the fitted density over all values of the observable below
     /// that of the event. `events` are the values of the observable, in ascending order. The integral is split at the
-    /// events and at the breaks of the channel. Each part is computed by the Gauss-Legendre rule with five nodes.
-    fn below(&self, parameters: &[f64], (index, line): (usize, &Line), events: &[f64]) -> Vec<f64> {
+    /// events and at the breaks of the channel. Each part is computed by the Gauss-Legendre rule with five nodes. If the
+    /// integral over all values is not that of the normalised density, the parts are divided further. The second result
+    /// is the relative error of the integral.
+    fn below(&self, parameters: &[f64], (index, line): (usize, &Line), events: &[f64]) -> (Vec<f64>, f64) {
+        let expected: f64 = self.shapes.rates(parameters, index).iter().sum();
         let mut points: Vec<f64> = line.breaks.iter().chain(events).copied().collect();
         points.sort_by(f64::total_cmp);
         points.dedup();
+        let mut divisions = 0;
+        loop {
+            let (below, sum) = self.with_parts(parameters, (index, line), events, &points);
+            let error = (sum / expected - 1.0).abs();
+            if error <= TOLERANCE || divisions == MOST_DIVISIONS {
+                return (below, error);
+            }
+            divisions += 1;
+            let divided = |pair: &[f64]| {
+                let (from, to) = (pair[0], pair[1]);
+                (0..FINER).map(move |i| from + (to - from) * i as f64 / FINER as f64)
+            };
+            // Intervals between events are short already.
+            let mut parts: Vec<f64> = line.breaks.clone();
+            for _ in 0..divisions {
+                let last = parts.last().copied();
+                parts = parts.windows(2).flat_map(divided).chain(last).collect();
+            }
+            points = parts.into_iter().chain(events.iter().copied()).collect();
+            points.sort_by(f64::total_cmp);
+            points.dedup();
+        }
+    }
+
+    /// Returns the integral of the density below each event, divided by the integral over all values, and the latter.
+    /// `points` are the points at which the integral is split, in ascending order.
+    fn with_parts(
+        &self,
+        parameters: &[f64],
+        (index, line): (usize, &Line),
+        events: &[f64],
+        points: &[f64],
+    ) -> (Vec<f64>, f64) {
         let within = |x: f64| line.ranges.iter().any(|(low, high)| *low < x && x < *high);
         let intervals: Vec<(f64, f64)> = points
             .windows(2)
@@ -128,7 +188,7 @@ impl Distances {
             0 => 0.0,
             place => ends.get(place - 1).map_or(0.0, |(_, before)| before / sum),
         };
-        events.iter().map(at).collect()
+        (events.iter().map(at).collect(), sum)
     }
 }
 

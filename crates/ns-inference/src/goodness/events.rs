@@ -214,6 +214,12 @@ pub fn event_goodness_of_fit(
     let tables = if given.is_empty() { &model.observed.events } else { given };
     let expected = data.expected.as_ref().map(|at| at.parameters.as_slice());
     result.channels = judge.channels(&fit.parameters, tables, expected)?;
+    let inexact = match &judge {
+        Judge::Chi2(histograms) => histograms.inexact(&fit.parameters),
+        Judge::Ks(distances) => distances.inexact(&fit.parameters, tables),
+    };
+    result.converged &= inexact.is_empty();
+    result.warnings.extend(inexact);
     let value = judge.total(&result.channels);
     result.value = Some(value).filter(|value| value.is_finite());
     if result.value.is_none() {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use ns_compute::{EventShapes, Level};
-use ns_core::{EventTable, Model, SessionError};
+use ns_core::{EventTable, INTEGRAL_TOLERANCE, Model, SessionError};
 
 use super::events::{ChannelGoodness, EventStatistic};
 use crate::InferenceError;
 
-/// Largest number of points at which the density of one channel is evaluated.
+/// Largest number of points at which a density that is not a formula is evaluated.
 const MOST_NODES: usize = 20_000_000;
 /// Number of points along one observable in each panel. A panel is one of the equal parts into which
 /// [`EventShapes::grids`] divides a fit range.
@@ -16,7 +16,8 @@ const NODES: usize = 21;
 
 /// The bins of all event channels.
 pub(super) struct Histograms {
-    /// Densities of a copy of the model in which every bin is a fit range. Each bin is therefore integrated separately.
+    /// Densities with the bins. In a channel with a density that is not a formula, every bin is a fit range, so each
+    /// bin is integrated separately.
     shapes: EventShapes,
     channels: Vec<Bins>,
 }
@@ -46,6 +47,7 @@ impl Histograms {
             return Err(refused("there must be at least one bin".to_owned()));
         }
         let mut binned = model.clone();
+        let mut all_edges: Vec<Vec<Vec<f64>>> = Vec::with_capacity(model.event_channels.len());
         let mut channels = Vec::with_capacity(model.event_channels.len());
         for channel in &mut binned.event_channels {
             let boxes = channel.boxes();
@@ -64,12 +66,18 @@ impl Histograms {
             };
             let edges: Vec<Vec<f64>> = (0..d).map(along).collect();
             let cells: usize = edges.iter().map(|axis| axis.len() - 1).product();
+            let is_formula =
+                channel.log_densities().is_empty() && channel.conditional_densities().is_empty();
             let nodes = (EventShapes::panels(d) * NODES).saturating_pow(d as u32).saturating_mul(cells);
-            if nodes > MOST_NODES {
+            let excess = match is_formula {
+                true => cells as f64 / EventShapes::most_bins() as f64,
+                false => nodes as f64 / MOST_NODES as f64,
+            };
+            if excess > 1.0 {
                 return Err(refused(format!(
                     "{n} bins of each observable of channel '{}' are too many; use at most {}",
                     channel.name,
-                    ((n as f64) * (MOST_NODES as f64 / nodes as f64).powf(1.0 / d as f64)).floor()
+                    ((n as f64) * excess.powf(-1.0 / d as f64)).floor()
                 )));
             }
             let (mut bin, mut ranges) = (Vec::with_capacity(cells), Vec::new());
@@ -86,11 +94,15 @@ impl Histograms {
                 }
             }
             let (name, extended, n_bins) = (channel.name.clone(), channel.extended, ranges.len());
-            channel.ranges = ranges;
+            if !is_formula {
+                channel.ranges = ranges;
+            }
             channel.binning = None;
+            all_edges.push(edges.clone());
             channels.push(Bins { name, extended, edges, bin, n_bins });
         }
-        let shapes = EventShapes::new(&binned, Level::detect()).map_err(SessionError::from)?;
+        let shapes =
+            EventShapes::with_bins(&binned, Level::detect(), &all_edges).map_err(SessionError::from)?;
         Ok(Self { shapes, channels })
     }
 
@@ -127,6 +139,20 @@ impl Histograms {
             });
         }
         Ok(all)
+    }
+
+    /// Returns a warning for each channel whose expected numbers of events in bins are inexact.
+    pub(super) fn inexact(&self, parameters: &[f64]) -> Vec<String> {
+        let of = |(index, bins): (usize, &Bins)| {
+            let error = self.shapes.integral_error(parameters, index);
+            let warning = format!(
+                "the expected numbers of events in the bins of channel '{}' have a relative error of about {error:.1e}, from \
+                 their integrals; cut the fit range where its densities diverge",
+                bins.name
+            );
+            (!(error <= INTEGRAL_TOLERANCE)).then_some(warning)
+        };
+        self.channels.iter().enumerate().filter_map(of).collect()
     }
 
     /// Returns the expected number of events in each bin of a channel. `n_events` is the sum of these numbers if the

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use ns_compute::{EventShapes, Level};
-use ns_core::{Data, EventChannel, EventTable, Model, SessionError, Value};
+use ns_core::{Data, EventChannel, EventTable, INTEGRAL_TOLERANCE, Model, SessionError, Value};
 
 use super::uncertainty::{Correlations, Spread};
 use super::{ChannelYields, SampleYields};
@@ -16,6 +16,9 @@ use crate::InferenceError;
 const BINS: f64 = 40.0;
 /// Number of intervals into which the curves of a plot divide each bin.
 const STEPS: usize = 8;
+
+/// Half the length of an interval over which a curve is averaged, as a fraction of its bin.
+const POINT: f64 = 1e-6;
 
 /// A histogram to compute: the expected events of one channel in bins of one observable.
 struct View<'a> {
@@ -31,18 +34,17 @@ struct View<'a> {
 }
 
 /// Computes the yields of all event channels at the parameters `point`. The result has one entry per observable of
-/// each channel. `weighted` tells whether the data are events with weights.
+/// each channel, and warnings. `weighted` tells whether the data are events with weights.
 pub(super) fn event_channels(
     model: &Model,
     data: &Data,
     weighted: bool,
     point: &[f64],
     spread: &Spread<'_>,
-) -> Result<Vec<ChannelYields>, InferenceError> {
+) -> Result<(Vec<ChannelYields>, Vec<String>), InferenceError> {
     if model.event_channels.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Default::default());
     }
-    let shapes = EventShapes::new(model, Level::detect()).map_err(SessionError::from)?;
     let given = &data.counts(model).events;
     let tables = if given.is_empty() { &model.observed.events } else { given };
     let mut views = Vec::new();
@@ -52,7 +54,9 @@ pub(super) fn event_channels(
             views.push(View { channel, index, observable, edges: edges(channel, observable), scale });
         }
     }
+    let shapes = by_observable(model, &views)?;
     let middle = predicted(&shapes, &views, point)?;
+    let mut warnings = Vec::new();
     let shifts = shifts(model, &shapes, &views, point, spread)?;
     // Events of Asimov data are nodes of a rule for numerical integration, which are too few for the bins of pictures.
     let made_at = data.expected.as_ref().map(|at| predicted(&shapes, &views, &at.parameters)).transpose()?;
@@ -79,8 +83,16 @@ pub(super) fn event_channels(
             (next - n..next).map(sigma).collect()
         };
         let curve_positions = positions(view);
-        let mut curves =
-            shapes.projections(point, view.index, view.observable, &inside(&view.edges, &curve_positions))?;
+        let mut curves = curves(model, view, point)?;
+        if let Some(error) = shapes.get(view.observable).map(|own| own.integral_error(point, view.index))
+            && !(error <= INTEGRAL_TOLERANCE)
+        {
+            warnings.push(format!(
+                "the yields of event channel '{}' in bins have a relative error of about {error:.1e}, from their integrals; \
+                 cut the fit range where its densities diverge",
+                view.channel.name
+            ));
+        }
         for curve in &mut curves {
             for (i, height) in curve.iter_mut().enumerate() {
                 let bin = i / (STEPS + 1);
@@ -134,27 +146,93 @@ pub(super) fn event_channels(
             total,
         });
     }
-    Ok(all)
+    Ok((all, warnings))
+}
+
+/// Compiles the processes of all event channels with the bins of the views, once per observable.
+fn by_observable(model: &Model, views: &[View<'_>]) -> Result<Vec<EventShapes>, InferenceError> {
+    let most = views.iter().map(|view| view.observable + 1).max().unwrap_or(0);
+    let shapes = (0..most).map(|observable| {
+        let bins = |(index, channel): (usize, &EventChannel)| -> Vec<Vec<f64>> {
+            let view = views.iter().find(|view| view.index == index && view.observable == observable);
+            let along = view.map_or(&[][..], |view| &view.edges);
+            (0..channel.observables.len())
+                .map(|x| cell_edges(channel, x, if x == observable { along } else { &[] }))
+                .collect()
+        };
+        let edges: Vec<_> = model.event_channels.iter().enumerate().map(bins).collect();
+        EventShapes::with_bins(model, Level::detect(), &edges)
+    });
+    Ok(shapes.collect::<Result<_, _>>().map_err(SessionError::from)?)
+}
+
+/// Returns the ends of the fit ranges along an observable and the edges `more`, in ascending order.
+fn cell_edges(channel: &EventChannel, observable: usize, more: &[f64]) -> Vec<f64> {
+    let ranges = channel.boxes();
+    let ends = ranges.iter().filter_map(|region| region.get(observable));
+    let mut edges: Vec<f64> = ends.flat_map(|(low, high)| [*low, *high]).chain(more.iter().copied()).collect();
+    edges.sort_by(f64::total_cmp);
+    edges.dedup();
+    edges
+}
+
+/// Returns for each process of a view the expected number of events per unit of the observable, at the
+/// [`positions`] of its curves. It is the integral over all other observables.
+fn curves(model: &Model, view: &View<'_>, point: &[f64]) -> Result<Vec<Vec<f64>>, InferenceError> {
+    let channel = view.channel;
+    let positions = inside(&view.edges, &positions(view));
+    let is_formula = channel.log_densities().is_empty() && channel.conditional_densities().is_empty();
+    if !is_formula || channel.observables.len() == 1 {
+        let shapes = EventShapes::new(model, Level::detect()).map_err(SessionError::from)?;
+        return Ok(shapes.projections(point, view.index, view.observable, &positions)?);
+    }
+    // Means over tiny intervals around the positions, within the bin of each position.
+    let interval = |(i, x): (usize, &f64)| {
+        let (bin, step) = (i / (STEPS + 1), i % (STEPS + 1));
+        let ends = view.edges.get(bin..bin + 2).map_or((0.0, 0.0), |ends| (ends[0], ends[1]));
+        let half = POINT * (ends.1 - ends.0);
+        match step {
+            0 => (ends.0, ends.0 + 2.0 * half),
+            STEPS => (ends.1 - 2.0 * half, ends.1),
+            _ => (x - half, x + half),
+        }
+    };
+    let intervals: Vec<(f64, f64)> = positions.iter().enumerate().map(interval).collect();
+    let ends: Vec<f64> = intervals.iter().flat_map(|(low, high)| [*low, *high]).collect();
+    let edges: Vec<Vec<f64>> = (0..channel.observables.len())
+        .map(|x| cell_edges(channel, x, if x == view.observable { &ends } else { &[] }))
+        .collect();
+    let mut all = vec![Vec::new(); view.index];
+    all.push(edges.clone());
+    let shapes = EventShapes::with_bins(model, Level::detect(), &all).map_err(SessionError::from)?;
+    let along = View { edges: edges.get(view.observable).cloned().unwrap_or_default(), ..*view };
+    let heights = |grid: &EventTable| -> Vec<f64> {
+        let counts = counted(&along, grid, |weight| weight);
+        let height = |(low, high): &(f64, f64)| {
+            let cell = along.edges.partition_point(|edge| *edge <= 0.5 * (low + high)).max(1) - 1;
+            let length = along.edges.get(cell..cell + 2).map_or(f64::NAN, |ends| ends[1] - ends[0]);
+            counts.get(cell).copied().unwrap_or(0.0) / length
+        };
+        intervals.iter().map(height).collect()
+    };
+    Ok(shapes.grids(point, view.index)?.iter().map(heights).collect())
 }
 
 /// Returns the expected numbers of events, with the indices `[view][process][bin]`. A view is one observable of one
-/// channel.
+/// channel. `shapes` are those of [`by_observable`].
 fn predicted(
-    shapes: &EventShapes,
+    shapes: &[EventShapes],
     views: &[View<'_>],
     point: &[f64],
 ) -> Result<Vec<Vec<Vec<f64>>>, InferenceError> {
     let mut all = Vec::with_capacity(views.len());
-    let mut grids: (usize, Vec<EventTable>) = (usize::MAX, Vec::new());
     for view in views {
-        if grids.0 != view.index {
-            grids = (view.index, shapes.grids(point, view.index)?);
-        }
+        let grids = shapes.get(view.observable).map(|own| own.grids(point, view.index)).transpose()?;
         let of = |grid: &EventTable| {
             let counts = counted(view, grid, |weight| weight);
             counts.into_iter().map(|count| view.scale * count).collect::<Vec<f64>>()
         };
-        all.push(grids.1.iter().map(of).collect());
+        all.push(grids.unwrap_or_default().iter().map(of).collect());
     }
     Ok(all)
 }
@@ -167,7 +245,7 @@ type Shift = (usize, Vec<f64>);
 /// Returns `None` if the correlations between parameters are not known.
 fn shifts(
     model: &Model,
-    shapes: &EventShapes,
+    shapes: &[EventShapes],
     views: &[View<'_>],
     point: &[f64],
     spread: &Spread<'_>,
@@ -268,8 +346,8 @@ fn counted(view: &View<'_>, table: &EventTable, of: impl Fn(f64) -> f64) -> Vec<
 }
 
 /// Returns the edges of the bins of an observable. If the data are binned, these are the edges of the data. Otherwise
-/// there are about forty bins over the fit ranges. Densities are integrated numerically over small intervals, the
-/// panels, and each bin covers a whole number of panels.
+/// there are about forty bins over the fit ranges. Each bin covers a whole number of panels, into which densities that are
+/// not formulae divide the fit ranges.
 fn edges(channel: &EventChannel, observable: usize) -> Vec<f64> {
     if let Some(edges) = channel.binning.as_ref().and_then(|binning| binning.edges.get(observable)) {
         return edges.clone();

@@ -153,7 +153,8 @@ fn given(
     let correlations = covariance.map_or(Correlations::None, |c| Correlations::Matrix(&c.values));
     let spread = Spread { sigma, correlations };
     let mut yields = predict(model, session, (&data, &options.data), &point, &spread, samples)?;
-    (yields.stage, yields.warnings) = (Stage::Given, warnings);
+    yields.stage = Stage::Given;
+    yields.warnings.splice(0..0, warnings);
     Ok(yields)
 }
 
@@ -236,7 +237,8 @@ fn postfit(
     };
     let spread = Spread { sigma, correlations };
     let mut yields = predict(model, session, (&data, &options.data), &result.bestfit, &spread, samples)?;
-    (yields.stage, yields.converged, yields.warnings) = (Stage::Postfit, result.converged, warnings);
+    (yields.stage, yields.converged) = (Stage::Postfit, result.converged);
+    yields.warnings.splice(0..0, warnings);
     if !known {
         for channel in &mut yields.channels {
             channel.uncertainty.fill(None);
@@ -260,7 +262,7 @@ fn is_signal(model: &Model, sample: &Sample) -> bool {
 }
 
 /// Computes the yields and their uncertainties at the parameters `point`, and adds the names of channels and samples.
-/// The caller must set `stage`, `converged` and `warnings`.
+/// The caller must set `stage` and `converged`, and add its warnings.
 fn predict(
     model: &Model,
     session: &dyn Session,
@@ -314,7 +316,8 @@ fn predict(
             blind: Vec::new(),
         });
     }
-    channels.extend(events::event_channels(model, data, weighted, point, spread)?);
+    let (of_events, warnings) = events::event_channels(model, data, weighted, point, spread)?;
+    channels.extend(of_events);
     Ok(YieldsResult {
         stage: Stage::Prefit,
         measurement: model.measurement.clone(),
@@ -322,6 +325,6 @@ fn predict(
         parameters: point.to_vec(),
         channels,
         converged: true,
-        warnings: Vec::new(),
+        warnings,
     })
 }
