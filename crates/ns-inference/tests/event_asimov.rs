@@ -5,8 +5,8 @@
 
 use ns_core::{Control, Execution, Model, Session};
 use ns_inference::{
-    FitData, FitOptions, HypotestOptions, LimitOptions, RankingOptions, ScanAxis, ScanOptions, expected_yields, fit,
-    hypotest, open_session, ranking, scan, upper_limit,
+    FitData, FitOptions, HypotestOptions, LimitOptions, RankingOptions, ScanAxis, ScanOptions,
+    expected_yields, fit, hypotest, open_session, ranking, scan, upper_limit,
 };
 use ns_translate::ModelSource;
 use ns_translate::pyhf::ModelOptions;

@@ -9,7 +9,12 @@ use serde_json::{Value, json};
 
 /// A channel `f` of a peak and a background on the observables `x` in 100..180 and `y` in 0..1. `means` names the
 /// parameters that are free besides the numbers of events and the slope, with start and bounds.
-fn model(distributions: Value, summands: &[&str], events: &[[f64; 2]], means: &[(&str, f64, f64, f64)]) -> Model {
+fn model(
+    distributions: Value,
+    summands: &[&str],
+    events: &[[f64; 2]],
+    means: &[(&str, f64, f64, f64)],
+) -> Model {
     let mut all = distributions.as_array().unwrap().clone();
     let yields: Vec<String> = summands.iter().map(|name| format!("n_{name}")).collect();
     all.push(json!({"name": "f", "type": "mixture_dist", "summands": summands, "coefficients": yields,
@@ -22,7 +27,8 @@ fn model(distributions: Value, summands: &[&str], events: &[[f64; 2]], means: &[
     let start: Vec<Value> =
         parameters.iter().map(|(name, x, ..)| json!({"name": name, "value": x})).collect();
     let shift = json!({"name": "shifted", "type": "generic_function", "expression": "140*(1+0.01*shift)"});
-    let functions: Vec<Value> = means.iter().filter(|mean| mean.0 == "shift").map(|_| shift.clone()).collect();
+    let functions: Vec<Value> =
+        means.iter().filter(|mean| mean.0 == "shift").map(|_| shift.clone()).collect();
     let document = json!({
         "metadata": {"hs3_version": "0.2.9"},
         "distributions": all,
@@ -113,9 +119,8 @@ fn a_peak_is_found_from_every_start() {
         for kind in kinds {
             let signal = json!({"name": "s", "type": "product_dist", "factors": ["along", "across"]});
             let parts = with_background(&[kind.clone(), across.clone(), signal]);
-            let make = |start: f64| {
-                model(parts.clone(), &["s", "b"], &data, &[("mean", start, 100.0, 180.0)])
-            };
+            let make =
+                |start: f64| model(parts.clone(), &["s", "b"], &data, &[("mean", start, 100.0, 180.0)]);
             let index = place(&make(110.0), "mean");
             check_starts(&format!("{width} {kind}"), &make, &starts, (140.0, 0.5 * width), index);
         }

@@ -44,12 +44,12 @@ pub(crate) use offload::ChannelSums;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use offload::{LeafSteps, Offload, Operand, Operation, OwnKernel, Totals, UnaryOperation};
 
+pub(crate) use places::{MovingPeak, Place, find_peaks, places};
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use program::Table;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use sample::DeviceHat;
 pub(crate) use sample::{auxiliary_widths, event_sources};
-pub(crate) use places::{MovingPeak, Place, find_peaks, places};
 pub use shapes::EventShapes;
 pub(crate) use squared::squared_weights;
 pub(crate) use term::{EventPlan, EventScratch, asimov, evaluate, expected_data};

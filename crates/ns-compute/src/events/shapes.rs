@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use ns_core::{BinRule, Binning, EventChannel, EventModelError, EventTable, LogProbError, Model, SessionError};
+use ns_core::{
+    BinRule, Binning, EventChannel, EventModelError, EventTable, LogProbError, Model, SessionError,
+};
 
 use super::asimov::{GridOf, panels, side_nodes, weighted_grid};
 use super::block::multiply_leaves;
@@ -46,11 +48,7 @@ impl EventShapes {
     ///
     /// # Errors
     /// As [`EventShapes::new`], and for more than [`EventShapes::most_bins`] bins in a channel.
-    pub fn with_bins(
-        model: &Model,
-        level: Level,
-        edges: &[Vec<Vec<f64>>],
-    ) -> Result<Self, EventModelError> {
+    pub fn with_bins(model: &Model, level: Level, edges: &[Vec<Vec<f64>>]) -> Result<Self, EventModelError> {
         model.check_events()?;
         let functions = Functions::new(&model.functions);
         let start = AtStart::new(level, &functions, model.parameters.iter().map(|p| p.init).collect());
@@ -97,7 +95,8 @@ impl EventShapes {
         let of = |(plan, own): (&ChannelPlan, ChannelMemory)| {
             let mut sums = SumMemory::new(plan);
             sums.prepare(self.level, plan, &own.locals);
-            let bins = plan.leaves.iter().zip(&sums.leaves).filter_map(|(leaf, own)| leaf.integral_error(own));
+            let bins =
+                plan.leaves.iter().zip(&sums.leaves).filter_map(|(leaf, own)| leaf.integral_error(own));
             let integrals = plan.integrals.iter().zip(&own.integral_memories);
             let errors = integrals.map(|(integral, own)| integral.error(own));
             bins.map(|(error, _)| error).chain(errors).fold(0.0, larger)

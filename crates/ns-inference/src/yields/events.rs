@@ -170,7 +170,8 @@ fn by_observable(model: &Model, views: &[View<'_>]) -> Result<Vec<EventShapes>, 
 fn cell_edges(channel: &EventChannel, observable: usize, more: &[f64]) -> Vec<f64> {
     let ranges = channel.boxes();
     let ends = ranges.iter().filter_map(|region| region.get(observable));
-    let mut edges: Vec<f64> = ends.flat_map(|(low, high)| [*low, *high]).chain(more.iter().copied()).collect();
+    let mut edges: Vec<f64> =
+        ends.flat_map(|(low, high)| [*low, *high]).chain(more.iter().copied()).collect();
     edges.sort_by(f64::total_cmp);
     edges.dedup();
     edges

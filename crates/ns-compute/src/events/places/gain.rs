@@ -69,7 +69,9 @@ impl<'a> Gains<'a> {
         while let Some(&(first, ..)) = events.get(from) {
             let mut sums = [0.0; 4];
             let mut to = from;
-            while let Some((x, weight, rise)) = events.get(to).filter(|event| event.0 - first <= JOINED * peak.half) {
+            while let Some((x, weight, rise)) =
+                events.get(to).filter(|event| event.0 - first <= JOINED * peak.half)
+            {
                 let parts = [weight * x, *weight, weight * rise, weight * rise * rise];
                 sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
                 to += 1;
@@ -94,7 +96,8 @@ impl<'a> Gains<'a> {
         };
         for (i, group) in self.groups.iter().enumerate() {
             put(group.x);
-            if let Some(next) = self.groups.get(i + 1).filter(|next| next.x - group.x <= 2.0 * self.peak.half) {
+            if let Some(next) = self.groups.get(i + 1).filter(|next| next.x - group.x <= 2.0 * self.peak.half)
+            {
                 put(0.5 * (group.x + next.x));
             }
         }

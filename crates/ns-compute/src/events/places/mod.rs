@@ -243,7 +243,8 @@ fn rises(
     height: Option<&Height>,
 ) -> Option<Vec<(f64, f64, f64)>> {
     let (peak, leaf) = (&moving.peak, &channel.leaves[moving.leaf]);
-    let columns: Vec<&[f64]> = table.columns.iter().take(channel.columns()).map(|column| &column[..]).collect();
+    let columns: Vec<&[f64]> =
+        table.columns.iter().take(channel.columns()).map(|column| &column[..]).collect();
     let mut sums = SumMemory::new(channel);
     sums.prepare(level, channel, &memory.locals);
     // The same leaf with the peak as far away as possible: what remains is not the peak.

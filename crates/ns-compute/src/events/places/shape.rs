@@ -109,7 +109,7 @@ pub(super) fn moving_peaks(
 ) -> Vec<(usize, Peak)> {
     let own = &plan.leaves[leaf];
     let mut locals = locals.to_vec();
-    let columns = vec![Vec::with_capacity(BLOCK); plan.columns()];
+    let columns = vec![Vec::with_capacity(BLOCK); plan.observables];
     let mut line = Line { level, plan, leaf, memory: own.memory(BLOCK), columns };
     for _ in 0..2 {
         own.prepare(level, &locals, &mut line.memory);
