@@ -37,6 +37,10 @@ const FLAT: f64 = 0.01;
 /// Regions whose share of the integral is below this number are left out of the derivatives.
 const LEAST_SHARE: f64 = 1e-18;
 
+/// Number of regions in which the integrand is infinite at a node, and which are divided for that. A pole may be at a
+/// node by chance.
+const MOST_OVERFLOWS: usize = 16;
+
 /// Why an integration ended without a result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Problem {
@@ -63,6 +67,7 @@ pub(in crate::events) struct Cubature {
     /// Number of nodes so far.
     spent: usize,
     without_bounds: usize,
+    overflows: usize,
     /// Whether the integrand is multiplied by a power of 2. There are no bounds of such an integrand.
     is_scaled: bool,
     /// Estimated error of the last integral, as a fraction of the integral.
@@ -86,6 +91,7 @@ impl Cubature {
             halves: [sides.clone(), sides],
             spent: 0,
             without_bounds: 0,
+            overflows: 0,
             is_scaled: false,
             error: 0.0,
             diverges: false,
@@ -136,7 +142,7 @@ impl Cubature {
     fn divide(&mut self, level: Level, program: &Program, edges: &[Vec<f64>]) -> Result<(), Problem> {
         self.regions.clear();
         self.chains.clear();
-        (self.spent, self.without_bounds) = (0, 0);
+        (self.spent, self.without_bounds, self.overflows) = (0, 0, 0);
         let most = MOST_NODES[usize::from(self.dimensions > 1)];
         let count: usize = edges.iter().map(|edges| edges.len() - 1).product();
         for number in 0..count {
@@ -183,10 +189,15 @@ impl Cubature {
     fn improve(&mut self, level: Level, program: &Program, place: usize) -> Result<(), Problem> {
         let region = self.read(place);
         match region.state {
-            State::Waiting { wide: None, unseen } => {
-                let found = self.apply(level, program)?;
-                self.done(place, &found, unseen);
-            }
+            State::Waiting { wide: None, unseen } => match self.apply(level, program) {
+                Err(Problem::Overflow) if self.may_avoid_node() => {
+                    for (half, place) in self.replace(place).into_iter().enumerate() {
+                        let reach = self.bound(program, Some(half));
+                        self.wait(place, reach, None);
+                    }
+                }
+                found => self.done(place, &found?, unseen),
+            },
             State::Waiting { wide: Some(axis), .. } => {
                 if self.halve(axis) {
                     for (half, place) in self.replace(place).into_iter().enumerate() {
@@ -207,13 +218,30 @@ impl Cubature {
                 }
                 for place in self.replace(place) {
                     self.read(place);
-                    let found = self.apply(level, program)?;
-                    self.done(place, &found, 0.0);
+                    match self.apply(level, program) {
+                        Err(Problem::Overflow) if self.overflows < MOST_OVERFLOWS => {
+                            let state = State::Waiting { wide: None, unseen: 0.0 };
+                            self.regions.set(place, Region::without_rule(state, f64::INFINITY));
+                        }
+                        found => self.done(place, &found?, 0.0),
+                    }
                 }
             }
             State::Closed => {}
         }
         Ok(())
+    }
+
+    /// Halves the region `whole`, in which the integrand is infinite at a node, along the side that is longest. Returns false
+    /// if there are too many such regions, or the region is too small.
+    fn may_avoid_node(&mut self) -> bool {
+        self.overflows += 1;
+        let length = |axis: &usize| {
+            let (lo, hi) = self.whole[*axis];
+            (hi - lo) / self.reaches.length(*axis)
+        };
+        let axis = (0..self.dimensions).max_by(|a, b| length(a).total_cmp(&length(b))).unwrap_or(0);
+        !self.is_scaled && self.overflows <= MOST_OVERFLOWS && self.halve(axis)
     }
 
     /// Divides a region with a pole.
@@ -224,13 +252,13 @@ impl Cubature {
         place: usize,
         chain: usize,
     ) -> Result<(), Problem> {
-        let Some((axis, reaches)) = self.best_axis(program) else {
+        let Some((axis, reaches)) = self.best_axis(program, self.chains[chain].is_rough) else {
             self.regions.close(place);
             return Ok(());
         };
         self.halve(axis);
         let places = self.replace(place);
-        let (mut shell, mut singular) = (0.0, 0);
+        let (mut shell, mut error, mut singular) = (0.0, 0.0, 0);
         for (place, reach) in places.into_iter().zip(reaches) {
             if reach.singular {
                 singular += 1;
@@ -239,11 +267,12 @@ impl Cubature {
             self.read(place);
             let found = self.apply(level, program)?;
             shell += found.size;
+            error += found.error;
             if reach.wide.is_some() { self.wait(place, reach, None) } else { self.done(place, &found, 0.0) }
         }
         match singular {
             0 => return Ok(()),
-            1 => self.chains[chain].shells.push(shell),
+            1 => self.chains[chain].push(shell, error),
             _ => self.without_bounds += 1,
         }
         let outlook = self.chains[chain].outlook(self.regions.size());
@@ -270,8 +299,9 @@ impl Cubature {
     }
 
     /// Finds the axis along which the region `whole`, which has a pole, is best divided: the bounds of the two halves are
-    /// smallest. Returns the axis and the bounds of the halves, or `None` if the region is too small.
-    fn best_axis(&mut self, program: &Program) -> Option<(usize, [Reach; 2])> {
+    /// smallest. If `is_rough`, the longest side is divided. Returns the axis and the bounds of the halves, or `None` if the
+    /// region is too small.
+    fn best_axis(&mut self, program: &Program, is_rough: bool) -> Option<(usize, [Reach; 2])> {
         let mut best: Option<(usize, [Reach; 2], [f64; 3])> = None;
         for axis in 0..self.dimensions {
             if !self.halve(axis) {
@@ -281,7 +311,8 @@ impl Cubature {
             let infinite = reaches.iter().filter(|reach| reach.size == f64::INFINITY).count() as f64;
             let finite: f64 = reaches.iter().map(|reach| reach.size).filter(|size| size.is_finite()).sum();
             let (lo, hi) = self.whole[axis];
-            let rank = [infinite, finite, -(hi - lo) / self.reaches.length(axis)];
+            let length = (hi - lo) / self.reaches.length(axis);
+            let rank = if is_rough { [-length, infinite, finite] } else { [infinite, finite, -length] };
             let is_better = |other: &[f64; 3]| {
                 let pairs = rank.iter().zip(other);
                 pairs.map(|(a, b)| a.total_cmp(b)).find(|order| order.is_ne()) == Some(Ordering::Less)

@@ -41,9 +41,24 @@ pub(super) enum Outlook {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Chain {
     pub(super) shells: Vec<f64>,
+    /// Whether the last contribution has a large error, because its region is too long along an axis.
+    pub(super) is_rough: bool,
 }
 
+/// Largest error of a contribution, as a fraction of it.
+const ROUGH: f64 = 0.1;
+
 impl Chain {
+    /// Adds the contribution of the next shell. If its error is large, the shells so far do not count.
+    pub(super) fn push(&mut self, shell: f64, error: f64) {
+        self.is_rough = shell.is_finite() && !(error <= ROUGH * shell);
+        if self.is_rough {
+            self.shells.clear();
+        } else {
+            self.shells.push(shell);
+        }
+    }
+
     /// Returns the sums over the last group of shells, and over the group before it.
     fn groups(&self) -> (f64, f64) {
         let n = self.shells.len();

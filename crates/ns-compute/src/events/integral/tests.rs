@@ -13,7 +13,8 @@ type Found = (Vec<f64>, f64);
 
 fn evaluate(rule: Rule, variables: &[f64]) -> Found {
     let all = (0..variables.len()).collect();
-    let integral = Integral { rule, variables: all, of_bin: false, process: 0, observables: vec![0], known_error: 0.0 };
+    let integral =
+        Integral { rule, variables: all, of_bin: false, process: 0, observables: vec![0], known_error: 0.0 };
     let (mut memory, mut out) = (integral.memory(), vec![0.0; integral.size()]);
     integral.evaluate(Level::detect(), variables, &mut memory, &mut out);
     (out, integral.error(&memory))
