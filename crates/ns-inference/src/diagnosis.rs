@@ -67,6 +67,14 @@ pub(crate) fn failure(model: &Model, failure: &FitFailure) -> String {
         ),
         FitFailure::DensityNotPositive { channel, event } => {
             let name = event_channel(model, *channel);
+            let binned = model.event_channels.get(*channel).is_some_and(|channel| channel.binning.is_some());
+            if binned {
+                return format!(
+                    "the density in bin {event} (counted from 0) of event channel '{name}', which has a content, is not a \
+                     positive number at any start point; check that a process can fill the bin, or give a start point at \
+                     which its density is positive"
+                );
+            }
             format!(
                 "the density of event {event} (counted from 0) in event channel '{name}' is not a positive number at any \
                  start point; check that a process can produce the event, or give a start point at which its density is positive"

@@ -137,11 +137,15 @@ impl SumMemory {
         if sums.bad.is_some() && point.least.is_none() {
             return;
         }
+        let weight = events.weights.map_or(1.0, |weights| weights[index]);
+        // An event of weight 0, such as a bin without content, asks nothing of the density: 0 ln 0 is 0.
+        if weight == 0.0 {
+            return;
+        }
         if !*is_prepared {
             memory.prepare(plan, point);
             *is_prepared = true;
         }
-        let weight = events.weights.map_or(1.0, |weights| weights[index]);
         if !add_event(plan, point, events.columns, (index, weight), memory, sums) {
             sums.bad.get_or_insert(index);
         }

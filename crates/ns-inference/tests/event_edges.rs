@@ -1,0 +1,75 @@
+//! Fits of events at the edges of what densities describe: bins without content, kinks of processes of which nothing is
+//! expected, bins that a narrow peak fills alone, and a boundary where nothing is expected at all.
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
+
+use ns_core::{Control, Execution};
+use ns_inference::{FitOptions, FitResult, InferenceError, fit, open_session};
+use ns_translate::ModelSource;
+use ns_translate::pyhf::ModelOptions;
+use serde_json::{Value, json};
+
+/// Fits the mixture `m` of `distributions` to `data`. The last item of a parameter is (start, minimum, maximum).
+fn fitted(
+    distributions: &[Value],
+    data: &Value,
+    rule: &str,
+    aux: &[&str],
+    parameters: &[(&str, (f64, f64, f64))],
+) -> Result<FitResult, InferenceError> {
+    fitted_with(&json!([]), distributions, data, rule, aux, parameters)
+}
+
+fn fitted_with(
+    functions: &Value,
+    distributions: &[Value],
+    data: &Value,
+    rule: &str,
+    aux: &[&str],
+    parameters: &[(&str, (f64, f64, f64))],
+) -> Result<FitResult, InferenceError> {
+    let axis =
+        |(name, (_, min, max)): &(&str, (f64, f64, f64))| json!({"name": name, "min": min, "max": max});
+    let value = |(name, (start, ..)): &(&str, (f64, f64, f64))| json!({"name": name, "value": start});
+    let document = json!({
+        "metadata": {"hs3_version": "0.2.9"},
+        "distributions": distributions,
+        "functions": functions,
+        "data": [data],
+        "likelihoods": [{"name": "L", "distributions": ["m"], "data": ["d"], "aux_distributions": aux, "nextstat.bins": rule}],
+        "domains": [{"name": "default_domain", "type": "product_domain",
+                     "axes": parameters.iter().map(axis).collect::<Vec<_>>()}],
+        "parameter_points": [{"name": "default_values", "parameters": parameters.iter().map(value).collect::<Vec<_>>()}],
+    });
+    let source = ModelSource::from_slice(document.to_string().as_bytes()).unwrap();
+    let model = source.model(&ModelOptions::default()).unwrap();
+    let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
+    fit(&model, session.as_ref(), &FitOptions::default(), Control::default())
+}
+
+fn mixture(summands: &[&str], coefficients: &[&str]) -> Value {
+    json!({"name": "m", "type": "mixture_dist", "summands": summands, "coefficients": coefficients, "extended": true})
+}
+
+fn histogram((min, max): (f64, f64), contents: &[f64]) -> Value {
+    let axis = json!({"name": "x", "min": min, "max": max, "nbins": contents.len()});
+    json!({"name": "d", "type": "binned", "axes": [axis], "contents": contents})
+}
+
+#[test]
+fn a_bin_without_content_asks_nothing_of_the_density() {
+    let table = json!({"axes": [{"name": "x", "edges": [0, 1, 2, 3]}], "contents": [4, 0, 1]});
+    let steps = json!({"name": "h", "type": "histogram_dist", "data": table});
+    let narrow = json!({"name": "h", "type": "gaussian_dist", "x": "x", "mean": 0.5, "sigma": 0.004});
+    let n = [("n", (3.0, 0.0, 50.0))];
+    for rule in ["center", "integral"] {
+        for (density, contents) in [(&steps, [8.0, 0.0, 2.0]), (&narrow, [10.0, 0.0, 0.0])] {
+            let data = histogram((0.0, 3.0), &contents);
+            let result = fitted(&[density.clone(), mixture(&["h"], &["n"])], &data, rule, &[], &n).unwrap();
+            assert!(result.converged && (result.bestfit[0] - 10.0).abs() < 1e-6, "{rule}: {result:?}");
+        }
+        // A content where the density is 0 is impossible. The message names a bin.
+        let data = histogram((0.0, 3.0), &[8.0, 3.0, 2.0]);
+        let error = fitted(&[steps.clone(), mixture(&["h"], &["n"])], &data, rule, &[], &n).unwrap_err();
+        assert!(error.to_string().contains("in bin 1 "), "{error}");
+    }
+}
