@@ -73,3 +73,27 @@ fn a_bin_without_content_asks_nothing_of_the_density() {
         assert!(error.to_string().contains("in bin 1 "), "{error}");
     }
 }
+
+#[test]
+fn a_kink_without_height_leaves_the_uncertainty_of_the_constraint() {
+    // Without events nothing is expected of the template, and -ln L depends on alpha by its constraint alone.
+    let template = json!({
+        "name": "t", "type": "nextstat.template_dist", "x": ["x"],
+        "estimator": {"type": "histogram", "edges": [[0, 1, 2]]},
+        "entries": [[0.5], [1.5]], "weights": [3.0, 5.0],
+        "responses": [{"parameter": "alpha", "up": [3.9, 5.2], "down": [2.9, 3.7],
+                       "interpolation": {"type": "add", "in": "poly1", "out": "poly1"}}],
+    });
+    let flat = json!({"name": "f", "type": "uniform_dist", "x": "x"});
+    let constraint = json!({"name": "c", "type": "gaussian_dist", "x": "alpha", "mean": 0.0, "sigma": 0.7});
+    let axes = json!([{"name": "x", "min": 0, "max": 2}]);
+    let parameters = [("mu", (1.0, 0.0, 25.0)), ("alpha", (0.0, -5.0, 5.0)), ("nb", (7.0, 0.0, 100.0))];
+    let events: [[f64; 1]; 0] = [];
+    let data = json!({"name": "d", "type": "unbinned", "axes": axes, "entries": events});
+    let densities = [template, flat, constraint, mixture(&["t", "f"], &["mu", "nb"])];
+    let result = fitted(&densities, &data, "center", &["c"], &parameters).unwrap();
+    assert!(result.converged && result.at_kink.is_empty(), "{result:?}");
+    let alpha = result.parameter_names.iter().position(|name| name == "alpha").unwrap();
+    assert_eq!(result.bestfit[alpha], 0.0);
+    assert!((result.uncertainties[alpha].unwrap() - 0.7).abs() < 1e-9, "{result:?}");
+}

@@ -203,6 +203,9 @@ pub(crate) struct EventScratch {
     /// Parameters whose value is at a kink. Each element contains the index of the parameter, and half the jump of the
     /// derivative of `-ln L` across the kink.
     pub(crate) jumps: Vec<(usize, f64)>,
+    /// For each element of `jumps`, half the jumps of the second derivatives of `-ln L` with respect to its parameter and
+    /// each parameter of the model.
+    bend_jumps: Vec<f64>,
     /// Working memory for a point just above all kinks: parameters whose value is at a kink (0) are moved to a tiny
     /// positive value.
     beside: Vec<f64>,
@@ -248,6 +251,7 @@ impl EventScratch {
             touched: false,
             floor: 0.0,
             jumps: Vec::with_capacity(plan.kinks.len()),
+            bend_jumps: Vec::new(),
             beside: Vec::new(),
             crew: None,
             elsewhere: None,
@@ -312,6 +316,14 @@ impl EventScratch {
         self.channels.iter().any(ChannelMemory::is_wide)
     }
 
+    /// Returns half the jumps of the second derivatives of `-ln L` at the kink of parameter `p`, with respect to `p` and
+    /// each parameter of the model. Returns an empty slice if the last point was not on this kink.
+    pub(crate) fn bend_jumps(&self, p: usize) -> &[f64] {
+        let n = self.last.theta.len();
+        let place = self.jumps.iter().position(|(other, _)| *other == p);
+        place.and_then(|k| self.bend_jumps.get(k * n..(k + 1) * n)).unwrap_or_default()
+    }
+
     /// Forgets the last evaluation, so that the next evaluation does not reuse its results.
     pub(super) fn forget(&mut self) {
         self.last.theta.clear();
@@ -348,6 +360,8 @@ pub(crate) fn evaluate(
     scratch.jumps.clear();
     scratch.jumps.extend(plan.kinks.iter().filter(|&&p| theta[p] == 0.0).map(|&p| (p, 0.0)));
     if !scratch.jumps.is_empty() {
+        scratch.bend_jumps.clear();
+        scratch.bend_jumps.resize(scratch.jumps.len() * theta.len(), 0.0);
         // This point is just above all kinks. Only the derivatives with respect to parameters at kinks differ there.
         let mut beside = std::mem::take(&mut scratch.beside);
         beside.clear();
@@ -372,14 +386,19 @@ pub(crate) fn evaluate(
     values
 }
 
-/// For each parameter at a kink, adds the derivative with respect to this parameter, multiplied by `sign`, to the
-/// parameter's element of `scratch.jumps`.
+/// For each parameter at a kink, adds the first and second derivatives with respect to this parameter, multiplied by
+/// `sign`, to the parameter's elements of `scratch.jumps` and `scratch.bend_jumps`.
 fn add_slopes(plan: &EventPlan, scratch: &mut EventScratch, sign: f64) {
-    let EventScratch { jumps, terms, .. } = scratch;
-    for (p, jump) in jumps {
+    let EventScratch { jumps, bend_jumps, terms, .. } = scratch;
+    let n = bend_jumps.len() / jumps.len().max(1);
+    for ((p, jump), bends) in jumps.iter_mut().zip(bend_jumps.chunks_exact_mut(n.max(1))) {
         for (parameters, term) in plan.parameters().zip(terms.iter()) {
             if let Ok(i) = parameters.binary_search(p) {
                 *jump += sign * term.gradient[i];
+                for (j, &q) in parameters.iter().enumerate() {
+                    let at = triangle(i, j);
+                    bends[q] += sign * (term.squares[at] + term.bends[at]);
+                }
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Runs one fit, from its starting point to a certified outcome.
 
+mod kinks;
+
 use std::sync::Arc;
 
 use ns_core::{
@@ -7,7 +9,7 @@ use ns_core::{
     OutcomeParts, Reason, Search,
 };
 
-use super::active::{LEAST_JUMP, classify, inactive, on_bound, release_without_slope};
+use super::active::{classify, inactive, on_bound, release_without_slope};
 use super::descend::{Descent, Mode, descend};
 use super::escape::spectrum;
 use super::flat::{FLAT_FLOOR, LARGEST_WHOLE, Settled, is_clear, may_be_flat, settle};
@@ -19,7 +21,8 @@ use crate::curvature::{
     Curvature, Factored, FactoredInverse, Point, assemble_until, covariance, factor_until, solve, variances,
 };
 use crate::events::{Wall, integral_error};
-use crate::plan::{EDM_TOLERANCE, Plan};
+use crate::plan::EDM_TOLERANCE;
+use kinks::{join_sides, mark_two_sided, onto_kinks, put_on_kinks};
 
 /// Largest number of parameters for which uncertainties are computed from the full covariance matrix. Up to this
 /// number, the full matrix takes no longer than the variances alone.
@@ -35,14 +38,6 @@ const NEGATIVE: f64 = -1e-6;
 /// parameter exactly on the kink. An EDM (estimated distance to the minimum) of 1e-12 does not decide whether the
 /// minimum is on the kink, and the curvatures on the two sides of the kink differ.
 pub(crate) const NEAR_KINK: f64 = 1e-6;
-
-/// A point on a kink and a point beside the kink count as the same minimum if their values of `-ln L` differ by less
-/// than this number.
-const SAME_MINIMUM: f64 = 0.1 * EDM_TOLERANCE;
-
-/// The curvatures on the two sides of a kink differ significantly if the asymmetric part of the parameter's effect
-/// exceeds this number. The asymmetric part is measured in statistical errors and summed over the bins.
-const LEAST_DIFFERENCE: f64 = 1e-2;
 
 /// Largest number of lower minima that are followed on the way to the nearest point of a valley.
 const MOST_LOWER: usize = 4;
@@ -189,40 +184,6 @@ fn to_nearest(worker: &mut Worker, problem: &Problem<'_>, best: &mut Descent) ->
     false
 }
 
-/// Returns the point `theta` after all parameters that are close to their kink were moved onto it. Returns `None` if
-/// there are no such parameters.
-fn onto_kinks(problem: &Problem<'_>, theta: &[f64]) -> Option<Vec<f64>> {
-    let is_near = |p: usize, x: f64| {
-        problem.plan.structure.kinked[p] && !problem.fixed[p] && x != 0.0 && x.abs() < NEAR_KINK
-    };
-    let near = theta.iter().enumerate().any(|(p, &x)| is_near(p, x));
-    near.then(|| theta.iter().enumerate().map(|(p, &x)| if is_near(p, x) { 0.0 } else { x }).collect())
-}
-
-/// Moves parameters that ended close to their kink onto it, if the point on the kink is the same minimum within the
-/// precision of a certificate. If the slope is 0 on both sides of a kink, rounding errors decide on which side a
-/// descent ends. The curvature on that side says nothing about the other side.
-fn put_on_kinks(worker: &mut Worker, problem: &Problem<'_>, best: &mut Descent) {
-    if best.status != FitStatus::Converged {
-        return;
-    }
-    let Some(on_kink) = onto_kinks(problem, &best.theta) else { return };
-    let there = worker.evaluate(problem, &on_kink, 0.0);
-    worker.gradient(problem, &on_kink);
-    let scratch = &worker.scratch;
-    let gained: f64 = (0..on_kink.len())
-        .filter(|&p| on_kink[p] != best.theta[p])
-        .map(|p| {
-            let slope = scratch.gradient[p] + best.theta[p].signum() * scratch.jump[p];
-            (slope * best.theta[p]).abs()
-        })
-        .sum();
-    if there.value().is_finite() && gained <= SAME_MINIMUM {
-        best.theta = on_kink;
-        best.likelihood = there;
-    }
-}
-
 /// Returns the outcome of a fit whose best descent is `best`, without uncertainties. After the call, the worker's
 /// gradient and active parameters are those of the final point.
 fn describe(worker: &mut Worker, problem: &Problem<'_>, best: &Descent, improved: usize) -> FitOutcome {
@@ -331,34 +292,8 @@ fn uncertainties(
         let factors = FactoredInverse::new(level, structure, &structure.layout, curvature, moves);
         outcome.factors = Some(InverseHessian::Factored(Arc::new(factors)));
     }
-    mark_two_sided(&two_sides, outcome);
+    mark_two_sided(worker, plan, &two_sides, &variance, outcome);
     (confirmed, is_clear)
-}
-
-/// Uses the mean of the curvatures on both sides of each kink at which the slope does not jump. Returns those parameters on
-/// such a kink whose curvatures differ between the sides.
-fn join_sides(worker: &mut Worker, plan: &Plan, theta: &[f64]) -> Vec<usize> {
-    let mut two_sides = Vec::new();
-    for p in 0..theta.len() {
-        if worker.scratch.jump[p].abs() < LEAST_JUMP {
-            worker.side[p] = 0.0;
-            let on_kink = plan.structure.kinked[p] && worker.active[p] && theta[p] == 0.0;
-            let of_events = plan.events.kinks().binary_search(&p).is_ok();
-            if on_kink && (of_events || plan.policy.nonlinearity.amount[p] > LEAST_DIFFERENCE) {
-                two_sides.push(p);
-            }
-        }
-    }
-    two_sides
-}
-
-/// Removes the uncertainties of parameters on a kink whose two sides have different curvatures.
-fn mark_two_sided(two_sides: &[usize], outcome: &mut FitOutcome) {
-    for &p in two_sides {
-        if outcome.uncertainties[p].take().is_some() {
-            outcome.inactive.push((p, Inactive::TwoSided));
-        }
-    }
 }
 
 /// Writes the uncertainties, and the covariance `matrix` if it is given, to the outcome. Inactive parameters and flat
@@ -459,7 +394,7 @@ fn spectral_uncertainties(
     }
     let matrix = (wanted.covariance || wanted.inverse).then_some(values);
     report(worker, &flat, &variance, matrix, outcome);
-    mark_two_sided(&two_sides, outcome);
+    mark_two_sided(worker, problem.plan, &two_sides, &variance, outcome);
 }
 
 #[cfg(test)]
