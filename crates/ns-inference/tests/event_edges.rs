@@ -97,3 +97,31 @@ fn a_kink_without_height_leaves_the_uncertainty_of_the_constraint() {
     assert_eq!(result.bestfit[alpha], 0.0);
     assert!((result.uncertainties[alpha].unwrap() - 0.7).abs() < 1e-9, "{result:?}");
 }
+
+#[test]
+fn a_generalized_normal_density_is_integrated_over_bins_far_from_its_mean() {
+    // The peak lies in one bin. Its integral over each other bin is far below the rounding errors of the whole.
+    let contents = [1.0, 0.0, 0.0, 9.0, 0.0, 2.0];
+    for (mean, share) in [(7.0, 1.0), (8.0, 0.5)] {
+        let peak = json!({"name": "g", "type": "generalized_normal_dist", "x": "x", "mean": "mean", "alpha": 0.2,
+                          "beta": 3.0});
+        let held = json!({"name": "c", "type": "gaussian_dist", "x": "mean", "mean": mean, "sigma": 1e-3});
+        let flat = json!({"name": "f", "type": "uniform_dist", "x": "x"});
+        let parameters = [("ns", (1.0, 0.0, 50.0)), ("nb", (2.4, 0.0, 70.0)), ("mean", (mean, 6.0, 9.0))];
+        let densities = [peak, flat, held, mixture(&["g", "f"], &["ns", "nb"])];
+        let data = histogram((0.0, 12.0), &contents);
+        let result = fitted(&densities, &data, "integral", &["c"], &parameters).unwrap();
+        assert!(result.converged, "{result:?}");
+        assert!(
+            result.integral_error.as_ref().is_none_or(|error| error.relative.unwrap() < 1e-9),
+            "{result:?}"
+        );
+        if share == 1.0 {
+            // Two unknown yields: one bin with everything of the peak and a sixth of the rest.
+            assert!(
+                (result.bestfit[1] - 3.6).abs() < 1e-4 && (result.bestfit[0] - 8.4).abs() < 1e-4,
+                "{result:?}"
+            );
+        }
+    }
+}

@@ -81,15 +81,15 @@ impl Shape {
                 let t = b.sub(x, self.mean);
                 let t = b.mul(t, inverse);
                 let t = b.scale(sign, t);
-                larger(b, t, zero)
+                b.max(t, zero)
             };
             let (near, far) = if sign < 0.0 { (end(b, hi), end(b, lo)) } else { (end(b, lo), end(b, hi)) };
             let area = match side.tail {
                 None => b.push(Step::Binary(Binary::NormalIntegral, near, far)),
                 Some((alpha, n)) => {
-                    let (core_near, core_far) = (smaller(b, near, alpha), smaller(b, far, alpha));
+                    let (core_near, core_far) = (b.min(near, alpha), b.min(far, alpha));
                     let core = b.push(Step::Binary(Binary::NormalIntegral, core_near, core_far));
-                    let (near, far) = (larger(b, near, alpha), larger(b, far, alpha));
+                    let (near, far) = (b.max(near, alpha), b.max(far, alpha));
                     let tail = tail_integral(b, near, far, alpha, n);
                     b.add(core, tail)
                 }
@@ -136,18 +136,4 @@ fn tail_integral(b: &mut Builder, near: Slot, far: Slot, alpha: Slot, n: Slot) -
     let width = b.mul(width, length);
     let area = b.mul(height, mean);
     b.mul(area, width)
-}
-
-/// Appends to the program `b` the steps that compute the larger of two numbers. Returns the slot (the index) of the
-/// result.
-fn larger(b: &mut Builder, x: Slot, y: Slot) -> Slot {
-    let less = b.push(Step::Less(x, y));
-    b.push(Step::Select(less, y, x))
-}
-
-/// Appends to the program `b` the steps that compute the smaller of two numbers. Returns the slot (the index) of the
-/// result.
-fn smaller(b: &mut Builder, x: Slot, y: Slot) -> Slot {
-    let less = b.push(Step::Less(x, y));
-    b.push(Step::Select(less, x, y))
 }

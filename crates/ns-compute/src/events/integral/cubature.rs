@@ -41,6 +41,9 @@ const LEAST_SHARE: f64 = 1e-18;
 /// node by chance.
 const MOST_OVERFLOWS: usize = 16;
 
+/// Relative rounding error of an integrand, divided by the logarithm of the integrand.
+const ROUNDING: f64 = 16.0 * f64::EPSILON;
+
 /// Why an integration ended without a result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Problem {
@@ -102,6 +105,8 @@ impl Cubature {
     pub(super) fn scale(&mut self, program: &Program, exponent: i64) {
         self.quadrature.memory.scale(program, exponent);
         self.is_scaled = true;
+        // The logarithm of the integrand is as large as `exponent`, and its rounding errors are in proportion.
+        self.tolerance = self.tolerance.max(ROUNDING * exponent.unsigned_abs() as f64);
     }
 
     /// Integrates the value and the derivatives of `program` over a box. `edges` contains, for each observable, the ends

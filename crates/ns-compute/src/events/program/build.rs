@@ -117,6 +117,18 @@ impl Builder {
         }
     }
 
+    /// Appends the smaller of two results.
+    pub(in crate::events) fn min(&mut self, a: Slot, b: Slot) -> Slot {
+        let less = self.push(Step::Less(a, b));
+        self.push(Step::Select(less, a, b))
+    }
+
+    /// Appends the larger of two results.
+    pub(in crate::events) fn max(&mut self, a: Slot, b: Slot) -> Slot {
+        let less = self.push(Step::Less(a, b));
+        self.push(Step::Select(less, b, a))
+    }
+
     /// Appends the operations of an expression, and returns the slot (the index) of its value. `value` returns the
     /// slots of the parameters and functions that the expression uses.
     pub(in crate::events) fn tape(
@@ -142,14 +154,8 @@ impl Builder {
             Op::Mul(a, b) => self.mul(at[a], at[b]),
             Op::Div(a, b) => self.div(at[a], at[b]),
             Op::Pow(a, b) => self.pow(at[a], at[b]),
-            Op::Min(a, b) => {
-                let less = self.push(Step::Less(at[a], at[b]));
-                self.push(Step::Select(less, at[a], at[b]))
-            }
-            Op::Max(a, b) => {
-                let less = self.push(Step::Less(at[a], at[b]));
-                self.push(Step::Select(less, at[b], at[a]))
-            }
+            Op::Min(a, b) => self.min(at[a], at[b]),
+            Op::Max(a, b) => self.max(at[a], at[b]),
             Op::Neg(a) => self.unary(Unary::Neg, at[a]),
             Op::Exp(a) => self.unary(Unary::Exp, at[a]),
             Op::Ln(a) => self.unary(Unary::Ln, at[a]),
