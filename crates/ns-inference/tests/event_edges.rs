@@ -125,3 +125,27 @@ fn a_generalized_normal_density_is_integrated_over_bins_far_from_its_mean() {
         }
     }
 }
+
+#[test]
+fn a_curved_boundary_of_the_expected_number_of_events_is_followed_to_the_minimum() {
+    // With one event far from the peak, -ln L is nb + s - ln nb + alpha^2 / 2, and falls until nb + s is 0, where
+    // s = -6.6 * 20 * exp(0.14 alpha). There it is -ln(132) - 0.14 alpha + alpha^2 / 2.
+    let peak = json!({"name": "g", "type": "gaussian_dist", "x": "x", "mean": 0.2, "sigma": 0.01});
+    let flat = json!({"name": "f", "type": "uniform_dist", "x": "x"});
+    let constraint = json!({"name": "c", "type": "gaussian_dist", "x": "alpha", "mean": 0.0, "sigma": 1.0});
+    let densities = [peak, flat, constraint, mixture(&["g", "f"], &["s", "nb"])];
+    let data = json!({"name": "d", "type": "unbinned", "axes": [{"name": "x", "min": 0, "max": 1}], "entries": [[0.9]]});
+    let s = json!([{"name": "s", "type": "generic_function", "expression": "20*mu*exp(0.14*alpha)"}]);
+    let right = -132_f64.ln() - 0.5 * 0.14 * 0.14 + 0.5 * std::f64::consts::TAU.ln();
+    for (mu, alpha, nb) in
+        [(16.0, 0.0, 295.0), (16.0, 2.0, 100.0), (10.0, 1.0, 295.0), (1.0, 0.0, 33.0), (-6.0, 0.5, 300.0)]
+    {
+        let parameters = [("mu", (mu, -6.6, 22.0)), ("alpha", (alpha, -5.0, 5.0)), ("nb", (nb, 0.0, 400.0))];
+        let result = fitted_with(&s, &densities, &data, "center", &["c"], &parameters).unwrap();
+        assert!(
+            result.converged && (result.nll - right).abs() < 1e-8,
+            "{mu} {alpha} {nb}: {right} {result:?}"
+        );
+        assert!((result.bestfit[1] - 0.14).abs() < 1e-4, "{mu} {alpha} {nb}: {result:?}");
+    }
+}

@@ -21,8 +21,8 @@ const STIFFNESS: f64 = 1e4;
 const GOOD_ROUND: f64 = 0.1;
 const STIFFER: f64 = 100.0;
 
-/// Largest stiffness of a wall.
-const MOST_STIFFNESS: f64 = 1e12;
+/// Largest stiffness of a wall. With more, rounding errors hide the slope along the boundary.
+const MOST_STIFFNESS: f64 = 1e8;
 
 /// Largest number of descents with different multipliers.
 const MOST_ROUNDS: usize = 20;
@@ -114,8 +114,15 @@ fn move_inside(worker: &mut Worker, problem: &Problem<'_>, walls: &[Wall], theta
             let to = theta[p] - totals[channel] / gradient[p];
             !problem.fixed[p] && gradient[p] != 0.0 && problem.lower[p] <= to && to <= problem.upper[p]
         };
+        // A parameter on its bound stays there, so that it still counts as held.
+        let is_inside = |p: usize| problem.lower[p] < theta[p] && theta[p] < problem.upper[p];
+        let rank = |p: usize| (is_inside(p), gradient[p].abs());
         let able = (0..theta.len()).filter(|&p| room(p));
-        let Some(p) = able.max_by(|&a, &b| gradient[a].abs().total_cmp(&gradient[b].abs())) else { return };
+        let best = able.max_by(|&a, &b| {
+            let ((a_inside, a), (b_inside, b)) = (rank(a), rank(b));
+            a_inside.cmp(&b_inside).then(a.total_cmp(&b))
+        });
+        let Some(p) = best else { return };
         // Rounding may need steps that are longer than those for a linear function.
         theta[p] -= totals[channel] / gradient[p] * 1.5_f64.powi(attempt / 2);
     }
