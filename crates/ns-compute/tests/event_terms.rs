@@ -79,8 +79,11 @@ fn penalties_and_functions_have_right_values_and_derivatives() {
     model.penalties = vec![
         penalty("gaussian", PenaltyForm::Gaussian { x: f(0), mean: Measured::Datum(1), sigma: P(3) }),
         penalty("poisson", PenaltyForm::Poisson { count: Measured::Datum(0), mean: f(1) }),
-        penalty("lognormal", PenaltyForm::Lognormal { x: f(2), mu: N(0.8), sigma: P(0) }),
-        penalty("gamma", PenaltyForm::Gamma { x: P(1), shape: f(3), rate: P(0) }),
+        penalty(
+            "lognormal",
+            PenaltyForm::Lognormal { x: Measured::Value(f(2)), mu: Measured::Value(N(0.8)), sigma: P(0) },
+        ),
+        penalty("gamma", PenaltyForm::Gamma { x: P(1), shape: Measured::Value(f(3)), rate: P(0) }),
     ];
     let oracle = |q: &[f64]| {
         let (a, b, alpha, c) = (q[0], q[1], q[2], q[3]);

@@ -52,6 +52,27 @@ pub(super) fn function(b: &mut Builder, form: &FunctionForm, values: Values<'_>)
     }
 }
 
+/// Appends to the program `b` the steps that compute the expected datum of a penalty term. With this datum the term is
+/// smallest where it is. Returns the slot (the index) of the result, or `None` if the term has no datum.
+pub(super) fn expected(b: &mut Builder, form: &PenaltyForm, values: Values<'_>) -> Option<Slot> {
+    Some(match *form {
+        PenaltyForm::Gaussian { x, mean: Measured::Datum(_), .. } => values(b, x),
+        PenaltyForm::Poisson { mean, count: Measured::Datum(_) } => values(b, mean),
+        PenaltyForm::Lognormal { x: Measured::Datum(_), mu: Measured::Value(mu), .. } => values(b, mu),
+        // The density of `x` has the factor `1 / x`, which moves its maximum to `exp(mu - sigma^2)`.
+        PenaltyForm::Lognormal { x: Measured::Value(x), mu: Measured::Datum(_), sigma } => {
+            let (x, sigma) = (values(b, x), values(b, sigma));
+            let (log, variance) = (b.unary(Unary::Ln, x), b.mul(sigma, sigma));
+            b.add(log, variance)
+        }
+        PenaltyForm::Gamma { x, shape: Measured::Datum(_), rate } => {
+            let (x, rate) = (values(b, x), values(b, rate));
+            b.mul(rate, x)
+        }
+        _ => return None,
+    })
+}
+
 /// Appends to the program `b` the steps that compute the negative logarithm of the density of a penalty term. Returns
 /// the slot (the index) of the result.
 pub(super) fn penalty(b: &mut Builder, form: &PenaltyForm, values: Values<'_>) -> Slot {
@@ -75,15 +96,22 @@ pub(super) fn penalty(b: &mut Builder, form: &PenaltyForm, values: Values<'_>) -
             b.add(value, factorial)
         }
         PenaltyForm::Lognormal { x, mu, sigma } => {
-            let (x, mu, sigma) = (values(b, *x), values(b, *mu), values(b, *sigma));
-            let log = b.unary(Unary::Ln, x);
+            let log = match x {
+                Measured::Value(x) => {
+                    let x = values(b, *x);
+                    b.unary(Unary::Ln, x)
+                }
+                Measured::Datum(datum) => b.push(Step::Datum(*datum)),
+            };
+            let (mu, sigma) = (measured(b, mu, values), values(b, *sigma));
             let value = normal(b, log, mu, sigma);
             b.add(value, log)
         }
         PenaltyForm::Gamma { x, shape, rate } => {
-            let (x, shape, rate) = (values(b, *x), values(b, *shape), values(b, *rate));
-            let (log_x, log_rate) = (b.unary(Unary::Ln, x), b.unary(Unary::Ln, rate));
+            let (x, shape, rate) = (values(b, *x), measured(b, shape, values), values(b, *rate));
             let one = b.number(1.0);
+            let shape = if form.datum().is_some() { b.add(shape, one) } else { shape };
+            let (log_x, log_rate) = (b.unary(Unary::Ln, x), b.unary(Unary::Ln, rate));
             let less = b.sub(shape, one);
             let power = b.mul(less, log_x);
             let scale = b.mul(shape, log_rate);

@@ -152,6 +152,13 @@ impl FormulaPlan {
         Self::new(known, &penalty.form.values(), &|b, values| formula::penalty(b, &penalty.form, values))
     }
 
+    /// Compiles the expected datum of a penalty term that has a datum. `known` contains all functions of the model.
+    pub(super) fn expected(known: &[Self], penalty: &Penalty) -> Self {
+        Self::new(known, &penalty.form.values(), &|b, values| {
+            formula::expected(b, &penalty.form, values).unwrap_or_else(|| b.number(f64::NAN))
+        })
+    }
+
     /// Compiles a formula that is a single value. `known` contains all functions of the model.
     pub(super) fn value(known: &[Self], value: Value) -> Self {
         Self::new(known, &[value], &|b, values| values(b, value))

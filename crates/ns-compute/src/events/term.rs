@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 
-use ns_core::{
-    EventModelError, EventTable, LogProbError, Measured, Model, Penalty, PenaltyForm, SessionError, Value,
-};
+use ns_core::{EventModelError, EventTable, LogProbError, Model, Penalty, PenaltyForm, SessionError};
 
 use super::asimov::{GridOf, weighted_grid};
 use super::chain::Derivatives;
@@ -29,7 +27,7 @@ pub(crate) struct EventPlan {
     /// Indices of the parameters for which the terms have a kink at 0, in ascending order.
     kinks: Vec<usize>,
     /// Auxiliary data of penalty terms. Each element contains the index of the datum, the formula of its expected
-    /// value, and the formula of its width. The last is `None` unless the penalty is Gaussian.
+    /// value, and the formula of its width. The last is `None` for a datum that is a count.
     pub(super) expected: Vec<(usize, FormulaPlan, Option<FormulaPlan>)>,
 }
 
@@ -50,15 +48,15 @@ impl EventPlan {
             .collect::<Result<_, _>>()?;
         let penalties =
             model.penalties.iter().map(|penalty| FormulaPlan::penalty(&functions.plans, penalty)).collect();
-        let formula = |value: Value| FormulaPlan::value(&functions.plans, value);
-        let expectation = |penalty: &Penalty| match penalty.form {
-            PenaltyForm::Gaussian { x, mean: Measured::Datum(datum), sigma } => {
-                Some((datum, formula(x), Some(formula(sigma))))
-            }
-            PenaltyForm::Poisson { mean, count: Measured::Datum(datum) } => {
-                Some((datum, formula(mean), None))
-            }
-            _ => None,
+        let expectation = |penalty: &Penalty| {
+            let datum = penalty.form.datum()?;
+            let width = match penalty.form {
+                PenaltyForm::Gaussian { sigma, .. } | PenaltyForm::Lognormal { sigma, .. } => {
+                    Some(FormulaPlan::value(&functions.plans, sigma))
+                }
+                PenaltyForm::Poisson { .. } | PenaltyForm::Gamma { .. } => None,
+            };
+            Some((datum, FormulaPlan::expected(&functions.plans, penalty), width))
         };
         let expected = model.penalties.iter().filter_map(expectation).collect();
         Ok(Self { functions, channels, penalties, kinks: model.event_kinks(), expected })

@@ -1,7 +1,7 @@
 //! Adds event channels, functions, penalties and events to the digests of models and data.
 
 use super::Digest;
-use crate::{Density, EventChannel, EventTable, FunctionForm, Measured, Model, Op, PenaltyForm, Tape, Value};
+use crate::{Density, EventChannel, EventTable, FunctionForm, Model, Op, PenaltyForm, Tape, Value};
 
 impl Digest {
     /// Adds functions, event channels and penalties to the digest. Nothing is added for a model without these parts, so
@@ -184,10 +184,8 @@ impl Digest {
             PenaltyForm::Gamma { .. } => "gamma",
         });
         self.values(&form.values());
-        if let PenaltyForm::Gaussian { mean: Measured::Datum(datum), .. }
-        | PenaltyForm::Poisson { count: Measured::Datum(datum), .. } = form
-        {
-            self.integer(*datum);
+        if let Some(datum) = form.datum() {
+            self.integer(datum);
         }
     }
 }

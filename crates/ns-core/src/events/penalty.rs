@@ -43,10 +43,10 @@ pub enum PenaltyForm {
     },
     /// Log-normal distribution of `x`: `ln x` is normal.
     Lognormal {
-        /// The quantity that follows the distribution; positive.
-        x: Value,
+        /// The quantity that follows the distribution; positive. The datum is `ln x`.
+        x: Measured,
         /// Mean of `ln x`.
-        mu: Value,
+        mu: Measured,
         /// Standard deviation of `ln x`.
         sigma: Value,
     },
@@ -54,8 +54,9 @@ pub enum PenaltyForm {
     Gamma {
         /// The quantity that follows the distribution; positive.
         x: Value,
-        /// Shape parameter of the distribution.
-        shape: Value,
+        /// Shape parameter of the distribution. The datum is a count, the shape minus 1: as a function of `x`, the term is
+        /// that of a Poisson distribution of this count with the mean `rate x`.
+        shape: Measured,
         /// Rate parameter of the distribution, i.e. 1 divided by the scale.
         rate: Value,
     },
@@ -74,8 +75,12 @@ impl PenaltyForm {
                 [Some(*x), measured(mean), Some(*sigma)].into_iter().flatten().collect()
             }
             Self::Poisson { count, mean } => [measured(count), Some(*mean)].into_iter().flatten().collect(),
-            Self::Lognormal { x, mu, sigma } => vec![*x, *mu, *sigma],
-            Self::Gamma { x, shape, rate } => vec![*x, *shape, *rate],
+            Self::Lognormal { x, mu, sigma } => {
+                [measured(x), measured(mu), Some(*sigma)].into_iter().flatten().collect()
+            }
+            Self::Gamma { x, shape, rate } => {
+                [Some(*x), measured(shape), Some(*rate)].into_iter().flatten().collect()
+            }
         }
     }
 
@@ -84,7 +89,22 @@ impl PenaltyForm {
     pub fn datum(&self) -> Option<usize> {
         match self {
             Self::Gaussian { mean: Measured::Datum(datum), .. }
-            | Self::Poisson { count: Measured::Datum(datum), .. } => Some(*datum),
+            | Self::Poisson { count: Measured::Datum(datum), .. }
+            | Self::Lognormal { x: Measured::Datum(datum), .. }
+            | Self::Lognormal { mu: Measured::Datum(datum), .. }
+            | Self::Gamma { shape: Measured::Datum(datum), .. } => Some(*datum),
+            _ => None,
+        }
+    }
+
+    /// Returns the index of the auxiliary datum that the term uses, so that it can be changed.
+    pub fn datum_mut(&mut self) -> Option<&mut usize> {
+        match self {
+            Self::Gaussian { mean: Measured::Datum(datum), .. }
+            | Self::Poisson { count: Measured::Datum(datum), .. }
+            | Self::Lognormal { x: Measured::Datum(datum), .. }
+            | Self::Lognormal { mu: Measured::Datum(datum), .. }
+            | Self::Gamma { shape: Measured::Datum(datum), .. } => Some(datum),
             _ => None,
         }
     }

@@ -15,9 +15,7 @@ use super::{Builder, Trouble};
 /// constraint of a single parameter. In the finished model, the data of penalties come after the `by` data of
 /// parameters.
 pub(super) fn shift_datum(form: &mut PenaltyForm, by: usize) {
-    if let PenaltyForm::Gaussian { mean: Measured::Datum(datum), .. }
-    | PenaltyForm::Poisson { count: Measured::Datum(datum), .. } = form
-    {
+    if let Some(datum) = form.datum_mut() {
         *datum += by;
     }
 }
@@ -60,16 +58,25 @@ impl Builder<'_, '_> {
                 self.penalty(&distribution.name, PenaltyForm::Poisson { count, mean });
             }
             D::Lognormal { x, mu, sigma } => {
-                let form = PenaltyForm::Lognormal {
-                    x: self.value(&datum(x), &space)?,
-                    mu: self.value(mu, &space)?,
-                    sigma: self.value(sigma, &space)?,
+                let x = datum(x);
+                let sigma = self.value(sigma, &space)?;
+                let (x, mu) = match (self.constant(&x), self.constant(mu)) {
+                    (Some(x), None) if x > 0.0 => {
+                        (self.datum(x.ln()), Measured::Value(self.value(mu, &space)?))
+                    }
+                    (None, Some(mu)) => (Measured::Value(self.value(&x, &space)?), self.datum(mu)),
+                    _ => (Measured::Value(self.value(&x, &space)?), Measured::Value(self.value(mu, &space)?)),
                 };
-                self.penalty(&distribution.name, form);
+                self.penalty(&distribution.name, PenaltyForm::Lognormal { x, mu, sigma });
             }
             D::Gamma { x, gamma, beta, mu } => {
-                let (x, mu) = (self.value(&datum(x), &space)?, self.value(mu, &space)?);
-                let (shape, beta) = (self.value(gamma, &space)?, self.value(beta, &space)?);
+                let x = datum(x);
+                let shape = match (self.constant(&x), self.constant(gamma)) {
+                    (None, Some(shape)) if shape >= 1.0 => self.datum(shape - 1.0),
+                    _ => Measured::Value(self.value(gamma, &space)?),
+                };
+                let (x, mu) = (self.value(&x, &space)?, self.value(mu, &space)?);
+                let beta = self.value(beta, &space)?;
                 let x = match mu {
                     Value::Number(0.0) => x,
                     mu => self.combined(distribution, "shifted variable of", x, mu, Op::Sub)?,
@@ -188,12 +195,14 @@ impl Builder<'_, '_> {
     /// other argument becomes a value of the model.
     fn measured(&mut self, argument: &Arg) -> Result<Measured, Trouble> {
         match self.constant(argument) {
-            Some(number) => {
-                self.penalty_data.push(number);
-                Ok(Measured::Datum(self.penalty_data.len() - 1))
-            }
+            Some(number) => Ok(self.datum(number)),
             None => Ok(Measured::Value(self.value(argument, &Space::none())?)),
         }
+    }
+
+    fn datum(&mut self, number: f64) -> Measured {
+        self.penalty_data.push(number);
+        Measured::Datum(self.penalty_data.len() - 1)
     }
 
     fn penalty(&mut self, name: &str, form: PenaltyForm) {
@@ -255,8 +264,7 @@ impl Builder<'_, '_> {
             let tape = self.tape(ops, last, &distribution.path)?;
             let name = format!("{} {i}", distribution.name);
             let x = self.add_function(name.clone(), FunctionForm::Expression(tape));
-            self.penalty_data.push(0.0);
-            let mean = Measured::Datum(self.penalty_data.len() - 1);
+            let mean = self.datum(0.0);
             self.penalty(&name, PenaltyForm::Gaussian { x, mean, sigma: Value::Number(variance.sqrt()) });
         }
         Ok(())
