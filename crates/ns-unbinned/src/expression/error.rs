@@ -106,8 +106,12 @@ impl ExpressionError {
             Mistake::UnknownFunction { .. } => {
                 format!("The functions are {}.", super::Function::names())
             }
-            Mistake::Arguments { .. } | Mistake::WithoutArguments { .. } => {
+            Mistake::Arguments { .. } => {
                 "Write the arguments in brackets behind the name, with commas between them.".to_owned()
+            }
+            Mistake::WithoutArguments { .. } => {
+                "Write the arguments in brackets behind the name; an observable or a parameter needs another name than a function."
+                    .to_owned()
             }
         }
     }

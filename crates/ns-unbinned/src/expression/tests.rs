@@ -109,6 +109,8 @@ fn mistakes_have_a_place_and_a_remedy() {
         assert_eq!(error.to_string(), message, "{text}");
         assert!(error.remedy().ends_with('.'), "{text}");
     }
+    // An observable may have been given the name of a function.
+    assert!(Expression::parse("1 + 0.3*cos").unwrap_err().remedy().contains("needs another name"));
 }
 
 #[test]
