@@ -100,7 +100,7 @@ fn check_starts(
     }
 }
 
-/// Index of the first of the given means among the parameters.
+/// Returns the index of a parameter.
 fn place(model: &Model, name: &str) -> usize {
     model.parameters.iter().position(|parameter| parameter.name == name).unwrap()
 }
@@ -125,6 +125,18 @@ fn a_peak_is_found_from_every_start() {
             check_starts(&format!("{width} {kind}"), &make, &starts, (140.0, 0.5 * width), index);
         }
     }
+}
+
+#[test]
+fn a_peak_far_outside_of_the_range_is_found() {
+    let data = events(300, 50, 140.0, 0.3);
+    let along = json!({"name": "along", "type": "gaussian_dist", "x": "x", "mean": "mean", "sigma": 0.3});
+    let across = json!({"name": "across", "type": "uniform_dist", "x": "y"});
+    let signal = json!({"name": "s", "type": "product_dist", "factors": ["along", "across"]});
+    let parts = with_background(&[along, across, signal]);
+    let make = |start: f64| model(parts.clone(), &["s", "b"], &data, &[("mean", start, 0.0, 400.0)]);
+    let index = place(&make(20.0), "mean");
+    check_starts("outside", &make, &[20.0, 95.0, 350.0], (140.0, 0.2), index);
 }
 
 #[test]

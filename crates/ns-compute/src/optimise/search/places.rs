@@ -10,6 +10,9 @@ const DESCENTS: usize = 4;
 /// Largest number of rounds. A further round begins only if a lower minimum was found.
 const MOST_ROUNDS: usize = 4;
 
+/// Number of parts of the bounds of a parameter, at whose ends a peak is tried that is far outside of the fit range.
+const PLACES: usize = 32;
+
 /// Moves narrow peaks, one parameter at a time, to the places where `-ln L` may be lowest, and descends from there.
 pub(super) fn search_places(worker: &mut Worker, problem: &Problem<'_>, found: &mut BestSoFar) {
     let plan = problem.plan;
@@ -18,6 +21,9 @@ pub(super) fn search_places(worker: &mut Worker, problem: &Problem<'_>, found: &
     }
     let is_free = |p: usize| !problem.fixed[p] && !plan.structure.constrained[p];
     let may_move = |p: usize| is_free(p) && !plan.events.is_constrained(p);
+    if !plan.events.shape_parameters().into_iter().any(may_move) {
+        return;
+    }
     let theta = in_range(worker, problem, found.best.theta.clone(), &may_move);
     worker.evaluate(problem, &theta, 0.0);
     let peaks = find_peaks(problem.level, &plan.events, &worker.scratch.events, &may_move);
@@ -40,7 +46,7 @@ pub(super) fn search_places(worker: &mut Worker, problem: &Problem<'_>, found: &
 }
 
 /// A peak far outside of the fit range has densities that are out of the range of doubles. Returns `theta`, or such a point
-/// with one parameter in the middle of its bounds, at which no density is out of range.
+/// with one parameter elsewhere between its bounds, at which no density is out of range.
 fn in_range(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -53,9 +59,13 @@ fn in_range(
         return theta;
     }
     for p in events.shape_parameters().into_iter().filter(|&p| may_move(p)) {
-        let mut trial = theta.clone();
-        trial[p] = 0.5 * (problem.lower[p] + problem.upper[p]);
-        if trial[p].is_finite() {
+        let (lower, upper) = (problem.lower[p], problem.upper[p]);
+        for step in 1..PLACES {
+            let mut trial = theta.clone();
+            trial[p] = lower + (upper - lower) * step as f64 / PLACES as f64;
+            if !trial[p].is_finite() || problem.is_cancelled() {
+                break;
+            }
             worker.evaluate(problem, &trial, 0.0);
             if !worker.scratch.events.is_wide() {
                 return trial;
