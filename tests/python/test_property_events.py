@@ -1,0 +1,24 @@
+"""Random models of events against an independent likelihood, minimiser and quadrature.
+
+`NEXTSTAT_EVENT_MODELS` is how many models are drawn, `NEXTSTAT_EVENT_SEED` their seed. `event_property_run.py` compares thousands.
+"""
+
+import os
+
+import pytest
+from event_oracle import checks, draw
+
+MODELS = int(os.environ.get("NEXTSTAT_EVENT_MODELS", "200"))
+SEED = int(os.environ.get("NEXTSTAT_EVENT_SEED", "1"))
+#: Models of one test, so that processes share the work evenly.
+GROUP = 10
+
+
+@pytest.mark.parametrize("first", range(0, MODELS, GROUP))
+def test_random_event_models_agree_with_the_oracle(first: int) -> None:
+    """Values, minima, uncertainties, Asimov data, limits and tests of ten models."""
+    problems = []
+    for index in range(first, min(first + GROUP, MODELS)):
+        case = draw.draw(SEED, index)
+        problems += [f"{case.label()}: {problem}" for problem in checks.compare(case)]
+    assert not problems, "\n".join(problems)
