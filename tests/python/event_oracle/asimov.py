@@ -98,6 +98,11 @@ def asimov(model: Likelihood, x, n=None):
     for dist in model.constraints:
         if dist["type"] == "poisson_dist":
             measured[dist["x"]] = point.value(dist["mean"])
+        elif dist["type"] == "lognormal_dist":
+            # The density of the parameter has its maximum at exp(mu - sigma^2).
+            measured[dist["mu"]] = np.log(point.value(dist["x"])) + point.value(dist["sigma"]) ** 2
+        elif dist["type"] == "gamma_dist":
+            measured[dist["gamma"]] = point.value(dist["x"]) / dist["beta"] + 1
         else:
             measured[dist["mean"]] = point.value(dist["x"])
     return data, measured
@@ -108,6 +113,11 @@ def cls(q, q_asimov):
     x, s = np.sqrt(max(q, 0.0)), np.sqrt(max(q_asimov, 0.0))
     z = (q - q_asimov) / (2 * s) if x > s else x - s
     return float(np.exp(scipy.stats.norm.logcdf(-(z + s)) - scipy.stats.norm.logcdf(-z)))
+
+
+def cls_median(q_asimov):
+    """The median of CLs if there is no signal."""
+    return float(2 * scipy.stats.norm.sf(np.sqrt(max(q_asimov, 0.0))))
 
 
 def expected_root(k: int, alpha=0.05) -> float:

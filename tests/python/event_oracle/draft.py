@@ -53,18 +53,33 @@ class Draft:
 
     def gaussian_constraint(self, name: str, sigma: float):
         """A constraint term whose centre, a global observable, is the value of the parameter."""
-        centre = f"nom_{name}"
-        self.parameters[centre] = dict(
-            value=self.parameters[name]["value"], low=None, high=None, const=True, truth=self.parameters[name]["value"]
-        )
+        centre = self._global(f"nom_{name}", self.parameters[name]["value"])
         self.distributions.append({"name": f"c_{name}", "type": "gaussian_dist", "x": name, "mean": centre, "sigma": sigma})
         self.aux.append(f"c_{name}")
 
-    def poisson_constraint(self, name: str, count: int):
-        """A count, a global observable, that measures `count` times the parameter."""
-        self.parameters[f"n_{name}"] = dict(value=count, low=None, high=None, const=True, truth=count)
-        self.functions.append({"name": f"tau_{name}", "type": "product", "factors": [name, float(count)]})
-        self.distributions.append({"name": f"c_{name}", "type": "poisson_dist", "x": f"n_{name}", "mean": f"tau_{name}"})
+    def _global(self, name: str, value: float) -> str:
+        """A constant parameter, a global observable."""
+        self.parameters[name] = dict(value=value, low=None, high=None, const=True, truth=value)
+        return name
+
+    def poisson_constraint(self, name: str, factor: float, count: int):
+        """A count, a global observable, that measures `factor` times the parameter."""
+        count_name = self._global(f"n_{name}", count)
+        self.functions.append({"name": f"tau_{name}", "type": "product", "factors": [name, factor]})
+        self.distributions.append({"name": f"c_{name}", "type": "poisson_dist", "x": count_name, "mean": f"tau_{name}"})
+        self.aux.append(f"c_{name}")
+
+    def lognormal_constraint(self, name: str, sigma: float):
+        """A constraint term of a positive parameter, whose median, a global observable, is near the parameter."""
+        centre = self._global(f"nom_{name}", float(f"{np.log(self.parameters[name]['value']):.8g}"))
+        self.distributions.append({"name": f"c_{name}", "type": "lognormal_dist", "x": name, "mu": centre, "sigma": sigma})
+        self.aux.append(f"c_{name}")
+
+    def gamma_constraint(self, name: str, count: int):
+        """A constraint term of a positive parameter, as from a count near `count`. Its shape is a global observable."""
+        shape = self._global(f"shape_{name}", count + 1.0)
+        scale = float(f"{self.parameters[name]['value'] / count:.8g}")
+        self.distributions.append({"name": f"c_{name}", "type": "gamma_dist", "x": name, "gamma": shape, "beta": scale, "mu": 0.0})
         self.aux.append(f"c_{name}")
 
     def nuisance(self) -> str:
@@ -90,5 +105,11 @@ class Draft:
             )
         name = self.parameter(of, value, low, high, truth=float(np.clip(value + 0.3 * spread * self.rng.normal(), low, high)))
         if draw > 0.3 * free:
-            self.gaussian_constraint(name, float(f"{0.5 * spread:.4g}"))
+            kind = self.pick(["gaussian", "gaussian", "lognormal", "gamma"]) if low > 0 else "gaussian"
+            if kind == "lognormal":
+                self.lognormal_constraint(name, float(f"{0.5 * spread / value:.4g}"))
+            elif kind == "gamma":
+                self.gamma_constraint(name, max(2, min(400, round(4 * (value / spread) ** 2))))
+            else:
+                self.gaussian_constraint(name, float(f"{0.5 * spread:.4g}"))
         return name

@@ -89,7 +89,11 @@ def _channel(d: Draft, i: int, poi: str, strength: float, background: float, ext
         if background > 0.0:
             summands.append(_background(d, names, axes))
             if d.chance(0.6):
-                coefficients.append(d.parameter("nb", float(f"{background:.3g}"), 0.0, float(f"{10 * background + 50:.3g}")))
+                nb = d.parameter("nb", float(f"{background:.3g}"), 0.0, float(f"{10 * background + 50:.3g}"))
+                coefficients.append(nb)
+                if d.chance(0.2):
+                    factor = d.between(0.5, 3.0)
+                    d.poisson_constraint(nb, factor, int(d.rng.poisson(factor * background)))
             else:
                 coefficients.append(d.function(f"{background!r}*exp(0.1*{d.nuisance()})") if d.chance(0.5) else background)
             if not d.shapes_free and d.chance(0.6):
@@ -190,7 +194,9 @@ def _conditional(d: Draft, names, axes):
     name = d.add("product_dist", factors=[base, ridge])
     expression = next(f["expression"] for f in d.functions if f["name"] == line)
     d.hints[name] = {"order": [x, y], "peaks": {y: [[expression, repr(s)]]}}
-    return name
+    # An observable that no density has would not be one of the channel.
+    others = [d.add("uniform_dist", x=z) for z in names[2:]]
+    return d.add("product_dist", factors=[name, *others]) if others else name
 
 
 def _used(d: Draft, poi: str) -> set[str]:

@@ -202,8 +202,8 @@ class Likelihood:
         self.init = np.array([p["value"] for p in entries], dtype=float)
         self.fixed = np.array([bool(p.get("const")) for p in entries])
         axes = {a["name"]: (a["min"], a["max"]) for d in document["domains"] for a in d["axes"]}
-        self.low = np.array([axes.get(name, (-np.inf, np.inf))[0] for name in self.names])
-        self.high = np.array([axes.get(name, (-np.inf, np.inf))[1] for name in self.names])
+        self.low = np.array([axes.get(name, (-np.inf, np.inf))[0] for name in self.names], dtype=float)
+        self.high = np.array([axes.get(name, (-np.inf, np.inf))[1] for name in self.names], dtype=float)
         self.poi = self.index[analysis["parameters_of_interest"][0]]
         likelihood = next(x for x in document["likelihoods"] if x["name"] == analysis["likelihood"])
         data = {d["name"]: d for d in document["data"]}
@@ -278,6 +278,14 @@ class Likelihood:
             if dist["type"] == "poisson_dist":
                 n, mean = (measured or {}).get(dist["x"], point.value(dist["x"])), point.value(dist["mean"])
                 total = total + mean - scipy.special.xlogy(n, mean) + scipy.special.gammaln(n + 1)
+            elif dist["type"] == "lognormal_dist":
+                mu = (measured or {}).get(dist["mu"], point.value(dist["mu"]))
+                log, sigma = np.log(point.value(dist["x"])), point.value(dist["sigma"])
+                total = total + ((log - mu) / sigma) ** 2 / 2 + np.log(sigma * np.sqrt(2 * np.pi)) + log
+            elif dist["type"] == "gamma_dist":
+                shape = (measured or {}).get(dist["gamma"], point.value(dist["gamma"]))
+                x = point.value(dist["x"]) / dist["beta"]
+                total = total + x - (shape - 1) * np.log(x) + scipy.special.gammaln(shape) + np.log(dist["beta"])
             else:
                 x = (measured or {}).get(dist["mean"], point.value(dist["mean"]))
                 sigma = point.value(dist["sigma"])

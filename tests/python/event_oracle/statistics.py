@@ -104,7 +104,10 @@ def covariance(model: Likelihood, best: minimum.Minimum):
         return free, np.zeros((0, 0))
     width = dict(zip(best.free, np.abs(np.diag(best.hessian))))
     h = np.array([1 / np.sqrt(max(width.get(i, 0.0), 1e-300)) for i in free])
-    h = np.minimum(h, 0.2 * np.minimum(best.x - model.low, model.high - best.x)[free]) * 0.02
+    # Third derivatives jump where a density is put together of pieces, so steps are small.
+    h = np.minimum(0.004 * h, 0.2 * np.minimum(best.x - model.low, model.high - best.x)[free])
+    # Differences do not reach across a kink.
+    h = np.array([min(step, abs(best.x[i]) / 5) if i in model.kinks else step for step, i in zip(h, free)])
     results = []
     for factor in (1.0, 2.0):
         _, _, hessian = minimum.stencil(model.nll, best.x, factor * h, model.low, model.high, free)
