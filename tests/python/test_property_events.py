@@ -10,7 +10,7 @@ from event_oracle import checks, draw
 
 MODELS = int(os.environ.get("NEXTSTAT_EVENT_MODELS", "200"))
 SEED = int(os.environ.get("NEXTSTAT_EVENT_SEED", "1"))
-#: Models of seed 1 with a peak whose position has several minima. Fits from a far start, as the one of the check, may end in a higher one.
+#: Models of seed 1 with a peak whose position has several minima. A fit from a far start may end in a higher one.
 SEVERAL_MINIMA = {79}
 #: Models of one test, so that processes share the work evenly.
 GROUP = 10
