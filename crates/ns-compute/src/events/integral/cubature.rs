@@ -277,7 +277,8 @@ impl Cubature {
         }
         match singular {
             0 => return Ok(()),
-            1 => self.chains[chain].push(shell, error),
+            // On one axis, a region is never too long.
+            1 => self.chains[chain].push(shell, if self.dimensions > 1 { error } else { 0.0 }),
             _ => self.without_bounds += 1,
         }
         let outlook = self.chains[chain].outlook(self.regions.size());
