@@ -134,13 +134,13 @@ pub(super) fn prepare_channel(
 
 /// Computes the sums over all events of a channel. [`prepare_channel`] must have been called before. If `floor` is
 /// positive, the sums are also finite where the density of an event is not positive: a parabola continues `-ln f` below
-/// the mean density times `floor`.
+/// the mean density times `floor`. `caution` is that of [`EventScratch::set_caution`](super::EventScratch::set_caution).
 pub(super) fn sum_channel(
     level: Level,
     plan: &ChannelPlan,
     table: &EventTable,
     memory: &mut ChannelMemory,
-    floor: f64,
+    (floor, caution): (f64, Option<usize>),
     crew: Option<&Crew>,
 ) {
     let ChannelMemory { locals, conditionals, failure, .. } = memory;
@@ -161,7 +161,8 @@ pub(super) fn sum_channel(
     let events = Events { columns: &columns, weights: table.weights.as_deref(), count: table.len() };
     let ChannelMemory { locals, amplitude_values: amplitudes, wide, pieces, sums, .. } = memory;
     let least = (floor > 0.0).then(|| floor * mean_density(plan, table));
-    let point = Point { level, locals, amplitudes, wide: wide.as_ref(), least };
+    let most_outliers = caution.filter(|_| least.is_none());
+    let point = Point { level, locals, amplitudes, wide: wide.as_ref(), least, most_outliers };
     pieces.sum(plan, events, point, crew, sums);
 }
 

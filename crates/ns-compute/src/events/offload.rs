@@ -39,7 +39,7 @@ pub(crate) struct Totals<'a> {
 
 impl<'a> Totals<'a> {
     pub(super) fn of(sums: &'a mut Sums) -> Self {
-        let Sums { value, scale, gradient, squares, bends, bad } = sums;
+        let Sums { value, scale, gradient, squares, bends, bad, outliers: _ } = sums;
         Self { value, scale, gradient, squares, bends, bad }
     }
 }

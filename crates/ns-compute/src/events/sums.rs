@@ -16,6 +16,9 @@ pub(super) type Column = [f64; BLOCK];
 /// are added in order, so results do not depend on the number of threads.
 pub(super) const PIECE: usize = 16_384;
 
+/// So few events outside of the range of doubles take no noticeable time.
+const FEW: usize = 64;
+
 /// The sum `-sum w ln f` over events, and its derivatives with respect to the coordinates of the channel (the
 /// amplitudes of its terms and the shape variables of its densities). `w` is the weight of an event, and `f` the
 /// density at the event.
@@ -36,6 +39,8 @@ pub(super) struct Sums {
     pub(super) bends: Vec<f64>,
     /// Index of the first event whose density is not positive or not finite; `None` if there is no such event.
     pub(super) bad: Option<usize>,
+    /// Number of events whose density is not well within the range of doubles.
+    pub(super) outliers: usize,
 }
 
 impl Sums {
@@ -51,7 +56,7 @@ impl Sums {
 
     /// Sets all sums to zero.
     pub(super) fn clear(&mut self) {
-        (self.value, self.scale, self.bad) = (0.0, 0.0, None);
+        (self.value, self.scale, self.bad, self.outliers) = (0.0, 0.0, None, 0);
         for array in [&mut self.gradient, &mut self.squares, &mut self.bends] {
             array.fill(0.0);
         }
@@ -62,6 +67,7 @@ impl Sums {
         self.value += other.value;
         self.scale += other.scale;
         self.bad = self.bad.or(other.bad);
+        self.outliers += other.outliers;
         for (mine, theirs) in [
             (&mut self.gradient, &other.gradient),
             (&mut self.squares, &other.squares),
@@ -142,6 +148,11 @@ impl SumMemory {
         if weight == 0.0 {
             return;
         }
+        sums.outliers += 1;
+        if point.most_outliers.is_some_and(|most| sums.outliers > most + FEW.max(events.count / 100)) {
+            sums.bad.get_or_insert(index);
+            return;
+        }
         if !*is_prepared {
             memory.prepare(plan, point);
             *is_prepared = true;
@@ -176,6 +187,9 @@ pub(super) struct Point<'a> {
     pub(super) wide: Option<&'a WideAmplitudes>,
     /// If this is given, a parabola continues `-ln f` from this density on for events whose density is not positive.
     pub(super) least: Option<f64>,
+    /// If this is given, the density counts as not positive once more events than this number, and [`FEW`] or one in a
+    /// hundred, have a density that is not well within the range of doubles.
+    pub(super) most_outliers: Option<usize>,
 }
 
 /// The events of a channel: columns, weights and number of events.

@@ -198,6 +198,8 @@ pub(crate) struct EventScratch {
     touched: bool,
     /// If this is positive, `-ln L` is also finite where densities of events are not positive (see [`sum_channel`]).
     floor: f64,
+    /// If this is given, points at which far more events than this number are outliers count as impossible.
+    caution: Option<usize>,
     /// Parameters whose value is at a kink. Each element contains the index of the parameter, and half the jump of the
     /// derivative of `-ln L` across the kink.
     pub(crate) jumps: Vec<(usize, f64)>,
@@ -248,6 +250,7 @@ impl EventScratch {
             walls: None,
             touched: false,
             floor: 0.0,
+            caution: None,
             jumps: Vec::with_capacity(plan.kinks.len()),
             bend_jumps: Vec::new(),
             beside: Vec::new(),
@@ -264,6 +267,21 @@ impl EventScratch {
             self.forget();
         }
         self.floor = floor;
+    }
+
+    /// Sets the caution of the next evaluations. Events whose density is not well within the range of doubles (outliers)
+    /// take a hundred times longer than others. If `caution` is given, a point at which far more events than this number are
+    /// outliers counts as impossible.
+    pub(crate) fn set_caution(&mut self, caution: Option<usize>) {
+        if self.caution != caution && self.bad.is_some() {
+            self.forget();
+        }
+        self.caution = caution;
+    }
+
+    /// Returns the number of events whose density is not well within the range of doubles at the last point.
+    pub(crate) fn outliers(&self) -> usize {
+        self.channels.iter().map(|memory| memory.sums.outliers).sum()
     }
 
     /// Sets what negative expected numbers of events add to `-ln L`, one element per channel. With `None`, they make
@@ -424,6 +442,7 @@ pub(super) fn evaluate_once(
         walls,
         touched,
         floor,
+        caution,
         crew,
         elsewhere,
         ..
@@ -442,7 +461,7 @@ pub(super) fn evaluate_once(
             .as_deref()
             .is_some_and(|there| sum_elsewhere(level, there, (c, channel), &tables[c], memory));
         if !is_summed {
-            sum_channel(level, channel, &tables[c], memory, *floor, crew.as_ref());
+            sum_channel(level, channel, &tables[c], memory, (*floor, *caution), crew.as_ref());
             values.scale += rounding(channel, &tables[c]);
         }
         if let Some(cause) = memory.failure.take() {

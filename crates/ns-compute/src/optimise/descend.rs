@@ -43,6 +43,10 @@ const MOST_DAMPING: f64 = 1e10;
 /// exceeds this number. The expected yield of the bin is then nearly zero.
 const MOST_CURVATURE: f64 = 1e100;
 
+/// Number of the first trial points of a line search that are given up early if the densities of many more events than at
+/// its start are out of the range of doubles. Such points are rarely lower, and take far longer than others.
+const CAUTIOUS_TRIALS: usize = 2;
+
 /// Largest number of trial points of one line search for which a correction to a curved step is tried (see
 /// `curved_step`).
 const CURVED_TRIALS: usize = 3;
@@ -312,7 +316,9 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
         let noise = 8.0 * f64::EPSILON * here.scale;
         let mut t = 1.0;
         let mut accepted = None;
+        let outliers = worker.scratch.events.outliers();
         for attempt in 0..12 {
+            worker.scratch.events.set_caution((attempt < CAUTIOUS_TRIALS).then_some(outliers));
             let there = try_step(worker, problem, &theta, t, floor);
             let change = there.value() - here.value();
             let enough = 1e-4 * t * descent + noise;
@@ -333,6 +339,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                 if change.is_finite() { -0.5 * descent * t * t / (change - descent * t) } else { 0.0 };
             t = if parabola.is_nan() { 0.1 * t } else { parabola.clamp(0.1 * t, 0.5 * t) };
         }
+        worker.scratch.events.set_caution(None);
         match accepted {
             Some(there) => {
                 let gain = here.value() - there.value();
