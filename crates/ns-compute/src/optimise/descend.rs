@@ -301,13 +301,6 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             factored = false;
             continue;
         }
-        if std::env::var("DBG").is_ok() {
-            eprintln!(
-                "IT {iterations} {} edm {edm:e} damp {damping:e} exact {exact} t0 {}",
-                here.value(),
-                theta[0]
-            );
-        }
         last_edm = edm;
         worker.last_slope.copy_from_slice(&worker.slope);
 
