@@ -255,7 +255,7 @@ impl<'a> Analysis<'a> {
             return Ok(false);
         }
         let step = all.len().div_ceil(MOST_CHECKED);
-        let last = all.last().filter(|_| (all.len() - 1) % step != 0);
+        let last = all.last().filter(|_| !(all.len() - 1).is_multiple_of(step));
         self.visited.extend(all.iter().step_by(step).chain(last).map(|point| point.to_vec()));
         self.replace_expected(&[])
     }

@@ -107,15 +107,16 @@ const MOST_FOLLOWED: usize = 8;
 /// Rise of `-2 ln L` at the conditional fits at which the error of Asimov data is estimated.
 const NEAR_CROSSING: std::ops::RangeInclusive<f64> = 0.8..=1.25;
 
-/// Finds the crossings of `parameters` around the minimum of `parent`. Returns the index and the interval of each
-/// parameter, and for Asimov data with events the minima of the conditional fits near the crossings. If the caller stops the work, the reason for missing crossings is "interrupted".
+/// The index and the interval of each parameter, and for Asimov data with events the minima of the conditional fits near the
+/// crossings.
+type Crossings = (Vec<(usize, Interval)>, Vec<Vec<f64>>);
+
+/// Finds the crossings of `parameters` around the minimum of `parent`. If the caller stops the work, the reason for missing
+/// crossings is "interrupted".
 ///
 /// # Errors
 /// [`Stop::Lower`] if a conditional fit ends below the minimum; [`Stop::Error`] if the device fails.
-pub(crate) fn crossings(
-    parent: &Parent<'_>,
-    parameters: &[usize],
-) -> Result<(Vec<(usize, Interval)>, Vec<Vec<f64>>), Stop> {
+pub(crate) fn crossings(parent: &Parent<'_>, parameters: &[usize]) -> Result<Crossings, Stop> {
     let Analysis { model, session, data, .. } = parent.analysis;
     let control = parent.analysis.silent();
     let mut intervals: Vec<(usize, Interval)> =
