@@ -15,6 +15,17 @@ fn model(
     events: &[[f64; 2]],
     means: &[(&str, f64, f64, f64)],
 ) -> Model {
+    constrained_model(distributions, summands, events, means, &[])
+}
+
+/// The same with the constraint terms `constraints`, which are among the distributions.
+fn constrained_model(
+    distributions: Value,
+    summands: &[&str],
+    events: &[[f64; 2]],
+    means: &[(&str, f64, f64, f64)],
+    constraints: &[&str],
+) -> Model {
     let mut all = distributions.as_array().unwrap().clone();
     let yields: Vec<String> = summands.iter().map(|name| format!("n_{name}")).collect();
     all.push(json!({"name": "f", "type": "mixture_dist", "summands": summands, "coefficients": yields,
@@ -35,7 +46,7 @@ fn model(
         "functions": functions,
         "data": [{"name": "d", "type": "unbinned", "entries": events,
                   "axes": [{"name": "x", "min": 100, "max": 180}, {"name": "y", "min": 0, "max": 1}]}],
-        "likelihoods": [{"name": "L", "distributions": ["f"], "data": ["d"]}],
+        "likelihoods": [{"name": "L", "distributions": ["f"], "data": ["d"], "aux_distributions": constraints}],
         "domains": [{"name": "domain", "type": "product_domain", "axes": domain}],
         "parameter_points": [{"name": "start", "parameters": start}],
         "analyses": [{"name": "fit", "likelihood": "L", "domain": "domain", "init": "start",
@@ -103,6 +114,27 @@ fn check_starts(
 /// Returns the index of a parameter.
 fn place(model: &Model, name: &str) -> usize {
     model.parameters.iter().position(|parameter| parameter.name == name).unwrap()
+}
+
+#[test]
+fn a_peak_whose_place_has_a_constraint_term_is_found() {
+    // The constraint of the place is wide, so the best place is at the events of the peak.
+    let constraint = json!({"name": "c", "type": "gaussian_dist", "x": "mean", "mean": 136.0, "sigma": 20.0});
+    let narrow = json!({"name": "narrow", "type": "gaussian_dist", "x": "x", "mean": "mean", "sigma": 0.5});
+    let signal = json!({"name": "s", "type": "product_dist", "factors": ["narrow", "flat"]});
+    let all = events(300, 40, 151.0, 0.5);
+    let distributions = with_background(&[narrow, signal, constraint]);
+    let make = |start: f64| {
+        let means = [("mean", start, 100.0, 180.0)];
+        constrained_model(distributions.clone(), &["s", "b"], &all, &means, &["c"])
+    };
+    check_starts(
+        "constrained",
+        &make,
+        &[110.0, 136.0, 150.0, 175.0],
+        (151.0, 0.3),
+        place(&make(110.0), "mean"),
+    );
 }
 
 #[test]

@@ -7,6 +7,12 @@ use crate::events::{MovingPeak, Place, find_peaks, places};
 /// Number of descents per parameter and round.
 const DESCENTS: usize = 4;
 
+/// Number of places of a parameter with a constraint term at which `-ln L` is computed, to choose those of the descents.
+const TRIED: usize = 16;
+
+/// A descent for a parameter with a constraint term starts only where `-ln L` is at most this number above its lowest value.
+const MOST_RISE: f64 = 2.0;
+
 /// Largest number of rounds. A further round begins only if a lower minimum was found.
 const MOST_ROUNDS: usize = 4;
 
@@ -19,8 +25,8 @@ pub(super) fn search_places(worker: &mut Worker, problem: &Problem<'_>, found: &
     if !plan.events.has_channels() || problem.is_cancelled() {
         return;
     }
-    let is_free = |p: usize| !problem.fixed[p] && !plan.structure.constrained[p];
-    let may_move = |p: usize| is_free(p) && !plan.events.is_constrained(p);
+    let may_move = |p: usize| !problem.fixed[p];
+    let is_free = |p: usize| may_move(p) && !plan.structure.constrained[p];
     if !plan.events.shape_parameters().into_iter().any(may_move) {
         return;
     }
@@ -87,19 +93,37 @@ fn move_peaks(
     worker.evaluate(problem, &theta, 0.0);
     let at = (theta.as_slice(), p, (problem.lower[p], problem.upper[p]));
     let (plan, scratch) = (&problem.plan.events, &worker.scratch.events);
+    // The gain of a place is that of the events. A constraint term may pull the parameter back.
+    let is_constrained = problem.plan.structure.constrained[p] || plan.is_constrained(p);
+    let most = if is_constrained { TRIED } else { DESCENTS };
     let own = peaks.iter().filter(|peak| peak.parameters.contains(&p));
     let mut better: Vec<Place> = own
         .flat_map(|peak| {
-            places((problem.level, plan), scratch, &problem.data.events, at, peak, is_free, DESCENTS)
+            places((problem.level, plan), scratch, &problem.data.events, at, peak, is_free, most)
         })
         .collect();
     better.sort_by(|a, b| b.gain.total_cmp(&a.gain));
-    for place in better.into_iter().take(DESCENTS) {
-        let mut trial = theta.clone();
-        trial[p] = place.value;
-        if let Some((height, value)) = place.height {
-            trial[height] = value.clamp(problem.lower[height], problem.upper[height]);
-        }
-        attempt_below(worker, problem, &trial, found);
+    let mut starts: Vec<Vec<f64>> = better
+        .into_iter()
+        .take(most)
+        .map(|place| {
+            let mut trial = theta.clone();
+            trial[p] = place.value;
+            if let Some((height, value)) = place.height {
+                trial[height] = value.clamp(problem.lower[height], problem.upper[height]);
+            }
+            trial
+        })
+        .collect();
+    if is_constrained {
+        let least = found.best.value() + MOST_RISE;
+        let mut valued: Vec<(f64, Vec<f64>)> =
+            starts.into_iter().map(|x| (worker.evaluate(problem, &x, 0.0).value(), x)).collect();
+        valued.retain(|(value, _)| *value < least);
+        valued.sort_by(|a, b| a.0.total_cmp(&b.0));
+        starts = valued.into_iter().map(|(_, start)| start).take(DESCENTS).collect();
+    }
+    for start in starts {
+        attempt_below(worker, problem, &start, found);
     }
 }
