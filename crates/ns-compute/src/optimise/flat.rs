@@ -132,6 +132,7 @@ pub(super) fn settle(worker: &mut Worker, problem: &Problem<'_>, best: &mut Desc
         let mut moved = Descent { theta, likelihood, ..best.clone() };
         if moved.value() < best.value() - LOWER * noise
             && let Ok(lower) = descend(worker, problem, &moved.theta, Mode::from(false))
+            && lower.status == FitStatus::Converged
             && lower.value() < best.value() - LOWER * noise
         {
             *best = lower;
