@@ -12,8 +12,10 @@ use crate::InferenceError;
 const PARTS: usize = 200;
 /// If an integral over all fit ranges has a larger relative error, the parts are divided further.
 const TOLERANCE: f64 = 1e-7;
-/// Number into which the parts are divided further, and how often.
+/// Number of equal parts into which each part is divided further.
 const FINER: usize = 8;
+
+/// Largest number of times that the parts are divided further.
 const MOST_DIVISIONS: usize = 3;
 /// Largest relative error of the integral of a converged result.
 const MOST_ERROR: f64 = 1e-4;
