@@ -263,9 +263,9 @@ impl<'a> Analysis<'a> {
     /// Estimates the error of Asimov data with events at the points of `visited` and at `around`. If it is too large,
     /// replaces the data of the analysis by data that are made for these points, and returns true.
     fn replace_expected(&mut self, around: &[Vec<f64>]) -> Result<bool, InferenceError> {
-        let points: Vec<Cow<'_, [f64]>> =
-            self.visited.iter().chain(around).map(|point| Cow::Borrowed(point.as_slice())).collect();
-        let mut checked = expected_data::check(self.model, self.session, &self.data, &points)?;
+        let visited: Vec<Cow<'_, [f64]>> =
+            self.visited.iter().map(|point| Cow::Borrowed(point.as_slice())).collect();
+        let mut checked = expected_data::check(self.model, self.session, &self.data, &visited, around)?;
         let finer = checked.as_mut().and_then(|checked| checked.finer.take());
         self.checked = checked;
         let Some(finer) = finer.filter(|_| self.n_replaced < MOST_REPLACEMENTS) else { return Ok(false) };

@@ -4,7 +4,9 @@
 
 use std::borrow::Cow;
 
-use ns_core::{Data, Density, EvaluationRequest, FitOutcome, Model, Observations, Session, Value};
+use ns_core::{
+    Data, Density, EvaluationRequest, FitOutcome, Model, Observations, Session, SessionError, Value,
+};
 
 use crate::InferenceError;
 use crate::single_fits::of_single_fits;
@@ -17,6 +19,9 @@ const AGAIN: f64 = 1e-5;
 
 /// Size of the rounding errors of `-2 ln L` of an event, in rounding errors of a log-density whose absolute value is 1.
 const NOISE: f64 = 16.0;
+
+/// Fractions of the distance to the point of the data by which a point is shifted where a density is negative.
+const INWARDS: [f64; 8] = [1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2];
 
 /// Shifts at which the shapes of densities are considered, in uncertainties of their parameters.
 const SHIFTS: [f64; 4] = [-3.0, -1.0, 1.0, 3.0];
@@ -55,8 +60,11 @@ impl Checked {
     }
 }
 
-/// Estimates the error of Asimov data at the points `visited`. Returns `None` if the data are not Asimov data with
-/// events.
+/// Estimates the error of Asimov data at the points `visited`, where fits ended, and `around` them. Returns `None` if the
+/// data are not Asimov data with events.
+///
+/// A fit to the data may end where a density is negative between two events of the data. Data that are made for this
+/// point have events there. The next valid point towards the point of the data then stands for the end of the fit.
 ///
 /// # Errors
 /// If the data for these points cannot be made, or the device fails.
@@ -65,20 +73,35 @@ pub(crate) fn check(
     session: &dyn Session,
     data: &Data,
     visited: &[Cow<'_, [f64]>],
+    around: &[Vec<f64>],
 ) -> Result<Option<Checked>, InferenceError> {
     let session = of_single_fits(session);
     let Some(expected) = data.expected.as_deref().filter(|_| !model.event_channels.is_empty()) else {
         return Ok(None);
     };
-    let points: Vec<&[f64]> = visited.iter().map(AsRef::as_ref).collect();
-    let finer = session.asimov_for(&expected.parameters, &points, data)?;
+    let centre = expected.parameters.as_slice();
+    let points: Vec<&[f64]> =
+        visited.iter().map(AsRef::as_ref).chain(around.iter().map(Vec::as_slice)).collect();
+    let finer = session.asimov_for(centre, &points, data)?;
     let Some(made) = finer.expected.as_deref() else { return Ok(None) };
-    let all: Vec<f64> =
-        std::iter::once(expected.parameters.as_slice()).chain(points).flatten().copied().collect();
+    let all: Vec<f64> = std::iter::once(centre).chain(points.iter().copied()).flatten().copied().collect();
     let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
-    let values = |data: &Data| session.evaluate(data, &all, request).map(|values| values.nll);
-    let (here, there) = (values(data)?, values(&finer)?);
-    let difference = |other: &[f64]| largest(&here, other);
+    let at = |data: &Data, points: &[f64]| session.evaluate(data, points, request).map(|values| values.nll);
+    let here = at(data, &all)?;
+    let values = |data: &Data| -> Result<Vec<f64>, SessionError> {
+        let mut nll = at(data, &all)?;
+        for ((value, known), point) in nll.iter_mut().zip(&here).skip(1).zip(&points) {
+            if known.is_finite() && !value.is_finite() {
+                let shifted = |by: &f64| point.iter().zip(centre).map(|(x, to)| x + by * (to - x)).collect();
+                let shifted: Vec<Vec<f64>> = INWARDS.iter().map(shifted).collect();
+                let valid = at(data, &shifted.concat())?.into_iter().find(|nll| nll.is_finite());
+                *value = valid.unwrap_or(f64::INFINITY);
+            }
+        }
+        Ok(nll)
+    };
+    let there = values(&finer)?;
+    let difference = |other: &[f64]| largest(&here, other, visited.len());
     let own: f64 = made.errors.iter().sum();
     let found = difference(&there);
     let error = found + own;
@@ -111,11 +134,17 @@ fn noise(model: &Model, data: &Data) -> f64 {
 }
 
 /// Returns the largest difference of two lists of `-2 ln L`, each measured from its first element. `here` and `there`
-/// contain `-ln L`. Points where both are infinite are not compared.
-fn largest(here: &[f64], there: &[f64]) -> f64 {
+/// contain `-ln L`. Points where both are infinite are not compared; behind the first `ends` points after the first
+/// element, one infinite value is enough.
+fn largest(here: &[f64], there: &[f64], ends: usize) -> f64 {
     let (Some(first), Some(second)) = (here.first(), there.first()) else { return 0.0 };
-    let compared = here.iter().zip(there).filter(|(a, b)| a.is_finite() || b.is_finite());
-    let distance = compared.map(|(a, b)| 2.0 * ((a - first) - (b - second)).abs());
+    let is_compared = |i: usize, (a, b): (&f64, &f64)| match (a.is_finite(), b.is_finite()) {
+        (true, true) => true,
+        (false, false) => false,
+        _ => i <= ends,
+    };
+    let compared = here.iter().zip(there).enumerate().filter(|(i, pair)| is_compared(*i, *pair));
+    let distance = compared.map(|(_, (a, b))| 2.0 * ((a - first) - (b - second)).abs());
     distance.fold(0.0, |most, x| if x.is_nan() { f64::INFINITY } else { most.max(x) })
 }
 

@@ -67,7 +67,7 @@ def within(gradient, hessian, low, high, damping):
     step, held = np.zeros(n), (g > 0) & (a >= 0) | (g < 0) & (b <= 0)
     for _ in range(3 * n + 3):
         free = ~held
-        step[free] = np.linalg.solve(matrix[np.ix_(free, free)], -g[free] - matrix[np.ix_(free, held)] @ step[held])
+        step[free] = np.linalg.lstsq(matrix[np.ix_(free, free)], -g[free] - matrix[np.ix_(free, held)] @ step[held], rcond=None)[0]
         outside = free & ((step < a) | (step > b))
         if outside.any():
             step = np.clip(step, a, b)

@@ -129,12 +129,12 @@ impl Tester<'_> {
         let visited: Vec<Cow<'_, [f64]>> =
             fits.chain([&self.asimov.best]).map(|fit| Cow::Borrowed(fit.parameters.as_slice())).collect();
         let Analysis { model, session, .. } = self.analysis;
-        self.checked = expected_data::check(model, session, &self.asimov.data, &visited)?;
+        self.checked = expected_data::check(model, session, &self.asimov.data, &visited, &[])?;
         // The observed data may be Asimov data, too.
         let fits = values.iter().filter_map(|value| self.observed.at(*value)).map(|known| &known.fit);
         let of_observed: Vec<Cow<'_, [f64]>> =
             fits.map(|fit| Cow::Borrowed(fit.parameters.as_slice())).collect();
-        let observed = expected_data::check(model, session, &self.observed.data, &of_observed)?;
+        let observed = expected_data::check(model, session, &self.observed.data, &of_observed, &[])?;
         if let Some(mut observed) = observed
             && self.checked.as_ref().is_none_or(|checked| checked.error < observed.error)
         {

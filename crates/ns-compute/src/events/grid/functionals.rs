@@ -14,6 +14,9 @@ pub(super) const LOGS: f64 = 5e-7;
 /// Largest error of the integral of a term of the density, as a fraction of the integral.
 const TERMS: f64 = 1e-9;
 
+/// Factor by which a density is raised more than needed where it is negative.
+const LIFT: f64 = 1.01;
+
 /// Largest number of terms of a density that are all tested with several strengths.
 const MANY: usize = 8;
 
@@ -32,7 +35,7 @@ enum Kind {
     More(usize, usize, f64),
     /// `f ln(g / f)`: `g` is `f` without the term with this index.
     Without(usize),
-    /// `f ln(g / f)`: `g` is the density at another parameter point.
+    /// `f ln(g / f + l)`: `g` is the density at another parameter point, and `l` is 0 if `g` is not negative anywhere.
     Other(usize),
 }
 
@@ -46,6 +49,8 @@ pub(super) struct Functionals {
     /// For each parameter point and each term, the reciprocal of the integral of the term's product of leaves.
     normalise: Vec<Vec<f64>>,
     amplitudes: Vec<f64>,
+    /// For each parameter point, a number that is added to the density in units of the density at the first point.
+    lifts: Vec<f64>,
     /// Factor that turns the density into expected numbers of events.
     events: f64,
 }
@@ -59,6 +64,7 @@ impl Functionals {
             list,
             normalise: vec![rough.iter().map(inverse).collect()],
             amplitudes: Vec::new(),
+            lifts: Vec::new(),
             events: 1.0,
         }
     }
@@ -95,6 +101,7 @@ impl Functionals {
             list,
             normalise: integrals.iter().map(|own| own.iter().map(inverse).collect()).collect(),
             amplitudes: point.amplitudes.clone(),
+            lifts: vec![0.0; integrals.len()],
             events: if sum > 0.0 { total / sum } else { 0.0 },
         }
     }
@@ -108,6 +115,17 @@ impl Functionals {
     /// considered.
     pub(super) fn weight(&self, function: usize) -> f64 {
         if self.is_broken[function] { 0.0 } else { self.list[function].1 }
+    }
+
+    /// Takes note that the density at the parameter point `other` is `lowest` in units of the density at the first point.
+    ///
+    /// A fit may end where a density is negative between two nodes. This function of the observables is then raised, so
+    /// that its singularity is where the density is lowest. The rule gets many nodes there, and the next fit cannot end at
+    /// such a point.
+    pub(super) fn lift(&mut self, other: usize, lowest: f64) {
+        if lowest < 0.0 && lowest.is_finite() {
+            self.lifts[other] = self.lifts[other].max(-LIFT * lowest);
+        }
     }
 
     /// Computes a function at all nodes for which `values` contains densities.
@@ -140,7 +158,10 @@ impl Functionals {
                 }));
             }
             Kind::Other(j) => {
-                out.extend(density.iter().zip(&values.densities[j]).map(|(&f, g)| log(f, g / f)));
+                let ratios = density.iter().zip(&values.densities[j]).filter(|(f, _)| **f > 0.0);
+                self.lift(j, ratios.map(|(f, g)| g / f).fold(0.0, f64::min));
+                let ratio = |f: f64, g: f64| (g / f + self.lifts[j]).max(f64::MIN_POSITIVE);
+                out.extend(density.iter().zip(&values.densities[j]).map(|(&f, &g)| log(f, ratio(f, g))));
             }
         }
         if out.iter().any(|x| !x.is_finite()) {

@@ -5,6 +5,7 @@
 mod first;
 mod functionals;
 mod gauss;
+mod lowest;
 mod tree;
 mod values;
 
@@ -20,6 +21,9 @@ use crate::simd::Level;
 
 /// Largest number of nodes of a grid.
 const MOST_NODES: usize = 100_000;
+
+/// About the expected number of events of a node that only keeps fits from negative densities.
+const NO_EVENTS: f64 = 1e-7;
 
 /// Largest error of the first integration of the terms, as a fraction of each integral.
 const ROUGH: f64 = 0.01;
@@ -82,7 +86,19 @@ pub(super) fn grid(
     let volume: f64 =
         plan.boxes.iter().map(|sides| sides.iter().map(|(lo, hi)| hi - lo).product::<f64>()).sum();
     let mut functionals = Functionals::new(point, &integrals, &squares, (total, volume));
+    let mut negative = Vec::new();
+    if !visited.is_empty() && plan.has_formulas() {
+        negative = tree.lowest(&boxes)?;
+    }
+    for (other, lowest) in negative.iter().enumerate() {
+        functionals.lift(other, lowest.ratio);
+    }
     let cells = tree.refine(boxes, &mut functionals, (most, MOST_NODES))?;
-    let (columns, volumes, error) = tree.nodes(&cells, MOST_NODES);
+    let (mut columns, mut volumes, error) = tree.nodes(&cells, MOST_NODES);
+    // Nodes that keep fits from points where the density is negative between the other nodes.
+    for lowest in negative.iter().filter(|lowest| lowest.ratio < 0.0) {
+        columns.iter_mut().zip(&lowest.at).for_each(|(column, x)| column.push(*x));
+        volumes.push(NO_EVENTS * volume / total);
+    }
     Ok(Grid { columns, volumes, error: 2.0 * LOGS * error })
 }

@@ -81,9 +81,9 @@ impl Ord for Cell {
 
 /// A tree of boxes that is being refined.
 pub(super) struct Tree<'a> {
-    rules: Rules,
-    evaluator: Evaluator<'a>,
-    values: Values,
+    pub(super) rules: Rules,
+    pub(super) evaluator: Evaluator<'a>,
+    pub(super) values: Values,
     columns: Vec<Vec<f64>>,
     weights: Vec<f64>,
     function: Vec<f64>,
@@ -278,7 +278,12 @@ fn count<'c>(cells: impl Iterator<Item = &'c Cell>, share: f64) -> usize {
 
 /// Adds the nodes of a product of rules in the box `sides` to `columns`, and the part of the volume that belongs to
 /// each node to `volumes`. The first observable varies fastest.
-fn add_nodes(sides: &[(f64, f64)], rules: &[&Rule], columns: &mut [Vec<f64>], volumes: &mut Vec<f64>) {
+pub(super) fn add_nodes(
+    sides: &[(f64, f64)],
+    rules: &[&Rule],
+    columns: &mut [Vec<f64>],
+    volumes: &mut Vec<f64>,
+) {
     let total: usize = rules.iter().map(|rule| rule.nodes.len()).product();
     let first = volumes.len();
     volumes.resize(first + total, 1.0);
