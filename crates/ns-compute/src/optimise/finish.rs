@@ -21,7 +21,7 @@ use crate::curvature::{
     Curvature, Factored, FactoredInverse, Point, assemble_until, covariance, factor_until, solve, variances,
 };
 use crate::events::{Wall, integral_error};
-use crate::plan::EDM_TOLERANCE;
+use crate::plan::{EDM_TOLERANCE, EDM_WITHOUT_PROGRESS};
 use kinks::{join_sides, mark_two_sided, onto_kinks, put_on_kinks};
 
 /// Largest number of parameters for which uncertainties are computed from the full covariance matrix. Up to this
@@ -125,6 +125,13 @@ fn finish(
             iterations += again.iterations;
             best = again;
             outcome = describe(worker, problem, &best, found.improved);
+        }
+        // There are uncertainties if the exact Hessian is positive definite.
+        if outcome.status == FitStatus::NotConverged(Reason::NoProgress)
+            && outcome.uncertainties.iter().any(Option::is_some)
+            && outcome.certificate.edm <= EDM_WITHOUT_PROGRESS
+        {
+            outcome.status = FitStatus::Converged;
         }
         let without = best.walls.is_none() && outcome.uncertainties.iter().all(Option::is_none);
         if !examined && without && best.theta.len() <= LARGEST_WHOLE {
@@ -389,7 +396,9 @@ fn spectral_uncertainties(
     }
     outcome.certificate.edm = edm;
     let falls = outcome.status == FitStatus::NotConverged(Reason::Unbounded);
-    if edm <= EDM_TOLERANCE && slope_left <= 1e-6 && !falls {
+    let stuck = outcome.status == FitStatus::NotConverged(Reason::NoProgress);
+    let enough = if stuck { EDM_WITHOUT_PROGRESS } else { EDM_TOLERANCE };
+    if edm <= enough && slope_left <= 1e-6 && !falls {
         outcome.status = FitStatus::Converged;
     }
     let matrix = (wanted.covariance || wanted.inverse).then_some(values);

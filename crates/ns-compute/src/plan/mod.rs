@@ -24,7 +24,7 @@ pub(crate) use numbers::Numbers;
 pub(crate) use open::OpenTerms;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use open::{OpenBlock, OpenNorm, OpenWidth, Source};
-pub(crate) use policy::{EDM_TOLERANCE, SearchPolicy};
+pub(crate) use policy::{EDM_TOLERANCE, EDM_WITHOUT_PROGRESS, SearchPolicy};
 pub(crate) use structure::{Block, NormRun, Structure};
 
 /// Per-bin arrays are padded to a multiple of this number of bins.

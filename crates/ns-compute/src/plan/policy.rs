@@ -8,6 +8,10 @@ use super::{LANES, Nonlinearity, Numbers, Structure};
 /// Largest EDM of a certified minimum. The EDM is the estimated height above the minimum, in units of `-ln L`.
 pub(crate) const EDM_TOLERANCE: f64 = 1e-12;
 
+/// Largest EDM of a certified minimum where no step lowers `-ln L`. Rounding errors of `-ln L` or of its gradient, or
+/// errors of numerical integrals, are then larger than the distance to the minimum.
+pub(crate) const EDM_WITHOUT_PROGRESS: f64 = 1e-10;
+
 /// Largest EDM (estimated distance to the minimum) of a certified minimum if free factors multiply each other and the
 /// metric was computed at another point.
 ///
