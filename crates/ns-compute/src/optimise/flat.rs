@@ -267,8 +267,13 @@ fn polish(worker: &mut Worker, problem: &Problem<'_>, best: &mut Descent) -> Opt
         worker.evaluate(problem, &best.theta, 0.0);
         worker.gradient(problem, &best.theta);
         classify(worker, problem, &best.theta);
+        let before = worker.active.clone();
         release_without_slope(worker, problem, &best.theta);
         let active = worker.active.clone();
+        // A step to the floor needs the whole gradient, also the slope that counts as zero.
+        for p in (0..n).filter(|&p| active[p] && !before[p]) {
+            worker.slope[p] = worker.scratch.gradient[p];
+        }
         let found = spectrum(worker, problem, &best.theta)?;
         let (mut step, edm) = valley_step(&found, &worker.slope);
         let outwards: Vec<usize> = (0..n)
