@@ -19,14 +19,14 @@ const NEGLIGIBLE: f64 = 1e-3;
 /// Largest number of halvings.
 const MOST: usize = 1500;
 
-/// A cell is returned if one of its sides is shorter than this fraction of the range.
+/// A density varies quickly if one side of a cell is shorter than this fraction of the range.
 const SHORT: f64 = 0.25;
 
 /// A cell in which a density varies by a factor of about [`RATIO`], with one side per observable of the density.
 pub(in crate::events) type Scale = Vec<(f64, f64)>;
 
-/// Returns the cells in which the leaf with this index varies quickly, and which contain a part of the density that
-/// is not negligible. The sides belong to `observables`, the observables of the leaf in ascending order. `locals`
+/// Returns the cells that contain a part of the density of the leaf with this index that is not negligible. Returns none if
+/// the density does not vary quickly anywhere. The sides belong to `observables`, the observables of the leaf in ascending order. `locals`
 /// contains the values that the channel uses, and `region` is a fit range.
 pub(in crate::events) fn scales(
     plan: &ChannelPlan,
@@ -61,7 +61,10 @@ pub(in crate::events) fn scales(
     let short = |(own, all): (&Interval, &Interval)| own.hi - own.lo < SHORT * (all.hi - all.lo);
     let mut found: Vec<Cell> =
         done.into_iter().chain(open).filter(|cell| cell.most > NEGLIGIBLE * all).collect();
-    found.retain(|cell| cell.sides.iter().zip(&sides).any(short));
+    // Beside a peak, the density may be large in a long cell, too.
+    if !found.iter().any(|cell| cell.sides.iter().zip(&sides).any(short)) {
+        found.clear();
+    }
     found.sort_by(|a, b| b.cmp(a));
     found.into_iter().map(|cell| cell.sides.iter().map(|side| (side.lo, side.hi)).collect()).collect()
 }
