@@ -401,7 +401,9 @@ const THROUGH: f64 = 0.5;
 pub(crate) fn one_sided(model: &Model, outcome: &FitOutcome) -> Vec<String> {
     let sigma = |i: usize| outcome.uncertainties.get(i).copied().flatten().filter(|s| *s > 0.0);
     let touching = |i: usize| -> Option<f64> {
-        let (p, x, room) = (model.parameters.get(i)?, outcome.parameters.get(i)?, TOUCHING * sigma(i)?);
+        let (p, x) = (model.parameters.get(i)?, outcome.parameters.get(i)?);
+        // An uncertainty may be much larger than the width of the bounds.
+        let room = TOUCHING * sigma(i)?.min(p.bounds.1 - p.bounds.0);
         [p.bounds.0, p.bounds.1].into_iter().find(|bound| (x - bound).abs() <= room)
     };
     let mut notes = Vec::new();
