@@ -18,7 +18,8 @@ pub(super) fn value(b: &mut Builder, x: Slot, mean: Slot, alpha: Slot, beta: Slo
 /// `lo..hi`, the two numbers in `ends`.
 ///
 /// The range is divided at the mean, or at the end of the range that is nearest to it, `cut`. The observable is replaced
-/// by `cut + (end - cut) t` for both ends. The kink at the mean is then at the end `t = 0` of the range.
+/// by `cut + (end - cut) t^4` for both ends. The singularity at the mean, like `t^(4 beta)`, is then at the end `t = 0` of
+/// the range, and so weak that derivatives with respect to `beta` are integrated accurately, too.
 pub(super) fn integrand(
     b: &mut Builder,
     t: Slot,
@@ -30,9 +31,13 @@ pub(super) fn integrand(
     let cut = b.min(ends[1], cut);
     let before = b.sub(cut, mean);
     let (zero, one) = (b.number(0.0), b.number(1.0));
+    let square = b.mul(t, t);
+    let place_of_t = b.mul(square, square);
+    let cube = b.mul(square, t);
+    let speed = b.scale(4.0, cube);
     let mut side = |end: Slot, sign: f64| {
         let length = b.sub(end, cut);
-        let step = b.mul(length, t);
+        let step = b.mul(length, place_of_t);
         let place = b.add(before, step);
         let distance = b.unary(Unary::Abs, place);
         let ratio = b.div(distance, alpha);
@@ -46,5 +51,6 @@ pub(super) fn integrand(
         b.mul(signed, value)
     };
     let (above, below) = (side(ends[1], 1.0), side(ends[0], -1.0));
-    b.add(above, below)
+    let both = b.add(above, below);
+    b.mul(speed, both)
 }
