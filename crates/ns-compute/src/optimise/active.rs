@@ -24,8 +24,9 @@ pub(super) fn on_bound(problem: &Problem<'_>, p: usize, x: f64) -> Option<f64> {
     }
 }
 
-/// The jump of the slope of `-ln L` at a kink counts as zero if it is below this number.
-pub(super) const LEAST_JUMP: f64 = 1e-6;
+/// The jump of the slope of `-ln L` at a kink counts as zero if it is below this number, for the reason given at
+/// [`NO_SLOPE`].
+pub(super) const LEAST_JUMP: f64 = 1e-5;
 
 /// Marks those parameters as active that [`classify`] found inactive on a bound or on a kink although their slope vanishes
 /// there. The sign of such a slope is due to rounding errors, and must not decide whether the parameter has an uncertainty.
