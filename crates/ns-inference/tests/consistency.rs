@@ -132,3 +132,14 @@ fn every_parameter_of_a_flat_direction_is_named() {
 fn ends_of_crossings_at_kinks_are_searched() {
     hold_at(Depth::Part, "MINOS", &[7944, 12356]);
 }
+
+/// One factor ended near its bound, because the slope that counted as zero was missing in the steps to the valley's floor.
+#[test]
+fn factors_of_a_product_are_flat_at_a_bound_too() {
+    hold_at(Depth::Part, "flat", &[1_011_261, 1_011_397, 1_012_364]);
+}
+
+#[test]
+fn a_minimum_that_rounding_hides_is_converged() {
+    hold_at(Depth::Part, "the free fit converges", &[10_258]);
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+from dataclasses import replace
 
 import numpy as np
 
@@ -87,6 +88,10 @@ class Comparison:
             best = self.point(fit.bestfit)
             statistics.offer(best)
         lowest = statistics.best
+        if not fit.converged and "negative weights" in self.case.traits and fit.nll < lowest.value - 10:
+            # The density at an event with a negative weight may tend to 0.
+            self.notes.add("the likelihood has no minimum")
+            return
         if not fit.converged:
             self.fail(
                 "the fit does not converge", fit.termination_reason, f"a minimum {lowest.value:.9g} at {self.shown(lowest.x)}"
@@ -123,8 +128,20 @@ class Comparison:
         for name, i in zip(self.names, self.positions):
             if i in right:
                 ours = fit.uncertainty(name)
-                if ours is None or abs(ours / right[i] - 1) > UNCERTAINTY:
+                if ours is None or abs(ours / right[i] - 1) > UNCERTAINTY and not self.is_bend(lowest, i, ours, right[i]):
                     self.fail(f"uncertainty of {name} at {self.shown(lowest.x)}", ours, right[i], "; ".join(fit.warnings))
+
+    def is_bend(self, lowest, i, ours, sigma) -> bool:
+        """Whether the curvature jumps beside the minimum, as at an event at the peak of two half Gaussians, and the uncertainty is
+        between those of both sides."""
+        sides = []
+        for shift in (-2e-2 * sigma, 2e-2 * sigma):
+            x = lowest.x.copy()
+            x[i] += shift
+            free, matrix = covariance(self.oracle, replace(lowest, x=x))
+            if matrix is not None and i in list(free):
+                sides.append(float(np.sqrt(matrix[list(free).index(i), list(free).index(i)])))
+        return len(sides) == 2 and min(sides) * (1 - 1e-2) <= ours <= max(sides) * (1 + 1e-2) and max(sides) > min(sides) * 1.001
 
     def asimov(self):
         """A fit of Asimov data gives the value that they were made with."""
@@ -175,6 +192,9 @@ class Comparison:
                 self.no_limit(name, limit, lambda mu: np.sqrt(statistics.q_asimov(mu)) / root)
                 continue
             s = self.precise(lambda st: np.sqrt(st.q_asimov(mu)), root)
+            if s > root and mu in statistics.on_wall:
+                self.notes.add("the oracle's fit of Asimov data ends beside a wall")
+                continue
             if not abs(s / root - 1) <= LIMIT:
                 self.fail(
                     f"expected limit {k:+d}", mu, f"about {mu * root / s:.6g}", f"sqrt(q_A) there is {s:.6g}, not {root:.6g}"

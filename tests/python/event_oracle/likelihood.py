@@ -175,7 +175,9 @@ class Channel:
         columns = self.columns if columns is None else columns
         weights = self.weights if weights is None else weights
         total = sum(self.shares(point)) if self.extended else np.zeros(point.rows)
-        value = np.where(total < 0, np.inf, total)
+        # A minimum with no expected events at all has a total of 0 but for rounding.
+        size = sum(np.abs(share) for share in self.shares(point)) if self.extended else 0.0
+        value = np.where(total < -1e-13 * size, np.inf, total)
         if weights.size:
             log, sign = self.contents(point) if self.integral else self.density(point, columns)
             used = np.broadcast_to(weights != 0, log.shape[1:])

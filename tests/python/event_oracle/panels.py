@@ -58,7 +58,8 @@ def nodes(ends: np.ndarray, n: int):
 
 def log_sum(logs, signs, weights, axes):
     """`ln |sum|` and the sign of `sum weights * signs * exp(logs)` over `axes`."""
-    top = np.max(np.where(weights * np.ones_like(logs) != 0, logs, -np.inf), axis=axes, keepdims=True)
+    logs = np.where(weights * np.ones_like(logs) != 0, logs, -np.inf)
+    top = np.max(logs, axis=axes, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     total = np.sum(weights * signs * np.exp(logs - top), axis=axes)
     with np.errstate(divide="ignore"):

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 
 from . import asimov, minimum
-from .likelihood import Likelihood
+from .likelihood import Likelihood, Point
 
 
 class Statistics:
@@ -18,6 +18,8 @@ class Statistics:
         self.model, self.rng, self.nodes = model, rng, nodes
         #: Conditional minima that were offered and are lower.
         self.better: dict[float, minimum.Minimum] = {}
+        #: Tested values at which the fit of the Asimov data ended where a density is almost 0.
+        self.on_wall: set[float] = set()
 
     def fit(self, starts, held=None, data=None, measured=None, scatter=0):
         """The lowest minimum, with parameters held at values, from given starts and the best of `scatter` random points."""
@@ -73,8 +75,20 @@ class Statistics:
         data, measured = self.data
         at = self.at_zero
         free = float(self.model.nll(at, data, measured)[0])
-        found = self.fit([at], {self.model.poi: mu}, data, measured, scatter=100 if self.nodes else 0)
+        found = self.fit([at, self.model.init], {self.model.poi: mu}, data, measured, scatter=100 if self.nodes else 20)
+        if found is not None and self.is_on_wall(found.x):
+            self.on_wall.add(mu)
         return np.inf if found is None else max(0.0, 2 * (found.value - free))
+
+    def is_on_wall(self, x) -> bool:
+        """Whether a density is almost 0 at a node of the Asimov data. The minimiser gets stuck beside such points."""
+        for channel, (columns, weights) in zip(self.model.channels, self.data[0]):
+            if channel.integral:
+                continue
+            here, there = (channel.density(Point(self.model, at[None]), columns) for at in (self.at_zero, x))
+            if np.any((here[1] > 0) & (weights > 0) & (there[1] * np.exp(there[0] - here[0]) < 1e-2)):
+                return True
+        return False
 
     def offer_conditional(self, mu: float, x):
         """Tells a conditional fit a point that is worth a descent."""
