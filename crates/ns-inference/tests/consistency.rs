@@ -11,8 +11,8 @@ use property::checks::{Depth, Report, check};
 use property::workspace::{WILD, draw};
 
 /// Number of models that the test checks, unless `NEXTSTAT_CONSISTENCY_MODELS` says otherwise. Half of them have effects
-/// far from linear. The checks take about four minutes on two CPUs. The example `check_consistency` can check more models.
-const MODELS: u64 = 1000;
+/// far from linear. The checks take about two minutes on two CPUs. The example `check_consistency` can check more models.
+const MODELS: u64 = 500;
 
 #[test]
 fn analyses_of_random_models_are_consistent() {

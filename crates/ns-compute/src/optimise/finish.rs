@@ -32,7 +32,7 @@ pub(crate) const DENSE_LIMIT: usize = 400;
 const SPECTRUM_FLOOR: f64 = 1e-11;
 
 /// An eigenvalue of the scaled Hessian below this number is not due to rounding errors.
-const NEGATIVE: f64 = -1e-6;
+pub(super) const NEGATIVE: f64 = -1e-6;
 
 /// If the distance of a parameter from its kink at 0 is smaller than this number, the optimiser tries to put the
 /// parameter exactly on the kink. An EDM (estimated distance to the minimum) of 1e-12 does not decide whether the
@@ -165,6 +165,11 @@ fn finish(
     let is_inexact = |error: IntegralError| !(error.relative <= problem.integral_tolerance);
     if outcome.status == FitStatus::Converged && outcome.certificate.integral_error.is_some_and(is_inexact) {
         outcome.status = FitStatus::NotConverged(Reason::InexactIntegral);
+    }
+    // Directions that count as flat may have a slope that leads to a lower point.
+    let inside = best.walls.is_none() && outcome.status == FitStatus::Converged;
+    if inside && outcome.certificate.edm > EDM_WITHOUT_PROGRESS {
+        outcome.status = FitStatus::NotConverged(Reason::NoProgress);
     }
     outcome.n_iterations = iterations;
     outcome.n_evaluations = worker.n_evaluations;

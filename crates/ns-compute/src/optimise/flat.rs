@@ -8,7 +8,8 @@ use ns_core::{FitStatus, Reason};
 
 use super::active::{classify, on_bound, release_without_slope};
 use super::descend::{Descent, Mode, descend};
-use super::escape::{Spectrum, spectrum};
+use super::escape::{Spectrum, escape, spectrum};
+use super::finish::NEGATIVE;
 use super::null_space::{LEAST_SHARE, shares};
 use super::worker::Tether;
 use super::{Problem, Worker};
@@ -154,6 +155,19 @@ pub(super) fn settle(worker: &mut Worker, problem: &Problem<'_>, best: &mut Desc
         && let Some(there) = polish(worker, problem, &mut nearer)
     {
         (*best, valley) = (nearer, there);
+    }
+    // A flat direction may be one of negative curvature by more than rounding: two parameters of which one has no effect
+    // while the other is 0, for example. Lower points lie along it.
+    if valley.spectrum.values.iter().any(|value| *value < NEGATIVE) {
+        worker.active.copy_from_slice(&valley.active);
+        if let Some((point, _)) = escape(worker, problem, &best.theta, best.likelihood)
+            && let Ok(lower) = descend(worker, problem, &point, Mode::from(false))
+            && lower.status == FitStatus::Converged
+            && lower.value() < best.value() - LOWER * noise
+        {
+            *best = lower;
+            return Settled::Lower;
+        }
     }
     best.edm = valley.edm;
     if valley.edm <= EDM_TOLERANCE {
