@@ -87,7 +87,8 @@ pub(super) fn grid(
         plan.boxes.iter().map(|sides| sides.iter().map(|(lo, hi)| hi - lo).product::<f64>()).sum();
     let mut functionals = Functionals::new(point, &integrals, &squares, (total, volume));
     let mut negative = Vec::new();
-    if !visited.is_empty() && plan.has_formulas() {
+    let can_be_negative = |point: &Point| point.amplitudes.iter().any(|a| *a < 0.0);
+    if plan.has_formulas() && visited.iter().any(can_be_negative) {
         negative = tree.lowest(&boxes)?;
     }
     for (other, lowest) in negative.iter().enumerate() {

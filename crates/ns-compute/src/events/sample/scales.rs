@@ -16,6 +16,9 @@ const RATIO: f64 = 8.0;
 /// A cell that contains less than this fraction of the density is not halved.
 const NEGLIGIBLE: f64 = 1e-3;
 
+/// Cuts are about equally good if the possible integrals that they leave differ by at most this factor.
+const SIMILAR: f64 = 1.1;
+
 /// Largest number of halvings.
 const MOST: usize = 1500;
 
@@ -61,10 +64,11 @@ pub(in crate::events) fn scales(
     let short = |(own, all): (&Interval, &Interval)| own.hi - own.lo < SHORT * (all.hi - all.lo);
     let mut found: Vec<Cell> =
         done.into_iter().chain(open).filter(|cell| cell.most > NEGLIGIBLE * all).collect();
-    // Beside a peak, the density may be large in a long cell, too.
-    if !found.iter().any(|cell| cell.sides.iter().zip(&sides).any(short)) {
-        found.clear();
-    }
+    let is_short = |cell: &Cell| cell.sides.iter().zip(&sides).any(short);
+    // Beside a peak, the density may be large in a long cell, too. With several observables, every cell of a peak is short
+    // along one of them.
+    let varies = found.iter().any(is_short);
+    found.retain(|cell| varies && (sides.len() == 1 || is_short(cell)));
     found.sort_by(|a, b| b.cmp(a));
     found.into_iter().map(|cell| cell.sides.iter().map(|side| (side.lo, side.hi)).collect()).collect()
 }
@@ -88,10 +92,10 @@ impl Cell {
         Self { sides, most, is_even: size.hi <= RATIO * size.lo }
     }
 
-    /// Cuts the cell in two along the side for which the possible integral becomes smallest. If cuts are equally good,
-    /// the side that is longest in units of the range is cut. Returns `None` if no side can be cut.
+    /// Cuts the cell in two along the side for which the possible integral becomes smallest. If cuts are about equally
+    /// good, the side that is longest in units of the range is cut. Returns `None` if no side can be cut.
     fn halves(&self, range: &[Interval], formula: &Formula, memory: &mut FormulaMemory) -> Option<[Self; 2]> {
-        let mut best: Option<([Self; 2], f64, f64)> = None;
+        let mut cuts = Vec::with_capacity(self.sides.len());
         for (axis, side) in self.sides.iter().enumerate() {
             let middle = 0.5 * side.lo + 0.5 * side.hi;
             if !(side.lo < middle && middle < side.hi) {
@@ -105,12 +109,11 @@ impl Cell {
             let pair = [half(side.lo, middle), half(middle, side.hi)];
             let most = pair[0].most + pair[1].most;
             let length = (side.hi - side.lo) / (range[axis].hi - range[axis].lo);
-            let better = |best: &([Self; 2], f64, f64)| most < best.1 || (most == best.1 && length > best.2);
-            if best.as_ref().is_none_or(better) {
-                best = Some((pair, most, length));
-            }
+            cuts.push((pair, most, length));
         }
-        best.map(|(pair, ..)| pair)
+        let least = cuts.iter().map(|(_, most, _)| *most).fold(f64::INFINITY, f64::min);
+        let good = cuts.into_iter().filter(|(_, most, _)| *most <= SIMILAR * least);
+        good.max_by(|a, b| a.2.total_cmp(&b.2)).map(|(pair, ..)| pair)
     }
 }
 
