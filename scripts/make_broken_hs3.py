@@ -368,6 +368,11 @@ def _(m):
     dist(m, "shape").update(coefficients=[0.5, 0.6], extended=False)
 
 
+@case("fractions_need_not_add_up")
+def _(m):
+    dist(m, "shape").update(coefficients=["w0", "mean"], extended=False)
+
+
 change("constraint_width_zero", "distributions", "eff_term", "sigma", 0)
 
 

@@ -99,10 +99,20 @@ def test_data_of_a_fit_can_be_events():
         ({"SR": {"mm": MASSES}}, "no column 'm'"),
         ({"CR": {"m": MASSES}}, "no channel of events is called 'CR'; there are 'SR'"),
         ({"SR": np.array([99.0])}, "event 0 of the events of 'SR' is outside of the axis 'm' from 100 to 160"),
-        ({"SR": np.array([])}, "there is no event"),
+        ({"SR": np.array([np.nan])}, "event 0 of the events of 'SR' has no finite number on the axis 'm'"),
     ]:
         with pytest.raises(ValueError, match=message):
             nextstat.fit(model, data=events)
+
+
+def test_no_event_is_data_too():
+    document_without = document(entries=[])
+    right = nextstat.fit(nextstat.load_workspace(document_without)).twice_nll
+    model = nextstat.load_workspace(document(entries=[[120.0], [130.0]]))
+    for events in (np.array([]), {"m": np.array([])}):
+        assert nextstat.fit(model, data={"SR": events}).twice_nll == right
+    sources = nextstat.load_workspace(document(), events={"obs": {"m": np.array([])}})
+    assert nextstat.fit(sources).twice_nll == right
 
 
 def test_models_with_events_can_be_pickled():

@@ -73,6 +73,15 @@ def test_a_model_with_a_flow_fits_its_own_and_other_events():
 
 
 @built
+def test_the_distance_of_a_flow_is_that_of_its_formula():
+    distances = []
+    for name in ("search.hs3.json", "search_gaussian.hs3.json"):
+        model = nextstat.load_workspace(FLOWS / name)
+        distances.append(nextstat.goodness_of_fit(model, statistic="ks", toys=20, seed=1).value)
+    assert close(*distances)
+
+
+@built
 def test_pickles_find_the_flows_again(monkeypatch, tmp_path):
     monkeypatch.chdir(FLOWS)
     model = nextstat.load_workspace("search.hs3.json")

@@ -99,6 +99,12 @@ pub(crate) fn data(model: &Model, channels: &Bound<'_, PyDict>) -> PyResult<Obse
         for axis in &channel.observables {
             let column =
                 take(&axis.name).ok_or_else(|| bad(format!("{what} have no column '{}'", axis.name)))?;
+            if let Some(row) = column.iter().position(|x| !x.is_finite()) {
+                return Err(bad(format!(
+                    "event {row} of {what} has no finite number on the axis '{}'",
+                    axis.name
+                )));
+            }
             if let Some(row) = column.iter().position(|x| !(axis.min..=axis.max).contains(x)) {
                 return Err(bad(format!(
                     "event {row} of {what} is outside of the axis '{}' from {} to {}",
@@ -110,9 +116,6 @@ pub(crate) fn data(model: &Model, channels: &Bound<'_, PyDict>) -> PyResult<Obse
         table.weights = take("weights");
         if table.columns.iter().chain(&table.weights).any(|column| column.len() != table.len()) {
             return Err(bad(format!("the columns of {what} have different lengths")));
-        }
-        if table.is_empty() {
-            return Err(bad(format!("{what}: there is no event")));
         }
         let completed = channel.complete(within(table, &channel.ranges));
         *place = Arc::new(completed.map_err(|error| bad(format!("{what}: {error}")))?);

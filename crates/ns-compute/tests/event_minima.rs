@@ -7,7 +7,7 @@ mod random_events;
 
 use ns_compute::CpuSession;
 use ns_core::{Execution, Search, Start};
-use random_events::{fit, lowest_of_three, narrow_peak, random_model};
+use random_events::{fit, lowest_of_places, lowest_of_three, narrow_peak, random_model, random_spectrum};
 
 #[test]
 fn gathered_events_lead_to_the_minima_that_all_events_have() {
@@ -27,4 +27,21 @@ fn a_peak_narrower_than_the_cells_is_found() {
     let found = fit(&session, Start::Init, Search::Standard).unwrap();
     let near_truth = fit(&session, Start::At(truth.into()), Search::Local).unwrap();
     assert!(found.nll <= near_truth.nll + 5e-7, "{} above", found.nll - near_truth.nll);
+}
+
+/// Spectra whose width is free (odd numbers) may have minima of other widths that are not found: 1 in 100.
+#[test]
+fn free_places_of_peaks_are_found() {
+    let mut missed = Vec::new();
+    for seed in 0..200 {
+        let model = random_spectrum(seed);
+        let session = CpuSession::open(&model, &Execution::default()).unwrap();
+        let found = fit(&session, Start::Init, Search::Standard).unwrap();
+        let lowest = lowest_of_places(&session, &model);
+        if found.nll > lowest + 1e-6 {
+            missed.push((seed, found.nll - lowest));
+        }
+    }
+    let with_given_width = missed.iter().filter(|(seed, _)| seed.is_multiple_of(2)).count();
+    assert!(with_given_width == 0 && missed.len() <= 2, "{missed:?}");
 }

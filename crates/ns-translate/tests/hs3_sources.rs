@@ -123,8 +123,8 @@ fn events_of_the_caller_replace_those_of_the_file() {
     assert!(message.contains("no column 'weights', and the data set has weights"), "{message}");
     let message = error(&json!({}), &given(vec![("m", vec![120.0, 99.0])]));
     assert!(message.contains("outside of its axis"), "{message}");
-    let message = error(&json!({}), &given(vec![("m", vec![])]));
-    assert!(message.contains("There is no event."), "{message}");
+    let none = model(&json!({}), &given(vec![("m", vec![])])).unwrap();
+    assert_eq!(none.observed, model(&json!({"entries": []}), &EventSources::default()).unwrap().observed);
     let mut sources = given(plain);
     let events = sources.given.remove("obs").unwrap();
     sources.given.insert("obbs".to_owned(), events);

@@ -115,9 +115,12 @@ impl CpuSession {
         worker: &mut Worker,
         drawn: bool,
     ) -> Result<FitOutcome, FitFailure> {
-        let domain = FitDomain::new(&self.plan.structure.table, request);
+        let table = &self.plan.structure.table;
+        let domain = FitDomain::new(table, request);
         let mut start = start;
         domain.place(request, &mut start);
+        let mut init = table.init.to_vec();
+        domain.place(request, &mut init);
         let problem = self.problem(domain, data, drawn, control);
         if request.metric.is_none()
             && let Some((outcome, near)) = self.fit_few_events(request, &start, &problem, worker)
@@ -128,10 +131,15 @@ impl CpuSession {
             found.n_evaluations += outcome.1;
             return Ok(found);
         }
-        let further = match request.search {
+        let mut further = match request.search {
             Search::Local => Vec::new(),
             Search::Standard | Search::Thorough => self.further_starts(&problem, &start),
         };
+        // A starting point that a user gives may be in the valley of a higher minimum of the densities.
+        let is_given = matches!(&request.start, Start::At(at) if request.origin.as_ref() == Some(at));
+        if is_given && request.search != Search::Local && self.plan.events.has_channels() && init != start {
+            further.push(init);
+        }
         let cold = matches!(request.start, Start::Init);
         let metric = request.metric.as_ref();
         fit(worker, &problem, &start, &further, request.search, cold, metric, wanted)

@@ -44,7 +44,7 @@ pub(crate) use offload::ChannelSums;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use offload::{LeafSteps, Offload, Operand, Operation, OwnKernel, Totals, UnaryOperation};
 
-pub(crate) use places::{MovingPeak, Place, find_peaks, places};
+pub(crate) use places::{MovingPeak, Place, find_peaks, places, rivals, without_peak};
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use program::Table;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
@@ -52,5 +52,5 @@ pub(crate) use sample::DeviceHat;
 pub(crate) use sample::{auxiliary_widths, event_sources};
 pub use shapes::EventShapes;
 pub(crate) use squared::squared_weights;
-pub(crate) use term::{EventPlan, EventScratch, asimov, evaluate, expected_data};
+pub(crate) use term::{EventPlan, EventScratch, asimov, evaluate, expected_data, prepare_channels};
 pub(crate) use total::Wall;

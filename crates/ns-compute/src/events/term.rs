@@ -542,7 +542,7 @@ pub(crate) fn expected_data(
 
 /// Prepares all channels at `theta`: computes their values, integrals and amplitudes. [`asimov`] and
 /// [`super::event_sources`] need this.
-pub(super) fn prepare_channels(level: Level, plan: &EventPlan, theta: &[f64], scratch: &mut EventScratch) {
+pub(crate) fn prepare_channels(level: Level, plan: &EventPlan, theta: &[f64], scratch: &mut EventScratch) {
     scratch.forget();
     let EventScratch { functions, channels, .. } = scratch;
     plan.functions.evaluate(level, theta, functions);

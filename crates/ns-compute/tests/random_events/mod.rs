@@ -164,6 +164,47 @@ pub(crate) fn narrow_peak() -> (Model, Vec<f64>) {
     (model, parameters.iter().map(|p| p.1).collect())
 }
 
+/// Returns a random spectrum: a peak on an exponential, with a start value of the place anywhere in the range. The width is
+/// free in every second model.
+pub(crate) fn random_spectrum(seed: u64) -> Model {
+    let mut d = Draw::new(seed + 2_000_000);
+    let events = d.between(30_f64.ln(), 2000_f64.ln()).exp();
+    let signal = (events * d.between(0.02, 0.3)).max(3.0);
+    let width = d.between(0.5, 2.0);
+    let parameters = [
+        ("nsig", signal, signal, (0.0, 2.0 * events)),
+        ("nbkg", events - signal, events - signal, (0.0, 2.0 * events)),
+        ("mean", d.between(103.0, 157.0), d.between(102.0, 158.0), (102.0, 158.0)),
+        ("sigma", width, width, (0.3, 8.0)),
+        ("slope", 1.0 / d.between(15.0, 60.0), 1.0 / 30.0, (0.001, 0.3)),
+    ];
+    let is_fixed = seed.is_multiple_of(2);
+    let (sigma, slope) = if is_fixed { (N(width), P(3)) } else { (P(3), P(4)) };
+    let parameters: Vec<Number> =
+        parameters.into_iter().filter(|(name, ..)| !(is_fixed && *name == "sigma")).collect();
+    let processes = vec![
+        (P(0), Density::Gaussian { x: 0, mean: P(2), sigma }),
+        (P(1), Density::Exponential { x: 0, slope }),
+    ];
+    drawn(&parameters, &[(100.0, 160.0)], processes, seed)
+}
+
+/// Returns the lowest `-ln L` of 60 single descents, with the peak at 60 places of its range.
+pub(crate) fn lowest_of_places(session: &CpuSession, model: &Model) -> f64 {
+    let place = |name: &str| model.parameters.iter().position(|p| p.name == name);
+    let mut lowest = f64::INFINITY;
+    for k in 0..60 {
+        let mut start: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
+        start[2] = 102.0 + 56.0 * (f64::from(k) + 0.5) / 60.0;
+        if let Some(sigma) = place("sigma") {
+            start[sigma] = [0.6, 1.2, 3.0][k as usize % 3];
+        }
+        let end = fit(session, Start::At(start.into()), Search::Local);
+        lowest = end.map_or(lowest, |found| lowest.min(found.nll));
+    }
+    lowest
+}
+
 /// Fits a model from `start`; `None` if the fit fails or does not converge.
 pub(crate) fn fit(session: &CpuSession, start: Start, search: Search) -> Option<FitOutcome> {
     let request = FitRequest { start, search, ..FitRequest::default() };

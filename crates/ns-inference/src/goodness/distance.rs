@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ns_compute::{EventShapes, Level};
-use ns_core::{Density, EventTable, Model, SessionError};
+use ns_core::{Density, EventChannel, EventTable, Model, SessionError};
 
 use super::events::{ChannelGoodness, EventStatistic};
 use crate::InferenceError;
@@ -32,7 +32,8 @@ pub(super) struct Distances {
 
 /// The fit ranges of the observable of one channel, and the points at which integrals over this observable are split.
 struct Line {
-    name: String,
+    /// The channel, which computes the log-densities that do not depend on parameters.
+    channel: EventChannel,
     /// Lower and upper ends of the fit ranges, in ascending order.
     ranges: Vec<(f64, f64)>,
     /// Points at which integrals are split, in ascending order: the ends of the [`PARTS`] equal parts of each fit
@@ -73,7 +74,7 @@ impl Distances {
                 .collect();
             channel.processes.iter().for_each(|process| jumps(&process.density, &mut breaks));
             breaks.sort_by(f64::total_cmp);
-            channels.push(Line { name: channel.name.clone(), ranges, breaks });
+            channels.push(Line { channel: channel.clone(), ranges, breaks });
         }
         let shapes = EventShapes::new(model, Level::detect()).map_err(SessionError::from)?;
         Ok(Self { shapes, channels })
@@ -90,33 +91,37 @@ impl Distances {
             let mut events: Vec<f64> = table.columns.first().map(|x| x.to_vec()).unwrap_or_default();
             events.sort_by(f64::total_cmp);
             let n = events.len() as f64;
-            let (below, _) = self.below(parameters, (index, line), &events);
+            let (below, _) = self.below(parameters, (index, line), &events)?;
             let distance = |(i, f): (usize, &f64)| ((i + 1) as f64 / n - f).max(f - i as f64 / n);
-            ChannelGoodness {
-                name: line.name.clone(),
+            Ok(ChannelGoodness {
+                name: line.channel.name.clone(),
                 value: below.iter().enumerate().map(distance).fold(0.0, f64::max),
                 n_events: n,
                 n_bins: None,
                 least_expected: None,
-            }
+            })
         });
-        Ok(all.collect())
+        all.collect()
     }
 
     /// Returns a warning for each channel whose density is integrated inexactly. `tables` are the events of each channel.
-    pub(super) fn inexact(&self, parameters: &[f64], tables: &[Arc<EventTable>]) -> Vec<String> {
-        let of = |((index, line), table): ((usize, &Line), &Arc<EventTable>)| {
+    pub(super) fn inexact(
+        &self,
+        parameters: &[f64],
+        tables: &[Arc<EventTable>],
+    ) -> Result<Vec<String>, InferenceError> {
+        let of = |((index, line), table): ((usize, &Line), &Arc<EventTable>)| -> Result<_, InferenceError> {
             let mut events: Vec<f64> = table.columns.first().map(|x| x.to_vec()).unwrap_or_default();
             events.sort_by(f64::total_cmp);
-            let (_, error) = self.below(parameters, (index, line), &events);
+            let (_, error) = self.below(parameters, (index, line), &events)?;
             let warning = format!(
                 "the distance of channel '{}' is not exact: the integral of its density has a relative error of about \
                  {error:.1e}; shorten the fit range around narrow peaks, or use chi2",
-                line.name
+                line.channel.name
             );
-            (!(error <= MOST_ERROR)).then_some(warning)
+            Ok((!(error <= MOST_ERROR)).then_some(warning))
         };
-        self.channels.iter().enumerate().zip(tables).filter_map(of).collect()
+        self.channels.iter().enumerate().zip(tables).filter_map(|pair| of(pair).transpose()).collect()
     }
 
     /// Returns one probability per event: the integral of the fitted density over all values of the observable below
@@ -124,17 +129,22 @@ impl Distances {
     /// events and at the breaks of the channel. Each part is computed by the Gauss-Legendre rule with five nodes. If the
     /// integral over all values is not that of the normalised density, the parts are divided further. The second result
     /// is the relative error of the integral.
-    fn below(&self, parameters: &[f64], (index, line): (usize, &Line), events: &[f64]) -> (Vec<f64>, f64) {
+    fn below(
+        &self,
+        parameters: &[f64],
+        (index, line): (usize, &Line),
+        events: &[f64],
+    ) -> Result<(Vec<f64>, f64), InferenceError> {
         let expected: f64 = self.shapes.rates(parameters, index).iter().sum();
         let mut points: Vec<f64> = line.breaks.iter().chain(events).copied().collect();
         points.sort_by(f64::total_cmp);
         points.dedup();
         let mut divisions = 0;
         loop {
-            let (below, sum) = self.with_parts(parameters, (index, line), events, &points);
+            let (below, sum) = self.with_parts(parameters, (index, line), events, &points)?;
             let error = (sum / expected - 1.0).abs();
             if error <= TOLERANCE || divisions == MOST_DIVISIONS {
-                return (below, error);
+                return Ok((below, error));
             }
             divisions += 1;
             let divided = |pair: &[f64]| {
@@ -161,7 +171,7 @@ impl Distances {
         (index, line): (usize, &Line),
         events: &[f64],
         points: &[f64],
-    ) -> (Vec<f64>, f64) {
+    ) -> Result<(Vec<f64>, f64), InferenceError> {
         let within = |x: f64| line.ranges.iter().any(|(low, high)| *low < x && x < *high);
         let intervals: Vec<(f64, f64)> = points
             .windows(2)
@@ -177,7 +187,10 @@ impl Distances {
                 .iter()
                 .flat_map(|(a, b)| gauss().map(|(node, _)| 0.5 * (a + b) + 0.5 * (b - a) * node))
                 .collect();
-            let parts = self.shapes.densities(parameters, index, &[&nodes]);
+            let nodes = EventTable { columns: vec![nodes.into()], weights: None };
+            let nodes = line.channel.complete(nodes).map_err(SessionError::from)?;
+            let columns: Vec<&[f64]> = nodes.columns.iter().map(AsRef::as_ref).collect();
+            let parts = self.shapes.densities(parameters, index, &columns);
             for (i, (a, b)) in batch.iter().enumerate() {
                 for (j, (_, weight)) in gauss().iter().enumerate() {
                     let density: f64 = parts.iter().filter_map(|part| part.get(5 * i + j)).sum();
@@ -190,7 +203,7 @@ impl Distances {
             0 => 0.0,
             place => ends.get(place - 1).map_or(0.0, |(_, before)| before / sum),
         };
-        (events.iter().map(at).collect(), sum)
+        Ok((events.iter().map(at).collect(), sum))
     }
 }
 

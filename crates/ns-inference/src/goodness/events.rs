@@ -216,7 +216,7 @@ pub fn event_goodness_of_fit(
     result.channels = judge.channels(&fit.parameters, tables, expected)?;
     let inexact = match &judge {
         Judge::Chi2(histograms) => histograms.inexact(&fit.parameters),
-        Judge::Ks(distances) => distances.inexact(&fit.parameters, tables),
+        Judge::Ks(distances) => distances.inexact(&fit.parameters, tables)?,
     };
     result.converged &= inexact.is_empty();
     result.warnings.extend(inexact);

@@ -27,13 +27,14 @@ const MARGIN: f64 = 1.0;
 /// The density without a peak is at least this fraction of the density with it.
 const LEAST_REST: f64 = 1e-12;
 
-/// Number of events of a sample of the events, if there are more.
+/// Distance, in half widths of a peak, from which on another place is no part of the same peak.
+const FAR: f64 = 2.5;
+
+/// About the number of events of a sample of the events, if there are more.
 const FEW: usize = 1024;
 
-/// If the gain of the present place in a sample is at least this number and at least [`CLEARLY`] times that of any other
-/// place, there is no better place.
-const SURE: f64 = 20.0;
-const CLEARLY: f64 = 2.0;
+/// Two widths of a peak are different if they differ by at least this factor.
+const OTHER_WIDTH: f64 = 1.5;
 
 /// Largest number of steps in the search for the value of a parameter at which a function has a given value.
 const MOST_STEPS: usize = 30;
@@ -50,6 +51,15 @@ pub(crate) struct MovingPeak {
     peak: Peak,
 }
 
+impl MovingPeak {
+    /// Returns whether `other` is the same peak with about the same width.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let ratio = self.peak.half / other.peak.half;
+        (self.channel, self.leaf, self.local) == (other.channel, other.leaf, other.local)
+            && (1.0 / OTHER_WIDTH..=OTHER_WIDTH).contains(&ratio)
+    }
+}
+
 /// A point at which a peak may fit better.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
@@ -59,6 +69,8 @@ pub(crate) struct Place {
     pub(crate) height: Option<(usize, f64)>,
     /// Estimate of the fall of `-ln L` from the present point.
     pub(crate) gain: f64,
+    /// Whether the peak is there already.
+    pub(crate) is_present: bool,
 }
 
 /// Finds the narrow peaks that parameters move. The channels must have been evaluated. `may_move` returns whether a
@@ -98,9 +110,23 @@ pub(crate) fn find_peaks(
     found
 }
 
-/// Returns places of a peak that may be better than the present one, the best first. The channels must have been
-/// evaluated at `theta`. `parameter` moves the peak within `bounds`. `is_free` returns whether a parameter may give the
-/// peak another height.
+/// The value of a parameter at which a peak has no height.
+pub(crate) fn without_peak(
+    plan: &EventPlan,
+    scratch: &EventScratch,
+    theta: &[f64],
+    moving: &MovingPeak,
+    is_free: &dyn Fn(usize) -> bool,
+) -> Option<(usize, f64)> {
+    let height = height_parameter(plan, scratch, moving, is_free)?;
+    Some((height.parameter, height.value(theta, 0.0))).filter(|(_, value)| value.is_finite())
+}
+
+/// Returns places of a peak, the best first. The channels must have been prepared at `theta`. `parameter` moves the peak
+/// within `bounds`. `is_free` returns whether a parameter may give the peak another height.
+///
+/// If `least` is given, the peak has no height at `theta`, and places with at least this gain are returned. Otherwise
+/// the places are those that may be better than the present one.
 pub(crate) fn places(
     (level, plan): (Level, &EventPlan),
     scratch: &EventScratch,
@@ -108,35 +134,19 @@ pub(crate) fn places(
     (theta, parameter, bounds): (&[f64], usize, (f64, f64)),
     moving: &MovingPeak,
     is_free: &dyn Fn(usize) -> bool,
-    most: usize,
+    (most, least): (usize, Option<f64>),
 ) -> Vec<Place> {
-    let (channel, memory) = (&plan.channels[moving.channel], &scratch.channels[moving.channel]);
-    let (table, peak) = (&tables[moving.channel], &moving.peak);
-    if memory.is_wide() || table.is_empty() {
+    let Some(compared) = compare(level, plan, scratch, &tables[moving.channel], parameter, moving, is_free)
+    else {
         return Vec::new();
-    }
-    let height = height_parameter(plan, scratch, moving, &|p| p != parameter && is_free(p));
-    let range = hull(channel)[peak.axis];
-    let here = peak.top[peak.axis] + peak.speed * (memory.locals[moving.local] - peak.variable);
-    let compare = |table: &EventTable, is_weighted: bool| {
-        let events = rises(level, channel, memory, table, moving, range, height.as_ref())?;
-        let mut gains = Gains::new(peak, events, is_weighted, height.is_some(), range);
-        let present = gains.at(here).gain;
-        let mut sites: Vec<Site> = gains.places().into_iter().map(|x| gains.at(x)).collect();
-        sites.retain(|site| site.gain > 0.0 && (site.x - here).abs() > peak.half);
-        Some((present, sites))
     };
-    if table.len() > 2 * FEW {
-        let sample = sample(table, table.len() / FEW);
-        if let Some((present, sites)) = compare(&sample, false)
-            && present >= SURE
-            && sites.iter().all(|site| CLEARLY * site.gain <= present)
-        {
-            return Vec::new();
-        }
-    }
-    let Some((present, mut sites)) = compare(table, table.weights.is_some()) else { return Vec::new() };
-    sites.retain(|site| site.gain >= present - MARGIN);
+    let peak = &moving.peak;
+    let Compared { height, present, here, mut sites } = compared;
+    let from = least.unwrap_or(present - MARGIN);
+    sites.retain(|site| {
+        site.gain > 0.0 && site.gain >= from && (least.is_some() || (site.x - here).abs() > peak.half)
+    });
+    let before = if least.is_some() { 0.0 } else { present };
     sites.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     let mut taken: Vec<f64> = Vec::new();
     let mut found = Vec::new();
@@ -151,9 +161,61 @@ pub(crate) fn places(
         let local = peak.variable + (site.x - peak.top[peak.axis]) / peak.speed;
         let value = solve(level, plan, scratch, (theta, parameter, bounds), moving, local);
         let height = height.as_ref().map(|height| (height.parameter, height.value(theta, site.height)));
-        found.extend(value.map(|value| Place { value, height, gain: site.gain - present }));
+        let is_present = (site.x - here).abs() <= peak.half;
+        found.extend(value.map(|value| Place { value, height, gain: site.gain - before, is_present }));
     }
     found
+}
+
+/// Returns the gain of a peak at its present place, and the largest gain elsewhere. The channels must have been prepared at a
+/// point where the peak has no height. Of many events, a part is used. Returns `None` if nothing can be said.
+pub(crate) fn rivals(
+    (level, plan): (Level, &EventPlan),
+    scratch: &EventScratch,
+    tables: &[Arc<EventTable>],
+    parameter: usize,
+    moving: &MovingPeak,
+    is_free: &dyn Fn(usize) -> bool,
+) -> Option<(f64, f64)> {
+    let table = &tables[moving.channel];
+    let sample = sample(table, (table.len() / FEW).max(1));
+    let compared = compare(level, plan, scratch, &sample, parameter, moving, is_free)?;
+    let elsewhere =
+        compared.sites.iter().filter(|site| (site.x - compared.here).abs() > FAR * moving.peak.half);
+    Some((compared.present, elsewhere.map(|site| site.gain).fold(0.0, f64::max)))
+}
+
+/// The gains of all places of a peak.
+struct Compared {
+    height: Option<Height>,
+    /// The present place, and its gain.
+    here: f64,
+    present: f64,
+    sites: Vec<Site>,
+}
+
+fn compare(
+    level: Level,
+    plan: &EventPlan,
+    scratch: &EventScratch,
+    table: &EventTable,
+    parameter: usize,
+    moving: &MovingPeak,
+    is_free: &dyn Fn(usize) -> bool,
+) -> Option<Compared> {
+    let (channel, memory) = (&plan.channels[moving.channel], &scratch.channels[moving.channel]);
+    let peak = &moving.peak;
+    if memory.is_wide() || table.is_empty() {
+        return None;
+    }
+    let height = height_parameter(plan, scratch, moving, &|p| p != parameter && is_free(p));
+    let range = hull(channel)[peak.axis];
+    let here = peak.top[peak.axis] + peak.speed * (memory.locals[moving.local] - peak.variable);
+    let events = rises(level, channel, memory, table, moving, range, height.as_ref())?;
+    let mut gains = Gains::new(peak, events, table.weights.is_some(), height.is_some(), range);
+    let present = gains.at(here).gain;
+    let sites = gains.places().into_iter().map(|x| gains.at(x)).collect();
+    Some(Compared { height, here, present, sites })
 }
 
 /// Returns every `step`th event of a table.

@@ -85,7 +85,7 @@ pub(super) fn search(
     if runaway(&found.best) || found.best.value() < found.best.likelihood.least {
         return Ok(found);
     }
-    search_places(worker, problem, &mut found);
+    search_places(worker, problem, start, effort, &mut found);
     // If `metric` is given, the nearby fit has already searched all values within the bounds.
     look_around(worker, problem, start, Search::Standard, metric.is_some(), &mut found);
     // The default search comes first. A thorough search thus never ends at a higher minimum than the default search.

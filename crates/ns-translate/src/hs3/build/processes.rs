@@ -94,7 +94,7 @@ impl Builder<'_, '_> {
                 let rates = self.coefficients(i, space)?;
                 let (n, given) = (summands.len(), coefficients.len());
                 if given == n && *extended == Some(false) {
-                    self.check_sum(coefficients, path);
+                    self.check_sum(coefficients, &rates, path);
                 }
                 let extended = given == n && *extended != Some(false);
                 let densities = self.summands(summands, space)?;
@@ -206,17 +206,22 @@ impl Builder<'_, '_> {
         Ok(self.add_function(format!("last fraction of {name}"), FunctionForm::Expression(tape)))
     }
 
-    /// Reports an error if a mixture has a constant coefficient for every summand, and their sum is not 1.
-    fn check_sum(&mut self, coefficients: &[Arg], path: &str) {
+    /// Reports an error if a mixture has a coefficient for every summand, and their sum is not 1. The sum of parameters
+    /// can be 1 everywhere only if a function is among them.
+    fn check_sum(&mut self, coefficients: &[Arg], rates: &[Value], path: &str) {
         let numbers: Option<Vec<f64>> = coefficients.iter().map(|c| self.constant(c)).collect();
-        let Some(sum) = numbers.map(|numbers| numbers.iter().sum::<f64>()) else { return };
-        if (sum - 1.0).abs() > 1e-9 {
-            self.report.error(
-                format!("{path}/coefficients"),
-                format!("The coefficients add up to {sum}, not to 1, although the mixture is not extended."),
-                "Correct them, or leave the last one out.",
-            );
-        }
+        let message = match numbers.map(|numbers| numbers.iter().sum::<f64>()) {
+            Some(sum) if (sum - 1.0).abs() > 1e-9 => format!("The coefficients add up to {sum}, not to 1"),
+            None if !rates.iter().any(|rate| matches!(rate, Value::Function(_))) => {
+                "The coefficients are parameters, which need not add up to 1".to_owned()
+            }
+            _ => return,
+        };
+        self.report.error(
+            format!("{path}/coefficients"),
+            format!("{message}, although the mixture is not extended."),
+            "Correct them, or leave the last one out.",
+        );
     }
 
     /// Returns the name and the density of each summand of a mixture.

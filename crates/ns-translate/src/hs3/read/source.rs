@@ -239,8 +239,8 @@ pub(super) fn from_caller(
     checked(events, axes, rows, &ValueLocation::new(here, "the events given"), report)
 }
 
-/// Checks that there are events, and that all numbers are finite. Reports a problem otherwise. `rows` is the number
-/// of events before the conditions on events were applied.
+/// Checks that the conditions keep an event, and that all numbers are finite. Reports a problem otherwise. `rows` is the
+/// number of events before the conditions on events were applied.
 pub(super) fn checked(
     events: Events,
     axes: &[Axis],
@@ -248,12 +248,8 @@ pub(super) fn checked(
     place: &ValueLocation,
     report: &mut Report,
 ) -> Option<Events> {
-    if events.columns.first().is_some_and(|column| column.is_empty()) {
-        let message = if rows == 0 {
-            "There is no event.".to_owned()
-        } else {
-            format!("No event is left: the conditions drop all {}.", count(rows, "row", "rows"))
-        };
+    if rows > 0 && events.columns.first().is_some_and(|column| column.is_empty()) {
+        let message = format!("No event is left: the conditions drop all {}.", count(rows, "row", "rows"));
         report.error(place.path.clone(), message, "Check the file and the conditions under 'where'.");
         return None;
     }
