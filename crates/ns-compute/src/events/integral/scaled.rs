@@ -81,30 +81,51 @@ impl Integral {
     }
 }
 
-/// Finds where an integrand is largest among equally spaced points of a box. Returns the exponent of its value and the
-/// point; `None` if it is 0 at all of them. `edges` contains the ends of the box and places between them.
+/// Finds where an integrand is largest: among equally spaced points of a box, and then in steps that are halved again and
+/// again, because a peak may be much narrower than the distance of these points. Returns the exponent of its value and
+/// the point; `None` if it is 0 at all of them. `edges` contains the ends of the box and places between them.
 fn largest(program: &Program, sources: WideSources<'_>, edges: &[Vec<f64>]) -> Option<(i64, Vec<f64>)> {
     let mut memory = WideMemory::new(program);
     memory.prepare(program, sources);
-    let steps = if edges.len() == 1 { STEPS } else { FEW_STEPS };
+    let mut exponent_at = |point: &[f64]| {
+        let columns: Vec<&[f64]> = point.chunks_exact(1).collect();
+        memory.run(program, &columns, 0);
+        memory.value().first().and_then(|value| value.exponent())
+    };
+    let (steps, halvings) = match edges.len() {
+        1 => (STEPS, HALVINGS),
+        _ => (FEW_STEPS, FEW_HALVINGS),
+    };
+    let ends: Vec<(f64, f64)> = edges.iter().map(|edges| (edges[0], edges[edges.len() - 1])).collect();
     let count = (steps + 1).pow(edges.len() as u32);
     let mut most: Option<(i64, Vec<f64>)> = None;
     for index in 0..count {
         let mut rest = index;
-        let mut place = |edges: &Vec<f64>| {
-            let (step, lo, hi) = (rest % (steps + 1), edges[0], edges[edges.len() - 1]);
+        let mut place = |&(lo, hi): &(f64, f64)| {
+            let step = rest % (steps + 1);
             rest /= steps + 1;
             lo + (hi - lo) * step as f64 / steps as f64
         };
-        let point: Vec<f64> = edges.iter().map(&mut place).collect();
-        let columns: Vec<&[f64]> = point.chunks_exact(1).collect();
-        memory.run(program, &columns, 0);
-        let exponent = memory.value().first().and_then(|value| value.exponent());
+        let point: Vec<f64> = ends.iter().map(&mut place).collect();
+        let exponent = exponent_at(&point);
         if let Some(exponent) = exponent.filter(|e| most.as_ref().is_none_or(|(known, _)| e > known)) {
             most = Some((exponent, point));
         }
     }
-    most
+    let (mut exponent, mut point) = most?;
+    for part in (1..=halvings).map(|k| 0.5_f64.powi(k) / steps as f64) {
+        for (axis, (lo, hi)) in ends.iter().enumerate() {
+            let here = point[axis];
+            for step in [-part, part] {
+                let mut trial = point.clone();
+                trial[axis] = (here + step * (hi - lo)).clamp(*lo, *hi);
+                if let Some(higher) = exponent_at(&trial).filter(|other| *other > exponent) {
+                    (exponent, point) = (higher, trial);
+                }
+            }
+        }
+    }
+    Some((exponent, point))
 }
 
 /// Adds edges around the point `place`, at distances that are halved again and again.
