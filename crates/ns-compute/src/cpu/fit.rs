@@ -119,11 +119,18 @@ impl CpuSession {
         let domain = FitDomain::new(table, request);
         let mut start = start;
         domain.place(request, &mut start);
-        let mut init = table.init.to_vec();
-        domain.place(request, &mut init);
+        // A starting point that a user gives may be in the valley of a higher minimum of the densities.
+        let is_given = matches!(&request.start, Start::At(at) if request.origin.as_ref() == Some(at));
+        let init = (is_given && self.plan.events.has_channels()).then(|| {
+            let mut init = table.init.to_vec();
+            domain.place(request, &mut init);
+            init
+        });
+        let init = init.filter(|init| *init != start);
         let problem = self.problem(domain, data, drawn, control);
         if request.metric.is_none()
-            && let Some((outcome, near)) = self.fit_few_events(request, &start, &problem, worker)
+            && let Some((outcome, near)) =
+                self.fit_few_events(request, (&start, init.as_deref()), &problem, worker)
         {
             // The fits of fewer events have chosen the minimum. The fit of all events finds its exact position.
             let mut found = fit(worker, &problem, &near, &[], Search::Local, false, None, wanted)?;
@@ -131,15 +138,12 @@ impl CpuSession {
             found.n_evaluations += outcome.1;
             return Ok(found);
         }
-        let mut further = match request.search {
+        let further = match request.search {
             Search::Local => Vec::new(),
-            Search::Standard | Search::Thorough => self.further_starts(&problem, &start),
+            Search::Standard | Search::Thorough => {
+                self.further_starts(&problem, &start).into_iter().chain(init).collect()
+            }
         };
-        // A starting point that a user gives may be in the valley of a higher minimum of the densities.
-        let is_given = matches!(&request.start, Start::At(at) if request.origin.as_ref() == Some(at));
-        if is_given && request.search != Search::Local && self.plan.events.has_channels() && init != start {
-            further.push(init);
-        }
         let cold = matches!(request.start, Start::Init);
         let metric = request.metric.as_ref();
         fit(worker, &problem, &start, &further, request.search, cold, metric, wanted)
@@ -156,7 +160,7 @@ impl CpuSession {
     fn fit_few_events(
         &self,
         request: &FitRequest,
-        start: &[f64],
+        start: (&[f64], Option<&[f64]>),
         problem: &Problem<'_>,
         worker: &mut Worker,
     ) -> Option<((usize, usize), Vec<f64>)> {
@@ -175,7 +179,7 @@ impl CpuSession {
     }
 
     /// Fits the data sets `parts` one after the other, each from the minimum of the fit before. The first fit makes
-    /// the search for lower minima that the request asks for; the later fits make no search.
+    /// the search for lower minima that the request asks for, also from `init`; the later fits make no search.
     ///
     /// Returns the numbers of iterations and evaluations, the last minimum, and `-ln L` there. Returns `None` if
     /// `parts` is empty or a fit does not converge. If `faithful` is true, also returns `None` if two successive
@@ -184,7 +188,7 @@ impl CpuSession {
     fn fit_parts(
         &self,
         request: &FitRequest,
-        start: &[f64],
+        (start, init): (&[f64], Option<&[f64]>),
         problem: &Problem<'_>,
         worker: &mut Worker,
         parts: impl IntoIterator<Item = Dataset>,
@@ -203,8 +207,13 @@ impl CpuSession {
                     (counts, near, Search::Local, false)
                 }
             };
-            let further =
-                if search == Search::Local { Vec::new() } else { self.further_starts(&part, &near) };
+            let further = match search {
+                Search::Local => Vec::new(),
+                Search::Standard | Search::Thorough => {
+                    let init = init.map(<[f64]>::to_vec);
+                    self.further_starts(&part, &near).into_iter().chain(init).collect()
+                }
+            };
             let outcome =
                 fit(worker, &part, &near, &further, search, cold, None, OutcomeParts::default()).ok()?;
             if !outcome.converged() {
