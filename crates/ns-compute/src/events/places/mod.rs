@@ -110,7 +110,8 @@ pub(crate) fn find_peaks(
     found
 }
 
-/// The value of a parameter at which a peak has no height.
+/// Returns the parameter that changes the height of a peak most, and its value at which the height is 0. Returns `None` if
+/// there is no such parameter. The channels must have been prepared at `theta`.
 pub(crate) fn without_peak(
     plan: &EventPlan,
     scratch: &EventScratch,
@@ -136,8 +137,9 @@ pub(crate) fn places(
     is_free: &dyn Fn(usize) -> bool,
     (most, least): (usize, Option<f64>),
 ) -> Vec<Place> {
-    let Some(compared) = compare(level, plan, scratch, &tables[moving.channel], parameter, moving, is_free)
-    else {
+    let table = &tables[moving.channel];
+    let table = (&**table, table.weights.is_some());
+    let Some(compared) = compare(level, plan, scratch, table, parameter, moving, is_free) else {
         return Vec::new();
     };
     let peak = &moving.peak;
@@ -179,7 +181,9 @@ pub(crate) fn rivals(
 ) -> Option<(f64, f64)> {
     let table = &tables[moving.channel];
     let sample = sample(table, (table.len() / FEW).max(1));
-    let compared = compare(level, plan, scratch, &sample, parameter, moving, is_free)?;
+    // A sample of weighted nodes has gaps that the nodes do not have.
+    let sample = (&sample, false);
+    let compared = compare(level, plan, scratch, sample, parameter, moving, is_free)?;
     let elsewhere =
         compared.sites.iter().filter(|site| (site.x - compared.here).abs() > FAR * moving.peak.half);
     Some((compared.present, elsewhere.map(|site| site.gain).fold(0.0, f64::max)))
@@ -194,11 +198,13 @@ struct Compared {
     sites: Vec<Site>,
 }
 
+/// Compares all places of a peak for the events `table`, which may be weighted nodes. Returns `None` if nothing can be
+/// said.
 fn compare(
     level: Level,
     plan: &EventPlan,
     scratch: &EventScratch,
-    table: &EventTable,
+    (table, is_of_nodes): (&EventTable, bool),
     parameter: usize,
     moving: &MovingPeak,
     is_free: &dyn Fn(usize) -> bool,
@@ -212,7 +218,7 @@ fn compare(
     let range = hull(channel)[peak.axis];
     let here = peak.top[peak.axis] + peak.speed * (memory.locals[moving.local] - peak.variable);
     let events = rises(level, channel, memory, table, moving, range, height.as_ref())?;
-    let mut gains = Gains::new(peak, events, table.weights.is_some(), height.is_some(), range);
+    let mut gains = Gains::new(peak, events, is_of_nodes, height.is_some(), range);
     let present = gains.at(here).gain;
     let sites = gains.places().into_iter().map(|x| gains.at(x)).collect();
     Some(Compared { height, here, present, sites })

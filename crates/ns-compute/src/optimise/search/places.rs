@@ -1,4 +1,4 @@
-//! Searches for better places of peaks in event channels. See `docs/numerics/events.md`.
+//! Searches for better places of peaks in event channels. See `docs/numerics/minima.md`.
 
 use ns_core::Search;
 
