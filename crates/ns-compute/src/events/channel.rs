@@ -58,6 +58,8 @@ pub(crate) struct ChannelPlan {
     pub(super) locals: Vec<Local>,
     pub(super) leaves: Vec<Leaf>,
     pub(super) integrals: Vec<Integral>,
+    /// Sums of products of integrals that normalise the densities: [`Expansion::normalisations`].
+    pub(super) normalisations: Vec<Vec<Vec<usize>>>,
     pub(super) terms: Vec<Amplitude>,
     /// For each leaf (basic density), the index of the coordinate that is its first variable.
     pub(super) first: Vec<usize>,
@@ -203,6 +205,7 @@ impl ChannelPlan {
             locals: values.iter().map(|&value| functions.local(value, &parameters)).collect(),
             leaves: expansion.leaves,
             integrals: expansion.integrals,
+            normalisations: expansion.normalisations,
             terms,
             first,
             coordinates,

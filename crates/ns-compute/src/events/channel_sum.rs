@@ -14,7 +14,7 @@ use super::offload::{ChannelSums, OffloadMemory, Totals, compute_numbers};
 use super::program::{Input, Memory, Sources};
 use super::sources::{FunctionMemory, Functions};
 use super::sums::{Events, Point, Sums, triangle};
-use super::wide::WideAmplitudes;
+use super::wide::{Wide, WideAmplitudes};
 use crate::simd::Level;
 
 /// Working memory for evaluations of one channel.
@@ -73,6 +73,20 @@ impl ChannelMemory {
     /// Returns whether an amplitude or integral is not well within the range of doubles.
     pub(super) fn is_wide(&self) -> bool {
         self.wide.is_some()
+    }
+
+    /// Returns the values of all integrals.
+    pub(super) fn integral_values(&self, plan: &ChannelPlan) -> Vec<Wide> {
+        if let Some(wide) = &self.wide {
+            return wide.integrals.clone();
+        }
+        let mut offset = 0;
+        let value = |integral: &Integral| {
+            let value = self.integrals.get(offset).copied().unwrap_or(f64::NAN);
+            offset += integral.size();
+            Wide::from(value)
+        };
+        plan.integrals.iter().map(value).collect()
     }
 
     /// Returns the amplitude of a term, followed by its first derivatives with respect to the values that the channel

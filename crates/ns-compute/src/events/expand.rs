@@ -84,6 +84,9 @@ pub(super) struct Expansion<'a> {
     pub(super) locals: Locals,
     pub(super) leaves: Vec<Leaf>,
     pub(super) integrals: Vec<Integral>,
+    /// The integrals over all fit ranges that normalise products of leaves. Each is a sum over the ranges of products of
+    /// integrals, as indices in `integrals`.
+    pub(super) normalisations: Vec<Vec<Vec<usize>>>,
     /// Key of each integral in `integrals`.
     known: Vec<Key>,
     /// All densities with context of the channel (such as a flow whose shape depends on parameters).
@@ -101,7 +104,7 @@ impl<'a> Expansion<'a> {
     /// Creates an expansion without leaves and integrals. `columns` is the number of columns of the channel's events.
     /// `start` returns a value at the initial parameters.
     pub(super) fn new(channel: &'a EventChannel, columns: usize, start: &'a dyn Fn(Value) -> f64) -> Self {
-        let (mut locals, leaves, integrals, known) = Default::default();
+        let (mut locals, leaves, integrals, normalisations, known) = Default::default();
         let conditionals = Conditional::all(&channel.conditional_densities(), columns, &mut locals);
         let failure = None;
         Self {
@@ -110,6 +113,7 @@ impl<'a> Expansion<'a> {
             locals,
             leaves,
             integrals,
+            normalisations,
             known,
             conditionals,
             process: 0,
@@ -227,11 +231,17 @@ impl<'a> Expansion<'a> {
                     .iter()
                     .filter_map(|x| observables.iter().position(|o| o == x).map(|i| region[i]))
                     .collect();
-                product.push(Amount::Integral(self.group_integral(group, &own, &sides)?));
+                product.push(self.group_integral(group, &own, &sides)?);
             }
-            sum.push(Amount::Product(product));
+            sum.push(product);
         }
-        Some(Amount::Sum(sum))
+        let amount =
+            |product: &Vec<usize>| Amount::Product(product.iter().map(|&i| Amount::Integral(i)).collect());
+        let amounts = sum.iter().map(amount).collect();
+        if !self.normalisations.contains(&sum) {
+            self.normalisations.push(sum);
+        }
+        Some(Amount::Sum(amounts))
     }
 
     pub(super) fn observables_of(&self, group: &[usize]) -> Vec<usize> {

@@ -11,6 +11,7 @@ use super::block::multiply_leaves;
 use super::channel::{ChannelPlan, MOST_BINS};
 use super::channel_sum::{ChannelMemory, prepare_channel};
 use super::conditional::ConditionalMemory;
+use super::error::of_normalisations;
 use super::grid::Point;
 use super::sources::{AtStart, Functions};
 use super::sums::{BLOCK, SumMemory};
@@ -97,9 +98,8 @@ impl EventShapes {
             sums.prepare(self.level, plan, &own.locals);
             let bins =
                 plan.leaves.iter().zip(&sums.leaves).filter_map(|(leaf, own)| leaf.integral_error(own));
-            let integrals = plan.integrals.iter().zip(&own.integral_memories);
-            let errors = integrals.map(|(integral, own)| integral.error(own));
-            bins.map(|(error, _)| error).chain(errors).fold(0.0, larger)
+            let errors = of_normalisations(plan, &own);
+            bins.chain(errors).fold(0.0, |worst, (error, _)| larger(worst, error))
         };
         self.prepared(parameters, channel).into_iter().map(of).fold(0.0, larger)
     }

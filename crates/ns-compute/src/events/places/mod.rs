@@ -71,6 +71,8 @@ pub(crate) struct Place {
     pub(crate) gain: f64,
     /// Whether the peak is there already.
     pub(crate) is_present: bool,
+    /// Whether the parameter that moves the peak is at one of its bounds.
+    pub(crate) is_edge: bool,
 }
 
 /// Finds the narrow peaks that parameters move. The channels must have been evaluated. `may_move` returns whether a
@@ -139,19 +141,24 @@ pub(crate) fn places(
 ) -> Vec<Place> {
     let table = &tables[moving.channel];
     let table = (&**table, table.weights.is_some());
-    let Some(compared) = compare(level, plan, scratch, table, parameter, moving, is_free) else {
+    let Some(compared) = compare(level, plan, scratch, table, (parameter, bounds), moving, is_free)
+    else {
         return Vec::new();
     };
     let peak = &moving.peak;
-    let Compared { height, present, here, mut sites } = compared;
+    let Compared { height, present, here, mut sites, edges } = compared;
     let from = least.unwrap_or(present - MARGIN);
-    sites.retain(|site| {
-        site.gain > 0.0 && site.gain >= from && (least.is_some() || (site.x - here).abs() > peak.half)
-    });
+    sites.retain(|site| site.gain >= from && (least.is_some() || (site.x - here).abs() > peak.half));
+    sites.retain(|site| site.gain > 0.0);
     let before = if least.is_some() { 0.0 } else { present };
     sites.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     let mut taken: Vec<f64> = Vec::new();
-    let mut found = Vec::new();
+    let mut found: Vec<Place> = Vec::new();
+    let place = |value: f64, site: &Site, is_edge: bool| {
+        let height = height.as_ref().map(|height| (height.parameter, height.value(theta, site.height)));
+        let is_present = (site.x - here).abs() <= peak.half;
+        Place { value, height, gain: site.gain - before, is_present, is_edge }
+    };
     for site in sites {
         if found.len() == most {
             break;
@@ -162,9 +169,11 @@ pub(crate) fn places(
         taken.push(site.x);
         let local = peak.variable + (site.x - peak.top[peak.axis]) / peak.speed;
         let value = solve(level, plan, scratch, (theta, parameter, bounds), moving, local);
-        let height = height.as_ref().map(|height| (height.parameter, height.value(theta, site.height)));
-        let is_present = (site.x - here).abs() <= peak.half;
-        found.extend(value.map(|value| Place { value, height, gain: site.gain - before, is_present }));
+        found.extend(value.map(|value| place(value, &site, false)));
+    }
+    // What is below a peak changes most if the peak is at an end of its range. Its gain there is larger than this one.
+    if least.is_some() {
+        found.extend(edges.iter().map(|(bound, site)| place(*bound, site, true)));
     }
     found
 }
@@ -183,7 +192,7 @@ pub(crate) fn rivals(
     let sample = sample(table, (table.len() / FEW).max(1));
     // A sample of weighted nodes has gaps that the nodes do not have.
     let sample = (&sample, false);
-    let compared = compare(level, plan, scratch, sample, parameter, moving, is_free)?;
+    let compared = compare(level, plan, scratch, sample, (parameter, NOWHERE), moving, is_free)?;
     let elsewhere =
         compared.sites.iter().filter(|site| (site.x - compared.here).abs() > FAR * moving.peak.half);
     Some((compared.present, elsewhere.map(|site| site.gain).fold(0.0, f64::max)))
@@ -196,7 +205,12 @@ struct Compared {
     here: f64,
     present: f64,
     sites: Vec<Site>,
+    /// The bounds of the parameter that moves the peak, with the places of the peak there, if these are in the fit range.
+    edges: Vec<(f64, Site)>,
 }
+
+/// Bounds that are not places.
+const NOWHERE: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
 
 /// Compares all places of a peak for the events `table`, which may be weighted nodes. Returns `None` if nothing can be
 /// said.
@@ -205,7 +219,7 @@ fn compare(
     plan: &EventPlan,
     scratch: &EventScratch,
     (table, is_of_nodes): (&EventTable, bool),
-    parameter: usize,
+    (parameter, bounds): (usize, (f64, f64)),
     moving: &MovingPeak,
     is_free: &dyn Fn(usize) -> bool,
 ) -> Option<Compared> {
@@ -221,7 +235,13 @@ fn compare(
     let mut gains = Gains::new(peak, events, is_of_nodes, height.is_some(), range);
     let present = gains.at(here).gain;
     let sites = gains.places().into_iter().map(|x| gains.at(x)).collect();
-    Some(Compared { height, here, present, sites })
+    let is_variable = channel.locals[moving.local].parameter.is_some();
+    let mut at = |bound: f64| {
+        let x = peak.top[peak.axis] + peak.speed * (bound - peak.variable);
+        (is_variable && range.0 <= x && x <= range.1).then(|| (bound, gains.at(x)))
+    };
+    let edges = [bounds.0, bounds.1].into_iter().filter_map(&mut at).collect();
+    Some(Compared { height, here, present, sites, edges })
 }
 
 /// Returns every `step`th event of a table.

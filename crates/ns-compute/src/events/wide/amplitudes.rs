@@ -14,6 +14,8 @@ pub(in crate::events) struct WideAmplitudes {
     pub(in crate::events) exponents: Vec<i64>,
     /// Value and derivatives of `values`, with respect to all values that the channel uses.
     pub(in crate::events) results: Vec<Vec<f64>>,
+    /// Values of all integrals of the channel.
+    pub(in crate::events) integrals: Vec<Wide>,
     /// Index of the first infinite integral; `None` if there is none.
     pub(in crate::events) infinite: Option<usize>,
 }
@@ -44,7 +46,8 @@ impl WideAmplitudes {
         let sources = WideSources { variables: locals, inputs: &inputs, data: &[] };
         let is_infinite = |result: &Vec<Wide>| result.first().is_some_and(|value| value.is_infinite());
         let infinite = integrals.iter().position(is_infinite);
-        let mut made = Self { infinite, ..Self::default() };
+        let values = integrals.iter().filter_map(|result| result.first().copied()).collect();
+        let mut made = Self { infinite, integrals: values, ..Self::default() };
         for term in &plan.terms {
             let mut memory = WideMemory::new(&term.program);
             memory.prepare(&term.program, sources);

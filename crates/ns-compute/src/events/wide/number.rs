@@ -81,7 +81,7 @@ impl Wide {
         self.mantissa == 0.0
     }
 
-    pub(super) fn abs(self) -> Self {
+    pub(in crate::events) fn abs(self) -> Self {
         Self { mantissa: self.mantissa.abs(), ..self }
     }
 
@@ -89,7 +89,7 @@ impl Wide {
         Self { mantissa: -self.mantissa, ..self }
     }
 
-    pub(super) fn add(self, other: Self) -> Self {
+    pub(in crate::events) fn add(self, other: Self) -> Self {
         if self.is_zero() || !other.is_finite() {
             return if other.is_finite() { other } else { Self::new(self.mantissa + other.mantissa, 0) };
         }
@@ -108,7 +108,7 @@ impl Wide {
         self.add(other.neg())
     }
 
-    pub(super) fn mul(self, other: Self) -> Self {
+    pub(in crate::events) fn mul(self, other: Self) -> Self {
         Self::new(self.mantissa * other.mantissa, self.exponent + other.exponent)
     }
 

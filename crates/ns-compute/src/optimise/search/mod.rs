@@ -2,7 +2,7 @@
 //!
 //! The first descent ends in the valley of its starting point. Further methods begin at its minimum: `flips` and
 //! `lines` vary single parameters, `factors` varies free scale factors, and `combinations` varies many parameters at
-//! once. `places` moves narrow peaks. `restarts` tries combinations around other minima.
+//! once. `places` moves narrow peaks, and `shapes` starts from scattered shapes of densities. `restarts` tries combinations around other minima.
 //! `search_whole_box` tries all values within the bounds of small models. See `docs/numerics.md`.
 
 mod additive;
@@ -17,6 +17,7 @@ mod places;
 mod recover;
 mod restarts;
 mod scatter;
+mod shapes;
 mod single_parameter;
 mod whole_box;
 
@@ -32,6 +33,7 @@ use elsewhere::elsewhere;
 use places::search_places;
 use recover::recover_minimum;
 pub(crate) use scatter::MOST_FREE;
+use shapes::search_shapes;
 use whole_box::attempt_shifted;
 
 /// Largest number of parameters of a small model, in which a few more descents take only microseconds.
@@ -74,7 +76,7 @@ pub(super) fn search(
     for other in further {
         attempt(worker, problem, other, &mut found);
     }
-    let small = !problem.physical && start.len() <= SMALL_MODEL;
+    let small = !problem.physical && start.len() <= SMALL_MODEL && !problem.plan.events.has_channels();
     if small {
         attempt_shifted(worker, problem, start, &mut found);
     }
@@ -88,6 +90,7 @@ pub(super) fn search(
     search_places(worker, problem, start, effort, &mut found);
     // If `metric` is given, the nearby fit has already searched all values within the bounds.
     look_around(worker, problem, start, Search::Standard, metric.is_some(), &mut found);
+    search_shapes(worker, problem, effort, &mut found);
     // The default search comes first. A thorough search thus never ends at a higher minimum than the default search.
     if effort == Search::Thorough {
         if !small {

@@ -302,6 +302,7 @@ fn move_peaks(
                 let mut trial = at.clone();
                 trial[p] = place.value;
                 if let Some((height, value)) = place.height {
+                    let value = if place.gain > 0.0 { value } else { found.best.theta[height] };
                     trial[height] = value.clamp(problem.lower[height], problem.upper[height]);
                 }
                 (place, trial)
@@ -309,7 +310,16 @@ fn move_peaks(
         }
     }
     better.sort_by(|a, b| b.0.gain.total_cmp(&a.0.gain));
-    let mut starts: Vec<Vec<f64>> = better.into_iter().take(most).map(|(_, start)| start).collect();
+    let mut edges: Vec<f64> = Vec::new();
+    let mut starts: Vec<Vec<f64>> = Vec::new();
+    for (place, start) in better {
+        // The best width at each end of the range.
+        let is_edge = place.is_edge && !edges.contains(&place.value);
+        if starts.len() < most || is_edge {
+            edges.extend(is_edge.then_some(place.value));
+            starts.push(start);
+        }
+    }
     if is_constrained {
         let least = found.best.value() + MOST_RISE;
         let mut valued: Vec<(f64, Vec<f64>)> =

@@ -1,0 +1,81 @@
+//! Starts from scattered shapes of the densities of event channels. See `docs/numerics/minima.md`.
+
+use ns_core::Search;
+
+use super::super::{Problem, Worker};
+use super::attempt::{BestSoFar, attempt_below, short_attempt};
+use super::scatter::{MOST_STARTS, Scatter};
+
+/// The default search computes at most about this number of densities at single points: one or two milliseconds.
+const MOST_DENSITIES: usize = 30_000;
+
+/// A descent is supposed to need this number of evaluations.
+const EVALUATIONS: usize = 10;
+
+/// A parameter whose bounds are positive and have at least this ratio is scattered evenly in its logarithm.
+const WIDE: f64 = 10.0;
+
+/// Changes the shapes of densities at the best point to scattered ones, and descends from there. The number of descents
+/// depends on the minima that are found, see [`Census`](super::scatter::Census); the default search makes fewer in models
+/// whose evaluation is not cheap.
+pub(super) fn search_shapes(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    effort: Search,
+    found: &mut BestSoFar,
+) {
+    let events = &problem.plan.events;
+    if !events.has_channels() || (problem.physical && effort != Search::Thorough) {
+        return;
+    }
+    let may_vary = |p: &usize| !problem.fixed[*p] && problem.lower[*p] < problem.upper[*p];
+    let shapes: Vec<usize> = events.shape_parameters().into_iter().filter(may_vary).collect();
+    let most = match (effort, events.densities_per_evaluation(&problem.data.events)) {
+        (Search::Thorough, _) => MOST_STARTS,
+        (_, Some(cost)) => MOST_DENSITIES / (cost * EVALUATIONS).max(1),
+        (_, None) => 0,
+    };
+    if shapes.is_empty() {
+        return;
+    }
+    for index in 0..most.min(MOST_STARTS) {
+        if found.census.is_complete() || problem.is_cancelled() {
+            return;
+        }
+        let start = scattered(problem, &shapes, &found.best.theta, index);
+        if effort == Search::Thorough {
+            short_attempt(worker, problem, &start, found);
+        } else {
+            attempt_below(worker, problem, &start, found);
+        }
+    }
+}
+
+/// Returns `best` with about half of the parameters `shapes` elsewhere. The point with a number `index` is the same in
+/// every call.
+fn scattered(problem: &Problem<'_>, shapes: &[usize], best: &[f64], index: usize) -> Vec<f64> {
+    let mut scatter = Scatter::new(index as u64 + 1);
+    let mut theta = best.to_vec();
+    let sure = index % shapes.len();
+    for (i, &p) in shapes.iter().enumerate() {
+        let (flip, at) = (scatter.uniform(), scatter.uniform());
+        if i != sure && flip < 0.0 {
+            continue;
+        }
+        let (lower, upper) = (problem.lower[p], problem.upper[p]);
+        // From 0 to 1.
+        let part = 0.5 * (at + 1.0);
+        let to = if problem.plan.structure.constrained[p] {
+            let width = if i == sure { 4.0 } else { 2.0 };
+            width * at
+        } else if !(lower.is_finite() && upper.is_finite()) {
+            best[p] * (2.0 * at).exp()
+        } else if lower > 0.0 && upper >= WIDE * lower {
+            lower * (upper / lower).powf(part)
+        } else {
+            lower + (upper - lower) * part
+        };
+        theta[p] = to.clamp(lower, upper);
+    }
+    theta
+}
