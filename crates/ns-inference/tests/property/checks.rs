@@ -109,6 +109,9 @@ pub enum Depth {
     Part,
     /// Only conditional fits: far values, scans of few points, and all refits of a ranking.
     Conditional,
+    /// Of the checks of [`Depth::Whole`], only those of the free fit and of one analysis: `MINOS`, `uncertainty`, `scan`,
+    /// `ranking` or `limit`.
+    Only(&'static str),
 }
 
 /// Decides from the index of a model which checks are made. With [`Depth::Whole`] all checks are made.
@@ -122,7 +125,7 @@ impl Turns {
     /// Returns whether a check is made. With [`Depth::Whole`] the check is made for every model, otherwise only for
     /// the models whose index is `which` modulo `n`.
     pub fn of(self, which: usize, n: u64) -> bool {
-        self.depth == Depth::Whole || self.index % n == which as u64
+        matches!(self.depth, Depth::Whole | Depth::Only(_)) || self.index % n == which as u64
     }
 }
 
@@ -157,7 +160,10 @@ pub fn check_model(index: u64, model: &Model, depth: Depth) -> Report {
         Depth::Whole => true,
         Depth::Part => index % 4 == number,
         Depth::Conditional => number >= 2,
+        Depth::Only(_) => false,
     };
+    let asked = |analysis: &str| matches!(depth, Depth::Only(name) if name == analysis);
+    let many = !matches!(depth, Depth::Conditional | Depth::Only(_));
     // The fit also computes the MINOS intervals of some parameters.
     let free: Vec<&str> = model
         .parameters
@@ -168,7 +174,7 @@ pub fn check_model(index: u64, model: &Model, depth: Depth) -> Report {
     let mut names: Vec<&str> = model.poi.map(|i| model.parameters[i].name.as_str()).into_iter().collect();
     names.retain(|n| free.contains(n));
     names.extend(draw.some(&free, 2));
-    if !turn(0) {
+    if !turn(0) && !asked("MINOS") {
         names.clear();
     }
     let options = names.iter().fold(FitOptions::default(), |options, name| options.minos(*name));
@@ -203,11 +209,13 @@ pub fn check_model(index: u64, model: &Model, depth: Depth) -> Report {
         return subject.report;
     }
     far::products(&mut subject);
-    if turn(0) {
+    if turn(0) || asked("MINOS") {
         intervals::minos(&mut subject);
     }
-    if turn(1) {
+    if turn(1) || asked("uncertainty") {
         intervals::uncertainties(&mut subject);
+    }
+    if turn(1) || asked("scan") {
         intervals::scan(&mut subject);
     }
     let kinks = subject.model.interpolation.has_kinks();
@@ -220,16 +228,16 @@ pub fn check_model(index: u64, model: &Model, depth: Depth) -> Report {
         far::sparse_scan(&mut subject);
         far::slope_zero(&mut subject);
     }
-    if turn(2) && (!kinks || of_large(4)) {
-        intervals::ranking(&mut subject, if depth == Depth::Part { 3 } else { 20 });
+    if (turn(2) && (!kinks || of_large(4))) || asked("ranking") {
+        intervals::ranking(&mut subject, if depth == Depth::Part { 3 } else { 20 }, asked("ranking"));
     }
-    if depth != Depth::Conditional {
+    if many {
         tests::hypotest(&mut subject, turns);
     }
-    if depth != Depth::Conditional && turn(3) {
+    if many && turn(3) {
         tests::significance(&mut subject);
     }
-    if depth != Depth::Conditional && of_large(if kinks { 4 } else { 2 }) {
+    if (many && of_large(if kinks { 4 } else { 2 })) || asked("limit") {
         tests::limit(&mut subject, turns);
     }
     let Subject { mut report, reference, .. } = subject;

@@ -218,10 +218,11 @@ pub fn scan(s: &mut Subject<'_>) {
 }
 
 /// Checks that the refits of a ranking are conditional minima. If the POI is also fixed, at its value in the refit,
-/// the lowest `-ln L` must not rise. At most `most` parameters are checked.
-pub fn ranking(s: &mut Subject<'_>, most: usize) {
+/// the lowest `-ln L` must not rise. At most `most` parameters are checked. If `all` is false, half of the rankings have no
+/// impacts before the fit.
+pub fn ranking(s: &mut Subject<'_>, most: usize, all: bool) {
     let Some(poi) = s.model.poi else { return };
-    let prefit = s.draw.chance(0.5);
+    let prefit = s.draw.chance(0.5) || all;
     let options = RankingOptions::default().prefit(prefit);
     let result = match rank(s.model, s.session, &options, Control::default()) {
         Ok(result) => result,

@@ -141,8 +141,7 @@ pub(crate) fn places(
 ) -> Vec<Place> {
     let table = &tables[moving.channel];
     let table = (&**table, table.weights.is_some());
-    let Some(compared) = compare(level, plan, scratch, table, (parameter, bounds), moving, is_free)
-    else {
+    let Some(compared) = compare(level, plan, scratch, table, (parameter, bounds), moving, is_free) else {
         return Vec::new();
     };
     let peak = &moving.peak;
