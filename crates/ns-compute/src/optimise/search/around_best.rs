@@ -36,6 +36,11 @@ const MIDDLING: usize = 100;
 /// parameter at a time, in models with kinks.
 const FEW_CROSSINGS: usize = 48;
 
+/// Largest number of free parameters of a model whose descents are so short that all values within the bounds are searched
+/// again in a neighbouring fit, with at least [`FEWEST_STARTS`] descents from scattered points. Not in toys.
+const TINIEST_MODEL: usize = 10;
+const FEWEST_STARTS: usize = 32;
+
 /// Searches for lower minima around the best minimum, with the methods that `effort` allows. If `neighbour` is true,
 /// the minimum is close to that of an earlier fit, whose search covered all values within the bounds. The default
 /// search then does not start from scattered points.
@@ -93,7 +98,9 @@ pub(super) fn look_around(
             break;
         }
     }
-    search_whole_box(worker, if toy { problem } else { inside }, start, neighbour, found);
+    let tiniest = !toy && free <= TINIEST_MODEL;
+    let how = (neighbour && !tiniest, if tiniest { FEWEST_STARTS } else { 0 });
+    search_whole_box(worker, if toy { problem } else { inside }, start, how, found);
     // The last minimum may have been found after the sign changes of its round. Without kinks there is rarely a
     // minimum at the opposite sign.
     if kinks && found.improved > flipped {

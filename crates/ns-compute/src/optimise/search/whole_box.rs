@@ -51,12 +51,12 @@ pub(super) fn attempt_shifted(
 
 /// Searches all values within the bounds of a small model: at the opposite sign of each asymmetric parameter, at
 /// bounds, and from scattered points. If `neighbour` is true, the minimum is close to that of an earlier fit, which has
-/// tried most bounds. These bounds are then not tried again.
+/// tried most bounds. These bounds are then not tried again. At least `fewest` descents begin at scattered points.
 pub(super) fn search_whole_box(
     worker: &mut Worker,
     problem: &Problem<'_>,
     start: &[f64],
-    neighbour: bool,
+    (neighbour, fewest): (bool, usize),
     found: &mut BestSoFar,
 ) {
     let free = problem.fixed.iter().filter(|&&fixed| !fixed).count();
@@ -82,7 +82,8 @@ pub(super) fn search_whole_box(
     }
     let most = found.iterations + MOST_SCATTERED_ITERATIONS;
     for index in 0..MOST_STARTS {
-        if found.census.is_complete() || found.iterations > most || problem.is_cancelled() {
+        let is_complete = found.census.is_complete() && index >= fewest;
+        if is_complete || found.iterations > most || problem.is_cancelled() {
             break;
         }
         let start = scattered(problem, start, index);
