@@ -356,3 +356,63 @@ def test_toys_of_events_are_those_that_fit_toys_fits():
     counts = nextstat.load_workspace(pathlib.Path(__file__).parents[1] / "fixtures" / "simple_workspace.json")
     with pytest.raises(ValueError, match="no channels of events; toy_data"):
         counts.toy_events(counts.suggested_init())
+
+
+def jumping(fixed=False):
+    """Return a model whose density jumps at a free or fixed threshold."""
+    model = {
+        "metadata": {"hs3_version": "0.2.9"},
+        "distributions": [{"name": "A", "type": "generic_dist", "expression": "(x < thr ? 1 : 2)*exp(-s*x)"}],
+        "data": [
+            {
+                "name": "d",
+                "type": "unbinned",
+                "axes": [{"name": "x", "min": 0, "max": 10}],
+                "entries": [[0.5], [2.2], [4.4], [5.9], [7.7], [9.1]],
+            }
+        ],
+        "likelihoods": [{"name": "L", "distributions": ["A"], "data": ["d"]}],
+        "domains": [
+            {
+                "name": "default_domain",
+                "type": "product_domain",
+                "axes": [{"name": "s", "min": -2, "max": 2}, {"name": "thr", "min": 1, "max": 9}],
+            }
+        ],
+        "parameter_points": [
+            {
+                "name": "default_values",
+                "parameters": [{"name": "s", "value": 0.1}, {"name": "thr", "value": 5.0, "const": fixed}],
+            }
+        ],
+    }
+    return nextstat.load_workspace(model)
+
+
+def test_derivatives_with_respect_to_a_threshold_at_a_jump_are_nan_with_a_warning():
+    model = jumping()
+    names = model.parameter_names()
+    point = [{"s": 0.1, "thr": 5.0}[name] for name in names]
+    thr = names.index("thr")
+    for call in (model.grad_nll, lambda p: model.nll_and_grad(p)[1], model.hessian):
+        with pytest.warns(RuntimeWarning, match="thr are NaN: a density jumps"):
+            made = call(point)
+        assert np.all(np.isnan(made[thr])) and np.isfinite(made[1 - thr]).any()
+    step = 1e-5
+    moved = [model.nll([x + sign * step * (i != thr) for i, x in enumerate(point)]) for sign in (1, -1)]
+    with pytest.warns(RuntimeWarning):
+        assert abs(model.grad_nll(point)[1 - thr] - (moved[0] - moved[1]) / (2 * step)) < 1e-6
+
+
+def test_a_fixed_threshold_gives_no_warning(recwarn):
+    model = jumping(fixed=True)
+    model.grad_nll(model.suggested_init())
+    assert not any(issubclass(one.category, RuntimeWarning) for one in recwarn)
+    assert nextstat.fit(model).converged
+
+
+def test_a_fit_with_a_free_threshold_at_a_jump_is_not_converged():
+    result = nextstat.fit(jumping())
+    assert not result.converged
+    assert any("jumps" in text and "thr" in text and "scan" in text for text in result.warnings)
+    assert not any("does not depend" in text for text in result.warnings)

@@ -20,6 +20,7 @@ mod fit;
 #[cfg(feature = "cuda")]
 mod flow_session;
 mod hypotest;
+mod jumps;
 mod limit;
 mod load;
 mod methods;

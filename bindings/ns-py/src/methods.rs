@@ -9,6 +9,7 @@ use pyo3::types::{PyDict, PyList};
 use crate::arrays::array;
 use crate::device::Memory;
 use crate::evaluate::{evaluate, shape};
+use crate::jumps;
 use crate::load::{Names, Text, built, interpolation};
 use crate::model::Model;
 use crate::pickle::{Reduced, restorer};
@@ -154,7 +155,8 @@ impl Model {
         }
     }
 
-    /// Returns the gradient of `-ln L`. For a batch of points it has one row per point.
+    /// Returns the gradient of `-ln L`. For a batch of points it has one row per point. It is NaN for a parameter
+    /// that moves a jump of a density, with a warning if the parameter is free.
     #[pyo3(signature = (params, data = None, *, device = "auto"))]
     fn grad_nll<'py>(
         &self,
@@ -164,7 +166,8 @@ impl Model {
         device: &str,
     ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
         let request = EvaluationRequest { gradient: true, ..EvaluationRequest::default() };
-        let (result, batch) = evaluate(self, py, params, data, request, device)?;
+        let (mut result, batch) = evaluate(self, py, params, data, request, device)?;
+        jumps::withdraw(self, py, &mut result)?;
         array(py, result.gradient, &shape(batch, &[self.inner.parameters.len()]))
     }
 
@@ -178,7 +181,8 @@ impl Model {
         device: &str,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyArrayDyn<f64>>)> {
         let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
-        let (result, batch) = evaluate(self, py, params, data, request, device)?;
+        let (mut result, batch) = evaluate(self, py, params, data, request, device)?;
+        jumps::withdraw(self, py, &mut result)?;
         let value = match (batch, result.nll.first()) {
             (None, Some(value)) => value.into_pyobject(py)?.into_any(),
             _ => PyArray1::from_vec(py, result.nll).into_any(),
@@ -196,7 +200,8 @@ impl Model {
         device: &str,
     ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
         let request = EvaluationRequest { hessian: true, ..EvaluationRequest::default() };
-        let (result, batch) = evaluate(self, py, params, data, request, device)?;
+        let (mut result, batch) = evaluate(self, py, params, data, request, device)?;
+        jumps::withdraw(self, py, &mut result)?;
         let n = self.inner.parameters.len();
         array(py, result.hessian, &shape(batch, &[n, n]))
     }

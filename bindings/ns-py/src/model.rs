@@ -30,6 +30,8 @@ pub(crate) struct Model {
     /// Digest of the likelihood. It is computed once, because hashing a large model takes a large part of the
     /// time of a fit.
     digest: OnceLock<String>,
+    /// Parameters that move a jump of a density. They are found once, because a call of the likelihood takes less time.
+    jumps: OnceLock<Vec<usize>>,
     /// The model compiled for the CPU. CPU sessions with any number of threads share it. Results use it too
     /// for later computations, for example for their pictures.
     compiled: Arc<OnceLock<CpuSession>>,
@@ -190,6 +192,7 @@ impl Model {
             inner: Arc::new(inner),
             origin: Arc::new(origin),
             digest: OnceLock::new(),
+            jumps: OnceLock::new(),
             compiled: Arc::default(),
             sessions: Mutex::default(),
             memory: None,
@@ -210,6 +213,14 @@ impl Model {
     /// Returns the digest that identifies the likelihood.
     pub(crate) fn digest(&self) -> &str {
         self.digest.get_or_init(|| self.inner.digest())
+    }
+
+    /// Returns the indices of the parameters that move a jump of a density.
+    pub(crate) fn jumps(&self) -> &[usize] {
+        self.jumps.get_or_init(|| {
+            let all = self.inner.density_jumps().into_iter().flat_map(|jump| jump.parameters);
+            all.collect::<std::collections::BTreeSet<usize>>().into_iter().collect()
+        })
     }
 
     /// Returns the information about a finished run, which its result contains.

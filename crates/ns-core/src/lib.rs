@@ -15,6 +15,7 @@ mod execution;
 mod input;
 mod interpolation;
 mod inverse;
+mod jumps;
 mod kinks;
 mod log_prob;
 mod model;
@@ -43,6 +44,7 @@ pub use execution::{Device, Execution, Precision, parse_bytes};
 pub use input::{Input, InputError, InputTable, Pulled};
 pub use interpolation::{HistosysCode, Interpolation, NormsysCode, UnknownCode};
 pub use inverse::{Covariance, FactoredHessian, InverseHessian};
+pub use jumps::DensityJump;
 pub use log_prob::{
     Base, BoxIntegral, GradientMethod, LogProb, LogProbError, NetworkEvaluation, SharedLogProb,
 };

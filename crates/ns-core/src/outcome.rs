@@ -17,6 +17,13 @@ pub enum Reason {
     /// The minimum was found, but an integral in `-ln L` is less exact than the fit demands
     /// ([`Certificate::integral_error`]).
     InexactIntegral,
+    /// A density jumps at a place that depends on free parameters
+    /// ([`Model::density_jumps`](crate::Model::density_jumps)), so the derivatives with respect to them are not those of
+    /// `-ln L`. These parameters have neither an uncertainty nor an entry in [`FitOutcome::inactive`].
+    Jump {
+        /// Indices of the free parameters, in ascending order.
+        parameters: Vec<usize>,
+    },
 }
 
 /// Whether a fit converged.

@@ -1,8 +1,8 @@
 //! Messages that explain why a fit has no result, no certificate or no uncertainty. Each message gives a remedy.
 
 use ns_core::{
-    Data, EXPECTED, EvaluationRequest, FitFailure, FitOutcome, FitStatus, Inactive, IntegralError, Model,
-    Reason, Session, SessionError,
+    Data, DensityJump, EXPECTED, EvaluationRequest, FitFailure, FitOutcome, FitStatus, Inactive,
+    IntegralError, Model, Reason, Session, SessionError,
 };
 
 use crate::InferenceError;
@@ -151,6 +151,7 @@ pub(crate) fn termination(outcome: &FitOutcome) -> String {
                 Reason::NoProgress => "no step lowers the function although its gradient is not zero",
                 Reason::Unbounded => "the function falls without end along a direction",
                 Reason::InexactIntegral => "an integral of a density is not exact enough",
+                Reason::Jump { .. } => "a density jumps at a place that depends on free parameters",
                 _ => "the certificate does not hold",
             };
             format!("not converged: {why} (estimated distance to the minimum {edm})")
@@ -168,6 +169,9 @@ pub(crate) fn not_converged(model: &Model, outcome: &FitOutcome) -> Vec<String> 
             .iter()
             .map(|error| inexact_integral(model, error))
             .collect();
+    }
+    if let FitStatus::NotConverged(Reason::Jump { parameters }) = &outcome.status {
+        return model.density_jumps().iter().filter_map(|jump| at_jump(model, jump, parameters)).collect();
     }
     let mut notes = endless(model, outcome);
     if !notes.is_empty() {
@@ -215,6 +219,21 @@ fn inexact_integral(model: &Model, error: &IntegralError) -> String {
          keep peaks wide, or narrow the fit range; if the error is acceptable, allow it (--integral-tolerance, \
          integral_tolerance=)"
     )
+}
+
+/// Returns a message that names a density that jumps and the free parameters that move the jump, with remedies. Returns
+/// `None` if none of its parameters is in `free`.
+fn at_jump(model: &Model, jump: &DensityJump, free: &[usize]) -> Option<String> {
+    let own = jump.parameters.iter().filter(|p| free.contains(p));
+    let mut names = own.map(|p| name(model, *p)).peekable();
+    names.peek()?;
+    let names = list(names);
+    let (process, channel) = process_place(model, jump.channel, jump.process);
+    Some(format!(
+        "the density of process '{process}' in event channel '{channel}' jumps at a place that depends on {names}: the \
+         derivatives of -ln L lack what comes from the jump, so this point is no certified minimum; fix {names}, scan \
+         over a grid of values (scan), or write a smooth turn-on instead of the comparison"
+    ))
 }
 
 /// Returns the names of a process and of its event channel.
@@ -349,7 +368,16 @@ pub(crate) fn flat_directions(
         hessian.get(i * (n + 1)).is_some_and(|curvature| curvature.abs() * width * width < 1e-12)
     };
     let (alone, together): (Vec<usize>, Vec<usize>) = flat.into_iter().partition(|i| no_effect(*i));
+    let compared = model.compared_parameters();
+    let (steps, alone): (Vec<usize>, Vec<usize>) = alone.into_iter().partition(|i| compared.contains(i));
     let mut notes = Vec::new();
+    if !steps.is_empty() {
+        let names = list(steps.into_iter().map(|i| name(model, i)));
+        notes.push(format!(
+            "the likelihood is flat in {names} near the minimum, and may jump farther away, because a comparison uses \
+             {names}: no uncertainty; fix {names}, or scan over a grid of values (scan)"
+        ));
+    }
     if !alone.is_empty() {
         notes.push(format!(
             "the likelihood does not depend on {} at the minimum: no uncertainty; fix or remove the parameter",

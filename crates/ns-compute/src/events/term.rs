@@ -26,6 +26,8 @@ pub(crate) struct EventPlan {
     penalties: Vec<FormulaPlan>,
     /// Indices of the parameters for which the terms have a kink at 0, in ascending order.
     kinks: Vec<usize>,
+    /// Indices of the parameters that move a jump of a density, in ascending order.
+    jumps: Vec<usize>,
     /// Auxiliary data of penalty terms. Each element contains the index of the datum, the formula of its expected
     /// value, and the formula of its width. The last is `None` for a datum that is a count.
     pub(super) expected: Vec<(usize, FormulaPlan, Option<FormulaPlan>)>,
@@ -59,7 +61,11 @@ impl EventPlan {
             Some((datum, FormulaPlan::expected(&functions.plans, penalty), width))
         };
         let expected = model.penalties.iter().filter_map(expectation).collect();
-        Ok(Self { functions, channels, penalties, kinks: model.event_kinks(), expected })
+        let mut jumps: Vec<usize> =
+            model.density_jumps().into_iter().flat_map(|jump| jump.parameters).collect();
+        jumps.sort_unstable();
+        jumps.dedup();
+        Ok(Self { functions, channels, penalties, kinks: model.event_kinks(), jumps, expected })
     }
 
     /// Returns whether the model has neither event channels nor penalty terms.
@@ -70,6 +76,11 @@ impl EventPlan {
     /// Returns the indices of the parameters for which the terms have a kink at 0, in ascending order.
     pub(crate) fn kinks(&self) -> &[usize] {
         &self.kinks
+    }
+
+    /// Returns the indices of the parameters that move a jump of a density, in ascending order.
+    pub(crate) fn jumps(&self) -> &[usize] {
+        &self.jumps
     }
 
     /// Returns the index of the process whose density needs an integral, and the observables of the integral.

@@ -171,9 +171,37 @@ fn finish(
     if inside && outcome.certificate.edm > EDM_WITHOUT_PROGRESS {
         outcome.status = FitStatus::NotConverged(Reason::NoProgress);
     }
+    withdraw_at_jumps(problem, &mut outcome);
     outcome.n_iterations = iterations;
     outcome.n_evaluations = worker.n_evaluations;
     Ok(outcome)
+}
+
+/// If free parameters move a jump of a density, takes back the certificate, and what was said of these parameters from
+/// derivatives.
+fn withdraw_at_jumps(problem: &Problem<'_>, outcome: &mut FitOutcome) {
+    let jumps = problem.plan.events.jumps().iter().copied();
+    let parameters: Vec<usize> = jumps.filter(|&p| !problem.fixed[p]).collect();
+    if parameters.is_empty() {
+        return;
+    }
+    outcome.certificate.edm = f64::NAN;
+    outcome.inactive.retain(|(p, why)| *why != Inactive::Flat || !parameters.contains(p));
+    for &p in &parameters {
+        if let Some(uncertainty) = outcome.uncertainties.get_mut(p) {
+            *uncertainty = None;
+        }
+        if let Some(matrix) = &mut outcome.covariance {
+            let Covariance { n, values } = Arc::make_mut(matrix);
+            for q in 0..*n {
+                values[p * *n + q] = 0.0;
+                values[q * *n + p] = 0.0;
+            }
+        }
+    }
+    if outcome.status != FitStatus::NotConverged(Reason::Unbounded) {
+        outcome.status = FitStatus::NotConverged(Reason::Jump { parameters });
+    }
 }
 
 /// Does the same as [`settle`], again after each lower minimum that it finds, and then moves parameters close to their kink

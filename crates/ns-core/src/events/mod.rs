@@ -2,6 +2,7 @@
 
 mod channel;
 mod density;
+mod evaluate;
 mod file_columns;
 mod function;
 mod log_density;
@@ -14,6 +15,7 @@ mod weights;
 
 pub use channel::{BinRule, Binning, EventChannel, Observable, Process};
 pub use density::{Density, Tail};
+pub(crate) use evaluate::functions;
 pub use file_columns::ParquetEventData;
 pub use function::{Function, FunctionForm, InterpolationForm};
 pub use log_density::{ConditionalDensity, LogDensity};

@@ -296,11 +296,13 @@ fn cancelled(outcome: &TaskOutcome) -> bool {
 }
 
 /// Returns whether a fit that did not converge may converge from another starting point. If `-ln L` falls without
-/// bound, there is no minimum, and the result is false. It is also false if only an integral is not exact enough.
+/// bound, there is no minimum, and the result is false. It is also false if only an integral is not exact enough, or if a
+/// density jumps.
 pub(super) fn worth_repeating(fit: &FitOutcome) -> bool {
     !matches!(
         fit.status,
-        FitStatus::Converged | FitStatus::NotConverged(Reason::Unbounded | Reason::InexactIntegral)
+        FitStatus::Converged
+            | FitStatus::NotConverged(Reason::Unbounded | Reason::InexactIntegral | Reason::Jump { .. })
     )
 }
 

@@ -9,6 +9,7 @@ mod check;
 mod choose;
 mod document;
 mod index;
+mod jumps;
 mod model;
 mod read;
 mod references;

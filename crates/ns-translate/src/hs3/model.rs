@@ -15,7 +15,7 @@ use crate::pyhf::{ChannelSelection, ModelOptions, WorkspaceError};
 use super::document::{Data, Document, Named, Origin};
 use super::index::Index;
 use super::sources::EventSources;
-use super::{build, check, choose, read};
+use super::{build, check, choose, jumps, read};
 
 /// An HS3 file with a valid structure.
 #[derive(Debug, Clone, PartialEq)]
@@ -188,7 +188,9 @@ impl Hs3 {
         let index = Index::new(&self.document, &mut Report::default());
         for choice in choose::choices(&self.document) {
             let mut own = Report::default();
-            build::build(&index, &choice, (None, Device::Cpu), &mut own);
+            if let Some(model) = build::build(&index, &choice, (None, Device::Cpu), &mut own) {
+                jumps::warn(&index, &model, &mut own);
+            }
             own.problems.retain(|problem| !report.problems.contains(problem));
             report.extend(own);
         }
