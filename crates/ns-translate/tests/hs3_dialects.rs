@@ -95,6 +95,43 @@ fn a_normsys_of_root_is_constrained_even_if_the_file_does_not_say_so() {
 }
 
 #[test]
+fn each_free_parameter_of_a_normsys_or_a_histosys_is_named_once() {
+    let modifiers = json!([
+        {"name": "xs", "type": "normsys", "parameter": "a_xs", "data": {"hi": 1.5, "lo": 0.5}},
+        {"name": "shape", "type": "histosys", "parameter": "a_shape",
+         "data": {"hi": {"contents": [51, 53]}, "lo": {"contents": [49, 51]}}},
+        {"name": "again", "type": "normsys", "parameter": "a_xs", "data": {"hi": 1.1, "lo": 0.9}},
+    ]);
+    let named = |document: &Value, name: &str| {
+        let warnings = model(document).warnings;
+        warnings.iter().filter(|text| text.contains("has no constraint") && text.contains(name)).count()
+    };
+    let free = channel(modifiers, json!([]), json!([]));
+    assert_eq!((named(&free, "'a_xs'"), named(&free, "'a_shape'")), (1, 1), "{:?}", model(&free).warnings);
+    let remedy = |text: &String| text.contains("'a_xs'") && text.contains("\"constraint\": \"Gauss\"");
+    assert!(model(&free).warnings.iter().any(remedy), "{:?}", model(&free).warnings);
+    let problems = Hs3::from_slice(free.to_string().as_bytes()).unwrap().validate();
+    assert_eq!(problems.iter().filter(|problem| problem.message.contains("has no constraint")).count(), 2);
+    // A constraint term of the likelihood is a constraint, also with data of its own.
+    let mut constrained = free.clone();
+    constrained["distributions"]
+        .as_array_mut()
+        .unwrap()
+        .push(json!({"name": "c", "type": "gaussian_dist", "x": "nom_xs", "mean": "a_xs", "sigma": 1}));
+    constrained["likelihoods"][0]["aux_distributions"] = json!(["c"]);
+    constrained["likelihoods"][0]["aux_data"] = json!(["g"]);
+    constrained["data"].as_array_mut().unwrap().push(
+        json!({"name": "g", "type": "unbinned", "axes": [{"name": "nom_xs", "min": -5, "max": 5}], "entries": [[0.25]]}),
+    );
+    let warnings = model(&constrained).warnings;
+    assert_eq!((named(&constrained, "'a_xs'"), named(&constrained, "'a_shape'")), (0, 1), "{warnings:?}");
+    // So is the constraint of another modifier of the parameter.
+    let mut shared = free;
+    shared["distributions"][0]["samples"][0]["modifiers"][2]["constraint"] = json!("Gauss");
+    assert_eq!(named(&shared, "'a_xs'"), 0, "{:?}", model(&shared).warnings);
+}
+
+#[test]
 fn factors_of_bins_without_a_constraint_are_constant_unless_they_are_declared() {
     let modifiers =
         json!([{"name": "shapefactor", "type": "shapesys", "constraint": "Const", "data": {"vals": [0, 0]}}]);

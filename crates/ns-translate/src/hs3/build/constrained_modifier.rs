@@ -1,6 +1,6 @@
 //! Constraints of the modifiers of HistFactory channels, and checks of their values.
 
-use ns_core::Effect;
+use ns_core::{Effect, Value};
 
 use crate::hs3::document::{self, HistFactory, Kind, Placed, ShapeValues, WrittenConstraint};
 use crate::pyhf::names::quoted;
@@ -19,11 +19,7 @@ impl Builder<'_, '_> {
                     document::Effect::NormSys { .. } | document::Effect::HistoSys { .. }
                 );
                 if sys && !self.index.document.from_nextstat {
-                    self.report.warn(
-                        modifier.path.clone(),
-                        format!("The modifier {} has no constraint: its parameter is free.", quoted(&modifier.name)),
-                        "Add \"constraint\": \"Gauss\", or name a distribution, if it is a nuisance parameter.",
-                    );
+                    self.unconstrained.push((parameter, modifier.path.clone()));
                 }
             }
             WrittenConstraint::Distribution(name) => {
@@ -56,6 +52,44 @@ impl Builder<'_, '_> {
                 self.unsupported(&kind.path, &what, remedy);
             }
         }
+    }
+
+    /// Warns of the parameters of normsys and histosys modifiers for which neither a modifier nor a constraint term of the
+    /// likelihood gives a constraint.
+    pub(super) fn check_unconstrained(&mut self) {
+        let mut seen = Vec::new();
+        for (p, path) in std::mem::take(&mut self.unconstrained) {
+            if seen.contains(&p) || !self.is_unconstrained(p) {
+                continue;
+            }
+            seen.push(p);
+            let name = self.parameters.entries.get(p).map_or("", |entry| entry.name.as_str());
+            self.report.warn(
+                path,
+                format!("The parameter {} of a systematic uncertainty has no constraint: it is free.", quoted(name)),
+                "Add \"constraint\": \"Gauss\" to the modifier, or a constraint term to 'aux_distributions', if it is a nuisance \
+                 parameter.",
+            );
+        }
+    }
+
+    /// Returns whether a parameter is free and no constraint term depends on it.
+    pub(super) fn is_unconstrained(&self, p: usize) -> bool {
+        let Some(entry) = self.parameters.entries.get(p) else { return false };
+        let mut values: Vec<Value> =
+            self.penalties.iter().flat_map(|penalty| penalty.form.values()).collect();
+        let mut seen = vec![false; self.functions.len()];
+        let mut in_penalty = false;
+        while let Some(value) = values.pop() {
+            in_penalty |= value == Value::Parameter(p);
+            if let Value::Function(f) = value
+                && let (Some(function), Some(seen)) = (self.functions.get(f), seen.get_mut(f))
+                && !std::mem::replace(seen, true)
+            {
+                values.extend(function.form.values());
+            }
+        }
+        !entry.fixed && entry.constraint.is_none() && !in_penalty
     }
 
     /// Warns that a log-normal constraint of a modifier is read as a Gaussian one.

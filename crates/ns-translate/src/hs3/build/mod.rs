@@ -57,6 +57,7 @@ pub(super) fn build(
         codes: Codes::default(),
         densities: 0,
         weighted: Vec::new(),
+        unconstrained: Vec::new(),
         logs: Vec::new(),
         flows: HashMap::new(),
         device,
@@ -109,6 +110,8 @@ struct Builder<'a, 'r> {
     /// Parameters on which the weights of simulated events depend, each with the JSON pointer to the template of
     /// these events.
     weighted: Vec<(usize, String)>,
+    /// Parameters of normsys and histosys modifiers that name no constraint, each with the JSON pointer to a modifier.
+    unconstrained: Vec<(usize, String)>,
     /// Log-densities of normalising flows in the channel that is being built. Each becomes a column of the events.
     logs: Vec<ns_core::LogDensity>,
     /// Loaded flows by the index of their distribution.
@@ -161,6 +164,7 @@ impl Builder<'_, '_> {
     /// Builds the model from its parts.
     fn finish(mut self, choice: &Choice<'_>, poi: Option<&str>) -> Option<Model> {
         self.check_weighted();
+        self.check_unconstrained();
         let poi = self.interest(choice, poi);
         let interpolation = self.codes.common(self.report);
         if self.report.has_errors() {

@@ -199,23 +199,14 @@ impl Builder<'_, '_> {
         let weighted = std::mem::take(&mut self.weighted);
         let mut seen = Vec::new();
         for (p, path) in weighted {
-            let Some(entry) = self.parameters.entries.get(p) else { continue };
-            let in_penalty = || {
-                self.penalties.iter().any(|penalty| {
-                    penalty
-                        .form
-                        .values()
-                        .iter()
-                        .any(|value| matches!(value, Value::Function(_)) || *value == Value::Parameter(p))
-                })
-            };
-            if entry.fixed || entry.constraint.is_some() || seen.contains(&p) || in_penalty() {
+            if seen.contains(&p) || !self.is_unconstrained(p) {
                 continue;
             }
             seen.push(p);
+            let name = self.parameters.entries.get(p).map_or("", |entry| entry.name.as_str());
             self.report.warn(
                 path,
-                format!("The weights follow the parameter {}, which has no constraint.", quoted(&entry.name)),
+                format!("The weights follow the parameter {}, which has no constraint.", quoted(name)),
                 "Add a gaussian_dist of it with mean 0 and sigma 1 to 'aux_distributions'.",
             );
         }
