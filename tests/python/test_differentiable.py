@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from differentiable_models import MODELS, all_modifiers, at_bounds, opened, replaced, two_bins
+from differentiable_models import FIXTURES, MODELS, all_modifiers, at_bounds, opened, replaced, two_bins
 
 import nextstat
 
@@ -205,7 +205,8 @@ def test_any_parameter_can_be_of_interest():
         ([("histosys_hi", "SR", "signal", "trigger")], "no histosys 'trigger'"),
         ([("shapesys", "stat_SR")], "no parameter of the set 'stat_SR' has a Poisson constraint"),
         ([("colour", "SR", "signal")], "is not one of"),
-        (["signal", "signal"], "given twice"),
+        (["signal", "signal"], r'input \("nominal", "SR", "signal"\) is given twice; give it once'),
+        ([("staterror", "stat_SR")] * 2, r'input \("staterror", "stat_SR"\) is given twice'),
         ([], "there are no inputs"),
     ],
 )
@@ -213,6 +214,36 @@ def test_wrong_inputs_are_named(inputs, message):
     model = nextstat.load_workspace(all_modifiers()[0])
     with pytest.raises(ValueError, match=message):
         nextstat.ProfiledDifferentiableSession(model, inputs)
+
+
+def test_inputs_of_a_model_of_events_are_refused_with_what_can_be_given():
+    model = nextstat.load_workspace(FIXTURES / "events" / "diphoton.hs3.json")
+    with pytest.raises(ValueError, match="no sample is called 'x': the model has no HistFactory channels") as raised:
+        nextstat.DifferentiableSession(model, ["x"])
+    assert '("nominal", channel, sample)' in str(raised.value) and "Model.grad_nll" in str(raised.value)
+
+
+@pytest.mark.parametrize("test_stat", ["qtilde", "q"])
+@pytest.mark.parametrize("mu", [0.0, -1.0])
+def test_cls_without_power_is_that_of_hypotest(mu, test_stat):
+    workspace, inputs, _ = all_modifiers()
+    model = nextstat.load_workspace(workspace)
+    session = nextstat.ProfiledDifferentiableSession(model, inputs)
+    values, jacobian, _ = session.cls(mu, session.nominal, test_stat=test_stat, check=True)
+    want = nextstat.hypotest(model, mu, test_stat=test_stat)
+    assert list(values) == [want.cls, *want.expected_set["cls"]] == [1.0] * 6
+    assert np.all(jacobian == 0.0)
+
+
+@pytest.mark.parametrize(("kind", "name"), [("staterror", "stat_SR"), ("shapesys", "fake_rate")])
+def test_an_input_that_is_given_does_not_follow(kind, name):
+    workspace, _, _ = all_modifiers()
+    model = nextstat.load_workspace(workspace)
+    inputs = ["top", "fakes", (kind, name)]
+    made = [nextstat.ProfiledDifferentiableSession(model, inputs, follow=follow) for follow in ([], [kind])]
+    yields = moved_nominal(made[0])
+    held, followed = (session.significance(yields)[0] for session in made)
+    assert np.array_equal(held, followed)
 
 
 def test_wrong_shapes_are_named():

@@ -82,6 +82,16 @@ def test_wrong_arrays_are_named():
         nj.q0(session, jnp.ones(3))
 
 
+def test_a_session_of_the_wrong_kind_is_named(capfd):
+    profiled, likelihood = opened(all_modifiers), opened(all_modifiers, nextstat.DifferentiableSession)
+    with pytest.raises(TypeError, match="nll needs a nextstat.DifferentiableSession, not a ProfiledDifferentiableSession"):
+        nj.nll(profiled, jnp.asarray(profiled.nominal), jnp.asarray(likelihood.suggested_init()))
+    for call in (nj.q0, nj.significance, nj.best_fit, lambda s, y: nj.cls(s, 1.0, y)):
+        with pytest.raises(TypeError, match="needs a nextstat.ProfiledDifferentiableSession, not a DifferentiableSession"):
+            call(likelihood, jnp.asarray(profiled.nominal))
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_histograms_have_gradients():
     x, edges = jnp.linspace(0.0, 1.0, 21), jnp.array([-jnp.inf, 0.3, 0.6, jnp.inf])
     for histogram in (nj.kde_histogram, nj.soft_histogram):

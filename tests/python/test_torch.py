@@ -143,6 +143,50 @@ def test_one_sided_derivatives_are_said_once():
         nt.qtilde_mu(session, 1.0, yields)
 
 
+def test_each_of_six_sessions_in_a_row_says_it():
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(6):
+            # Python uses the address of a session that is gone again.
+            session = opened(two_bins)
+            nt.qtilde_mu(session, 1.0, torch.tensor(session.nominal, requires_grad=True))
+            del session
+    assert sum(issubclass(one.category, nt.OneSidedWarning) for one in said) == 6
+
+
+def test_a_session_of_the_wrong_kind_is_named():
+    profiled, likelihood = opened(two_bins), opened(two_bins, nextstat.DifferentiableSession)
+    yields = torch.tensor(profiled.nominal)
+    params = torch.tensor(likelihood.suggested_init())
+    with pytest.raises(TypeError, match="nll needs a nextstat.DifferentiableSession, not a ProfiledDifferentiableSession"):
+        nt.nll(profiled, yields, params)
+    calls = {
+        "q0": nt.q0,
+        "q_mu": lambda s, y: nt.q_mu(s, 1.0, y),
+        "qtilde_mu": lambda s, y: nt.qtilde_mu(s, 1.0, y),
+        "cls": lambda s, y: nt.cls(s, 1.0, y),
+        "upper_limit": nt.upper_limit,
+        "significance": nt.significance,
+        "uncertainty": nt.uncertainty,
+        "best_fit": nt.best_fit,
+    }
+    for name, call in calls.items():
+        with pytest.raises(TypeError, match=f"{name} needs a nextstat.ProfiledDifferentiableSession, not a Diff"):
+            call(likelihood, yields)
+    with pytest.raises(TypeError, match="not a dict"):
+        nt.q0({}, yields)
+
+
+@pytest.mark.parametrize("mu", [0.0, -1.0])
+def test_cls_without_power_is_1_with_gradients_of_0(mu):
+    session = opened(all_modifiers)
+    yields = torch.tensor(session.nominal, requires_grad=True)
+    values = nt.cls(session, mu, yields)
+    assert torch.equal(values, torch.ones(6, dtype=torch.float64))
+    values.sum().backward()
+    assert torch.equal(yields.grad, torch.zeros_like(yields))
+
+
 @pytest.mark.parametrize(
     ("yields", "error", "message"),
     [

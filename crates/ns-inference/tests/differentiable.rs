@@ -3,7 +3,9 @@
 
 use ns_core::{Control, Execution, Input, Model};
 use ns_inference::differentiable::{Differentiated, Follow, ProfiledDifferentiableSession, ProfiledOptions};
-use ns_inference::{FitData, FitOptions, InferenceError, TestStatistic, open_session, significance};
+use ns_inference::{
+    FitData, FitOptions, HypotestOptions, InferenceError, TestStatistic, hypotest, open_session, significance,
+};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
 fn model() -> Model {
@@ -71,6 +73,27 @@ fn an_expected_significance_is_that_of_the_analysis() {
     let result = significance(&model, on_cpu.as_ref(), &FitOptions::default(), Control::default()).unwrap();
     assert!((band.observed.value - result.z.unwrap()).abs() < 1e-9);
     assert!((band.expected[0].value - result.z_expected.unwrap()).abs() < 1e-9);
+}
+
+#[test]
+fn cls_without_power_is_1_with_derivatives_of_0() {
+    let session = profiled(&ProfiledOptions::default());
+    let nominal = session.likelihood().inputs().values.clone();
+    let model = model();
+    let on_cpu = open_session(&model, &single()).unwrap();
+    for statistic in [TestStatistic::Qtilde, TestStatistic::Q] {
+        let options = HypotestOptions::default().statistic(statistic);
+        for mu in [0.0, -1.0] {
+            let band = session.cls(statistic, mu, &nominal).unwrap();
+            let result = hypotest(&model, on_cpu.as_ref(), mu, &options, Control::default()).unwrap();
+            assert_eq!((band.observed.value, result.cls), (1.0, Some(1.0)), "{statistic:?} {mu}");
+            let all = std::iter::once((&band.observed, result.cls));
+            for (made, expected) in all.chain(band.expected.iter().zip(result.expected_set.cls)) {
+                assert_eq!(Some(made.value), expected, "{statistic:?} {mu}");
+                assert!(made.gradient.len() == nominal.len() && made.gradient.iter().all(|x| *x == 0.0));
+            }
+        }
+    }
 }
 
 #[test]

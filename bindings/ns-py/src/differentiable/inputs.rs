@@ -1,7 +1,7 @@
 //! Reads the argument that says which numbers of a model (for example yields) are inputs. Derivatives are computed with
 //! respect to the inputs. Inputs are named by strings and tuples.
 
-use ns_core::{Input, Model};
+use ns_core::{Input, InputError, Model};
 use ns_inference::differentiable::Follow;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -63,6 +63,12 @@ pub(crate) fn follow(words: &[String]) -> PyResult<Follow> {
 /// Returns the nominal yields of a sample as inputs, one for each channel that contains the sample.
 fn of_sample(model: &Model, name: &str) -> PyResult<Vec<Input>> {
     let inputs = model.nominal_inputs(name);
+    if inputs.is_empty() && model.channels.is_empty() {
+        return Err(PyValueError::new_err(format!(
+            "no sample is called '{name}': the model has no HistFactory channels, and only their numbers can be inputs ({KINDS}); \
+             derivatives of a likelihood of events with respect to parameters are in Model.grad_nll"
+        )));
+    }
     if inputs.is_empty() {
         let samples = model.channels.iter().flat_map(|channel| &channel.samples);
         let mut names: Vec<&str> = samples.map(|sample| sample.name.as_str()).collect();
@@ -72,6 +78,33 @@ fn of_sample(model: &Model, name: &str) -> PyResult<Vec<Input>> {
         return Err(PyValueError::new_err(format!("no sample is called '{name}'; there are '{names}'")));
     }
     Ok(inputs)
+}
+
+/// Returns the error for inputs that the model cannot open, with the names of the input.
+pub(crate) fn refused(model: &Model, error: &InputError) -> PyErr {
+    let name = |input: &Input| {
+        let names = written(model, *input);
+        format!("(\"{}\")", names.join("\", \""))
+    };
+    PyValueError::new_err(match error {
+        InputError::Twice { input } => match input {
+            Input::Nominal { .. } => format!(
+                "input {} is given twice; give it once (the name of a sample stands for all its channels)",
+                name(input)
+            ),
+            _ => format!("input {} is given twice; give it once", name(input)),
+        },
+        InputError::OtherModifier { input, found, wanted } => {
+            format!("input {}: the modifier is a {found}; name a {wanted}", name(input))
+        }
+        InputError::OtherConstraint { input, set, wanted } => {
+            format!(
+                "input {}: no parameter of the set '{set}' has a {wanted} constraint; name another set",
+                name(input)
+            )
+        }
+        other => other.to_string(),
+    })
 }
 
 /// Returns the input that a tuple names.

@@ -23,7 +23,7 @@ pub(super) type Array<'py> = Bound<'py, PyArrayDyn<f64>>;
 /// `inputs` names the inputs. The name of a sample selects its nominal yields in all channels. A tuple
 /// selects one histogram, template, factor or width. The argument `yields` of the methods contains the
 /// numbers of all inputs, one input after another. It is one row, or a batch of rows.
-#[pyclass(frozen, module = "nextstat")]
+#[pyclass(frozen, weakref, module = "nextstat")]
 pub(crate) struct DifferentiableSession {
     pub(super) inner: Inner,
     /// The model in the memory of a GPU; `None` for a session on the CPU.
@@ -35,7 +35,7 @@ pub(crate) struct DifferentiableSession {
 /// If `poi` is given, this parameter becomes the parameter of interest.
 pub(super) fn opened(model: &Model, object: &Bound<'_, PyAny>, poi: Option<&str>) -> PyResult<CoreModel> {
     let list = inputs::read(&model.inner, object)?;
-    let mut opened = model.inner.open(&list).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let mut opened = model.inner.open(&list).map_err(|error| inputs::refused(&model.inner, &error))?;
     if let Some(name) = poi {
         let index = ns_inference::parameter_index(&opened, name).map_err(rows::failed)?;
         opened.poi = Some(index);

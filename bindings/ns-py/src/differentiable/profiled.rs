@@ -21,7 +21,7 @@ use crate::work::released;
 /// Every method takes `yields`, the numbers of all inputs, in one row or a batch of rows. It returns the
 /// values, their derivatives with respect to the yields, and for each value whether its derivatives are
 /// one-sided. Rows without a result are NaN. With `check=True` such a row raises an error.
-#[pyclass(frozen, module = "nextstat")]
+#[pyclass(frozen, weakref, module = "nextstat")]
 pub(crate) struct ProfiledDifferentiableSession {
     inner: Inner,
     warm: Option<bool>,

@@ -139,12 +139,25 @@ impl ProfiledDifferentiableSession {
         }
         let data = self.inner.data(yields)?;
         let (tester, tested) = begin(self.analysis(&data)?, statistic, mu, "CLs")?;
-        let tests = Tests::new(self, yields, data, tester)?;
+        let mut tests = Tests::new(self, yields, data, tester)?;
         let (observed, asimov) = (tests.observed(&tested)?, tests.of_asimov(&tested)?);
         let n = yields.len();
         let mut band = Band { expected: vec![Differentiated::missing(n); 5], ..Band::default() };
         band.observed = Differentiated::missing(n);
-        if let Some(asimov) = &asimov {
+        let powerless = tests.tester.powerless(&tested).filter(|_| tested.q_asimov == 0.0);
+        if let Some(powerless) = powerless {
+            // The Asimov statistic is 0, and stays 0 when the inputs change. CLs is 1 wherever it is defined.
+            let flat = Slopes { yields: vec![0.0; n], by_mu: 0.0, one_sided: false };
+            if !powerless.undefined {
+                let value = asymptotic::observed(statistic, tested.q, tested.q_asimov).cls;
+                band.observed = combined(value.unwrap_or(f64::NAN), &[(0.0, &flat)]);
+            }
+            for (to, n_sigma) in band.expected.iter_mut().zip(EXPECTED_SIGMAS) {
+                let value = asymptotic::expected(n_sigma, tested.q_asimov).cls;
+                *to = combined(value.unwrap_or(f64::NAN), &[(0.0, &flat)]);
+            }
+            tests.tester.notes.extend(powerless.note());
+        } else if let Some(asimov) = &asimov {
             let (by_q, by_asimov) = asymptotic::observed_slopes(statistic, tested.q, tested.q_asimov);
             let value = asymptotic::observed(statistic, tested.q, tested.q_asimov).cls;
             band.observed = combined(value.unwrap_or(f64::NAN), &[(by_q, &observed), (by_asimov, asimov)]);
@@ -173,6 +186,10 @@ impl ProfiledDifferentiableSession {
         let observed = root(tested.q, &tests.observed(&tested)?);
         let expected = match tests.of_asimov(&tested)? {
             Some(slopes) => root(tested.q_asimov, &slopes),
+            None if tested.q_asimov == 0.0 => {
+                let flat = Slopes { yields: vec![0.0; yields.len()], by_mu: 0.0, one_sided: true };
+                root(0.0, &flat)
+            }
             None => Differentiated::missing(yields.len()),
         };
         let Tester { converged, notes, .. } = tests.tester;

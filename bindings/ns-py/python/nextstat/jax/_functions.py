@@ -10,6 +10,7 @@ import jax.numpy as jnp  # type: ignore
 import numpy as np
 
 from .. import DifferentiableSession, ProfiledDifferentiableSession
+from .._sessions import of_likelihood, of_profiled
 
 Array: t.TypeAlias = t.Any
 Compute: t.TypeAlias = t.Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -61,7 +62,10 @@ def _of_rows_backward(compute: Compute, size: tuple[int, ...], jacobian: Array, 
 _of_rows.defvjp(_of_rows_forward, _of_rows_backward)
 
 
-def _profiled(session: ProfiledDifferentiableSession, yields: Array, size: tuple[int, ...], method: t.Any) -> Array:
+def _profiled(
+    session: ProfiledDifferentiableSession, name: str, yields: Array, size: tuple[int, ...], method: t.Any
+) -> Array:
+    of_profiled(session, name)
     y = _checked("yields", yields, session.nominal.shape[0])
     return _of_rows(lambda rows: method(rows)[:2], size, y)
 
@@ -150,6 +154,7 @@ _best_fit.defvjp(_best_fit_forward, _best_fit_backward)
 
 def nll(session: DifferentiableSession, yields: Array, params: Array) -> Array:
     """Return ``-ln L``, which can be differentiated twice. The batches of yields and parameters are broadcast."""
+    of_likelihood(session, "nll")
     n, m = session.nominal.shape[0], len(session.parameter_names())
     y, p = _checked("yields", yields, n), _checked("params", params, m)
     if y.dtype != p.dtype:
@@ -160,17 +165,17 @@ def nll(session: DifferentiableSession, yields: Array, params: Array) -> Array:
 
 def q0(session: ProfiledDifferentiableSession, yields: Array) -> Array:
     """Return q0, the statistic of a discovery."""
-    return _profiled(session, yields, (), lambda rows: session.statistic("q0", 0.0, rows))
+    return _profiled(session, "q0", yields, (), lambda rows: session.statistic("q0", 0.0, rows))
 
 
 def q_mu(session: ProfiledDifferentiableSession, mu: float, yields: Array) -> Array:
     """Return the statistic q of the value ``mu`` of the parameter of interest."""
-    return _profiled(session, yields, (), lambda rows: session.statistic("q", mu, rows))
+    return _profiled(session, "q_mu", yields, (), lambda rows: session.statistic("q", mu, rows))
 
 
 def qtilde_mu(session: ProfiledDifferentiableSession, mu: float, yields: Array) -> Array:
     """Return the statistic qtilde of the value ``mu`` of the parameter of interest."""
-    return _profiled(session, yields, (), lambda rows: session.statistic("qtilde", mu, rows))
+    return _profiled(session, "qtilde_mu", yields, (), lambda rows: session.statistic("qtilde", mu, rows))
 
 
 def cls(
@@ -181,7 +186,7 @@ def cls(
     test_stat: t.Literal["qtilde", "q"] = "qtilde",
 ) -> Array:
     """Return CLs of ``mu``: the observed value, then the values expected at -2, -1, 0, 1 and 2 standard deviations."""
-    return _profiled(session, yields, (6,), lambda rows: session.cls(mu, rows, test_stat=test_stat))
+    return _profiled(session, "cls", yields, (6,), lambda rows: session.cls(mu, rows, test_stat=test_stat))
 
 
 def upper_limit(
@@ -193,20 +198,21 @@ def upper_limit(
 ) -> Array:
     """Return CLs upper limits: the observed limit, then the limits expected at -2, -1, 0, 1 and 2 standard
     deviations."""
-    return _profiled(session, yields, (6,), lambda rows: session.upper_limit(rows, cl=cl, test_stat=test_stat))
+    return _profiled(session, "upper_limit", yields, (6,), lambda rows: session.upper_limit(rows, cl=cl, test_stat=test_stat))
 
 
 def significance(session: ProfiledDifferentiableSession, yields: Array) -> Array:
     """Return the significance of a discovery: the observed value, then the value expected for a signal of strength 1.
     """
-    return _profiled(session, yields, (2,), session.significance)
+    return _profiled(session, "significance", yields, (2,), lambda rows: session.significance(rows))
 
 
 def uncertainty(session: ProfiledDifferentiableSession, yields: Array) -> Array:
     """Return the uncertainty of the parameter of interest."""
-    return _profiled(session, yields, (), session.uncertainty)
+    return _profiled(session, "uncertainty", yields, (), lambda rows: session.uncertainty(rows))
 
 
 def best_fit(session: ProfiledDifferentiableSession, yields: Array) -> Array:
     """Return the best-fit parameters."""
+    of_profiled(session, "best_fit")
     return _best_fit(session, _checked("yields", yields, session.nominal.shape[0]))

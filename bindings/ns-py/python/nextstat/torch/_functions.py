@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import typing as t
 import warnings
+import weakref
 
 import numpy as np
 import torch  # type: ignore
 
 from .. import BestFits, DifferentiableSession, ProfiledDifferentiableSession
+from .._sessions import of_likelihood, of_profiled
 from . import _device
 from ._tensors import Tensors, joined, numbers, same_kind, tensor
 
@@ -23,15 +25,15 @@ class OneSidedWarning(UserWarning):
     """The warning that derivatives are one-sided: a parameter is at a bound or a kink, or a statistic is 0."""
 
 
-# Identities of the sessions that have warned. They are stored because sessions do not support weak references.
-_warned: set[int] = set()
+# The sessions that have warned. A session that is gone leaves the set, so that a new one at its address warns too.
+_warned: weakref.WeakSet[ProfiledDifferentiableSession] = weakref.WeakSet()
 
 
 def warn_once(session: ProfiledDifferentiableSession, one_sided: np.ndarray) -> None:
     """Warn once per session that derivatives are one-sided."""
-    if not one_sided.any() or id(session) in _warned:
+    if not one_sided.any() or session in _warned:
         return
-    _warned.add(id(session))
+    _warned.add(session)
     warnings.warn(
         "derivatives hold on one side alone: a statistic is 0, or a parameter is at a bound or a kink and would leave it "
         "after a small change; this is said once per session",
@@ -307,6 +309,7 @@ class _PullBack(torch.autograd.Function):
 
 def nll(session: DifferentiableSession, yields: Tensors, params: Tensors, *, check: bool = False) -> torch.Tensor:
     """Return ``-ln L``, which can be differentiated twice. The batches of yields and parameters are broadcast."""
+    of_likelihood(session, "nll")
     n, m = session._widths
     y, p = joined("yields", yields, n), joined("params", params, m)
     if _is_plain(session, y, p):
@@ -321,6 +324,7 @@ def nll(session: DifferentiableSession, yields: Tensors, params: Tensors, *, che
 def _profiled(
     session: ProfiledDifferentiableSession, yields: Tensors, name: str, size: tuple[int, ...], compute: Compute
 ) -> torch.Tensor:
+    of_profiled(session, name)
     y = joined("yields", yields, session.nominal.shape[0])
     if y.dim() <= 2 and y.numel() > 0 and y.is_contiguous() and not _transforming():
         return _OfPlainRows.apply(y, compute, session, name, size)
@@ -335,6 +339,7 @@ def _statistic(
     what: tuple[t.Literal["q0", "q", "qtilde"], float],
     check: bool,
 ) -> torch.Tensor:
+    of_profiled(session, name)
     y = joined("yields", yields, session.nominal.shape[0])
     # In a training loop, the fits of a step start at the minima of the previous step.
     warm = session.warm if session.warm is not None else torch.is_grad_enabled() and y.requires_grad
@@ -408,6 +413,7 @@ def uncertainty(session: ProfiledDifferentiableSession, yields: Tensors, *, chec
 
 def best_fit(session: ProfiledDifferentiableSession, yields: Tensors, *, check: bool = False) -> torch.Tensor:
     """Return the best-fit parameters."""
+    of_profiled(session, "best_fit")
     y = joined("yields", yields, session.nominal.shape[0])
     params = _BestFit.apply(y.reshape(-1, y.shape[-1]), session, check, _Kept())
     return params.reshape((*y.shape[:-1], params.shape[-1]))
