@@ -18,6 +18,7 @@ mod pdf;
 mod quadrature;
 #[cfg(feature = "neural")]
 mod runtime;
+mod support;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 
 use ns_core::{Base, BoxIntegral, LogProbError};
 
@@ -37,6 +38,8 @@ pub struct FlowPdf {
     steps: Vec<f64>,
     /// Integrals over boxes that have been computed. They are kept for reuse.
     integrals: Mutex<Vec<KnownIntegral>>,
+    /// Whether the integral over the whole support has been checked.
+    is_checked: AtomicBool,
     /// The graph of the log-density if a GPU evaluates it. All other graphs are evaluated on the CPU.
     placed: Option<Placed>,
     warnings: Vec<FlowWarning>,
@@ -110,6 +113,7 @@ impl FlowPdf {
             gradient,
             steps: of.finite_differences.clone(),
             integrals: Mutex::default(),
+            is_checked: AtomicBool::new(false),
             placed: None,
             warnings: Vec::new(),
         };

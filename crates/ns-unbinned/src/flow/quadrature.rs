@@ -14,10 +14,10 @@ const LAST: [usize; 2] = [8192, 256];
 const FINE: f64 = 1e-7;
 
 /// Largest accepted change of the integral in the last refinement.
-const COARSE: f64 = 1e-4;
+pub(super) const COARSE: f64 = 1e-4;
 
 /// Largest accepted difference between 1 and the integral over the support.
-const NORMALISED: f64 = 1e-3;
+pub(super) const NORMALISED: f64 = 1e-3;
 
 /// Smallest accepted integral over a fit range.
 const LEAST: f64 = 1e-9;
@@ -32,7 +32,7 @@ fn rule() -> [(f64, f64); 5] {
 
 /// Function that writes the log-densities of events to its last argument. The first two arguments are the events and
 /// the context.
-type Evaluate<'a> = &'a dyn Fn(&[f64], &[f64], &mut [f64]) -> Result<(), LogProbError>;
+pub(super) type Evaluate<'a> = &'a dyn Fn(&[f64], &[f64], &mut [f64]) -> Result<(), LogProbError>;
 
 /// The part of a box within the support of a density.
 struct Clipped {
@@ -94,7 +94,7 @@ impl Clipped {
     }
 }
 
-fn refused(density: &dyn LogProb, cause: String) -> LogProbError {
+pub(super) fn refused(density: &dyn LogProb, cause: String) -> LogProbError {
     LogProbError::NotNormalised { density: density.name().to_owned(), cause }
 }
 
@@ -160,7 +160,8 @@ pub(super) fn differentiate(
     }
     let clipped = Clipped::new(density, sides)?;
     let mut found = Vec::new();
-    each_batch(&clipped.sides, panels, &mut |rows, weights| {
+    let axes: Vec<Vec<(f64, f64)>> = clipped.sides.iter().map(|side| axis(*side, panels)).collect();
+    each_batch(&axes, &mut |rows, weights| {
         let n = weights.len();
         found.resize(n * width(c), 0.0);
         density.context_derivatives(rows, context, &mut found)?;
@@ -193,8 +194,18 @@ fn sum(
     panels: usize,
     context: &[f64],
 ) -> Result<f64, LogProbError> {
+    let axes: Vec<Vec<(f64, f64)>> = sides.iter().map(|side| axis(*side, panels)).collect();
+    sum_over(log_prob, &axes, context)
+}
+
+/// Returns the sum of the density over all nodes, times their weights. `axes` has the nodes and weights of each feature.
+pub(super) fn sum_over(
+    log_prob: Evaluate<'_>,
+    axes: &[Vec<(f64, f64)>],
+    context: &[f64],
+) -> Result<f64, LogProbError> {
     let (mut total, mut logs) = (0.0, Vec::new());
-    each_batch(sides, panels, &mut |rows, weights| {
+    each_batch(axes, &mut |rows, weights| {
         logs.resize(weights.len(), 0.0);
         log_prob(rows, context, &mut logs)?;
         total += logs.iter().zip(weights).map(|(log, weight)| weight * log.exp()).sum::<f64>();
@@ -203,21 +214,22 @@ fn sum(
     Ok(total)
 }
 
+/// Returns the nodes and weights of the quadrature with `panels` equal panels between two ends.
+pub(super) fn axis((lo, hi): (f64, f64), panels: usize) -> Vec<(f64, f64)> {
+    let half = 0.5 * (hi - lo) / panels as f64;
+    let panel = move |panel: usize| {
+        let centre = lo + half * (2 * panel + 1) as f64;
+        rule().map(|(node, weight)| (centre + half * node, half * weight))
+    };
+    (0..panels).flat_map(panel).collect()
+}
+
 /// Function that receives a batch of quadrature nodes (one row of features per node), and the weights of these nodes.
 type Batch<'a> = &'a mut dyn FnMut(&[f64], &[f64]) -> Result<(), LogProbError>;
 
-/// Calls `add` with nodes and weights of the quadrature with `panels` equal panels per feature. Each call gets some
-/// of the nodes. All calls together cover all nodes.
-fn each_batch(sides: &[(f64, f64)], panels: usize, add: Batch<'_>) -> Result<(), LogProbError> {
-    let axis = |(lo, hi): (f64, f64)| {
-        let half = 0.5 * (hi - lo) / panels as f64;
-        let panel = move |panel: usize| {
-            let centre = lo + half * (2 * panel + 1) as f64;
-            rule().map(|(node, weight)| (centre + half * node, half * weight))
-        };
-        (0..panels).flat_map(panel).collect::<Vec<(f64, f64)>>()
-    };
-    let axes: Vec<Vec<(f64, f64)>> = sides.iter().map(|side| axis(*side)).collect();
+/// Calls `add` with the nodes and weights of one or two features. Each call gets some of the nodes. All calls together
+/// cover all nodes.
+fn each_batch(axes: &[Vec<(f64, f64)>], add: Batch<'_>) -> Result<(), LogProbError> {
     let (first, rest) = (axes.first().map(Vec::as_slice).unwrap_or_default(), axes.get(1));
     let (mut rows, mut weights) = (Vec::new(), Vec::new());
     match rest {

@@ -1,16 +1,16 @@
 //! Tests the messages about wrong manifests, graphs and libraries of ONNX Runtime.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ns_unbinned::flow::{FlowPdf, LogProb};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
-use crate::{flow, folder};
+use crate::{flow, folder, oracle_integral};
 
-/// Changes the manifest of a flow in a temporary folder, and loads the flow from there. Returns the message of the
-/// error.
-fn changed(name: &str, change: impl Fn(&mut Value)) -> String {
+/// Copies the fixtures to a temporary folder and changes the manifest of a flow there. Returns its path.
+fn copied(name: &str, change: impl Fn(&mut Value)) -> (TempDir, PathBuf) {
     let place = tempfile::tempdir().unwrap();
     for file in std::fs::read_dir(folder()).unwrap() {
         let file = file.unwrap();
@@ -20,7 +20,19 @@ fn changed(name: &str, change: impl Fn(&mut Value)) -> String {
     let mut tree: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     change(&mut tree);
     std::fs::write(&path, tree.to_string()).unwrap();
+    (place, path)
+}
+
+/// Changes the manifest of a flow, and loads the flow. Returns the message of the error.
+fn changed(name: &str, change: impl Fn(&mut Value)) -> String {
+    let (_place, path) = copied(name, change);
     FlowPdf::from_manifest(&path, &[]).unwrap_err().to_string()
+}
+
+/// Loads a flow with another support.
+fn supported(name: &str, support: &Value) -> FlowPdf {
+    let (_place, path) = copied(name, |manifest| manifest["support"] = support.clone());
+    FlowPdf::load(&path).unwrap()
 }
 
 fn expect(message: &str, parts: &[&str]) {
@@ -76,6 +88,44 @@ fn wrong_graphs_are_refused_when_they_are_loaded() {
     expect(&message, &["peak.onnx", "Got: 2 Expected: 1"]);
     let message = changed("peak", |m| m["log_prob"]["file"] = json!("oracle.json"));
     expect(&message, &["log_prob.sha256", "oracle.json"]);
+}
+
+#[test]
+fn a_support_that_cuts_the_density_is_refused_whatever_the_range() {
+    let half = ["integral over its support is 0.50", "check the graph, and the support"];
+    // The flow 'peak' has the mean 125 and the width 1.8.
+    for (support, range) in [
+        (json!([125, null]), (110.0, 140.0)),
+        (json!([null, 125]), (124.0, 140.0)),
+        (json!([125, 200]), (120.0, 126.0)),
+        (json!([-1000, 125]), (120.0, 130.0)),
+    ] {
+        let cut = supported("peak", &json!([support]));
+        expect(&cut.integral(&[range], &[]).unwrap_err().to_string(), &half);
+    }
+    let whole = [json!([null, null]), json!([100, null]), json!([-1000, 2000])];
+    for support in whole {
+        let flow = supported("peak", &json!([support]));
+        for range in [(110.0, 126.0), (124.9, 125.0), (127.0, 900.0), (0.0, 125.0)] {
+            assert!(flow.integral(&[range], &[]).is_ok(), "{support} {range:?}");
+        }
+    }
+}
+
+#[test]
+fn a_support_that_cuts_a_density_of_two_features_is_refused() {
+    let (sides, _) = oracle_integral("plane");
+    assert!(flow("plane").integral(&sides, &[]).is_ok());
+    let cut = supported("plane", &json!([[sides[0].0, null], [null, sides[1].1]]));
+    let message = cut.integral(&[(sides[0].0, sides[0].1 - 1e-3), sides[1]], &[]).unwrap_err().to_string();
+    expect(&message, &["integral over its support is 0.", "check the graph, and the support"]);
+}
+
+#[test]
+fn the_support_of_a_flow_with_context_is_checked_at_its_first_context() {
+    let cut = supported("shifted", &json!([[125, null]]));
+    let message = cut.integral(&[(110.0, 140.0)], &[0.0, 0.0]).unwrap_err().to_string();
+    expect(&message, &["integral over its support is 0."]);
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! Implements `LogProb`, the interface through which models evaluate densities, for flows.
 
+use std::sync::atomic::Ordering;
+
 use ns_core::{Base, BoxIntegral, GradientMethod, LogProb, LogProbError, NetworkEvaluation};
 
 use super::super::gpu::FlowGpuEpKind;
-use super::super::quadrature;
+use super::super::{quadrature, support};
 use super::{FlowPdf, KNOWN};
 
 impl LogProb for FlowPdf {
@@ -118,6 +120,11 @@ impl LogProb for FlowPdf {
             self.evaluate(events, &self.ordered(context)?, out, false)
         };
         let integral = quadrature::integrate(self, &on_cpu, sides, context)?;
+        // One check says whether the support is right. A context shifts and stretches what is within.
+        if !self.is_checked.load(Ordering::Relaxed) {
+            support::check(self, &on_cpu, sides, context)?;
+            self.is_checked.store(true, Ordering::Relaxed);
+        }
         known.push((sides.to_vec(), context.to_vec(), integral));
         if known.len() > KNOWN {
             known.remove(0);
