@@ -230,7 +230,7 @@ def test_cls_without_power_is_that_of_hypotest(mu, test_stat):
     model = nextstat.load_workspace(workspace)
     session = nextstat.ProfiledDifferentiableSession(model, inputs)
     values, jacobian, _ = session.cls(mu, session.nominal, test_stat=test_stat, check=True)
-    want = nextstat.hypotest(model, mu, test_stat=test_stat)
+    want = nextstat.hypotest(mu, model, test_stat=test_stat)
     assert list(values) == [want.cls, *want.expected_set["cls"]] == [1.0] * 6
     assert np.all(jacobian == 0.0)
 
