@@ -65,6 +65,10 @@ pub(crate) struct Toy<'a> {
 }
 
 /// Result of the fit of one toy in a SIMD lane.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all fits are finished, so that a box would cost each of them"
+)]
 pub(crate) enum ToyEnd {
     /// The outcome of a finished fit: a certified minimum, or a fit whose `-ln L` falls without limit from all
     /// starting points.
