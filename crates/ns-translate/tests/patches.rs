@@ -141,7 +141,7 @@ fn copies_cannot_grow_without_bound() {
     operations.extend((0..60).map(|_| json!({"op": "copy", "from": "/x", "path": "/x/-"})));
     let patch = Patch::from_slice(json!(operations).to_string().as_bytes(), "bomb").unwrap();
     let message = patch.apply(&mut json!({})).unwrap_err().to_string();
-    assert!(message.contains("127 levels deep") || message.contains("5 million"), "{message}");
+    assert!(message.contains("127 levels deep") || message.contains("bytes of memory"), "{message}");
     // Each array has eight copies of the array before it.
     let mut operations = vec![json!({"op": "add", "path": "/x0", "value": [1, 2, 3, 4, 5, 6, 7, 8]})];
     for i in 1..40 {
@@ -153,7 +153,25 @@ fn copies_cannot_grow_without_bound() {
     }
     let patch = Patch::from_slice(json!(operations).to_string().as_bytes(), "bomb").unwrap();
     let message = patch.apply(&mut json!({})).unwrap_err().to_string();
-    assert!(message.contains("5 million"), "{message}");
+    assert!(message.contains("bytes of memory, more than the 500000000 allowed"), "{message}");
+}
+
+#[test]
+fn copies_of_all_patches_together_keep_the_limit_of_the_caller() {
+    let text = bytes("simple_workspace.json");
+    let copy = json!([{"op": "copy", "from": "/channels/0", "path": "/channels/-"}]).to_string();
+    let read = |limit| Patch::from_slice(copy.as_bytes(), "copy").unwrap().copying_at_most(limit);
+    let failed = |patches: &[Patch]| {
+        let made = WrittenWorkspace::from_slice_patched(&text, patches, DigestCheck::Skip);
+        made.err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    let refused = |message: &str| message.contains("bytes of memory, more than the 20000 allowed");
+    assert!(!refused(&failed(&[read(20_000)])));
+    let message = failed(&vec![read(20_000); 10]);
+    assert!(
+        refused(&message) && message.contains("Operation 0") && message.contains("Copy less"),
+        "{message}"
+    );
 }
 
 #[test]

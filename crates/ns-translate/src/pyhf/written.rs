@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::error::WorkspaceError;
 use super::mark::without_mark;
-use super::patch::{DigestAlgorithm, DigestCheck, Patch, digest_of};
+use super::patch::{Copies, DigestAlgorithm, DigestCheck, Patch, digest_of};
 use super::problem::Report;
 use super::workspace::{ModelOptions, Workspace};
 
@@ -113,8 +113,10 @@ pub(super) fn patched(
         patch.verify(&value, check)?;
         report.extend(patch.notes().clone());
     }
+    let limit = patches.iter().map(Patch::most_copied).min().unwrap_or(0);
+    let mut copies = Copies::up_to(limit);
     for patch in patches {
-        patch.apply(&mut value)?;
+        patch.apply_counted(&mut value, &mut copies)?;
     }
     Ok((value, report))
 }

@@ -13,9 +13,37 @@ use crate::pyhf::error::WorkspaceError;
 /// later recursion, is therefore limited.
 const DEEPEST: usize = 127;
 
-/// Largest number of values that all `copy` operations of one patch may create together. Each operation can
-/// double a document.
-const MOST_COPIED: usize = 5_000_000;
+/// Memory, in bytes, that the `copy` operations of all patches of a document may need together unless the caller gives
+/// another limit. Each operation can double a document.
+pub(super) const MOST_COPIED: u64 = 500_000_000;
+
+/// Memory of a JSON value itself, of an object with few keys, and of an entry of an object, in bytes. The values have
+/// been measured with more than one allocator and are rounded up.
+const VALUE: u64 = 32;
+const OBJECT: u64 = 640;
+const ENTRY: u64 = 96;
+
+/// The memory that copies have needed so far, and the largest memory that they may need, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Copies {
+    made: u64,
+    limit: u64,
+}
+
+impl Copies {
+    /// Returns a count of copies that may need `limit` bytes together.
+    pub(crate) fn up_to(limit: u64) -> Self {
+        Self { made: 0, limit }
+    }
+}
+
+/// Reasons why an operation is refused before it is applied.
+enum Refused {
+    /// A value would be nested too deeply.
+    TooDeep,
+    /// The copies would need more memory than they may need.
+    TooLarge { needed: u64, limit: u64 },
+}
 
 /// Builds the error for a syntax error in a patch or patchset, with the name of the file.
 pub(crate) fn syntax_error(text: &[u8], error: &serde_json::Error, origin: &str) -> WorkspaceError {
@@ -55,23 +83,32 @@ pub(crate) fn read_operations(value: &Value, origin: &str) -> Result<json_patch:
     Ok(json_patch::Patch(operations))
 }
 
-/// Applies `patch` to `document`.
+/// Applies `patch` to `document`. `copies` counts the memory of what the operations copy.
 pub(crate) fn apply(
     patch: &json_patch::Patch,
     document: &mut Value,
     origin: &str,
+    copies: &mut Copies,
 ) -> Result<(), WorkspaceError> {
-    let mut copied = 0;
     for (i, operation) in patch.iter().enumerate() {
-        let error = |reason: &str| {
+        let failed = |reason: &str, remedy: &str| {
+            let what = describe(operation);
             WorkspaceError::Patch {
-            origin: origin.to_owned(),
-            message: format!("Operation {i} (counted from 0), {}, cannot be applied: {reason}.", describe(operation)),
-            remedy: "Check that the patch belongs to this workspace and that patches are given in the right order."
-                .to_owned(),
-        }
+                origin: origin.to_owned(),
+                message: format!("Operation {i} (counted from 0), {what}, cannot be applied: {reason}."),
+                remedy: remedy.to_owned(),
+            }
         };
-        check_limits(operation, document, &mut copied).map_err(error)?;
+        let error = |reason: &str| failed(reason, OTHER_WORKSPACE);
+        check_limits(operation, document, copies).map_err(|refused| match refused {
+            Refused::TooDeep => error("it nests more than 127 levels deep, and a workspace needs ten"),
+            Refused::TooLarge { needed, limit } => failed(
+                &format!(
+                    "the copies up to here need {needed} bytes of memory, more than the {limit} allowed"
+                ),
+                "Copy less, or give the patched workspace instead of the patch.",
+            ),
+        })?;
         if let PatchOperation::Test(test) = operation {
             check_value(document, test).map_err(|reason| error(&reason))?;
             continue;
@@ -81,6 +118,10 @@ pub(crate) fn apply(
     }
     Ok(())
 }
+
+/// Remedy for operations that do not fit the document.
+const OTHER_WORKSPACE: &str =
+    "Check that the patch belongs to this workspace and that patches are given in the right order.";
 
 /// Checks that the value at the path of a `test` operation is the value that the operation expects.
 fn check_value(document: &Value, test: &TestOperation) -> Result<(), String> {
@@ -137,17 +178,12 @@ fn describe(operation: &PatchOperation) -> String {
     format!("{verb} at '{path}'")
 }
 
-/// Returns an error if an operation would make the document too deep or too large. `copied` counts the values that
-/// all `copy` operations have created so far, and is increased.
-fn check_limits(
-    operation: &PatchOperation,
-    document: &Value,
-    copied: &mut usize,
-) -> Result<(), &'static str> {
-    const TOO_DEEP: &str = "it nests more than 127 levels deep, and a workspace needs ten";
+/// Returns an error if an operation would make the document too deep or too large. The size of a copy is computed before
+/// the copy is made, and added to `copies`.
+fn check_limits(operation: &PatchOperation, document: &Value, copies: &mut Copies) -> Result<(), Refused> {
     let deep = |path: &PointerBuf| path.count() > DEEPEST;
     if deep(&operation.path().to_buf()) {
-        return Err(TOO_DEEP);
+        return Err(Refused::TooDeep);
     }
     let from: &Pointer = match operation {
         PatchOperation::Copy(op) => &op.from,
@@ -155,27 +191,33 @@ fn check_limits(
         _ => return Ok(()),
     };
     let Some(source) = document.pointer(from.as_str()) else { return Ok(()) };
-    let (size, depth) = measure(source);
+    let (bytes, depth) = measure(source);
     if depth + operation.path().count() > DEEPEST {
-        return Err(TOO_DEEP);
+        return Err(Refused::TooDeep);
     }
     if matches!(operation, PatchOperation::Copy(_)) {
-        *copied += size;
-        if *copied > MOST_COPIED {
-            return Err("the patch copies more than 5 million values");
+        copies.made = copies.made.saturating_add(bytes);
+        if copies.made > copies.limit {
+            return Err(Refused::TooLarge { needed: copies.made, limit: copies.limit });
         }
     }
     Ok(())
 }
 
-/// Returns the number of values in a JSON tree, and the depth of the tree. A single value has the depth 1.
-fn measure(value: &Value) -> (usize, usize) {
-    let below = |children: &mut dyn Iterator<Item = &Value>| {
-        children.map(measure).fold((1, 1), |(size, depth), (s, d)| (size + s, depth.max(d + 1)))
+/// Returns the memory of a JSON tree in bytes, and the depth of the tree. A single value has the depth 1.
+fn measure(value: &Value) -> (u64, usize) {
+    let below = |own: u64, children: &mut dyn Iterator<Item = (u64, &Value)>| {
+        children.fold((own, 1), |(bytes, depth), (key, child)| {
+            let (more, deep) = measure(child);
+            (bytes + key + more, depth.max(deep + 1))
+        })
     };
     match value {
-        Value::Array(items) => below(&mut items.iter()),
-        Value::Object(map) => below(&mut map.values()),
-        _ => (1, 1),
+        Value::Array(items) => below(VALUE, &mut items.iter().map(|item| (0, item))),
+        Value::Object(map) => {
+            below(VALUE + OBJECT, &mut map.iter().map(|(key, item)| (ENTRY + key.len() as u64, item)))
+        }
+        Value::String(text) => (VALUE + text.len() as u64, 1),
+        _ => (VALUE, 1),
     }
 }

@@ -11,6 +11,7 @@ use super::error::WorkspaceError;
 use super::mark::without_mark;
 use super::problem::Report;
 
+pub(super) use apply::Copies;
 pub use argument::PatchArgument;
 pub use digest::DigestAlgorithm;
 pub(super) use digest::digest_of;
@@ -36,6 +37,8 @@ pub struct Patch {
     digests: Vec<(String, String)>,
     /// Warnings from reading the patch.
     notes: Report,
+    /// Memory that copies may need, in bytes.
+    most_copied: u64,
 }
 
 impl Patch {
@@ -55,7 +58,20 @@ impl Patch {
             operations,
             digests: Vec::new(),
             notes: report.of_file(origin),
+            most_copied: apply::MOST_COPIED,
         })
+    }
+
+    /// Limits the memory that the `copy` operations may need, in bytes. If several patches are applied to a document,
+    /// the smallest of their limits holds for all copies together. The limit is 500 MB by default.
+    #[must_use]
+    pub fn copying_at_most(self, bytes: u64) -> Self {
+        Self { most_copied: bytes, ..self }
+    }
+
+    /// Returns the memory that copies may need, in bytes.
+    pub(super) fn most_copied(&self) -> u64 {
+        self.most_copied
     }
 
     /// Returns the origin of the patch: the file and, for a patchset, the name of the patch.
@@ -104,6 +120,15 @@ impl Patch {
     /// # Errors
     /// [`WorkspaceError::Patch`], which names the operation that failed.
     pub fn apply(&self, workspace: &mut Value) -> Result<(), WorkspaceError> {
-        apply::apply(&self.operations, workspace, &self.origin)
+        self.apply_counted(workspace, &mut Copies::up_to(self.most_copied))
+    }
+
+    /// Applies every operation to `workspace`, like [`Self::apply`]. `copies` counts what several patches copy.
+    pub(super) fn apply_counted(
+        &self,
+        workspace: &mut Value,
+        copies: &mut Copies,
+    ) -> Result<(), WorkspaceError> {
+        apply::apply(&self.operations, workspace, &self.origin, copies)
     }
 }

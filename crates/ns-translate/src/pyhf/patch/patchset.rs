@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::Patch;
-use super::apply::{read_operations, syntax_error};
+use super::apply::{MOST_COPIED, read_operations, syntax_error};
 use crate::pyhf::diagnose::expect::{ValueLocation, and, array, kind_of, non_empty, object, string};
 use crate::pyhf::diagnose::report_duplicate_keys;
 use crate::pyhf::error::WorkspaceError;
@@ -176,6 +176,7 @@ impl<'a> Patchset<'a> {
             origin,
             digests: self.digests.clone(),
             notes: self.notes.clone(),
+            most_copied: MOST_COPIED,
         })
     }
 
