@@ -3,6 +3,8 @@
 use ns_core::SessionError;
 use thiserror::Error;
 
+use crate::present::exact;
+
 /// The reason why an analysis has no result.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
@@ -64,7 +66,7 @@ pub enum InferenceError {
         problem: &'static str,
     },
     /// The confidence level lies outside the allowed range.
-    #[error("the confidence level is {value}; it must lie between 0.5 and 1, for example 0.95")]
+    #[error("the confidence level is {}; it must lie between 0.5 and 1, for example 0.95", exact(*value))]
     ConfidenceLevel {
         /// The given confidence level.
         value: f64,
@@ -81,8 +83,11 @@ pub enum InferenceError {
     },
     /// A value given for a parameter lies outside its bounds.
     #[error(
-        "{what} of parameter '{name}' is {value}, outside its bounds [{lower}, {upper}]; \
-         choose a value inside, or widen the bounds in the measurement's \"parameters\""
+        "{what} of parameter '{name}' is {}, outside its bounds [{}, {}]; \
+         choose a value inside, or widen the bounds in the measurement's \"parameters\"",
+        exact(*value),
+        exact(*lower),
+        exact(*upper)
     )]
     OutOfBounds {
         /// Role of the value, such as start value or fixed value.
@@ -98,7 +103,9 @@ pub enum InferenceError {
     },
     /// A parameter has a lower bound above its upper bound.
     #[error(
-        "the bounds of parameter '{name}' are [{lower}, {upper}]; give a lower bound that is not above the upper one"
+        "the bounds of parameter '{name}' are [{}, {}]; give a lower bound that is not above the upper one",
+        exact(*lower),
+        exact(*upper)
     )]
     BadBounds {
         /// Name of the parameter.
@@ -110,14 +117,15 @@ pub enum InferenceError {
     },
     /// The accepted error of integrals is negative or not a number.
     #[error(
-        "the accepted relative error of integrals is {value}; give a number that is not negative, for example 1e-6"
+        "the accepted relative error of integrals is {}; give a number that is not negative, for example 1e-6",
+        exact(*value)
     )]
     BadIntegralTolerance {
         /// The given value.
         value: f64,
     },
     /// A value given for a parameter is NaN or infinite.
-    #[error("{what} of parameter '{name}' is {value}; give a finite number")]
+    #[error("{what} of parameter '{name}' is {}; give a finite number", exact(*value))]
     NotFinite {
         /// Role of the value, such as start value or fixed value.
         what: &'static str,
