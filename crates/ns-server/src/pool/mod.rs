@@ -1,28 +1,29 @@
 //! The threads that all requests share, and the order in which they work on requests.
 //!
-//! Every batch of fits is split into pieces that take a few tens of milliseconds. A free thread takes a piece
-//! of a request that has used little thread time so far. Short requests therefore do not wait for long
-//! requests. If several requests have used similar times, the request of the client with the least recent
-//! thread time goes first. Short pieces of the same model that wait at the same time are run as one batch.
+//! Every batch of fits is split into pieces that take a few tens of milliseconds. A free thread takes a piece of the
+//! request that waited longest compared to the thread time that it and its client used recently (`order`). Short
+//! pieces of the same model that wait at the same time are run as one batch.
 //!
 //! One extra thread takes only short pieces of new requests. The operating system shares the cores between
 //! this thread and the others. A short fit therefore does not wait for the end of a piece of toys.
 
+mod order;
 mod queue;
 mod session;
 mod split;
 mod worker;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
+use order::Recent;
 use queue::{Piece, Queue, Takes};
 pub(crate) use session::PooledSession;
 pub(crate) use split::Pace;
 
 /// The account of one request: its client, its flag for cancellation, and the thread time that it has used.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct RequestAccount {
     /// Name of the client. The thread time is shared fairly between clients, so all requests of a client share its
     /// part.
@@ -31,12 +32,21 @@ pub(crate) struct RequestAccount {
     pub(crate) cancel: Arc<AtomicBool>,
     /// Thread time that the request has used, in microseconds.
     used: AtomicU64,
+    recent: Mutex<Recent>,
+    /// Time at which the first piece of the request began to wait.
+    since: OnceLock<Instant>,
 }
 
 impl RequestAccount {
     /// Creates the account of a request that has used no thread time yet.
     pub(crate) fn new(client: Arc<str>) -> Self {
-        Self { client, ..Self::default() }
+        Self {
+            client,
+            cancel: Arc::default(),
+            used: AtomicU64::new(0),
+            recent: Mutex::new(Recent::of_request()),
+            since: OnceLock::new(),
+        }
     }
 
     /// Returns the thread time that the request has used.
@@ -45,8 +55,20 @@ impl RequestAccount {
     }
 
     /// Adds `time` to the thread time that the request has used.
-    fn charge(&self, time: Duration) {
+    pub(crate) fn charge(&self, time: Duration) {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner).add(time, Instant::now());
         self.used.fetch_add(u64::try_from(time.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Records that a piece of the request waits.
+    fn begin(&self) {
+        self.since.get_or_init(Instant::now);
+    }
+
+    /// Returns the time since the request first waited, and its recent thread time in seconds.
+    fn recent(&self, now: Instant) -> (Duration, f64) {
+        let age = self.since.get().map_or(Duration::ZERO, |since| now.saturating_duration_since(*since));
+        (age, self.recent.lock().unwrap_or_else(PoisonError::into_inner).seconds(now))
     }
 
     /// Cancels the request. All its fits stop.

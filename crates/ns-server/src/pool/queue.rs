@@ -1,20 +1,17 @@
-//! The queue of pieces of work, and the choice of the next piece.
+//! The queue of pieces of work.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use ns_core::{FitTask, OutcomeParts, Session, SessionError, TaskOutcome};
 
+use super::order::{Candidate, Clients};
 use super::{Pace, RequestAccount};
 
-/// Thread times that divide requests into levels. The level is 0 if the request has used less time than the first
-/// limit, 1 if it has used less than the second limit, and 2 otherwise. Requests of a lower level go first.
-const LEVELS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
-
-/// Half-life, in seconds, of the recent thread time of a client: after this time, an earlier fit counts half.
-const HALF_LIFE_S: f64 = 10.0;
+/// A request counts as new while it has used less thread time than this.
+const NEW: Duration = Duration::from_millis(100);
 
 /// Largest expected time of a batch that is gathered from pieces of several requests. A piece counts as short if its
 /// expected time is smaller.
@@ -48,19 +45,14 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    fn level(&self) -> usize {
-        let used = self.account.used();
-        LEVELS.iter().filter(|limit| used >= **limit).count()
-    }
-
     fn is_long(&self) -> bool {
         self.expected.is_some_and(|time| time > LONG)
     }
 
-    /// Returns whether the piece belongs to a new request (level 0) and is expected to be short. Without an
+    /// Returns whether the piece belongs to a new request and is expected to be short. Without an
     /// expected time, the piece counts as short.
     pub(super) fn is_short(&self) -> bool {
-        self.level() == 0 && self.expected.is_none_or(|time| time < GATHERED)
+        self.account.used() < NEW && self.expected.is_none_or(|time| time < GATHERED)
     }
 
     /// Returns whether both pieces can run as one batch. The pieces must have the same session and want the same
@@ -89,24 +81,12 @@ pub(super) enum Failure {
 #[derive(Default)]
 pub(super) struct Queue {
     pieces: VecDeque<Piece>,
-    /// Recent thread time of each client, by the client's name.
-    served: HashMap<Arc<str>, Served>,
+    clients: Clients,
     /// Number of long pieces that are running.
     long: usize,
     /// Number of threads that are waiting for a piece of work, without the extra thread for short pieces.
     pub(super) idle: usize,
     closed: bool,
-}
-
-struct Served {
-    seconds: f64,
-    at: Instant,
-}
-
-impl Served {
-    fn now(&self) -> f64 {
-        self.seconds * (-self.at.elapsed().as_secs_f64() / HALF_LIFE_S).exp2()
-    }
 }
 
 impl Queue {
@@ -115,6 +95,7 @@ impl Queue {
     }
 
     pub(super) fn push(&mut self, piece: Piece) {
+        piece.account.begin();
         self.pieces.push_back(piece);
     }
 
@@ -130,15 +111,17 @@ impl Queue {
     /// as long. `threads` is the number of threads of the pool that take any piece.
     pub(super) fn take(&mut self, threads: usize, takes: Takes) -> Option<(Vec<Piece>, bool)> {
         let full = self.long + 1 >= threads.max(2);
-        let share = |piece: &Piece| self.served.get(&piece.account.client).map_or(0.0, Served::now);
         let may = |piece: &Piece| match takes {
             Takes::All => !(full && piece.is_long()),
             Takes::Short => piece.is_short(),
         };
+        let now = Instant::now();
         let open = self.pieces.iter().enumerate().filter(|(_, piece)| may(piece));
-        let (first, _) = open
-            .map(|(i, piece)| (i, (piece.level(), share(piece))))
-            .min_by(|(_, a), (_, b)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)))?;
+        let candidates = open.map(|(index, piece)| {
+            let (age, used) = piece.account.recent(now);
+            Candidate { index, client: &piece.account.client, age, used, expected: piece.expected }
+        });
+        let first = self.clients.choose(candidates, now)?;
         let first = self.pieces.remove(first)?;
         let long = first.is_long();
         self.long += usize::from(long);
@@ -173,17 +156,10 @@ impl Queue {
     pub(super) fn done(&mut self, accounts: &[Arc<RequestAccount>], time: Duration, long: bool) {
         self.long = self.long.saturating_sub(usize::from(long));
         let each = time / u32::try_from(accounts.len().max(1)).unwrap_or(u32::MAX);
+        let now = Instant::now();
         for account in accounts {
             account.charge(each);
-            let served = self.served.entry(Arc::clone(&account.client));
-            let served = served.or_insert_with(|| Served { seconds: 0.0, at: Instant::now() });
-            *served = Served { seconds: served.now() + each.as_secs_f64(), at: Instant::now() };
-        }
-        if self.served.len() > MOST_CLIENTS {
-            self.served.retain(|_, served| served.now() > 1e-3);
+            self.clients.charge(&account.client, each, now);
         }
     }
 }
-
-/// If the queue knows more clients than this, it forgets those without recent thread time.
-const MOST_CLIENTS: usize = 1024;
