@@ -113,7 +113,8 @@ impl Clients {
             Self::Tokens(tokens) => tokens,
         };
         let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let token = header.and_then(|value| value.strip_prefix("Bearer "));
+        let token = header.and_then(|value| value.trim().split_once(' '));
+        let token = token.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token);
         token.and_then(|token| tokens.get(&hash(token.trim()))).cloned().ok_or(ServerError::Unauthorised)
     }
 
@@ -147,6 +148,10 @@ mod tests {
         assert_eq!(of("0123456789abcdeg"), Some(Client { name: "bo".into(), quota: Some(3) }));
         assert_eq!(of("0123456789abcdeh"), None);
         assert!(clients.of(&HeaderMap::new(), PEER).is_err());
+        // The name of the scheme is not case-sensitive (RFC 9110).
+        let lower = "bearer  0123456789abcdef".parse();
+        let lower: HeaderMap = lower.into_iter().map(|value| (header::AUTHORIZATION, value)).collect();
+        assert_eq!(clients.of(&lower, PEER).ok().map(|client| client.name), Some("ana".into()));
         Ok(())
     }
 

@@ -66,7 +66,8 @@ fn admit(
     }
     if request.method() == Method::POST {
         let kind = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let json = kind.is_some_and(|kind| kind.split(';').next().unwrap_or("").trim() == "application/json");
+        let kind = kind.and_then(|kind| kind.split(';').next());
+        let json = kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
         if !json {
             return Err(ServerError::MediaType {
                 reason: "send the header `Content-Type: application/json`",
