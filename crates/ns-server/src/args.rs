@@ -19,7 +19,8 @@ pub(crate) struct Args {
     /// Number of threads for fits on the CPU; 0 takes all cores
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
-    /// Largest memory of all kept models together, and of one session, such as 500M or 2G
+    /// Largest memory of all kept models, requests and results together, and of one session, such as 500M or 2G;
+    /// 16M or more
     #[arg(long, value_name = "BYTES", default_value = "2G", value_parser = parse_bytes)]
     pub(crate) memory: u64,
     /// File of tokens, a line each: NAME TOKEN, or NAME TOKEN N for at most N requests at a time. Without it

@@ -1,5 +1,7 @@
 //! The `nextstat-server` program, which offers the analyses of `nextstat` over HTTP.
 
+#[cfg(unix)]
+mod allocator;
 mod analyses;
 mod args;
 mod body;
@@ -7,6 +9,7 @@ mod clients;
 mod devices;
 mod http;
 mod jobs;
+mod memory;
 mod metrics;
 mod models;
 mod picture;
@@ -15,6 +18,8 @@ mod problem;
 mod serve;
 mod server;
 
+use std::fs::{File, TryLockError};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +32,8 @@ use crate::args::Args;
 use crate::clients::{Clients, TokenError};
 use crate::devices::Devices;
 use crate::jobs::{JobLimits, Jobs};
-use crate::models::{ModelLimits, Models};
+use crate::memory::Memory;
+use crate::models::Models;
 use crate::problem::ServerError;
 use crate::server::Server;
 
@@ -44,6 +50,18 @@ enum StartError {
     /// The flags contradict each other. The text is the error message.
     #[error("{0}")]
     Usage(&'static str),
+    /// The memory limit leaves no room for models.
+    #[error("--memory {asked} is too little: the least is {} bytes (16M)", memory::LEAST)]
+    Memory {
+        /// The limit in bytes that was asked for.
+        asked: u64,
+    },
+    /// Another server uses the folder of jobs.
+    #[error("another server uses --state-dir {folder}; give each server a folder of its own")]
+    FolderInUse {
+        /// Path of the folder.
+        folder: String,
+    },
     /// The file of tokens cannot be used.
     #[error(transparent)]
     Tokens(#[from] TokenError),
@@ -86,12 +104,14 @@ fn start(args: &Args) -> Result<(), StartError> {
             "a server that others can reach needs --token-file; without it, listen on 127.0.0.1",
         ));
     }
-    if let Some(folder) = &args.state_dir {
-        std::fs::create_dir_all(folder.join("toys")).map_err(system("the folder of jobs cannot be made"))?;
+    if args.memory < memory::LEAST {
+        return Err(StartError::Memory { asked: args.memory });
     }
+    // The lock is held until the server ends.
+    let _lock = args.state_dir.as_deref().map(lock).transpose()?;
     let devices = Devices::start(args.execution()).map_err(system("the threads cannot be started"))?;
-    let limits = ModelLimits { parameters: args.max_parameters, memory: args.memory };
-    let models = Arc::new(Models::new(Arc::new(devices), limits));
+    let memory = Memory::new(args.memory);
+    let models = Arc::new(Models::new(Arc::new(devices), args.max_parameters, memory));
     let time = Duration::from_secs(args.max_time);
     let limits = JobLimits { active: args.queue, per_client: args.quota, time };
     let jobs = Arc::new(Jobs::open(models, limits, args.state_dir.clone())?);
@@ -123,6 +143,21 @@ fn start(args: &Args) -> Result<(), StartError> {
         Ok(())
     })
     // The runtime waits until the cancelled analyses have saved their toys.
+}
+
+/// Makes the folder of jobs, and locks it against other servers. The system releases the lock if the server is killed.
+fn lock(folder: &Path) -> Result<File, StartError> {
+    let failed = |source| StartError::System { what: "the folder of jobs cannot be made or locked", source };
+    std::fs::create_dir_all(folder.join("toys")).map_err(failed)?;
+    let file = File::options().create(true).truncate(false).write(true).open(folder.join("lock"));
+    let file = file.map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            Err(StartError::FolderInUse { folder: folder.display().to_string() })
+        }
+        Err(TryLockError::Error(source)) => Err(failed(source)),
+    }
 }
 
 /// Waits for Ctrl-C, or for the signal SIGTERM from a service manager.

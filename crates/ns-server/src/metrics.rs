@@ -34,6 +34,7 @@ pub(crate) struct Metrics {
     waiting: Gauge,
     models: Gauge,
     model_bytes: Gauge<f64, AtomicU64>,
+    reserved_bytes: Gauge<f64, AtomicU64>,
 }
 
 /// Current values of the metrics that can rise and fall, in contrast to counts.
@@ -44,6 +45,8 @@ pub(crate) struct Levels {
     pub(crate) waiting: usize,
     /// Number of stored models, and their memory in bytes.
     pub(crate) models: (usize, u64),
+    /// Memory, in bytes, that models, requests and results have reserved together.
+    pub(crate) reserved: u64,
 }
 
 fn histogram() -> Histogram {
@@ -60,6 +63,7 @@ impl Default for Metrics {
             waiting: Gauge::default(),
             models: Gauge::default(),
             model_bytes: Gauge::default(),
+            reserved_bytes: Gauge::default(),
         };
         let registry = &mut metrics.registry;
         registry.register("requests", "Requests that were answered", metrics.requests.clone());
@@ -67,7 +71,9 @@ impl Default for Metrics {
         registry.register("active", "Requests and jobs in progress", metrics.active.clone());
         registry.register("waiting", "Pieces of work that wait for a thread", metrics.waiting.clone());
         registry.register("models", "Compiled models that are kept", metrics.models.clone());
-        registry.register("model_bytes", "Estimated memory of the kept models", metrics.model_bytes.clone());
+        registry.register("model_bytes", "Memory of the kept models", metrics.model_bytes.clone());
+        let about = "Memory that models, requests and results have reserved";
+        registry.register("reserved_bytes", about, metrics.reserved_bytes.clone());
         metrics
     }
 }
@@ -91,6 +97,7 @@ impl Metrics {
         self.waiting.set(number(levels.waiting));
         self.models.set(number(levels.models.0));
         self.model_bytes.set(levels.models.1 as f64);
+        self.reserved_bytes.set(levels.reserved as f64);
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)

@@ -97,6 +97,12 @@ pub(crate) enum ServerError {
         /// What to do.
         remedy: &'static str,
     },
+    /// The path exists, but not for the method of the request.
+    #[error("this path does not take the method {method}; the header Allow lists the methods that it takes")]
+    WrongMethod {
+        /// Method of the request.
+        method: String,
+    },
     /// The header `Host` does not name this machine. Web pages of other sites send such requests.
     #[error("without a token file, requests must name this machine as their host, such as localhost")]
     ForeignHost,
@@ -190,6 +196,7 @@ impl ServerError {
             Self::Inference(_) => (S::UNPROCESSABLE_ENTITY, "analysis", "The analysis is impossible"),
             Self::TooLarge { .. } => (S::PAYLOAD_TOO_LARGE, "too-large", "The request is too large"),
             Self::NotFound { .. } => (S::NOT_FOUND, "not-found", "Not found"),
+            Self::WrongMethod { .. } => (S::METHOD_NOT_ALLOWED, "method", "The method is another one"),
             Self::ForeignHost => (S::FORBIDDEN, "foreign-host", "The host is another one"),
             Self::MediaType { .. } => (S::UNSUPPORTED_MEDIA_TYPE, "media-type", "The body is not read"),
             Self::Unauthorised => (S::UNAUTHORIZED, "unauthorised", "A token is needed"),

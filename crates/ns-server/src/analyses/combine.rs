@@ -17,13 +17,14 @@ pub(crate) struct CombineBody {
     #[schema(value_type = Vec<Object>)]
     workspaces: Vec<Box<RawValue>>,
     /// The rule by which parts with the same name are combined.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::body::object")]
     #[schema(value_type = Object)]
     options: Combine,
 }
 
 impl Analysis for CombineBody {
     const NAME: &'static str = "combine";
+    const READS: bool = true;
 
     fn run(&self, run: Run<'_>) -> Result<Answer, ServerError> {
         let mut combined: Option<Workspace> = None;

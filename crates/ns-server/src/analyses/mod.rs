@@ -52,6 +52,10 @@ pub(crate) trait Analysis: DeserializeOwned + Send + 'static {
     /// Whether the analysis runs toys that the server can save, so that the analysis can be resumed.
     const SAVES: bool = false;
 
+    /// Whether the analysis itself reads a workspace, so that memory is reserved for it. Otherwise memory is reserved
+    /// when the model is made.
+    const READS: bool = false;
+
     /// Returns the time in seconds after which the request becomes a job; `None` means the default time of the
     /// server.
     fn wait_s(&self) -> Option<f64> {

@@ -17,13 +17,14 @@ pub(crate) struct PruneBody {
     #[schema(value_type = Object)]
     workspace: Box<RawValue>,
     /// The parts to remove.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::body::object")]
     #[schema(value_type = Object)]
     options: Prune,
 }
 
 impl Analysis for PruneBody {
     const NAME: &'static str = "prune";
+    const READS: bool = true;
 
     fn run(&self, run: Run<'_>) -> Result<Answer, ServerError> {
         let workspace = read_workspace(&self.workspace, "/workspace")?;

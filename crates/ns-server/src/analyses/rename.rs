@@ -17,13 +17,14 @@ pub(crate) struct RenameBody {
     #[schema(value_type = Object)]
     workspace: Box<RawValue>,
     /// The new names of the parts, by their old names.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::body::object")]
     #[schema(value_type = Object)]
     options: Rename,
 }
 
 impl Analysis for RenameBody {
     const NAME: &'static str = "rename";
+    const READS: bool = true;
 
     fn run(&self, run: Run<'_>) -> Result<Answer, ServerError> {
         let workspace = read_workspace(&self.workspace, "/workspace")?;

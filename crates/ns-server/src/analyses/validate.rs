@@ -19,10 +19,11 @@ pub(crate) struct ValidateBody {
 
 impl Analysis for ValidateBody {
     const NAME: &'static str = "validate";
+    const READS: bool = true;
 
     fn run(&self, run: Run<'_>) -> Result<Answer, ServerError> {
         let read = match self.model.source()? {
-            ModelReference::Workspace(workspace) => workspace.read("/model")?,
+            ModelReference::Workspace(workspace) => workspace.read("/model", run.models.memory().limit())?,
             ModelReference::Digests { .. } => Ok(run.models.get(&self.model)?.workspace.clone()),
         };
         let (contents, model) = Contents::validate(read, &self.model.options())

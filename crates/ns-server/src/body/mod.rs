@@ -1,12 +1,15 @@
 //! The bodies of requests.
 
 mod model;
+mod object;
 mod workspace;
 
 pub(crate) use model::{ModelBody, ModelReference};
+pub(crate) use object::object;
 pub(crate) use workspace::{PatchBody, WorkspaceBody, read_workspace};
 
 use ns_core::Device;
+use ns_inference::present::exact;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_path_to_error::Segment;
@@ -67,7 +70,7 @@ pub(crate) fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>,
     let value = Option::<f64>::deserialize(from)?;
     match value {
         Some(value) if !(0.0..=86_400.0).contains(&value) => {
-            Err(serde::de::Error::custom(format!("{value} is no time between 0 and 86400 seconds")))
+            Err(serde::de::Error::custom(format!("{} is no time between 0 and 86400 seconds", exact(value))))
         }
         other => Ok(other),
     }

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use crate::memory::of_json;
 use crate::problem::ServerError;
 
 /// A workspace and the patches that are applied to it.
@@ -38,30 +39,57 @@ pub(crate) struct PatchBody {
 }
 
 impl PatchBody {
-    /// Reads the patch. `pointer` is the JSON pointer to the patch in the body, for error messages.
-    fn read(&self, pointer: &str) -> Result<Patch, ServerError> {
+    /// Reads the patch. `pointer` is the JSON pointer to the patch in the body, for error messages. The copies of all
+    /// patches together may need `most_copied` bytes.
+    fn read(&self, pointer: &str, most_copied: u64) -> Result<Patch, ServerError> {
         let failed = |source| ServerError::Workspace { pointer: pointer.to_owned(), source };
         let body =
             |reason: &str| ServerError::Body { pointer: pointer.to_owned(), reason: reason.to_owned() };
-        match (&self.patch, &self.patchset, &self.name) {
+        let read = match (&self.patch, &self.patchset, &self.name) {
             (Some(patch), None, None) => Patch::from_slice(patch.get().as_bytes(), "patch").map_err(failed),
             (None, Some(set), Some(name)) => {
                 let set = Patchset::from_slice(set.get().as_bytes(), "patchset").map_err(failed)?;
                 set.patch(name).map_err(failed)
             }
             _ => Err(body("give either `patch`, or `patchset` with the `name` of one of its patches")),
-        }
+        };
+        read.map(|patch| patch.copying_at_most(most_copied))
     }
 }
 
+/// Memory, in bytes, that the copies of the patches of a request may need even if its workspace is small.
+const COPIED: u64 = 4 << 20;
+
 impl WorkspaceBody<'_> {
+    /// Returns the memory, in bytes, that the copies of the patches may need: as much as the workspace, or [`COPIED`].
+    /// `limit` is the memory of the server.
+    fn most_copied(&self, limit: u64) -> u64 {
+        of_json(self.text.get().as_bytes()).max(COPIED).min(limit / 8)
+    }
+
+    /// Returns an upper estimate of the memory, in bytes, that reading the workspace and compiling its model need.
+    /// `limit` is the memory of the server.
+    pub(crate) fn memory(&self, limit: u64) -> u64 {
+        let of =
+            |text: &Option<Box<RawValue>>| text.as_ref().map_or(0, |text| of_json(text.get().as_bytes()));
+        let patches: u64 = self.patches.iter().map(|patch| of(&patch.patch) + of(&patch.patchset)).sum();
+        let copies = if self.patches.is_empty() { 0 } else { self.most_copied(limit) };
+        // The tree of the text, and the workspace with its model, are there at the same time.
+        2 * (of_json(self.text.get().as_bytes()) + copies) + patches
+    }
+
     /// Reads the workspace, applies its patches, and selects channels. `pointer` is the JSON pointer to the object
-    /// that contains the key `workspace`, for error messages.
+    /// that contains the key `workspace`, for error messages. `limit` is the memory of the server.
     ///
     /// # Errors
     /// If a patch cannot be read.
-    pub(crate) fn read(&self, pointer: &str) -> Result<Result<ModelSource, WorkspaceError>, ServerError> {
-        let place = |(i, patch): (usize, &PatchBody)| patch.read(&format!("{pointer}/patches/{i}"));
+    pub(crate) fn read(
+        &self,
+        pointer: &str,
+        limit: u64,
+    ) -> Result<Result<ModelSource, WorkspaceError>, ServerError> {
+        let most = self.most_copied(limit);
+        let place = |(i, patch): (usize, &PatchBody)| patch.read(&format!("{pointer}/patches/{i}"), most);
         let patches: Vec<Patch> = self.patches.iter().enumerate().map(place).collect::<Result<_, _>>()?;
         let check = if self.digest_check { DigestCheck::Verify } else { DigestCheck::Skip };
         let workspace = ModelSource::from_slice_patched(self.text.get().as_bytes(), &patches, check);

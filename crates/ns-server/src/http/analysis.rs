@@ -57,11 +57,11 @@ pub(super) async fn answer<A: Analysis>(
         picture::format(&name).ok_or_else(|| wrong(format!("unknown plot '{name}'; use svg, png or pdf")))
     };
     let picture = asked.plot.map(format).transpose()?;
-    let text = receive(&server, &headers, body).await?;
-    let body: A = parse(&text).await?;
+    let mut received = receive(&server, &headers, body).await?;
+    let body: A = parse(&server, &mut received).await?;
     let wait = body.wait_s().map_or(server.wait, Duration::from_secs_f64);
-    let order = Order { analysis: A::NAME, client: client.name, body: text, picture };
-    let job = server.jobs.begin(body, order, client.quota)?;
+    let order = Order { analysis: A::NAME, client: client.name, picture };
+    let job = server.jobs.begin(body, order, received, client.quota)?;
     let mut waiting = Waiting(Some(Arc::clone(&job)));
     if let Ok(ended) = tokio::time::timeout(wait, job.wait()).await {
         waiting.0 = None;

@@ -54,6 +54,7 @@ pub(super) async fn metrics(State(server): State<Arc<Server>>) -> Result<Respons
         active: server.jobs.active(),
         waiting: models.devices().cpu().waiting(),
         models: models.size(),
+        reserved: models.memory().used(),
     };
     let text = server.metrics.text(&levels).map_err(|_| ServerError::Panicked)?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -23,11 +23,14 @@ use crate::server::Server;
 const BETWEEN: Duration = Duration::from_millis(100);
 
 /// Lists the jobs of the client.
+///
+/// # Errors
+/// If the records of ended jobs cannot be read.
 pub(super) async fn list(
     State(server): State<Arc<Server>>,
     Extension(client): Extension<Client>,
-) -> Json<Vec<JobStatus>> {
-    Json(server.jobs.list(&client.name))
+) -> Result<Json<Vec<JobStatus>>, ServerError> {
+    server.jobs.list(&client.name).map(Json)
 }
 
 /// Returns the state of a job.

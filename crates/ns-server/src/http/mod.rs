@@ -13,9 +13,11 @@ mod schema;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::http::{Method, Uri};
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
+pub(crate) use body::Received;
 pub(crate) use guard::Peer;
 
 use crate::analyses::{Analysis, each_analysis};
@@ -45,15 +47,20 @@ pub(crate) fn routes(server: Arc<Server>) -> Router {
         .route("/api", get(page::api))
         .route("/page/{file}", get(page::file))
         .fallback(missing)
-        .method_not_allowed_fallback(missing)
+        .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(Arc::clone(&server), guard::guard))
         .with_state(server)
 }
 
-/// Answers a request for a path or method that does not exist.
-async fn missing(method: axum::http::Method) -> ServerError {
-    let (what, remedy) = ("path for the method", "/openapi.json lists all");
-    ServerError::NotFound { what, name: method.to_string(), remedy }
+/// Answers a request for a path that does not exist.
+async fn missing(path: Uri) -> ServerError {
+    let name: String = path.path().chars().take(200).collect();
+    ServerError::NotFound { what: "path", name, remedy: "/openapi.json lists all" }
+}
+
+/// Answers a request for a path that has other methods. The router adds the header `Allow`, which lists them.
+async fn wrong_method(method: Method) -> ServerError {
+    ServerError::WrongMethod { method: method.to_string() }
 }
 
 /// Resumes the jobs that were unfinished when the server stopped.

@@ -51,9 +51,10 @@ pub(super) async fn add(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Json<ModelAnswer>, ServerError> {
-    let text = receive(&server, &headers, body).await?;
-    let request: ModelRequest = parse(&text).await?;
+    let mut received = receive(&server, &headers, body).await?;
+    let request: ModelRequest = parse(&server, &mut received).await?;
     let made = tokio::task::spawn_blocking(move || {
+        let _held = received;
         let compiled = server.jobs.models().get(&request.model)?;
         let model = &compiled.model;
         Ok(ModelAnswer {

@@ -1,7 +1,7 @@
 //! A request for an analysis, whether the analysis is running or has ended.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::body::Bytes;
 use ns_core::Observer;
@@ -9,19 +9,18 @@ use serde::Serialize;
 use tokio::sync::watch;
 use utoipa::ToSchema;
 
+use crate::http::Received;
+use crate::memory::{Memory, Reserved};
 use crate::pool::RequestAccount;
 use crate::problem::Problem;
 
-/// The request as the client sent it. The request is stored so that the analysis can be repeated after a restart of
-/// the server.
+/// What a client asked for, without the body of its request.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
     /// Name of the analysis.
     pub(crate) analysis: &'static str,
     /// Name of the client that sent the request.
     pub(crate) client: Arc<str>,
-    /// Body of the request.
-    pub(crate) body: Bytes,
     /// Format of the picture, if the client asked for one.
     pub(crate) picture: Option<ns_viz::Format>,
 }
@@ -35,6 +34,16 @@ pub(crate) enum Ended {
     Problem(Problem),
 }
 
+impl Ended {
+    /// Returns the length of the body of the response; 0 for a problem.
+    pub(super) fn bytes(&self) -> u64 {
+        match self {
+            Self::Answer(output) => output.bytes.len() as u64,
+            Self::Problem(_) => 0,
+        }
+    }
+}
+
 /// The body of the response to a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Output {
@@ -44,6 +53,16 @@ pub(crate) struct Output {
     pub(crate) bytes: Bytes,
     /// Whether the request was cancelled. The content then covers only the finished part of the analysis.
     pub(crate) interrupted: bool,
+    /// Reserved memory of the content.
+    pub(crate) _reserved: Arc<Reserved>,
+}
+
+impl Output {
+    /// Returns a body, and records its memory.
+    pub(crate) fn new(media: &'static str, bytes: Vec<u8>, interrupted: bool, memory: &Arc<Memory>) -> Self {
+        let reserved = Arc::new(memory.record(bytes.len() as u64));
+        Self { media, bytes: Bytes::from(bytes), interrupted, _reserved: reserved }
+    }
 }
 
 /// Progress of a request in fits.
@@ -80,6 +99,8 @@ pub(crate) struct Job {
     pub(crate) id: String,
     pub(crate) order: Order,
     pub(crate) account: Arc<RequestAccount>,
+    /// Body of the request, while the job runs. With it the analysis is repeated after a restart of the server.
+    body: Mutex<Option<Received>>,
     created_s: u64,
     progress: watch::Sender<Progress>,
     ended: watch::Sender<Option<Ended>>,
@@ -89,12 +110,19 @@ pub(crate) struct Job {
 
 impl Job {
     /// Creates a job that has not begun. `named` says whether the client already knows the name of the job.
-    pub(crate) fn new(id: String, order: Order, named: bool, created_s: Option<u64>) -> Self {
+    pub(crate) fn new(
+        id: String,
+        order: Order,
+        body: Option<Received>,
+        named: bool,
+        created_s: Option<u64>,
+    ) -> Self {
         let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
         Self {
             account: Arc::new(RequestAccount::new(Arc::clone(&order.client))),
             id,
             order,
+            body: Mutex::new(body),
             created_s: created_s.unwrap_or_else(now),
             progress: watch::Sender::default(),
             ended: watch::Sender::default(),
@@ -108,6 +136,27 @@ impl Job {
         self.named.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the job as its record describes it after its end.
+    pub(crate) fn recorded(self, progress: Progress, used: Duration) -> Self {
+        self.progress.send_replace(progress);
+        self.account.charge(used);
+        self
+    }
+
+    fn body(&self) -> MutexGuard<'_, Option<Received>> {
+        self.body.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the body of the request; empty after the end of the job.
+    pub(crate) fn text(&self) -> Bytes {
+        self.body().as_ref().map_or_else(Bytes::new, |received| received.bytes.clone())
+    }
+
+    /// Returns the current progress.
+    pub(crate) fn progress(&self) -> Progress {
+        *self.progress.borrow()
+    }
+
     /// Returns the time at which the job was made, in seconds since 1970.
     pub(crate) fn created_s(&self) -> u64 {
         self.created_s
@@ -118,8 +167,9 @@ impl Job {
         self.ended.borrow().clone()
     }
 
-    /// Ends the job with a result, and wakes all tasks that wait for its end.
+    /// Ends the job with a result, and wakes all tasks that wait for its end. The body of the request is dropped.
     pub(crate) fn end(&self, ended: Ended) {
+        self.body().take();
         self.ended.send_replace(Some(ended));
     }
 
@@ -156,7 +206,7 @@ impl Job {
             id: self.id.clone(),
             analysis: self.order.analysis,
             state,
-            progress: *self.progress.borrow(),
+            progress: self.progress(),
             created_s: self.created_s,
             used_s: self.account.used().as_secs_f64(),
             has_result: matches!(ended, Some(Ended::Answer(_))),

@@ -19,10 +19,12 @@ pub(crate) use job::{Ended, Job, JobStatus, Order, Output};
 pub(crate) use records::{Record, Records};
 
 use crate::analyses::{self, Analysis, Answer, HypotestToysBody, Run, ToysBody};
+use crate::http::Received;
+use crate::memory::{Memory, of_json};
 use crate::models::Models;
 use crate::problem::ServerError;
 
-/// Number of ended jobs that are kept in memory.
+/// Largest number of ended jobs that are kept in memory. Jobs that are recorded on disk are not kept in memory.
 const MOST_ENDED: usize = 1024;
 
 /// Limits on simultaneous requests, and on the time of an analysis.
@@ -50,8 +52,10 @@ pub(crate) struct Jobs {
 #[derive(Default)]
 struct Known {
     jobs: HashMap<String, Arc<Job>>,
-    /// Names of jobs that have ended, the oldest first.
-    ended: VecDeque<String>,
+    /// Jobs that have ended and are not recorded on disk, the oldest first: their names and the sizes of their results.
+    ended: VecDeque<(String, u64)>,
+    /// Size of the results of these jobs together, in bytes.
+    ended_bytes: u64,
     active: HashMap<Arc<str>, usize>,
 }
 
@@ -65,8 +69,10 @@ impl Jobs {
         limits: JobLimits,
         state: Option<PathBuf>,
     ) -> Result<Self, ServerError> {
-        let open =
-            |folder: PathBuf| Records::open(&folder.join("jobs.sqlite")).map(|records| (folder, records));
+        let open = |folder: PathBuf| {
+            Records::open(&folder.join("jobs.sqlite"), Arc::clone(models.memory()))
+                .map(|records| (folder, records))
+        };
         let state = state.map(open).transpose()?;
         let stopping = AtomicBool::new(false);
         Ok(Self { models, limits, state, known: Mutex::default(), stopping })
@@ -96,12 +102,13 @@ impl Jobs {
         self: &Arc<Self>,
         body: A,
         order: Order,
+        received: Received,
         quota: Option<usize>,
     ) -> Result<Arc<Job>, ServerError> {
         // A client that sets the time to wait to zero wants a job.
         let waits = body.wait_s() != Some(0.0);
         let here = waits && order.picture.is_none() && body.is_brief(&self.models);
-        let job = Arc::new(Job::new(new_id()?, order, false, None));
+        let job = Arc::new(Job::new(new_id()?, order, Some(received), false, None));
         self.register(&job, Some(quota.unwrap_or(self.limits.per_client)))?;
         if here {
             self.work(&body, &job, true);
@@ -119,10 +126,12 @@ impl Jobs {
         let order = Order {
             analysis: A::NAME,
             client: record.client.as_str().into(),
-            body: Bytes::copy_from_slice(&record.body),
             picture: record.picture.as_deref().and_then(crate::picture::format),
         };
-        let job = Arc::new(Job::new(record.id.clone(), order, true, Some(record.created_s)));
+        let reserved = self.models.memory().record(2 * record.body.len() as u64);
+        let received = Received { bytes: Bytes::copy_from_slice(&record.body), reserved };
+        let job = Job::new(record.id.clone(), order, Some(received), true, Some(record.created_s));
+        let job = Arc::new(job);
         self.register(&job, None)?;
         self.start(body, &job);
         Ok(())
@@ -173,7 +182,12 @@ impl Jobs {
             here,
             toys: toys.as_ref(),
         };
-        let made = catch_unwind(AssertUnwindSafe(|| body.run(run).and_then(|answer| output(job, answer))));
+        let made = catch_unwind(AssertUnwindSafe(|| {
+            // What the analysis reads is there twice: as a tree of JSON, and as a workspace.
+            let needed = if A::READS { 2 * of_json(&job.text()) } else { 0 };
+            let _reading = self.models.room(needed)?;
+            body.run(run).and_then(|answer| output(job, answer, self.models.memory()))
+        }));
         let ended = match made {
             Ok(Ok(output)) => Ended::Answer(output),
             Ok(Err(_)) if job.account.is_cancelled() && started.elapsed() >= self.limits.time => {
@@ -190,10 +204,12 @@ impl Jobs {
         // A job is resumed after the next start if the server stopped it. It is not resumed if its client
         // cancelled it.
         let goes_on = *named && self.stopping.load(Ordering::Relaxed) && job.account.is_cancelled();
-        if let Some((_, records)) = self.state.as_ref().filter(|_| *named && !goes_on)
-            && let Err(error) = records.end(&job.id, &ended)
-        {
-            tracing::error!(job = job.id, %error, "the end of a job cannot be recorded");
+        let mut recorded = false;
+        if let Some((_, records)) = self.state.as_ref().filter(|_| *named && !goes_on) {
+            match records.end(&job.id, &ended, job.progress(), job.account.used()) {
+                Ok(()) => recorded = true,
+                Err(error) => tracing::error!(job = job.id, %error, "the end of a job cannot be recorded"),
+            }
         }
         if let Some(toys) = toys.filter(|_| !goes_on) {
             remove_toys(toys);
@@ -207,11 +223,14 @@ impl Jobs {
                 known.active.remove(&job.order.client);
             }
         }
-        if *named {
-            known.ended.push_back(job.id.clone());
-            if known.ended.len() > MOST_ENDED
-                && let Some(oldest) = known.ended.pop_front()
-            {
+        if *named && !recorded {
+            let bytes = ended.bytes();
+            known.ended.push_back((job.id.clone(), bytes));
+            known.ended_bytes += bytes;
+            // Results that are kept in memory take at most a quarter of it.
+            while known.ended.len() > MOST_ENDED || known.ended_bytes > self.models.memory().limit() / 4 {
+                let Some((oldest, bytes)) = known.ended.pop_front() else { break };
+                known.ended_bytes -= bytes;
                 known.jobs.remove(&oldest);
             }
         } else {
@@ -257,22 +276,25 @@ impl Jobs {
     fn recorded(&self, id: &str) -> Result<Option<Arc<Job>>, ServerError> {
         let Some((_, records)) = &self.state else { return Ok(None) };
         let Some(record) = records.find(id)? else { return Ok(None) };
-        let Some(ended) = record.ended else { return Ok(None) };
-        let Some(analysis) = analyses::name_of(&record.analysis) else { return Ok(None) };
-        let client = record.client.into();
-        let order = Order { analysis, client, body: Bytes::new(), picture: None };
-        let job = Job::new(record.id, order, true, Some(record.created_s));
-        job.end(ended);
-        Ok(Some(Arc::new(job)))
+        Ok(of_record(record).map(Arc::new))
     }
 
-    /// Returns the states of the client's jobs that are in memory, the oldest first.
-    pub(crate) fn list(&self, client: &str) -> Vec<JobStatus> {
+    /// Returns the states of the client's jobs, the oldest first.
+    ///
+    /// # Errors
+    /// If the records of ended jobs cannot be read.
+    pub(crate) fn list(&self, client: &str) -> Result<Vec<JobStatus>, ServerError> {
         let jobs: Vec<Arc<Job>> = self.lock().jobs.values().map(Arc::clone).collect();
         let mine = jobs.iter().filter(|job| *job.order.client == *client && *job.named());
         let mut list: Vec<JobStatus> = mine.map(|job| job.status()).collect();
+        if let Some((_, records)) = &self.state {
+            let ended = records.ended(client)?.into_iter().filter_map(of_record).map(|job| job.status());
+            list.extend(ended);
+        }
         list.sort_by(|a, b| (a.created_s, &a.id).cmp(&(b.created_s, &b.id)));
-        list
+        // A job that ended just now is in memory and in the records.
+        list.dedup_by(|a, b| a.id == b.id);
+        Ok(list)
     }
 
     /// Returns the result of the toys that a running job has saved so far.
@@ -299,7 +321,7 @@ impl Jobs {
         merged.remove_warnings(&file.display().to_string());
         let ran = merged.run_info(Instant::now());
         let json = to_json(&Report { result: &merged.result, ran, parts: Vec::new() })?;
-        Ok(Output { media: crate::picture::JSON, bytes: Bytes::from(json), interrupted: true })
+        Ok(Output::new(crate::picture::JSON, json, true, self.models.memory()))
     }
 
     /// Returns the records of jobs that were unfinished when the server stopped.
@@ -313,7 +335,8 @@ impl Jobs {
     /// Records that a job cannot be resumed after a restart, and the error that is the reason.
     pub(crate) fn give_up(&self, record: &Record, error: &ServerError) {
         if let Some((_, records)) = &self.state
-            && let Err(error) = records.end(&record.id, &Ended::Problem(error.problem()))
+            && let Err(error) =
+                records.end(&record.id, &Ended::Problem(error.problem()), record.progress, record.used)
         {
             tracing::error!(job = record.id, %error, "the end of a job cannot be recorded");
         }
@@ -328,15 +351,24 @@ impl Jobs {
     }
 }
 
+/// Returns the job of a record if the job has ended.
+fn of_record(record: Record) -> Option<Job> {
+    let (ended, analysis) = (record.ended?, analyses::name_of(&record.analysis)?);
+    let order = Order { analysis, client: record.client.into(), picture: None };
+    let job = Job::new(record.id, order, None, true, Some(record.created_s));
+    let job = job.recorded(record.progress, record.used);
+    job.end(ended);
+    Some(job)
+}
+
 /// Converts the answer of an analysis to the body of a response.
-fn output(job: &Job, answer: Answer) -> Result<Output, ServerError> {
+fn output(job: &Job, answer: Answer, memory: &Arc<Memory>) -> Result<Output, ServerError> {
     let interrupted = answer.interrupted;
     Ok(match (job.order.picture, answer.picture) {
         (Some(format), Some(drawing)) => {
-            let bytes = Bytes::from(drawing.encode(format)?);
-            Output { media: crate::picture::media(format), bytes, interrupted }
+            Output::new(crate::picture::media(format), drawing.encode(format)?, interrupted, memory)
         }
-        _ => Output { media: crate::picture::JSON, bytes: Bytes::from(answer.json), interrupted },
+        _ => Output::new(crate::picture::JSON, answer.json, interrupted, memory),
     })
 }
 

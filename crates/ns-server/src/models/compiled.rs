@@ -12,12 +12,9 @@ use ns_translate::pyhf::ModelOptions;
 
 use crate::body::ModelBody;
 use crate::devices::Devices;
+use crate::memory::{Reserved, of_thread};
 use crate::pool::{Pace, PooledSession, RequestAccount};
 use crate::problem::ServerError;
-
-/// Estimated memory of a stored model, in bytes per byte of the workspace's JSON text. The memory holds the parsed
-/// workspace, the model and the compiled plan. The estimate comes from the published workspaces.
-const BYTES_PER_BYTE: u64 = 6;
 
 /// If recent fits of a model took less than this time, the thread that receives a request makes the fit itself.
 /// Other requests of this thread then wait for the fit. Passing such a short fit to another thread, and the result
@@ -36,8 +33,10 @@ pub(crate) struct Compiled {
     pub(crate) digest: String,
     /// Digest of the observed data.
     pub(crate) data_digest: String,
-    /// Estimated memory in bytes.
-    pub(crate) bytes: u64,
+    /// Memory of the working space of one thread, in bytes.
+    working: u64,
+    /// The reserved memory of the model; `None` while the model is made.
+    reserved: Option<Reserved>,
     devices: Arc<Devices>,
     base: CpuSession,
     cpu: Arc<dyn Session>,
@@ -83,13 +82,15 @@ impl Compiled {
         // A thread of the pool runs one piece at a time. The session of a piece therefore has one thread.
         let alone = Execution { threads: 1, device: Device::Cpu, ..devices.execution().clone() };
         let base = CpuSession::open(&model, &alone)?;
+        let before = of_thread();
         base.prepare();
+        let working = of_thread().zip(before).map_or(0, |(now, before)| now - before);
         let cpu: Arc<dyn Session> = Arc::new(base.sharing(&alone)?);
-        let text: usize = body.workspace.as_ref().map_or(0, |text| text.get().len());
         Ok(Self {
             digest: model.digest(),
             data_digest: model.observed.digest(),
-            bytes: BYTES_PER_BYTE * text as u64,
+            working: u64::try_from(working).unwrap_or(0),
+            reserved: None,
             devices: Arc::clone(devices),
             options,
             workspace,
@@ -100,6 +101,22 @@ impl Compiled {
             fit_ns: AtomicU64::new(0),
             gpus: Mutex::default(),
         })
+    }
+
+    /// Returns the memory, in bytes, of the working space that other threads will add. Each thread of the pool may run
+    /// fits of the model at the same time, and one thread in addition.
+    pub(super) fn of_other_threads(&self) -> u64 {
+        self.working * self.devices.execution().threads as u64
+    }
+
+    /// Returns the model with the reservation of its memory.
+    pub(super) fn reserving(self, reserved: Reserved) -> Self {
+        Self { reserved: Some(reserved), ..self }
+    }
+
+    /// Returns the reserved memory of the model in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.reserved.as_ref().map_or(0, Reserved::bytes)
     }
 
     /// Updates the recorded time of fits of this model with the time of a fit. A longer time replaces the recorded

@@ -5,28 +5,31 @@ mod compiled;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 pub(crate) use compiled::Compiled;
 
-use crate::body::{ModelBody, ModelReference};
+use crate::body::{ModelBody, ModelReference, WorkspaceBody};
 use crate::devices::Devices;
+use crate::memory::{Memory, Reserved, of_thread};
 use crate::problem::ServerError;
 
-/// The stored models. If all models together need more memory than allowed, the least recently used models
-/// are removed.
+/// Longest time that a request waits for memory.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Time after which a request that waits for memory looks again.
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// Memory of a small compiled model, in bytes, without what the length of its text adds.
+const SMALL_MODEL: u64 = 256 << 10;
+
+/// The stored models. If anything needs more memory than is free, the least recently used models are removed.
 pub(crate) struct Models {
     devices: Arc<Devices>,
-    limits: ModelLimits,
-    kept: Mutex<Kept>,
-}
-
-/// Limits on the size of one model and on the memory of all models.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ModelLimits {
     /// Largest number of parameters of a model.
-    pub(crate) parameters: usize,
-    /// Largest memory of all stored models together, in bytes.
-    pub(crate) memory: u64,
+    most_parameters: usize,
+    memory: Arc<Memory>,
+    kept: Mutex<Kept>,
 }
 
 #[derive(Default)]
@@ -47,8 +50,53 @@ struct Place {
 
 impl Models {
     /// Creates an empty store of models.
-    pub(crate) fn new(devices: Arc<Devices>, limits: ModelLimits) -> Self {
-        Self { devices, limits, kept: Mutex::default() }
+    pub(crate) fn new(devices: Arc<Devices>, most_parameters: usize, memory: Arc<Memory>) -> Self {
+        Self { devices, most_parameters, memory, kept: Mutex::default() }
+    }
+
+    /// Returns the memory that the models share with all requests.
+    pub(crate) fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
+    /// Reserves memory. If less is free, removes models that no request uses, the least recently used first. Returns
+    /// `None` if there is still too little.
+    pub(crate) fn try_room(&self, bytes: u64) -> Option<Reserved> {
+        loop {
+            if let Some(reserved) = self.memory.reserve(bytes) {
+                return Some(reserved);
+            }
+            if bytes > self.memory.limit() || !self.remove_oldest() {
+                return None;
+            }
+        }
+    }
+
+    /// Reserves memory like [`Self::try_room`], and waits for some time until other requests give memory back.
+    ///
+    /// # Errors
+    /// The errors of [`Self::no_room`].
+    pub(crate) fn room(&self, bytes: u64) -> Result<Reserved, ServerError> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(reserved) = self.try_room(bytes) {
+                return Ok(reserved);
+            }
+            if bytes > self.memory.limit() || Instant::now() >= deadline {
+                return Err(self.no_room(bytes));
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    /// Returns the error for a request that needs more memory than there is, or than is free.
+    pub(crate) fn no_room(&self, bytes: u64) -> ServerError {
+        let limit = self.memory.limit();
+        if bytes > limit {
+            let what = "the memory that the request needs, in bytes,";
+            return ServerError::TooLarge { what, actual: bytes, limit };
+        }
+        ServerError::Busy { why: "has too little free memory for this request" }
     }
 
     /// Returns the devices that the models run on.
@@ -83,17 +131,11 @@ impl Models {
         if let Some(known) = model.as_ref() {
             return Ok(Arc::clone(known));
         }
-        let made = workspace.read("/model").and_then(|read| {
-            let pointer = || "/model/workspace".to_owned();
-            let workspace = read.map_err(|source| ServerError::Workspace { pointer: pointer(), source })?;
-            Compiled::new(workspace, body, self.limits.parameters, &self.devices)
-        });
+        let made = self.make(&workspace, body);
         match made {
             Ok(made) => {
                 let made = Arc::new(made);
                 *model = Some(Arc::clone(&made));
-                drop(model);
-                self.shrink(text);
                 Ok(made)
             }
             Err(error) => {
@@ -102,6 +144,21 @@ impl Models {
                 Err(error)
             }
         }
+    }
+
+    /// Reads and compiles a model. The memory is reserved by an estimate first, and then by what the model uses.
+    fn make(&self, workspace: &WorkspaceBody<'_>, body: &ModelBody) -> Result<Compiled, ServerError> {
+        let limit = self.memory.limit();
+        let building = self.room(SMALL_MODEL + workspace.memory(limit))?;
+        let before = of_thread();
+        let read = workspace
+            .read("/model", limit)?
+            .map_err(|source| ServerError::Workspace { pointer: "/model/workspace".to_owned(), source })?;
+        let made = Compiled::new(read, body, self.most_parameters, &self.devices)?;
+        let net = of_thread().zip(before).and_then(|(now, before)| u64::try_from(now - before).ok());
+        let bytes = net.unwrap_or(building.bytes()) + made.of_other_threads();
+        drop(building);
+        Ok(made.reserving(self.room(bytes)?))
     }
 
     /// Returns the model that a request names by its digests, if the server has stored it.
@@ -131,35 +188,24 @@ impl Models {
         })
     }
 
-    /// Removes the least recently used models until the remaining models fit into the memory limit. The model with
-    /// the hash `but` is never removed.
-    fn shrink(&self, but: [u8; 32]) {
+    /// Removes the least recently used model among those that no request uses. Returns whether there was one.
+    fn remove_oldest(&self) -> bool {
         let mut kept = self.lock();
-        let mut known: Vec<(u64, [u8; 32], u64)> = Vec::new();
-        for (text, place) in &kept.by_text {
-            let Ok(model) = place.model.try_lock() else { continue };
-            if let Some(model) = model.as_ref() {
-                let used = place.last_used.load(std::sync::atomic::Ordering::Relaxed);
-                known.push((used, *text, model.bytes));
-            }
-        }
-        known.sort_unstable();
-        let mut total: u64 = known.iter().map(|(_, _, bytes)| bytes).sum();
-        for (_, text, bytes) in known {
-            if total <= self.limits.memory || text == but {
-                continue;
-            }
-            kept.by_text.remove(&text);
-            total -= bytes;
-        }
+        let unused = kept.by_text.iter().filter_map(|(text, place)| {
+            let model = place.model.try_lock().ok()?;
+            let unused = model.as_ref().is_some_and(|model| Arc::strong_count(model) == 1);
+            unused.then(|| (place.last_used.load(std::sync::atomic::Ordering::Relaxed), *text))
+        });
+        let oldest = unused.min().map(|(_, text)| text);
+        oldest.is_some_and(|text| kept.by_text.remove(&text).is_some())
     }
 
-    /// Returns the number of stored models and their estimated memory in bytes.
+    /// Returns the number of stored models and their memory in bytes.
     pub(crate) fn size(&self) -> (usize, u64) {
         let kept = self.lock();
         let bytes = kept.by_text.values().filter_map(|place| {
             let model = place.model.try_lock().ok()?;
-            model.as_ref().map(|model| model.bytes)
+            model.as_ref().map(|model| model.bytes())
         });
         let bytes: Vec<u64> = bytes.collect();
         (bytes.len(), bytes.iter().sum())

@@ -96,7 +96,12 @@ fn unknown_paths_and_methods_have_problem_details() {
     for path in ["/v1/nothing", "/../../etc/passwd", "/page/..%2f..%2fCargo.toml", "/page/index.html"] {
         problem(&get(server.address, path), 404, "not-found");
     }
-    problem(&get(server.address, "/v1/fit"), 404, "not-found");
+    let wrong = get(server.address, "/v1/fit");
+    problem(&wrong, 405, "method");
+    assert_eq!(wrong.header("allow"), Some("POST"));
+    let wrong = post(server.address, "/v1/jobs", "{}");
+    problem(&wrong, 405, "method");
+    assert!(wrong.header("allow").is_some_and(|allowed| allowed.contains("GET")), "{}", wrong.head);
     problem(&get(server.address, "/v1/jobs/../../x"), 404, "not-found");
 }
 
@@ -117,4 +122,32 @@ fn web_pages_of_other_sites_are_refused() {
     problem(&answer, 403, "foreign-host");
     let answer = get(server.address, "/v1/health");
     assert_eq!(answer.header("access-control-allow-origin"), None);
+}
+
+#[test]
+fn options_are_an_object_and_not_a_list() {
+    let server = Server::start(&[]);
+    let simple = fixture("simple_workspace.json");
+    for path in ["/v1/fit", "/v1/scan", "/v1/upper-limit", "/v1/hypotest-toys"] {
+        let answer = post(server.address, path, &body(&simple, json!({"mu": 1.0, "options": []})));
+        let problem = problem(&answer, 422, "body");
+        // Some of these analyses have no `mu`. Its place is then the first mistake.
+        if problem["errors"][0]["pointer"] != "/mu" {
+            assert_eq!(problem["errors"][0]["pointer"], "/options");
+            assert!(problem["detail"].as_str().unwrap().contains("expected an object"), "{problem}");
+        }
+    }
+    let answer = post(server.address, "/v1/fit", &body(&simple, json!({"options": []})));
+    assert_eq!(problem(&answer, 422, "body")["errors"][0]["pointer"], "/options");
+}
+
+#[test]
+fn long_numbers_are_written_short() {
+    let server = Server::start(&[]);
+    let far = body(&fixture("simple_workspace.json"), json!({"wait_s": 1e300}));
+    let detail = problem(&post(server.address, "/v1/fit", &far), 422, "body")["detail"].to_string();
+    assert!(detail.contains("1e300 is no time"), "{detail}");
+    let far = body(&fixture("simple_workspace.json"), json!({"options": {"fixed": {"mu": 1e300}}}));
+    let detail = problem(&post(server.address, "/v1/fit", &far), 422, "analysis")["detail"].to_string();
+    assert!(detail.contains("'mu' is 1e300, outside its bounds"), "{detail}");
 }

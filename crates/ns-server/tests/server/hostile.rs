@@ -83,14 +83,6 @@ const ANALYSES: [&str; 14] = [
     "fit-batch",
 ];
 
-/// Returns the resident memory of the server's process in kilobytes; `None` on systems without this
-/// information.
-fn memory(server: &Server) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
-    line.split_whitespace().nth(1)?.parse().ok()
-}
-
 #[test]
 fn random_requests_are_answered_and_the_server_lives() {
     let number = |name, usual| std::env::var(name).map_or(usual, |text| text.parse().unwrap());
@@ -140,11 +132,11 @@ fn random_requests_are_answered_and_the_server_lives() {
             assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{path} {text}");
         }
         if n == 200 {
-            early = memory(&server);
+            early = server.resident();
         }
     }
     assert_eq!(read(open(server.address, "GET", "/v1/health", "", "")).status, 200);
-    if let (Some(early), Some(late)) = (early, memory(&server)) {
+    if let (Some(early), Some(late)) = (early, server.resident()) {
         assert!(late < 2 * early + (300 << 10), "{early} kB became {late} kB after {n} requests");
     }
     let deadline = Instant::now() + Duration::from_secs(30);

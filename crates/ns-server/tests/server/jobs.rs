@@ -78,7 +78,9 @@ fn a_cancelled_job_keeps_what_is_done() {
     assert_eq!((&status["state"], &status["has_result"]), (&json!("cancelled"), &json!(true)));
     let result = get(server.address, &format!("{job}/result")).json();
     assert!(result["warnings"].to_string().contains("interrupted"), "{result}");
-    assert!(result["n_toys"]["b"].as_u64().is_some_and(|n| n > 0), "{result}");
+    // Both hypotheses have toys, so the finished part has a CLs.
+    assert!(["b", "sb"].iter().all(|which| result["n_toys"][which].as_u64() > Some(0)), "{result}");
+    assert!(result["cls"].as_f64().is_some(), "{result}");
     problem(&get(server.address, "/v1/jobs/0123"), 404, "not-found");
 }
 
@@ -94,6 +96,8 @@ fn jobs_go_on_after_the_server_was_killed() {
         assert!(Instant::now() < deadline, "the short job does not end");
     }
     let first = get(server.address, &format!("{short}/result")).text();
+    let state_of_short = get(server.address, &short).json();
+    assert_eq!(state_of_short["progress"], json!({"done": 400, "total": 400}), "{state_of_short}");
     let pieces = || {
         let folders = std::fs::read_dir(folder.path().join("toys")).unwrap();
         folders
@@ -119,6 +123,11 @@ fn jobs_go_on_after_the_server_was_killed() {
     let ended = events(&server, &job).pop().unwrap();
     assert_eq!(ended.1["state"], "done", "{ended:?}");
     assert_eq!(get(server.address, &format!("{short}/result")).text(), first);
+    // The job that ended before the restart is still listed, with its progress.
+    assert_eq!(get(server.address, &short).json(), state_of_short);
+    let list = get(server.address, "/v1/jobs").json();
+    assert_eq!(list.as_array().unwrap().len(), 2, "{list}");
+    assert!(list.as_array().unwrap().contains(&state_of_short), "{list}");
     let result = get(server.address, &format!("{job}/result")).json();
     let toys = json!({"mu": 1.0, "options": {"n_toys": 60_000, "seed": 5}});
     let at_once = post(server.address, "/v1/hypotest-toys", &body(&fixture("simple_workspace.json"), toys));
@@ -174,4 +183,52 @@ fn a_stopped_server_saves_its_jobs() {
     assert_eq!(delete(server.address, &job).json()["state"], "cancelled");
     let result = get(server.address, &format!("{job}/result")).json();
     assert!(result["n_toys"]["b"].as_u64().is_some_and(|n| n > 0), "{result}");
+}
+
+#[test]
+fn a_second_server_on_the_same_folder_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().to_str().unwrap();
+    let first = Server::start(&["--state-dir", state]);
+    let message = Server::refused(&["--listen", "127.0.0.1:0", "--state-dir", state]);
+    assert!(message.contains("another server uses --state-dir") && message.contains(state), "{message}");
+    first.kill();
+    Server::start(&["--state-dir", state]).kill();
+}
+
+#[test]
+fn results_that_stay_in_memory_take_a_quarter_of_it_at_most() {
+    let server = Server::start(&["--memory", "16M", "--quota", "8"]);
+    let text = fixture("simple_workspace.json");
+    let n_bins =
+        post(server.address, "/v1/models", &body(&text, json!({}))).json()["n_bins"].as_u64().unwrap();
+    let sets = vec![json!({"main": vec![55.0; usize::try_from(n_bins).unwrap()]}); 500];
+    let fits = body(&text, json!({"wait_s": 0, "datasets": sets}));
+    let mut total = 0;
+    let deadline = Instant::now() + Duration::from_secs(60);
+    for _ in 0..16 {
+        let answer = post(server.address, "/v1/fit-batch", &fits);
+        assert_eq!(answer.status, 202, "{}", answer.text());
+        let job = answer.header("location").unwrap().to_owned();
+        loop {
+            let state = get(server.address, &job);
+            // A result that is too large alone is not kept either.
+            if state.status == 404 || state.json()["state"] != "running" {
+                total += get(server.address, &format!("{job}/result")).body.len();
+                break;
+            }
+            assert!(Instant::now() < deadline, "the fits do not end");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    let list = get(server.address, "/v1/jobs").json();
+    let bytes = |job: &Value| {
+        get(server.address, &format!("/v1/jobs/{}/result", job["id"].as_str().unwrap())).body.len()
+    };
+    let kept: usize = list.as_array().unwrap().iter().map(bytes).sum();
+    assert!(
+        kept <= 4 << 20 && total > 4 << 20,
+        "{kept} bytes in {} of {total}",
+        list.as_array().unwrap().len()
+    );
 }

@@ -169,8 +169,21 @@ fn a_client_that_leaves_cancels_its_request() {
 
 #[test]
 fn a_server_that_others_reach_needs_tokens() {
-    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("nextstat-server"));
-    let output = command.args(["--listen", "0.0.0.0:0"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8(output.stderr).unwrap().contains("--token-file"));
+    assert!(Server::refused(&["--listen", "0.0.0.0:0"]).contains("--token-file"));
+}
+
+#[test]
+fn the_scheme_of_a_token_and_the_media_type_are_read_in_any_case() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tokens");
+    std::fs::write(&file, "ana ana-0123456789abcdef\n").unwrap();
+    let server = Server::start(&["--token-file", file.to_str().unwrap()]);
+    let simple = body(&fixture("simple_workspace.json"), json!({}));
+    for scheme in ["bearer", "BEARER", "Bearer"] {
+        let head = format!(
+            "content-type: Application/JSON; charset=utf-8\r\nauthorization: {scheme} ana-0123456789abcdef\r\n"
+        );
+        let answer = send(server.address, "POST", "/v1/fit", &head, &simple);
+        assert_eq!(answer.status, 200, "{scheme}: {}", answer.text());
+    }
 }

@@ -13,6 +13,7 @@ mod hostile;
 mod http;
 mod jobs;
 mod limits;
+mod memory;
 mod models;
 mod pages;
 mod pictures;

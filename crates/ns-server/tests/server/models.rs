@@ -63,13 +63,13 @@ fn fits_of_a_small_kept_model_are_alike_whichever_thread_makes_them() {
 
 #[test]
 fn the_least_recently_used_models_go() {
-    let server = Server::start(&["--memory", "150000"]);
+    let server = Server::start(&["--memory", "16M", "--threads", "2"]);
     let metric = |name: &str| {
         let text = get(server.address, "/metrics").text();
         let line = text.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
         line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()
     };
-    for init in 0..40 {
+    for init in 0..200 {
         let mut workspace: serde_json::Value =
             serde_json::from_str(&fixture("simple_workspace.json")).unwrap();
         workspace["observations"][0]["data"][0] = json!(50 + init);
@@ -77,5 +77,8 @@ fn the_least_recently_used_models_go() {
         assert_eq!(answer.status, 200, "{}", answer.text());
     }
     let (models, bytes) = (metric("nextstat_models "), metric("nextstat_model_bytes "));
-    assert!((1.0..40.0).contains(&models) && bytes <= 150_000.0, "{models} models, {bytes} bytes");
+    assert!(
+        (10.0..200.0).contains(&models) && bytes <= f64::from(16 << 20),
+        "{models} models, {bytes} bytes"
+    );
 }

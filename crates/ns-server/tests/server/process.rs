@@ -38,6 +38,21 @@ impl Server {
         self.child.id()
     }
 
+    /// Returns the resident memory of the server in kilobytes; `None` on systems without this information.
+    pub(crate) fn resident(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).ok()?;
+        let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+        line.split_whitespace().nth(1)?.parse().ok()
+    }
+
+    /// Starts a server that must refuse its flags. Returns what it logs.
+    pub(crate) fn refused(flags: &[&str]) -> String {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("nextstat-server"));
+        let output = command.args(flags).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).unwrap()
+    }
+
     /// Kills the server at once, as `kill -9` does. Returns its log.
     pub(crate) fn kill(mut self) -> Vec<String> {
         self.child.kill().unwrap();
