@@ -2,10 +2,12 @@
 
 mod model;
 mod object;
+mod received;
 mod workspace;
 
 pub(crate) use model::{ModelBody, ModelReference};
 pub(crate) use object::object;
+pub(crate) use received::Received;
 pub(crate) use workspace::{PatchBody, WorkspaceBody, read_workspace};
 
 use ns_core::Device;

@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, header};
 use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 
+use crate::body::Received;
 use crate::memory::{Reserved, of_json, of_thread};
 use crate::models::{LOOK_AGAIN, PATIENCE};
 use crate::problem::ServerError;
@@ -18,15 +19,6 @@ const ARRIVAL: Duration = Duration::from_secs(30);
 /// Longest body, in bytes, that is parsed by the thread that received it. A longer body is parsed in a separate
 /// thread.
 const SHORT: usize = 1 << 16;
-
-/// A body that has arrived, with the memory that is reserved for it.
-#[derive(Debug)]
-pub(crate) struct Received {
-    /// Content of the body.
-    pub(crate) bytes: Bytes,
-    /// Memory of the body, and later also of what was read from it.
-    pub(crate) reserved: Reserved,
-}
 
 /// Receives a body. Memory is reserved for each part that arrives.
 ///

@@ -17,7 +17,6 @@ use axum::http::{Method, Uri};
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
-pub(crate) use body::Received;
 pub(crate) use guard::Peer;
 
 use crate::analyses::{Analysis, each_analysis};

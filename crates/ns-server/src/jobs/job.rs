@@ -9,7 +9,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 use utoipa::ToSchema;
 
-use crate::http::Received;
+use crate::body::Received;
 use crate::memory::{Memory, Reserved};
 use crate::pool::RequestAccount;
 use crate::problem::Problem;

@@ -19,7 +19,7 @@ pub(crate) use job::{Ended, Job, JobStatus, Order, Output};
 pub(crate) use records::{Record, Records};
 
 use crate::analyses::{self, Analysis, Answer, HypotestToysBody, Run, ToysBody};
-use crate::http::Received;
+use crate::body::Received;
 use crate::memory::{Memory, of_json};
 use crate::models::Models;
 use crate::problem::ServerError;
