@@ -29,7 +29,7 @@ fn a_peak_narrower_than_the_cells_is_found() {
     assert!(found.nll <= near_truth.nll + 5e-7, "{} above", found.nll - near_truth.nll);
 }
 
-/// Spectra whose width is free (odd numbers) may have minima of other widths that are not found: 1 in 100.
+/// Spectra whose width is free (odd numbers) may have minima of other widths that are not found: 1 in 500.
 #[test]
 fn free_places_of_peaks_are_found() {
     let mut missed = Vec::new();
@@ -43,5 +43,5 @@ fn free_places_of_peaks_are_found() {
         }
     }
     let with_given_width = missed.iter().filter(|(seed, _)| seed.is_multiple_of(2)).count();
-    assert!(with_given_width == 0 && missed.len() <= 2, "{missed:?}");
+    assert!(with_given_width == 0 && missed.len() <= 1, "{missed:?}");
 }

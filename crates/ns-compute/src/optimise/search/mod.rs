@@ -33,7 +33,7 @@ use elsewhere::elsewhere;
 use places::search_places;
 use recover::recover_minimum;
 pub(crate) use scatter::MOST_FREE;
-use shapes::search_shapes;
+use shapes::{scatters_shapes, search_shapes};
 use whole_box::attempt_shifted;
 
 /// Largest number of parameters of a small model, in which a few more descents take only microseconds.
@@ -76,7 +76,7 @@ pub(super) fn search(
     for other in further {
         attempt(worker, problem, other, &mut found);
     }
-    let small = !problem.physical && start.len() <= SMALL_MODEL && !problem.plan.events.has_channels();
+    let small = !problem.physical && start.len() <= SMALL_MODEL && !scatters_shapes(problem);
     if small {
         attempt_shifted(worker, problem, start, &mut found);
     }

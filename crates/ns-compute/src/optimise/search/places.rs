@@ -311,24 +311,30 @@ fn move_peaks(
     }
     better.sort_by(|a, b| b.0.gain.total_cmp(&a.0.gain));
     let mut edges: Vec<f64> = Vec::new();
-    let mut starts: Vec<Vec<f64>> = Vec::new();
+    let mut starts: Vec<(f64, Vec<f64>)> = Vec::new();
     for (place, start) in better {
         // The best width at each end of the range.
         let is_edge = place.is_edge && !edges.contains(&place.value);
         if starts.len() < most || is_edge {
             edges.extend(is_edge.then_some(place.value));
-            starts.push(start);
+            starts.push((place.gain, start));
         }
     }
     if is_constrained {
         let least = found.best.value() + MOST_RISE;
         let mut valued: Vec<(f64, Vec<f64>)> =
-            starts.into_iter().map(|x| (worker.evaluate(problem, &x, 0.0).value(), x)).collect();
+            starts.into_iter().map(|(_, x)| (worker.evaluate(problem, &x, 0.0).value(), x)).collect();
         valued.retain(|(value, _)| *value < least);
         valued.sort_by(|a, b| a.0.total_cmp(&b.0));
-        starts = valued.into_iter().map(|(_, start)| start).take(descents).collect();
+        starts = valued.into_iter().map(|(_, start)| (f64::INFINITY, start)).take(descents).collect();
     }
-    for start in starts {
+    let base = found.best.value() + present;
+    for (gain, start) in starts {
+        // The gain of the best place so far may be larger than that of the present place.
+        let least = PART * (base - found.best.value()) - MARGIN;
+        if without.is_some() && gain < least {
+            continue;
+        }
         attempt_below(worker, problem, &start, found);
     }
     without.is_some()

@@ -7,10 +7,13 @@ use super::attempt::{BestSoFar, attempt_below, short_attempt};
 use super::scatter::{MOST_STARTS, Scatter};
 
 /// The default search computes at most about this number of densities at single points: one or two milliseconds.
-const MOST_DENSITIES: usize = 30_000;
+const MOST_DENSITIES: usize = 12_000;
 
 /// A descent is supposed to need this number of evaluations.
 const EVALUATIONS: usize = 10;
+
+/// This number of descents finds what descents from 0.3 and 3 times the unconstrained parameters find.
+const ENOUGH: usize = 1;
 
 /// A parameter whose bounds are positive and have at least this ratio is scattered evenly in its logarithm.
 const WIDE: f64 = 10.0;
@@ -30,11 +33,7 @@ pub(super) fn search_shapes(
     }
     let may_vary = |p: &usize| !problem.fixed[*p] && problem.lower[*p] < problem.upper[*p];
     let shapes: Vec<usize> = events.shape_parameters().into_iter().filter(may_vary).collect();
-    let most = match (effort, events.densities_per_evaluation(&problem.data.events)) {
-        (Search::Thorough, _) => MOST_STARTS,
-        (_, Some(cost)) => MOST_DENSITIES / (cost * EVALUATIONS).max(1),
-        (_, None) => 0,
-    };
+    let most = if effort == Search::Thorough { MOST_STARTS } else { affordable(problem) };
     if shapes.is_empty() {
         return;
     }
@@ -49,6 +48,21 @@ pub(super) fn search_shapes(
             attempt_below(worker, problem, &start, found);
         }
     }
+}
+
+/// Returns the number of descents of the default search. It is 0 in models without event channels.
+fn affordable(problem: &Problem<'_>) -> usize {
+    let events = &problem.plan.events;
+    if !events.has_channels() {
+        return 0;
+    }
+    let cost = events.densities_per_evaluation(&problem.data.events);
+    cost.map_or(0, |cost| MOST_DENSITIES / (cost * EVALUATIONS).max(1))
+}
+
+/// Returns whether the default search makes enough descents from scattered shapes to need no other distant starts.
+pub(super) fn scatters_shapes(problem: &Problem<'_>) -> bool {
+    affordable(problem) >= ENOUGH
 }
 
 /// Returns `best` with about half of the parameters `shapes` elsewhere. The point with a number `index` is the same in
