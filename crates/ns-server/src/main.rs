@@ -110,7 +110,7 @@ fn start(args: &Args) -> Result<(), StartError> {
     // The lock is held until the server ends.
     let _lock = args.state_dir.as_deref().map(lock).transpose()?;
     let devices = Devices::start(args.execution()).map_err(system("the threads cannot be started"))?;
-    let memory = Memory::new(args.memory);
+    let memory = Memory::of_server(args.memory);
     let models = Arc::new(Models::new(Arc::new(devices), args.max_parameters, memory));
     let time = Duration::from_secs(args.max_time);
     let limits = JobLimits { active: args.queue, per_client: args.quota, time };

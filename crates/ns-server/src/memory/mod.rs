@@ -18,6 +18,12 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
+    /// Creates the account of a server that may use `memory` bytes. A fifth is left for what is not counted: the program,
+    /// its threads, numbers of analyses in progress, and gaps of the allocator.
+    pub(crate) fn of_server(memory: u64) -> Arc<Self> {
+        Self::new(memory / 5 * 4)
+    }
+
     /// Creates an account of memory with a limit in bytes.
     pub(crate) fn new(limit: u64) -> Arc<Self> {
         Arc::new(Self { limit, used: Mutex::default() })

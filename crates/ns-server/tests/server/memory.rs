@@ -97,7 +97,7 @@ fn json_that_needs_more_memory_than_there_is_is_refused() {
     let objects = vec!["{\"\":0}"; 400_000].join(",");
     let answer = post(server.address, "/v1/fit", &body(&format!("{{\"x\": [{objects}]}}"), json!({})));
     let detail = problem(&answer, 413, "too-large")["detail"].to_string();
-    assert!(detail.contains("memory") && detail.contains("104857600"), "{detail}");
+    assert!(detail.contains("memory") && detail.contains("83886080"), "{detail}");
     assert!(server.resident().is_none_or(|resident| resident < BASE_KB + (120 << 10)));
 }
 
