@@ -49,7 +49,7 @@ fn simulate(senders: &mut [Sender], threads: usize, start: Instant, seconds: u64
         clients.charge(&sender.client, sender.pieces.1, now);
         sender.recent.add(sender.pieces.1, now);
         (sender.running, sender.done) = (false, sender.done + 1);
-        if sender.done % sender.pieces.0 == 0 {
+        if sender.done.is_multiple_of(sender.pieces.0) {
             sender.times.push(now - sender.since);
             (sender.since, sender.recent) = (now, Recent::of_request());
         }
