@@ -35,6 +35,7 @@ pub(crate) struct Metrics {
     models: Gauge,
     model_bytes: Gauge<f64, AtomicU64>,
     reserved_bytes: Gauge<f64, AtomicU64>,
+    allocated_bytes: Gauge<f64, AtomicU64>,
 }
 
 /// Current values of the metrics that can rise and fall, in contrast to counts.
@@ -47,6 +48,8 @@ pub(crate) struct Levels {
     pub(crate) models: (usize, u64),
     /// Memory, in bytes, that models, requests and results have reserved together.
     pub(crate) reserved: u64,
+    /// Memory, in bytes, that the allocator has given out; `None` if it is not known.
+    pub(crate) allocated: Option<u64>,
 }
 
 fn histogram() -> Histogram {
@@ -64,6 +67,7 @@ impl Default for Metrics {
             models: Gauge::default(),
             model_bytes: Gauge::default(),
             reserved_bytes: Gauge::default(),
+            allocated_bytes: Gauge::default(),
         };
         let registry = &mut metrics.registry;
         registry.register("requests", "Requests that were answered", metrics.requests.clone());
@@ -74,6 +78,8 @@ impl Default for Metrics {
         registry.register("model_bytes", "Memory of the kept models", metrics.model_bytes.clone());
         let about = "Memory that models, requests and results have reserved";
         registry.register("reserved_bytes", about, metrics.reserved_bytes.clone());
+        let about = "Memory that is in use, without freed memory that has not yet gone back to the system";
+        registry.register("allocated_bytes", about, metrics.allocated_bytes.clone());
         metrics
     }
 }
@@ -98,6 +104,7 @@ impl Metrics {
         self.models.set(number(levels.models.0));
         self.model_bytes.set(levels.models.1 as f64);
         self.reserved_bytes.set(levels.reserved as f64);
+        self.allocated_bytes.set(levels.allocated.map_or(f64::NAN, |bytes| bytes as f64));
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)

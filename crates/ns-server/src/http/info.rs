@@ -10,6 +10,7 @@ use ns_inference::{DeviceInfo, devices as all_devices};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::memory::allocated;
 use crate::metrics::Levels;
 use crate::problem::ServerError;
 use crate::server::Server;
@@ -55,6 +56,7 @@ pub(super) async fn metrics(State(server): State<Arc<Server>>) -> Result<Respons
         waiting: models.devices().cpu().waiting(),
         models: models.size(),
         reserved: models.memory().used(),
+        allocated: allocated(),
     };
     let text = server.metrics.text(&levels).map_err(|_| ServerError::Panicked)?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";

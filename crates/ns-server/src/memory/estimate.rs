@@ -23,6 +23,19 @@ pub(crate) fn of_json(text: &[u8]) -> u64 {
     text.len() as u64 / 4 * 5 + VALUE * values + LIST * lists + OBJECT * objects
 }
 
+/// Returns the memory that all threads use, in bytes. Returns `None` if the allocator does not tell.
+#[cfg(unix)]
+pub(crate) fn allocated() -> Option<u64> {
+    // The numbers are those of the last epoch.
+    tikv_jemalloc_ctl::epoch::advance().ok()?;
+    tikv_jemalloc_ctl::stats::allocated::read().ok().map(|bytes| bytes as u64)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn allocated() -> Option<u64> {
+    None
+}
+
 /// Returns the memory in bytes that the calling thread has allocated so far, less what it has freed. `None` if the
 /// allocator does not count it.
 #[cfg(unix)]

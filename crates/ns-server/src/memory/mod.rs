@@ -5,7 +5,7 @@ mod estimate;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub(crate) use estimate::{of_json, of_thread};
+pub(crate) use estimate::{allocated, of_json, of_thread};
 
 /// The smallest limit with which a server starts, in bytes. A smaller one leaves no room for a model of usual size.
 pub(crate) const LEAST: u64 = 16 << 20;
@@ -19,7 +19,7 @@ pub(crate) struct Memory {
 
 impl Memory {
     /// Creates the account of a server that may use `memory` bytes. A fifth is left for what is not counted: the program,
-    /// its threads, numbers of analyses in progress, and gaps of the allocator.
+    /// its threads, and gaps of the allocator.
     pub(crate) fn of_server(memory: u64) -> Arc<Self> {
         Self::new(memory / 5 * 4)
     }
@@ -64,6 +64,11 @@ pub(crate) struct Reserved {
 }
 
 impl Reserved {
+    /// Returns the account of which the memory is a part.
+    pub(crate) fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
     /// Returns the number of reserved bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes

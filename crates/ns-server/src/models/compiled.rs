@@ -160,6 +160,7 @@ impl Compiled {
             let pool = Arc::clone(self.devices.cpu());
             PooledSession::new(Arc::clone(&self.cpu), pool, Arc::clone(&self.pace), Arc::clone(account))
                 .in_caller(here)
+                .charged_to(self.reserved.as_ref().map(|own| Arc::clone(own.memory())))
         };
         let (gpu, reason) = match execution.device {
             Device::Cpu => (None, None),
@@ -172,7 +173,9 @@ impl Compiled {
         };
         let Some(gpu) = gpu else { return Ok(Opened { session: cpu(), reason }) };
         let pool = self.devices.gpu(gpu.device)?;
-        let session = PooledSession::new(gpu.session, pool, gpu.pace, Arc::clone(account)).with_cpu(cpu());
+        let session = PooledSession::new(gpu.session, pool, gpu.pace, Arc::clone(account))
+            .charged_to(self.reserved.as_ref().map(|own| Arc::clone(own.memory())))
+            .with_cpu(cpu());
         Ok(Opened { session, reason })
     }
 
