@@ -1,4 +1,4 @@
-//! The cost of evaluations.
+//! The cost of one evaluation of `-ln L`, which decides how many descents a search can afford.
 
 use std::sync::Arc;
 

@@ -2,8 +2,8 @@
 //!
 //! The first descent ends in the valley of its starting point. Further methods begin at its minimum: `flips` and
 //! `lines` vary single parameters, `factors` varies free scale factors, and `combinations` varies many parameters at
-//! once. `places` moves narrow peaks, and `shapes` starts from scattered shapes of densities. `restarts` tries combinations around other minima.
-//! `search_whole_box` tries all values within the bounds of small models. See `docs/numerics.md`.
+//! once. `places` moves narrow peaks, and `shapes` starts from scattered shapes of densities. `restarts` tries
+//! combinations around other minima. `search_whole_box` tries all values within the bounds of small models. See `docs/numerics.md`.
 
 mod additive;
 mod around_best;

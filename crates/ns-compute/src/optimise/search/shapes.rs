@@ -12,9 +12,6 @@ const MOST_DENSITIES: usize = 12_000;
 /// A descent is supposed to need this number of evaluations.
 const EVALUATIONS: usize = 10;
 
-/// This number of descents finds what descents from 0.3 and 3 times the unconstrained parameters find.
-const ENOUGH: usize = 1;
-
 /// A parameter whose bounds are positive and have at least this ratio is scattered evenly in its logarithm.
 const WIDE: f64 = 10.0;
 
@@ -27,16 +24,14 @@ pub(super) fn search_shapes(
     effort: Search,
     found: &mut BestSoFar,
 ) {
-    let events = &problem.plan.events;
-    if !events.has_channels() || (problem.physical && effort != Search::Thorough) {
+    if problem.physical && effort != Search::Thorough {
         return;
     }
-    let may_vary = |p: &usize| !problem.fixed[*p] && problem.lower[*p] < problem.upper[*p];
-    let shapes: Vec<usize> = events.shape_parameters().into_iter().filter(may_vary).collect();
-    let most = if effort == Search::Thorough { MOST_STARTS } else { affordable(problem) };
+    let shapes = free_shapes(problem);
     if shapes.is_empty() {
         return;
     }
+    let most = if effort == Search::Thorough { MOST_STARTS } else { affordable(problem) };
     for index in 0..most.min(MOST_STARTS) {
         if found.census.is_complete() || problem.is_cancelled() {
             return;
@@ -50,19 +45,21 @@ pub(super) fn search_shapes(
     }
 }
 
-/// Returns the number of descents of the default search. It is 0 in models without event channels.
+/// Returns the free parameters on which the shapes of densities depend.
+fn free_shapes(problem: &Problem<'_>) -> Vec<usize> {
+    let may_vary = |p: &usize| !problem.fixed[*p] && problem.lower[*p] < problem.upper[*p];
+    problem.plan.events.shape_parameters().into_iter().filter(may_vary).collect()
+}
+
+/// Returns the number of descents of the default search in a model of events with free shapes.
 fn affordable(problem: &Problem<'_>) -> usize {
-    let events = &problem.plan.events;
-    if !events.has_channels() {
-        return 0;
-    }
-    let cost = events.densities_per_evaluation(&problem.data.events);
+    let cost = problem.plan.events.densities_per_evaluation(&problem.data.events);
     cost.map_or(0, |cost| MOST_DENSITIES / (cost * EVALUATIONS).max(1))
 }
 
-/// Returns whether the default search makes enough descents from scattered shapes to need no other distant starts.
+/// Returns whether the default search begins at scattered shapes, so that it needs no other distant starts.
 pub(super) fn scatters_shapes(problem: &Problem<'_>) -> bool {
-    affordable(problem) >= ENOUGH
+    !free_shapes(problem).is_empty() && affordable(problem) > 0
 }
 
 /// Returns `best` with about half of the parameters `shapes` elsewhere. The point with a number `index` is the same in
@@ -81,7 +78,7 @@ fn scattered(problem: &Problem<'_>, shapes: &[usize], best: &[f64], index: usize
         let part = 0.5 * (at + 1.0);
         let to = if problem.plan.structure.constrained[p] {
             let width = if i == sure { 4.0 } else { 2.0 };
-            width * at
+            best[p] + width * at
         } else if !(lower.is_finite() && upper.is_finite()) {
             best[p] * (2.0 * at).exp()
         } else if lower > 0.0 && upper >= WIDE * lower {
