@@ -18,6 +18,7 @@ mod pdf;
 mod quadrature;
 #[cfg(feature = "neural")]
 mod runtime;
+#[cfg(feature = "neural")]
 mod support;
 
 use std::path::Path;
