@@ -214,6 +214,7 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
                     damping,
                     tether: problem.tether(),
                 };
+                worker.spent += worker.prices.factorisation;
                 assemble(
                     level,
                     plan,

@@ -14,6 +14,7 @@ mod memory;
 mod neighbour;
 mod not_finite;
 mod null_space;
+mod prices;
 mod search;
 mod step;
 mod wall;

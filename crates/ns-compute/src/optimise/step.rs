@@ -2,13 +2,14 @@
 
 use super::Worker;
 use super::memory::direction;
+use super::prices::Prices;
 use crate::curvature::solve;
 use crate::plan::Plan;
 use crate::simd::Level;
 
 /// Largest number of parameters that are held at bounds at the same time. If more parameters reach their bounds, the
 /// step is instead cut off at the bounds.
-const MOST_HELD: usize = 256;
+const MOST_HELD: usize = 32;
 
 /// Writes the step within the bounds to `worker.step`, and the Newton step without bounds to `worker.newton`. Returns
 /// the EDM (estimated distance to the minimum), which is `-g'd/2` for the gradient `g` and the Newton step `d`.
@@ -47,6 +48,7 @@ pub(super) fn step(level: Level, plan: &Plan, worker: &mut Worker, theta: &[f64]
         for &(p, _, _) in &held[before..] {
             if !known.contains(&p) {
                 worker.unit[p] = 1.0;
+                worker.spent += worker.prices.solution;
                 let from = worker.columns.len();
                 worker.columns.resize(from + n, 0.0);
                 solve(
@@ -65,6 +67,7 @@ pub(super) fn step(level: Level, plan: &Plan, worker: &mut Worker, theta: &[f64]
         }
         let column = |p: usize| known.iter().position(|&q| q == p).map_or(0, |i| i * n);
         let k = held.len();
+        worker.spent += Prices::multiplications((k * (k * k + n)) as f64);
         let mut matrix = vec![0.0; k * k];
         let mut force: Vec<f64> = held.iter().map(|&(p, to, _)| worker.newton[p] - to).collect();
         for i in 0..k {

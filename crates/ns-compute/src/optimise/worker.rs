@@ -3,6 +3,7 @@
 use ns_core::{EventColumns, INTEGRAL_TOLERANCE};
 
 use super::memory::Memory;
+use super::prices::{Nanoseconds, Prices};
 use crate::curvature::{Curvature, Point, assemble};
 use crate::eval::{Dataset, Likelihood, Scratch, forward, gradient, likelihood};
 use crate::plan::{EDM_TOLERANCE, Plan};
@@ -144,6 +145,9 @@ pub(crate) struct Worker {
     /// Working memory for a point on a step, at which `curved_step` computes the linear model.
     pub(crate) along: Vec<f64>,
     pub(crate) n_evaluations: usize,
+    /// What this thread has done so far. A search compares what it did with what it may do.
+    pub(super) spent: Nanoseconds,
+    pub(super) prices: Prices,
     /// Columns of the events of a toy that is being drawn.
     pub(crate) drawn: EventColumns,
 }
@@ -176,6 +180,8 @@ impl Worker {
             goal: Vec::new(),
             along: Vec::new(),
             n_evaluations: 0,
+            spent: 0.0,
+            prices: Prices::new(plan),
             drawn: EventColumns::default(),
         }
     }
@@ -211,6 +217,7 @@ impl Worker {
     /// the point `theta`.
     pub(crate) fn evaluate(&mut self, problem: &Problem<'_>, theta: &[f64], floor: f64) -> Likelihood {
         self.n_evaluations += 1;
+        self.spent += self.prices.evaluation;
         forward(problem.level, problem.plan, theta, &mut self.scratch);
         let mut value =
             likelihood(problem.level, problem.plan, theta, problem.data, floor, &mut self.scratch);
@@ -241,6 +248,7 @@ impl Worker {
     /// Computes the gradient of `-ln L`, and the jumps of its slope at kinks. The last call of [`Self::evaluate`] must
     /// have been at `theta`.
     pub(crate) fn gradient(&mut self, problem: &Problem<'_>, theta: &[f64]) {
+        self.spent += self.prices.evaluation;
         gradient(problem.level, problem.plan, theta, problem.data, &mut self.scratch);
         if let Some(Tether { centre, strength }) = &problem.tether {
             for (p, slope) in self.scratch.gradient.iter_mut().enumerate().take(theta.len()) {

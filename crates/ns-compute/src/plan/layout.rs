@@ -84,6 +84,9 @@ pub(crate) struct Component {
 pub(crate) struct Layout {
     pub(crate) components: Vec<Component>,
     pub(crate) border: Vec<u32>,
+    /// Estimated number of multiplications of one factorisation, in the layout with the fewest. It is 0 in the other
+    /// layouts.
+    pub(crate) multiplications: f64,
     pub(crate) isolated: Vec<u32>,
     /// For each parameter, its position in the curvature matrices.
     pub(crate) place: Vec<CurvatureSlot>,
@@ -130,9 +133,9 @@ impl Layout {
             .chain([usize::MAX])
             .filter(|&l| l > 0)
             .map(|l| (incidence.cost(l), l))
-            .min_by(|a, b| a.0.total_cmp(&b.0))
-            .map_or(usize::MAX, |(_, l)| l);
-        Self::build(structure, incidence, best, true)
+            .min_by(|a, b| a.0.total_cmp(&b.0));
+        let (multiplications, limit) = best.unwrap_or((0.0, usize::MAX));
+        Self { multiplications, ..Self::build(structure, incidence, limit, true) }
     }
 
     /// Returns the layout in which parameters that act on more than `limit` channels are border parameters, which means

@@ -12,6 +12,7 @@
 //! from the best combinations.
 
 use super::super::active::classify;
+use super::super::prices::{Nanoseconds, Prices};
 use super::super::{Problem, Worker};
 use super::scatter::Scatter;
 use crate::linalg::{Pivots, factor_until, solve_lower};
@@ -44,6 +45,9 @@ const TEMPERATURES: (f64, f64) = (4.0, 0.3);
 
 /// A parameter counts as lying on neither side of 0 if its absolute value is below this number.
 const NEAR_ZERO: f64 = 0.1;
+
+/// Number of multiplications that take as long as drawing an option with given weights.
+const DRAWING: usize = 400;
 
 /// A Boltzmann weight counts as 0 if its exponent is below this number.
 const LEAST_EXPONENT: f64 = -100.0;
@@ -86,6 +90,22 @@ impl Additive {
         self.parameters.len()
     }
 
+    /// Returns the price of building the model. `nonlinear` is the number of nonlinear parameters.
+    pub(super) fn price(problem: &Problem<'_>, nonlinear: usize) -> Nanoseconds {
+        let bins = problem.plan.n_bins() as f64;
+        let options = nonlinear.min(MOST_PARAMETERS) as f64;
+        let linear = problem.fixed.iter().filter(|fixed| !**fixed).count() as f64 - options;
+        let evaluations = Prices::new(problem.plan).evaluation * (OPTIONS as f64 * options + 2.0 * linear);
+        let squares = linear + 0.5 * options * OPTIONS as f64 + bins / 6.0;
+        evaluations + Prices::multiplications(squares * bins * bins)
+    }
+
+    /// Returns the price of drawing one combination.
+    pub(super) fn price_of_drawing(&self, sweeps: usize) -> Nanoseconds {
+        let visits = (sweeps * self.parameters.len()) as f64;
+        Prices::multiplications(visits * (LANES * self.n_bins + DRAWING) as f64)
+    }
+
     /// Builds the model around `theta`. The parameters `nonlinear` get options (several values that are tried). Returns
     /// `None` if there are no such parameters, if there are more than [`MOST_BINS`] bins, or if the metric is singular.
     pub(super) fn new(
@@ -99,6 +119,8 @@ impl Additive {
         if parameters.is_empty() || n_bins > MOST_BINS {
             return None;
         }
+        // The evaluations below have their own prices.
+        let before = worker.spent;
         let here = worker.evaluate(problem, theta, 0.0);
         worker.gradient(problem, theta);
         classify(worker, problem, theta);
@@ -192,6 +214,7 @@ impl Additive {
             }
             trial[p] = theta[p];
         }
+        worker.spent = before + Self::price(problem, nonlinear.len());
         Some(model)
     }
 

@@ -4,6 +4,7 @@ use ns_core::Search;
 
 use super::super::{Problem, Worker};
 use super::attempt::BestSoFar;
+use super::budget::Method;
 use super::combinations::{Effort, combinations};
 use super::factors::factors;
 use super::flips::{flips, mirror_strong_pulls};
@@ -41,6 +42,11 @@ const FEW_CROSSINGS: usize = 48;
 const TINIEST_MODEL: usize = 10;
 const FEWEST_STARTS: usize = 32;
 
+/// Returns whether at most [`MIDDLING`] parameters are free.
+pub(super) fn is_middling(problem: &Problem<'_>) -> bool {
+    problem.fixed.iter().filter(|fixed| !**fixed).count() <= MIDDLING
+}
+
 /// Searches for lower minima around the best minimum, with the methods that `effort` allows. If `neighbour` is true,
 /// the minimum is close to that of an earlier fit, whose search covered all values within the bounds. The default
 /// search then does not start from scattered points.
@@ -71,12 +77,15 @@ pub(super) fn look_around(
     let mut elsewhere = !neighbour;
     let mut flipped = found.improved;
     for _ in 0..MOST_ROUNDS {
+        found.begin(worker, Method::Flips);
         flips(worker, inside, found, effort);
         flipped = found.improved;
         if !toy {
+            found.begin(worker, Method::Lines);
             lines(worker, inside, along, found);
         }
         if combined && kinks {
+            found.begin(worker, Method::Crossings);
             crossings(worker, inside, if thorough { 256 } else { FEW_CROSSINGS }, found);
         }
         if !combined || (neighbour && kinks) {
@@ -87,11 +96,14 @@ pub(super) fn look_around(
         let strained = thorough || strain(worker, inside, &found.best.theta.clone()) >= least;
         if strained {
             let combine = thorough || (kinks && free <= MIDDLING);
+            found.begin(worker, Method::Factors);
             factors(worker, inside, combine, found);
+            found.begin(worker, Method::Combinations);
             combinations(worker, inside, tries, found);
         }
         if elsewhere && found.improved == alone && strained {
             elsewhere = false;
+            found.begin(worker, Method::Restarts);
             restarts(worker, inside, start, Restarts::of(effort, kinks), found);
         }
         if found.improved == alone {
@@ -104,6 +116,7 @@ pub(super) fn look_around(
     // The last minimum may have been found after the sign changes of its round. Without kinks there is rarely a
     // minimum at the opposite sign.
     if kinks && found.improved > flipped {
+        found.begin(worker, Method::Flips);
         flips(worker, inside, found, effort);
     }
 }

@@ -3,7 +3,9 @@
 use ns_core::{FitStatus, Reason};
 
 use super::super::descend::{Descent, Mode, descend};
+use super::super::prices::Nanoseconds;
 use super::super::{Problem, Worker};
+use super::budget::{Budget, Method};
 use super::scatter::Census;
 
 /// Options of a descent that is one of many. It is limited to few iterations.
@@ -18,13 +20,36 @@ pub(in super::super) struct BestSoFar {
     pub(in super::super) iterations: usize,
     pub(in super::super) improved: usize,
     pub(super) census: Census,
+    pub(super) budget: Budget,
 }
 
 impl BestSoFar {
     pub(super) fn new(best: Descent) -> Self {
         let mut census = Census::default();
         census.count(best.value());
-        Self { iterations: best.iterations, best, improved: 0, census }
+        Self { iterations: best.iterations, best, improved: 0, census, budget: Budget::UNLIMITED }
+    }
+
+    /// Another minimum that a search compares with the best one. What is lower than `other` alone does not extend the
+    /// budget of the search.
+    pub(super) fn beside(&self, other: Descent) -> Self {
+        Self { budget: self.budget.fixed(), ..Self::new(other) }
+    }
+
+    /// Begins a method of the search, which has a share of the budget.
+    pub(super) fn begin(&mut self, worker: &Worker, method: Method) {
+        self.budget.begin(worker.spent, method);
+    }
+
+    /// Returns whether the current method has used up its budget.
+    pub(super) fn is_spent(&mut self, worker: &Worker) -> bool {
+        self.left(worker) <= 0.0
+    }
+
+    /// Returns the price that the current method may still have.
+    pub(super) fn left(&mut self, worker: &Worker) -> Nanoseconds {
+        self.budget.reward(worker.spent, self.improved);
+        self.budget.left(worker.spent)
     }
 }
 

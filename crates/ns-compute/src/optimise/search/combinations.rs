@@ -59,6 +59,9 @@ pub(super) fn combinations(
     let mut draw = Scatter::new(0xADD);
     for _ in 0..MOST_ROUNDS {
         let minimum = found.best.theta.clone();
+        if Additive::price(problem, nonlinear.len()) > 0.5 * found.left(worker) {
+            return;
+        }
         let Some(model) = Additive::new(worker, problem, &minimum, &nonlinear) else { return };
         let mut points: Vec<(f64, Vec<f64>)> = Vec::new();
         let mut seen: Vec<Vec<i8>> = Vec::new();
@@ -66,9 +69,13 @@ pub(super) fn combinations(
             if problem.is_cancelled() {
                 return;
             }
+            if found.left(worker) < model.price_of_drawing(SWEEPS) {
+                break;
+            }
             // In every second combination, one parameter is forced to have the opposite sign. The most nonlinear
             // parameter is the first.
             let forced = (index % 2 == 1).then_some(index / 2 % model.len());
+            worker.spent += model.price_of_drawing(SWEEPS);
             let combination = model.anneal(SWEEPS, forced, &mut draw);
             let point = model.point(problem, &minimum, &combination);
             // Combinations with the same signs usually lead to the same minimum.
@@ -81,10 +88,9 @@ pub(super) fn combinations(
             points.push((worker.evaluate(problem, &point, 0.0).value(), point));
         }
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let lower = points
-            .iter()
-            .take(effort.descents)
-            .any(|(_, point)| !problem.is_cancelled() && attempt_below(worker, problem, point, found));
+        let lower = points.iter().take(effort.descents).any(|(_, point)| {
+            !problem.is_cancelled() && !found.is_spent(worker) && attempt_below(worker, problem, point, found)
+        });
         if !lower {
             return;
         }

@@ -47,7 +47,10 @@ pub(super) fn factors(worker: &mut Worker, problem: &Problem<'_>, combine: bool,
             let before = found.improved;
             for multiple in MULTIPLES {
                 let value = (scale * multiple).clamp(problem.lower[p], problem.upper[p]);
-                if (value - minimum[p]).abs() < LEAST_MOVE * scale || problem.is_cancelled() {
+                if (value - minimum[p]).abs() < LEAST_MOVE * scale
+                    || problem.is_cancelled()
+                    || found.is_spent(worker)
+                {
                     continue;
                 }
                 let mut trial = minimum.clone();
@@ -57,7 +60,7 @@ pub(super) fn factors(worker: &mut Worker, problem: &Problem<'_>, combine: bool,
                     found.iterations += other.iterations;
                     continue;
                 }
-                let mut beside = BestSoFar::new(other);
+                let mut beside = found.beside(other);
                 if combine {
                     combinations(worker, &held, Effort::SOME, &mut beside);
                 }

@@ -71,7 +71,7 @@ pub(super) fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut Best
         candidates.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut improved = false;
         for (_, p) in candidates {
-            if descents >= most {
+            if descents >= most || found.is_spent(worker) {
                 return;
             }
             tried[p] = true;

@@ -80,9 +80,13 @@ pub(super) fn lines(worker: &mut Worker, problem: &Problem<'_>, along: Along, fo
         }
         let Some(mut around) = LocalCurvature::new(worker, problem, &minimum) else { return };
         let mut candidates = Vec::new();
+        let left = found.left(worker);
         for p in chosen {
             if problem.is_cancelled() {
                 return;
+            }
+            if found.left(worker) < 0.5 * left {
+                break;
             }
             around.look_along(worker, problem, p, along.rise, &mut candidates);
         }
@@ -91,7 +95,7 @@ pub(super) fn lines(worker: &mut Worker, problem: &Problem<'_>, along: Along, fo
         for candidate in candidates {
             let key =
                 (candidate.parameter, candidate.theta[candidate.parameter] > minimum[candidate.parameter]);
-            if descents >= along.descents {
+            if descents >= along.descents || found.is_spent(worker) {
                 return;
             }
             if failed.contains(&key) {

@@ -8,6 +8,7 @@
 mod additive;
 mod around_best;
 mod attempt;
+mod budget;
 mod combinations;
 mod elsewhere;
 mod factors;
@@ -26,9 +27,10 @@ use ns_core::{FitFailure, InverseHessian, Search};
 use super::descend::{Mode, descend};
 use super::neighbour::approach;
 use super::{Problem, Worker};
-use around_best::look_around;
+use around_best::{is_middling, look_around};
 pub(super) use attempt::BestSoFar;
 use attempt::{attempt, runaway};
+use budget::Budget;
 use elsewhere::elsewhere;
 use places::search_places;
 use recover::recover_minimum;
@@ -53,6 +55,8 @@ pub(super) fn search(
     cold: bool,
     metric: Option<&InverseHessian>,
 ) -> Result<BestSoFar, FitFailure> {
+    worker.prices.price_events(problem);
+    let before = worker.spent;
     let first = match metric
         .filter(|_| !problem.curvature_is_free())
         .map(|metric| approach(worker, problem, start, metric))
@@ -73,6 +77,7 @@ pub(super) fn search(
     if effort == Search::Local {
         return Ok(found);
     }
+    let price = worker.spent - before;
     for other in further {
         attempt(worker, problem, other, &mut found);
     }
@@ -88,11 +93,14 @@ pub(super) fn search(
         return Ok(found);
     }
     search_places(worker, problem, start, effort, &mut found);
+    let are_common = problem.plan.policy.strongly_nonlinear && is_middling(problem);
+    found.budget = Budget::after(price, worker.spent, are_common);
     // If `metric` is given, the nearby fit has already searched all values within the bounds.
     look_around(worker, problem, start, Search::Standard, metric.is_some(), &mut found);
     search_shapes(worker, problem, effort, &mut found);
     // The default search comes first. A thorough search thus never ends at a higher minimum than the default search.
     if effort == Search::Thorough {
+        found.budget = Budget::UNLIMITED;
         if !small {
             attempt_shifted(worker, problem, start, &mut found);
         }

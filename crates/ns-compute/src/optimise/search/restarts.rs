@@ -46,7 +46,7 @@ pub(super) fn restarts(
 ) {
     let mut known = vec![found.best.value()];
     for index in 0..effort.starts {
-        if problem.is_cancelled() {
+        if problem.is_cancelled() || found.is_spent(worker) {
             return;
         }
         let Ok(other) = descend(worker, problem, &scattered(problem, start, index), SHORT) else { continue };
@@ -60,7 +60,7 @@ pub(super) fn restarts(
             continue;
         }
         known.push(value);
-        let mut beside = BestSoFar::new(other);
+        let mut beside = found.beside(other);
         combinations(worker, problem, effort.combinations, &mut beside);
         found.iterations += beside.iterations;
         attempt_below(worker, problem, &beside.best.theta, found);

@@ -59,6 +59,7 @@ impl<'a> LocalCurvature<'a> {
             tether: problem.tether(),
         };
         let (level, layout) = (problem.level, &problem.plan.structure.layout);
+        worker.spent += worker.prices.factorisation;
         assemble(level, problem.plan, layout, point, &mut worker.scratch, &mut worker.curvature);
         let Factored::Positive { .. } = factor(level, layout, &mut worker.curvature) else { return None };
         let vector = || vec![0.0; n];
@@ -76,6 +77,7 @@ impl<'a> LocalCurvature<'a> {
         found: &mut Vec<Candidate>,
     ) {
         let here = self.minimum[p];
+        worker.spent += worker.prices.solution;
         worker.unit.fill(0.0);
         worker.unit[p] = 1.0;
         solve(
@@ -122,6 +124,7 @@ impl<'a> LocalCurvature<'a> {
             for &(p, _) in moved {
                 self.force[p] = 0.0;
             }
+            worker.spent += worker.prices.solution;
             solve(
                 problem.level,
                 &problem.plan.structure.layout,

@@ -144,7 +144,7 @@ pub(super) fn crossings(worker: &mut Worker, problem: &Problem<'_>, most: usize,
         (0..amount.len()).filter(|&p| problem.plan.policy.asymmetric[p] && !problem.fixed[p]).collect();
     nonlinear.sort_by(|&a, &b| amount[b].total_cmp(&amount[a]));
     for p in nonlinear.into_iter().take(most) {
-        if problem.is_cancelled() {
+        if problem.is_cancelled() || found.is_spent(worker) {
             return;
         }
         cross(worker, problem, p, found);

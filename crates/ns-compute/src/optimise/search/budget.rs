@@ -1,0 +1,90 @@
+//! What a search may cost. See "Budget" in `docs/numerics/minima.md`.
+
+use super::super::prices::Nanoseconds;
+
+/// A search that finds nothing costs at most this multiple of the first descent, plus [`ALWAYS`].
+const TIMES: f64 = 1.5;
+/// Price that a search may have in any model, however short its descents are: 1.5 ms.
+const ALWAYS: Nanoseconds = 1.5e6;
+/// The same for small models with many strong asymmetric effects, in which second minima are common: 100 ms.
+const WHERE_COMMON: Nanoseconds = 1e8;
+
+/// The methods that vary the parameters of bins.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Method {
+    Flips,
+    Lines,
+    Crossings,
+    Factors,
+    Combinations,
+    Restarts,
+}
+
+impl Method {
+    /// The part of the budget that the method may use in one round.
+    const fn share(self) -> f64 {
+        match self {
+            Self::Flips => 0.3,
+            Self::Lines => 0.3,
+            Self::Crossings => 0.3,
+            Self::Factors => 0.2,
+            Self::Combinations => 0.4,
+            Self::Restarts => 0.3,
+        }
+    }
+}
+
+/// The price up to which a search may go on. Each lower minimum extends it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Budget {
+    allowance: Nanoseconds,
+    until: Nanoseconds,
+    /// The end of the current method.
+    method_until: Nanoseconds,
+    share: f64,
+    /// Number of lower minima that have been rewarded.
+    rewarded: usize,
+}
+
+impl Budget {
+    /// A budget without an end.
+    pub(super) const UNLIMITED: Self = Self {
+        allowance: f64::INFINITY,
+        until: f64::INFINITY,
+        method_until: f64::INFINITY,
+        share: 1.0,
+        rewarded: 0,
+    };
+
+    /// The budget of a search after a first descent of the price `first`. `spent` is the price of all until now.
+    /// `are_common` tells whether second minima are common in such models.
+    pub(super) fn after(first: Nanoseconds, spent: Nanoseconds, are_common: bool) -> Self {
+        let allowance = TIMES * first + if are_common { WHERE_COMMON } else { ALWAYS };
+        Self { allowance, until: spent + allowance, method_until: spent + allowance, share: 1.0, rewarded: 0 }
+    }
+
+    /// The same budget for descents whose lower minima are not those of the search.
+    pub(super) fn fixed(self) -> Self {
+        Self { allowance: 0.0, ..self }
+    }
+
+    /// Begins a method. It may use its share of the budget.
+    pub(super) fn begin(&mut self, spent: Nanoseconds, method: Method) {
+        self.share = method.share();
+        self.method_until = spent + self.share * self.allowance;
+    }
+
+    /// Returns what is left for the current method.
+    pub(super) fn left(&self, spent: Nanoseconds) -> Nanoseconds {
+        self.until.min(self.method_until) - spent
+    }
+
+    /// Extends the budget if there are new lower minima. `improved` is the number of all so far.
+    pub(super) fn reward(&mut self, spent: Nanoseconds, improved: usize) {
+        if improved > self.rewarded {
+            self.rewarded = improved;
+            self.until = self.until.max(spent + self.allowance);
+            self.method_until = self.method_until.max(spent + self.share * self.allowance);
+        }
+    }
+}
