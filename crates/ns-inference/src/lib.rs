@@ -49,6 +49,7 @@ mod lowest;
 #[cfg(feature = "toy-files")]
 pub mod merge;
 pub mod minos;
+mod negative_density;
 pub mod normal;
 pub mod options;
 #[cfg(feature = "pictures")]

@@ -1,7 +1,9 @@
-//! Warnings of fits of events: wide bins that are compared with a density at their centres, and weights.
+//! Warnings of fits of events: wide bins that are compared with a density at their centres, weights, and densities that
+//! are negative in a region without events.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
-use ns_core::{Control, Execution};
+use ns_core::{Control, Execution, Model};
+use ns_inference::goodness::{EventStatistic, event_goodness_of_fit};
 use ns_inference::{FitOptions, FitResult, fit, open_session};
 use ns_translate::ModelSource;
 use ns_translate::pyhf::ModelOptions;
@@ -67,4 +69,56 @@ fn a_fit_of_weighted_events_says_how_much_the_uncertainties_change() {
         result.warnings
     );
     assert!(fitted(weighted(1.0), None).warnings.is_empty());
+}
+
+/// Returns a model with a Chebyshev polynomial of the second order, and events near both ends of the axis. The density is
+/// `1 + a T_1 + b T_2` with `a` and `b` between `-bound` and `bound`.
+fn polynomial(bound: f64) -> Model {
+    let ends = (0..50).map(|i| 0.8 + 0.2 * (f64::from(i) + 0.5) / 50.0);
+    let entries: Vec<[f64; 1]> = ends.flat_map(|x| [[x], [-x]]).collect();
+    let axes: Vec<Value> =
+        ["a", "b"].iter().map(|name| json!({"name": name, "min": -bound, "max": bound})).collect();
+    let values: Vec<Value> = ["a", "b"].iter().map(|name| json!({"name": name, "value": 0.1})).collect();
+    let document = json!({
+        "metadata": {"hs3_version": "0.2.9"},
+        "distributions": [{"name": "p", "type": "chebychev_dist", "x": "x", "coefficients": ["a", "b"]}],
+        "data": [{"name": "d", "type": "unbinned", "axes": [{"name": "x", "min": -1, "max": 1}], "entries": entries}],
+        "likelihoods": [{"name": "L", "distributions": ["p"], "data": ["d"]}],
+        "domains": [{"name": "default_domain", "type": "product_domain", "axes": axes}],
+        "parameter_points": [{"name": "default_values", "parameters": values}],
+    });
+    let source = ModelSource::from_slice(document.to_string().as_bytes()).unwrap();
+    source.model(&ModelOptions::default()).unwrap()
+}
+
+fn fitted_to(model: &Model) -> FitResult {
+    let session = open_session(model, &Execution { threads: 1, ..Execution::default() }).unwrap();
+    fit(model, session.as_ref(), &FitOptions::default(), Control::default()).unwrap()
+}
+
+#[test]
+fn a_density_that_is_negative_without_events_gets_a_warning() {
+    let positive = fitted_to(&polynomial(0.9));
+    assert!(positive.converged && !warns(&positive, "negative"), "{positive:?}");
+    // 1 - b is negative near 0 for b = 2.
+    let model = polynomial(2.0);
+    let negative = fitted_to(&model);
+    assert!((negative.bestfit[1] - 2.0).abs() < 1e-9, "{negative:?}");
+    assert!(warns(&negative, "event channel 'p' at the best fit is negative in about 50"), "{negative:?}");
+    // Bins with negative expected events have no chi2.
+    let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
+    let options = FitOptions::default();
+    let how = (EventStatistic::Chi2, 10);
+    let gof =
+        event_goodness_of_fit(&model, session.as_ref(), &options, how, None, Control::default()).unwrap();
+    assert_eq!((gof.value, gof.p_value), (None, None));
+    assert!(gof.warnings.iter().any(|w| w.contains("value is null: the density")), "{:?}", gof.warnings);
+}
+
+#[test]
+fn a_density_whose_integral_can_vanish_has_no_maximum_of_the_likelihood() {
+    // The integral is 2 - 2 b / 3. Near b = 3 the likelihood grows without end.
+    let result = fitted_to(&polynomial(5.0));
+    assert!(!result.converged, "{result:?}");
+    assert!(warns(&result, "its integral tends to 0"), "{:?}", result.warnings);
 }

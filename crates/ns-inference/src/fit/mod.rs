@@ -14,7 +14,9 @@ use ns_core::{Control, Data, FitOutcome, FitRequest, Inactive, Model, OutcomePar
 use crate::analysis::Analysis;
 use crate::lowest::{Lowest, Stop};
 use crate::minos::{self, Interval, Parent};
-use crate::{InferenceError, bin_centres, context_gradient, diagnosis, parameter_index, weighted};
+use crate::{
+    InferenceError, bin_centres, context_gradient, diagnosis, negative_density, parameter_index, weighted,
+};
 
 /// Finds the best fit of `model` with its uncertainties.
 ///
@@ -88,6 +90,7 @@ pub fn fit(
         if let Some(method) = method {
             notes.extend(weighted::correct(session, &data, &mut fit, method)?);
         }
+        notes.extend(negative_density::warnings(model, &mut fit));
     }
     if !options.covariance {
         fit.covariance = None;

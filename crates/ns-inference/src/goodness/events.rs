@@ -17,11 +17,15 @@ use super::histogram::Histograms;
 use super::{chi2_tail, unconstrained};
 use crate::analysis::Analysis;
 use crate::diagnosis;
+use crate::present::significant;
 use crate::single_fits::of_single_fits;
 use crate::toys::INTERRUPTED;
 use crate::toys::goodness::{GoodnessToys, Measure, binomial_error, check_number, count};
 use crate::weighted::has_weights;
 use crate::{FitOptions, InferenceError};
+
+/// An expected number of events is negative if it is below 0 by more than this fraction of all events.
+const NEGATIVE: f64 = 1e-9;
 
 /// A statistic that compares events with the fitted density.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -221,6 +225,10 @@ pub fn event_goodness_of_fit(
     result.converged &= inexact.is_empty();
     result.warnings.extend(inexact);
     let value = judge.total(&result.channels);
+    if let Some(warning) = negative_bin(&result.channels) {
+        result.warnings.push(warning);
+        return Ok(result);
+    }
     result.value = Some(value).filter(|value| value.is_finite());
     if result.value.is_none() {
         result.warnings.push("value is null: events lie in bins in which none are expected".to_owned());
@@ -245,6 +253,20 @@ pub fn event_goodness_of_fit(
     }
     result.toys = Some(counts);
     Ok(result)
+}
+
+/// Returns a warning if a bin has a negative expected number of events. chi2 is then no measure of a distance.
+fn negative_bin(channels: &[ChannelGoodness]) -> Option<String> {
+    let negative = |channel: &&ChannelGoodness| {
+        channel.least_expected.is_some_and(|least| least < -NEGATIVE * channel.n_events)
+    };
+    let channel = channels.iter().find(negative)?;
+    Some(format!(
+        "value is null: the density of event channel '{}' is negative at the best fit, so that a bin has {} expected events; \
+         narrow the bounds of the coefficients, or use a density that cannot be negative",
+        channel.name,
+        significant(channel.least_expected.unwrap_or(f64::NAN))
+    ))
 }
 
 /// Sets the degrees of freedom and the asymptotic p-value, and adds warnings about their validity.
