@@ -3,7 +3,9 @@
 //! A [`Model`] is made from a workspace and one of its measurements. It holds the names of channels, samples
 //! and parameters; `ns-compute` compiles it to flat arrays without names.
 
-use crate::{EventChannel, Function, Input, Interpolation, Observations, Parameter, ParameterSet, Penalty};
+use crate::{
+    EventChannel, Function, Input, Interpolation, Observations, Parameter, ParameterSet, Penalty, Value,
+};
 
 /// The effect of a modifier on the yields of its sample. A template is a list of yields, one per bin of the channel.
 #[derive(Debug, Clone, PartialEq)]
@@ -138,6 +140,32 @@ impl Model {
     #[must_use]
     pub fn has_event_terms(&self) -> bool {
         !self.event_channels.is_empty() || !self.penalties.is_empty()
+    }
+
+    /// Returns for each parameter the indices of the [`Penalty`] terms that depend on it, directly or through functions.
+    #[must_use]
+    pub fn penalties_of_parameters(&self) -> Vec<Vec<usize>> {
+        let mut terms = vec![Vec::new(); self.parameters.len()];
+        for (index, penalty) in self.penalties.iter().enumerate() {
+            let mut seen = vec![false; self.functions.len()];
+            let mut open = penalty.form.values();
+            while let Some(value) = open.pop() {
+                match value {
+                    Value::Number(_) => {}
+                    Value::Parameter(p) => {
+                        if let Some(own) = terms.get_mut(p).filter(|own| own.last() != Some(&index)) {
+                            own.push(index);
+                        }
+                    }
+                    Value::Function(f) => {
+                        if seen.get_mut(f).is_some_and(|seen| !std::mem::replace(seen, true)) {
+                            open.extend(self.functions.get(f).into_iter().flat_map(|own| own.form.values()));
+                        }
+                    }
+                }
+            }
+        }
+        terms
     }
 
     /// Returns the index of the parameter with this full name (`mu`, `gamma[3]`), if there is one.

@@ -179,7 +179,16 @@ fn unconstrained(analysis: &Analysis<'_>) -> usize {
     let free = |i: &usize| !analysis.is_fixed(*i);
     let constraint = |i: usize| analysis.model.parameters.get(i).map(|p| p.constraint);
     let n = analysis.model.parameters.len();
-    (0..n).filter(free).filter(|i| constraint(*i) == Some(Constraint::None)).count()
+    let without: Vec<usize> =
+        (0..n).filter(free).filter(|i| constraint(*i) == Some(Constraint::None)).collect();
+    // Other constraint terms constrain at most as many parameters as there are terms.
+    let terms = analysis.model.penalties_of_parameters();
+    let of_each: Vec<&Vec<usize>> =
+        without.iter().filter_map(|i| terms.get(*i)).filter(|terms| !terms.is_empty()).collect();
+    let mut distinct: Vec<usize> = of_each.iter().flat_map(|terms| terms.iter().copied()).collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    without.len() - of_each.len().min(distinct.len())
 }
 
 /// Computes the probability that a chi2-distributed variable with `ndof` degrees of freedom exceeds `chi2`.

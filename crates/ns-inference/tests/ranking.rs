@@ -423,3 +423,48 @@ fn an_interrupt_at_half_keeps_that_half() {
     assert!(kept > 0 && kept < cut.n_fits);
     assert!(lost > 0);
 }
+
+/// Two constraint terms act on `c`, the efficiency, and on `n`, the background: a log-normal distribution, and a normal
+/// distribution of twice `n`.
+#[test]
+fn parameters_of_other_constraint_terms_are_systematic() {
+    let events: Vec<[f64; 1]> = (0..80).map(|i| [(f64::from(i) + 0.5) / 80.0]).collect();
+    let text = serde_json::json!({
+        "metadata": {"hs3_version": "0.2.9"},
+        "distributions": [
+            {"name": "s", "type": "exponential_dist", "x": "x", "c": 2.0}, {"name": "b", "type": "uniform_dist", "x": "x"},
+            {"name": "m", "type": "mixture_dist", "summands": ["s", "b"], "coefficients": ["ns", "n"], "extended": true},
+            {"name": "efficiency", "type": "lognormal_dist", "x": "c", "mu": "nom_c", "sigma": 0.2},
+            {"name": "sideband", "type": "gaussian_dist", "x": "twice", "mean": "nom_n", "sigma": 6.0},
+        ],
+        "functions": [
+            {"name": "ns", "type": "generic_function", "expression": "mu * c * 40"},
+            {"name": "twice", "type": "generic_function", "expression": "2 * n"},
+        ],
+        "data": [{"name": "d", "type": "unbinned", "axes": [{"name": "x", "min": 0, "max": 1}], "entries": events}],
+        "likelihoods": [{"name": "L", "distributions": ["m"], "data": ["d"],
+                         "aux_distributions": ["efficiency", "sideband"]}],
+        "domains": [{"name": "default_domain", "type": "product_domain", "axes": [
+            {"name": "mu", "min": 0, "max": 20}, {"name": "c", "min": 0.1, "max": 5}, {"name": "n", "min": 0, "max": 500}]}],
+        "parameter_points": [{"name": "default_values", "parameters": [
+            {"name": "mu", "value": 1.0}, {"name": "c", "value": 1.0}, {"name": "n", "value": 50.0},
+            {"name": "nom_c", "value": 0.0, "const": true}, {"name": "nom_n", "value": 90.0, "const": true}]}],
+        "analyses": [{"name": "a", "likelihood": "L", "parameters_of_interest": ["mu"], "domain": "default_domain",
+                      "init": "default_values"}],
+    })
+    .to_string();
+    let source = ns_translate::ModelSource::from_slice(text.as_bytes()).unwrap();
+    let model = source.model(&ModelOptions::default()).unwrap();
+    let session = cpu(&model, 1);
+    let result = rank(&model, session.as_ref(), &RankingOptions::default());
+    assert_eq!(result.get("c").unwrap().constraint_terms, ["efficiency"]);
+    assert_eq!(result.get("n").unwrap().constraint_terms, ["sideband"]);
+    assert!(result.warnings.iter().all(|w| !w.contains("null: unconstrained")), "{:?}", result.warnings);
+    // With both held, mu has its statistical uncertainty.
+    let value = |name: &str| result.get(name).unwrap().value;
+    let options = FitOptions::default().fix("c", value("c")).fix("n", value("n"));
+    let held = fit(&model, session.as_ref(), &options, Control::default()).unwrap();
+    let mu = model.parameter_index("mu").unwrap();
+    close(result.breakdown.statistical.unwrap(), held.uncertainties[mu].unwrap(), 1e-9);
+    assert!(result.breakdown.systematic.unwrap() > 0.15, "{:?}", result.breakdown);
+}

@@ -23,6 +23,8 @@ pub(super) fn assemble(
     let Variations { listed, impacts, members, held } = variations;
     let name = |i: usize| model.parameters.get(i).map_or_else(String::new, |p| p.name.clone());
     let kinds = kinds(model);
+    let terms = model.penalties_of_parameters();
+    let term = |index: &usize| model.penalties.get(*index).map(|penalty| penalty.name.clone());
     let pulls =
         pulls(model, &study.analysis.data, &study.lowest.fit.parameters, |i| study.analysis.is_fixed(i));
     let by = |impact: Impact, k: usize| {
@@ -41,6 +43,7 @@ pub(super) fn assemble(
             uncertainty,
             lower: side(Side::Down),
             upper: side(Side::Up),
+            constraint_terms: terms.get(i).into_iter().flatten().filter_map(term).collect(),
             prefit_uncertainty: width,
             pull: pulls.get(i).copied().flatten(),
             constraint: uncertainty.zip(width).map(|(sigma, width)| sigma / width).filter(|c| c.is_finite()),
@@ -134,16 +137,26 @@ fn definitions(
     })
 }
 
-/// Returns one warning with the names of the parameters without a constraint, which have no pre-fit impacts. Returns
-/// `None` if there are no such parameters.
-fn unconstrained(ranking: &[RankedParameter]) -> Option<String> {
-    let mut names =
-        ranking.iter().filter(|e| e.prefit_uncertainty.is_none()).map(|e| e.name.as_str()).peekable();
-    names.peek()?;
-    Some(format!(
-        "pull, constraint, pre-fit and global impacts of {} are null: unconstrained",
-        diagnosis::list(names)
-    ))
+/// Returns one warning with the names of the parameters without any constraint, and one with those that only constraint
+/// terms act on. Neither have pre-fit impacts.
+fn unconstrained(ranking: &[RankedParameter]) -> Vec<String> {
+    let without = ranking.iter().filter(|entry| entry.prefit_uncertainty.is_none());
+    let (free, by_terms): (Vec<_>, Vec<_>) = without.partition(|entry| entry.constraint_terms.is_empty());
+    let line = |entries: &[&RankedParameter], why: &str| {
+        let names = diagnosis::list(entries.iter().map(|entry| entry.name.as_str()));
+        (!entries.is_empty())
+            .then(|| format!("pull, constraint, pre-fit and global impacts of {names} are null: {why}"))
+    };
+    [
+        line(&free, "unconstrained"),
+        line(
+            &by_terms,
+            "constrained by terms that are not a normal or Poisson distribution of one parameter alone",
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Returns warnings about missing impacts: one warning for each definition of impact and each reason. There is no

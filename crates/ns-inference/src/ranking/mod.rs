@@ -158,8 +158,12 @@ fn vary(
     members.extend(missing.into_iter().zip(further));
 
     let kinds = kind::kinds(study.analysis.model);
-    let constrained =
-        |i: &&usize| study.analysis.model.parameters.get(**i).is_some_and(|p| p.constraint.aux().is_some());
+    let model = study.analysis.model;
+    let terms = model.penalties_of_parameters();
+    let constrained = |i: &&usize| {
+        let own = model.parameters.get(**i).is_some_and(|p| p.constraint.aux().is_some());
+        own || terms.get(**i).is_some_and(|terms| !terms.is_empty())
+    };
     let mc = |i: &&usize| constrained(i) && kinds.get(**i).is_some_and(|k| kind::is_mc_statistical(k));
     let mut sets: Vec<Vec<usize>> = vec![
         parameters.iter().filter(constrained).copied().collect(),

@@ -210,7 +210,11 @@ pub struct RankedParameter {
     /// Change of the parameter when it is moved up, which is a positive number. The definition is that of `lower`, on
     /// the other side of the best fit.
     pub upper: Option<f64>,
-    /// Pre-fit uncertainty, i.e. the width of the constraint; `None` for a parameter without a constraint.
+    /// Names of the constraint terms on functions of parameters, or of another kind than a normal or Poisson distribution of
+    /// this parameter alone, that depend on the parameter. They give no pre-fit uncertainty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub constraint_terms: Vec<String>,
+    /// Pre-fit uncertainty, i.e. the width of the constraint; `None` for a parameter without a constraint of its own.
     pub prefit_uncertainty: Option<f64>,
     /// Pull: `(value - auxiliary datum) / prefit_uncertainty`; `None` for a parameter without a constraint.
     pub pull: Option<f64>,

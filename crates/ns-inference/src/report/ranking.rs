@@ -174,10 +174,13 @@ fn by_name<'a>(entry: &'a RankedParameter, definition: &str) -> Option<&'a Impac
     }
 }
 
-/// Returns notes on the state of a parameter: unconstrained, at a bound, on a kink of an interpolation.
+/// Returns notes on the state of a parameter: unconstrained or constrained by terms alone, at a bound, on a kink of an
+/// interpolation.
 fn notes_of_state(entry: &RankedParameter) -> Vec<&'static str> {
+    let without = entry.prefit_uncertainty.is_none();
     let notes = [
-        (entry.prefit_uncertainty.is_none(), "unconstrained"),
+        (without && entry.constraint_terms.is_empty(), "unconstrained"),
+        (without && !entry.constraint_terms.is_empty(), "constrained by a term"),
         (entry.at_bound, "at bound"),
         (entry.at_kink, "at kink"),
     ];
