@@ -299,3 +299,31 @@ fn kernels_around_simulated_events_are_a_density() {
         "{error}"
     );
 }
+
+#[test]
+fn a_width_that_depends_on_another_observable_gets_a_warning() {
+    let read = |sigma: &str, mean: &str| {
+        model(&json!({
+            "metadata": {"hs3_version": "0.2.9"},
+            "distributions": [
+                {"name": "peak", "type": "gaussian_dist", "x": "t", "mean": mean, "sigma": sigma},
+                {"name": "errors", "type": "exponential_dist", "x": "dt", "c": 3.0},
+                {"name": "both", "type": "product_dist", "factors": ["peak", "errors"]},
+            ],
+            "functions": [{"name": "scaled", "type": "generic_function", "expression": "s * dt"}],
+            "data": [{"name": "d", "type": "unbinned", "entries": [[0.1, 0.3]],
+                      "axes": [{"name": "t", "min": -5, "max": 5}, {"name": "dt", "min": 0.1, "max": 1}]}],
+            "likelihoods": [{"name": "L", "distributions": ["both"], "data": ["d"]}],
+            "parameter_points": [{"name": "default_values", "parameters": [
+                {"name": "m", "value": 0.0}, {"name": "s", "value": 1.0}]}],
+        }))
+    };
+    let conditional = read("scaled", "m").warnings;
+    let text =
+        conditional.iter().find(|w| w.contains("width or slope of 'peak' depends on the observable 'dt'"));
+    assert!(text.is_some_and(|w| w.starts_with("/distributions/0/sigma")), "{conditional:?}");
+    assert_eq!(conditional.len(), 1);
+    // A mean that depends on an observable hardly changes the integral.
+    assert!(read("s", "scaled").warnings.is_empty());
+    assert!(read("s", "m").warnings.is_empty());
+}

@@ -13,14 +13,20 @@ class Density(Named):
         self.observables = list(observables)
 
 
+# Parameters have bounds, observables also blinded ranges.
+def _is_observable(part):
+    return isinstance(part, Named) and hasattr(part, "blind")
+
+
 class Densities:
     """Methods that add a density to a model. Each density is normalised over the axes of its observables."""
 
     def _density(self, name, kind, observables, **keys):
         self._take(name)
         for axis in observables:
-            if not hasattr(axis, "low") or not hasattr(axis, "high") or not isinstance(axis, Named):
+            if not _is_observable(axis):
                 raise TypeError(f"the observable of '{name}' must be what `observable` returns")
+        observables = [*observables, *self._observables_in(keys.values(), observables)]
         written = {}
         for key, value in keys.items():
             if isinstance(value, (list, tuple)):
@@ -29,6 +35,14 @@ class Densities:
                 written[key] = self._value(value, f"{name}_{key}")
         self._distributions.append({"name": name, "type": kind, **written})
         return Density(name, observables)
+
+    def _observables_in(self, values, known):
+        """Returns the observables that formulas among the values depend on, except those in `known`."""
+        flat = [part for value in values for part in (value if isinstance(value, (list, tuple)) else [value])]
+        parts = {part for value in flat if isinstance(value, Expression) for part in value._parts}
+        order = list(self._names)
+        found = [part for part in parts if _is_observable(part) and not any(part is axis for axis in known)]
+        return sorted(found, key=lambda axis: order.index(axis.name))
 
     def gaussian(self, name, x, mean, sigma):
         """The density `exp(-(x - mean)^2 / (2 sigma^2))`, normalised."""
@@ -184,10 +198,12 @@ class Densities:
         return density
 
     def formula(self, name, formula, *observables):
-        """A formula of observables and parameters, normalised numerically. It must not be negative."""
-        text = expression(formula)._text
+        """A formula of observables and parameters, normalised numerically. It must not be negative. `observables` are
+        needed only if the formula lacks some of them."""
+        formula = expression(formula)
+        observables = [*observables, *self._observables_in([formula], observables)]
         density = self._density(name, "generic_dist", observables)
-        self._distributions[-1]["expression"] = text
+        self._distributions[-1]["expression"] = formula._text
         return density
 
     def product(self, name, *factors):

@@ -89,7 +89,9 @@ class ModelBuilder(Densities):
         formula = expression(formula)
         self._take(name)
         self._functions.append({"name": name, "type": "generic_function", "expression": formula._text})
-        return Named(name)
+        named = Named(name)
+        named._parts |= formula._parts
+        return named
 
     def constrain(self, parameter, measured, sigma, name=None):
         """Adds a Gaussian constraint term. `measured` is the measured value of a parameter or a formula, with

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ns_core::{Density, Op, Value};
 
-use crate::hs3::document::{Arg, Argument, Distribution, Function as Written};
+use crate::hs3::document::{Arg, Argument, Distribution, Function as Written, Named};
 use crate::hs3::index::Object;
 use crate::pyhf::names::quoted;
 
@@ -108,6 +108,7 @@ impl Builder<'_, '_> {
         let index = self.index;
         let Some(distribution) = index.document.distributions.get(i) else { return Err(Trouble::Reported) };
         self.count_density(&distribution.path)?;
+        self.warn_of_conditional(distribution, space);
         let mut operand = |argument: &Arg, draft: &mut Draft| self.operand(argument, space, draft);
         Ok(match &distribution.content {
             D::Gaussian { x, mean, sigma } => {
@@ -212,6 +213,60 @@ impl Builder<'_, '_> {
                 return Err(Trouble::Reported);
             }
         })
+    }
+
+    /// Warns if a width or a slope depends on an observable. The integral of the distribution over its own observable then
+    /// depends on the other one, and the distribution is not divided by it.
+    fn warn_of_conditional(&mut self, distribution: &Named<Distribution>, space: &Space) {
+        use Distribution as D;
+        let (x, scales): (&Arg, Vec<&Arg>) = match &distribution.content {
+            D::Gaussian { x, sigma, .. } | D::Lognormal { x, sigma, .. } => (x, vec![sigma]),
+            D::BifurcatedGaussian { x, left, right, .. } => (x, vec![left, right]),
+            D::Exponential { x, c } => (x, vec![c]),
+            D::Gamma { x, gamma, beta, .. } => (x, vec![gamma, beta]),
+            D::BreitWigner { x, width, .. } => (x, vec![width]),
+            _ => return,
+        };
+        let own = self.observables_of(x, space);
+        let found = scales.into_iter().find_map(|scale| {
+            let mut others = self.observables_of(scale, space).into_iter();
+            others.find(|other| !own.contains(other)).map(|other| (scale, other))
+        });
+        let Some((scale, other)) = found else { return };
+        if own.is_empty() || !self.conditional.insert(distribution.path.clone()) {
+            return;
+        }
+        let x = own.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
+        self.report.warn(
+            scale.path.clone(),
+            format!(
+                "A width or slope of {} depends on the observable {other}. The distribution is not taken as a density of {x} \
+                 at a given {other}: the product of all factors is normalised as a whole, over all observables.",
+                quoted(&distribution.name),
+                other = quoted(&other)
+            ),
+            format!(
+                "If a density of {x} at a given {} is meant, as with a resolution of each event, write it as a generic_dist \
+                 that is divided by its integral over {x}; for a Gaussian far from the ends of the axis that is \
+                 exp(-((x - mean)/sigma)^2/2)/sigma.",
+                quoted(&other)
+            ),
+        );
+    }
+
+    /// Returns the names of the observables of the channel on which an argument depends.
+    fn observables_of(&mut self, argument: &Arg, space: &Space) -> Vec<String> {
+        let Argument::Name(name) = &argument.value else { return Vec::new() };
+        if space.observable(name).is_some() {
+            return vec![name.clone()];
+        }
+        match self.index.find(name) {
+            Some(object @ Object::Function(_)) => {
+                let leaves = self.leaves(object);
+                leaves.iter().filter(|leaf| space.observable(leaf).is_some()).cloned().collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Appends the operations of a parsed expression. Returns the index of the operation that gives the value of the

@@ -58,6 +58,7 @@ pub(super) fn build(
         densities: 0,
         weighted: Vec::new(),
         unconstrained: Vec::new(),
+        conditional: BTreeSet::new(),
         logs: Vec::new(),
         flows: HashMap::new(),
         device,
@@ -112,6 +113,8 @@ struct Builder<'a, 'r> {
     weighted: Vec<(usize, String)>,
     /// Parameters of normsys and histosys modifiers that name no constraint, each with the JSON pointer to a modifier.
     unconstrained: Vec<(usize, String)>,
+    /// JSON pointers to distributions with a warning that a width or slope depends on an observable.
+    conditional: BTreeSet<String>,
     /// Log-densities of normalising flows in the channel that is being built. Each becomes a column of the events.
     logs: Vec<ns_core::LogDensity>,
     /// Loaded flows by the index of their distribution.
