@@ -196,6 +196,13 @@ pub(crate) fn not_converged(model: &Model, outcome: &FitOutcome) -> Vec<String> 
              physical"
         ));
     }
+    let without_slope = ends_without_slope(model, outcome);
+    if notes.is_empty() && !without_slope.is_empty() {
+        notes.push(format!(
+            "the fit did not converge: the derivative of -ln L does not exist with {without_slope} at its bound, as that of \
+             sqrt(mu) at mu = 0; use the root itself as the parameter (mu = k * k), or a lower bound above 0"
+        ));
+    }
     if notes.is_empty() {
         notes.push(
             "the fit did not converge, although no parameter is at a bound, no direction is flat and no bin is empty; \
@@ -204,6 +211,22 @@ pub(crate) fn not_converged(model: &Model, outcome: &FitOutcome) -> Vec<String> 
         );
     }
     notes
+}
+
+/// Lists the parameters that lie exactly on a bound of a fit whose distance to the minimum is unknown, and that count as
+/// free all the same. Their derivatives are not numbers.
+fn ends_without_slope(model: &Model, outcome: &FitOutcome) -> String {
+    if outcome.certificate.edm.is_finite() {
+        return String::new();
+    }
+    let on_bound = |(i, (p, x)): &(usize, (&ns_core::Parameter, &f64))| {
+        let (lower, upper) = p.bounds;
+        let held = outcome.inactive.iter().any(|(j, _)| j == i);
+        !p.fixed && !held && lower < upper && (**x == lower || **x == upper)
+    };
+    let places = model.parameters.iter().zip(&outcome.parameters).enumerate().filter(on_bound);
+    let names: Vec<&str> = places.map(|(_, (p, _))| p.name.as_str()).collect();
+    list(names.into_iter())
 }
 
 /// Returns a message that names the density whose integral is not exact enough, with remedies.

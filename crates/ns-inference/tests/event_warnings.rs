@@ -122,3 +122,29 @@ fn a_density_whose_integral_can_vanish_has_no_maximum_of_the_likelihood() {
     assert!(!result.converged, "{result:?}");
     assert!(warns(&result, "its integral tends to 0"), "{:?}", result.warnings);
 }
+
+#[test]
+fn a_root_without_a_slope_at_its_bound_is_named() {
+    // Interference with an amplitude sqrt(mu). Events of the background alone have their minimum at mu = 0.
+    let fitted = |expression: &str| {
+        let events: Vec<[f64; 1]> =
+            (0..400).map(|i| [-(1.0 - 0.99 * (f64::from(i) + 0.5) / 400.0).ln()]).collect();
+        let document = json!({
+            "metadata": {"hs3_version": "0.2.9"},
+            "distributions": [{"name": "p", "type": "generic_dist", "expression": expression}],
+            "data": [{"name": "d", "type": "unbinned", "axes": [{"name": "x", "min": 0, "max": 5}], "entries": events}],
+            "likelihoods": [{"name": "L", "distributions": ["p"], "data": ["d"]}],
+            "domains": [{"name": "default_domain", "type": "product_domain", "axes": [{"name": "mu", "min": 0, "max": 2}]}],
+            "parameter_points": [{"name": "default_values", "parameters": [{"name": "mu", "value": 0.5}]}],
+        });
+        let source = ModelSource::from_slice(document.to_string().as_bytes()).unwrap();
+        fitted_to(&source.model(&ModelOptions::default()).unwrap())
+    };
+    let root = fitted("exp(-x) + mu*exp(-10*(x-2)^2) - sqrt(mu)*(x-2)*exp(-10*(x-2)^2)");
+    assert!(root.bestfit[0] < 1e-3, "{root:?}");
+    let named = "the derivative of -ln L does not exist with mu at its bound";
+    assert!(root.converged || warns(&root, named), "{root:?}");
+    // With the root as the parameter there is a minimum.
+    let amplitude = fitted("exp(-x) + mu^2*exp(-10*(x-2)^2) - mu*(x-2)*exp(-10*(x-2)^2)");
+    assert!(amplitude.converged && !warns(&amplitude, named), "{amplitude:?}");
+}
