@@ -416,3 +416,56 @@ def test_a_fit_with_a_free_threshold_at_a_jump_is_not_converged():
     assert not result.converged
     assert any("jumps" in text and "thr" in text and "scan" in text for text in result.warnings)
     assert not any("does not depend" in text for text in result.warnings)
+
+
+def test_the_builder_finds_observables_in_formulas():
+    m = build.ModelBuilder()
+    t, dt = m.observable("t", -5, 5), m.observable("dt", 0.1, 1)
+    scale, mean = m.parameter("scale", 1, 0.2, 5), m.parameter("mean", 0, -2, 2)
+    width = m.function("width", scale * dt)
+    assert m.gaussian("by_formula", t, mean, scale * dt).observables == [t, dt]
+    assert m.gaussian("by_function", t, mean, width).observables == [t, dt]
+    assert m.formula("found", build.exp(-dt)).observables == [dt]
+    assert m.gaussian("plain", t, mean, scale).observables == [t]
+    with pytest.raises(TypeError, match="must be what `observable` returns"):
+        m.gaussian("of_a_parameter", mean, 0, 1)
+
+
+def test_a_density_at_given_observables_is_divided_by_its_integral():
+    rng = np.random.default_rng(5)
+    widths = rng.uniform(0.1, 1, 2000)
+    times = rng.normal(0.0, 1.3 * widths)
+
+    def fitted(density):
+        m = build.ModelBuilder()
+        t, dt = m.observable("t", -20, 20), m.observable("dt", 0.1, 1)
+        scale = m.parameter("scale", 1, 0.2, 5)
+        m.channel("c", density(m, t, dt, scale), data={"t": times, "dt": widths})
+        model = m.model()
+        return model, nextstat.fit(model)
+
+    model, result = fitted(lambda m, t, dt, scale: m.gaussian("g", t, 0, scale * dt))
+    assert any("'g' depends on the observable 'dt'" in text for text in model.warnings), model.warnings
+    assert result.converged
+    model, right = fitted(lambda m, t, dt, s: m.formula("g", build.exp(-((t / (s * dt)) ** 2) / 2) / (s * dt), t, dt))
+    assert not model.warnings
+    assert abs(right.value("scale") - np.sqrt(np.mean((times / widths) ** 2))) < 1e-6
+
+
+def test_counts_for_a_model_of_events_say_what_is_needed():
+    m = build.ModelBuilder()
+    x = m.observable("x", 0, 1)
+    m.channel("SR", m.exponential("e", x, m.parameter("slope", 1, -5, 5)), data={"x": [0.1, 0.5]})
+    model = m.model()
+    with pytest.raises(ValueError, match=r"give a dictionary of its channels, for example \{'SR': \{'x': \[...\]\}\}"):
+        nextstat.fit(model, data=[0.2, 0.3])
+    with pytest.raises(ValueError, match="give a dictionary of its channels"):
+        nextstat.fit_batch(model, [[0.2, 0.3]])
+
+
+def test_a_missing_column_is_asked_for():
+    m = build.ModelBuilder()
+    x = m.observable("x", 0, 1)
+    m.channel("SR", m.exponential("e", x, m.parameter("slope", 1, -5, 5)), data={"y": [0.1, 0.5]})
+    with pytest.raises(nextstat.WorkspaceError, match="have no column 'x'. Give a column of this name."):
+        m.model()

@@ -25,6 +25,13 @@ pub(crate) fn datasets(
     let rows = Rows::read("the data", object)?;
     let (bins, aux) = (model.n_bins(), model.observed.aux.len());
     if rows.width != bins && rows.width != bins + aux {
+        if let Some(channel) = model.event_channels.first() {
+            let axis = channel.observables.first().map_or("x", |axis| axis.name.as_str());
+            return Err(bad(format!(
+                "the model has channels of events: give a dictionary of its channels, for example {{'{}': {{'{axis}': [...]}}}}",
+                channel.name
+            )));
+        }
         return Err(bad(format!(
             "the data must have {bins} elements (main counts) or {} (with auxiliary data, as observed_data() has); \
              they have {}",

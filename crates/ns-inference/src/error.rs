@@ -84,7 +84,7 @@ pub enum InferenceError {
     /// A value given for a parameter lies outside its bounds.
     #[error(
         "{what} of parameter '{name}' is {}, outside its bounds [{}, {}]; \
-         choose a value inside, or widen the bounds in the measurement's \"parameters\"",
+         choose a value inside, or widen the bounds in the measurement's \"parameters\" (in an HS3 model: its domain)",
         exact(*value),
         exact(*lower),
         exact(*upper)

@@ -13,7 +13,7 @@ use crate::present::significant;
 const JUMP: f64 = 1e-7;
 
 /// The remedy if the upper bound of the POI is too low for a limit.
-const RAISE: &str = "raise that bound in the measurement's \"parameters\"";
+const RAISE: &str = "raise that bound in the measurement's \"parameters\" (in an HS3 model: its domain)";
 
 /// CLs at the limits. If CLs is a continuous function of the tested value, CLs at each limit is `1 - cl`. A number is
 /// `None` if the limit was not found.

@@ -199,7 +199,10 @@ pub(super) fn from_caller(
             report.error(
                 here.clone(),
                 format!("The events given have no column {}{what}.{near}", quoted(name)),
-                format!("Give it. {}", list("The columns given are", &known)),
+                match known.is_empty() {
+                    true => "Give a column of this name.".to_owned(),
+                    false => format!("Give it. {}", list("The columns given are", &known)),
+                },
             );
         }
         found
