@@ -19,12 +19,12 @@ def read_root(path, tree, columns=None, *, where=None):
 
     `columns` are the names of the branches; by default all branches with one number per event are read. `where` is a
     list of conditions `(branch, sign, number)`. Only events that fulfil all conditions are read. Needs uproot: pip
-    install nextstat[root].
+    install uproot awkward.
     """
     try:
         uproot = importlib.import_module("uproot")
     except ImportError as error:
-        raise ImportError("files of ROOT are read with uproot: pip install nextstat[root]") from error
+        raise ImportError("files of ROOT are read with uproot: pip install uproot awkward") from error
     conditions = list(where or [])
     for _, sign, _ in conditions:
         if sign not in _SIGNS:

@@ -97,7 +97,7 @@ fn refuse_root(input: &Path) -> Result<(), CliError> {
     if input.extension().is_some_and(|extension| extension == "root") {
         return Err(CliError::Usage(format!(
             "{} is a file of ROOT. Its trees are read in Python: nextstat.read_root(file, tree) (pip install \
-             nextstat[root]) returns columns for load_workspace(events=), which pyarrow writes as Parquet files. \
+             uproot awkward) returns columns for load_workspace(events=), which pyarrow writes as Parquet files. \
              A RooWorkspace is written as HS3 by ROOT: RooJSONFactoryWSTool(workspace).exportJSON(\"model.json\").",
             ns_core::plain(&input.display().to_string())
         )));
