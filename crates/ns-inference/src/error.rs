@@ -115,9 +115,10 @@ pub enum InferenceError {
         /// Upper bound.
         upper: f64,
     },
-    /// The accepted error of integrals is negative or not a number.
+    /// The accepted relative error of integrals does not lie between 0 and 1.
     #[error(
-        "the accepted relative error of integrals is {}; give a number that is not negative, for example 1e-6",
+        "the accepted relative error of integrals (the integral tolerance) is {}; give a number between 0 and 1, for \
+         example 1e-6",
         exact(*value)
     )]
     BadIntegralTolerance {

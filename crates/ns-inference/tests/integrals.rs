@@ -237,8 +237,10 @@ fn an_inexact_integral_is_not_converged_unless_it_is_allowed() {
     let allowed = try_fit(&model, &FitOptions::default().integral_tolerance(Some(0.5))).unwrap();
     assert!(allowed.converged, "{:?}", allowed.warnings);
     assert_eq!(allowed.bestfit, result.bestfit);
-    let wrong = try_fit(&model, &FitOptions::default().integral_tolerance(Some(f64::NAN)));
-    assert!(matches!(wrong, Err(InferenceError::BadIntegralTolerance { .. })));
+    for wrong in [f64::NAN, -1e-9, 2.0, f64::INFINITY] {
+        let refused = try_fit(&model, &FitOptions::default().integral_tolerance(Some(wrong)));
+        assert!(matches!(refused, Err(InferenceError::BadIntegralTolerance { .. })), "{wrong}");
+    }
 }
 
 /// The files of the reference folder, each with its best fit and uncertainty of the first parameter, and `-2 ln L`.

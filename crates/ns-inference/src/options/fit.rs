@@ -52,7 +52,7 @@ pub struct FitOptions {
     #[serde(deserialize_with = "options::text")]
     pub search: Search,
     /// Largest accepted error of the integrals in `-ln L` at the minimum, as a fraction of the integral; `None` means
-    /// [`ns_core::INTEGRAL_TOLERANCE`]. A fit with a larger error is not converged. Only integrals of densities without
+    /// [`ns_core::INTEGRAL_TOLERANCE`]; between 0 and 1. A fit with a larger error is not converged. Only integrals of densities without
     /// closed forms have errors.
     pub integral_tolerance: Option<f64>,
     /// Whether to compute the uncertainties.
@@ -141,7 +141,7 @@ impl FitOptions {
         model: &Model,
         bounds: Option<&[(f64, f64)]>,
     ) -> Result<FitRequest, InferenceError> {
-        if let Some(value) = self.integral_tolerance.filter(|value| !(*value >= 0.0)) {
+        if let Some(value) = self.integral_tolerance.filter(|value| !(0.0..=1.0).contains(value)) {
             return Err(InferenceError::BadIntegralTolerance { value });
         }
         let mut fixed: Vec<(usize, f64)> = Vec::with_capacity(self.fixed.len());
