@@ -17,7 +17,7 @@ pub(crate) struct CombineBody {
     #[schema(value_type = Vec<Object>)]
     workspaces: Vec<Box<RawValue>>,
     /// The rule by which parts with the same name are combined.
-    #[serde(default, deserialize_with = "crate::body::object")]
+    #[serde(default)]
     #[schema(value_type = Object)]
     options: Combine,
 }

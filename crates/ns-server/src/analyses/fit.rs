@@ -14,7 +14,7 @@ body! {
     /// Body of the request for a fit.
     FitBody {
         /// Options of the fit.
-        #[serde(default, deserialize_with = "crate::body::object")]
+        #[serde(default)]
         #[schema(value_type = Object)]
         options: FitOptions,
         /// Selects which picture is drawn, if the request asks for a picture.

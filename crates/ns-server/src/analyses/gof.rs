@@ -15,7 +15,7 @@ body! {
     /// Body of the request for a goodness-of-fit test.
     GofBody {
         /// Options of the fit.
-        #[serde(default, deserialize_with = "crate::body::object")]
+        #[serde(default)]
         #[schema(value_type = Object)]
         options: FitOptions,
         /// `chi2` or `ks` compares events with their density. If the key is absent, the data are compared

@@ -17,7 +17,7 @@ body! {
         /// Tested value of the parameter of interest.
         mu: f64,
         /// Options of the test.
-        #[serde(default, deserialize_with = "crate::body::object")]
+        #[serde(default)]
         #[schema(value_type = Object)]
         options: HypotestToysOptions,
     }

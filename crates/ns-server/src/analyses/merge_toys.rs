@@ -20,7 +20,7 @@ pub(crate) struct MergeToysBody {
     #[schema(value_type = Vec<String>)]
     files: Vec<ToyFile>,
     /// Options of the merge.
-    #[serde(default, deserialize_with = "crate::body::object")]
+    #[serde(default)]
     #[schema(value_type = Object)]
     options: MergeOptions,
     /// Time in seconds after which the request becomes a job. If the key is absent, the server's default is

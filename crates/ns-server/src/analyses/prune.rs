@@ -17,7 +17,7 @@ pub(crate) struct PruneBody {
     #[schema(value_type = Object)]
     workspace: Box<RawValue>,
     /// The parts to remove.
-    #[serde(default, deserialize_with = "crate::body::object")]
+    #[serde(default)]
     #[schema(value_type = Object)]
     options: Prune,
 }

@@ -10,7 +10,7 @@ body! {
     /// Body of the request for a ranking of nuisance parameters.
     RankingBody {
         /// Options of the ranking.
-        #[serde(default, deserialize_with = "crate::body::object")]
+        #[serde(default)]
         #[schema(value_type = Object)]
         options: RankingOptions,
     }

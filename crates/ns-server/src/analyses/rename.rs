@@ -17,7 +17,7 @@ pub(crate) struct RenameBody {
     #[schema(value_type = Object)]
     workspace: Box<RawValue>,
     /// The new names of the parts, by their old names.
-    #[serde(default, deserialize_with = "crate::body::object")]
+    #[serde(default)]
     #[schema(value_type = Object)]
     options: Rename,
 }

@@ -13,7 +13,7 @@ body! {
     /// Body of the request for a scan of the profile likelihood.
     ScanBody {
         /// Options of the scan.
-        #[serde(default, deserialize_with = "crate::body::object")]
+        #[serde(default)]
         #[schema(value_type = Object)]
         options: ScanOptions,
     }

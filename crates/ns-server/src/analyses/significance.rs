@@ -10,7 +10,7 @@ body! {
     /// Body of the request for the significance of a discovery.
     SignificanceBody {
         /// Options of the fits.
-        #[serde(default, deserialize_with = "crate::body::object")]
+        #[serde(default)]
         #[schema(value_type = Object)]
         options: FitOptions,
     }

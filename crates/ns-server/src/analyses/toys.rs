@@ -12,7 +12,7 @@ body! {
     /// Body of the request for a study of fits to toys.
     ToysBody {
         /// Options of the study.
-        #[serde(default, deserialize_with = "crate::body::object")]
+        #[serde(default)]
         #[schema(value_type = Object)]
         options: FitToysOptions,
     }

@@ -12,7 +12,7 @@ body! {
     /// Body of the request for expected yields.
     YieldsBody {
         /// Options of the fit.
-        #[serde(default, deserialize_with = "crate::body::object")]
+        #[serde(default)]
         #[schema(value_type = Object)]
         options: FitOptions,
         /// Parameter values at which the yields are predicted.

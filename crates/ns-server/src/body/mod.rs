@@ -6,7 +6,6 @@ mod received;
 mod workspace;
 
 pub(crate) use model::{ModelBody, ModelReference};
-pub(crate) use object::object;
 pub(crate) use received::Received;
 pub(crate) use workspace::{PatchBody, WorkspaceBody, read_workspace};
 
@@ -16,16 +15,18 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_path_to_error::Segment;
 
+use object::OnlyObjects;
+
 use crate::problem::ServerError;
 
-/// Reads the body of a request.
+/// Reads the body of a request. A list is no structure, at any depth.
 ///
 /// # Errors
 /// [`ServerError::Syntax`] if the text is not JSON; [`ServerError::Body`] with a JSON pointer if a key is unknown
 /// or a value is wrong.
 pub(crate) fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, ServerError> {
     let mut from = serde_json::Deserializer::from_slice(text);
-    let read = serde_path_to_error::deserialize(&mut from).map_err(|error| {
+    let read = serde_path_to_error::deserialize(OnlyObjects(&mut from)).map_err(|error| {
         let pointer = pointer(error.path());
         let error = error.into_inner();
         match error.classify() {

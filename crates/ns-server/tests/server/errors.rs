@@ -142,6 +142,43 @@ fn options_are_an_object_and_not_a_list() {
 }
 
 #[test]
+fn nested_options_are_objects_and_not_lists() {
+    let server = Server::start(&[]);
+    let simple = fixture("simple_workspace.json");
+    let cases = [
+        ("upper-limit", json!({"options": {"fit": []}}), "/options/fit"),
+        ("hypotest", json!({"mu": 1.0, "options": {"fit": [{"poi": 1.0}]}}), "/options/fit"),
+        ("scan", json!({"options": {"first": []}}), "/options/first"),
+        ("scan", json!({"options": {"second": ["mu"]}}), "/options/second"),
+        ("fit-batch", json!({"datasets": [[[1.0], null]]}), "/datasets/0"),
+    ];
+    for (name, further, pointer) in cases {
+        let answer = post(server.address, &format!("/v1/{name}"), &body(&simple, further));
+        let problem = problem(&answer, 422, "body");
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem}");
+        let detail = problem["errors"][0]["detail"].as_str().unwrap();
+        assert!(detail.contains("sequence, expected an object"), "{detail}");
+    }
+    let answer = post(server.address, "/v1/fit", r#"{"model": []}"#);
+    assert_eq!(problem(&answer, 422, "body")["errors"][0]["pointer"], "/model");
+}
+
+#[test]
+fn an_integral_tolerance_above_one_is_refused() {
+    let server = Server::start(&[]);
+    let simple = fixture("simple_workspace.json");
+    for (name, further) in [
+        ("fit", json!({"options": {"integral_tolerance": 2}})),
+        ("upper-limit", json!({"options": {"fit": {"integral_tolerance": 2}}})),
+        ("hypotest-toys", json!({"mu": 1.0, "options": {"fit": {"integral_tolerance": 2}, "n_toys": 5}})),
+    ] {
+        let answer = post(server.address, &format!("/v1/{name}"), &body(&simple, further));
+        let detail = problem(&answer, 422, "analysis")["detail"].to_string();
+        assert!(detail.contains("is 2; give a number between 0 and 1"), "{name}: {detail}");
+    }
+}
+
+#[test]
 fn long_numbers_are_written_short() {
     let server = Server::start(&[]);
     let far = body(&fixture("simple_workspace.json"), json!({"wait_s": 1e300}));
