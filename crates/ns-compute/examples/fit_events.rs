@@ -101,6 +101,8 @@ fn model(
     };
     let table = EventTable { columns: vec![events.into()], weights: None };
     Model {
+        format: ns_core::ModelFormat::Pyhf,
+        unobserved: Vec::new(),
         measurement: "events".to_owned(),
         channels: Vec::new(),
         parameters,

@@ -19,6 +19,7 @@ mod jumps;
 mod kinks;
 mod log_prob;
 mod model;
+mod number;
 mod observations;
 mod open;
 mod outcome;
@@ -48,7 +49,8 @@ pub use jumps::DensityJump;
 pub use log_prob::{
     Base, BoxIntegral, GradientMethod, LogProb, LogProbError, NetworkEvaluation, SharedLogProb,
 };
-pub use model::{Channel, Effect, Model, Modifier, Sample};
+pub use model::{Channel, Effect, Model, ModelFormat, Modifier, Sample};
+pub use number::exact;
 pub use observations::Observations;
 pub use outcome::{
     Certificate, FitOutcome, FitStatus, INTEGRAL_TOLERANCE, Inactive, IntegralError, Reason, TaskOutcome,

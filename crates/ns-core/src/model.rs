@@ -97,13 +97,25 @@ pub struct Channel {
     pub samples: Vec<Sample>,
 }
 
+/// The format of the file that describes a model. Messages use the words of this format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub enum ModelFormat {
+    /// A workspace of pyhf.
+    #[default]
+    Pyhf,
+    /// An HS3 model.
+    Hs3,
+}
+
 /// A model for one measurement, with its observed data: binned channels, event channels, or both.
 ///
 /// Channels are in pyhf's order (sorted by name), parameters in pyhf's order
 /// (`pyhf.pdf._ModelConfig.par_order`), so that indices agree with pyhf's arrays.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
-    /// Name of the measurement.
+    /// Format of the file that describes the model.
+    pub format: ModelFormat,
+    /// Name of the measurement, or of the analysis of an HS3 model.
     pub measurement: String,
     /// Channels, sorted by name.
     pub channels: Vec<Channel>,
@@ -123,6 +135,8 @@ pub struct Model {
     pub penalties: Vec<Penalty>,
     /// Observed counts of the main bins (channel after channel), nominal auxiliary data, and events.
     pub observed: Observations,
+    /// Names of the channels without observed counts. Their counts in `observed` are zeros and have no meaning.
+    pub unobserved: Vec<String>,
     /// Inputs: arrays of numbers of the model that data may replace (see [`Model::open`]).
     pub open: Vec<Input>,
     /// Warnings about the workspace, as sentences for the user.

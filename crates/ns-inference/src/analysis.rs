@@ -109,9 +109,12 @@ impl<'a> Analysis<'a> {
     /// # Errors
     /// [`InferenceError::NoPoi`] if the model has no POI.
     pub(crate) fn poi(&self, analysis: &'static str) -> Result<usize, InferenceError> {
-        self.model
-            .poi
-            .ok_or_else(|| InferenceError::NoPoi { analysis, measurement: self.model.measurement.clone() })
+        let (measurement, format) = (&self.model.measurement, self.model.format);
+        self.model.poi.ok_or_else(|| InferenceError::NoPoi {
+            analysis,
+            measurement: measurement.clone(),
+            format,
+        })
     }
 
     /// Returns a warning if events have weights other than 1. An analysis shows this warning if its intervals,

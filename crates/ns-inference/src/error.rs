@@ -1,9 +1,10 @@
 //! Errors of analyses. Each message names the cause, such as a parameter, and says what to do.
 
-use ns_core::SessionError;
+use ns_core::{ModelFormat, SessionError};
 use thiserror::Error;
 
 use crate::present::exact;
+use crate::words;
 
 /// The reason why an analysis has no result.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -22,26 +23,39 @@ pub enum InferenceError {
     },
     /// The analysis needs a parameter of interest and the model has none.
     #[error(
-        "{analysis} needs a parameter of interest, and measurement '{measurement}' has none that any modifier uses; \
-         name one in its \"config\": {{\"poi\": ...}}, or in the \"parameters_of_interest\" of an HS3 analysis"
+        "{analysis} needs a parameter of interest, and {}",
+        words::without_poi(*format, measurement)
     )]
     NoPoi {
         /// Name of the requested analysis.
         analysis: &'static str,
         /// Name of the measurement.
         measurement: String,
+        /// Format of the model's file.
+        format: ModelFormat,
+    },
+    /// The analysis fits the observed data, but channels have no observed counts.
+    #[error(
+        "the channels {} have no observed counts; add them, or fit Asimov data",
+        channels.join(", ")
+    )]
+    Unobserved {
+        /// Names of the channels.
+        channels: Vec<String>,
     },
     /// The analysis varies the POI, but the POI is fixed in the fit.
     #[error(
         "{analysis} varies the parameter of interest '{name}', which is fixed in this model or by this call; release it \
-         (\"fixed\": false in the measurement's \"parameters\", without \"const\" in the parameter points of an HS3 model, \
-         or without fixing it here)"
+         ({}, or without fixing it here)",
+        words::release(*format)
     )]
     PoiFixed {
         /// Name of the requested analysis.
         analysis: &'static str,
         /// Name of the POI.
         name: String,
+        /// Format of the model's file.
+        format: ModelFormat,
     },
     /// A test statistic of a goodness of fit cannot be computed for the events of a model.
     #[error("the statistic {statistic} cannot be computed: {reason}")]
@@ -87,7 +101,8 @@ pub enum InferenceError {
          choose a value inside, or widen the bounds in the measurement's \"parameters\" (in an HS3 model: its domain)",
         exact(*value),
         exact(*lower),
-        exact(*upper)
+        exact(*upper),
+        words::bounds(*format)
     )]
     OutOfBounds {
         /// Role of the value, such as start value or fixed value.
@@ -100,6 +115,8 @@ pub enum InferenceError {
         lower: f64,
         /// Upper bound.
         upper: f64,
+        /// Format of the model's file.
+        format: ModelFormat,
     },
     /// A parameter has a lower bound above its upper bound.
     #[error(

@@ -66,6 +66,7 @@ pub mod splot;
 pub mod stored;
 pub mod toys;
 mod weighted;
+mod words;
 pub mod yields;
 
 pub use context_gradient::ContextGradient;

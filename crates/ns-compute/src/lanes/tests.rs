@@ -261,6 +261,8 @@ fn valley_model(observed: [f64; 2]) -> Model {
     let parameter_sets =
         sets.map(|(i, p)| ParameterSet { name: p.name.clone(), range: i..i + 1, scalar: true }).collect();
     Model {
+        format: ns_core::ModelFormat::Pyhf,
+        unobserved: Vec::new(),
         measurement: "valley".into(),
         channels: vec![Channel { name: "c".into(), first_bin: 0, n_bins: 2, samples }],
         parameters,

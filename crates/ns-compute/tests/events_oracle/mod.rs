@@ -363,6 +363,8 @@ pub(crate) fn model(
         .collect();
     let (event_channels, tables): (Vec<_>, Vec<_>) = channels.into_iter().unzip();
     Model {
+        format: ns_core::ModelFormat::Pyhf,
+        unobserved: Vec::new(),
         measurement: "test".to_owned(),
         channels: Vec::new(),
         parameters,

@@ -138,6 +138,8 @@ pub(super) fn random_model(seed: u64) -> Model {
         .map(|(i, p)| ParameterSet { name: p.name.clone(), range: i..i + 1, scalar: true })
         .collect();
     Model {
+        format: ns_core::ModelFormat::Pyhf,
+        unobserved: Vec::new(),
         measurement: "random".into(),
         channels,
         parameters,

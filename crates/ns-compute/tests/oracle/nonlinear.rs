@@ -52,6 +52,8 @@ pub(super) fn model() -> Model {
         .map(|b| background(b) + if b == NONLINEAR_BINS { SIGNAL } else { 0.0 })
         .collect();
     Model {
+        format: ns_core::ModelFormat::Pyhf,
+        unobserved: Vec::new(),
         measurement: "bent".into(),
         channels: vec![Channel { name: "c".into(), first_bin: 0, n_bins: NONLINEAR_BINS + 1, samples }],
         parameters,

@@ -97,7 +97,7 @@ impl ProfiledDifferentiableSession {
         let poi = session.poi()?;
         match session.inner.model.parameters.get(poi) {
             Some(p) if p.fixed || !(p.bounds.0 < p.bounds.1) => {
-                Err(InferenceError::PoiFixed { analysis: what, name: p.name.clone() })
+                Err(InferenceError::PoiFixed { analysis: what, name: p.name.clone(), format: model.format })
             }
             _ => Ok(session),
         }
@@ -112,10 +112,10 @@ impl ProfiledDifferentiableSession {
     /// Returns the index of the parameter of interest.
     pub(super) fn poi(&self) -> Result<usize, InferenceError> {
         let model = &self.inner.model;
-        let measurement = || model.measurement.clone();
         model.poi.ok_or_else(|| InferenceError::NoPoi {
             analysis: "a profiled statistic",
-            measurement: measurement(),
+            measurement: model.measurement.clone(),
+            format: model.format,
         })
     }
 

@@ -3,7 +3,7 @@
 //! conditional fit. Each tested value then needs two conditional fits: one to the observed data and one to the Asimov
 //! set.
 
-use ns_core::{FitFailure, FitOutcome, FitRequest, FitTask, Inactive, OutcomeParts, Search};
+use ns_core::{FitFailure, FitOutcome, FitRequest, FitTask, Inactive, ModelFormat, OutcomeParts, Search};
 
 use super::ends::from_other_ends;
 use super::profile::{Effort, Profile};
@@ -76,7 +76,11 @@ impl<'a> Tester<'a> {
         let bounds =
             analysis.model.parameters.get(poi).map_or((f64::NEG_INFINITY, f64::INFINITY), |p| p.bounds);
         if analysis.is_fixed(poi) || !(bounds.0 < bounds.1) {
-            return Err(InferenceError::PoiFixed { analysis: what, name: name(poi) });
+            return Err(InferenceError::PoiFixed {
+                analysis: what,
+                name: name(poi),
+                format: analysis.model.format,
+            });
         }
         let mut notes = analysis.model.warnings.clone();
         notes.extend(analysis.about_weights());
@@ -155,6 +159,11 @@ impl<'a> Tester<'a> {
     }
 
     /// Returns the bounds of the POI.
+    /// Returns the format of the model's file.
+    pub(crate) fn format(&self) -> ModelFormat {
+        self.analysis.model.format
+    }
+
     pub(crate) fn bounds(&self) -> (f64, f64) {
         self.analysis.model.parameters.get(self.poi).map_or((f64::NEG_INFINITY, f64::INFINITY), |p| p.bounds)
     }

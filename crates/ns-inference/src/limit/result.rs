@@ -7,13 +7,11 @@ use super::{LimitOptions, LimitScan, LimitSearch};
 use crate::hypotest::NsigmaOrder;
 use crate::hypotest::asymptotic::{self, EXPECTED_SIGMAS};
 use crate::hypotest::tester::Tester;
-use crate::present::significant;
+use crate::present::{exact, significant};
+use crate::words;
 
 /// If CLs at a limit differs from `1 - cl` by more than this number, the result has a warning.
 const JUMP: f64 = 1e-7;
-
-/// The remedy if the upper bound of the POI is too low for a limit.
-const RAISE: &str = "raise that bound in the measurement's \"parameters\" (in an HS3 model: its domain)";
 
 /// CLs at the limits. If CLs is a continuous function of the tested value, CLs at each limit is `1 - cl`. A number is
 /// `None` if the limit was not found.
@@ -110,6 +108,7 @@ pub(super) fn name_result(
     let mut limits: Vec<Option<f64>> = Vec::with_capacity(searches.len());
     let mut missing: Vec<(String, Vec<String>)> = Vec::new();
     let level = significant(alpha);
+    let raise = format!("raise that bound in {}", words::bounds(tester.format()));
     for wanted in searches {
         let which = match wanted.n_sigma {
             None => "the observed limit".to_owned(),
@@ -136,13 +135,17 @@ pub(super) fn name_result(
                         let why = without_cls(tester, value, observed).unwrap_or_default();
                         match end {
                             End::NotCrossed { upper } => format!(
-                                "q_asimov is 0 up to the upper bound {upper} of {name}: {why}; {RAISE}"
+                                "q_asimov is 0 up to the upper bound {} of {name}: {why}; {raise}",
+                                exact(upper)
                             ),
                             _ => format!("q_asimov is 0 up to {name} = {}: {why}", significant(value)),
                         }
                     }
                     End::NotCrossed { upper } => {
-                        format!("CLs stays above {level} up to the upper bound {upper} of {name}; {RAISE}")
+                        format!(
+                            "CLs stays above {level} up to the upper bound {} of {name}; {raise}",
+                            exact(upper)
+                        )
                     }
                     End::Below { low } => format!(
                         "CLs is below {level} at every value of {name} above {low}: the data lie too far below the \

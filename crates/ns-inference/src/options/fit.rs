@@ -197,6 +197,7 @@ impl FitOptions {
                     let index = model.poi.ok_or_else(|| InferenceError::NoPoi {
                         analysis: "Asimov data at a given value",
                         measurement: model.measurement.clone(),
+                        format: model.format,
                     })?;
                     check_value(model, "the Asimov value", index, value, None)?;
                     if let Some(x) = point.get_mut(index) {
@@ -290,7 +291,7 @@ fn check_value(
     let (lower, upper) = within.unwrap_or(parameter.bounds);
     // The model itself may fix a parameter outside its bounds.
     if (value < lower || value > upper) && !(parameter.fixed && value == parameter.init) {
-        return Err(InferenceError::OutOfBounds { what, name, value, lower, upper });
+        return Err(InferenceError::OutOfBounds { what, name, value, lower, upper, format: model.format });
     }
     Ok(())
 }

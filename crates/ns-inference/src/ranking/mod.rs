@@ -58,7 +58,7 @@ pub fn ranking(
     };
     if !free(&target) {
         let name = model.parameters.get(target).map_or_else(String::new, |p| p.name.clone());
-        return Err(InferenceError::PoiFixed { analysis: "a ranking", name });
+        return Err(InferenceError::PoiFixed { analysis: "a ranking", name, format: model.format });
     }
     let parameters: Vec<usize> = (0..model.parameters.len()).filter(|i| *i != target && free(i)).collect();
     let groups = group::resolve(model, &options.groups, &parameters)?;

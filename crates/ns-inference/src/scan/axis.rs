@@ -1,6 +1,6 @@
 //! Finds the scanned parameter and the points of one axis of a scan from the options of the axis.
 
-use ns_core::FitOutcome;
+use ns_core::{FitOutcome, ModelFormat};
 
 use super::options::ScanAxis;
 use crate::analysis::Analysis;
@@ -14,6 +14,7 @@ pub(super) struct Scanned {
     pub(super) index: usize,
     pub(super) name: String,
     pub(super) bounds: (f64, f64),
+    format: ModelFormat,
 }
 
 impl Scanned {
@@ -35,7 +36,7 @@ pub(super) fn parameter(analysis: &Analysis<'_>, axis: &ScanAxis) -> Result<Scan
     let p = analysis.model.parameters.get(index);
     let (name, bounds) =
         p.map_or_else(|| (String::new(), (f64::NAN, f64::NAN)), |p| (p.name.clone(), p.bounds));
-    let scanned = Scanned { index, name, bounds };
+    let scanned = Scanned { index, name, bounds, format: analysis.model.format };
     if analysis.is_fixed(index) || bounds.0 >= bounds.1 {
         return Err(scanned.refuse(
             "it is held fixed, so there is no best fit to compare with".to_owned(),
@@ -70,7 +71,7 @@ fn check(scanned: &Scanned, what: &'static str, value: f64) -> Result<(), Infere
         return Err(InferenceError::NotFinite { what, name, value });
     }
     if value < lower || value > upper {
-        return Err(InferenceError::OutOfBounds { what, name, value, lower, upper });
+        return Err(InferenceError::OutOfBounds { what, name, value, lower, upper, format: scanned.format });
     }
     Ok(())
 }

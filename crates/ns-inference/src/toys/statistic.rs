@@ -196,6 +196,8 @@ mod tests {
 
     fn model() -> Model {
         Model {
+            format: ns_core::ModelFormat::Pyhf,
+            unobserved: Vec::new(),
             measurement: "m".into(),
             channels: Vec::new(),
             parameters: Vec::new(),

@@ -98,6 +98,8 @@ pub fn draw(index: u64) -> Model {
     let sets = |p: &Parameter, i: usize| ParameterSet { name: p.name.clone(), range: i..i + 1, scalar: true };
     let model = Model {
         open: Vec::new(),
+        format: ns_core::ModelFormat::Pyhf,
+        unobserved: Vec::new(),
         measurement: "random".to_owned(),
         parameter_sets: parts.parameters.iter().enumerate().map(|(i, p)| sets(p, i)).collect(),
         parameters: parts.parameters,

@@ -219,6 +219,8 @@ pub fn model(mu_bounds: (f64, f64)) -> Model {
         constraint,
     };
     Model {
+        format: ns_core::ModelFormat::Pyhf,
+        unobserved: Vec::new(),
         measurement: "fit".to_owned(),
         channels: vec![Channel {
             name: "SR".to_owned(),

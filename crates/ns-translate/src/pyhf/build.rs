@@ -33,10 +33,16 @@ pub(crate) fn build(
     let observations: HashMap<&str, &[f64]> =
         document.observations.iter().map(|o| (o.name.as_str(), o.data.as_slice())).collect();
     let mut channels = Vec::with_capacity(order.len());
-    let mut main = Vec::new();
+    let (mut main, mut unobserved) = (Vec::new(), Vec::new());
     for channel in order {
         let first_bin = main.len();
-        main.extend_from_slice(observations.get(channel.name.as_str()).copied().unwrap_or_default());
+        match observations.get(channel.name.as_str()) {
+            Some(counts) => main.extend_from_slice(counts),
+            None => {
+                main.resize(first_bin + channel.n_bins(), 0.0);
+                unobserved.push(channel.name.clone());
+            }
+        }
         channels.push(Channel {
             name: channel.name.clone(),
             first_bin,
@@ -46,6 +52,7 @@ pub(crate) fn build(
     }
     let poi = resolution.poi.and_then(|set| parameters.sets.get(set)).map(|set| set.range.start);
     Model {
+        format: ns_core::ModelFormat::Pyhf,
         measurement: measurement.name.clone(),
         channels,
         parameters: parameters.scalars,
@@ -57,6 +64,7 @@ pub(crate) fn build(
         penalties: Vec::new(),
         open: Vec::new(),
         observed: Observations::binned(main, parameters.auxdata),
+        unobserved,
         warnings: report.warnings().map(super::Problem::paragraph).collect(),
     }
 }

@@ -155,6 +155,8 @@ pub(super) fn model_of(
         Channel { name: format!("c{i}"), first_bin: first_bin - n_bins, n_bins, samples }
     };
     Model {
+        format: ns_core::ModelFormat::Pyhf,
+        unobserved: Vec::new(),
         measurement: "m".into(),
         channels: channels.into_iter().enumerate().map(channel).collect(),
         parameter_sets: parameters.iter().enumerate().map(set).collect(),

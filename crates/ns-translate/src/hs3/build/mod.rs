@@ -212,6 +212,8 @@ impl Builder<'_, '_> {
             channels.push(channel);
         }
         let model = Model {
+            format: ns_core::ModelFormat::Hs3,
+            unobserved: Vec::new(),
             measurement: choice.name.clone(),
             channels,
             parameters,
