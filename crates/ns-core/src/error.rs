@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::{Device, EventModelError, Execution, InputError, LogProbError, Precision};
+use crate::{Device, EventModelError, Execution, InputError, LogProbError, Precision, exact};
 
 /// Reasons why one fit has no result. The other fits of the batch continue.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -106,7 +106,7 @@ pub enum SessionError {
         expected: usize,
     },
     /// A number given by the caller is not allowed, for example NaN, infinity or a negative count.
-    #[error("{what}[{index}] is {value}; {remedy}")]
+    #[error("{what}[{index}] is {}; {remedy}", exact(*value))]
     BadNumber {
         /// Name of the array or quantity.
         what: &'static str,
@@ -137,8 +137,9 @@ pub enum SessionError {
     /// Toys cannot be drawn. The expected yield of a bin or the expected value of an auxiliary count is
     /// negative, or too large for a Poisson mean.
     #[error(
-        "cannot draw toys: {what}[{index}] expects {mean} events, and a Poisson mean lies between 0 and 1e15; check for negative \
-         yields or factors, and parameters outside their bounds"
+        "cannot draw toys: {what}[{index}] expects {} events, and a Poisson mean lies between 0 and 1e15; check for negative \
+         yields or factors, and parameters outside their bounds",
+        exact(*mean)
     )]
     BadMean {
         /// Name of the array: main data or auxiliary data.

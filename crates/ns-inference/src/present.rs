@@ -1,5 +1,7 @@
 //! Formats numbers for tables, with as many digits as the uncertainty supports.
 
+pub use ns_core::exact;
+
 /// Formats a value with its uncertainty as `value ± sigma`, both rounded to the second significant digit of `sigma`.
 #[must_use]
 pub fn measurement(value: f64, sigma: f64) -> String {
@@ -99,18 +101,6 @@ pub fn significant(value: f64) -> String {
     trim(&format!("{value:.n$}")).to_owned()
 }
 
-/// Writes a number with all its digits, as short as possible. A very large or very small number is written with an
-/// exponent, not with hundreds of digits.
-#[must_use]
-pub fn exact(value: f64) -> String {
-    let size = value.abs();
-    if value.is_finite() && size != 0.0 && !(1e-5..1e16).contains(&size) {
-        format!("{value:e}")
-    } else {
-        value.to_string()
-    }
-}
-
 /// Removes the trailing zeros of a decimal number.
 fn trim(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
@@ -132,21 +122,6 @@ fn decimals(value: f64, sigma: f64) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn exact_numbers_are_short() {
-        for (value, wanted) in [
-            (0.95, "0.95"),
-            (-1.0, "-1"),
-            (1e300, "1e300"),
-            (-2.5e-7, "-2.5e-7"),
-            (0.0, "0"),
-            (1e15, "1000000000000000"),
-        ] {
-            assert_eq!(exact(value), wanted);
-        }
-        assert_eq!((exact(f64::NAN), exact(f64::INFINITY)), ("NaN".to_owned(), "inf".to_owned()));
-    }
 
     #[test]
     fn digits_follow_the_uncertainty() {

@@ -14,7 +14,7 @@ use super::profile::{Effort, Profile};
 use super::tester::Tester;
 use crate::analysis::{Analysis, WITH_INVERSE};
 use crate::diagnosis;
-use crate::present::significant;
+use crate::present::exact;
 use crate::{InferenceError, expected_data, lowest};
 
 /// If at most this number of fits is still to come, the covariance of the fit to the Asimov set is not computed.
@@ -44,7 +44,8 @@ impl Tester<'_> {
                 Ok(())
             }
             Err(InferenceError::FitFailed { reason }) => {
-                let reason = format!("the Asimov set at {} = {value} cannot be made: {reason}", self.name());
+                let reason =
+                    format!("the Asimov set at {} = {} cannot be made: {reason}", self.name(), exact(value));
                 if self.statistic != TestStatistic::Q0 {
                     return Err(InferenceError::FitFailed { reason });
                 }

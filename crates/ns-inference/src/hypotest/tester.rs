@@ -11,6 +11,7 @@ use super::{TestStatistic, asimov, power};
 use crate::analysis::{Analysis, WITH_INVERSE};
 use crate::diagnosis;
 use crate::expected_data::Checked;
+use crate::present::exact;
 use crate::{InferenceError, lowest};
 
 /// The fits of an analysis that tests values of the POI, and warnings about the fits.
@@ -158,12 +159,12 @@ impl<'a> Tester<'a> {
         self.analysis.model.parameters.get(self.poi).map_or("the parameter of interest", |p| p.name.as_str())
     }
 
-    /// Returns the bounds of the POI.
     /// Returns the format of the model's file.
     pub(crate) fn format(&self) -> ModelFormat {
         self.analysis.model.format
     }
 
+    /// Returns the bounds of the POI.
     pub(crate) fn bounds(&self) -> (f64, f64) {
         self.analysis.model.parameters.get(self.poi).map_or((f64::NEG_INFINITY, f64::INFINITY), |p| p.bounds)
     }
@@ -382,6 +383,7 @@ impl<'a> Tester<'a> {
     pub(crate) fn note_outside(&mut self, value: f64) {
         let (lower, upper) = self.bounds();
         if value < lower || value > upper {
+            let [value, lower, upper] = [value, lower, upper].map(exact);
             self.notes.push(format!(
                 "the tested value {value} lies outside the bounds [{lower}, {upper}] of {}, which hold in the free fit only",
                 self.name()

@@ -20,7 +20,7 @@ use crate::analysis::{Analysis, Fitted};
 use crate::lowest::Stop;
 use crate::minos::crossing;
 use crate::minos::side::{Probe, Side};
-use crate::present::significant;
+use crate::present::{exact, significant};
 
 /// Levels of `twice_delta_nll` (the rise of `-2 ln L` above its minimum) for intervals. A parabolic profile reaches
 /// these levels at one and at two standard deviations from the best fit.
@@ -185,7 +185,7 @@ fn bracket(
         };
         let last = outward.last().map_or((best, 0.0), |p| (p.x, p.rise));
         return Err(if last.0 == bound {
-            format!("twice_delta_nll is {} at the {which} bound {bound}", significant(last.1))
+            format!("twice_delta_nll is {} at the {which} bound {}", significant(last.1), exact(bound))
         } else {
             let (x, rise) = (significant(last.0), significant(last.1));
             format!("the scan ends at {x}, where twice_delta_nll is {rise}; widen its range")

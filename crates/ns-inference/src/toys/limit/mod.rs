@@ -15,7 +15,7 @@ pub use result::{ToyLimitPoint, ToyLimitResult};
 use super::options::check_number;
 use super::{HypotestToysOptions, Summary, ToyTest};
 use crate::limit::bracket::{Bracket, End};
-use crate::present::significant;
+use crate::present::{exact, significant};
 use crate::single_fits::of_single_fits;
 use crate::{InferenceError, LimitOptions, upper_limit};
 
@@ -284,7 +284,8 @@ impl Work<'_> {
                 Some(End::NotCrossed { upper }) => (
                     None,
                     Some(format!(
-                        "{which} is null: CLs stays above {level} up to the upper bound {upper} of {}",
+                        "{which} is null: CLs stays above {level} up to the upper bound {} of {}",
+                        exact(upper),
                         start.param
                     )),
                 ),
