@@ -149,6 +149,18 @@ pub enum SessionError {
         /// Expected yield or auxiliary count.
         mean: f64,
     },
+    /// The density of an event channel is negative or not finite at a point at which events are expected.
+    #[error(
+        "the density of event channel {channel} is {value:e} at the point {at:?}, and a density is finite and not negative"
+    )]
+    BadDensity {
+        /// Index of the event channel.
+        channel: usize,
+        /// Values of the observables at the point, in the order of the channel.
+        at: Vec<f64>,
+        /// The density at the point.
+        value: f64,
+    },
     /// Toys cannot be drawn, because the density of an event channel cannot be sampled.
     #[error("cannot draw toys: the density of event channel {channel} {problem}")]
     CannotSample {

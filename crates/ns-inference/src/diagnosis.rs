@@ -38,6 +38,13 @@ fn event_channel(model: &Model, index: usize) -> &str {
     model.event_channels.get(index).map_or("?", |channel| channel.name.as_str())
 }
 
+/// Describes an event by the values of its observables, for example `m = 125, y = 0.5`.
+fn event_place(model: &Model, channel: usize, at: &[f64]) -> String {
+    let axes = model.event_channels.get(channel).map_or(&[][..], |channel| &channel.observables);
+    let values = axes.iter().zip(at).map(|(axis, x)| format!("{} = {}", axis.name, significant(*x)));
+    values.collect::<Vec<_>>().join(", ")
+}
+
 /// Returns a message that explains why one fit of a batch has no result.
 pub(crate) fn failure(model: &Model, failure: &FitFailure) -> String {
     match failure {
@@ -114,13 +121,20 @@ pub(crate) fn failure(model: &Model, failure: &FitFailure) -> String {
 }
 
 /// Builds the error for a parameter point where Asimov data or toys cannot be generated. The error names the bin whose
-/// expected yield is invalid, or the event channel whose density cannot be sampled.
+/// expected yield is invalid, or the event channel whose density cannot be sampled. A density of events is named with
+/// the place in its channel where it is invalid.
 pub(crate) fn expectation(model: &Model, purpose: &'static str, error: SessionError) -> InferenceError {
     match error {
         SessionError::BadNumber { what: EXPECTED, index, value, .. }
         | SessionError::BadMean { what: "main data", index, mean: value } => {
             InferenceError::Expectation { purpose, place: bin_place(model, index), value }
         }
+        SessionError::BadDensity { channel, at, value } => InferenceError::Density {
+            purpose,
+            channel: event_channel(model, channel).to_owned(),
+            event: event_place(model, channel, &at),
+            value,
+        },
         SessionError::CannotSample { channel, problem } => {
             InferenceError::CannotSample { channel: event_channel(model, channel).to_owned(), problem }
         }

@@ -98,7 +98,7 @@ pub enum InferenceError {
     /// A value given for a parameter lies outside its bounds.
     #[error(
         "{what} of parameter '{name}' is {}, outside its bounds [{}, {}]; \
-         choose a value inside, or widen the bounds in the measurement's \"parameters\" (in an HS3 model: its domain)",
+         choose a value inside, or widen the bounds in {}",
         exact(*value),
         exact(*lower),
         exact(*upper),
@@ -172,6 +172,22 @@ pub enum InferenceError {
         /// The bin and its channel, as in `bin 2 of channel 'SR'`.
         place: String,
         /// Expected yield of the bin.
+        value: f64,
+    },
+    /// Asimov data cannot be generated, because the density of events is negative or infinite somewhere.
+    #[error(
+        "{purpose}: the density of an event with {event} in event channel '{channel}' is {}, and a density cannot be \
+         negative or infinite; check the coefficients of its processes, or bounds that allow them",
+        crate::present::significant(*value)
+    )]
+    Density {
+        /// Beginning of the error message. It says what cannot be generated.
+        purpose: &'static str,
+        /// Name of the event channel.
+        channel: String,
+        /// Values of the observables of the event, as in `m = 125`.
+        event: String,
+        /// The density of the event.
         value: f64,
     },
     /// A member of a group of parameters is invalid.

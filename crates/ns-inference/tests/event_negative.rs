@@ -2,7 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use ns_core::{Control, Execution, Model};
-use ns_inference::{HypotestOptions, hypotest, open_session};
+use ns_inference::{FitData, FitOptions, HypotestOptions, InferenceError, fit, hypotest, open_session};
 use ns_translate::ModelSource;
 use ns_translate::pyhf::ModelOptions;
 use serde_json::json;
@@ -123,4 +123,21 @@ fn densities_that_turn_negative_beyond_the_nodes_give_the_right_statistic() {
             found.q_asimov
         );
     }
+}
+
+/// The message once called the event a bin, with the index of a node of the quadrature.
+#[test]
+fn a_negative_density_is_that_of_an_event_and_of_no_bin() {
+    let model = model();
+    let session = open_session(&model, &Execution::default()).unwrap();
+    let far = FitOptions::default().data(FitData::Asimov { poi: Some(500.0) });
+    let refused = fit(&model, session.as_ref(), &far, Control::default()).unwrap_err();
+    assert!(matches!(refused, InferenceError::Density { .. }), "{refused:?}");
+    let message = refused.to_string();
+    assert!(
+        message.starts_with("the Asimov set cannot be made: the density of an event with x = 0."),
+        "{message}"
+    );
+    assert!(message.contains(", y = ") && message.contains("in event channel 'all' is -"), "{message}");
+    assert!(!message.contains("bin "), "{message}");
 }

@@ -49,7 +49,11 @@ pub(super) fn or_missing<T>(
     missing: impl FnOnce() -> T,
 ) -> Result<T, InferenceError> {
     match result {
-        Err(InferenceError::FitFailed { .. } | InferenceError::Expectation { .. }) if !check => Ok(missing()),
+        Err(
+            InferenceError::FitFailed { .. }
+            | InferenceError::Expectation { .. }
+            | InferenceError::Density { .. },
+        ) if !check => Ok(missing()),
         other => other,
     }
 }

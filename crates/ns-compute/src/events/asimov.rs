@@ -2,7 +2,8 @@
 //! events around its grid point. If the contents of bins are compared with integrals, the grid points are the centres
 //! of the bins.
 
-use ns_core::{BinRule, EXPECTED, EventTable, SessionError};
+use ns_core::{BinRule, EventTable, SessionError};
+use thiserror::Error;
 
 use super::channel::ChannelPlan;
 use super::grid::{Evaluator, Point, Values, grid};
@@ -23,6 +24,32 @@ pub(super) enum GridOf {
     Process,
 }
 
+/// Reasons why a grid has no weighted events.
+#[derive(Debug, Error)]
+pub(super) enum GridError {
+    /// The density is negative or not finite at a grid point.
+    #[error("the density is {value:e} at {at:?}")]
+    Density {
+        /// Coordinates of the grid point.
+        at: Vec<f64>,
+        /// The density at this point.
+        value: f64,
+    },
+    /// The density cannot be evaluated.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+}
+
+impl GridError {
+    /// Converts the error to the error of a session for the event channel with the index `channel`.
+    pub(super) fn in_channel(self, channel: usize) -> SessionError {
+        match self {
+            Self::Density { at, value } => SessionError::BadDensity { channel, at, value },
+            Self::Session(error) => error,
+        }
+    }
+}
+
 /// Returns grid points within the fit ranges as weighted events. The points are the nodes of a quadrature rule; if bin
 /// contents are compared with integrals, they are the bin centres. The weights are proportional to the density at
 /// `point` and add up to `total`. Points with weight 0 are left out. The grid of a whole channel is also adapted to the
@@ -36,7 +63,7 @@ pub(super) fn weighted_grid(
     (point, visited): (&Point, &[Point]),
     total: f64,
     of: GridOf,
-) -> Result<(EventTable, f64), SessionError> {
+) -> Result<(EventTable, f64), GridError> {
     let (mut columns, mut volumes) = (vec![Vec::new(); plan.observables], Vec::new());
     let mut error = 0.0;
     match &plan.binning {
@@ -62,8 +89,8 @@ pub(super) fn weighted_grid(
     let weights: Vec<f64> = volumes.iter().zip(&values.densities[0]).map(|(v, f)| v * f).collect();
     if let Some(index) = weights.iter().position(|w| !(w.is_finite() && (of == GridOf::Process || *w >= 0.0)))
     {
-        let remedy = "the density of an event channel is finite and not negative";
-        return Err(SessionError::BadNumber { what: EXPECTED, index, value: weights[index], remedy });
+        let at = columns.iter().take(plan.observables).filter_map(|x| x.get(index).copied()).collect();
+        return Err(GridError::Density { at, value: values.densities[0][index] });
     }
     let sum: f64 = weights.iter().sum();
     let scale = if sum > 0.0 { total / sum } else { 0.0 };

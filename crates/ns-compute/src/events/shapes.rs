@@ -163,8 +163,8 @@ impl EventShapes {
                 });
             }
             let point = Point { locals: memory.locals.clone(), amplitudes };
-            let (mut grid, _) =
-                weighted_grid(self.level, plan, (&point, &[]), sign * total, GridOf::Process)?;
+            let (mut grid, _) = weighted_grid(self.level, plan, (&point, &[]), sign * total, GridOf::Process)
+                .map_err(|error| error.in_channel(channel))?;
             if sign < 0.0 {
                 grid.weights = grid.weights.map(|weights| weights.iter().map(|w| -w).collect());
             }

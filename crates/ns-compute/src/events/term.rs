@@ -596,11 +596,12 @@ pub(crate) fn asimov(
     prepare_channels(level, plan, theta, scratch);
     let (mut made, mut errors) = (Vec::with_capacity(tables.len()), Vec::with_capacity(tables.len()));
     let channels = plan.channels.iter().zip(&scratch.channels).zip(&mut also);
-    for (((channel, memory), also), table) in channels.zip(tables) {
+    for (index, (((channel, memory), also), table)) in channels.zip(tables).enumerate() {
         let total = expected_number(channel, memory, table);
         let point = Point::of(memory);
         also.retain(|other| *other != point);
-        let (table, error) = weighted_grid(level, channel, (&point, also), total, GridOf::Channel)?;
+        let (table, error) = weighted_grid(level, channel, (&point, also), total, GridOf::Channel)
+            .map_err(|error| error.in_channel(index))?;
         made.push(Arc::new(table));
         errors.push(error);
     }

@@ -193,12 +193,8 @@ fn make(
     let points: Vec<&[f64]> = points.iter().map(Vec::as_slice).collect();
     let made = analysis.session.asimov_for(&point, &points, &analysis.data);
     let data = made.map_err(|error| match error {
-        SessionError::BadNumber { index, value, .. } => InferenceError::FitFailed {
-            reason: format!(
-                "{} expects {} events; check for negative yields, or bounds that allow them",
-                diagnosis::bin_place(analysis.model, index),
-                significant(value)
-            ),
+        SessionError::BadNumber { .. } | SessionError::BadDensity { .. } => InferenceError::FitFailed {
+            reason: diagnosis::expectation(analysis.model, "expected data do not exist", error).to_string(),
         },
         other => other.into(),
     })?;
