@@ -46,6 +46,17 @@ pub fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
+/// Formats a probability in per cent, without the sign `%`. A probability near 1 keeps all its nines, as in `99.99999`.
+pub(crate) fn percent(probability: f64) -> String {
+    let (value, rest) = (100.0 * probability, 100.0 * (1.0 - probability));
+    if !(rest > 0.0 && rest < 100.0) {
+        return significant(value);
+    }
+    // Thirteen decimals are what 64 bits have at 100.
+    let n = (5.0 - rest.log10().floor()).clamp(0.0, 13.0) as usize;
+    trim(&format!("{value:.n$}")).to_owned()
+}
+
 /// Formats `value` with `n` decimals. A value that rounds to zero has no minus sign.
 fn fixed(value: f64, n: usize) -> String {
     let text = format!("{value:.n$}");
@@ -135,6 +146,22 @@ mod tests {
         );
         assert_eq!(measurement(1.0, 1e-9), "1.0000e0 ± 1.0e-9");
         assert_eq!(measurement(3.2e9, 1.1e8), "3.2000e9 ± 1.1e8");
+    }
+
+    #[test]
+    fn confidence_levels_keep_their_nines() {
+        for (alpha, wanted) in [
+            (0.05, "95"),
+            (0.1, "90"),
+            (0.025, "97.5"),
+            (0.317, "68.3"),
+            (1e-7, "99.99999"),
+            (2.5e-9, "99.99999975"),
+            (1e-15, "99.9999999999999"),
+        ] {
+            assert_eq!(percent(1.0 - alpha), wanted);
+        }
+        assert_eq!((percent(0.0), percent(1.0)), ("0".to_owned(), "100".to_owned()));
     }
 
     #[test]

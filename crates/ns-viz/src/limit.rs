@@ -10,7 +10,7 @@ use crate::font;
 use crate::frame::TICK_SIZE;
 use crate::header::Header;
 use crate::legend::{self, Entry, Symbol};
-use crate::number::{extent, present, significant, usable};
+use crate::number::{extent, fixed, present, significant, usable};
 use crate::panel::{Layout, Panel};
 use crate::text::{Style, drop};
 
@@ -142,6 +142,14 @@ impl Limit {
     }
 
     fn layout(&self, y: Axis) -> Layout<'_> {
+    /// Returns the confidence level in per cent, with all its nines.
+    fn confidence(&self) -> String {
+        let digits = (5.0 - (100.0 * self.alpha).log10().floor()).clamp(0.0, 13.0) as usize;
+        let text = fixed(100.0 * (1.0 - self.alpha), digits);
+        let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+        format!("{text} %")
+    }
+
         let mut entries = Vec::new();
         if self.observed.iter().any(Option::is_some) {
             entries.push(Entry::new(Symbol::Dotted(Stroke::solid(BLACK, 1.8)), "observed"));
@@ -152,7 +160,7 @@ impl Limit {
             entries.push(Entry::new(Symbol::Box(Ink::fill(BAND_ONE)), "±1 σ"));
             entries.push(Entry::new(Symbol::Box(Ink::fill(BAND_TWO)), "±2 σ"));
         }
-        let confidence = format!("{} %", plain(100.0 * (1.0 - self.alpha)));
+        let confidence = self.confidence();
         if let Some(limit) = present(self.observed_limit) {
             let text = format!("observed {confidence} limit: {}", significant(limit, 3));
             entries.push(Entry::new(Symbol::Arrow(OBSERVED, Ink::fill(BLACK)), text));
@@ -269,6 +277,7 @@ mod tests {
             (0.99, "99 %", "α = 0.01"),
             (0.9999, "99.99 %", "α = 0.0001"),
             (0.683, "68.3 %", "α = 0.317"),
+            (1.0 - 1e-9, "99.9999999 %", "α = 1 × 10⁻⁹"),
             (0.9999999, "99.99999 %", "α = 1 × 10⁻⁷"),
         ] {
             let limit = Limit {

@@ -4,7 +4,7 @@ use super::hypotest::BAND;
 use super::toys::rate;
 use super::{Part, Table};
 use crate::limit::LimitScan;
-use crate::present::{count, or_none, significant, with_error};
+use crate::present::{count, or_none, percent, significant, with_error};
 use crate::{LimitOptions, LimitResult, ToyLimitResult};
 
 impl LimitResult {
@@ -35,8 +35,7 @@ impl LimitResult {
 }
 
 fn heading(param: &str, cl: f64, statistic: &str, more: &str) -> Part {
-    let percent = significant(100.0 * cl);
-    Part::Text(format!("upper limit on {param} at {percent} % confidence, CLs with {statistic}{more}"))
+    Part::Text(format!("upper limit on {param} at {} % confidence, CLs with {statistic}{more}", percent(cl)))
 }
 
 /// Builds the table of CLs along a scan, with one row per tested value. There is one column for the observed CLs and
