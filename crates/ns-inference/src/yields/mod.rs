@@ -261,6 +261,25 @@ fn is_signal(model: &Model, sample: &Sample) -> bool {
     sample.modifiers.iter().any(scales)
 }
 
+/// Returns a warning for each sample whose expected events are infinite or not a number. If there is no such sample but
+/// the sum of all samples is not finite, the warning is about the sum.
+fn without_number(channel: &ChannelYields) -> Vec<String> {
+    let warning = |what: String, sum: f64| {
+        format!(
+            "the expected events of {what} in channel '{}' are {sum}, which JSON writes as null: numbers of 64 bits end at \
+             1.8e308; check the values of the parameters that scale them",
+            channel.name
+        )
+    };
+    let infinite = channel.samples.iter().filter(|sample| !sample.sum.is_finite());
+    let mut warnings: Vec<String> =
+        infinite.map(|sample| warning(format!("sample '{}'", sample.name), sample.sum)).collect();
+    if warnings.is_empty() && !channel.sum.is_finite() {
+        warnings.push(warning("all samples".to_owned(), channel.sum));
+    }
+    warnings
+}
+
 /// Computes the yields and their uncertainties at the parameters `point`, and adds the names of channels and samples.
 /// The caller must set `stage` and `converged`, and add its warnings.
 fn predict(
@@ -316,9 +335,10 @@ fn predict(
             blind: Vec::new(),
         });
     }
-    let (of_events, warnings) = events::event_channels(model, data, weighted, point, spread)?;
+    let (of_events, mut warnings) = events::event_channels(model, data, weighted, point, spread)?;
     channels.extend(of_events);
     Ok(YieldsResult {
+    warnings.extend(channels.iter().flat_map(without_number));
         stage: Stage::Prefit,
         measurement: model.measurement.clone(),
         parameter_names: model.parameters.iter().map(|p| p.name.clone()).collect(),
