@@ -123,6 +123,9 @@ fn events_of_the_caller_replace_those_of_the_file() {
     assert!(message.contains("no column 'weights', and the data set has weights"), "{message}");
     let message = error(&json!({}), &given(vec![("m", vec![120.0, 99.0])]));
     assert!(message.contains("outside of its axis"), "{message}");
+    // NaN is no place outside of the axis.
+    let message = error(&json!({}), &given(vec![("m", vec![120.0, f64::NAN])]));
+    assert!(message.contains("Event 1 has no finite number") && !message.contains("outside"), "{message}");
     let none = model(&json!({}), &given(vec![("m", vec![])])).unwrap();
     assert_eq!(none.observed, model(&json!({"entries": []}), &EventSources::default()).unwrap().observed);
     let mut sources = given(plain);
