@@ -61,6 +61,11 @@ fn assignment(text: &str) -> Result<(String, f64), String> {
 }
 
 impl DataArgs {
+    /// Returns whether Asimov data are fitted, which need no observations.
+    pub(crate) fn is_asimov(&self) -> bool {
+        self.asimov.is_some()
+    }
+
     /// Returns the options of the fit that the flags describe.
     ///
     /// # Errors

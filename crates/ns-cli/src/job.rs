@@ -35,13 +35,26 @@ impl Job {
     /// # Errors
     /// For an output that cannot be written, an invalid workspace, or a device that is not available.
     pub(crate) fn open(model: &ModelArgs, run: &RunArgs, work: Work) -> Result<Self, CliError> {
+        Self::open_for(model, run, work, run.data.is_asimov())
+    }
+
+    /// Opens a job like [`Self::open`]. If `unobserved` is true, channels may lack observations.
+    ///
+    /// # Errors
+    /// The errors of [`Self::open`].
+    pub(crate) fn open_for(
+        model: &ModelArgs,
+        run: &RunArgs,
+        work: Work,
+        unobserved: bool,
+    ) -> Result<Self, CliError> {
         let started = Instant::now();
         let RunArgs { execution, output, .. } = run;
         let quiet = output.quiet;
         distinct([("--input", Some(file_of(&model.input))), ("--output", output.output.as_deref())])?;
         let output = Output::open(output)?;
         let execution = execution.execution();
-        let model = load::model(model, execution.device)?;
+        let model = load::model(model, execution.device, unobserved)?;
         let Opened { session, reason } = open_session_for(&model, &execution, work)?;
         Ok(Self { started, output, quiet, model, session, reason })
     }

@@ -108,14 +108,15 @@ pub(crate) fn parameters(lists: &[String], model: &Model) -> Vec<String> {
     names(lists, &known)
 }
 
-/// Reads the model that the flags describe. Its flows are evaluated on `device`.
+/// Reads the model that the flags describe. Its flows are evaluated on `device`. If `unobserved` is true, channels may
+/// lack observations.
 ///
 /// # Errors
 /// The errors of [`workspace`], and if the measurement has no valid model.
-pub(crate) fn model(args: &ModelArgs, device: Device) -> Result<Model, CliError> {
+pub(crate) fn model(args: &ModelArgs, device: Device, unobserved: bool) -> Result<Model, CliError> {
     one_reader(&args.input, &args.patch)?;
     workspace(args)
-        .and_then(|workspace| workspace.model(&ModelOptions { flows: device, ..options(args) }))
+        .and_then(|workspace| workspace.model(&ModelOptions { flows: device, unobserved, ..options(args) }))
         .map_err(|source| CliError::Workspace { origin: origin(args), source })
 }
 

@@ -103,7 +103,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     let plots = plots(args)?;
     let covariance_file = args.covariance.as_deref().map(PendingFile::create).transpose()?;
     let execution = args.execution.execution();
-    let model = load::model(&args.model, execution.device)?;
+    let model = load::model(&args.model, execution.device, args.data.is_asimov())?;
     let drawn = plots.wanted(PREFIT) || plots.wanted(POSTFIT);
     args.events.check(&model, drawn, "--plot-prefit FILE or --plot-postfit FILE")?;
     let options = options(args, &model, &plots)?;

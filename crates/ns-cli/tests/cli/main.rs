@@ -16,6 +16,7 @@ mod newcomer;
 mod outputs;
 mod plots;
 mod ranking;
+mod remedies;
 mod scan;
 mod selftest;
 mod signals;

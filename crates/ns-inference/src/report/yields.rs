@@ -49,5 +49,8 @@ fn add(table: &mut Table, channel: &ChannelYields, bin: Option<usize>) {
     }
     let sigma = error(&channel.uncertainty, channel.sum_uncertainty);
     add("total", with_error(of(&channel.total, channel.sum), sigma));
-    add("data", of(&channel.data, channel.data_sum).map_or_else(String::new, significant));
+    add(
+        "data",
+        of(&channel.data, channel.data_sum).filter(|sum| !sum.is_nan()).map_or_else(String::new, significant),
+    );
 }

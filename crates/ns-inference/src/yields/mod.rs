@@ -318,7 +318,8 @@ fn predict(
         let here = |all: &[f64]| -> Vec<f64> {
             all.iter().skip(channel.first_bin).take(channel.n_bins).copied().collect()
         };
-        let data = here(observed);
+        let has_data = !matches!(kind, FitData::Observed) || !model.unobserved.contains(&channel.name);
+        let data = if has_data { here(observed) } else { Vec::new() };
         channels.push(ChannelYields {
             name: channel.name.clone(),
             observable: None,
@@ -327,7 +328,7 @@ fn predict(
             uncertainty: bins.iter().skip(channel.first_bin).take(channel.n_bins).copied().collect(),
             sum: total.iter().sum(),
             sum_uncertainty,
-            data_sum: data.iter().sum(),
+            data_sum: if has_data { data.iter().sum() } else { f64::NAN },
             total,
             data,
             data_uncertainty: Vec::new(),
@@ -337,8 +338,8 @@ fn predict(
     }
     let (of_events, mut warnings) = events::event_channels(model, data, weighted, point, spread)?;
     channels.extend(of_events);
-    Ok(YieldsResult {
     warnings.extend(channels.iter().flat_map(without_number));
+    Ok(YieldsResult {
         stage: Stage::Prefit,
         measurement: model.measurement.clone(),
         parameter_names: model.parameters.iter().map(|p| p.name.clone()).collect(),

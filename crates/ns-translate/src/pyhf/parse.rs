@@ -1,6 +1,6 @@
 //! The fast reader, which turns text into a [`Document`] in one pass, without an intermediate JSON tree.
 //!
-//! It accepts exactly the documents that follow pyhf's schema 1.0.0. For any other document it fails without an
+//! It accepts exactly the documents that follow pyhf's schema 1.0.0, and those that lack only observations. For any other document it fails without an
 //! explanation. The slower reader in `diagnose` then finds all errors.
 
 use std::fmt;
@@ -21,7 +21,7 @@ pub(crate) const VERSION: &str = "1.0.0";
 struct Written {
     #[serde(deserialize_with = "non_empty_objects")]
     channels: Vec<Channel>,
-    #[serde(deserialize_with = "non_empty_objects")]
+    #[serde(default, deserialize_with = "objects")]
     observations: Vec<Observation>,
     #[serde(deserialize_with = "non_empty_objects")]
     measurements: Vec<Measurement>,

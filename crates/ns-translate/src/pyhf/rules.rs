@@ -244,25 +244,40 @@ fn check_observations(document: &Document, report: &mut Report) {
             None => {}
         }
     }
-    if document.known.observations {
-        let unused = || {
-            let names = document.observations.iter().map(|o| o.name.as_str());
-            names.filter(|name| !channels.contains_key(name))
-        };
-        for channel in document.channels.iter().filter(|c| !observed.contains(c.name.as_str())) {
-            let add = "Add its observed counts to the observations, under the channel's name.";
-            report.error(
-                channel.path(),
-                format!("Channel {} has no observation.", quoted(&channel.name)),
-                match nearest_few(&channel.name, unused(), channel.at) {
-                    Some(near) => format!(
-                        "{add} Or is it the observation called {}, which belongs to no channel?",
-                        quoted(near)
-                    ),
-                    None => add.to_owned(),
-                },
-            );
-        }
+}
+
+/// Checks that every channel has an observation.
+pub(crate) fn check_observed(document: &Document, report: &mut Report) {
+    if !document.known.observations {
+        return;
+    }
+    if document.observations.is_empty() {
+        report.error(
+            "/observations".to_owned(),
+            "The workspace has no observations.",
+            "Add the observed counts of every channel. In commands, Asimov data and yields before a fit need none.",
+        );
+        return;
+    }
+    let channels: HashSet<&str> = document.channels.iter().map(|c| c.name.as_str()).collect();
+    let observed: HashSet<&str> = document.observations.iter().map(|o| o.name.as_str()).collect();
+    let unused = || {
+        let names = document.observations.iter().map(|o| o.name.as_str());
+        names.filter(|name| !channels.contains(name))
+    };
+    for channel in document.channels.iter().filter(|c| !observed.contains(c.name.as_str())) {
+        let add = "Add its observed counts to the observations, under the channel's name.";
+        report.error(
+            channel.path(),
+            format!("Channel {} has no observation.", quoted(&channel.name)),
+            match nearest_few(&channel.name, unused(), channel.at) {
+                Some(near) => format!(
+                    "{add} Or is it the observation called {}, which belongs to no channel?",
+                    quoted(near)
+                ),
+                None => add.to_owned(),
+            },
+        );
     }
 }
 

@@ -31,6 +31,9 @@ pub struct ModelOptions {
     /// Device on which the log-densities of flows are evaluated. The CPU evaluates them if the device is `auto`, or
     /// if this build has no provider of ONNX Runtime for the device. Workspaces have no flows.
     pub flows: Device,
+    /// Whether channels of a workspace may lack observed counts. [`Model::unobserved`] then names them. Asimov data and
+    /// yields before a fit need no observations.
+    pub unobserved: bool,
 }
 
 /// A pyhf workspace with a valid structure. [`Workspace::validate`] and [`Workspace::model`] check its
@@ -242,6 +245,9 @@ impl Workspace {
             );
         }
         rules::check(&self.document, options.interpolation.normsys, &mut report);
+        if !options.unobserved {
+            rules::check_observed(&self.document, &mut report);
+        }
         let declared = declare(&self.document, &mut report);
         let chosen;
         let measurement = match &options.poi {
@@ -325,6 +331,7 @@ pub fn validate_slice(text: &[u8]) -> Report {
 pub(crate) fn validate_document(document: &Document, interpolation: Interpolation, complete: bool) -> Report {
     let mut report = Report::default();
     rules::check(document, interpolation.normsys, &mut report);
+    rules::check_observed(document, &mut report);
     let declared = declare(document, &mut report);
     let mut resolutions = Vec::with_capacity(document.measurements.len());
     for measurement in &document.measurements {

@@ -159,6 +159,7 @@ impl State {
     fn of(document: &Document) -> Self {
         let mut shared = Report::default();
         rules::check(document, Interpolation::default().normsys, &mut shared);
+        rules::check_observed(document, &mut shared);
         let declared = declare(document, &mut shared);
         let each = |measurement: &super::super::document::Measurement| {
             let mut report = Report::default();
