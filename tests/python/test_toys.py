@@ -183,7 +183,7 @@ def test_old_spellings_say_what_is_missing_or_do_it(model):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_ctrl_c_keeps_what_is_done(fixtures):
+def test_ctrl_c_keeps_what_is_done_and_gives_cls_with_its_error(fixtures):
     script = f"""
 import os, signal, nextstat
 model = nextstat.load_workspace({str(fixtures / SIMPLE)!r})
@@ -196,7 +196,8 @@ try:
     nextstat.hypotest_toys(1.0, model, n_toys=2_000_000, progress=progress)
 except KeyboardInterrupt as error:
     result = error.result
-    assert 0 < result.n_toys["b"] < 2_000_000, result.n_toys
+    assert 0 < result.n_toys["b"] < 2_000_000 and result.n_toys["sb"] > 0, result.n_toys
+    assert 0 < result.cls < 1 and 0 < result.cls_error < 0.1, result
     assert any(w.startswith("interrupted") for w in result.warnings)
     print("kept")
 """

@@ -157,6 +157,8 @@ fn interrupted(signal: &str) {
     let value: Value = serde_json::from_slice(&output.stdout).unwrap();
     let done = value["n_toys"]["b"].as_u64().unwrap() + value["n_toys"]["sb"].as_u64().unwrap();
     assert!(done > 0 && done < 12_000, "{done}");
+    // The hypotheses take turns, so what is done has CLs with its error.
+    assert!(value["cls"].is_number() && value["cls_error"].is_number(), "{value}");
     assert!(value["warnings"].to_string().contains("continue with --resume"), "{}", value["warnings"]);
     assert!(!path.exists());
     let there = rows(std::slice::from_ref(&path));

@@ -21,6 +21,7 @@ pub mod store;
 mod stream;
 mod study;
 mod summary;
+mod turns;
 
 use ns_core::{Control, Model, Session};
 

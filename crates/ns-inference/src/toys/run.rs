@@ -9,6 +9,7 @@ use ns_core::{Control, FitTask, Model, Session};
 use super::options::{check_number, fit_options};
 use super::row::{Row, RowSink};
 use super::stream::{Reader, ToySequence, Toys, stream};
+use super::turns::in_turns;
 use super::{FitToyRow, ToyRow, ToyRun};
 use crate::InferenceError;
 use crate::analysis::Analysis;
@@ -154,7 +155,7 @@ impl<R: Row> PreparedToys<'_, R> {
         stream((self.model, self.session), &sequences, self.batch, control, sink)
     }
 
-    /// Runs all toys of the shard and passes their rows to `sink`.
+    /// Runs all toys of the shard, the series in turns, and passes their rows to `sink`.
     ///
     /// # Errors
     /// The errors of [`Self::run`]. Also [`InferenceError::Cancelled`] if the caller stopped the work before the
@@ -164,7 +165,7 @@ impl<R: Row> PreparedToys<'_, R> {
         control: Control<'_>,
         sink: &mut dyn RowSink<R>,
     ) -> Result<ToyRun, InferenceError> {
-        let run = self.run(&self.ranges(), control, sink)?;
+        let run = self.run(&in_turns(self.ranges()), control, sink)?;
         if run.interrupted && run.n_rows == 0 { Err(InferenceError::Cancelled) } else { Ok(run) }
     }
 }

@@ -1,7 +1,5 @@
 //! Runs toys that have been prepared. Saves the finished toys at intervals if the caller asks for this.
 
-use std::collections::VecDeque;
-use std::ops::Range;
 use std::time::Duration;
 
 use ns_core::{Control, Model, Session};
@@ -11,6 +9,7 @@ use super::error::StoreError;
 use super::kind::StoredRow;
 use super::recording::ToyDestination;
 use crate::InferenceError;
+use crate::toys::turns::in_turns;
 use crate::toys::{PreparedToys, RowSink, Shard};
 
 /// The file in which the toys of a run are saved, and the interval at which finished toys are written. They are first
@@ -67,38 +66,6 @@ impl SavedRun {
     }
 }
 
-/// Number of toys of a series before the next series has its turn. The number doubles with each turn.
-const FIRST_TURN: u64 = 64;
-
-/// Cuts ranges of toys such that the series take turns. A run that is stopped early then has toys of all series. The
-/// toys are the same, because each depends on its index alone.
-fn in_turns<S: Copy + PartialEq>(ranges: Vec<(S, Range<u64>)>) -> Vec<(S, Range<u64>)> {
-    let mut series: Vec<(S, VecDeque<Range<u64>>)> = Vec::new();
-    for (one, range) in ranges {
-        match series.iter_mut().find(|(known, _)| *known == one) {
-            Some((_, list)) => list.push_back(range),
-            None => series.push((one, VecDeque::from([range]))),
-        }
-    }
-    let (mut turns, mut most) = (Vec::new(), FIRST_TURN);
-    while series.iter().any(|(_, list)| !list.is_empty()) {
-        for (one, list) in &mut series {
-            let mut left = most;
-            while let Some(range) = list.front_mut().filter(|_| left > 0) {
-                let end = range.start.saturating_add(left).min(range.end);
-                left -= end.saturating_sub(range.start).min(left);
-                turns.push((*one, range.start..end));
-                range.start = end;
-                if range.is_empty() {
-                    list.pop_front();
-                }
-            }
-        }
-        most = most.saturating_mul(2);
-    }
-    turns
-}
-
 /// Runs the toys of a hypothesis test or of a study, except those that an earlier run has saved. Saves the rows (one
 /// row per toy) if `saving` is given. Passes all rows to `sink`, including those of the earlier run.
 ///
@@ -148,22 +115,4 @@ pub fn run_saved<'a, R: StoredRow>(
     }
     let toys_per_s = (run.n_rows > 0 && run.wall_s > 0.0).then(|| run.n_rows as f64 / run.wall_s);
     Ok(SavedRun { shard, earlier, rows, interrupted: run.interrupted, toys_per_s })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn series_take_turns_and_no_toy_is_lost() {
-        let turns = in_turns(vec![('b', 0..100), ('b', 300..400), ('s', 0..500)]);
-        let wanted =
-            [('b', 0..64), ('s', 0..64), ('b', 64..100), ('b', 300..392), ('s', 64..192), ('b', 392..400)];
-        assert_eq!(turns[..6], wanted);
-        assert_eq!(turns[6..], [('s', 192..448), ('s', 448..500)]);
-        assert_eq!(in_turns(Vec::<(char, Range<u64>)>::new()), []);
-        assert_eq!(in_turns(vec![('b', 3..3)]), [('b', 3..3)]);
-        // A range without end is cut a few times only.
-        assert!(in_turns(vec![('b', 0..u64::MAX), ('s', 0..u64::MAX)]).len() < 150);
-    }
 }
