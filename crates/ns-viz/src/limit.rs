@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::axis::Axis;
+use crate::clip;
 use crate::colour::{BAND_ONE, BAND_TWO, BLACK, VERMILION, WHITE};
 use crate::drawing::{Drawing, Ink, Stroke};
 use crate::error::{PictureError, increasing, same_length};
@@ -141,7 +142,6 @@ impl Limit {
         format!("α = {}", plain(self.alpha))
     }
 
-    fn layout(&self, y: Axis) -> Layout<'_> {
     /// Returns the confidence level in per cent, with all its nines.
     fn confidence(&self) -> String {
         let digits = (5.0 - (100.0 * self.alpha).log10().floor()).clamp(0.0, 13.0) as usize;
@@ -150,6 +150,7 @@ impl Limit {
         format!("{text} %")
     }
 
+    fn layout(&self, y: Axis) -> Layout<'_> {
         let mut entries = Vec::new();
         if self.observed.iter().any(Option::is_some) {
             entries.push(Entry::new(Symbol::Dotted(Stroke::solid(BLACK, 1.8)), "observed"));
@@ -193,13 +194,11 @@ impl Limit {
                 .map(|(mu, all)| Some((*mu, present(all[low])?, present(all[high])?)))
                 .collect();
             for part in edges.split(Option::is_none) {
-                let upper = part.iter().flatten().map(|(mu, _, up)| (panel.x.at(*mu), panel.y.clamped(*up)));
-                let lower = part
-                    .iter()
-                    .flatten()
-                    .rev()
-                    .map(|(mu, down, _)| (panel.x.at(*mu), panel.y.clamped(*down)));
-                let outline: Vec<_> = upper.chain(lower).collect();
+                let upper = part.iter().flatten().map(|(mu, _, up)| (panel.x.at(*mu), panel.y.at(*up)));
+                let lower =
+                    part.iter().flatten().rev().map(|(mu, down, _)| (panel.x.at(*mu), panel.y.at(*down)));
+                let corners: Vec<_> = upper.chain(lower).collect();
+                let outline = clip::polygon(&corners, &panel.area);
                 panel.drawing.polygon(&outline, Ink::fill(colour));
             }
         }
@@ -277,8 +276,8 @@ mod tests {
             (0.99, "99 %", "α = 0.01"),
             (0.9999, "99.99 %", "α = 0.0001"),
             (0.683, "68.3 %", "α = 0.317"),
-            (1.0 - 1e-9, "99.9999999 %", "α = 1 × 10⁻⁹"),
             (0.9999999, "99.99999 %", "α = 1 × 10⁻⁷"),
+            (1.0 - 1e-9, "99.9999999 %", "α = 1 × 10⁻⁹"),
         ] {
             let limit = Limit {
                 mu: vec![0.0, 1.0],
