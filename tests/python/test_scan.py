@@ -183,9 +183,17 @@ class TestPlane:
         line = nextstat.profile_scan(model, mu)
         assert (plane.twice_delta_nll.min(axis=0) >= line.twice_delta_nll - 1e-9).all()
         assert plane.twice_delta_nll.min(axis=0) == pytest.approx(line.twice_delta_nll, abs=0.02)
-        free = nextstat.fit(model)
-        sigma = free.uncertainty("background_norm")
-        assert plane.mu2_values[-1] == pytest.approx(free.value("background_norm") + 2.5 * sigma)
+
+    @pytest.mark.parametrize("codes", ["smooth", "piecewise"])
+    def test_the_default_range_holds_the_whole_contour(self, fixtures, codes):
+        model = nextstat.load_workspace(fixtures / "asymmetric.json", interp_defaults=codes)
+        names = [name for name in model.parameter_names() if name != model.poi_name]
+        plane = nextstat.profile_scan(model, points=15, param2=names[0], points2=15)
+        height, bounds = plane.levels[-1][1], dict(zip(model.parameter_names(), model.suggested_bounds()))
+        sides = [(plane.param, plane.mu_values, plane.twice_delta_nll.T), (names[0], plane.mu2_values, plane.twice_delta_nll)]
+        for name, values, rows in sides:
+            for value, row in [(values[0], rows[0]), (values[-1], rows[-1])]:
+                assert value in bounds[name] or np.nanmin(row) > height, (name, value)
 
 
 class TestHardCases:

@@ -249,8 +249,9 @@ inner_methods! { ScanResult {
 /// Scans the profile likelihood of a parameter, or of two.
 ///
 /// At each of `mu_values` the parameter `param` (by default the parameter of interest) is fixed and the likelihood is
-/// maximised in all other parameters. Without `mu_values`, `points` values are scanned, from three uncertainties (2.5
-/// in a scan in two parameters) below the best fit to as many above it, within the bounds. With `param2` and
+/// maximised in all other parameters. Without `mu_values`, `points` values are scanned, from three uncertainties
+/// below the best fit to as many above it, within the bounds; in two parameters, the range goes beyond the contour of
+/// 95 %. With `param2` and
 /// `mu2_values` (or `points2`) the scan is in two parameters. `intervals=False` leaves out the search for the values
 /// at which `twice_delta_nll` is 1 and 4.
 ///

@@ -17,10 +17,11 @@ pub(crate) struct ScanArgs {
     /// Parameter to scan [default: the parameter of interest]
     #[arg(long, help_heading = "Scan", value_name = "NAME")]
     param: Option<String>,
-    /// First value [default: 3 uncertainties below the best fit (2.5 in two parameters), or the bound]
+    /// First value [default: 3 uncertainties below the best fit (in two parameters: beyond the contour of 95 %), or
+    /// the bound]
     #[arg(long, help_heading = "Scan", value_name = "V", value_parser = real)]
     start: Option<f64>,
-    /// Last value [default: as many uncertainties above the best fit, or the bound]
+    /// Last value [default: as far above the best fit, or the bound]
     #[arg(long, help_heading = "Scan", value_name = "V", value_parser = real)]
     stop: Option<f64>,
     /// Number of equally spaced values

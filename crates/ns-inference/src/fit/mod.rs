@@ -52,7 +52,8 @@ pub fn fit(
     let intervals = loop {
         let parameters = interval_parameters(&lowest.fit, &minos, options);
         let tolerance = lowest.tolerance;
-        let parent = Parent { analysis: &analysis, outcome: &lowest.fit, tolerance, asked: &minos };
+        let parent =
+            Parent { analysis: &analysis, outcome: &lowest.fit, level: 1.0, tolerance, asked: &minos };
         let found = minos::crossings(&parent, &parameters);
         let data = analysis.data.clone();
         let (point, depth) = match found {

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::analysis::Analysis;
 use crate::diagnosis::has_negative_yield;
 use crate::lowest::Stop;
+use crate::present::{exact, significant};
 use side::{End, MAX_PROBES, Probe, Side};
 
 /// A MINOS interval. Its ends are called crossings: the values of a parameter below and above its best fit at which
@@ -66,6 +67,8 @@ pub(crate) struct Parent<'a> {
     pub(crate) analysis: &'a Analysis<'a>,
     /// Outcome of the parent fit.
     pub(crate) outcome: &'a FitOutcome,
+    /// Rise of `-2 ln L` at the crossings: 1 for intervals.
+    pub(crate) level: f64,
     /// A conditional fit counts as a lower minimum if its `-2 ln L` is below that of the parent fit by more than this
     /// number.
     pub(crate) tolerance: f64,
@@ -92,7 +95,7 @@ struct Open {
     /// there is no result to check.
     doubted: Option<End>,
     /// A conditional fit in a lower valley than the one that the search follows (a valley is a series of neighbouring
-    /// minima). At its distance, `-2 ln L` has risen by more than 1 in the followed valley, but by less in the lower
+    /// minima). At its distance, `-2 ln L` has risen by more than the level in the followed valley, but by less in the lower
     /// valley. If the check of the crossing also finds a lower minimum, the search continues outward from this fit.
     beyond: Option<Probe>,
     /// Number of times that this search has set `beyond` to a fit in a lower valley (a series of neighbouring
@@ -104,7 +107,7 @@ struct Open {
 /// minima).
 const MOST_FOLLOWED: usize = 8;
 
-/// Rise of `-2 ln L` at the conditional fits at which the error of Asimov data is estimated.
+/// Rise of `-2 ln L` at the conditional fits at which the error of Asimov data is estimated, in units of the level.
 const NEAR_CROSSING: std::ops::RangeInclusive<f64> = 0.8..=1.25;
 
 /// The index and the interval of each parameter, and for Asimov data with events the minima of the conditional fits near the
@@ -150,11 +153,11 @@ pub(crate) fn crossings(parent: &Parent<'_>, parameters: &[usize]) -> Result<Cro
             if probe.rise < -parent.tolerance && lowest.as_ref().is_none_or(|(rise, _)| probe.rise < *rise) {
                 lowest = Some((probe.rise, probe.point.clone()));
             }
-            if parent.analysis.has_expected_events() && NEAR_CROSSING.contains(&probe.rise) {
+            if parent.analysis.has_expected_events() && NEAR_CROSSING.contains(&(probe.rise / parent.level)) {
                 points.push(probe.point.clone());
             }
             let end = match (side.doubted.take(), followed) {
-                (None, Some(valley)) if probe.rise < 1.0 && side.n_followed < MOST_FOLLOWED => {
+                (None, Some(valley)) if probe.rise < parent.level && side.n_followed < MOST_FOLLOWED => {
                     // The followed valley lies above the level at this point. The first crossing therefore lies
                     // before this point, even if another valley is lower.
                     (side.searched, side.beyond, side.n_followed) = (false, Some(probe), side.n_followed + 1);
@@ -202,7 +205,7 @@ fn begin(parent: &Parent<'_>, parameter: usize, direction: f64) -> Result<Open, 
     let limit = if direction < 0.0 { value - lower } else { upper - value };
     if limit <= 0.0 {
         let (which, bound) = if direction < 0.0 { ("lower", lower) } else { ("upper", upper) };
-        return Err(format!("the best fit is at the {which} bound {bound}"));
+        return Err(format!("the best fit is at the {which} bound {}", exact(bound)));
     }
     let sigma = parent.outcome.uncertainties.get(parameter).copied().flatten();
     let prefit = parent.analysis.model.parameters.get(parameter).and_then(|p| p.constraint.prefit_sigma());
@@ -216,7 +219,8 @@ fn begin(parent: &Parent<'_>, parameter: usize, direction: f64) -> Result<Open, 
         let variance = row.get(parameter).copied().filter(|v| *v > 0.0)?;
         Some(row.iter().map(|x| if x.is_finite() { direction * x / variance } else { 0.0 }).collect())
     });
-    let side = Side::new(parent.outcome.parameters.clone(), guess, limit);
+    let guess = guess * parent.level.sqrt();
+    let side = Side::new(parent.level, parent.outcome.parameters.clone(), guess, limit);
     let asked = parent.asked.contains(&parameter);
     let searched = parent.analysis.is_small() || (asked && parent.analysis.is_middling());
     Ok(Open { parameter, direction, side, slope, searched, doubted: None, beyond: None, n_followed: 0 })
@@ -361,7 +365,7 @@ fn read_probe(parent: &Parent<'_>, distance: f64, outcome: TaskOutcome) -> Probe
 /// reason.
 fn describe(parent: &Parent<'_>, side: &Open, end: &End) -> Result<f64, String> {
     let which = if side.direction < 0.0 { "lower" } else { "upper" };
-    crossing(end, which, "1", |distance| value_at(parent, side, distance))
+    crossing(end, which, &significant(parent.level), |distance| value_at(parent, side, distance))
 }
 
 /// Returns the value of the parameter at which the rise of `-2 ln L` crosses a level. If there is no crossing, the
@@ -377,7 +381,7 @@ pub(crate) fn crossing(
         End::Found(distance) => Ok(value_at(distance)),
         End::Bound { rise } => Err(format!(
             "twice_nll has risen by {rise:.3} only at the {which} bound {}",
-            value_at(f64::INFINITY)
+            exact(value_at(f64::INFINITY))
         )),
         End::Wall(distance) => Err(format!(
             "the likelihood stops being finite at {} before twice_nll has risen by {level}",

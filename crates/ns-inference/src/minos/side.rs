@@ -79,13 +79,13 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// Creates a search for the distance at which `-2 ln L` has risen by 1. `best` contains the values of all
+    /// Creates a search for the distance at which `-2 ln L` has risen by `level`. `best` contains the values of all
     /// parameters at the best fit, and `limit` is the largest allowed distance. The first conditional fit is made at
     /// the distance `guess`.
-    pub(super) fn new(best: Vec<f64>, guess: f64, limit: f64) -> Self {
+    pub(super) fn new(level: f64, best: Vec<f64>, guess: f64, limit: f64) -> Self {
         let inner = Probe { distance: 0.0, rise: 0.0, point: best };
         Self {
-            level: 1.0,
+            level,
             limit,
             inner,
             outer: None,
@@ -276,7 +276,7 @@ mod tests {
     /// Runs a search on a profile. `profile` gives the rise of `-2 ln L` at a distance from the best fit. Returns the
     /// reason for the end of the search, and the number of evaluations.
     fn search(profile: impl Fn(f64) -> f64, guess: f64, limit: f64) -> (End, usize) {
-        let mut side = Side::new(vec![0.0], guess, limit);
+        let mut side = Side::new(1.0, vec![0.0], guess, limit);
         loop {
             let d = side.next();
             let rise = profile(d);

@@ -138,7 +138,8 @@ impl<'a> Study<'a> {
             return Ok(());
         }
         let tolerance = if self.may_restart() { self.lowest.tolerance } else { f64::INFINITY };
-        let parent = Parent { analysis: &self.analysis, outcome: &self.lowest.fit, tolerance, asked: &[] };
+        let parent =
+            Parent { analysis: &self.analysis, outcome: &self.lowest.fit, level: 1.0, tolerance, asked: &[] };
         let (intervals, points) = minos::crossings(&parent, &parameters)?;
         self.intervals = intervals;
         self.points.extend(points);

@@ -106,8 +106,15 @@ fn check_order(scanned: &Scanned, ends: &Ends, points: usize) -> Result<(), Infe
     Ok(())
 }
 
+/// Default range of a scan in one parameter on either side of the best fit, in uncertainties.
+const REACH: f64 = 3.0;
+
+/// Space between a contour and the end of the default range, as a fraction of the distance from the best fit.
+const MARGIN: f64 = 0.05;
+
 /// Returns the points of an axis. `parent` is the free fit of the scan. If the user left out an end of the range, this
-/// end lies `reach` uncertainties from the best fit.
+/// end lies three uncertainties from the best fit, or beyond the contour of the level `contour` in a scan in two
+/// parameters.
 ///
 /// # Errors
 /// If an end was left out and the parameter has no uncertainty; if the start of the range is above its end; if both
@@ -117,7 +124,7 @@ pub(super) fn values(
     axis: &ScanAxis,
     scanned: &Scanned,
     parent: &FitOutcome,
-    reach: f64,
+    contour: Option<f64>,
 ) -> Result<Vec<f64>, InferenceError> {
     if let Some(values) = &axis.values {
         return Ok(values.clone());
@@ -127,9 +134,15 @@ pub(super) fn values(
         (Some(start), Some(stop)) => (start, stop),
         (start, stop) => {
             let best = parent.parameters.get(scanned.index).copied().unwrap_or(f64::NAN);
-            let (below, above) = widths(analysis, scanned, parent)?;
-            let start = start.unwrap_or_else(|| (best - reach * below).clamp(lower, upper));
-            (start, stop.unwrap_or_else(|| (best + reach * above).clamp(lower, upper)))
+            let (below, above) = match contour {
+                Some(level) => beyond(analysis, scanned, parent, level)?,
+                None => {
+                    let (below, above) = widths(analysis, scanned, parent)?;
+                    (REACH * below, REACH * above)
+                }
+            };
+            let start = start.unwrap_or_else(|| (best - below).clamp(lower, upper));
+            (start, stop.unwrap_or_else(|| (best + above).clamp(lower, upper)))
         }
     };
     let ends = Ends { start, stop, start_given: axis.start.is_some(), stop_given: axis.stop.is_some() };
@@ -137,6 +150,53 @@ pub(super) fn values(
     let step = (stop - start) / axis.points.saturating_sub(1).max(1) as f64;
     let last = axis.points.saturating_sub(1);
     Ok((0..axis.points).map(|i| if i == last && i > 0 { stop } else { start + step * i as f64 }).collect())
+}
+
+/// Returns the distances from the best fit to points beyond a contour. The contour ends in this parameter where
+/// `-2 ln L`, minimised over all other parameters, is `level` above its minimum. On a side without such a value the
+/// contour goes to the bound of the parameter.
+fn beyond(
+    analysis: &Analysis<'_>,
+    scanned: &Scanned,
+    parent: &FitOutcome,
+    level: f64,
+) -> Result<(f64, f64), InferenceError> {
+    let best = parent.parameters.get(scanned.index).copied().unwrap_or(f64::NAN);
+    let (below, above) = distances(analysis, scanned.index, parent, level)?;
+    let to_bounds = (best - scanned.bounds.0, scanned.bounds.1 - best);
+    let end = |found: Option<f64>, to_bound: f64| match found {
+        Some(distance) => Some((1.0 + MARGIN) * distance),
+        None => Some(to_bound).filter(|distance| distance.is_finite()),
+    };
+    match (end(below, to_bounds.0), end(above, to_bounds.1)) {
+        (Some(below), Some(above)) => Ok((below, above)),
+        (below, above) => {
+            let (left, right) = widths(analysis, scanned, parent)?;
+            Ok((below.unwrap_or(REACH * left), above.unwrap_or(REACH * right)))
+        }
+    }
+}
+
+/// Returns the distances from the best fit to the values below and above it at which `-2 ln L`, minimised over all
+/// other parameters, is `level` above its minimum. A distance is `None` if there is no such value.
+fn distances(
+    analysis: &Analysis<'_>,
+    index: usize,
+    parent: &FitOutcome,
+    level: f64,
+) -> Result<(Option<f64>, Option<f64>), InferenceError> {
+    // A lower minimum found by this search is ignored, because the scan also finds it.
+    let search = Parent { analysis, outcome: parent, level, tolerance: f64::INFINITY, asked: &[] };
+    let found = match minos::crossings(&search, &[index]) {
+        Ok((found, _)) => found,
+        Err(Stop::Lower(..)) => Vec::new(),
+        Err(Stop::Error(error)) => return Err(error),
+    };
+    if analysis.is_cancelled() {
+        return Err(InferenceError::Cancelled);
+    }
+    let interval = found.first().map(|(_, interval)| interval);
+    Ok((interval.and_then(|x| x.lower).map(f64::abs), interval.and_then(|x| x.upper)))
 }
 
 /// Returns the uncertainties below and above the best fit, from the covariance. For a parameter at a bound or on a kink
@@ -152,19 +212,7 @@ fn widths(
     if let Some(sigma) = parent.uncertainties.get(index).copied().flatten() {
         return Ok((sigma, sigma));
     }
-    // A lower minimum found by this search is ignored, because the scan also finds it.
-    let search = Parent { analysis, outcome: parent, tolerance: f64::INFINITY, asked: &[] };
-    let found = match minos::crossings(&search, &[index]) {
-        Ok((found, _)) => found,
-        Err(Stop::Lower(..)) => Vec::new(),
-        Err(Stop::Error(error)) => return Err(error),
-    };
-    if analysis.is_cancelled() {
-        return Err(InferenceError::Cancelled);
-    }
-    let interval = found.first().map(|(_, interval)| interval);
-    let below = interval.and_then(|x| x.lower).map(f64::abs);
-    let above = interval.and_then(|x| x.upper);
+    let (below, above) = distances(analysis, index, parent, 1.0)?;
     match (below.or(above), above.or(below)) {
         (Some(below), Some(above)) => Ok((below, above)),
         _ => Err(scanned.refuse(

@@ -27,10 +27,6 @@ use profile::{Centre, profile, starting_at};
 /// of values of both parameters. Useful scans have far fewer points. More points might not fit in memory.
 const MOST_POINTS: usize = 10_000_000;
 
-/// Default range of a scan on either side of the best fit, in uncertainties. The first number is for scans in one
-/// parameter, the second for scans in two parameters.
-const REACH: [f64; 2] = [3.0, 2.5];
-
 /// Scans the profile likelihood. At every point the scanned parameters are fixed, and all other parameters are
 /// fitted.
 ///
@@ -77,14 +73,15 @@ pub fn scan(
     let mut lowest = Lowest::new(analysis.settle_expected(first_fit, &request, WITH_INVERSE)?);
     let mut tally = Tally { notes: Vec::new(), n_iter: lowest.fit.n_iterations, n_fits: 1 };
 
+    let [_, widest] = ContourLevel::usual();
     loop {
-        let reach = if second.is_some() { REACH[1] } else { REACH[0] };
+        let contour = second.as_ref().map(|_| widest.twice_delta_nll);
         let (values, values2);
-        values = axis::values(&analysis, &options.first, &first, &lowest.fit, reach)?;
+        values = axis::values(&analysis, &options.first, &first, &lowest.fit, contour)?;
         let mut grid = Grid { first: Line::new(first.index, &values), second: None };
         values2 = match (&options.second, &second) {
             (Some(axis), Some(second)) => {
-                let values = axis::values(&analysis, axis, second, &lowest.fit, reach)?;
+                let values = axis::values(&analysis, axis, second, &lowest.fit, contour)?;
                 grid.second = Some(Line::new(second.index, &values));
                 Some(values)
             }

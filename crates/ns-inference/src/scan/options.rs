@@ -11,10 +11,10 @@ use crate::{FitOptions, Work, options};
 pub struct ScanAxis {
     /// Full name of the parameter; the parameter of interest if `None`.
     pub param: Option<String>,
-    /// First point. `None` means 3 uncertainties below the best fit (2.5 in a scan in two parameters), or the lower
+    /// First point. `None` means 3 uncertainties below the best fit (in a scan in two parameters, beyond the contour of 95 %), or the lower
     /// bound if it is higher.
     pub start: Option<f64>,
-    /// Last point. `None` means 3 uncertainties above the best fit (2.5 in a scan in two parameters), or the upper
+    /// Last point. `None` means 3 uncertainties above the best fit (in a scan in two parameters, beyond the contour of 95 %), or the upper
     /// bound if it is lower.
     pub stop: Option<f64>,
     /// Number of points. They are equidistant from `start` to `stop`.
