@@ -18,6 +18,7 @@ use crate::model::Model;
 use crate::options;
 use crate::pickle::{Reduced, restorer, written};
 use crate::plain::dictionary;
+use crate::warn::warn_of_result;
 use crate::work::{Progress, SHORT_FIT, run, run_keeping, run_short, without_result};
 
 /// The data of a Python result object: the values of its attributes, and its text. The attributes have the names of
@@ -208,7 +209,9 @@ impl Common<'_, '_> {
     ) -> PyResult<Record> {
         let (result, ran) = self.ran(py, model, work, analysis)?;
         let parts = parts(&result);
-        record(py, model, result, ran, parts)
+        let record = record(py, model, result, ran, parts)?;
+        record.warn(py, model)?;
+        Ok(record)
     }
 
     /// Runs an analysis like [`Self::run`], but returns the value that `analysis` returned, without converting it, and
@@ -265,6 +268,9 @@ impl Common<'_, '_> {
         };
         let parts = parts(&result);
         let record = record(py, model, result, model.ran(opened, started), parts)?;
+        if raised.is_none() {
+            record.warn(py, model)?;
+        }
         let object = Py::new(py, wrap(record))?;
         match raised {
             None => Ok(object),
@@ -298,6 +304,15 @@ impl Record {
     /// `KeyError` if the result lacks the key.
     pub(crate) fn value<'py>(&self, py: Python<'py>, key: &str) -> PyResult<Bound<'py, PyAny>> {
         self.values.bind(py).as_any().get_item(key)
+    }
+
+    /// Issues the warnings of the result as Python warnings.
+    ///
+    /// # Errors
+    /// If the user has made warnings errors.
+    fn warn(&self, py: Python<'_>, model: &Model) -> PyResult<()> {
+        let warnings: Vec<String> = self.value(py, "warnings")?.extract()?;
+        warn_of_result(py, &model.inner, &warnings)
     }
 
     /// Converts a report (a result, its text, and the information about the run) to a [`Record`].

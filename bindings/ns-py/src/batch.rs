@@ -14,6 +14,7 @@ use crate::datasets::datasets as read_datasets;
 use crate::model::Model;
 use crate::pickle::{Reduced, attributes};
 use crate::plain::plain;
+use crate::warn::warn_of_result;
 use crate::whole::whole;
 use crate::{load, table};
 
@@ -92,7 +93,9 @@ pub(crate) fn fit_batch(
     let (batch, ran) = common.ran(py, model, Work::Batch { fits }, |core, session, control| {
         ns_inference::fit_batch_within(core, session, data, &bounds, &wanted, control)
     })?;
-    BatchResult::new(py, batch, &wanted, model, ran)
+    let result = BatchResult::new(py, batch, &wanted, model, ran)?;
+    warn_of_result(py, &model.inner, &result.warnings)?;
+    Ok(result)
 }
 
 impl BatchResult {

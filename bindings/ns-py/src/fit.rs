@@ -12,6 +12,7 @@ use crate::analysis::Common;
 use crate::device::execution;
 use crate::error::{ConvergenceError, inference_error};
 use crate::load;
+use crate::warn::warn_of_result;
 use crate::result::FitResult;
 use crate::whole::whole;
 use crate::work::{Progress, SHORT_FIT, run, run_short};
@@ -76,6 +77,7 @@ pub(crate) fn fit(
         let reasons: Vec<&str> =
             std::iter::once(&result.termination_reason).chain(&result.warnings).map(String::as_str).collect();
         return Err(ConvergenceError::new_err(reasons.join("; ")));
+    warn_of_result(py, core, &result.warnings)?;
     }
     FitResult::new(py, result, model, wanted, model.ran(opened, started))
 }

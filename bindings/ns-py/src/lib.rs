@@ -39,6 +39,7 @@ mod stages;
 mod study;
 mod table;
 mod toys;
+mod warn;
 mod whole;
 mod work;
 mod written;

@@ -15,6 +15,8 @@ use pyo3::types::{PyBytes, PyCFunction, PyDict, PyList, PyString, PyTuple};
 use crate::device::{Memory, execution};
 use crate::error::workspace_error;
 use crate::model::{Model, Note, Origin};
+use crate::options;
+use crate::warn::warn;
 use crate::work::released;
 
 /// Reads a pyhf workspace or an HS3 file and builds the model of one measurement or analysis.
@@ -68,7 +70,8 @@ pub(crate) fn load_workspace(
     built(py, Text::of(source)?, options, patch, digest_check, channels, mask, memory, events)
 }
 
-/// Builds the model of a workspace and compiles it. The first fit of the model is then fast.
+/// Builds the model of a workspace and compiles it. The first fit of the model is then fast. Issues the warnings of the
+/// model as Python warnings.
 ///
 /// # Errors
 /// The errors of [`load_workspace`].
@@ -100,7 +103,9 @@ pub(crate) fn built(
         let workspace = if all { workspace } else { workspace.select_channels(&selection)? };
         Origin::new(workspace, options, sources.folder.clone()).model()
     })?;
-    ready(py, model.map(|model| model.within(memory)))
+    let model = ready(py, model.map(|model| model.within(memory)))?;
+    warn(py, model.inner.warnings.iter().map(String::as_str))?;
+    Ok(model)
 }
 
 /// Reads a file or a member of an archive, and returns the contents. Compressed contents are decompressed.

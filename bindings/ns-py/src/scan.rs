@@ -19,6 +19,7 @@ use crate::load;
 use crate::pickle::{Reduced, attributes, read, restorer, written};
 use crate::picture::{self, Picture, check, replace};
 use crate::plain::dictionary;
+use crate::warn::warn_of_result;
 use crate::whole::whole;
 
 attributes! {
@@ -301,6 +302,7 @@ pub(crate) fn profile_scan(
     let (result, ran) = common.ran(py, model, work, |core, session, control| {
         ns_inference::scan(core, session, &question, control)
     })?;
+    warn_of_result(py, &model.inner, &result.warnings)?;
     ScanResult::new(py, result, model.inner.measurement.clone(), ran)
 }
 

@@ -21,6 +21,7 @@ use crate::load;
 use crate::model::{PickledParts, Question};
 use crate::pickle::{Reduced, restorer};
 use crate::toys::{HypotestToysResult, shard as read_shard, work};
+use crate::warn::warn;
 use crate::whole::whole;
 use crate::work::{Progress, run};
 
@@ -290,5 +291,6 @@ pub(crate) fn toys_summarise(
         ..RunInfo::default()
     };
     let parts = result.parts();
+    warn(py, result.warnings.iter().map(String::as_str))?;
     Ok(HypotestToysResult(Record::new(py, Report { result, ran, parts })?))
 }
