@@ -124,7 +124,7 @@ class TestArguments:
             model.nll(np.ma.masked_array(point, mask=mask))
         with pytest.raises(ValueError, match="params must be real numbers, not complex ones"):
             model.nll(point + 0j)
-        with pytest.raises(ValueError, match="the data must be numbers: some are masked"):
+        with pytest.raises(ValueError, match="data must be numbers: some are masked"):
             nextstat.fit(model, data=np.ma.masked_array(model.observed_data(False), mask=[True] + [False] * 6))
         assert model.nll(np.ma.masked_array(point, mask=False)) == model.nll(point)
 

@@ -1,7 +1,10 @@
 """Messages for Python users: they name no flags of the command line, and the true cause of the error."""
 
 import json
+import sys
+import warnings
 
+import numpy as np
 import pytest
 
 import nextstat
@@ -52,3 +55,72 @@ def test_pictures_warn_of_names_that_no_font_has(spec, tmp_path, recwarn):
         picture.save(tmp_path / "pulls.png")
     with pytest.warns(UserWarning, match="or write SVG"):
         picture.pdf()
+
+
+class TestWarningsOfResults:
+    @pytest.fixture
+    def wide(self, spec):
+        settings = spec["measurements"][0]["config"]["parameters"]
+        settings[:] = [s for s in settings if s["name"] != "mu"] + [{"name": "mu", "bounds": [[-5.0, 10.0]]}]
+        return spec
+
+    def test_a_deficit_has_no_significance(self, wide):
+        wide["observations"][0]["data"] = [50.0, 40.0, 15.0, 9.0]
+        model = nextstat.load_workspace(wide)
+        with pytest.warns(UserWarning, match="no excess, so Z is 0") as caught:
+            result = nextstat.significance(model)
+        assert [str(w.message) for w in caught] == result.warnings
+
+    def test_qtilde_below_zero(self, wide):
+        model = nextstat.load_workspace(wide)
+        with pytest.warns(UserWarning, match="qtilde") as caught:
+            nextstat.hypotest(1.0, model)
+        assert caught[0].filename == __file__
+
+    def test_the_first_of_several_measurements(self, fixtures):
+        with pytest.warns(UserWarning, match="measurements; the first one"):
+            model = nextstat.load_workspace(fixtures / "several_measurements.json")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            result = nextstat.fit(model)  # the warning was given when the model was made
+        assert any("the first one" in text for text in result.warnings)
+
+    def test_ordinary_results_have_none(self, spec):
+        model = nextstat.load_workspace(spec)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            nextstat.fit(model), nextstat.hypotest(1.0, model), nextstat.upper_limit(model)
+            nextstat.fit_batch(model, [model.observed_data()]), nextstat.yields(model)
+        with pytest.warns(UserWarning, match="are inf, which JSON writes as null"):
+            nextstat.yields(model, {"mu": 1e308})
+
+
+class TestArguments:
+    """Each message names the argument and says what is meant."""
+
+    @pytest.mark.parametrize(
+        "call, error, message",
+        [
+            (lambda m: nextstat.fit(m, minos=True), TypeError, r"a name or a list of names, such as \[\"mu\"\], not True\s.*'minos'"),
+            (lambda m: nextstat.fit(m, fixed=["mu"]), TypeError, r"fixed must be a dictionary.*\{\"mu\": 1.0\}, not \['mu'\]"),
+            (lambda m: nextstat.fit(m, data={"SR": [1.0]}), ValueError, r"data is a dictionary only for channels of events.*'CR' 3, 'SR' 4"),
+            (lambda m: nextstat.yields(m, 3), TypeError, r"params must be a point: the values of all 13 parameters.*not 3"),
+            (lambda m: nextstat.fit(m, init=3), TypeError, r"init must be a point"),
+            (lambda m: nextstat.fit(m, init={"mu": "x"}), TypeError, r"init maps names of parameters to numbers, not 'mu' to 'x'"),
+            (lambda m: nextstat.upper_limit(m, scan_values=[1, np.nan]), ValueError, r"scan_values\[1\] is NaN; give finite numbers"),
+            (lambda m: nextstat.upper_limit(m, scan_values=[[1, 2]]), ValueError, r"scan_values must have one dimension"),
+            (lambda m: nextstat.profile_scan(m, [1, np.inf]), ValueError, r"mu_values\[1\] is inf; give finite numbers"),
+            (lambda m: nextstat.fit_batch(m, []), ValueError, r"datasets is empty; give one row of counts per data set"),
+            (lambda m: nextstat.fit_batch(m, [[1.0]]), ValueError, r"a row of datasets must have 7 elements"),
+            (lambda m: nextstat.fit(m, integral_tolerance=2), ValueError, r"is 2; give a number between 0 and 1"),
+        ],
+    )
+    def test_it_is_named(self, spec, call, error, message):
+        with pytest.raises(error, match=message):
+            call(nextstat.load_workspace(spec))
+
+
+def test_trees_of_root_need_uproot_alone(monkeypatch):
+    monkeypatch.setitem(sys.modules, "uproot", None)
+    with pytest.raises(ImportError, match="pip install uproot awkward"):
+        nextstat.read_root("tree.root", "events")

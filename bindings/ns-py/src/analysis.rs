@@ -174,7 +174,7 @@ pub(crate) struct Common<'a, 'py> {
     pub(crate) threads: usize,
     pub(crate) data: Option<&'a Bound<'py, PyAny>>,
     pub(crate) asimov: Option<&'a Bound<'py, PyAny>>,
-    pub(crate) fixed: Option<&'a Bound<'py, PyDict>>,
+    pub(crate) fixed: Option<&'a Bound<'py, PyAny>>,
     pub(crate) init: Option<&'a Bound<'py, PyAny>>,
     pub(crate) search: &'a str,
     pub(crate) integral_tolerance: Option<f64>,
@@ -191,7 +191,7 @@ impl Common<'_, '_> {
         let wanted = FitOptions::default().search(options::search(self.search)?);
         let wanted = wanted.integral_tolerance(self.integral_tolerance);
         let wanted = options::data(wanted, &model.inner, self.data, self.asimov)?;
-        options::init(options::fixed(wanted, self.fixed)?, &model.inner, self.init)
+        options::init(options::fixed(wanted, self.fixed)?, &model.inner, "init", self.init)
     }
 
     /// Runs an analysis and returns its result as a [`Record`]. `work` describes the fits of the analysis,

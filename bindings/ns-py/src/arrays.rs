@@ -56,6 +56,22 @@ impl Rows {
     }
 }
 
+/// Reads a list of finite numbers. `what` is the name of the argument in messages.
+///
+/// # Errors
+/// `ValueError` for an object with several dimensions, with elements that are not finite numbers, and the errors of
+/// [`Rows::read`].
+pub(crate) fn numbers(what: &str, object: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
+    let rows = Rows::read(what, object)?;
+    if rows.batch.is_some() {
+        return Err(bad(format!("{what} must have one dimension")));
+    }
+    match rows.values.iter().enumerate().find(|(_, value)| !value.is_finite()) {
+        Some((i, value)) => Err(bad(format!("{what}[{i}] is {value}; give finite numbers"))),
+        None => Ok(rows.values),
+    }
+}
+
 /// Converts an object to a contiguous array of float64 with NumPy. `what` is the name of the object in messages. Masked
 /// and complex numbers are errors.
 pub(crate) fn convert<'py>(what: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {

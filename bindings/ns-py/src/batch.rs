@@ -59,7 +59,7 @@ pub(crate) fn fit_batch(
     model: &Bound<'_, PyAny>,
     datasets: &Bound<'_, PyAny>,
     device: &str,
-    fixed: Option<&Bound<'_, PyDict>>,
+    fixed: Option<&Bound<'_, PyAny>>,
     init: Option<&Bound<'_, PyAny>>,
     uncertainties: bool,
     covariance: bool,
@@ -71,7 +71,10 @@ pub(crate) fn fit_batch(
 ) -> PyResult<BatchResult> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let (data, batch) = read_datasets(&model.inner, datasets)?;
+    if datasets.len().is_ok_and(|n| n == 0) && !datasets.hasattr("shape")? {
+        return Err(PyValueError::new_err("datasets is empty; give one row of counts per data set"));
+    }
+    let (data, batch) = read_datasets(&model.inner, "datasets", datasets)?;
     if batch.is_none() {
         return Err(PyValueError::new_err("datasets must have two dimensions, one row per data set"));
     }

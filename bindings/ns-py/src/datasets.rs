@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 
 use crate::arrays::{Rows, bad};
 
-/// Reads data sets of a model. Returns the data sets and the number of rows, which is `None` for a single
+/// Reads data sets of a model from the argument `what`. Returns the data sets and the number of rows, which is `None` for a single
 /// data set. A row contains the main counts, or the main counts followed by the auxiliary data. For a row
 /// without auxiliary data, the observed auxiliary data of the model are used. A dictionary contains the
 /// events of each channel, with the names of channels as keys (see [`crate::events::data`]).
@@ -17,12 +17,13 @@ use crate::arrays::{Rows, bad};
 /// `ValueError` if a row has the wrong length, and the errors of [`crate::events::data`].
 pub(crate) fn datasets(
     model: &Model,
+    what: &str,
     object: &Bound<'_, PyAny>,
 ) -> PyResult<(Vec<Observations>, Option<usize>)> {
     if let Ok(channels) = object.cast::<PyDict>() {
         return Ok((vec![crate::events::data(model, channels)?], None));
     }
-    let rows = Rows::read("the data", object)?;
+    let rows = Rows::read(what, object)?;
     let (bins, aux) = (model.n_bins(), model.observed.aux.len());
     if rows.width != bins && rows.width != bins + aux {
         if let Some(channel) = model.event_channels.first() {
@@ -33,8 +34,8 @@ pub(crate) fn datasets(
             )));
         }
         return Err(bad(format!(
-            "the data must have {bins} elements (main counts) or {} (with auxiliary data, as observed_data() has); \
-             they have {}",
+            "a row of {what} must have {bins} elements (main counts) or {} (with auxiliary data, as observed_data() has); \
+             it has {}",
             bins + aux,
             rows.width
         )));
@@ -56,11 +57,9 @@ pub(crate) fn datasets(
 /// # Errors
 /// `ValueError` if the object has a wrong length or is a batch of several data sets.
 pub(crate) fn dataset(model: &Model, object: &Bound<'_, PyAny>) -> PyResult<Arc<Observations>> {
-    let (mut sets, batch) = datasets(model, object)?;
+    let (mut sets, batch) = datasets(model, "data", object)?;
     match (sets.pop(), batch) {
         (Some(set), None) => Ok(Arc::new(set)),
-        _ => {
-            Err(bad("the data must have one dimension here; use fit_batch for several data sets".to_owned()))
-        }
+        _ => Err(bad("data must have one dimension here; use fit_batch for several data sets".to_owned())),
     }
 }

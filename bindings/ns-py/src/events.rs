@@ -78,7 +78,14 @@ pub(crate) fn data(model: &Model, channels: &Bound<'_, PyDict>) -> PyResult<Obse
                 continue;
             }
             return Err(bad(match model.event_channels.is_empty() {
-                true => "the model has no channels of events; give counts as an array".to_owned(),
+                true => {
+                    let bins = model.channels.iter().map(|c| format!("'{}' {}", c.name, c.n_bins));
+                    format!(
+                        "data is a dictionary only for channels of events, which the model does not have; give one array with \
+                         the counts of all bins, channel after channel ({})",
+                        bins.collect::<Vec<_>>().join(", ")
+                    )
+                }
                 false => format!("no channel of events is called '{name}'; there are {}", known()),
             }));
         };

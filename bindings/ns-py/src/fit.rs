@@ -6,14 +6,13 @@ use ns_core::{Control, Search};
 use ns_inference::Work;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::analysis::Common;
 use crate::device::execution;
 use crate::error::{ConvergenceError, inference_error};
 use crate::load;
-use crate::warn::warn_of_result;
 use crate::result::FitResult;
+use crate::warn::warn_of_result;
 use crate::whole::whole;
 use crate::work::{Progress, SHORT_FIT, run, run_short};
 
@@ -40,7 +39,7 @@ pub(crate) fn fit(
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
-    fixed: Option<&Bound<'_, PyDict>>,
+    fixed: Option<&Bound<'_, PyAny>>,
     init: Option<&Bound<'_, PyAny>>,
     minos: Option<load::Names>,
     covariance: bool,
@@ -77,7 +76,7 @@ pub(crate) fn fit(
         let reasons: Vec<&str> =
             std::iter::once(&result.termination_reason).chain(&result.warnings).map(String::as_str).collect();
         return Err(ConvergenceError::new_err(reasons.join("; ")));
-    warn_of_result(py, core, &result.warnings)?;
     }
+    warn_of_result(py, core, &result.warnings)?;
     FitResult::new(py, result, model, wanted, model.ran(opened, started))
 }

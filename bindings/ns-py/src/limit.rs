@@ -7,10 +7,10 @@ use ns_inference::{LimitOptions, ToyLimitOptions, Work};
 use ns_viz::Limit;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyTuple;
 
 use crate::analysis::{Common, result_class};
-use crate::arrays::Rows;
+use crate::arrays::numbers;
 use crate::device::execution;
 use crate::error::inference_error;
 use crate::hypotest::statistic;
@@ -167,7 +167,7 @@ pub(crate) fn upper_limit<'py>(
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
-    fixed: Option<&Bound<'_, PyDict>>,
+    fixed: Option<&Bound<'_, PyAny>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
     integral_tolerance: Option<f64>,
@@ -179,7 +179,7 @@ pub(crate) fn upper_limit<'py>(
     if expected_only && observed_only {
         return Err(PyValueError::new_err("expected_only and observed_only leave nothing to find"));
     }
-    let grid = scan_values.map(|object| Rows::read("scan_values", object)).transpose()?;
+    let grid = scan_values.map(|object| numbers("scan_values", object)).transpose()?;
     let model = load::model(py, model, device)?;
     let model = model.get();
     let common = Common { device, threads, data, asimov, fixed, init, search, integral_tolerance, progress };
@@ -212,7 +212,7 @@ pub(crate) fn upper_limit<'py>(
         .cl(cl)
         .expected_only(expected_only)
         .observed_only(observed_only)
-        .scan(grid.map(|rows| rows.values).unwrap_or_default());
+        .scan(grid.unwrap_or_default());
     let mut limit = None;
     let record = common.run(
         py,

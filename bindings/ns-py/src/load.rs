@@ -66,7 +66,7 @@ pub(crate) fn load_workspace(
     let measurement = measurement.or(analysis);
     let interpolation = interpolation(interp_defaults, normsys_code, histosys_code)?;
     let flows = execution(flow_device, 0)?.device;
-    let options = ModelOptions { measurement, interpolation, poi, flows };
+    let options = ModelOptions { measurement, interpolation, poi, flows, ..ModelOptions::default() };
     built(py, Text::of(source)?, options, patch, digest_check, channels, mask, memory, events)
 }
 
@@ -143,10 +143,25 @@ fn ready(py: Python<'_>, model: Result<Model, WorkspaceError>) -> PyResult<Model
 }
 
 /// An argument with one name or several names.
-#[derive(FromPyObject)]
 pub(crate) enum Names {
     One(String),
     Many(Vec<String>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Names {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(name) = object.extract::<String>() {
+            return Ok(Self::One(name));
+        }
+        object.extract::<Vec<String>>().map(Self::Many).map_err(|_| {
+            PyTypeError::new_err(format!(
+                "expected a name or a list of names, such as [\"mu\"], not {}",
+                options::shown(&object)
+            ))
+        })
+    }
 }
 
 impl Names {

@@ -16,8 +16,16 @@ use crate::datasets::dataset;
 ///
 /// # Errors
 /// `TypeError` for keys that are not strings and values that are not numbers.
-pub(crate) fn fixed(mut options: FitOptions, fixed: Option<&Bound<'_, PyDict>>) -> PyResult<FitOptions> {
-    for (name, value) in fixed.into_iter().flat_map(|dict| dict.iter()) {
+pub(crate) fn fixed(mut options: FitOptions, fixed: Option<&Bound<'_, PyAny>>) -> PyResult<FitOptions> {
+    let Some(object) = fixed else { return Ok(options) };
+    let Ok(fixed) = object.cast::<PyDict>() else {
+        return Err(PyTypeError::new_err(format!(
+            "fixed must be a dictionary from names of parameters to the values at which they are held, such as \
+             {{\"mu\": 1.0}}, not {}",
+            shown(object)
+        )));
+    };
+    for (name, value) in fixed {
         let name: String = name.extract().map_err(|_| {
             PyTypeError::new_err(format!("the keys of fixed must be names of parameters, not {name}"))
         })?;
@@ -31,26 +39,53 @@ pub(crate) fn fixed(mut options: FitOptions, fixed: Option<&Bound<'_, PyDict>>) 
     Ok(options)
 }
 
-/// Adds the argument `init`, the starting point, to the options. It has all values in order, or some values
-/// by name.
+/// Adds a starting point, the argument `what` (`init` or `params`), to the options. It has all values in order, or
+/// some values by name.
 ///
 /// # Errors
 /// `ValueError` for a wrong length, `TypeError` for names or values of a wrong type.
 pub(crate) fn init(
     options: FitOptions,
     model: &Model,
-    init: Option<&Bound<'_, PyAny>>,
+    what: &str,
+    point: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<FitOptions> {
-    let Some(object) = init else { return Ok(options) };
+    let Some(object) = point else { return Ok(options) };
     let Ok(dict) = object.cast::<PyDict>() else {
-        let rows = Rows::of_width("init", object, model.parameters.len())?;
+        if object.len().is_err() {
+            return Err(PyTypeError::new_err(format!(
+                "{what} must be a point: the values of all {} parameters (see parameter_names()), or some values by name, \
+                 such as {{\"mu\": 1.0}}; not {}",
+                model.parameters.len(),
+                shown(object)
+            )));
+        }
+        let rows = Rows::of_width(what, object, model.parameters.len())?;
         return match rows.batch {
             None => Ok(options.start(rows.values)),
-            Some(_) => Err(PyValueError::new_err("init must have one dimension")),
+            Some(_) => Err(PyValueError::new_err(format!("{what} must have one dimension"))),
         };
     };
-    let named = dict.iter().map(|(name, value)| Ok((name.extract()?, value.extract()?)));
+    let named = dict.iter().map(|(name, value)| {
+        let wrong = |_| {
+            let (name, value) = (shown(&name), shown(&value));
+            PyTypeError::new_err(format!("{what} maps names of parameters to numbers, not {name} to {value}"))
+        };
+        let pair = name.extract().and_then(|key| Ok((key, value.extract()?)));
+        pair.map_err(wrong)
+    });
     Ok(options.start(named.collect::<PyResult<Vec<(String, f64)>>>()?))
+}
+
+/// Returns an object as Python shows it, in one short line, for messages.
+pub(crate) fn shown(object: &Bound<'_, PyAny>) -> String {
+    const LONGEST: usize = 60;
+    let text = object.repr().map_or_else(|_| "this object".to_owned(), |text| text.to_string());
+    let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}...", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
 }
 
 /// Adds the data to fit, from the arguments `data` and `asimov`, to the options.

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::analysis::{Common, inner_methods};
-use crate::arrays::{Rows, array, or_nan};
+use crate::arrays::{array, numbers, or_nan};
 use crate::load;
 use crate::pickle::{Reduced, attributes, read, restorer, written};
 use crate::picture::{self, Picture, check, replace};
@@ -276,7 +276,7 @@ pub(crate) fn profile_scan(
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
-    fixed: Option<&Bound<'_, PyDict>>,
+    fixed: Option<&Bound<'_, PyAny>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
     integral_tolerance: Option<f64>,
@@ -315,9 +315,5 @@ fn axis(
 ) -> PyResult<ScanAxis> {
     let axis = param.map_or_else(ScanAxis::default, ScanAxis::param).points(points);
     let Some(object) = values else { return Ok(axis) };
-    let rows = Rows::read(what, object)?;
-    match rows.batch {
-        None => Ok(axis.values(rows.values)),
-        Some(_) => Err(PyValueError::new_err(format!("{what} must have one dimension"))),
-    }
+    Ok(axis.values(numbers(what, object)?))
 }

@@ -154,7 +154,7 @@ pub(crate) fn toys_prepare(
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
-    fixed: Option<&Bound<'_, PyDict>>,
+    fixed: Option<&Bound<'_, PyAny>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
     integral_tolerance: Option<f64>,

@@ -42,7 +42,7 @@ pub(crate) fn point(model: &ns_core::Model, object: Option<&Bound<'_, PyAny>>) -
             ))),
         };
     }
-    let options = options::init(ns_inference::FitOptions::default(), model, Some(object))?;
+    let options = options::init(ns_inference::FitOptions::default(), model, "params", Some(object))?;
     Ok(options.start.map_or(GeneratingPoint::Init, GeneratingPoint::At))
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn fit_toys(
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
-    fixed: Option<&Bound<'_, PyDict>>,
+    fixed: Option<&Bound<'_, PyAny>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
     integral_tolerance: Option<f64>,

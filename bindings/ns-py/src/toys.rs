@@ -3,7 +3,6 @@
 use ns_inference::Work;
 use ns_inference::toys::{HypotestToysOptions, HypotestToysResult as Answer, Shard};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::analysis::{Common, result_class};
 use crate::error::inference_error;
@@ -64,7 +63,7 @@ pub(crate) fn hypotest_toys(
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
-    fixed: Option<&Bound<'_, PyDict>>,
+    fixed: Option<&Bound<'_, PyAny>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
     integral_tolerance: Option<f64>,

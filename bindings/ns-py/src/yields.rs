@@ -9,7 +9,6 @@ use ns_inference::{Work, YieldsAt, expected_yields};
 use ns_viz::Yields;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::analysis::{Common, result_class};
 use crate::error::inference_error;
@@ -88,7 +87,7 @@ pub(crate) fn yields(
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
-    fixed: Option<&Bound<'_, PyDict>>,
+    fixed: Option<&Bound<'_, PyAny>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
     integral_tolerance: Option<f64>,
