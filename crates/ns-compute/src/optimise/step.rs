@@ -9,7 +9,7 @@ use crate::simd::Level;
 
 /// Largest number of parameters that are held at bounds at the same time. If more parameters reach their bounds, the
 /// step is instead cut off at the bounds.
-const MOST_HELD: usize = 32;
+const MOST_HELD: usize = 256;
 
 /// Writes the step within the bounds to `worker.step`, and the Newton step without bounds to `worker.newton`. Returns
 /// the EDM (estimated distance to the minimum), which is `-g'd/2` for the gradient `g` and the Newton step `d`.

@@ -18,8 +18,8 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Creates the account of a server that may use `memory` bytes. Three tenths are left for what is not counted: the program,
-    /// its threads, and gaps of the allocator.
+    /// Creates the account of a server that may use `memory` bytes. Three tenths are left for what is not counted: the
+    /// program, its threads, and gaps of the allocator.
     pub(crate) fn of_server(memory: u64) -> Arc<Self> {
         Self::new(memory / 10 * 7)
     }

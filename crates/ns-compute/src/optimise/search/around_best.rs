@@ -42,11 +42,6 @@ const FEW_CROSSINGS: usize = 48;
 const TINIEST_MODEL: usize = 10;
 const FEWEST_STARTS: usize = 32;
 
-/// Returns whether at most [`MIDDLING`] parameters are free.
-pub(super) fn is_middling(problem: &Problem<'_>) -> bool {
-    problem.fixed.iter().filter(|fixed| !**fixed).count() <= MIDDLING
-}
-
 /// Searches for lower minima around the best minimum, with the methods that `effort` allows. If `neighbour` is true,
 /// the minimum is close to that of an earlier fit, whose search covered all values within the bounds. The default
 /// search then does not start from scattered points.

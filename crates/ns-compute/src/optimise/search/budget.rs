@@ -1,13 +1,22 @@
 //! What a search may cost. See "Budget" in `docs/numerics/minima.md`.
 
+use super::super::Problem;
 use super::super::prices::Nanoseconds;
 
 /// A search that finds nothing costs at most this multiple of the first descent, plus [`ALWAYS`].
 const TIMES: f64 = 1.5;
 /// Price that a search may have in any model, however short its descents are: 1.5 ms.
 const ALWAYS: Nanoseconds = 1.5e6;
-/// The same for small models with many strong asymmetric effects, in which second minima are common: 100 ms.
-const WHERE_COMMON: Nanoseconds = 1e8;
+
+/// Largest number of free parameters of a strongly nonlinear model that is searched without a budget.
+const MOST_WITHOUT: usize = 150;
+
+/// Returns whether a search has a budget. In smaller models with many strong asymmetric effects second minima are
+/// common, and every method finds some.
+pub(super) fn needs_budget(problem: &Problem<'_>) -> bool {
+    let free = problem.fixed.iter().filter(|fixed| !**fixed).count();
+    !problem.plan.policy.strongly_nonlinear || free > MOST_WITHOUT
+}
 
 /// The methods that vary the parameters of bins.
 #[derive(Debug, Clone, Copy)]
@@ -57,9 +66,8 @@ impl Budget {
     };
 
     /// The budget of a search after a first descent of the price `first`. `spent` is the price of all until now.
-    /// `are_common` tells whether second minima are common in such models.
-    pub(super) fn after(first: Nanoseconds, spent: Nanoseconds, are_common: bool) -> Self {
-        let allowance = TIMES * first + if are_common { WHERE_COMMON } else { ALWAYS };
+    pub(super) fn after(first: Nanoseconds, spent: Nanoseconds) -> Self {
+        let allowance = TIMES * first + ALWAYS;
         Self { allowance, until: spent + allowance, method_until: spent + allowance, share: 1.0, rewarded: 0 }
     }
 

@@ -27,10 +27,10 @@ use ns_core::{FitFailure, InverseHessian, Search};
 use super::descend::{Mode, descend};
 use super::neighbour::approach;
 use super::{Problem, Worker};
-use around_best::{is_middling, look_around};
+use around_best::look_around;
 pub(super) use attempt::BestSoFar;
 use attempt::{attempt, runaway};
-use budget::Budget;
+use budget::{Budget, needs_budget};
 use elsewhere::elsewhere;
 use places::search_places;
 use recover::recover_minimum;
@@ -93,8 +93,9 @@ pub(super) fn search(
         return Ok(found);
     }
     search_places(worker, problem, start, effort, &mut found);
-    let are_common = problem.plan.policy.strongly_nonlinear && is_middling(problem);
-    found.budget = Budget::after(price, worker.spent, are_common);
+    if needs_budget(problem) {
+        found.budget = Budget::after(price, worker.spent);
+    }
     // If `metric` is given, the nearby fit has already searched all values within the bounds.
     look_around(worker, problem, start, Search::Standard, metric.is_some(), &mut found);
     search_shapes(worker, problem, effort, &mut found);
