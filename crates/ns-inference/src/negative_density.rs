@@ -76,7 +76,7 @@ struct Negative {
     place: Vec<f64>,
     /// Fraction of the points at which the density is negative.
     share: f64,
-    /// Whether positive and negative parts cancel.
+    /// Whether positive and negative parts of a process cancel.
     cancels: bool,
 }
 
@@ -94,14 +94,16 @@ fn examined(
     let (columns, volumes) = grid(channel);
     let views: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
     let mut density = vec![0.0; volumes.len()];
-    for process in shapes.densities(parameters, index, &views) {
+    // The integrals of the densities of the processes. The sums over the points would not be exact enough. The total of
+    // all processes may be 0 at a minimum: the expected number of events is not negative.
+    let integrals = shapes.rates(parameters, index);
+    let mut cancels = false;
+    for (process, integral) in shapes.densities(parameters, index, &views).into_iter().zip(integrals) {
+        let of_process = size(&process, &volumes);
+        cancels |= of_process > 0.0 && integral.abs() <= VANISHES * of_process;
         density.iter_mut().zip(process).for_each(|(sum, part)| *sum += part);
     }
-    let finite = density.iter().zip(&volumes).filter(|(f, _)| f.is_finite());
-    let size: f64 = finite.map(|(f, v)| f.abs() * v).sum();
-    // The integral of the density. The sum over the points would not be exact enough.
-    let integral: f64 = shapes.rates(parameters, index).iter().sum();
-    let mean = size / volumes.iter().sum::<f64>();
+    let mean = size(&density, &volumes) / volumes.iter().sum::<f64>();
     let negative = |f: f64| f < -CLEARLY * mean;
     let (lowest, value) = density
         .iter()
@@ -116,13 +118,17 @@ fn examined(
     Some(Negative {
         place: columns.iter().filter_map(|column| column.get(lowest)).copied().collect(),
         share: below / volumes.iter().sum::<f64>(),
-        cancels: integral.abs() <= VANISHES * size,
+        cancels,
     })
 }
 
+/// Returns the integral of the absolute value of a density over a grid of points.
+fn size(density: &[f64], volumes: &[f64]) -> f64 {
+    density.iter().zip(volumes).filter(|(f, _)| f.is_finite()).map(|(f, v)| f.abs() * v).sum()
+}
+
 /// Returns the columns of a grid of points in the fit ranges of a channel, and the volume that belongs to each point.
-/// A point lies in the middle of
-/// its cell.
+/// A point lies in the middle of its cell.
 fn grid(channel: &EventChannel) -> (Vec<Vec<f64>>, Vec<f64>) {
     let boxes = channel.boxes();
     let d = channel.observables.len().max(1);
