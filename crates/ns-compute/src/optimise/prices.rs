@@ -1,8 +1,9 @@
 //! What the parts of a fit cost. A search adds up the prices, and not the time that has passed, so that its result is
 //! the same on every machine.
 
-use ns_core::EventTable;
 use std::sync::Arc;
+
+use ns_core::EventTable;
 
 use super::Problem;
 use crate::plan::Plan;
@@ -10,12 +11,15 @@ use crate::plan::Plan;
 /// Nanoseconds on one thread of a CPU with 256-bit vectors, as an estimate.
 pub(super) type Nanoseconds = f64;
 
-/// Price of a call, of an operation of an evaluation, of a multiplication of a factorisation, of one of a linear system
-/// that is solved with the factor, and of a density at one event.
+/// Price of a call, whatever its size.
 const CALL: Nanoseconds = 150.0;
+/// Price of one operation (`Plan::operations`) of an evaluation with its gradient.
 const OPERATION: Nanoseconds = 0.25;
+/// Price of one multiplication of a factorisation or of a product of matrices.
 const MULTIPLICATION: Nanoseconds = 0.25;
+/// Price of one multiplication in the solution of a linear system, which reads each number of the factor once.
 const OF_SOLUTION: Nanoseconds = 0.3;
+/// Price of a density at one event.
 const DENSITY: Nanoseconds = 10.0;
 
 /// Price of the density of an external program (a neural network) at one event.
@@ -30,6 +34,7 @@ pub(super) struct Prices {
     pub(super) factorisation: Nanoseconds,
     /// One linear system with the factor of the Hessian.
     pub(super) solution: Nanoseconds,
+    /// One evaluation without events.
     of_bins: Nanoseconds,
 }
 

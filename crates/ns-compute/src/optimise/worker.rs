@@ -145,7 +145,8 @@ pub(crate) struct Worker {
     /// Working memory for a point on a step, at which `curved_step` computes the linear model.
     pub(crate) along: Vec<f64>,
     pub(crate) n_evaluations: usize,
-    /// What this thread has done so far. A search compares what it did with what it may do.
+    /// Price of all that the current search has done. It begins at 0, so that a sum of prices does not depend on earlier
+    /// fits of this thread.
     pub(super) spent: Nanoseconds,
     pub(super) prices: Prices,
     /// Columns of the events of a toy that is being drawn.

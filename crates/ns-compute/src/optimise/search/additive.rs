@@ -91,11 +91,11 @@ impl Additive {
     }
 
     /// Returns the price of building the model. `nonlinear` is the number of nonlinear parameters.
-    pub(super) fn price(problem: &Problem<'_>, nonlinear: usize) -> Nanoseconds {
+    pub(super) fn price(worker: &Worker, problem: &Problem<'_>, nonlinear: usize) -> Nanoseconds {
         let bins = problem.plan.n_bins() as f64;
         let options = nonlinear.min(MOST_PARAMETERS) as f64;
         let linear = problem.fixed.iter().filter(|fixed| !**fixed).count() as f64 - options;
-        let evaluations = Prices::new(problem.plan).evaluation * (OPTIONS as f64 * options + 2.0 * linear);
+        let evaluations = worker.prices.evaluation * (OPTIONS as f64 * options + 2.0 * linear);
         let squares = linear + 0.5 * options * OPTIONS as f64 + bins / 6.0;
         evaluations + Prices::multiplications(squares * bins * bins)
     }
@@ -214,7 +214,7 @@ impl Additive {
             }
             trial[p] = theta[p];
         }
-        worker.spent = before + Self::price(problem, nonlinear.len());
+        worker.spent = before + Self::price(worker, problem, nonlinear.len());
         Some(model)
     }
 

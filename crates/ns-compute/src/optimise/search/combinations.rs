@@ -59,7 +59,7 @@ pub(super) fn combinations(
     let mut draw = Scatter::new(0xADD);
     for _ in 0..MOST_ROUNDS {
         let minimum = found.best.theta.clone();
-        if Additive::price(problem, nonlinear.len()) > 0.5 * found.left(worker) {
+        if Additive::price(worker, problem, nonlinear.len()) > 0.5 * found.left(worker) {
             return;
         }
         let Some(model) = Additive::new(worker, problem, &minimum, &nonlinear) else { return };

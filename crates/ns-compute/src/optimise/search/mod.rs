@@ -56,7 +56,7 @@ pub(super) fn search(
     metric: Option<&InverseHessian>,
 ) -> Result<BestSoFar, FitFailure> {
     worker.prices.price_events(problem);
-    let before = worker.spent;
+    worker.spent = 0.0;
     let first = match metric
         .filter(|_| !problem.curvature_is_free())
         .map(|metric| approach(worker, problem, start, metric))
@@ -77,7 +77,7 @@ pub(super) fn search(
     if effort == Search::Local {
         return Ok(found);
     }
-    let price = worker.spent - before;
+    let price = worker.spent;
     for other in further {
         attempt(worker, problem, other, &mut found);
     }
