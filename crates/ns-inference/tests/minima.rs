@@ -7,25 +7,52 @@
 #[allow(dead_code)]
 mod nonlinear_models;
 
-use ns_core::{Control, Data, Execution, FitRequest, FitTask, Interpolation, OutcomeParts, Search};
+use std::path::Path;
+
+use ns_core::{
+    Control, Data, Execution, FitOutcome, FitRequest, FitTask, Interpolation, OutcomeParts, Search,
+};
 use ns_inference::open_session;
 use ns_translate::pyhf::{ModelOptions, Workspace};
+use serde_json::Value;
 
 /// Largest difference in `-ln L` at which two minima count as the same. It is 1e-6 in `twice_nll`, i.e. `-2 ln L`.
 const LOWER: f64 = 5e-7;
 
-/// Makes a fit of model `index` and returns its `-ln L`. The fit must converge.
-fn ends_at(index: u64, interpolation: Interpolation, search: Search) -> f64 {
+/// Makes a fit of a workspace. The fit must converge.
+fn fit(workspace: Value, interpolation: Interpolation, search: Search) -> FitOutcome {
     let options = ModelOptions { interpolation, ..ModelOptions::default() };
-    let model = Workspace::from_value(nonlinear_models::workspace(index)).unwrap().model(&options).unwrap();
+    let model = Workspace::from_value(workspace).unwrap().model(&options).unwrap();
     let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
     let request = FitRequest { search, ..FitRequest::default() };
     let task = FitTask { data: Data::observed(), fits: vec![request], cancel: None };
     let mut outcomes = Vec::new();
     session.fit_batch(&[task], OutcomeParts::default(), Control::default(), &mut outcomes).unwrap();
     let fit = outcomes.remove(0).fits.remove(0).unwrap();
-    assert!(fit.converged(), "model {index}: no minimum");
-    fit.nll
+    assert!(fit.converged(), "no minimum");
+    fit
+}
+
+/// Makes a fit of model `index` and returns its `-ln L`.
+fn ends_at(index: u64, interpolation: Interpolation, search: Search) -> f64 {
+    fit(nonlinear_models::workspace(index), interpolation, search).nll
+}
+
+#[test]
+fn a_search_of_a_published_model_that_finds_nothing_is_short() {
+    let Some(folder) = std::env::var_os("NEXTSTAT_REFERENCE_DIR") else {
+        eprintln!("SKIPPED: set NEXTSTAT_REFERENCE_DIR to the reference folder to run this test");
+        return;
+    };
+    for name in ["susy_2018_16_sleptons_full_sb.json", "atlas_ttz_3l.json"] {
+        let text = std::fs::read(Path::new(&folder).join("cliffs").join(name)).unwrap();
+        let workspace: Value = serde_json::from_slice(&text).unwrap();
+        let [local, standard] = [Search::Local, Search::Standard]
+            .map(|search| fit(workspace.clone(), Interpolation::default(), search));
+        assert!((local.nll - standard.nll).abs() < LOWER, "{name}");
+        let [few, all] = [local.n_iterations, standard.n_iterations];
+        assert!(all <= 5 * few, "{name}: {all} iterations, {few} without a search");
+    }
 }
 
 fn hold(interpolation: Interpolation, search: Search, models: &[(u64, f64)]) {
