@@ -125,7 +125,7 @@ fn densities_that_turn_negative_beyond_the_nodes_give_the_right_statistic() {
     }
 }
 
-/// The message once called the event a bin, with the index of a node of the quadrature.
+/// The message names the event channel and the coordinates. The density is that of an event, so no bin is named.
 #[test]
 fn a_negative_density_is_that_of_an_event_and_of_no_bin() {
     let model = model();

@@ -3,9 +3,9 @@
 use super::super::Problem;
 use super::super::prices::Nanoseconds;
 
-/// A search that finds nothing costs at most this multiple of the first descent, plus [`ALWAYS`].
+/// The budget of a search is this multiple of the price of the first descent, plus [`ALWAYS`].
 const TIMES: f64 = 1.5;
-/// Price that a search may have in any model, however short its descents are: 1.5 ms.
+/// Part of the budget that does not depend on the model: 1.5 ms.
 const ALWAYS: Nanoseconds = 1.5e6;
 
 /// Largest number of free parameters of a strongly nonlinear model that is searched without a budget.
@@ -46,10 +46,13 @@ impl Method {
 /// The price up to which a search may go on. Each lower minimum extends it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Budget {
+    /// What the search may spend before it finds a lower minimum, and again after each one.
     allowance: Nanoseconds,
+    /// The price at which the search ends.
     until: Nanoseconds,
-    /// The end of the current method.
+    /// The price at which the current method ends.
     method_until: Nanoseconds,
+    /// Part of the budget that the current method may use.
     share: f64,
     /// Number of lower minima that have been rewarded.
     rewarded: usize,
