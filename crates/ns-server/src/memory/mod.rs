@@ -18,10 +18,10 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Creates the account of a server that may use `memory` bytes. Three tenths are left for what is not counted: the
-    /// program, its threads, and gaps of the allocator.
+    /// Creates the account of a server that may use `memory` bytes. A fifth is left for what is not counted: the program,
+    /// its threads, and gaps of the allocator.
     pub(crate) fn of_server(memory: u64) -> Arc<Self> {
-        Self::new(memory / 10 * 7)
+        Self::new(memory / 5 * 4)
     }
 
     /// Creates an account of memory with a limit in bytes.
