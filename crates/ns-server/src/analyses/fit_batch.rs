@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use super::run::no_picture;
 use super::{Analysis, Answer, Run, body};
+use crate::memory::of_covariances;
 use crate::problem::ServerError;
 
 body! {
@@ -20,6 +21,14 @@ body! {
         #[serde(default = "without_covariance")]
         #[schema(value_type = Object)]
         options: FitOptions,
+    }
+}
+
+impl FitBatchBody {
+    /// Returns the memory of the copies of the data sets, in bytes. The model has `n_aux` auxiliary data.
+    fn copied(&self, n_aux: usize) -> u64 {
+        let numbers = |set: &Dataset| set.main.len() + set.aux.as_ref().map_or(n_aux, Vec::len);
+        8 * self.datasets.iter().map(numbers).sum::<usize>() as u64
     }
 }
 
@@ -65,10 +74,15 @@ impl Analysis for FitBatchBody {
     }
 
     fn run(&self, run: Run<'_>) -> Result<Answer, ServerError> {
-        let opened = run.open(&self.model, self.device, Work::Batch { fits: self.datasets.len() as u64 })?;
+        let fits = self.datasets.len() as u64;
+        let mut opened = run.open(&self.model, self.device, Work::Batch { fits })?;
         let compiled = opened.compiled.clone();
         let model = &compiled.model;
         let observed = &model.observed.aux;
+        run.reserve(&mut opened, self.copied(observed.len()))?;
+        if self.options.covariance {
+            run.reserve(&mut opened, of_covariances(fits, model.parameters.len() as u64))?;
+        }
         let data = self.datasets.iter().map(|set| {
             Observations::binned(set.main.clone(), set.aux.clone().unwrap_or_else(|| observed.clone()))
         });

@@ -6,6 +6,7 @@ use ns_inference::toys::{Summary, ToyTest};
 
 use super::run::{limited, no_picture};
 use super::{Analysis, Answer, Run, body};
+use crate::memory::of_kept_toys;
 use crate::problem::ServerError;
 
 /// Largest number of toys of a request. The number is limited because the test statistics of toys are kept in memory.
@@ -36,7 +37,10 @@ impl Analysis for HypotestToysBody {
             limited("the number of toys with `expected_set`", self.options.n_toys, MOST_KEPT)?;
         }
         let saving = run.saving()?;
-        let opened = run.open(&self.model, self.device, self.options.work())?;
+        let mut opened = run.open(&self.model, self.device, self.options.work())?;
+        if self.options.expected_set {
+            run.reserve(&mut opened, of_kept_toys(self.options.n_toys))?;
+        }
         let (model, session, control) = (opened.model(), &opened.session, run.control());
         let test = ToyTest::prepare(model, session, self.mu, &self.options, control)?;
         let mut summary = Summary::new(test.header()).expected_set(self.options.expected_set);

@@ -12,6 +12,7 @@ use ns_viz::Drawing;
 use serde::Serialize;
 
 use crate::body::ModelBody;
+use crate::memory::{Reserved, of_work};
 use crate::models::{Compiled, Models};
 use crate::pool::{PooledSession, RequestAccount};
 use crate::problem::ServerError;
@@ -53,6 +54,8 @@ pub(crate) struct Opened {
     pub(crate) compiled: Arc<Compiled>,
     pub(crate) session: PooledSession,
     reason: Option<String>,
+    /// The reserved memory of the fits and of the result.
+    reserved: Reserved,
 }
 
 impl Opened {
@@ -62,7 +65,7 @@ impl Opened {
 }
 
 impl<'a> Run<'a> {
-    /// Returns the model of a request with a session for its fits. `work` is the amount of work of the request, from
+    /// Returns the model of a request with a session for its fits, and reserves the memory of the fits. `work` is the amount of work of the request, from
     /// which the device `auto` is chosen.
     ///
     /// # Errors
@@ -74,8 +77,20 @@ impl<'a> Run<'a> {
         work: Work,
     ) -> Result<Opened, ServerError> {
         let compiled = self.models.get(model)?;
+        // The thread that received the request must not wait, and makes one brief fit at a time.
+        let bytes = if self.here { 0 } else { of_work(work, compiled.model.parameters.len() as u64) };
+        let reserved = self.models.room(bytes)?;
         let opened = compiled.open(device, work, self.account, self.here)?;
-        Ok(Opened { session: opened.session, reason: opened.reason, compiled })
+        Ok(Opened { session: opened.session, reason: opened.reason, compiled, reserved })
+    }
+
+    /// Reserves `bytes` for the request in addition to what its work needs.
+    ///
+    /// # Errors
+    /// If there is too little memory.
+    pub(crate) fn reserve(&self, opened: &mut Opened, bytes: u64) -> Result<(), ServerError> {
+        opened.reserved.join(self.models.room(bytes)?);
+        Ok(())
     }
 
     /// Returns the control of the fits: the observer of their progress, and the flag that cancels the request.

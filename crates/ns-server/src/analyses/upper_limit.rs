@@ -4,6 +4,7 @@ use ns_inference::{LimitOptions, ToyLimitOptions, Work, picture, upper_limit, up
 
 use super::run::{limited, no_picture};
 use super::{Analysis, Answer, Run, body};
+use crate::memory::of_work;
 use crate::problem::ServerError;
 
 /// Number of scan points in the picture of a limit, as on the command line.
@@ -55,7 +56,11 @@ impl Analysis for UpperLimitBody {
             options.auto_scan = options.auto_scan.or(Some(DRAWN));
         }
         limited("the number of points", options.auto_scan.unwrap_or(0) as u64, MOST_POINTS)?;
-        let opened = run.open(&self.model, self.device, Work::Limit)?;
+        let mut opened = run.open(&self.model, self.device, Work::Limit)?;
+        let points = options.auto_scan.unwrap_or(0).max(options.scan.len()) as u64;
+        // Each point has fits to the observed data and to the Asimov data.
+        let scan = of_work(Work::Scan { points: 2 * points }, opened.model().parameters.len() as u64);
+        run.reserve(&mut opened, scan)?;
         let result = upper_limit(opened.model(), &opened.session, &options, run.control())?;
         run.answer(opened, &result, || Some(picture::limit(&result).unwrap_or_default().draw()))
     }

@@ -2,10 +2,12 @@
 //! kept models and kept results. What is reserved together stays within the limit (`--memory`).
 
 mod estimate;
+mod work;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(crate) use estimate::{allocated, of_json, of_thread};
+pub(crate) use work::{of_covariances, of_kept_toys, of_work};
 
 /// The smallest limit with which a server starts, in bytes. A smaller one leaves no room for a model of usual size.
 pub(crate) const LEAST: u64 = 16 << 20;
@@ -64,11 +66,6 @@ pub(crate) struct Reserved {
 }
 
 impl Reserved {
-    /// Returns the account of which the memory is a part.
-    pub(crate) fn memory(&self) -> &Arc<Memory> {
-        &self.memory
-    }
-
     /// Returns the number of reserved bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
@@ -77,12 +74,18 @@ impl Reserved {
     /// Reserves `more` bytes in addition. Returns false, and changes nothing, if less is free.
     pub(crate) fn grow(&mut self, more: u64) -> bool {
         let mut used = self.memory.lock();
-        let fits = used.checked_add(more).is_some_and(|total| total <= self.memory.limit);
+        // Nothing is always free, even while more than the limit is in use.
+        let fits = more == 0 || used.checked_add(more).is_some_and(|total| total <= self.memory.limit);
         if fits {
             *used += more;
             self.bytes += more;
         }
         fits
+    }
+
+    /// Adds another reservation of the same account to this one.
+    pub(crate) fn join(&mut self, mut other: Self) {
+        self.bytes += std::mem::take(&mut other.bytes);
     }
 
     /// Sets the reserved bytes to the memory that is in use. The limit does not apply.

@@ -35,8 +35,6 @@ pub(crate) struct Compiled {
     pub(crate) data_digest: String,
     /// Memory of the working space of one thread, in bytes.
     working: u64,
-    /// The reserved memory of the model; `None` while the model is made.
-    reserved: Option<Reserved>,
     devices: Arc<Devices>,
     base: CpuSession,
     cpu: Arc<dyn Session>,
@@ -44,6 +42,8 @@ pub(crate) struct Compiled {
     /// Thread time of recent fits of the model, in nanoseconds per fit; 0 before the first fit.
     fit_ns: AtomicU64,
     gpus: Mutex<Vec<OnGpu>>,
+    /// The reserved memory of the model; `None` while the model is made. The last field is dropped last.
+    reserved: Option<Reserved>,
 }
 
 /// The session of a model on a GPU.
@@ -160,7 +160,6 @@ impl Compiled {
             let pool = Arc::clone(self.devices.cpu());
             PooledSession::new(Arc::clone(&self.cpu), pool, Arc::clone(&self.pace), Arc::clone(account))
                 .in_caller(here)
-                .charged_to(self.reserved.as_ref().map(|own| Arc::clone(own.memory())))
         };
         let (gpu, reason) = match execution.device {
             Device::Cpu => (None, None),
@@ -173,9 +172,7 @@ impl Compiled {
         };
         let Some(gpu) = gpu else { return Ok(Opened { session: cpu(), reason }) };
         let pool = self.devices.gpu(gpu.device)?;
-        let session = PooledSession::new(gpu.session, pool, gpu.pace, Arc::clone(account))
-            .charged_to(self.reserved.as_ref().map(|own| Arc::clone(own.memory())))
-            .with_cpu(cpu());
+        let session = PooledSession::new(gpu.session, pool, gpu.pace, Arc::clone(account)).with_cpu(cpu());
         Ok(Opened { session, reason })
     }
 

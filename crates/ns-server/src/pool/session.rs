@@ -14,15 +14,9 @@ use ns_core::{
 use super::queue::{Failure, Piece, Reply};
 use super::split::{Pace, Rest};
 use super::{Pool, RequestAccount};
-use crate::memory::Memory;
-
 /// Largest number of pieces of one batch of fits that wait or run at the same time, per thread of the pool. With
 /// two pieces per thread, no thread has to wait until the caller submits the next piece.
 const AHEAD: usize = 2;
-
-/// Memory of the request and of the outcome of one fit, in bytes, and what each parameter adds.
-const OF_REQUEST: u64 = 2048;
-const OF_PARAMETER: u64 = 64;
 
 /// A session for one request. The threads of a pool run the fits. The calling thread does everything else.
 pub(crate) struct PooledSession {
@@ -34,8 +28,6 @@ pub(crate) struct PooledSession {
     in_caller: bool,
     /// For a session on a GPU, the session on the CPU that makes single fits.
     cpu: Option<Box<PooledSession>>,
-    /// The account to which the requests of fits in progress are charged.
-    memory: Option<Arc<Memory>>,
 }
 
 impl PooledSession {
@@ -47,17 +39,12 @@ impl PooledSession {
         pace: Arc<Pace>,
         account: Arc<RequestAccount>,
     ) -> Self {
-        Self { inner, pool, pace, account, in_caller: false, cpu: None, memory: None }
+        Self { inner, pool, pace, account, in_caller: false, cpu: None }
     }
 
     /// Sets whether the calling thread runs the fits, instead of the threads of the pool.
     pub(crate) fn in_caller(self, in_caller: bool) -> Self {
         Self { in_caller, ..self }
-    }
-
-    /// Sets the account to which the requests of fits in progress are charged.
-    pub(crate) fn charged_to(self, memory: Option<Arc<Memory>>) -> Self {
-        Self { memory, ..self }
     }
 
     /// Adds to a session on a GPU a session on the CPU, which makes single fits.
@@ -127,9 +114,6 @@ impl Session for PooledSession {
         control: Control<'_>,
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError> {
-        let requests: usize = tasks.iter().map(|task| task.fits.len()).sum();
-        let bytes = requests as u64 * (OF_REQUEST + OF_PARAMETER * self.parameters().init.len() as u64);
-        let _charged = self.memory.as_ref().map(|memory| memory.record(bytes));
         if self.in_caller {
             let started = Instant::now();
             let made = self.inner.fit_batch(tasks, wanted, control, sink);
