@@ -57,8 +57,8 @@ pub(super) async fn answer<A: Analysis>(
         picture::format(&name).ok_or_else(|| wrong(format!("unknown plot '{name}'; use svg, png or pdf")))
     };
     let picture = asked.plot.map(format).transpose()?;
-    let mut received = receive(&server, &headers, body).await?;
-    let body: A = parse(&server, &mut received).await?;
+    let received = receive(&server, &headers, body).await?;
+    let (body, received): (A, _) = parse(&server, received).await?;
     let wait = body.wait_s().map_or(server.wait, Duration::from_secs_f64);
     let order = Order { analysis: A::NAME, client: client.name, picture };
     let job = server.jobs.begin(body, order, received, client.quota)?;

@@ -51,10 +51,11 @@ pub(super) async fn add(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Json<ModelAnswer>, ServerError> {
-    let mut received = receive(&server, &headers, body).await?;
-    let request: ModelRequest = parse(&server, &mut received).await?;
+    let received = receive(&server, &headers, body).await?;
+    let (request, received): (ModelRequest, _) = parse(&server, received).await?;
     let made = tokio::task::spawn_blocking(move || {
-        let _held = received;
+        // The reservation is declared first, so that it is given back after the request is dropped.
+        let (_held, request) = (received, request);
         let compiled = server.jobs.models().get(&request.model)?;
         let model = &compiled.model;
         Ok(ModelAnswer {

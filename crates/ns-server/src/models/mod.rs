@@ -2,23 +2,17 @@
 //! the workspace or by the digests of the model.
 
 mod compiled;
+mod room;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 pub(crate) use compiled::Compiled;
 
 use crate::body::{ModelBody, ModelReference, WorkspaceBody};
 use crate::devices::Devices;
-use crate::memory::{Memory, Reserved, of_thread};
+use crate::memory::{Memory, of_thread};
 use crate::problem::ServerError;
-
-/// Longest time that a request waits for memory.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Time after which a request that waits for memory looks again.
-pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Memory of a small compiled model, in bytes, without what the length of its text adds.
 const SMALL_MODEL: u64 = 256 << 10;
@@ -57,46 +51,6 @@ impl Models {
     /// Returns the memory that the models share with all requests.
     pub(crate) fn memory(&self) -> &Arc<Memory> {
         &self.memory
-    }
-
-    /// Reserves memory. If less is free, removes models that no request uses, the least recently used first. Returns
-    /// `None` if there is still too little.
-    pub(crate) fn try_room(&self, bytes: u64) -> Option<Reserved> {
-        loop {
-            if let Some(reserved) = self.memory.reserve(bytes) {
-                return Some(reserved);
-            }
-            if bytes > self.memory.limit() || !self.remove_oldest() {
-                return None;
-            }
-        }
-    }
-
-    /// Reserves memory like [`Self::try_room`], and waits for some time until other requests give memory back.
-    ///
-    /// # Errors
-    /// The errors of [`Self::no_room`].
-    pub(crate) fn room(&self, bytes: u64) -> Result<Reserved, ServerError> {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(reserved) = self.try_room(bytes) {
-                return Ok(reserved);
-            }
-            if bytes > self.memory.limit() || Instant::now() >= deadline {
-                return Err(self.no_room(bytes));
-            }
-            std::thread::sleep(LOOK_AGAIN);
-        }
-    }
-
-    /// Returns the error for a request that needs more memory than there is, or than is free.
-    pub(crate) fn no_room(&self, bytes: u64) -> ServerError {
-        let limit = self.memory.limit();
-        if bytes > limit {
-            let what = "the memory that the request needs, in bytes,";
-            return ServerError::TooLarge { what, actual: bytes, limit };
-        }
-        ServerError::Busy { why: "has too little free memory for this request" }
     }
 
     /// Returns the devices that the models run on.
@@ -149,16 +103,20 @@ impl Models {
     /// Reads and compiles a model. The memory is reserved by an estimate first, and then by what the model uses.
     fn make(&self, workspace: &WorkspaceBody<'_>, body: &ModelBody) -> Result<Compiled, ServerError> {
         let limit = self.memory.limit();
-        let building = self.room(SMALL_MODEL + workspace.memory(limit))?;
+        let mut reserved = self.room(SMALL_MODEL + workspace.memory(limit))?;
         let before = of_thread();
         let read = workspace
             .read("/model", limit)?
             .map_err(|source| ServerError::Workspace { pointer: "/model/workspace".to_owned(), source })?;
         let made = Compiled::new(read, body, self.most_parameters, &self.devices)?;
         let net = of_thread().zip(before).and_then(|(now, before)| u64::try_from(now - before).ok());
-        let bytes = net.unwrap_or(building.bytes()) + made.of_other_threads();
-        drop(building);
-        Ok(made.reserving(self.room(bytes)?))
+        let bytes = net.unwrap_or(reserved.bytes()) + made.of_other_threads();
+        // The model exists already, so it stays reserved while it waits for more.
+        if let Some(more) = bytes.checked_sub(reserved.bytes()) {
+            reserved.join(self.room(more)?);
+        }
+        reserved.settle(bytes);
+        Ok(made.reserving(reserved))
     }
 
     /// Returns the model that a request names by its digests, if the server has stored it.
