@@ -178,6 +178,17 @@ pub(crate) struct Place {
     pub(crate) remedy: String,
 }
 
+impl Problem {
+    /// Returns the memory of the problem, in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let place = |place: &Place| {
+            size_of::<Place>() + place.pointer.len() + place.detail.len() + place.remedy.len()
+        };
+        let own = size_of::<Self>() + self.kind.len() + self.title.len() + self.detail.len();
+        (own + self.errors.iter().map(place).sum::<usize>()) as u64
+    }
+}
+
 impl ServerError {
     /// Returns the status code, the kind and the title of the problem.
     fn kind(&self) -> (StatusCode, &'static str, &'static str) {

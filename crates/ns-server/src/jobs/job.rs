@@ -35,11 +35,11 @@ pub(crate) enum Ended {
 }
 
 impl Ended {
-    /// Returns the length of the body of the response; 0 for a problem.
+    /// Returns the memory that this value takes, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         match self {
             Self::Answer(output) => output.bytes.len() as u64,
-            Self::Problem(_) => 0,
+            Self::Problem(problem) => problem.bytes(),
         }
     }
 }
@@ -53,15 +53,33 @@ pub(crate) struct Output {
     pub(crate) bytes: Bytes,
     /// Whether the request was cancelled. The content then covers only the finished part of the analysis.
     pub(crate) interrupted: bool,
-    /// Reserved memory of the content.
-    pub(crate) _reserved: Arc<Reserved>,
+}
+
+/// Bytes with their reservation, which lasts until the last copy of the bytes is dropped. A client may read its
+/// response long after its request has ended.
+struct Kept {
+    bytes: Vec<u8>,
+    _reserved: Reserved,
+}
+
+impl AsRef<[u8]> for Kept {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 impl Output {
     /// Returns a body, and records its memory.
-    pub(crate) fn new(media: &'static str, bytes: Vec<u8>, interrupted: bool, memory: &Arc<Memory>) -> Self {
-        let reserved = Arc::new(memory.record(bytes.len() as u64));
-        Self { media, bytes: Bytes::from(bytes), interrupted, _reserved: reserved }
+    pub(crate) fn new(
+        media: &'static str,
+        mut bytes: Vec<u8>,
+        interrupted: bool,
+        memory: &Arc<Memory>,
+    ) -> Self {
+        // A list of bytes grows by doubling, and a short result begins with 64 kB.
+        bytes.shrink_to_fit();
+        let reserved = memory.record(bytes.capacity() as u64);
+        Self { media, bytes: Bytes::from_owner(Kept { bytes, _reserved: reserved }), interrupted }
     }
 }
 
@@ -217,5 +235,35 @@ impl Job {
 impl Observer for Job {
     fn progress(&self, done: usize, total: usize) {
         self.progress.send_replace(Progress { done, total });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_result_keeps_no_spare_memory_and_is_counted_until_its_response_is_sent() {
+        let memory = Memory::new(1 << 20);
+        let mut text = Vec::with_capacity(1 << 16);
+        text.extend_from_slice(b"{}");
+        let before = crate::memory::of_thread();
+        let output = Output::new("application/json", text, false, &memory);
+        let freed = crate::memory::of_thread().zip(before).map(|(now, before)| before - now);
+        assert!(freed.is_none_or(|freed| freed > 60_000), "{freed:?}");
+        assert_eq!(memory.used(), 2);
+        // A response is a copy of the bytes.
+        let response = output.bytes.clone();
+        drop(output);
+        assert_eq!((memory.used(), &response[..]), (2, &b"{}"[..]));
+        drop(response);
+        assert_eq!(memory.used(), 0);
+    }
+
+    #[test]
+    fn a_kept_problem_is_counted_with_its_places() {
+        let reason = "x".repeat(1000);
+        let problem = crate::problem::ServerError::Body { pointer: "/model".to_owned(), reason }.problem();
+        assert!(Ended::Problem(problem).bytes() > 2000);
     }
 }
