@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::{Analysis, Answer, Run};
+use super::{Analysis, Answer, Run, of_workspaces};
 use crate::body::read_workspace;
 use crate::problem::ServerError;
 
@@ -24,7 +24,10 @@ pub(crate) struct CombineBody {
 
 impl Analysis for CombineBody {
     const NAME: &'static str = "combine";
-    const READS: bool = true;
+
+    fn reads(&self, text: &[u8], _limit: u64) -> u64 {
+        of_workspaces(text)
+    }
 
     fn run(&self, run: Run<'_>) -> Result<Answer, ServerError> {
         let mut combined: Option<Workspace> = None;

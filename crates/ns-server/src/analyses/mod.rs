@@ -41,6 +41,7 @@ pub(crate) use upper_limit::UpperLimitBody;
 pub(crate) use validate::ValidateBody;
 pub(crate) use yields::YieldsBody;
 
+use crate::memory::of_json;
 use crate::models::Models;
 use crate::problem::ServerError;
 
@@ -52,14 +53,16 @@ pub(crate) trait Analysis: DeserializeOwned + Send + 'static {
     /// Whether the analysis runs toys that the server can save, so that the analysis can be resumed.
     const SAVES: bool = false;
 
-    /// Whether the analysis itself reads a workspace, so that memory is reserved for it. Otherwise memory is reserved
-    /// when the model is made.
-    const READS: bool = false;
-
     /// Returns the time in seconds after which the request becomes a job; `None` means the default time of the
     /// server.
     fn wait_s(&self) -> Option<f64> {
         None
+    }
+
+    /// Returns an upper estimate of the memory, in bytes, that the analysis itself needs to read workspaces. `text` is the
+    /// body of the request, and `limit` the memory of the server. Memory for models is reserved when they are made.
+    fn reads(&self, _text: &[u8], _limit: u64) -> u64 {
+        0
     }
 
     /// Returns whether the analysis is very short. The thread that received the request then runs the analysis
@@ -73,6 +76,12 @@ pub(crate) trait Analysis: DeserializeOwned + Send + 'static {
     /// # Errors
     /// If the request is wrong or the analysis fails.
     fn run(&self, run: Run<'_>) -> Result<Answer, ServerError>;
+}
+
+/// Returns an upper estimate of the memory, in bytes, that the workspaces in the body `text` need. They are there twice: as a
+/// tree of JSON, and as workspaces.
+fn of_workspaces(text: &[u8]) -> u64 {
+    2 * of_json(text)
 }
 
 /// Declares the body of a request for an analysis of a model. The fields are the model, the device, the time

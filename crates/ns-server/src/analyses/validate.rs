@@ -19,12 +19,25 @@ pub(crate) struct ValidateBody {
 
 impl Analysis for ValidateBody {
     const NAME: &'static str = "validate";
-    const READS: bool = true;
+
+    fn reads(&self, _text: &[u8], limit: u64) -> u64 {
+        match self.model.source() {
+            Ok(ModelReference::Workspace(workspace)) => workspace.memory(limit),
+            // A kept model is reserved below, and the error is that of `run`.
+            Ok(ModelReference::Digests { .. }) | Err(_) => 0,
+        }
+    }
 
     fn run(&self, run: Run<'_>) -> Result<Answer, ServerError> {
-        let read = match self.model.source()? {
-            ModelReference::Workspace(workspace) => workspace.read("/model", run.models.memory().limit())?,
-            ModelReference::Digests { .. } => Ok(run.models.get(&self.model)?.workspace.clone()),
+        let (read, _copy) = match self.model.source()? {
+            ModelReference::Workspace(workspace) => {
+                (workspace.read("/model", run.models.memory().limit())?, None)
+            }
+            ModelReference::Digests { .. } => {
+                let compiled = run.models.get(&self.model)?;
+                let copy = run.models.room(compiled.bytes())?;
+                (Ok(compiled.workspace.clone()), Some(copy))
+            }
         };
         let (contents, model) = Contents::validate(read, &self.model.options())
             .map_err(|source| ServerError::Workspace { pointer: "/model/workspace".to_owned(), source })?;

@@ -60,6 +60,9 @@ impl PatchBody {
 /// Memory, in bytes, that the copies of the patches of a request may need even if its workspace is small.
 const COPIED: u64 = 4 << 20;
 
+/// Memory of the copies of the name of a channel, in a list and in a set, in bytes, without its text.
+const NAME: u64 = 128;
+
 impl WorkspaceBody<'_> {
     /// Returns the memory, in bytes, that the copies of the patches may need: as much as the workspace, or [`COPIED`].
     /// `limit` is the memory of the server.
@@ -74,8 +77,10 @@ impl WorkspaceBody<'_> {
             |text: &Option<Box<RawValue>>| text.as_ref().map_or(0, |text| of_json(text.get().as_bytes()));
         let patches: u64 = self.patches.iter().map(|patch| of(&patch.patch) + of(&patch.patchset)).sum();
         let copies = if self.patches.is_empty() { 0 } else { self.most_copied(limit) };
+        let names = self.channels.iter().chain(self.mask);
+        let names: u64 = names.map(|name| NAME + 2 * name.len() as u64).sum();
         // The tree of the text, and the workspace with its model, are there at the same time.
-        2 * (of_json(self.text.get().as_bytes()) + copies) + patches
+        2 * (of_json(self.text.get().as_bytes()) + copies) + patches + names
     }
 
     /// Reads the workspace, applies its patches, and selects channels. `pointer` is the JSON pointer to the object
@@ -112,4 +117,27 @@ impl WorkspaceBody<'_> {
 pub(crate) fn read_workspace(text: &RawValue, pointer: &str) -> Result<Workspace, ServerError> {
     Workspace::from_slice(text.get().as_bytes())
         .map_err(|source| ServerError::Workspace { pointer: pointer.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::body::{ModelBody, ModelReference};
+    use crate::memory::of_thread;
+
+    #[test]
+    fn copies_of_the_names_of_channels_are_counted() -> Result<(), Box<dyn std::error::Error>> {
+        let names = vec!["\"\""; 10_000].join(",");
+        let body: ModelBody =
+            serde_json::from_str(&format!("{{\"workspace\": {{}}, \"channels\": [{names}]}}"))?;
+        let ModelReference::Workspace(workspace) = body.source()? else { return Err("no workspace".into()) };
+        let without = WorkspaceBody { channels: &[], ..workspace.clone() };
+        let before = of_thread();
+        let copy = workspace.channels.to_vec();
+        let made = of_thread().zip(before).and_then(|(now, before)| u64::try_from(now - before).ok());
+        let counted = workspace.memory(1 << 30) - without.memory(1 << 30);
+        assert!(made.is_none_or(|made| made <= counted), "{made:?} of {counted}");
+        drop(copy);
+        Ok(())
+    }
 }

@@ -20,7 +20,7 @@ pub(crate) use records::{Record, Records};
 
 use crate::analyses::{self, Analysis, Answer, HypotestToysBody, Run, ToysBody};
 use crate::body::Received;
-use crate::memory::{Memory, of_json};
+use crate::memory::Memory;
 use crate::models::Models;
 use crate::problem::ServerError;
 
@@ -111,7 +111,7 @@ impl Jobs {
         let job = Arc::new(Job::new(new_id()?, order, Some(received), false, None));
         self.register(&job, Some(quota.unwrap_or(self.limits.per_client)))?;
         if here {
-            self.work(&body, &job, true);
+            self.work(body, &job, true);
         } else {
             self.start(body, &job);
         }
@@ -160,7 +160,7 @@ impl Jobs {
     /// Starts the thread of a job, and limits its time.
     fn start<A: Analysis>(self: &Arc<Self>, body: A, job: &Arc<Job>) {
         let (jobs, own) = (Arc::clone(self), Arc::clone(job));
-        tokio::task::spawn_blocking(move || jobs.work(&body, &own, false));
+        tokio::task::spawn_blocking(move || jobs.work(body, &own, false));
         let (limit, timed) = (self.limits.time, Arc::clone(job));
         tokio::spawn(async move {
             if tokio::time::timeout(limit, timed.wait()).await.is_err() {
@@ -170,7 +170,7 @@ impl Jobs {
     }
 
     /// Runs the analysis of a job and ends the job. If `here` is true, the calling thread makes the fits.
-    fn work<A: Analysis>(&self, body: &A, job: &Job, here: bool) {
+    fn work<A: Analysis>(&self, body: A, job: &Job, here: bool) {
         let started = Instant::now();
         let toys = self.state.as_ref().filter(|_| A::SAVES).map(|(folder, _)| toy_file(folder, &job.id));
         let run = Run {
@@ -183,9 +183,7 @@ impl Jobs {
             toys: toys.as_ref(),
         };
         let made = catch_unwind(AssertUnwindSafe(|| {
-            // What the analysis reads is there twice: as a tree of JSON, and as a workspace.
-            let needed = if A::READS { 2 * of_json(&job.text()) } else { 0 };
-            let _reading = self.models.room(needed)?;
+            let _reading = self.models.room(body.reads(&job.text(), self.models.memory().limit()))?;
             body.run(run).and_then(|answer| output(job, answer, self.models.memory()))
         }));
         let ended = match made {
@@ -196,6 +194,8 @@ impl Jobs {
             Ok(Err(error)) => Ended::Problem(error.problem()),
             Err(_) => Ended::Problem(ServerError::Panicked.problem()),
         };
+        // The end of the job gives back the memory that is reserved for its body.
+        drop(body);
         self.end(job, ended, toys.as_deref());
     }
 

@@ -1,8 +1,8 @@
 //! Sizes of what takes memory: an upper estimate for JSON before it is read, and the measured memory of a thread.
 
-/// Memory of a JSON value in a list that grows by doubling, of a list with few items, and of an object with few keys, in
-/// bytes.
-const VALUE: u64 = 64;
+/// Memory of a JSON value in a list that grows by copies of doubled size, of a list with few items, and of an object with
+/// few keys, in bytes.
+const VALUE: u64 = 80;
 const LIST: u64 = 192;
 const OBJECT: u64 = 640;
 
@@ -19,8 +19,8 @@ pub(crate) fn of_json(text: &[u8]) -> u64 {
             _ => {}
         }
     }
-    // An allocator rounds up by a quarter at most.
-    text.len() as u64 / 4 * 5 + VALUE * values + LIST * lists + OBJECT * objects
+    // Long text may be there twice, as text and as the bytes that it encodes.
+    2 * text.len() as u64 + VALUE * values + LIST * lists + OBJECT * objects
 }
 
 /// Returns the memory that all threads use, in bytes. Returns `None` if the allocator does not tell.
