@@ -13,9 +13,10 @@ struct Options(*const c_char);
 unsafe impl Sync for Options {}
 
 /// Freed memory goes back to the system within a third of a second, by a thread of the allocator. A few arenas are enough,
-/// and each arena holds freed memory of its own.
+/// and each arena holds freed memory of its own. So does each thread, and there may be hundreds of threads, so a thread
+/// holds only little.
 // SAFETY: the allocator declares a variable of this name and type for this purpose.
 #[unsafe(export_name = "_rjem_malloc_conf")]
 #[used]
 static OPTIONS: Options =
-    Options(c"background_thread:true,dirty_decay_ms:300,muzzy_decay_ms:0,narenas:4".as_ptr());
+    Options(c"background_thread:true,dirty_decay_ms:300,muzzy_decay_ms:0,narenas:4,lg_tcache_max:12,tcache_nslots_small_max:40".as_ptr());

@@ -23,6 +23,9 @@ use crate::http::Peer;
 /// a request is also closed after this time.
 const HEAD: Duration = Duration::from_secs(15);
 
+/// Largest memory of what a connection has received but not yet passed on, in bytes. It is not reserved, so it is small.
+const BUFFER: usize = 64 << 10;
+
 /// Longest time that requests in progress may continue after the server is asked to stop.
 const STOP: Duration = Duration::from_secs(20);
 
@@ -69,7 +72,7 @@ pub(crate) async fn serve(
             async move { app.call(request.map(Body::new)).await }
         });
         let mut builder = http1::Builder::new();
-        builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
+        builder.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER);
         let connection = builder.serve_connection(TokioIo::new(stream), service);
         let connection = graceful.watch(connection);
         tokio::spawn(async move {
