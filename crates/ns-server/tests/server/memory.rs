@@ -106,3 +106,52 @@ fn a_memory_without_room_for_models_is_refused_at_the_start() {
     let message = Server::refused(&["--listen", "127.0.0.1:0", "--memory", "1M"]);
     assert!(message.contains("--memory 1048576 is too little") && message.contains("16M"), "{message}");
 }
+
+/// Returns the workspace of [`workspace`] as the model of a request with further keys, on a server with 20 MB.
+fn ask_of_small_server(path: &str, further: Value) -> String {
+    let server = Server::start(&["--memory", "20M"]);
+    let answer = post(server.address, path, &body(&workspace(1), further));
+    let detail = problem(&answer, 413, "too-large")["detail"].to_string();
+    assert!(server.resident().is_none_or(|resident| resident < BASE_KB + (24 << 10)));
+    detail
+}
+
+#[test]
+fn the_fits_of_a_scan_are_counted_before_they_are_made() {
+    let detail = ask_of_small_server("/v1/scan", json!({"options": {"first": {"points": 900_000}}}));
+    assert!(detail.contains("memory"), "{detail}");
+}
+
+#[test]
+fn the_points_of_a_limit_are_counted_before_they_are_fitted() {
+    let detail = ask_of_small_server("/v1/upper-limit", json!({"options": {"auto_scan": 90_000}}));
+    assert!(detail.contains("memory"), "{detail}");
+}
+
+#[test]
+fn the_covariances_of_a_batch_are_counted_before_they_are_made() {
+    let sets = vec![json!({"main": vec![9.0; 12]}); 1000];
+    let detail =
+        ask_of_small_server("/v1/fit-batch", json!({"datasets": sets, "options": {"covariance": true}}));
+    assert!(detail.contains("memory"), "{detail}");
+}
+
+#[test]
+fn the_toys_that_are_kept_for_an_expected_set_are_counted() {
+    let options = json!({"mu": 1.0, "options": {"n_toys": 90_000_000, "expected_set": true}});
+    let detail = ask_of_small_server("/v1/hypotest-toys", options);
+    assert!(detail.contains("memory"), "{detail}");
+}
+
+#[test]
+fn the_copies_of_patches_are_counted_when_a_workspace_is_validated() {
+    let server = Server::start(&["--memory", "16M"]);
+    // Without patches the workspace needs little. The copies may need an eighth of the memory, twice.
+    let numbers = vec!["0.5"; 60_000].join(",");
+    let plain = format!("{{\"model\": {{\"workspace\": {{\"x\": [{numbers}]}}");
+    let without = post(server.address, "/v1/validate", &format!("{plain}}}}}"));
+    assert_eq!(without.status, 200, "{}", without.text());
+    let with =
+        post(server.address, "/v1/validate", &format!("{plain}, \"patches\": [{{\"patch\": []}}]}}}}"));
+    problem(&with, 413, "too-large");
+}
