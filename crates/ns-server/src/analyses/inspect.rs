@@ -23,7 +23,7 @@ impl Analysis for InspectBody {
     fn run(&self, run: Run<'_>) -> Result<Answer, ServerError> {
         let compiled = run.models.get(&self.model)?;
         // The model is built again, and its contents are listed.
-        let _copy = run.models.room(compiled.bytes())?;
+        let _copy = run.models.room(compiled.of_copy())?;
         let (contents, model) = Contents::inspect(&compiled.workspace, &compiled.options)
             .map_err(|source| ServerError::Workspace { pointer: "/model/workspace".to_owned(), source })?;
         let ran = RunInfo::without_session(run.started).about(&model, compiled.digest.clone());

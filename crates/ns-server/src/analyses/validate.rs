@@ -35,7 +35,7 @@ impl Analysis for ValidateBody {
             }
             ModelReference::Digests { .. } => {
                 let compiled = run.models.get(&self.model)?;
-                let copy = run.models.room(compiled.bytes())?;
+                let copy = run.models.room(compiled.of_copy())?;
                 (Ok(compiled.workspace.clone()), Some(copy))
             }
         };

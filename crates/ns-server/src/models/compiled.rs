@@ -119,6 +119,11 @@ impl Compiled {
         self.reserved.as_ref().map_or(0, Reserved::bytes)
     }
 
+    /// Returns the memory, in bytes, of a copy of the workspace and of its model, without working space.
+    pub(crate) fn of_copy(&self) -> u64 {
+        self.bytes().saturating_sub(self.working + self.of_other_threads())
+    }
+
     /// Updates the recorded time of fits of this model with the time of a fit. A longer time replaces the recorded
     /// time at once. A shorter time lowers the recorded time gradually, by an eighth of the difference.
     pub(crate) fn record_fit(&self, time: Duration) {
