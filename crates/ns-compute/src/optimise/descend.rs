@@ -59,6 +59,10 @@ const FORESEEABLE: f64 = 0.1;
 /// a fraction of the bin's count.
 const RELAXED_FLOOR: f64 = 0.1;
 
+/// Fractions of the way to the origin of the fit at which a descent may start if it cannot start where it should. The
+/// minimum of the relaxed likelihood, which is the alternative, can be very far from all data.
+const TOWARDS_ORIGIN: [f64; 4] = [0.25, 0.5, 0.75, 1.0];
+
 /// Status of a descent that makes no further progress.
 const STUCK: FitStatus = FitStatus::NotConverged(Reason::NoProgress);
 
@@ -142,9 +146,7 @@ pub(super) fn from_finite(
     mut theta: Vec<f64>,
     mode: Mode,
 ) -> Result<Descent, FitFailure> {
-    let value = worker.evaluate(problem, &theta, 0.0).value();
-    let curvature = &worker.scratch.curvature[..problem.plan.n_bins()];
-    if !value.is_finite() || !curvature.iter().all(|c| c.abs() < MOST_CURVATURE) {
+    if !is_usable(worker, problem, &theta) && !move_to_usable(worker, problem, &mut theta) {
         // The relaxed likelihood is finite everywhere. Minimising it makes the expected yields of bins with counts
         // positive.
         let relaxed = run(worker, problem, theta, RELAXED_FLOOR, Mode::from(true));
@@ -154,6 +156,34 @@ pub(super) fn from_finite(
         }
     }
     Ok(run(worker, problem, theta, 0.0, mode))
+}
+
+/// Returns whether a descent can start at `theta`. Evaluates `-ln L` there.
+fn is_usable(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) -> bool {
+    let value = worker.evaluate(problem, theta, 0.0).value();
+    let curvature = &worker.scratch.curvature[..problem.plan.n_bins()];
+    value.is_finite() && curvature.iter().all(|c| c.abs() < MOST_CURVATURE)
+}
+
+/// In the fit of a toy, moves `theta` towards the origin of the fit, until a descent can start there. Returns false, and
+/// leaves `theta` as it was, if no descent can start at the origin either. In other fits the minimum of the relaxed
+/// likelihood is worth its price, because searches find lower minima from there.
+fn move_to_usable(worker: &mut Worker, problem: &Problem<'_>, theta: &mut Vec<f64>) -> bool {
+    if !problem.physical || problem.origin.is_empty() {
+        return false;
+    }
+    let started_at = theta.clone();
+    for part in TOWARDS_ORIGIN {
+        for p in (0..theta.len()).filter(|&p| !problem.fixed[p]) {
+            let origin = problem.origin[p].clamp(problem.lower[p], problem.upper[p]);
+            theta[p] = started_at[p] + part * (origin - started_at[p]);
+        }
+        if is_usable(worker, problem, theta) {
+            return true;
+        }
+    }
+    *theta = started_at;
+    false
 }
 
 /// Runs the iterations of a descent. With `floor > 0` it minimises the relaxed likelihood, in which a parabola replaces

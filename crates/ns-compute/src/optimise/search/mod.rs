@@ -29,7 +29,7 @@ use super::neighbour::approach;
 use super::{Problem, Worker};
 use around_best::look_around;
 pub(super) use attempt::BestSoFar;
-use attempt::{attempt, runaway};
+use attempt::{attempt, attempt_below, runaway};
 use budget::{Budget, needs_budget};
 use elsewhere::elsewhere;
 use places::search_places;
@@ -78,8 +78,16 @@ pub(super) fn search(
         return Ok(found);
     }
     let price = worker.spent;
+    let budgeted = needs_budget(problem);
+    if budgeted && problem.physical {
+        found.budget = Budget::after(price, worker.spent);
+    }
     for other in further {
-        attempt(worker, problem, other, &mut found);
+        if !problem.physical {
+            attempt(worker, problem, other, &mut found);
+        } else if !found.is_spent(worker) {
+            attempt_below(worker, problem, other, &mut found);
+        }
     }
     let small = !problem.physical && start.len() <= SMALL_MODEL && !scatters_shapes(problem);
     if small {
@@ -93,7 +101,7 @@ pub(super) fn search(
         return Ok(found);
     }
     search_places(worker, problem, start, effort, &mut found);
-    if needs_budget(problem) {
+    if budgeted {
         found.budget = Budget::after(price, worker.spent);
     }
     // If `metric` is given, the nearby fit has already searched all values within the bounds.
