@@ -165,9 +165,9 @@ fn is_usable(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) -> bool 
     value.is_finite() && curvature.iter().all(|c| c.abs() < MOST_CURVATURE)
 }
 
-/// In the fit of a toy, moves `theta` towards the origin of the fit, until a descent can start there. Returns false, and
-/// leaves `theta` as it was, if no descent can start at the origin either. In other fits the minimum of the relaxed
-/// likelihood is worth its price, because searches find lower minima from there.
+/// Moves `theta` towards the origin of the fit, until a descent can start there. Returns false, and leaves `theta` as it
+/// was, if no descent can start at the origin either, or if the fit is not that of a toy: searches of other fits find lower
+/// minima from the minimum of the relaxed likelihood.
 fn move_to_usable(worker: &mut Worker, problem: &Problem<'_>, theta: &mut Vec<f64>) -> bool {
     if !problem.physical || problem.origin.is_empty() {
         return false;

@@ -32,7 +32,7 @@ pub(super) fn step(level: Level, plan: &Plan, worker: &mut Worker, theta: &[f64]
         hold_one_by_one(level, plan, worker, theta, &mut known);
     }
     keep_within_bounds(worker, theta);
-    // In a nearly singular matrix this is possible because of rounding errors.
+    // Rounding errors of a nearly singular matrix can turn the step round. Then each parameter follows its own slope.
     if !known.is_empty() && !leads_down(worker) {
         for p in 0..n {
             worker.step[p] = -worker.slope[p] / worker.curvature.scale[p].max(f64::MIN_POSITIVE);
