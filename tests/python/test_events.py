@@ -97,7 +97,7 @@ def test_data_of_a_fit_can_be_events():
     assert nextstat.fit(model).twice_nll != result.twice_nll
     for events, message in [
         ({"SR": {"mm": MASSES}}, "no column 'm'"),
-        ({"CR": {"m": MASSES}}, "no channel of events is called 'CR'; there are 'SR'"),
+        ({"CR": {"m": MASSES}}, r"the data have no channel 'CR'; the model's channels are 'SR' \(events\)"),
         ({"SR": np.array([99.0])}, "event 0 of the events of 'SR' is outside of the axis 'm' from 100 to 160"),
         ({"SR": np.array([np.nan])}, "event 0 of the events of 'SR' has no finite number on the axis 'm'"),
     ]:

@@ -71,6 +71,11 @@ class TestWarningsOfResults:
             result = nextstat.significance(model)
         assert [str(w.message) for w in caught] == result.warnings
 
+    def test_a_deficit_at_the_bound_has_no_significance(self, spec):
+        spec["observations"][0]["data"] = [50.0, 40.0, 15.0, 9.0]
+        with pytest.warns(UserWarning, match="the best fit mu = 0 is at its lower bound: no excess, so Z is 0"):
+            assert nextstat.significance(nextstat.load_workspace(spec)).z == 0.0
+
     def test_qtilde_below_zero(self, wide):
         model = nextstat.load_workspace(wide)
         with pytest.warns(UserWarning, match="qtilde") as caught:
@@ -103,7 +108,12 @@ class TestArguments:
         [
             (lambda m: nextstat.fit(m, minos=True), TypeError, r"a name or a list of names, such as \[\"mu\"\], not True\s.*'minos'"),
             (lambda m: nextstat.fit(m, fixed=["mu"]), TypeError, r"fixed must be a dictionary.*\{\"mu\": 1.0\}, not \['mu'\]"),
-            (lambda m: nextstat.fit(m, data={"SR": [1.0]}), ValueError, r"data is a dictionary only for channels of events.*'CR' 3, 'SR' 4"),
+            (lambda m: nextstat.fit(m, data={"SR": [1.0]}), ValueError, r"'SR' of the data has 1 numbers; 4 are needed"),
+            (
+                lambda m: nextstat.fit(m, data={"VR": [1.0]}),
+                ValueError,
+                r"no channel 'VR'; the model's channels are 'CR' \(3 counts\), 'SR' \(4 counts\)",
+            ),
             (lambda m: nextstat.yields(m, 3), TypeError, r"params must be a point: the values of all 13 parameters.*not 3"),
             (lambda m: nextstat.fit(m, init=3), TypeError, r"init must be a point"),
             (lambda m: nextstat.fit(m, init={"mu": "x"}), TypeError, r"init maps names of parameters to numbers, not 'mu' to 'x'"),
@@ -118,6 +128,33 @@ class TestArguments:
     def test_it_is_named(self, spec, call, error, message):
         with pytest.raises(error, match=message):
             call(nextstat.load_workspace(spec))
+
+
+def test_counts_are_given_by_the_names_of_channels(spec):
+    model = nextstat.load_workspace(spec)
+    counts = model.observed_data(include_auxdata=False)
+    whole = nextstat.fit(model, data=np.concatenate([counts[:3], counts[3:] + 2]))
+    part = nextstat.fit(model, data={"SR": counts[3:] + 2})
+    assert part.bestfit.tolist() == whole.bestfit.tolist()
+    assert nextstat.fit(model, data={"main": counts}).nll == nextstat.fit(model).nll
+
+
+@pytest.mark.parametrize("observations", [[], None, "CR"])
+def test_asimov_data_and_given_counts_need_no_observations(spec, observations):
+    whole = nextstat.load_workspace(spec)
+    cut = {key: value for key, value in spec.items() if key != "observations"}
+    if observations is not None:
+        cut["observations"] = [o for o in spec["observations"] if o["name"] in observations]
+    model = nextstat.load_workspace(cut)
+    assert nextstat.fit(model, asimov=1.0).bestfit.tolist() == nextstat.fit(whole, asimov=1.0).bestfit.tolist()
+    counts = {o["name"]: o["data"] for o in spec["observations"]}
+    assert nextstat.fit(model, data=counts).nll == nextstat.fit(whole).nll
+    assert nextstat.yields(model, prefit=True).channels[1]["total"] == nextstat.yields(whole, prefit=True).channels[1]["total"]
+    for use in (nextstat.fit, nextstat.upper_limit, nextstat.yields, lambda m: m.observed_data(), lambda m: m.nll(m.suggested_init())):
+        with pytest.raises(ValueError, match="no observed counts of .*SR"):
+            use(model)
+    with pytest.raises(ValueError, match="the data lack counts of channel 'SR', which has no observed counts"):
+        nextstat.fit(model, data={"CR": counts["CR"]})
 
 
 def test_trees_of_root_need_uproot_alone(monkeypatch):

@@ -92,6 +92,34 @@ macro_rules! result_methods {
                 $crate::table::html(&self.0.parts)
             }
 
+            /// Returns the tables of the result in LaTeX, with the rules of the package `booktabs`. Numbers are rounded to
+            /// their uncertainties.
+            fn to_latex(&self) -> String {
+                ns_inference::report::DocumentFormat::Latex.render(&self.0.parts)
+            }
+
+            /// Returns the tables and texts of the result in Markdown. Numbers are rounded to their uncertainties.
+            fn to_markdown(&self) -> String {
+                ns_inference::report::DocumentFormat::Markdown.render(&self.0.parts)
+            }
+
+            /// Returns the tables of the result as comma-separated values. Numbers are rounded to their uncertainties.
+            fn to_csv(&self) -> String {
+                ns_inference::report::DocumentFormat::Csv.render(&self.0.parts)
+            }
+
+            /// Returns the result as a data frame of pandas (see `to_polars`).
+            fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+                $crate::analysis::frame(slf.as_any(), "pandas")
+            }
+
+            /// Returns the result as a data frame of polars, with all digits of its numbers. A fit has a row per parameter, a
+            /// batch of fits a row per data set, a ranking a row per parameter, yields a row per sample and bin, a scan a row
+            /// per value, a limit a row per quantile; other results are one row. Raises `ImportError` without polars.
+            fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+                $crate::analysis::frame(slf.as_any(), "polars")
+            }
+
             $($methods)*
         }
     };
@@ -162,11 +190,47 @@ macro_rules! inner_methods {
                 $crate::table::html(&self.parts())
             }
 
+            /// Returns the tables of the result in LaTeX, with the rules of the package `booktabs`. Numbers are rounded to
+            /// their uncertainties.
+            fn to_latex(&self) -> String {
+                ns_inference::report::DocumentFormat::Latex.render(&self.parts())
+            }
+
+            /// Returns the tables and texts of the result in Markdown. Numbers are rounded to their uncertainties.
+            fn to_markdown(&self) -> String {
+                ns_inference::report::DocumentFormat::Markdown.render(&self.parts())
+            }
+
+            /// Returns the tables of the result as comma-separated values. Numbers are rounded to their uncertainties.
+            fn to_csv(&self) -> String {
+                ns_inference::report::DocumentFormat::Csv.render(&self.parts())
+            }
+
+            /// Returns the result as a data frame of pandas (see `to_polars`).
+            fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+                $crate::analysis::frame(slf.as_any(), "pandas")
+            }
+
+            /// Returns the result as a data frame of polars, with all digits of its numbers. A fit has a row per parameter, a
+            /// batch of fits a row per data set, a ranking a row per parameter, yields a row per sample and bin, a scan a row
+            /// per value, a limit a row per quantile; other results are one row. Raises `ImportError` without polars.
+            fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+                $crate::analysis::frame(slf.as_any(), "polars")
+            }
+
             $($methods)*
         }
     };
 }
 pub(crate) use inner_methods;
+
+/// Returns a result as a data frame of `package`.
+///
+/// # Errors
+/// `ImportError` if the package is not installed.
+pub(crate) fn frame<'py>(result: &Bound<'py, PyAny>, package: &str) -> PyResult<Bound<'py, PyAny>> {
+    result.py().import("nextstat._frames")?.call_method1("frame", (result, package))
+}
 
 /// The keyword arguments that all analyses share.
 pub(crate) struct Common<'a, 'py> {

@@ -223,6 +223,34 @@ impl BatchResult {
         Ok(table::html(&self.parts(py)?))
     }
 
+    /// Returns the tables of the result in LaTeX, with the rules of the package `booktabs`. Numbers are rounded to
+    /// their uncertainties.
+    fn to_latex(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(ns_inference::report::DocumentFormat::Latex.render(&self.parts(py)?))
+    }
+
+    /// Returns the tables and texts of the result in Markdown. Numbers are rounded to their uncertainties.
+    fn to_markdown(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(ns_inference::report::DocumentFormat::Markdown.render(&self.parts(py)?))
+    }
+
+    /// Returns the tables of the result as comma-separated values. Numbers are rounded to their uncertainties.
+    fn to_csv(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(ns_inference::report::DocumentFormat::Csv.render(&self.parts(py)?))
+    }
+
+    /// Returns the result as a data frame of pandas (see `to_polars`).
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        crate::analysis::frame(slf.as_any(), "pandas")
+    }
+
+    /// Returns the result as a data frame of polars, with all digits of its numbers. A fit has a row per parameter, a
+    /// batch of fits a row per data set, a ranking a row per parameter, yields a row per sample and bin, a scan a row
+    /// per value, a limit a row per quantile; other results are one row. Raises `ImportError` without polars.
+    fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        crate::analysis::frame(slf.as_any(), "polars")
+    }
+
     /// Returns the result as plain Python data. Numbers that do not exist are None.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = self.attributes(py)?;

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::arrays::Rows;
 use crate::datasets::dataset;
 use crate::device::execution;
-use crate::error::session_error;
+use crate::error::{inference_error, session_error};
 use crate::model::Model;
 use crate::work::released;
 
@@ -32,7 +32,7 @@ pub(crate) fn evaluate(
 ) -> PyResult<(Evaluation, Option<usize>)> {
     let points = Rows::of_width("params", params, model.inner.parameters.len())?;
     let data = match data {
-        None => Data::observed(),
+        None => ns_inference::observed(&model.inner).map_err(|error| inference_error(&error))?,
         Some(object) => dataset(&model.inner, object)?.into(),
     };
     let session = model.session(py, &execution(device, 0)?)?;

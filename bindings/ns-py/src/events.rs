@@ -51,43 +51,46 @@ pub(crate) fn given(
 /// Keys of the main counts and of the auxiliary data in a dictionary of events by channel.
 pub(crate) const RESERVED: [&str; 2] = ["main", "auxdata"];
 
-/// Reads data of a model from `channels`, a dictionary from the name of a channel to a table of its events. The keys
-/// [`RESERVED`] contain the main counts and the auxiliary data. Whatever the dictionary lacks is taken from the
-/// observed data. Events outside the fit ranges are left out.
+/// Reads data of a model from `channels`, a dictionary from the name of a channel to its counts or to a table of its
+/// events. The keys [`RESERVED`] contain the main counts of all channels and the auxiliary data. Whatever the dictionary
+/// lacks is taken from the observed data. Events outside the fit ranges are left out.
 ///
 /// # Errors
-/// `ValueError` for a channel that does not exist, a column that is missing, events outside of an axis, and events for
-/// which a flow has no density.
+/// `ValueError` for a channel that does not exist, a wrong number of counts, a column that is missing, events outside of
+/// an axis, events for which a flow has no density, and a channel that has neither given nor observed counts.
 pub(crate) fn data(model: &Model, channels: &Bound<'_, PyDict>) -> PyResult<Observations> {
     let mut data = model.observed.clone();
+    let mut lacking: Vec<&str> = model.unobserved.iter().map(String::as_str).collect();
     for (name, table) in channels {
         let name: String = name.extract()?;
-        let known =
-            || model.event_channels.iter().map(|c| format!("'{}'", c.name)).collect::<Vec<_>>().join(", ");
         let Some(i) = model.event_channels.iter().position(|channel| channel.name == name) else {
-            if RESERVED.contains(&name.as_str()) && !model.event_channels.is_empty() {
-                let to = if name == RESERVED[0] { &mut data.main } else { &mut data.aux };
-                let given = numbers(&table, &format!("'{name}' of the data"))?;
-                if given.len() != to.len() {
-                    let (given, needed) = (given.len(), to.len());
-                    return Err(bad(format!(
-                        "'{name}' of the data has {given} numbers; {needed} are needed"
-                    )));
+            let to = match (model.channels.iter().find(|c| c.name == name), name.as_str()) {
+                (Some(channel), _) => {
+                    lacking.retain(|other| *other != channel.name);
+                    data.main.get_mut(channel.first_bin..channel.first_bin + channel.n_bins)
                 }
-                to.copy_from_slice(&given);
-                continue;
+                (None, key) if key == RESERVED[0] => {
+                    lacking.clear();
+                    Some(&mut data.main[..])
+                }
+                (None, key) if key == RESERVED[1] => Some(&mut data.aux[..]),
+                (None, _) => None,
+            };
+            let Some(to) = to else {
+                let bins = model.channels.iter().map(|c| format!("'{}' ({} counts)", c.name, c.n_bins));
+                let events = model.event_channels.iter().map(|c| format!("'{}' (events)", c.name));
+                let known = bins.chain(events).collect::<Vec<_>>().join(", ");
+                return Err(bad(format!(
+                    "the data have no channel '{name}'; the model's channels are {known}"
+                )));
+            };
+            let given = numbers(&table, &format!("'{name}' of the data"))?;
+            if given.len() != to.len() {
+                let (given, needed) = (given.len(), to.len());
+                return Err(bad(format!("'{name}' of the data has {given} numbers; {needed} are needed")));
             }
-            return Err(bad(match model.event_channels.is_empty() {
-                true => {
-                    let bins = model.channels.iter().map(|c| format!("'{}' {}", c.name, c.n_bins));
-                    format!(
-                        "data is a dictionary only for channels of events, which the model does not have; give one array with \
-                         the counts of all bins, channel after channel ({})",
-                        bins.collect::<Vec<_>>().join(", ")
-                    )
-                }
-                false => format!("no channel of events is called '{name}'; there are {}", known()),
-            }));
+            to.copy_from_slice(&given);
+            continue;
         };
         let (Some(channel), Some(place)) = (model.event_channels.get(i), data.events.get_mut(i)) else {
             continue;
@@ -126,6 +129,9 @@ pub(crate) fn data(model: &Model, channels: &Bound<'_, PyDict>) -> PyResult<Obse
         }
         let completed = channel.complete(within(table, &channel.ranges));
         *place = Arc::new(completed.map_err(|error| bad(format!("{what}: {error}")))?);
+    }
+    if let Some(first) = lacking.first() {
+        return Err(bad(format!("the data lack counts of channel '{first}', which has no observed counts")));
     }
     Ok(data)
 }

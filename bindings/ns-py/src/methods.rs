@@ -8,6 +8,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::arrays::array;
 use crate::device::Memory;
+use crate::error::inference_error;
 use crate::evaluate::{evaluate, shape};
 use crate::jumps;
 use crate::load::{Names, Text, built, interpolation};
@@ -39,7 +40,8 @@ impl Model {
         events: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let interpolation = interpolation(interp_defaults, normsys_code, histosys_code)?;
-        let options = ModelOptions { measurement, interpolation, poi, ..ModelOptions::default() };
+        let options =
+            ModelOptions { measurement, interpolation, poi, unobserved: true, ..ModelOptions::default() };
         built(py, Text::any(source)?, options, patch, digest_check, channels, mask, memory, events)
     }
 
@@ -65,14 +67,20 @@ impl Model {
         PyArray1::from_vec(py, self.inner.parameters.iter().map(|p| p.fixed).collect())
     }
 
-    /// Observed counts, followed by the auxiliary data if `include_auxdata` is True.
+    /// Observed counts, followed by the auxiliary data if `include_auxdata` is True. Raises `ValueError` if a channel has no
+    /// observed counts.
     #[pyo3(signature = (include_auxdata = true))]
-    fn observed_data<'py>(&self, py: Python<'py>, include_auxdata: bool) -> Bound<'py, PyArray1<f64>> {
+    fn observed_data<'py>(
+        &self,
+        py: Python<'py>,
+        include_auxdata: bool,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        ns_inference::observed(&self.inner).map_err(|error| inference_error(&error))?;
         let mut data = self.inner.observed.main.clone();
         if include_auxdata {
             data.extend_from_slice(&self.inner.observed.aux);
         }
-        PyArray1::from_vec(py, data)
+        Ok(PyArray1::from_vec(py, data))
     }
 
     /// Number of bins of each channel, by its name.

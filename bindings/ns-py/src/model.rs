@@ -116,7 +116,8 @@ impl Origin {
         let (normsys, histosys) = (normsys.parse().map_err(unknown)?, histosys.parse().map_err(unknown)?);
         let interpolation = Interpolation { normsys, histosys };
         // The device of flows is not restored, because it depends on the machine.
-        let options = ModelOptions { measurement, interpolation, poi, ..ModelOptions::default() };
+        let options =
+            ModelOptions { measurement, interpolation, poi, unobserved: true, ..ModelOptions::default() };
         let folder = folder.map(PathBuf::from);
         let sources = EventSources { folder: folder.clone(), ..EventSources::default() };
         let read = || ModelSource::with_events(text, &[], DigestCheck::Verify, &sources);

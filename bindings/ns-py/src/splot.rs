@@ -32,7 +32,7 @@ pub(crate) fn splot<'py>(
     let model = &model.get().inner;
     let data = match data {
         Some(data) => Data::from(dataset(model, data)?),
-        None => Data::observed(),
+        None => ns_inference::observed(model).map_err(|error| inference_error(&error))?,
     };
     let fitted = result.get().whole(py)?;
     let weights = released(py, || ns_inference::splot(model, &data, &fitted.bestfit, channel))?;

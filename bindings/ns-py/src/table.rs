@@ -10,7 +10,7 @@ use pyo3::types::PyList;
 pub(crate) fn text(parts: &[Part]) -> String {
     let shown = parts.iter().map(|part| match part {
         Part::Text(lines) => plain_lines(lines).into_owned(),
-        Part::Table(table) | Part::Either(table, _) => aligned(table),
+        Part::Table(table) | Part::Either(table, _) | Part::Arranged { screen: table, .. } => aligned(table),
     });
     shown.collect::<Vec<_>>().join("\n")
 }
@@ -19,7 +19,9 @@ pub(crate) fn text(parts: &[Part]) -> String {
 pub(crate) fn html(parts: &[Part]) -> String {
     let shown = parts.iter().map(|part| match part {
         Part::Text(lines) => format!("<p>{}</p>", escape(&plain_lines(lines)).replace('\n', "<br>")),
-        Part::Table(table) | Part::Either(table, _) => html_table(table),
+        Part::Table(table) | Part::Either(table, _) | Part::Arranged { screen: table, .. } => {
+            html_table(table)
+        }
     });
     shown.collect()
 }

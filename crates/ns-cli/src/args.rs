@@ -157,7 +157,8 @@ pub(crate) struct OutputArgs {
     /// Write the result to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Format of the result: json or table [default: table on a terminal, json elsewhere]
+    /// Format of the result: json, table, or tables for documents: latex, markdown, csv [default: table on a terminal,
+    /// json elsewhere]
     #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
     pub(crate) format: Option<Format>,
     /// No warnings on standard error
@@ -172,4 +173,10 @@ pub(crate) enum Format {
     Json,
     /// Text and tables for a terminal.
     Table,
+    /// Tables for LaTeX with the package booktabs.
+    Latex,
+    /// Tables in Markdown.
+    Markdown,
+    /// Tables of comma-separated values.
+    Csv,
 }

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use ns_core::plain_lines;
-use ns_inference::report::{Part, Report, to_json};
+use ns_inference::report::{DocumentFormat, Part, Report, to_json};
 use serde::Serialize;
 use tempfile::{Builder, NamedTempFile};
 
@@ -89,6 +89,9 @@ impl Output {
         let bytes = match self.format {
             Format::Json => to_json(result)?,
             Format::Table => (plain_lines(&table::render(parts)).into_owned() + "\n").into_bytes(),
+            Format::Latex => DocumentFormat::Latex.render(parts).into_bytes(),
+            Format::Markdown => DocumentFormat::Markdown.render(parts).into_bytes(),
+            Format::Csv => DocumentFormat::Csv.render(parts).into_bytes(),
         };
         self.deliver(&bytes)
     }

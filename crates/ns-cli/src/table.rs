@@ -22,7 +22,7 @@ const LEAST_NAME: usize = 12;
 pub(crate) fn render(parts: &[Part]) -> String {
     let rendered = parts.iter().map(|part| match part {
         Part::Text(lines) => lines.clone(),
-        Part::Table(table) => text(table),
+        Part::Table(table) | Part::Arranged { screen: table, .. } => text(table),
         Part::Either(wide, narrow) => {
             let table = laid_out(wide);
             if fits(&table) { arranged(table) } else { render(narrow) }

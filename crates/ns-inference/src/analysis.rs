@@ -13,7 +13,7 @@ use ns_core::{
 use crate::InferenceError;
 use crate::diagnosis;
 use crate::expected_data::{self, Checked};
-use crate::options::{FitData, FitOptions};
+use crate::options::{FitData, FitOptions, observed};
 use crate::several_minima::may_have_several_minima;
 use crate::single_fits::of_single_fits;
 use crate::weighted::{NOT_COUNTED, has_weights};
@@ -83,8 +83,8 @@ impl<'a> Analysis<'a> {
         options: &FitOptions,
         control: Control<'a>,
     ) -> Result<Self, InferenceError> {
-        if matches!(options.data, FitData::Observed) && !model.unobserved.is_empty() {
-            return Err(InferenceError::Unobserved { channels: model.unobserved.clone() });
+        if matches!(options.data, FitData::Observed) {
+            observed(model)?;
         }
         let FitTask { data, fits, .. } = options.task(model, session)?;
         let base = fits.into_iter().next().unwrap_or_default();

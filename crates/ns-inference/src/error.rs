@@ -36,7 +36,7 @@ pub enum InferenceError {
     },
     /// The analysis fits the observed data, but channels have no observed counts.
     #[error(
-        "the channels {} have no observed counts; add them, or fit Asimov data",
+        "no observed counts of {}; add them to the observations of the workspace, give data, or fit Asimov data",
         channels.join(", ")
     )]
     Unobserved {

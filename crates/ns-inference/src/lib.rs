@@ -86,7 +86,7 @@ pub use limit::{LimitOptions, LimitResult, upper_limit};
 pub use lookup::parameter_index;
 pub use minos::Interval;
 pub use ns_compute::CpuSession;
-pub use options::{FitData, FitOptions};
+pub use options::{FitData, FitOptions, observed};
 pub use ranking::{Group, Impact, RankingOptions, RankingResult, ranking};
 pub use scan::{ScanAxis, ScanInterval, ScanOptions, ScanResult, scan};
 pub use significance::{SignificanceResult, significance};

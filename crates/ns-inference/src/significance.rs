@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::analysis::Analysis;
 use crate::hypotest::{TestStatistic, begin};
 use crate::normal::upper_tail;
+use crate::present::significant;
 use crate::{FitOptions, InferenceError};
 
 /// The result of a test for a discovery. Serialises to the JSON of `nextstat significance`.
@@ -54,10 +55,10 @@ pub fn significance(
     let (mut tester, tested) = begin(analysis, TestStatistic::Q0, 0.0, "a significance")?;
     let name = tester.name().to_owned();
     let mu_hat = tester.best_value();
-    if mu_hat < 0.0 {
-        tester
-            .notes
-            .push(format!("the best fit {name} = {mu_hat} is below 0: no excess, so Z is 0 and p0 0.5"));
+    if mu_hat <= 0.0 {
+        let place = if mu_hat < 0.0 { "is below 0" } else { "is at its lower bound" };
+        let best = significant(mu_hat);
+        tester.notes.push(format!("the best fit {name} = {best} {place}: no excess, so Z is 0 and p0 0.5"));
     }
     let number = |q: f64| q.is_finite().then(|| (upper_tail(q.sqrt()), q.sqrt()));
     let (observed, expected) = (number(tested.q), number(tested.q_asimov));

@@ -4,6 +4,7 @@
 mod devices;
 mod dialects;
 mod documentation;
+mod documents;
 mod edit;
 mod event_toys;
 mod fit;

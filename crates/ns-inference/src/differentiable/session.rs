@@ -10,7 +10,7 @@ use ns_core::{Data, Execution, InputTable, Model, Pulled, Session, SessionError}
 
 use super::add;
 use super::follow::{Follow, Followers};
-use crate::options::FitData;
+use crate::options::{FitData, observed};
 use crate::{FitOptions, InferenceError, diagnosis};
 
 /// Two fits of a model run at the same time on two threads if the model has at least this number of parameters. In
@@ -71,6 +71,9 @@ impl DifferentiableSession {
         let model = &model;
         let accelerator = DifferentiableAccelerator::open(model, &single)?;
         let options = FitOptions { data: data.clone(), ..FitOptions::default() };
+        if matches!(data, FitData::Observed) {
+            observed(model)?;
+        }
         options.resolve_data(model, accelerator.session())?;
         let mut asimov_point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
         if let (FitData::Asimov { poi: Some(value) }, Some(poi)) = (data, model.poi)

@@ -295,3 +295,14 @@ fn check_value(
     }
     Ok(())
 }
+
+/// Returns the observed data of a model.
+///
+/// # Errors
+/// [`InferenceError::Unobserved`] if a channel has no observed counts.
+pub fn observed(model: &Model) -> Result<Data, InferenceError> {
+    match model.unobserved.is_empty() {
+        true => Ok(Data::observed()),
+        false => Err(InferenceError::Unobserved { channels: model.unobserved.clone() }),
+    }
+}

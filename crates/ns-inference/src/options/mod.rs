@@ -13,7 +13,7 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
-pub use fit::{FitData, FitOptions};
+pub use fit::{FitData, FitOptions, observed};
 pub use weighted::WeightedUncertainties;
 
 use crate::{InferenceError, parameter_index};

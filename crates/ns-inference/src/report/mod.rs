@@ -3,6 +3,7 @@
 //! Each type of result has a file in this folder that builds its tables and texts. The caller decides how to show the
 //! tables. The command line fits them to the width of the terminal, and Python converts them to text or HTML.
 
+mod document;
 mod fit;
 mod flow;
 mod goodness;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::device::GpuCheck;
 use crate::present::count;
 
+pub use document::DocumentFormat;
 pub use flow::FlowRun;
 pub use json::to_json;
 
@@ -35,6 +37,13 @@ pub enum Part {
     /// A wide table, and other parts with the same content. If a display is too narrow for the table, it shows the
     /// other parts instead.
     Either(Table, Vec<Part>),
+    /// A table, and the same numbers arranged for a document: tables with their titles, which may be empty.
+    Arranged {
+        /// The table for a display.
+        screen: Table,
+        /// The tables for a document.
+        document: Vec<(String, Table)>,
+    },
 }
 
 /// A table whose cells are texts.
