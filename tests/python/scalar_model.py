@@ -82,6 +82,11 @@ def normsys_factor(code: str, lo: float, hi: float, alpha: float) -> float:
         return 1 + alpha * (hi - 1 if alpha >= 0 else 1 - lo)
     if code == "code6":
         return 1 + histosys_shift("code4p", lo, 1.0, hi, alpha)
+    if code == "lnN":
+        # AsymPow of CMS Combine.
+        up, down, x = math.log(hi), -math.log(lo), max(-1.0, min(1.0, 2 * alpha))
+        smooth = x * (x * x * (3 * x * x - 10) + 15) / 8
+        return math.exp(alpha * ((up + down) / 2 + (up - down) / 2 * smooth))
     if code == "code1":
         return hi**alpha if alpha >= 0 else lo**-alpha
     if alpha >= 1.0:

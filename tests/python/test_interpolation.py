@@ -57,7 +57,7 @@ def test_factors_are_those_of_pyhf_s_interpolators(code, interpolator, alpha):
     np.testing.assert_allclose(ours, expected, rtol=1e-14)
 
 
-@pytest.mark.parametrize("code", ["code0", "code6"])
+@pytest.mark.parametrize("code", ["code0", "code6", "lnN"])
 def test_values_and_minima_are_those_of_the_scalar_model(code):
     model = nextstat.load_workspace(workspace(), normsys_code=code)
     scalar = ScalarModel(workspace(), None, code, "code4p")
@@ -77,7 +77,7 @@ def test_values_and_minima_are_those_of_the_scalar_model(code):
     assert fit.twice_nll <= best + 1e-9
 
 
-@pytest.mark.parametrize("code", ["code0", "code6"])
+@pytest.mark.parametrize("code", ["code0", "code6", "lnN"])
 def test_toys_have_the_code_too(code):
     model = nextstat.load_workspace(workspace(), normsys_code=code)
     toys = nextstat.fit_toys(model, n_toys=200, seed=3)

@@ -240,7 +240,7 @@ constexpr uint64_t ONE_BITS = 0x3ff0000000000000ull;
 constexpr uint64_t HALF_ROOT_BITS = 0x3fe6a09e667f3bcdull;
 
 // Interpolation codes, documented in interpolation.rs of ns-core.
-enum class NormsysCode { CODE0, CODE1, CODE4, CODE6 };
+enum class NormsysCode { CODE0, CODE1, CODE4, CODE6, LNN };
 enum class HistosysCode { CODE0, CODE2, CODE4P };
 
 // Of the samplers, documented in random/constants.rs of ns-core.

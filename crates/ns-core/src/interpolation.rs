@@ -103,6 +103,9 @@ codes! {
         /// The effect is a smooth function of the parameter `alpha`: a polynomial for `|alpha| < 1` and linear beyond.
         /// This is code 6 of ROOT's `FlexibleInterpVar`.
         Code6: "code6", kink: false, smooth: Code6;
+        /// The asymmetric `lnN` of CMS Combine (`AsymPow`). The logarithm of the factor is a polynomial of the parameter
+        /// `alpha` for `|alpha| < 1/2`; the effect is exponential beyond.
+        AsymmetricLogNormal: "lnN", kink: false, smooth: AsymmetricLogNormal;
     }
 }
 
@@ -110,7 +113,7 @@ impl NormsysCode {
     /// Returns whether the factors are interpolated in their logarithm, so that they must be positive.
     #[must_use]
     pub const fn has_logarithm(self) -> bool {
-        matches!(self, Self::Code1 | Self::Code4)
+        matches!(self, Self::Code1 | Self::Code4 | Self::AsymmetricLogNormal)
     }
 }
 

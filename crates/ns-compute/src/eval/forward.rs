@@ -4,7 +4,7 @@ use super::Scratch;
 use crate::plan::{Block, LANES, Plan, TERM_LANES};
 use crate::shared_constants::LEAST_PRODUCT;
 use crate::simd::{MulAdd, Vector, exp, isa_fn};
-use crate::terms::normsys::{second, signed_rate, value_and_slope};
+use crate::terms::normsys::{exponent_and_slope, second, signed_rate, value_and_slope};
 use crate::terms::{histosys, scale};
 
 isa_fn! {
@@ -53,6 +53,12 @@ fn coefficients<V: Vector>(plan: &Plan, i: usize) -> [V; 6] {
         c[k] = V::load(&plan.numbers.norm_coefficients[k][i..]);
     }
     c
+}
+
+/// Returns the coefficients of one normsys term, in ascending order.
+#[inline(always)]
+fn coefficient(plan: &Plan, term: usize) -> [f64; 6] {
+    plan.numbers.norm_coefficients.each_ref().map(|c| c[term])
 }
 
 /// Computes the factors of all normsys terms, and the product of these factors for each block (one sample in one
@@ -120,6 +126,15 @@ fn norm_logarithms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch)
     scratch.norm.fill(0.0);
     for run in &plan.structure.norm_runs {
         let alpha = theta[run.param];
+        if plan.structure.normsys.is_polynomial(alpha) {
+            for i in run.start..run.end {
+                let (exponent, slope) = exponent_and_slope(alpha, coefficient(plan, i));
+                scratch.norm[plan.structure.norm_block[i] as usize] += exponent;
+                // Relative to the factor. The factors of exponentials in `kappa` stay 1.
+                scratch.kappa_first[i] = slope;
+            }
+            continue;
+        }
         let log = if alpha >= 0.0 { &plan.numbers.norm_rate_hi } else { &plan.numbers.norm_rate_lo };
         for i in run.start..run.end {
             scratch.norm[plan.structure.norm_block[i] as usize] += alpha.abs() * log[i];
@@ -259,7 +274,12 @@ pub(crate) fn norm_ratios<M: MulAdd>(
             let (first, second) = if polynomial {
                 let inverse = kappa.reciprocal();
                 let curve = second(M::V8::splat(alpha), coefficients(plan, i));
-                (M::V8::load(&scratch.kappa_first[i..]).mul(inverse), curve.mul(inverse))
+                let first = M::V8::load(&scratch.kappa_first[i..]).mul(inverse);
+                let curve = curve.mul(inverse);
+                (
+                    first,
+                    if plan.structure.normsys.has_exponent() { first.mul_add(first, curve) } else { curve },
+                )
             } else {
                 let (hi, lo) = (
                     M::V8::load(&plan.numbers.norm_rate_hi[i..]),
@@ -278,8 +298,13 @@ pub(crate) fn norm_ratios<M: MulAdd>(
 pub(crate) fn kappa_derivatives(plan: &Plan, term: usize, alpha: f64, kappa: f64) -> (f64, f64) {
     let normsys = plan.structure.normsys;
     if normsys.is_polynomial(alpha) {
-        let c = plan.numbers.norm_coefficients.each_ref().map(|c| c[term]);
-        (value_and_slope(alpha, c).1, second(alpha, c))
+        let c = coefficient(plan, term);
+        let (first, second) = (value_and_slope(alpha, c).1, second(alpha, c));
+        if normsys.has_exponent() {
+            (kappa * first, kappa * (first * first + second))
+        } else {
+            (first, second)
+        }
     } else {
         let (hi, lo) = (plan.numbers.norm_rate_hi[term], plan.numbers.norm_rate_lo[term]);
         normsys.beyond.derivatives(signed_rate(alpha.sign(), hi, lo), kappa)

@@ -9,7 +9,7 @@ use super::scratch::Scratch;
 use crate::plan::{Block, LANES, NormRun, Plan};
 use crate::shared_constants::FEWEST;
 use crate::simd::{MulAdd, Vector, exp, isa_fn};
-use crate::terms::normsys::{second, signed_rate, value_and_slope};
+use crate::terms::normsys::{exponent_and_slope, second, signed_rate, value_and_slope};
 use crate::terms::poisson::{deviance_derivatives, term};
 use crate::terms::{gaussian, histosys, per_bin, scale};
 
@@ -96,11 +96,15 @@ pub(super) fn normsys_factor<M: MulAdd>(plan: &Plan, i: usize, alpha: M::V8) -> 
     for k in 0..6 {
         c[k] = splat(numbers.norm_coefficients[k][i]);
     }
-    let (value, _) = value_and_slope(alpha, c);
     let (hi, lo) = (splat(numbers.norm_rate_hi[i]), splat(numbers.norm_rate_lo[i]));
-    let size = alpha.abs();
-    let beyond = plan.structure.normsys.beyond.value::<M>(size, alpha.below(splat(0.0), lo, hi));
-    size.below(splat(plan.structure.normsys.inside), value, beyond)
+    let (size, rate) = (alpha.abs(), alpha.below(splat(0.0), lo, hi));
+    let (normsys, inside) = (plan.structure.normsys, splat(plan.structure.normsys.inside));
+    if normsys.has_exponent() {
+        let exponent = size.below(inside, exponent_and_slope(alpha, c).0, size.mul(rate));
+        return normsys.beyond.value::<M>(exponent, splat(1.0));
+    }
+    let (value, _) = value_and_slope(alpha, c);
+    size.below(inside, value, normsys.beyond.value::<M>(size, rate))
 }
 
 /// Loads the eight numbers of element `i` of an array, one for each lane.
@@ -148,6 +152,20 @@ fn norms<M: MulAdd, const SECOND: bool>(plan: &Plan, theta: &[f64], scratch: &mu
             let mut c = [zero; 6];
             for k in 0..6 {
                 c[k] = splat(plan.numbers.norm_coefficients[k][i]);
+            }
+            if normsys.has_exponent() {
+                let (hi, lo) = (splat(plan.numbers.norm_rate_hi[i]), splat(plan.numbers.norm_rate_lo[i]));
+                let (exponent, slope) = exponent_and_slope(alpha, c);
+                let near = size.below(inside, exponent, size.mul(alpha.below(zero, lo, hi)));
+                let ratio = size.below(inside, slope, signed_rate(sign, hi, lo));
+                let sum: M::V8 = at(&scratch.exponent, block);
+                put(&mut scratch.exponent, block, sum.add(near));
+                put(&mut scratch.ratio, i, ratio);
+                if SECOND {
+                    let bend = size.below(inside, second(alpha, c), zero);
+                    put(&mut scratch.relative_second, i, ratio.mul_add(ratio, bend));
+                }
+                continue;
             }
             let (mut value, first) = value_and_slope(alpha, c);
             let reciprocal = value.reciprocal();

@@ -141,10 +141,9 @@ fn by_factors<T: Number>(plan: &Plan, ray: Ray<'_>, term: usize, alpha: T, value
         sum
     };
     // Each coefficient is a function of `lo` plus a function of `hi`, so there are no mixed derivatives.
-    (
-        polynomial((normsys.coefficients_of_jets)(moved_lo, fixed_hi), along[0]),
-        polynomial((normsys.coefficients_of_jets)(fixed_lo, moved_hi), along[1]),
-    )
+    let by_lo = polynomial((normsys.coefficients_of_jets)(moved_lo, fixed_hi), along[0]);
+    let by_hi = polynomial((normsys.coefficients_of_jets)(fixed_lo, moved_hi), along[1]);
+    if normsys.has_exponent() { (value.mul(by_lo), value.mul(by_hi)) } else { (by_lo, by_hi) }
 }
 
 /// Adds the derivatives with respect to the parameters. They are the derivatives of the expected yields, weighted with

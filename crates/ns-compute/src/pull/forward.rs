@@ -190,7 +190,12 @@ fn factor<T: Number>(plan: &Plan, ray: Ray<'_>, term: usize, alpha: T) -> (T, T)
                 coefficients = (normsys.coefficients_of_jets)(lo, hi).map(|c| T::moving(c.value, c.first));
             }
         }
-        return value_and_slope(alpha, coefficients);
+        let (value, slope) = value_and_slope(alpha, coefficients);
+        if normsys.has_exponent() {
+            let value = value.sub(T::splat(1.0)).exp();
+            return (value, value.mul(slope));
+        }
+        return (value, slope);
     }
     let hi: T = ray.number(plan, |numbers| &numbers.norm_hi, term);
     let lo: T = ray.number(plan, |numbers| &numbers.norm_lo, term);

@@ -48,6 +48,14 @@ fn normsys(code: NormsysCode, lo: f64, hi: f64, alpha: Hyper) -> Hyper {
         NormsysCode::Code1 => return outside(alpha),
         NormsysCode::Code4 if a.abs() >= 1.0 => return outside(alpha),
         NormsysCode::Code4 => {}
+        NormsysCode::AsymmetricLogNormal if a.abs() >= 0.5 => return outside(alpha),
+        NormsysCode::AsymmetricLogNormal => {
+            // Combine's `logKappaForX`: the exponent is the parameter times a mean of the two slopes.
+            let (up, down) = (hi.ln(), -lo.ln());
+            let x = alpha * 2.0;
+            let h = x * (x * x * (x * x * 3.0 + -10.0) + 15.0) * 0.125;
+            return (alpha * (h * (0.5 * (up - down)) + 0.5 * (up + down))).exp();
+        }
         // Code 6 of normsys is code 4p of histosys with a nominal value of 1.
         NormsysCode::Code6 => return histosys(HistosysCode::Code4p, lo, 1.0, hi, alpha) + 1.0,
     }

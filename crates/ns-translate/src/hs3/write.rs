@@ -41,13 +41,18 @@ impl Names {
 ///
 /// # Errors
 /// [`WriteError::NotWritten`] if the model has channels of unbinned events, or constraint terms that do not belong to
-/// a single parameter.
+/// a single parameter, or asymmetric normsys modifiers with the interpolation code `lnN`, for which HS3 has no word.
 pub fn write(model: &Model) -> Result<Value, WriteError> {
     if !model.event_channels.is_empty() {
         return Err(WriteError::NotWritten { what: "channels of events" });
     }
     if !model.penalties.is_empty() {
         return Err(WriteError::NotWritten { what: "constraint terms of functions" });
+    }
+    if model.interpolation.normsys == NormsysCode::AsymmetricLogNormal && has_asymmetric_normsys(model) {
+        return Err(WriteError::NotWritten {
+            what: "normsys modifiers with the interpolation lnN that are asymmetric",
+        });
     }
     let mut names = Names(model.parameters.iter().map(|p| p.name.clone()).collect());
     let mut written = Written::default();
@@ -199,11 +204,22 @@ impl Written {
     }
 }
 
+/// Returns whether a normsys modifier has factors at -1 and 1 whose product is not 1.
+fn has_asymmetric_normsys(model: &Model) -> bool {
+    let modifiers = model.channels.iter().flat_map(|c| &c.samples).flat_map(|s| &s.modifiers);
+    modifiers
+        .into_iter()
+        .any(|m| matches!(m.effect, Effect::NormSys { lo, hi } if (lo * hi - 1.0).abs() > 1e-14))
+}
+
 /// Returns an interpolation code of normsys in the notation of the next version of HS3.
 fn normsys(code: NormsysCode) -> Value {
     match code {
         NormsysCode::Code0 => json!({"type": "mult", "in": "poly1", "out": null}),
-        NormsysCode::Code1 => json!({"type": "mult", "in": "exp", "out": null}),
+        // A symmetric lnN is an exponential everywhere. Others are refused before.
+        NormsysCode::Code1 | NormsysCode::AsymmetricLogNormal => {
+            json!({"type": "mult", "in": "exp", "out": null})
+        }
         NormsysCode::Code4 => json!({"type": "mult", "in": "poly6", "out": "exp"}),
         NormsysCode::Code6 => json!({"type": "mult", "in": "poly6", "out": "poly1"}),
     }

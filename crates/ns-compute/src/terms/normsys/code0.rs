@@ -3,12 +3,13 @@
 
 use ns_core::NormsysCode;
 
-use super::{Beyond, Normsys, code6};
+use super::{Beyond, Normsys, Polynomial, code6};
 
 /// Properties of the normsys interpolation code code0.
 pub(super) const CODE: Normsys = Normsys {
     code: NormsysCode::Code0,
     inside: 0.0,
+    polynomial: Polynomial::Factor,
     beyond: Beyond::Linear,
     coefficients: code6::coefficients,
     coefficients_of_jets: code6::coefficients,

@@ -3,12 +3,13 @@
 
 use ns_core::NormsysCode;
 
-use super::{Beyond, Normsys, code4};
+use super::{Beyond, Normsys, Polynomial, code4};
 
 /// Properties of the normsys interpolation code code1.
 pub(super) const CODE: Normsys = Normsys {
     code: NormsysCode::Code1,
     inside: 0.0,
+    polynomial: Polynomial::Factor,
     beyond: Beyond::Exponential,
     coefficients: code4::coefficients,
     coefficients_of_jets: code4::coefficients,

@@ -3,13 +3,14 @@
 
 use ns_core::NormsysCode;
 
-use super::{Beyond, Normsys};
+use super::{Beyond, Normsys, Polynomial};
 use crate::number::Number;
 
 /// Properties of the normsys interpolation code code4.
 pub(super) const CODE: Normsys = Normsys {
     code: NormsysCode::Code4,
     inside: 1.0,
+    polynomial: Polynomial::Factor,
     beyond: Beyond::Exponential,
     coefficients,
     coefficients_of_jets: coefficients,

@@ -3,13 +3,14 @@
 
 use ns_core::NormsysCode;
 
-use super::{Beyond, Normsys};
+use super::{Beyond, Normsys, Polynomial};
 use crate::number::Number;
 
 /// Properties of the normsys interpolation code code6.
 pub(super) const CODE: Normsys = Normsys {
     code: NormsysCode::Code6,
     inside: 1.0,
+    polynomial: Polynomial::Factor,
     beyond: Beyond::Linear,
     coefficients,
     coefficients_of_jets: coefficients,

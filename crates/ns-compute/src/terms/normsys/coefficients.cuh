@@ -1,4 +1,4 @@
-// Coefficients of the polynomials of normsys factors, for any number type `T` (see code4.rs and code6.rs).
+// Coefficients of the polynomials of normsys factors, for any number type `T` (see code4.rs, code6.rs and log_normal.rs).
 #pragma once
 #include "dual.cuh"
 
@@ -31,6 +31,19 @@ NS_DEVICE void coefficients_of_code6(T lo, T hi, T (&c)[6]) {
     c[3] = -1.25 * a;
     c[4] = 0.0 * a;
     c[5] = 0.375 * a;
+}
+
+// Computes the coefficients of alpha to alpha^6 of the logarithm of the factor for lnN, given the factors at -1 and 1.
+template <class T>
+NS_DEVICE void coefficients_of_log_normal(T lo, T hi, T (&c)[6]) {
+    T log_hi = logarithm(hi), log_lo = logarithm(lo);
+    T a = 0.5 * (log_hi - log_lo), d = 0.5 * (log_hi + log_lo);
+    c[0] = a;
+    c[1] = 3.75 * d;
+    c[2] = 0.0 * d;
+    c[3] = -10.0 * d;
+    c[4] = 0.0 * d;
+    c[5] = 12.0 * d;
 }
 
 }  // namespace ns

@@ -1,9 +1,9 @@
 //! The normsys modifier: a factor on a sample that depends on one parameter. There is one file for each interpolation
 //! code, and one for each function that factors consist of.
 //!
-//! Near 0 a factor is a polynomial of degree six (except with the codes code0 and code1). Farther from 0 it is a
-//! simpler function, with a separate rate on either side. An interpolation code defines these functions, the points at
-//! which they meet, and the coefficients of the polynomial.
+//! Near 0 a factor is a polynomial of degree six, or the exponential of one (except with the codes code0 and code1).
+//! Farther from 0 it is a simpler function, with a separate rate on either side. An interpolation code defines these
+//! functions, the points at which they meet, and the coefficients of the polynomial.
 
 mod code0;
 mod code1;
@@ -11,6 +11,7 @@ mod code4;
 mod code6;
 mod exponential;
 mod linear;
+mod log_normal;
 mod polynomial;
 #[cfg(test)]
 mod tests;
@@ -19,7 +20,16 @@ use ns_core::NormsysCode;
 
 use crate::number::{Jet, Number};
 use crate::simd::{MulAdd, Vector};
-pub(crate) use polynomial::{second, value_and_slope};
+pub(crate) use polynomial::{exponent_and_slope, second, value_and_slope};
+
+/// What the polynomial of an interpolation code is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Polynomial {
+    /// The factor.
+    Factor,
+    /// The logarithm of the factor plus 1, so that the constant term is 1 as for a factor.
+    Logarithm,
+}
 
 /// Properties of a normsys interpolation code. Each code is a constant of this type, so no property can be left out.
 /// The `.cuh` file beside the code's Rust file has the same properties for the kernels.
@@ -30,6 +40,8 @@ pub(crate) struct Normsys {
     /// The factor is the polynomial where the absolute value of the parameter is below this number. The number is 0 if
     /// the code has no polynomial.
     pub(crate) inside: f64,
+    /// What the polynomial is: the factor, or its logarithm plus 1.
+    pub(crate) polynomial: Polynomial,
     /// Form of the factor outside the range of the polynomial.
     pub(crate) beyond: Beyond,
     /// Returns the coefficients of the powers `alpha` to `alpha^6` of the polynomial, given the factors `lo` and `hi`
@@ -50,6 +62,7 @@ pub(crate) const fn normsys(code: NormsysCode) -> &'static Normsys {
         NormsysCode::Code1 => &code1::CODE,
         NormsysCode::Code4 => &code4::CODE,
         NormsysCode::Code6 => &code6::CODE,
+        NormsysCode::AsymmetricLogNormal => &log_normal::CODE,
     }
 }
 
@@ -65,11 +78,17 @@ impl Normsys {
         self.inside > 0.0
     }
 
+    /// Returns whether the polynomial is the logarithm of the factor.
+    #[inline(always)]
+    pub(crate) fn has_exponent(&self) -> bool {
+        matches!(self.polynomial, Polynomial::Logarithm)
+    }
+
     /// Returns whether the factor is an exponential everywhere. The exponents of all factors of a sample can then be
     /// added.
     #[inline(always)]
     pub(crate) fn is_exponential(&self) -> bool {
-        self.inside == 0.0 && self.beyond.adds_exponents()
+        (self.inside == 0.0 || self.has_exponent()) && self.beyond.adds_exponents()
     }
 
     /// Returns whether the slope of the factor of an asymmetric effect jumps at 0.

@@ -7,6 +7,7 @@
 #include "terms/normsys/code6.cuh"
 #include "terms/normsys/exponential.cuh"
 #include "terms/normsys/linear.cuh"
+#include "terms/normsys/log_normal.cuh"
 #include "terms/normsys/polynomial.cuh"
 
 namespace ns {
@@ -19,6 +20,7 @@ namespace ns {
         case NormsysCode::CODE1: return NormsysCode1::ask; \
         case NormsysCode::CODE4: return NormsysCode4::ask; \
         case NormsysCode::CODE6: return NormsysCode6::ask; \
+        case NormsysCode::LNN: return NormsysLogNormal::ask; \
     }                                                      \
     trap();                                                \
     return {}
@@ -34,33 +36,42 @@ NS_DEVICE Piece normsys_piece(int code, double size) {
 NS_DEVICE void normsys(
     const Plan& plan, int code, int i, Pair high, Pair middle, Pair low, double alpha, double& factor, double& ratio
 ) {
-    double size = fabs(alpha);
+    double size = fabs(alpha), exponent;
     Piece piece = normsys_piece(code, size);
-    if (piece == Piece::POLYNOMIAL) {
-        double first;
-        polynomial(high, middle, low, alpha, factor, first);
-        ratio = first * reciprocal(factor);
-        return;
-    }
-    Pair rate = plan.norm_rate[i];
-    double side = alpha < 0.0 ? rate.b : rate.a;
-    ratio = alpha < 0.0 ? -rate.b : alpha > 0.0 ? rate.a : 0.5 * (rate.a - rate.b);
-    if (piece == Piece::EXPONENTIAL) {
-        factor = exponential(size * side);
+    if (piece == Piece::POLYNOMIAL || piece == Piece::LOG_POLYNOMIAL) {
+        double value, first;
+        polynomial(high, middle, low, alpha, value, first);
+        if (piece == Piece::POLYNOMIAL) {
+            factor = value;
+            ratio = first * reciprocal(value);
+            return;
+        }
+        exponent = value - 1.0;
+        ratio = first;
     } else {
-        factor = linear(size, side);
-        ratio *= reciprocal(factor);
+        Pair rate = plan.norm_rate[i];
+        double side = alpha < 0.0 ? rate.b : rate.a;
+        ratio = alpha < 0.0 ? -rate.b : alpha > 0.0 ? rate.a : 0.5 * (rate.a - rate.b);
+        if (piece == Piece::LINEAR) {
+            factor = linear(size, side);
+            ratio *= reciprocal(factor);
+            return;
+        }
+        exponent = size * side;
     }
+    factor = exponential(exponent);
 }
 
 // Returns the second derivative of the factor of term `i` divided by the factor, minus the square of `ratio`. This
-// difference is 0 for an exponential, also at its kink. For a line, the second derivative is 0.
+// difference is 0 for an exponential, also at its kink, and the second derivative of the exponent in general. For a
+// line, the second derivative is 0.
 NS_DEVICE double normsys_second_derivative(const Plan& plan, int code, int i, double alpha, double factor, double ratio) {
     Piece piece = normsys_piece(code, fabs(alpha));
-    if (piece != Piece::POLYNOMIAL) return piece == Piece::LINEAR ? -ratio * ratio : 0.0;
+    if (piece == Piece::EXPONENTIAL) return 0.0;
+    if (piece == Piece::LINEAR) return -ratio * ratio;
     const Pair* c = plan.norm_coefficient + i;
     double second = polynomial_second(c[0], c[plan.n_terms], c[2 * plan.n_terms], alpha);
-    return fma(-ratio, ratio, second * reciprocal(factor));
+    return piece == Piece::LOG_POLYNOMIAL ? second : fma(-ratio, ratio, second * reciprocal(factor));
 }
 
 // Computes the coefficients of alpha to alpha^6 for any number type `T`, given the factors at -1 and 1.
@@ -71,6 +82,7 @@ NS_DEVICE void normsys_coefficients(int code, T lo, T hi, T (&c)[6]) {
         case NormsysCode::CODE1: return NormsysCode1::coefficients(lo, hi, c);
         case NormsysCode::CODE4: return NormsysCode4::coefficients(lo, hi, c);
         case NormsysCode::CODE6: return NormsysCode6::coefficients(lo, hi, c);
+        case NormsysCode::LNN: return NormsysLogNormal::coefficients(lo, hi, c);
     }
     trap();
 }
@@ -86,7 +98,7 @@ NS_DEVICE double normsys_rate(int code, double factor) {
 NS_DEVICE Pair normsys_by_factors(int code, double alpha, double lo, double hi, double value) {
     double size = fabs(alpha);
     Piece piece = normsys_piece(code, size);
-    if (piece == Piece::POLYNOMIAL) {
+    if (piece == Piece::POLYNOMIAL || piece == Piece::LOG_POLYNOMIAL) {
         Dual by_lo[6], by_hi[6];
         normsys_coefficients(code, Dual{lo, 1.0}, Dual{hi, 0.0}, by_lo);
         normsys_coefficients(code, Dual{lo, 0.0}, Dual{hi, 1.0}, by_hi);
@@ -95,6 +107,7 @@ NS_DEVICE Pair normsys_by_factors(int code, double alpha, double lo, double hi, 
             sum.a = (sum.a + by_lo[i].first) * alpha;
             sum.b = (sum.b + by_hi[i].first) * alpha;
         }
+        if (piece == Piece::LOG_POLYNOMIAL) sum.a *= value, sum.b *= value;
         return sum;
     }
     double side = alpha > 0.0 ? hi : lo;

@@ -3,6 +3,6 @@
 
 namespace ns {
 
-enum class Piece { POLYNOMIAL, EXPONENTIAL, LINEAR };
+enum class Piece { POLYNOMIAL, LOG_POLYNOMIAL, EXPONENTIAL, LINEAR };
 
 }  // namespace ns

@@ -1,4 +1,4 @@
-//! A normsys factor that is a polynomial of degree six in the parameter, with value 1 at 0.
+//! A normsys factor, or its exponent, that is a polynomial of degree six in the parameter.
 
 use crate::simd::Vector;
 
@@ -12,6 +12,17 @@ pub(crate) fn value_and_slope<V: Vector>(alpha: V, c: [V; 6]) -> (V, V) {
         first = first.mul_add(alpha, value);
     }
     (value.mul_add(alpha, V::splat(1.0)), first)
+}
+
+/// Returns the polynomial `c1 alpha + ... + c6 alpha^6`, which is the exponent of a factor, and its first derivative.
+#[inline(always)]
+pub(crate) fn exponent_and_slope<V: Vector>(alpha: V, c: [V; 6]) -> (V, V) {
+    let (mut value, mut first) = (c[5], c[5]);
+    for i in (0..5).rev() {
+        value = value.mul_add(alpha, c[i]);
+        first = first.mul_add(alpha, value);
+    }
+    (value.mul(alpha), first)
 }
 
 /// Returns the second derivative of the polynomial `1 + c1 alpha + ... + c6 alpha^6`.
