@@ -34,12 +34,7 @@ impl Axis {
     }
 
     /// Reads an axis of a histogram with at most `most` bins.
-    pub(crate) fn read(
-        c: &mut Cursor<'_>,
-        tags: &mut Tags,
-        letter: char,
-        most: usize,
-    ) -> Result<Self, AxisError> {
+    pub(crate) fn read(c: &mut Cursor<'_>, tags: &mut Tags, most: usize) -> Result<Self, AxisError> {
         let (version, end) = c.bounded("an axis")?;
         if !(FIRST..=10).contains(&version) {
             return Err(AxisError::Version(version));
@@ -69,13 +64,17 @@ impl Axis {
                 .into());
             }
         };
-        if let Some(pair) = edges.windows(2).find(|pair| !matches!(pair, [a, b] if a < b && b.is_finite())) {
-            let text = |i: usize| pair.get(i).map_or_else(String::new, f64::to_string);
-            return Err(Malformed::Edges { axis: letter, low: text(0), high: text(1) }.into());
-        }
         let labels = if version >= LABELS { labels(c, tags, n)? } else { None };
         c.skip_to(end, "an axis")?;
         Ok(Self { title, edges, labels })
+    }
+
+    /// Finds edges that do not increase.
+    pub(crate) fn check(&self, letter: char) -> Result<(), Malformed> {
+        let increases = |pair: &&[f64]| matches!(pair, [a, b] if a < b && b.is_finite());
+        let Some(pair) = self.edges.windows(2).find(|pair| !increases(pair)) else { return Ok(()) };
+        let text = |i: usize| pair.get(i).map_or_else(String::new, f64::to_string);
+        Err(Malformed::Edges { axis: letter, low: text(0), high: text(1) })
     }
 }
 
@@ -93,7 +92,7 @@ impl From<Malformed> for AxisError {
 }
 
 /// The edges as ROOT computes them: from the lower end, in steps.
-fn uniform(n: usize, low: f64, high: f64) -> Vec<f64> {
+pub(crate) fn uniform(n: usize, low: f64, high: f64) -> Vec<f64> {
     let step = (high - low) / n as f64;
     (0..=n).map(|i| if i == n { high } else { low + i as f64 * step }).collect()
 }

@@ -177,8 +177,8 @@ fn base(c: &mut Cursor<'_>, tags: &mut Tags, class: &str) -> Result<Histogram, F
     }
     let cells = c.count("the number of cells")?;
     let mut axes = Vec::new();
-    for letter in ['x', 'y', 'z'] {
-        axes.push(Axis::read(c, tags, letter, cells)?);
+    for _ in 0..3 {
+        axes.push(Axis::read(c, tags, cells)?);
     }
     axes.truncate(if class.starts_with("TH2") { 2 } else { 1 });
     c.i16("the offset of bars")?;
@@ -197,6 +197,10 @@ fn base(c: &mut Cursor<'_>, tags: &mut Tags, class: &str) -> Result<Histogram, F
     let buffered = waiting(c, end)?;
     if buffered > 0 {
         return Err(Fault::Buffered(buffered));
+    }
+    // Only now, because ROOT chooses the edges when it empties the buffer.
+    for (axis, letter) in axes.iter().zip(['x', 'y']) {
+        axis.check(letter)?;
     }
     c.skip_to(end, "a TH1")?;
     Ok(Histogram { name, title, class: class.to_owned(), axes, entries, cells: Vec::new(), sumw2 })

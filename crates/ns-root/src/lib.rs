@@ -18,8 +18,10 @@ mod histogram;
 mod key;
 mod source;
 mod tags;
+mod write;
 
 pub use axis::Axis;
 pub use error::{Malformed, RootError};
 pub use file::{Entry, RootFile};
 pub use histogram::Histogram;
+pub use write::{Compression, HistogramFile};
