@@ -1,7 +1,11 @@
 //! Histograms of the files that a card names.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
+
+use ns_root::{RootError, RootFile};
 
 use super::lines::number;
 use crate::pyhf::names::{nearest, quoted};
@@ -40,6 +44,7 @@ pub(super) struct Files {
 /// Files of templates, by their kind.
 #[derive(Debug)]
 enum Source {
+    Root(RootFile),
     /// A table of text, by the name of the histogram.
     Table(HashMap<String, Histogram>),
 }
@@ -62,6 +67,15 @@ impl Files {
         match source {
             Err(trouble) => Err(trouble.clone()),
             Ok(Source::Table(table)) => Ok(table.get(object).cloned()),
+            Ok(Source::Root(file)) => match file.histogram(object) {
+                Ok(histogram) => of_root(&histogram).map(Some),
+                Err(RootError::Missing { .. }) => Ok(None),
+                Err(error) => Err(Trouble {
+                    message: format!("{error}"),
+                    remedy: "Correct the 'shapes' line, if another histogram is meant.".to_owned(),
+                    of_file: false,
+                }),
+            },
         }
     }
 
@@ -69,6 +83,10 @@ impl Files {
     pub(super) fn near(&self, folder: &Path, file: &str, object: &str) -> Option<String> {
         match self.open.get(&folder.join(file))? {
             Ok(Source::Table(table)) => nearest(object, table.keys().map(String::as_str)).map(str::to_owned),
+            Ok(Source::Root(file)) => match file.histogram(object) {
+                Err(RootError::Missing { nearest, .. }) => nearest,
+                _ => None,
+            },
             Err(_) => None,
         }
     }
@@ -87,9 +105,36 @@ impl Files {
     }
 }
 
+/// Returns the bins of a histogram of ROOT.
+fn of_root(histogram: &ns_root::Histogram) -> Result<Histogram, Trouble> {
+    let trouble = |message: String, remedy: &str| {
+        let message = format!("The histogram {} {message}.", quoted(&histogram.name));
+        Trouble { message, remedy: remedy.to_owned(), of_file: false }
+    };
+    if histogram.axes.len() != 1 {
+        return Err(trouble(
+            "has two dimensions".to_owned(),
+            "Write its bins as a histogram of one dimension.",
+        ));
+    }
+    let contents = histogram.contents();
+    let squares = histogram.errors().iter().map(|e| e * e).collect();
+    match contents.iter().position(|x| !x.is_finite()) {
+        Some(bin) => Err(trouble(format!("is not finite in bin {}", bin + 1), "Correct the histogram.")),
+        None => Ok(Histogram { contents, squares }),
+    }
+}
+
 fn open(path: &Path) -> Result<Source, Trouble> {
     let trouble =
         |message: String, remedy: &str| Trouble { message, remedy: remedy.to_owned(), of_file: true };
+    let mut start = [0; 4];
+    let is_root = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    if is_root.is_ok() && RootFile::is_root(&start) {
+        return RootFile::open(path).map(Source::Root).map_err(|error| {
+            trouble(format!("{error}"), "Correct its name in the 'shapes' line, if another file is meant.")
+        });
+    }
     let text = read_file(path).map_err(|error| {
         trouble(
             format!("The file of templates cannot be read: {error}."),

@@ -434,8 +434,8 @@ pub(super) fn size(word: &str, kind: Kind) -> Result<Option<Size>, &'static str>
         };
     }
     match (number(word), kind) {
-        (Some(x), _) if x == 0.0 => Ok(None),
-        (Some(x), Kind::LogNormal { .. }) if x == 1.0 => Ok(None),
+        (Some(0.0), _) => Ok(None),
+        (Some(1.0), Kind::LogNormal { .. }) => Ok(None),
         (Some(x), _) if x > 0.0 => Ok(Some(Size::One(x))),
         _ => Err("Write a positive number, or - for no effect."),
     }

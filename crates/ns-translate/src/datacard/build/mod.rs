@@ -26,7 +26,7 @@ use yields::Yields;
 
 /// The interpolation codes of Combine.
 fn interpolation() -> Interpolation {
-    Interpolation { normsys: NormsysCode::Code4, histosys: HistosysCode::Code4p }
+    Interpolation { normsys: NormsysCode::AsymmetricLogNormal, histosys: HistosysCode::Code4p }
 }
 
 /// A process of a channel in the making.

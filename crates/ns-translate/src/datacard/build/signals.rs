@@ -13,8 +13,11 @@ use crate::datacard::options::{CardOptions, PoiTarget};
 use crate::datacard::pattern::beginning;
 use crate::pyhf::names::quoted;
 
+/// Start value, lower and upper bound.
+type Range = (f64, f64, f64);
+
 /// Start value and bounds of a parameter of interest for which nothing else is given.
-const DEFAULT: (f64, f64, f64) = (1.0, 0.0, 20.0);
+const DEFAULT: Range = (1.0, 0.0, 20.0);
 
 /// What multiplies a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +31,7 @@ pub(super) enum Scale {
 /// The parameters of interest of a card.
 pub(super) struct Signals {
     /// Names, start values and bounds.
-    pub(super) pois: Vec<(String, (f64, f64, f64))>,
+    pub(super) pois: Vec<(String, Range)>,
     /// What multiplies each column.
     pub(super) scales: Vec<Scale>,
 }
@@ -42,7 +45,7 @@ pub(super) fn signals(document: &Document, options: &CardOptions) -> Result<Sign
             scales: document.columns.iter().map(|column| scale(column.signal)).collect(),
         });
     }
-    let mut pois: Vec<(String, Option<(f64, f64, f64)>)> = Vec::new();
+    let mut pois: Vec<(String, Option<Range>)> = Vec::new();
     let mut rules: Vec<(Vec<Regex>, Scale)> = Vec::new();
     for map in &options.maps {
         let mut patterns = Vec::new();

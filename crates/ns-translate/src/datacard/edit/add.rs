@@ -10,6 +10,9 @@ use crate::pyhf::problem::Report;
 
 use super::{Refused, nothing_found, refused, selected, whole};
 
+/// An effect that was taken from a line: type, column and size.
+type Taken = (Kind, usize, Size);
+
 /// What happens to an effect that is there already.
 #[derive(Clone, Copy, PartialEq)]
 enum Existing {
@@ -214,7 +217,7 @@ fn take(
     process: &str,
     channel: &str,
     name: &str,
-) -> Result<Option<Vec<(Kind, usize, Size)>>, Refused> {
+) -> Result<Option<Vec<Taken>>, Refused> {
     let columns = selected(document, process, channel)?;
     let pattern = whole(name)?;
     let (mut found, mut taken) = (false, Vec::new());
