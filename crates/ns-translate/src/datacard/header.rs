@@ -113,7 +113,7 @@ fn shape_rule(line: &Line<'_>, report: &mut Report) -> Option<ShapeRule> {
     };
     let &[process, channel, file, ref objects @ ..] = line.rest(1) else {
         malformed(format!(
-            "A 'shapes' line has {} words after the first, and needs 3 or more.",
+            "The number of words after 'shapes' is {}, but at least 3 are needed.",
             line.words.len() - 1
         ));
         return None;
@@ -296,7 +296,11 @@ impl Rows<'_> {
             ),
             Some((counts, place)) if counts.len() != names.len() => report.error(
                 place.to_string(),
-                format!("There are {} observations for {} channels.", counts.len(), names.len()),
+                format!(
+                    "The number of observations is {}, but the number of channels is {}.",
+                    counts.len(),
+                    names.len()
+                ),
                 "Give one count per channel, in the order of the 'bin' line above.",
             ),
             Some((counts, place)) => {
@@ -374,7 +378,7 @@ impl Rows<'_> {
             {
                 report.error(
                     place.to_string(),
-                    format!("'{key}' is {n}, and the card has {found} {what}."),
+                    format!("'{key}' is {n}, but the number of {what} is {found}."),
                     "Correct the number or the card, or write *.",
                 );
             }

@@ -44,4 +44,4 @@ mod systematics;
 
 pub use card::Card;
 pub use error::CardError;
-pub use options::{CardOptions, McStats, PoiMap};
+pub use options::{CardOptions, McStats, PoiMap, PoiTarget};

@@ -88,7 +88,7 @@ pub(super) fn read<'a>(
     if let Some((n, place)) = kmax.filter(|(n, _)| !reader.edited && *n != reader.counted) {
         reader.report.error(
             place.to_string(),
-            format!("'kmax' is {n}, and the card has {} systematic uncertainties.", reader.counted),
+            format!("'kmax' is {n}, but the number of systematic uncertainties is {}.", reader.counted),
             "Correct the number or the card, or write *.",
         );
     }

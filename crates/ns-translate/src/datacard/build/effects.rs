@@ -49,17 +49,26 @@ impl Builder<'_> {
 
     /// Adds the factors of normalisations. Those of one parameter are one factor: their product has the same form.
     fn add_norms(&mut self, columns: &[Column]) {
-        let names: BTreeMap<usize, &str> = self
-            .document
-            .systematics
-            .iter()
-            .filter_map(|s| Some((self.parameters.find(&s.name)?, s.name.as_str())))
-            .collect();
+        let mut lines: BTreeMap<usize, &Systematic> = BTreeMap::new();
+        for systematic in &self.document.systematics {
+            if let Some(parameter) = self.parameters.find(&systematic.name) {
+                lines.entry(parameter).or_insert(systematic);
+            }
+        }
         for (cell, column) in self.cells.iter_mut().zip(columns) {
             let Some(cell) = cell else { continue };
             for (&first, &(lo, hi)) in &column.norms {
-                let name = names.get(&first).map_or_else(String::new, |&name| name.to_owned());
-                cell.modifiers.push(Modifier { name, first, effect: Effect::NormSys { lo, hi } });
+                let Some(line) = lines.get(&first) else { continue };
+                if [lo, hi].iter().all(|factor| factor.is_normal()) {
+                    let name = line.name.clone();
+                    cell.modifiers.push(Modifier { name, first, effect: Effect::NormSys { lo, hi } });
+                } else {
+                    self.report.error(
+                        line.place.to_string(),
+                        format!("The factors of {} are too large or too small.", quoted(&line.name)),
+                        "Correct them.",
+                    );
+                }
             }
         }
     }
@@ -196,7 +205,7 @@ impl Builder<'_> {
             );
             return;
         }
-        if !(sums.0 > 0.0 && sums.1 > 0.0) {
+        if !(sums.0 > 0.0 && sums.1 > 0.0 && (sums.0 + sums.1).is_finite()) {
             self.report.error(
                 place.to_string(),
                 format!(
@@ -211,7 +220,7 @@ impl Builder<'_> {
         if [&template, &down, &up].iter().any(|t| t.contents.iter().any(|x| *x < 0.0)) {
             self.report.warn(
                 place.to_string(),
-                format!("A template of {subject} is negative in a bin. Combine sets the sum of all templates to 1e-9 there, and here each is set to it."),
+                format!("A template of {subject} is negative in a bin. Where the sum of all effects on a process is negative, Combine takes 1e-9, and here it stays negative."),
                 "Correct the templates.",
             );
         }
@@ -239,12 +248,12 @@ impl Builder<'_> {
             return;
         }
         let (lo, hi) = (six_decimals(lo.powf(scale)), six_decimals(hi.powf(scale)));
-        if lo > 0.0 && hi > 0.0 {
+        if lo > 0.0 && hi > 0.0 && (lo * hi).is_finite() {
             multiply(column, first, lo, hi);
         } else {
             self.report.error(
                 place.to_string(),
-                format!("The templates of {subject} have integrals below a millionth of the nominal one."),
+                format!("The templates of {subject} have integrals that are too far from the nominal one."),
                 "Correct the templates.",
             );
         }
@@ -276,6 +285,14 @@ impl Builder<'_> {
                 systematic.place.to_string(),
                 format!("The shape uncertainty {} acts twice on a process.", quoted(&systematic.name)),
                 "Write - in the columns of one of the lines.",
+            );
+            return;
+        }
+        if !lo.iter().chain(&hi).all(|x| x.is_finite()) {
+            self.report.error(
+                systematic.place.to_string(),
+                format!("The shape uncertainty {} is too large.", quoted(&systematic.name)),
+                "Correct its scale or the templates.",
             );
             return;
         }

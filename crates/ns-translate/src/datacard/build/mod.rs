@@ -173,7 +173,7 @@ impl Builder<'_> {
             self.report.warn(
                 place.to_string(),
                 format!("No process uses the parameter {}; the model is without it.", quoted(name)),
-                "Nothing needs to be done if it belongs to a masked channel.",
+                "Remove the line, unless it belongs to a masked channel.",
             );
         }
     }

@@ -24,17 +24,23 @@ impl Scaling {
     }
 
     /// Returns the yields at one sigma. `scale` multiplies the parameter.
+    ///
+    /// They are not clipped: Combine clips the sum of all effects, so that a clipped template would change the yields
+    /// where the sum is positive.
     pub(super) fn varied(self, template: &[f64], varied: &[f64], scale: f64) -> Vec<f64> {
         let (sum, varied_sum): (f64, f64) = (template.iter().sum(), varied.iter().sum());
-        let between = |nominal: f64, varied: f64| nominal + scale * (varied - nominal);
-        let pairs = template.iter().zip(varied);
-        match self {
-            Self::Own { keep_integrals: true } => clipped(pairs.map(|(n, v)| between(*n, *v)).collect()),
-            Self::Own { keep_integrals: false } => {
-                clipped(pairs.map(|(n, v)| between(*n, v * (sum / varied_sum))).collect())
-            }
-            Self::Rate(rate) => to_sum(pairs.map(|(n, v)| between(n / sum, v / varied_sum)).collect(), rate),
-        }
+        let (per_nominal, per_varied) = match self {
+            Self::Own { keep_integrals: true } => (1.0, 1.0),
+            Self::Own { keep_integrals: false } => (1.0, sum / varied_sum),
+            Self::Rate(rate) => (rate / sum, rate / varied_sum),
+        };
+        let differences =
+            template.iter().zip(varied).map(|(n, v)| scale * (v * per_varied - n * per_nominal));
+        self.nominal(template)
+            .into_iter()
+            .zip(differences)
+            .map(|(nominal, difference)| nominal + difference)
+            .collect()
     }
 }
 

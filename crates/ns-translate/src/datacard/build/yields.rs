@@ -97,7 +97,7 @@ impl Builder<'_> {
                             "Correct one of the two, or write -1 for the integral.",
                         );
                     }
-                    if !(integral > 0.0) {
+                    if !(integral > 0.0 && integral.is_finite()) {
                         if rate != 0.0 {
                             self.report.error(
                                 place(),

@@ -78,7 +78,7 @@ fn nothing_found(
     warnings: &mut Vec<Refused>,
 ) -> Result<(), Refused> {
     let nothing = refused(
-        format!("The edit {} finds nothing to change.", quoted(edit)),
+        format!("The edit of {} finds nothing to change.", quoted(edit)),
         "Correct the names, which are regular expressions, or add the option ifexists.",
     );
     if channel == "*" || options.contains(&"ifexists") {
