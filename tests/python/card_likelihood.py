@@ -80,6 +80,8 @@ class CardLikelihood:
         self.files = Files(self.path.parent)
         self.shapes, self.systematics, self.constraints = [], [], {}
         self.auto, self.observed = {}, {}
+        # Whether a morphed template was negative at the last point.
+        self.clipped = False
         rows = [line.split("#")[0].split() for line in self.path.read_text().splitlines()]
         rows = [row for row in rows if row]
         rate = next(i for i, row in enumerate(rows) if row[0] == "rate")
@@ -159,17 +161,20 @@ class CardLikelihood:
                     column.rate = column.template.sum()
 
     def systematic(self, name, kind, words):
+        constraint = ("none",) if kind.endswith("U") else ("gauss", 0.0, 1.0)
         if kind == "gmN":
             count, words = int(words[0]), words[1:]
-            self.constraints.setdefault(name, ("poisson", count))
-        elif kind.endswith("U"):
-            self.constraints.setdefault(name, ("none",))
-        else:
-            self.constraints.setdefault(name, ("gauss", 0.0, 1.0))
+            constraint = ("poisson", count)
         for column, word in zip(self.columns, words):
             if set(word) == {"-"} or float(word.split("/")[0]) == 0 or column.channel in self.masked:
                 continue
             pair = [float(x) for x in word.split("/")]
+            if kind[:2] == "ln" and set(pair) == {1.0}:
+                continue
+            if kind in ("shape", "shapeU") and column.template is None:
+                continue
+            # A line without effect has no parameter.
+            self.constraints.setdefault(name, constraint)
             if kind == "gmN":
                 column.gamma, column.rate = (name, pair[0], count), column.rate or 1e-6
                 continue
@@ -180,8 +185,6 @@ class CardLikelihood:
                     column.shapes.append((name, pair[0], down[0], up[0]))
                     self.normalisation(column, *column.shapes[-1])
                     continue
-            elif kind in ("shape", "shapeU"):
-                continue
             lo, hi = pair if len(pair) == 2 else (1 / pair[0], pair[0])
             column.log_normals.append((name, lo, hi))
 
@@ -203,6 +206,7 @@ class CardLikelihood:
             lo, hi = (t * (nominal.sum() / t.sum()) - nominal for t in (down, up))
             x = scale * at[name]
             total += 0.5 * x * ((hi - lo) + (hi + lo) * smooth_step(x, region))
+        self.clipped |= bool(np.any(total < -1e-9 * nominal.sum()))
         total = np.maximum(total, SMALLEST)
         return total if own else total / total.sum()
 
@@ -232,6 +236,7 @@ class CardLikelihood:
         return np.where(total > 0, np.sqrt(squares) / np.where(total > 0, total, 1), 0.0)
 
     def nll(self, at, poi_of=lambda column: "r" if column.signal else None):
+        self.clipped = False
         value = 0.0
         parts = self.expected(at, poi_of)
         for channel in self.channels:
