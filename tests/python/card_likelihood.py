@@ -188,6 +188,15 @@ class CardLikelihood:
             lo, hi = pair if len(pair) == 2 else (1 / pair[0], pair[0])
             column.log_normals.append((name, lo, hi))
 
+    def one_sided(self):
+        """Parameters that fill an empty bin on one side only, so that the template is negative on the other side."""
+        found = set()
+        for column in self.columns:
+            for name, _, down, up in column.shapes:
+                if np.any((column.template <= 0) & ((up > 0) | (down > 0))):
+                    found.add(name)
+        return found
+
     @staticmethod
     def normalisation(column, name, scale, down, up):
         total = column.template.sum()
@@ -206,7 +215,7 @@ class CardLikelihood:
             lo, hi = (t * (nominal.sum() / t.sum()) - nominal for t in (down, up))
             x = scale * at[name]
             total += 0.5 * x * ((hi - lo) + (hi + lo) * smooth_step(x, region))
-        self.clipped |= bool(np.any(total < -1e-9 * nominal.sum()))
+        self.clipped |= bool(np.any((total < -1e-9 * nominal.sum()) & (nominal >= 0)))
         total = np.maximum(total, SMALLEST)
         return total if own else total / total.sum()
 

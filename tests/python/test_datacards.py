@@ -96,7 +96,7 @@ def random_card(folder, seed):
 
 def random_points(likelihood, rng, size, names):
     """Points of the likelihood and of the engine, whose sideband factors are relative to the count."""
-    pairs = []
+    pairs, held = [], likelihood.one_sided()
     for _ in range(40):
         mine, theirs = {"r": rng.uniform(0.0, 3.0)}, {}
         for name, (kind, *numbers) in likelihood.constraints.items():
@@ -105,7 +105,7 @@ def random_points(likelihood, rng, size, names):
                 unit = max(numbers[0], 1)
                 mine[name] = unit * rng.uniform(0.5, 1.6)
             elif kind == "gauss":
-                mine[name] = numbers[0] + size * numbers[1] * rng.gauss(0.0, 1.0)
+                mine[name] = numbers[0] + (name not in held) * size * numbers[1] * rng.gauss(0.0, 1.0)
             else:
                 mine[name] = rng.uniform(-1.0, 1.0)
             theirs[name] = mine[name] / unit

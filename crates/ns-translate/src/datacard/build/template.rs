@@ -34,8 +34,10 @@ impl Scaling {
             Self::Own { keep_integrals: false } => (1.0, sum / varied_sum),
             Self::Rate(rate) => (rate / sum, rate / varied_sum),
         };
-        let differences =
-            template.iter().zip(varied).map(|(n, v)| scale * (v * per_varied - n * per_nominal));
+        let differences = template.iter().zip(varied).map(|(n, v)| {
+            // Both are clipped to the same number.
+            if *n <= 0.0 && *v <= 0.0 { 0.0 } else { scale * (v * per_varied - n * per_nominal) }
+        });
         self.nominal(template)
             .into_iter()
             .zip(differences)
