@@ -13,7 +13,7 @@ import nextstat
 # The JSON keys of `nextstat fit`.
 KEYS = {
     "parameter_names", "bestfit", "uncertainties", "covariance", "nll", "twice_nll", "poi_index", "converged",
-    "edm", "n_iter", "at_bound", "at_kink", "flat", "fixed", "termination_reason", "minos", "crossings", "device", "device_reason",
+    "edm", "n_iter", "n_search_iter", "at_bound", "at_kink", "flat", "fixed", "termination_reason", "minos", "crossings", "device", "device_reason",
     "gpu_check", "interpolation", "model_digest", "warnings", "wall_s",
 }  # fmt: skip
 

@@ -150,8 +150,10 @@ inner_methods! { FitResult {
     converged: bool,
     /// Estimated distance to the minimum: the expected difference between `nll` and its true minimum.
     edm: Option<f64>,
-    /// Number of iterations, summed over all starting points.
+    /// Number of iterations of the first descent and of the checks at the minimum.
     n_iter: usize,
+    /// Number of iterations of all descents in search of lower minima.
+    n_search_iter: usize,
     /// Names of the parameters whose best fit is at a bound.
     at_bound: Vec<String>,
     /// Names of the parameters whose best fit is at the kink of a piecewise interpolation.

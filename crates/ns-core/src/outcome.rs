@@ -97,8 +97,10 @@ pub struct FitOutcome {
     pub nll: f64,
     /// Estimated distance to the minimum and related numbers, which show whether the returned point is a minimum.
     pub certificate: Certificate,
-    /// Number of iterations of all descents together.
+    /// Number of iterations of the first descent and of the checks at the minimum.
     pub n_iterations: usize,
+    /// Number of iterations of all descents in search of lower minima.
+    pub n_search_iterations: usize,
     /// Number of evaluations of `-ln L` in all descents together.
     pub n_evaluations: usize,
     /// Indices of the free parameters without a symmetric uncertainty, each with the reason.
@@ -118,6 +120,12 @@ pub struct FitOutcome {
 }
 
 impl FitOutcome {
+    /// Returns the number of iterations of all descents, those in search of lower minima included.
+    #[must_use]
+    pub fn all_iterations(&self) -> usize {
+        self.n_iterations + self.n_search_iterations
+    }
+
     /// Returns whether the fit converged.
     #[must_use]
     pub fn converged(&self) -> bool {

@@ -52,6 +52,7 @@ fn json_has_the_promised_keys_and_nulls() {
             "flat",
             "minos",
             "n_iter",
+            "n_search_iter",
             "nll",
             "parameter_names",
             "poi_index",

@@ -30,7 +30,7 @@ fn a_search_looks_further_than_a_lesser_one_and_never_ends_above_it() {
     let nonlinear = fixture("strongly_bent.json");
     let of = |search: &str| {
         let found = json(&run(&["fit", "-i", &nonlinear, "--search", search]));
-        (found["n_iter"].as_u64().unwrap(), found["twice_nll"].as_f64().unwrap())
+        (found["n_search_iter"].as_u64().unwrap(), found["twice_nll"].as_f64().unwrap())
     };
     let (local, standard, thorough) = (of("local"), of("standard"), of("thorough"));
     assert!(local.0 < standard.0 && standard.0 < thorough.0, "{local:?} {standard:?} {thorough:?}");

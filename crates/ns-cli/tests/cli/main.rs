@@ -72,7 +72,12 @@ pub(crate) fn shown(output: &Output) -> String {
 /// and values that differ from run to run are left out.
 pub(crate) fn shown_json(output: &Output) -> String {
     let mut value: Value = serde_json::from_slice(&output.stdout).unwrap();
-    for (key, shape) in [("wall_s", "[seconds]"), ("edm", "[edm]"), ("n_iter", "[iterations]")] {
+    for (key, shape) in [
+        ("wall_s", "[seconds]"),
+        ("edm", "[edm]"),
+        ("n_iter", "[iterations]"),
+        ("n_search_iter", "[iterations]"),
+    ] {
         if value.get(key).is_some_and(Value::is_number) {
             value[key] = shape.into();
         }
@@ -136,7 +141,11 @@ macro_rules! snapshot {
             settings.set_snapshot_suffix("cuda");
         }
         settings.add_filter(r"distance to the minimum \d\.\de-\d+", "distance to the minimum [edm]");
-        settings.add_filter(r"\d+ iterations, \d+\.\d ms", "[iterations], [time]");
+        settings.add_filter(
+            r"\d+ iterations?( and \d+ in search of lower minima)?, \d+\.\d ms",
+            "[iterations]$1, [time]",
+        );
+        settings.add_filter(r"and \d+ in search", "and [iterations] in search");
         settings.add_filter(r"\d+\.\d ms on ", "[time] on ");
         settings.add_filter(r"\d+ toys/s", "[rate] toys/s");
         settings.add_filter(r"\b[0-9a-f]{64}\b", "[digest]");

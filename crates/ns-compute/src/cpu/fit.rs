@@ -134,7 +134,7 @@ impl CpuSession {
         {
             // The fits of fewer events have chosen the minimum. The fit of all events finds its exact position.
             let mut found = fit(worker, &problem, &near, &[], Search::Local, false, None, wanted)?;
-            found.n_iterations += outcome.0;
+            found.n_search_iterations += outcome.0;
             found.n_evaluations += outcome.1;
             return Ok(found);
         }
@@ -219,7 +219,7 @@ impl CpuSession {
             if !outcome.converged() {
                 return None;
             }
-            let counts = (iterations + outcome.n_iterations, evaluations + outcome.n_evaluations);
+            let counts = (iterations + outcome.all_iterations(), evaluations + outcome.n_evaluations);
             last = Some((counts, outcome.parameters, outcome.nll));
         }
         last

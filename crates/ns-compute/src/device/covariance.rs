@@ -382,6 +382,7 @@ fn finish(
 ) -> Result<FitOutcome, FitFailure> {
     let mut fit = fit(worker, problem, &from.parameters, &[], Search::Local, false, None, wanted)?;
     fit.n_iterations += from.n_iterations;
+    fit.n_search_iterations += from.n_search_iterations;
     fit.n_evaluations += from.n_evaluations;
     fit.certificate.indefinite_steps += from.certificate.indefinite_steps;
     fit.certificate.restarts_improved = from.certificate.restarts_improved;

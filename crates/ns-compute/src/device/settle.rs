@@ -107,6 +107,7 @@ impl<'a> ReturnedFit<'a> {
                 integral_error: None,
             },
             n_iterations: self.outcome.iterations as usize,
+            n_search_iterations: 0,
             n_evaluations: self.outcome.evaluations as usize,
             inactive,
             empty_bins: flagged(self.empty),

@@ -236,6 +236,7 @@ impl ToyFitter {
                 integral_error: None,
             },
             n_iterations: end.iterations,
+            n_search_iterations: 0,
             n_evaluations: end.evaluations,
             inactive: held.collect(),
             empty_bins: end.empty,

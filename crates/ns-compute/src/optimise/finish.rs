@@ -78,7 +78,7 @@ fn finish(
         return Err(FitFailure::Cancelled);
     }
     let mut best = found.best;
-    let mut iterations = found.iterations;
+    let (mut iterations, searching) = (found.first_iterations, found.iterations - found.first_iterations);
     if let Some(on_kink) = onto_kinks(problem, &best.theta)
         && let Ok(other) = descend(worker, problem, &on_kink, Mode::from(false))
     {
@@ -173,6 +173,7 @@ fn finish(
     }
     withdraw_at_jumps(problem, &mut outcome);
     outcome.n_iterations = iterations;
+    outcome.n_search_iterations = searching;
     outcome.n_evaluations = worker.n_evaluations;
     Ok(outcome)
 }
@@ -249,6 +250,7 @@ fn describe(worker: &mut Worker, problem: &Problem<'_>, best: &Descent, improved
             integral_error: integral_error(&problem.plan.events, &worker.scratch.events),
         },
         n_iterations: best.iterations,
+        n_search_iterations: 0,
         n_evaluations: 0,
         inactive,
         empty_bins: worker.scratch.lambda[..problem.plan.n_bins()]

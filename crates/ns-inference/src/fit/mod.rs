@@ -75,13 +75,14 @@ pub fn fit(
         let start = Start::At(point.into());
         let again = FitRequest { start, search: Search::Local, ..request.clone() };
         let next = analysis.fit(&data, again, wanted)?;
-        let before = (lowest.fit.n_iterations, lowest.fit.n_evaluations);
+        let before = lowest.fit.clone();
         if let Some(gain) = lowest.restart(next, depth, false) {
             notes.push(format!(
                 "the search for intervals met a minimum lower by {gain:.3e} in twice_nll; the fit was restarted there"
             ));
-            lowest.fit.n_iterations += before.0;
-            lowest.fit.n_evaluations += before.1;
+            // The first fit turned out to be a search for the minimum.
+            lowest.fit.n_search_iterations += before.all_iterations();
+            lowest.fit.n_evaluations += before.n_evaluations;
         }
     };
     let data = analysis.data.clone();
@@ -216,6 +217,7 @@ fn name_result(
             }
         }),
         n_iter: outcome.n_iterations,
+        n_search_iter: outcome.n_search_iterations,
         n_evaluations: outcome.n_evaluations,
         at_bound,
         at_kink,

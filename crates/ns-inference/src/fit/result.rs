@@ -72,8 +72,11 @@ pub struct FitResult {
     /// forms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integral_error: Option<IntegralErrorOf>,
-    /// Number of iterations, summed over all starting points.
+    /// Number of iterations of the first descent and of the checks at the minimum.
     pub n_iter: usize,
+    /// Number of iterations of all descents in search of lower minima.
+    #[serde(default)]
+    pub n_search_iter: usize,
     /// Names of the parameters whose best fit is at one of their bounds.
     pub at_bound: Vec<String>,
     /// Names of the parameters whose best fit is on a kink of a piecewise interpolation.

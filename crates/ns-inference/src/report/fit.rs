@@ -23,10 +23,14 @@ impl FitResult {
             self.parameter_names.len() - self.fixed.len(),
         );
         let closing = format!(
-            "twice_nll {}, {}, {} iterations, {}\n{}{}interpolation: {}",
+            "twice_nll {}, {}, {}{}, {}\n{}{}interpolation: {}",
             significant(self.twice_nll),
             self.termination_reason,
-            self.n_iter,
+            count(self.n_iter, "iteration"),
+            match self.n_search_iter {
+                0 => String::new(),
+                more => format!(" and {more} in search of lower minima"),
+            },
             ran.time_and_device(),
             self.weighted_uncertainties
                 .map_or_else(String::new, |method| format!("uncertainties of weighted events: {method}\n")),

@@ -71,7 +71,7 @@ pub fn scan(
     let (data, request) = (analysis.data.clone(), analysis.base.clone());
     let first_fit = analysis.fit(&data, request.clone(), WITH_INVERSE)?;
     let mut lowest = Lowest::new(analysis.settle_expected(first_fit, &request, WITH_INVERSE)?);
-    let mut tally = Tally { notes: Vec::new(), n_iter: lowest.fit.n_iterations, n_fits: 1 };
+    let mut tally = Tally { notes: Vec::new(), n_iter: lowest.fit.all_iterations(), n_fits: 1 };
 
     let [_, widest] = ContourLevel::usual();
     loop {
@@ -144,7 +144,7 @@ struct Tally {
 
 impl Tally {
     fn count(&mut self, fit: &FitOutcome) {
-        self.n_iter += fit.n_iterations;
+        self.n_iter += fit.all_iterations();
         self.n_fits += 1;
     }
 }

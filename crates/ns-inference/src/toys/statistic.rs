@@ -239,6 +239,7 @@ mod tests {
                 integral_error: None,
             },
             n_iterations: 1,
+            n_search_iterations: 0,
             n_evaluations: 1,
             inactive: Vec::new(),
             empty_bins: Vec::new(),

@@ -133,6 +133,7 @@ impl Wells {
                 integral_error: None,
             },
             n_iterations: 1,
+            n_search_iterations: 0,
             n_evaluations: 1,
             inactive: (0..2).filter_map(|i| why[i].map(|w| (i, w))).collect(),
             empty_bins: if self.status == FitStatus::Converged { Vec::new() } else { vec![1] },

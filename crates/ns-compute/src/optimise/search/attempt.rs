@@ -18,6 +18,8 @@ pub(super) const SAME_VALUE: f64 = 1e-6;
 pub(in super::super) struct BestSoFar {
     pub(in super::super) best: Descent,
     pub(in super::super) iterations: usize,
+    /// Iterations of the first descent, which are among `iterations`.
+    pub(in super::super) first_iterations: usize,
     pub(in super::super) improved: usize,
     pub(super) census: Census,
     pub(super) budget: Budget,
@@ -27,7 +29,14 @@ impl BestSoFar {
     pub(super) fn new(best: Descent) -> Self {
         let mut census = Census::default();
         census.count(best.value());
-        Self { iterations: best.iterations, best, improved: 0, census, budget: Budget::UNLIMITED }
+        Self {
+            iterations: best.iterations,
+            first_iterations: best.iterations,
+            best,
+            improved: 0,
+            census,
+            budget: Budget::UNLIMITED,
+        }
     }
 
     /// Another minimum that a search compares with the best one. What is lower than `other` alone does not extend the
