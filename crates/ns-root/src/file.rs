@@ -9,7 +9,7 @@ use crate::block;
 use crate::directory::Directory;
 use crate::error::{Malformed, RootError};
 use crate::header::{Header, LONGEST, Record};
-use crate::histogram::{Fault, Histogram, is_read};
+use crate::histogram::{Fault, Histogram, MOST_CELLS, is_read};
 use crate::key::Key;
 use crate::source::Source;
 
@@ -151,6 +151,10 @@ impl RootFile {
             Fault::Malformed(source) => self.damaged(path, source),
             Fault::Version { class, found, known } => {
                 RootError::Version { file: file(), object: format!("'{path}'"), class, found, known }
+            }
+            Fault::Cells(found) => {
+                let (object, what, limit) = (format!("'{path}'"), "the number of cells", MOST_CELLS as u64);
+                RootError::TooLarge { file: file(), object, what, found, limit }
             }
             Fault::Buffered(entries) => RootError::Buffered { file: file(), path: path.to_owned(), entries },
         })

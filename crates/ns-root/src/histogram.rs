@@ -31,7 +31,11 @@ pub(crate) enum Fault {
     Malformed(Malformed),
     Version { class: &'static str, found: u16, known: &'static str },
     Buffered(u64),
+    Cells(u64),
 }
+
+/// Largest number of cells of a histogram.
+pub(crate) const MOST_CELLS: usize = 1 << 24;
 
 impl From<Malformed> for Fault {
     fn from(error: Malformed) -> Self {
@@ -176,9 +180,14 @@ fn base(c: &mut Cursor<'_>, tags: &mut Tags, class: &str) -> Result<Histogram, F
         c.skip(style)?;
     }
     let cells = c.count("the number of cells")?;
+    if cells > MOST_CELLS {
+        return Err(Fault::Cells(cells as u64));
+    }
+    // Every cell has a byte at least, so an axis has no more bins than there are bytes.
+    let most = cells.min(c.left());
     let mut axes = Vec::new();
     for _ in 0..3 {
-        axes.push(Axis::read(c, tags, cells)?);
+        axes.push(Axis::read(c, tags, most)?);
     }
     axes.truncate(if class.starts_with("TH2") { 2 } else { 1 });
     c.i16("the offset of bars")?;
