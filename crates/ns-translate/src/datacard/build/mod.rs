@@ -1,8 +1,10 @@
 //! Makes the model of a card.
 
 mod effects;
+mod gamma;
 mod mc_stats;
 mod parameters;
+mod shape_effects;
 mod signals;
 mod template;
 mod yields;
