@@ -82,7 +82,7 @@ impl Builder<'_> {
             .zip(&squares)
             .map(|(&sum, &square): (&f64, &f64)| {
                 let sigma = if sum > 0.0 { square.sqrt() / sum } else { 0.0 };
-                let fixed = !(sigma > 0.0);
+                let fixed = !(sigma * sigma).is_normal();
                 let written = Written::Gaussian { datum: 1.0, sigma: if fixed { 1.0 } else { sigma } };
                 Entry { init: 1.0, bounds: BOUNDS, fixed, written }
             })

@@ -105,6 +105,9 @@ impl Builder<'_> {
                 "Correct the templates.",
             );
         }
+        if !self.take_bins(2 * n, place) {
+            return;
+        }
         let Some(first) = self.parameter(systematic) else { return };
         let scaling = self.scaling(at);
         self.add_templates(

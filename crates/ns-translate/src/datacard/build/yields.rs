@@ -2,6 +2,7 @@
 
 use crate::datacard::document::{Kind, ShapeRule, Size, Systematic};
 use crate::datacard::histograms::Histogram;
+use crate::datacard::lines::Place;
 use crate::datacard::shapes::{Found, rule};
 use crate::pyhf::names::{quoted, show};
 
@@ -9,8 +10,8 @@ use super::signals::{Scale, Signals};
 use super::template::Scaling;
 use super::{Builder, Cell};
 
-/// The largest number of bins of all channels together. A small file can unpack to more.
-const MOST_BINS: usize = 10_000_000;
+/// The largest number of bins of all templates together. A short card can use the template of a small file many times.
+const MOST_BINS: usize = 100_000_000;
 
 /// What the card and its files give for channels and columns.
 #[derive(Debug, Default)]
@@ -23,6 +24,8 @@ pub(super) struct Yields<'c> {
     pub(super) rules: Vec<Option<&'c ShapeRule>>,
     /// Expected yields by column; 0 for masked channels.
     pub(super) rates: Vec<f64>,
+    /// Number of bins of the templates that were read.
+    n_bins: usize,
 }
 
 impl Builder<'_> {
@@ -107,7 +110,11 @@ impl Builder<'_> {
                         }
                         rate = 0.0;
                     }
-                    template = Some(histogram);
+                    if self.take_bins(histogram.contents.len(), &column.place) {
+                        template = Some(histogram);
+                    } else {
+                        rate = 0.0;
+                    }
                 }
             }
             self.yields.rules.push(rule);
@@ -161,21 +168,26 @@ impl Builder<'_> {
                         "Counts cannot be negative.",
                     );
                 }
-                let before: usize = self.yields.observed.iter().map(Vec::len).sum();
-                if before + histogram.contents.len() > MOST_BINS {
-                    self.report.error(
-                        place,
-                        format!(
-                            "The channels up to {} have more than {MOST_BINS} bins.",
-                            quoted(&channel.name)
-                        ),
-                        "Mask channels, or use fewer bins.",
-                    );
+                if !self.take_bins(histogram.contents.len(), &channel.place) {
                     return Vec::new();
                 }
                 histogram.contents
             }
         }
+    }
+
+    /// Counts bins of templates. Returns false, with an error, once there are too many.
+    pub(super) fn take_bins(&mut self, n: usize, place: &Place) -> bool {
+        let before = self.yields.n_bins;
+        self.yields.n_bins = before.saturating_add(n);
+        if self.yields.n_bins > MOST_BINS && before <= MOST_BINS {
+            self.report.error(
+                place.to_string(),
+                format!("The templates of the card have more than {MOST_BINS} bins."),
+                "Mask channels, or use fewer bins.",
+            );
+        }
+        self.yields.n_bins <= MOST_BINS
     }
 
     /// Returns how the templates of a column become yields.

@@ -129,7 +129,7 @@ impl Reader<'_> {
                 }
             }
         };
-        let Some(sigma) = sigma.filter(|sigma| *sigma > 0.0) else {
+        let Some(sigma) = sigma.filter(|sigma| *sigma > 0.0 && (sigma * sigma).is_normal()) else {
             self.error(line, format!("The param {} has no positive width.", quoted(&name)), REMEDY);
             return;
         };
