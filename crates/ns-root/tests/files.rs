@@ -1,4 +1,5 @@
 //! Files written by ROOT, by our writer, and by the field's tools are read as they should be.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
 

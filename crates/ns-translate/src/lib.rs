@@ -1,4 +1,4 @@
-//! Readers of pyhf's JSON workspaces, patches and patchsets, of HS3 models, of datacards, and of events in Parquet
+//! Readers of pyhf's JSON workspaces, patches and patchsets, of HS3 models, of HistFactory's XML, of datacards, and of events in Parquet
 //! files.
 //!
 //! The crate turns text into a checked [`ns_core::Model`]. It does not evaluate models.
@@ -6,9 +6,12 @@
 pub mod arrow;
 mod contents;
 pub mod datacard;
+pub mod histfactory;
 pub mod hs3;
 pub mod pyhf;
+mod recognise;
 mod source;
 
 pub use contents::{ChannelRow, Contents, EventChannelRow, ParameterRow, ProblemRow, SampleRow};
+pub use recognise::{Format, SourceText};
 pub use source::ModelSource;

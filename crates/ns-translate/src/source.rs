@@ -1,9 +1,12 @@
 //! A file from which models are built, in any supported format.
 
+use std::path::Path;
+
 use ns_core::{Interpolation, Model};
 
 use crate::hs3::{EventSources, Hs3, is_hs3};
 use crate::pyhf::{ChannelSelection, DigestCheck, ModelOptions, Patch, Problem, Workspace, WorkspaceError};
+use crate::recognise::{Format, SourceText, must_be_json};
 
 /// A pyhf workspace or an HS3 model. The keys of the file decide which of the two it is.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,6 +52,7 @@ impl ModelSource {
         check: DigestCheck,
         sources: &EventSources,
     ) -> Result<Self, WorkspaceError> {
+        must_be_json(text)?;
         if !sources.given.is_empty() && !is_hs3(text) {
             return Err(WorkspaceError::EventsForWorkspace);
         }
@@ -68,6 +72,37 @@ impl ModelSource {
             });
         }
         Hs3::with_events(text, sources).map(Self::Hs3)
+    }
+
+    /// Reads a file of any format like [`Self::with_events`]. Returns also what the format is.
+    ///
+    /// # Errors
+    /// The errors of [`SourceText::read`] and [`Self::with_events`].
+    pub fn read_path(
+        path: &Path,
+        patches: &[Patch],
+        check: DigestCheck,
+        sources: &EventSources,
+    ) -> Result<(Self, Format), WorkspaceError> {
+        let text = SourceText::read(path)?;
+        let format = text.format;
+        Ok((Self::from_text(text, patches, check, sources)?, format))
+    }
+
+    /// Makes the source of a text that was read. The warnings of the text become those of the source.
+    ///
+    /// # Errors
+    /// The errors of [`Self::with_events`].
+    pub fn from_text(
+        text: SourceText,
+        patches: &[Patch],
+        check: DigestCheck,
+        sources: &EventSources,
+    ) -> Result<Self, WorkspaceError> {
+        let source = Self::with_events(&text.json, patches, check, sources)?;
+        let mut warnings = text.warnings;
+        warnings.extend_from_slice(source.reading_warnings());
+        Ok(source.with_reading_warnings(warnings))
     }
 
     /// Returns the names of the measurements of a workspace, or of the analyses of an HS3 file.

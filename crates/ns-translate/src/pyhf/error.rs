@@ -60,6 +60,17 @@ pub enum WorkspaceError {
         /// Name of the requested member.
         member: String,
     },
+    /// The file is in a format that is no model, or that is read from files only.
+    #[error("the file is {what}. {remedy}")]
+    OtherFormat {
+        /// Name of the format.
+        what: &'static str,
+        /// What the user can do.
+        remedy: &'static str,
+    },
+    /// XML of HistFactory cannot be read.
+    #[error(transparent)]
+    HistFactory(#[from] crate::histfactory::HistFactoryError),
     /// The text is not JSON.
     #[error("not valid JSON at line {line}, column {column}{}: {message} {remedy}",
         if path.is_empty() { String::new() } else { format!(" (in {path})") })]
