@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use ns_core::{Device, Model};
+use ns_translate::datacard::{Card, CardOptions};
 use ns_translate::hs3::EventSources;
 use ns_translate::pyhf::{
     ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, Problem, WorkspaceError, file_of,
     read_file, read_from,
 };
-use ns_translate::{ModelSource, SourceText};
+use ns_translate::{Format, ModelSource, SourceText};
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::args::ModelArgs;
@@ -92,6 +93,9 @@ pub(crate) fn patches(arguments: &[PatchArgument]) -> Result<Vec<Patch>, Workspa
 /// # Errors
 /// If the file or a patch cannot be read or is invalid, or a flag names a channel that does not exist.
 pub(crate) fn workspace(args: &ModelArgs) -> Result<ModelSource, WorkspaceError> {
+    if let Some(card) = card(args)? {
+        return Ok(ModelSource::Card(Box::new(card)));
+    }
     let text = text(&args.input)?;
     let patches = patches(&args.patch)?;
     let check = if args.no_digest_check { DigestCheck::Skip } else { DigestCheck::Verify };
@@ -101,6 +105,40 @@ pub(crate) fn workspace(args: &ModelArgs) -> Result<ModelSource, WorkspaceError>
         mask: names(&args.mask, &workspace.channel_names()),
     };
     if selection.is_everything() { Ok(workspace) } else { workspace.select_channels(&selection) }
+}
+
+/// Reads a datacard. `None` if the input is something else.
+fn card(args: &ModelArgs) -> Result<Option<Card>, WorkspaceError> {
+    let flags = [
+        ("--mass", args.mass.is_some()),
+        ("--map", !args.map.is_empty()),
+        ("--mc-stats", args.mc_stats.is_some()),
+    ];
+    let is_card = !is_stdin(&args.input) && Format::of_file(&args.input) == Format::Datacard;
+    if !is_card {
+        return match flags.iter().find(|(_, given)| *given) {
+            Some((flag, _)) => Err(WorkspaceError::CardOption {
+                message: format!("{flag} was given, but the input is no datacard."),
+                remedy: "Leave it out.".to_owned(),
+            }),
+            None => Ok(None),
+        };
+    }
+    if !args.patch.is_empty() {
+        return Err(WorkspaceError::CardOption {
+            message: "A patch was given, but the input is a datacard.".to_owned(),
+            remedy: "Change the card, for example by lines 'nuisance edit', or convert it to a workspace."
+                .to_owned(),
+        });
+    }
+    let mut options = CardOptions { mass: args.mass, mc_stats: args.mc_stats, ..CardOptions::default() };
+    options.maps.clone_from(&args.map);
+    let card = Card::read(&args.input, &options)?;
+    let selection = ChannelSelection {
+        keep: (!args.channels.is_empty()).then(|| names(&args.channels, &card.channel_names())),
+        mask: names(&args.mask, &card.channel_names()),
+    };
+    Ok(Some(card.selected(&selection)?))
 }
 
 /// Returns the folder in which the files of events that a model names are found: the folder of the model's file. A

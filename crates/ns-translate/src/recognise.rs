@@ -1,6 +1,10 @@
 //! Finds out what a file is by its contents, and reads it as JSON: a workspace or an HS3 model.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
 
 use crate::histfactory;
 use crate::pyhf::{Problem, WorkspaceError, read_file};
@@ -58,7 +62,9 @@ impl Format {
             lines().any(|line| line.split_whitespace().next().is_some_and(|first| words.contains(&first)))
         };
         let keys = |words: &[&str]| lines().any(|line| words.iter().any(|word| line.starts_with(word)));
-        if starts(&["imax", "jmax", "kmax"]) {
+        // Combine also reads cards without the numbers of channels and processes.
+        let columns = || ["bin", "process", "rate"].iter().all(|word| starts(&[word]));
+        if starts(&["imax", "jmax", "kmax"]) || columns() {
             Self::Datacard
         } else if keys(&["General:"]) && keys(&["Regions:", "Samples:"]) {
             Self::Cabinetry
@@ -67,6 +73,24 @@ impl Format {
         } else {
             Self::Unknown
         }
+    }
+
+    /// Finds out what a file is by its beginning, which may be compressed. [`Self::Unknown`] if it cannot be read.
+    #[must_use]
+    pub fn of_file(path: &Path) -> Self {
+        const LOOKED_AT: u64 = 1 << 20;
+        let start = || {
+            let mut bytes = Vec::new();
+            File::open(path)?.take(LOOKED_AT).read_to_end(&mut bytes)?;
+            if bytes.starts_with(&[0x1f, 0x8b]) {
+                let mut unpacked = Vec::new();
+                // The end is missing, which is an error after all that there is.
+                let _ = MultiGzDecoder::new(bytes.as_slice()).take(LOOKED_AT).read_to_end(&mut unpacked);
+                return Ok::<_, std::io::Error>(unpacked);
+            }
+            Ok(bytes)
+        };
+        start().map_or(Self::Unknown, |bytes| Self::of(&bytes))
     }
 
     /// Name of the format, as the command shows it.
@@ -92,7 +116,11 @@ impl Format {
                  nextstat.read_root(file, tree) in Python; a RooWorkspace is written as HS3 by ROOT: \
                  RooJSONFactoryWSTool(workspace).exportJSON(\"model.json\")."
             }
-            Self::Datacard | Self::Trex | Self::Cabinetry => {
+            Self::Datacard => {
+                "It names other files, so it is read from a file of its own by the commands: give its path to --input, not an archive or \
+                 standard input. In Rust, it is read by ns_translate::datacard."
+            }
+            Self::Trex | Self::Cabinetry => {
                 "Models in this format are not read yet. Make a workspace of it with its own tools, such as cabinetry.workspace.build, or \
                  the XML of HistFactory that TRExFitter writes."
             }

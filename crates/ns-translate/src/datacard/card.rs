@@ -11,7 +11,7 @@ use super::lines::lines;
 use super::options::CardOptions;
 use super::{build, header, systematics};
 use crate::pyhf::problem::Report;
-use crate::pyhf::{Problem, file_of, read_file};
+use crate::pyhf::{ChannelSelection, ModelOptions, Problem, file_of, read_file};
 
 /// A datacard, or several cards put together, with the options it was read with.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,6 +100,30 @@ impl Card {
         Ok(kept)
     }
 
+    /// Returns the card without the channels that a selection leaves out.
+    ///
+    /// # Errors
+    /// [`CardError::NoSuchChannel`] if a channel does not exist, or none is left.
+    pub fn selected(self, selection: &ChannelSelection) -> Result<Self, CardError> {
+        let mut masks = selection.mask.clone();
+        if let Some(keep) = &selection.keep {
+            let names = self.channel_names();
+            if let Some(unknown) = keep.iter().find(|name| !names.contains(&name.as_str())) {
+                let available = names.iter().map(|&name| name.to_owned()).collect();
+                return Err(CardError::NoSuchChannel { name: unknown.clone(), available });
+            }
+            let others = names.iter().filter(|name| !keep.iter().any(|kept| kept == *name));
+            masks.extend(others.map(|&name| name.to_owned()));
+        }
+        self.masked(&masks)
+    }
+
+    /// Returns the name of the card in messages, which is the name of its file.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.file
+    }
+
     fn all_channels(&self) -> Vec<&str> {
         self.document.channels.iter().map(|channel| channel.name.as_str()).collect()
     }
@@ -126,12 +150,48 @@ impl Card {
         &self.notes.problems
     }
 
+    /// Returns all errors and warnings, those of the model included.
+    #[must_use]
+    pub fn validate(&self) -> Vec<Problem> {
+        match build::build(self) {
+            Ok((_, report)) => report.problems,
+            Err(CardError::Invalid { report, .. }) => report.problems,
+            Err(other) => {
+                let mut report = self.notes.clone();
+                report.error(self.file.clone(), other.to_string(), "");
+                report.problems
+            }
+        }
+    }
+
+    /// Makes the model with the options of other formats. A measurement must be the name of the card; the parameter of
+    /// interest takes the place of that of the card's options. Interpolation codes are always those of Combine.
+    ///
+    /// # Errors
+    /// The errors of [`Card::model`]; [`CardError::BadOption`] for another measurement.
+    pub(crate) fn model_of(&self, options: &ModelOptions) -> Result<Model, CardError> {
+        if let Some(name) = options.measurement.as_ref().filter(|name| **name != self.file) {
+            return Err(CardError::BadOption {
+                option: "measurement",
+                value: name.clone(),
+                message: "a datacard has no measurements.".to_owned(),
+                remedy: "Leave the name out.".to_owned(),
+            });
+        }
+        if options.poi.is_none() {
+            return self.model();
+        }
+        let mut card = self.clone();
+        card.options.poi.clone_from(&options.poi);
+        card.model()
+    }
+
     /// Makes the model, with the observed data, and with warnings in words. Reads the files of templates.
     ///
     /// # Errors
     /// [`CardError::Invalid`] if a template is missing or does not fit the card, or if the card has something that
     /// models cannot express; [`CardError::BadOption`] if an option does not fit the card.
     pub fn model(&self) -> Result<Model, CardError> {
-        build::build(self)
+        build::build(self).map(|(model, _)| model)
     }
 }

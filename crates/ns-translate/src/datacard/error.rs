@@ -54,6 +54,19 @@ impl CardError {
     }
 }
 
+impl From<CardError> for WorkspaceError {
+    fn from(error: CardError) -> Self {
+        match error {
+            CardError::Input(source) => source,
+            CardError::Invalid { file, report } => Self::InvalidCard { file, report },
+            CardError::NoSuchChannel { name, available } => Self::NoSuchChannel { name, available },
+            CardError::BadOption { option, value, message, remedy } => {
+                Self::CardOption { message: format!("{option} {}: {message}", quoted(&value)), remedy }
+            }
+        }
+    }
+}
+
 fn counted(report: &Report) -> String {
     let errors = report.errors().count() + report.omitted;
     let plural = if errors == 1 { "" } else { "s" };

@@ -98,6 +98,22 @@ pub enum WorkspaceError {
         /// All problems found, with at least one error.
         report: Report,
     },
+    /// A datacard of CMS Combine is not valid, or names files that cannot be used.
+    #[error("the datacard {file} has {}", counted(report).trim_start_matches(", "))]
+    InvalidCard {
+        /// Name of the card.
+        file: String,
+        /// All problems found, with at least one error. The path of a problem is `file:line`.
+        report: Report,
+    },
+    /// An option does not fit a datacard, or is for datacards and the file is none.
+    #[error("{message} {remedy}")]
+    CardOption {
+        /// What is wrong.
+        message: String,
+        /// What the user can do.
+        remedy: String,
+    },
     /// A patch cannot be read or applied.
     #[error("patch {origin}: {message} {remedy}")]
     Patch {
@@ -234,6 +250,7 @@ impl WorkspaceError {
         match self {
             Self::Invalid { report }
             | Self::InvalidHs3 { report }
+            | Self::InvalidCard { report, .. }
             | Self::InvalidPatchset { report, .. }
             | Self::CannotEdit { report, .. }
             | Self::InvalidAfterEdit { report, .. } => &report.problems,

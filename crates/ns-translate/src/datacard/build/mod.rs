@@ -53,8 +53,8 @@ struct Builder<'c> {
     yields: Yields<'c>,
 }
 
-/// Makes the model.
-pub(super) fn build(card: &Card) -> Result<Model, CardError> {
+/// Makes the model. Returns also the warnings.
+pub(super) fn build(card: &Card) -> Result<(Model, Report), CardError> {
     let document = &card.document;
     let mut builder = Builder {
         document,
@@ -81,7 +81,8 @@ pub(super) fn build(card: &Card) -> Result<Model, CardError> {
     if builder.report.has_errors() {
         return Err(CardError::Invalid { file: card.file.clone(), report: builder.report });
     }
-    Ok(builder.model(card, poi))
+    let report = builder.report.clone();
+    Ok((builder.model(card, poi), report))
 }
 
 impl Builder<'_> {
