@@ -244,7 +244,10 @@ fn each_wrong_option_gets_its_message() {
 fn fixtures_are_what_their_script_writes() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/make_card_fixtures.py");
     let status = std::process::Command::new("python3").arg(script).arg("--check").status();
-    assert!(status.expect("python3 is needed").success(), "run scripts/make_card_fixtures.py and commit what it writes");
+    assert!(
+        status.expect("python3 is needed").success(),
+        "run scripts/make_card_fixtures.py and commit what it writes"
+    );
 }
 
 #[test]
