@@ -154,5 +154,5 @@ fn add(
             "Correct the workspace; `nextstat validate` says where.",
         ));
     };
-    Ok(histograms.add(path, &histogram)?)
+    Ok(histograms.add(path, &histogram).map_err(Box::new)?)
 }

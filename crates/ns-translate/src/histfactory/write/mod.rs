@@ -89,7 +89,8 @@ pub fn write(workspace: &Workspace) -> Result<Exported, HistFactoryError> {
     }
     xml.end();
     files.insert(0, (COMBINATION.to_owned(), xml.text.into_bytes()));
-    files.push((HISTOGRAMS.to_owned(), histograms.to_bytes(HISTOGRAMS, Compression::Zlib)?));
+    files
+        .push((HISTOGRAMS.to_owned(), histograms.to_bytes(HISTOGRAMS, Compression::Zlib).map_err(Box::new)?));
     Ok(Exported { files, notes })
 }
 
