@@ -57,7 +57,7 @@ fn what_pyhf_can_say_becomes_a_workspace() {
     let sigma = parameter(&model, "staterror_SR[2]").constraint.prefit_sigma().expect("a width");
     assert!((sigma - 18f64.sqrt() / 60.0).abs() < 1e-15);
     // A ShapeSys without a word is Gaussian.
-    let shape = parameter(&model, "shape[0]").constraint.clone();
+    let shape = parameter(&model, "shape[0]").constraint;
     assert!(matches!(shape, Constraint::Gaussian { sigma, .. } if (sigma - 0.1).abs() < 1e-12));
     assert!(
         matches!(parameter(&model, "counted[0]").constraint, Constraint::Poisson { tau, .. } if (tau - 100.0).abs() < 1e-9)
@@ -92,7 +92,7 @@ fn a_common_poisson_constraint_becomes_hs3() {
     let model = model(&source, None);
     assert_eq!(model.measurement, "first");
     let tau = 3600.0 / 18.0;
-    let constraint = parameter(&model, "staterror_SR[2]").constraint.clone();
+    let constraint = parameter(&model, "staterror_SR[2]").constraint;
     assert!(
         matches!(constraint, Constraint::Poisson { tau: found, .. } if (found - tau).abs() < 1e-9),
         "{constraint:?}"
@@ -129,13 +129,11 @@ fn constraint_terms_are_those_of_roofit() {
     assert_eq!(parameter(&gamma, "jes").bounds, (-2.0, 18.0));
     let log = model(&source, Some("lognormal"));
     assert!(matches!(log.penalties[0].form, PenaltyForm::Gaussian { .. }));
-    let uniform = model(&source, Some("uniform"));
-    assert!(
-        matches!(parameter(&uniform, "jes").constraint, Constraint::Gaussian { sigma, .. } if sigma == 100.0)
-    );
-    let free = model(&source, Some("free"));
-    assert_eq!(parameter(&free, "jes").constraint, Constraint::None);
-    assert!(free.penalties.is_empty());
+    for name in ["uniform", "free"] {
+        let free = model(&source, Some(name));
+        assert_eq!(parameter(&free, "jes").constraint, Constraint::None);
+        assert!(free.penalties.is_empty());
+    }
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use ns_root::{Histogram, RootError, RootFile};
 
-use crate::histfactory::error::HistFactoryError;
 use crate::histfactory::xml::Element;
 use crate::pyhf::{Problem, Severity};
+use crate::xml_error::HistFactoryError;
 
 /// How many folders above that of the combination file are tried.
 const ABOVE: usize = 4;

@@ -10,9 +10,9 @@ use std::path::Path;
 
 use ns_root::{Compression, HistogramFile};
 
-use super::error::HistFactoryError;
 use crate::pyhf::Workspace;
 use crate::pyhf::document::{Document, Effect, ModifierType, Setting};
+use crate::xml_error::HistFactoryError;
 use tags::Xml;
 
 /// Name of the file that commands read.
