@@ -141,7 +141,7 @@ pub enum RootError {
         known: &'static str,
     },
     /// Nothing has this name.
-    #[error("{file}: has no '{path}'{}. Its histograms are listed by `RootFile::names`.", hint(.nearest))]
+    #[error("{file}: has no '{path}'{}. Correct the name.", hint(.nearest))]
     Missing {
         /// The file.
         file: String,

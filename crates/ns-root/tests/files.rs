@@ -67,7 +67,7 @@ fn messages_name_the_place_and_the_remedy() {
     let said = |path: &str| file.histogram(path).expect_err("refused").to_string();
     assert_eq!(
         said("outer/inner/hG"),
-        "f.root: has no 'outer/inner/hG'; the closest that exists is 'outer/inner/hC'. Its histograms are listed by `RootFile::names`."
+        "f.root: has no 'outer/inner/hG'; the closest that exists is 'outer/inner/hC'. Correct the name."
     );
     assert!(said("outer/inner/twice;3").contains("the closest that exists is 'outer/inner/twice;2'"));
     assert!(said("outer/iner/hC").contains("the closest that exists is 'outer/inner'"));

@@ -11,6 +11,7 @@ pub mod hs3;
 pub mod pyhf;
 mod recognise;
 mod source;
+mod xml_error;
 
 pub use contents::{ChannelRow, Contents, EventChannelRow, ParameterRow, ProblemRow, SampleRow};
 pub use recognise::{Format, SourceText};

@@ -168,21 +168,22 @@ impl SourceText {
     /// # Errors
     /// [`WorkspaceError::OtherFormat`] if they are something else.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, WorkspaceError> {
-        let format = Format::of(&bytes);
-        check(format)?;
+        let format = must_be_json(&bytes)?;
         Ok(Self { json: bytes, format, warnings: Vec::new() })
     }
 }
 
-/// Checks that bytes without a path are JSON.
+/// Checks that bytes without a path are JSON, and returns what they are. Of binary files the reader of JSON says more.
 ///
 /// # Errors
 /// [`WorkspaceError::OtherFormat`] if they are something else that is known.
-pub(crate) fn must_be_json(bytes: &[u8]) -> Result<(), WorkspaceError> {
-    check(Format::of(bytes))
-}
-
-fn check(format: Format) -> Result<(), WorkspaceError> {
+pub(crate) fn must_be_json(bytes: &[u8]) -> Result<Format, WorkspaceError> {
+    let format = Format::of(bytes);
+    let binary =
+        std::str::from_utf8(bytes).is_err() || bytes.starts_with(b"%PDF") || bytes.starts_with(b"PK\x03\x04");
+    if format == Format::Unknown && binary {
+        return Ok(format);
+    }
     if format == Format::Xml {
         return Err(WorkspaceError::OtherFormat {
             what: "XML",
@@ -191,5 +192,5 @@ fn check(format: Format) -> Result<(), WorkspaceError> {
                      `nextstat convert -i combination.xml --to pyhf` makes.",
         });
     }
-    format.refused().map_or(Ok(()), Err)
+    format.refused().map_or(Ok(format), Err)
 }

@@ -1,10 +1,10 @@
 //! Data of channels that have none: the expected counts at the start values.
 
 use super::describe::{Channel, Combination, Effect};
-use super::error::HistFactoryError;
 use super::settle::{Groups, Kind};
 use super::view::View;
 use crate::pyhf::{Problem, Severity};
+use crate::xml_error::HistFactoryError;
 
 /// The data of all channels. Where there are none, the expected counts of the first measurement.
 ///

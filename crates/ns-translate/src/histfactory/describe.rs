@@ -1,7 +1,7 @@
 //! What HistFactory XML describes, with all histograms read.
 
-use super::error::Place;
 use crate::pyhf::Problem;
+use crate::xml_error::Place;
 
 /// A combination file with its channels.
 #[derive(Debug, Clone, PartialEq)]

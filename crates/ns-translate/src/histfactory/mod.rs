@@ -5,7 +5,6 @@
 
 mod asimov;
 mod describe;
-mod error;
 mod hs3;
 mod read;
 mod settle;
@@ -16,7 +15,7 @@ mod xml;
 
 use std::path::Path;
 
-pub use error::{HistFactoryError, Place};
+pub use crate::xml_error::{HistFactoryError, Place};
 pub use write::{COMBINATION, Exported, write};
 
 use crate::pyhf::{Problem, Severity};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::describe::{Channel, Combination, Effect, Sample};
-use super::error::{HistFactoryError, Place};
+use crate::xml_error::{HistFactoryError, Place};
 
 /// Bounds of the parameters of systematics, as in pyhf and RooFit.
 const ALPHA: (f64, f64) = (-5.0, 5.0);

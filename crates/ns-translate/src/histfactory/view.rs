@@ -1,9 +1,9 @@
 //! The parameters as one measurement sets them.
 
-use super::describe::{Combination, Measurement, Setting, Term, TermKind};
-use super::error::HistFactoryError;
+use super::describe::{Combination, Measurement, Setting, Term};
 use super::settle::{Constraint, Groups, Kind};
 use crate::pyhf::{Problem, Severity};
+use crate::xml_error::HistFactoryError;
 
 /// Start values, fixed parameters and constraints of one measurement, by the index of the group.
 #[derive(Debug, Clone)]
@@ -126,11 +126,9 @@ impl<'a> View<'a> {
                 return Ok(());
             }
         }
-        match (term.kind, self.constraint.get_mut(i)) {
-            // RooFit makes a wide Gaussian of it.
-            (TermKind::Uniform, Some(constraint)) => *constraint = vec![Constraint::Gaussian(100.0)],
-            (_, Some(constraint)) => *constraint = vec![Constraint::None],
-            _ => {}
+        // The constraint of RooFit for a uniform term is so wide that it has no effect.
+        if let Some(constraint) = self.constraint.get_mut(i) {
+            *constraint = vec![Constraint::None];
         }
         self.terms.retain(|(known, _)| *known != i);
         self.terms.push((i, term));

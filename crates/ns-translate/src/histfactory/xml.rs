@@ -4,8 +4,8 @@ use std::path::Path;
 
 use roxmltree::{Document, Node, ParsingOptions};
 
-use super::error::{HistFactoryError, Place};
 use crate::pyhf::names::{list, nearest};
+use crate::xml_error::{HistFactoryError, Place};
 
 /// Largest number of elements, attributes and texts of a file.
 const MOST_NODES: u32 = 10_000_000;

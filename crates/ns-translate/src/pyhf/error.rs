@@ -70,7 +70,7 @@ pub enum WorkspaceError {
     },
     /// XML of HistFactory cannot be read.
     #[error(transparent)]
-    HistFactory(#[from] crate::histfactory::HistFactoryError),
+    HistFactory(#[from] crate::xml_error::HistFactoryError),
     /// The text is not JSON.
     #[error("not valid JSON at line {line}, column {column}{}: {message} {remedy}",
         if path.is_empty() { String::new() } else { format!(" (in {path})") })]

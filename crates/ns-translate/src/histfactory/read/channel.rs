@@ -6,9 +6,9 @@ use ns_root::Histogram;
 
 use super::files::{Address, Files};
 use crate::histfactory::describe::{Channel, Effect, Modifier, Sample};
-use crate::histfactory::error::HistFactoryError;
 use crate::histfactory::xml::{Element, parse};
 use crate::pyhf::{Problem, Severity};
+use crate::xml_error::HistFactoryError;
 
 /// HistFactory's own threshold for uncertainties of the simulation, where a channel has none.
 const THRESHOLD: f64 = 0.05;

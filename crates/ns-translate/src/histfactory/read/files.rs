@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use ns_root::{Histogram, RootError, RootFile};
 
-use crate::histfactory::error::HistFactoryError;
 use crate::histfactory::xml::Element;
 use crate::pyhf::{Problem, Severity};
+use crate::xml_error::HistFactoryError;
 
 /// How many folders above that of the combination file are tried.
 const ABOVE: usize = 4;
@@ -44,7 +44,8 @@ impl Files {
 
     /// Finds a file that an element names. The folder in which one was found is tried first for the next.
     pub(super) fn find(&mut self, path: &str, element: Element<'_>) -> Result<PathBuf, HistFactoryError> {
-        let tried: Vec<PathBuf> = self.bases.iter().map(|base| base.join(path)).collect();
+        let tried: Vec<PathBuf> =
+            self.bases.iter().map(|base| base.join(path.trim_start_matches("./"))).collect();
         let found = tried.iter().position(|path| path.is_file());
         match found.and_then(|i| tried.get(i).cloned().map(|path| (i, path))) {
             Some((i, found)) => {
@@ -75,8 +76,11 @@ impl Files {
         let file = address.file.filter(|file| !file.is_empty()).ok_or_else(|| missing("InputFile"))?;
         let name = address.name.filter(|name| !name.is_empty()).ok_or_else(|| missing("HistoName"))?;
         let path = self.find(file, element)?;
-        let refused =
-            |source| HistFactoryError::Root { place: element.place(), element: element.shown(), source };
+        let refused = |source: RootError| HistFactoryError::Root {
+            place: element.place(),
+            element: element.shown(),
+            source: Box::new(source),
+        };
         if !self.open.contains_key(&path) {
             let file = RootFile::open(&path).map_err(refused)?;
             self.open.insert(path.clone(), file);

@@ -6,9 +6,9 @@ mod files;
 use std::path::Path;
 
 use super::describe::{Combination, Measurement, Setting, Term, TermKind};
-use super::error::HistFactoryError;
 use super::xml::{Element, parse};
 use crate::pyhf::{Problem, Severity};
+use crate::xml_error::HistFactoryError;
 use files::Files;
 
 /// Reads the combination file with this text.

@@ -6,8 +6,8 @@ use ns_root::{Histogram, HistogramFile};
 
 use super::tags::Xml;
 use super::{Context, HISTOGRAMS, Role, not_written, plain, unique};
-use crate::histfactory::error::HistFactoryError;
 use crate::pyhf::document::{Channel, Effect, Modifier, Sample};
+use crate::xml_error::HistFactoryError;
 
 /// The XML of a channel. Its histograms go into the folder `stem` of `histograms`.
 pub(super) fn write(
@@ -154,5 +154,5 @@ fn add(
             "Correct the workspace; `nextstat validate` says where.",
         ));
     };
-    Ok(histograms.add(path, &histogram)?)
+    Ok(histograms.add(path, &histogram).map_err(Box::new)?)
 }

@@ -2,8 +2,8 @@
 
 use super::tags::Xml;
 use super::{Context, Role, not_written};
-use crate::histfactory::error::HistFactoryError;
 use crate::pyhf::document::{Measurement, Setting};
+use crate::xml_error::HistFactoryError;
 
 /// Uncertainty of a luminosity that no sample uses; ROOT needs one.
 const UNUSED: f64 = 0.1;

@@ -10,9 +10,9 @@ use std::path::Path;
 
 use ns_root::{Compression, HistogramFile};
 
-use super::error::HistFactoryError;
 use crate::pyhf::Workspace;
 use crate::pyhf::document::{Document, Effect, ModifierType, Setting};
+use crate::xml_error::HistFactoryError;
 use tags::Xml;
 
 /// Name of the file that commands read.
@@ -89,7 +89,8 @@ pub fn write(workspace: &Workspace) -> Result<Exported, HistFactoryError> {
     }
     xml.end();
     files.insert(0, (COMBINATION.to_owned(), xml.text.into_bytes()));
-    files.push((HISTOGRAMS.to_owned(), histograms.to_bytes(HISTOGRAMS, Compression::Zlib)?));
+    files
+        .push((HISTOGRAMS.to_owned(), histograms.to_bytes(HISTOGRAMS, Compression::Zlib).map_err(Box::new)?));
     Ok(Exported { files, notes })
 }
 

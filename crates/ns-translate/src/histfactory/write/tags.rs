@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::histfactory::error::HistFactoryError;
+use crate::xml_error::HistFactoryError;
 
 /// XML in the making.
 #[derive(Debug, Default)]

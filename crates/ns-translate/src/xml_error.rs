@@ -85,11 +85,11 @@ pub enum HistFactoryError {
         /// The element with its name.
         element: String,
         /// What is wrong.
-        source: RootError,
+        source: Box<RootError>,
     },
     /// A ROOT file cannot be written.
     #[error(transparent)]
-    RootFile(#[from] RootError),
+    RootFile(#[from] Box<RootError>),
     /// A workspace has a part that HistFactory XML cannot express.
     #[error("{part} cannot be written as HistFactory XML: {message} {remedy}")]
     NotWritten {
