@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use ns_core::{Interpolation, UnknownCode};
-use ns_translate::ModelSource;
 use ns_translate::hs3::{EventSources, wanted_columns};
 use ns_translate::pyhf::{
-    ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, WorkspaceError, file_of, read_file,
+    ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, WorkspaceError, file_of,
 };
+use ns_translate::{ModelSource, SourceText};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCFunction, PyDict, PyList, PyString, PyTuple};
@@ -92,14 +92,14 @@ pub(crate) fn built(
     let check = if digest_check { DigestCheck::Verify } else { DigestCheck::Skip };
     let selection =
         ChannelSelection { keep: channels.map(Names::list), mask: mask.map(Names::list).unwrap_or_default() };
-    let bytes = released(py, || text.bytes())?.map_err(|error| workspace_error(py, &error))?;
+    let read = released(py, || text.read())?.map_err(|error| workspace_error(py, &error))?;
     let sources = match events {
-        Some(events) => text.sources().with(crate::events::given(events, &wanted_columns(&bytes))?),
+        Some(events) => text.sources().with(crate::events::given(events, &wanted_columns(&read.json))?),
         None => text.sources(),
     };
     let model = released(py, || {
         let patches = patches.into_iter().map(PatchSource::load).collect::<Result<Vec<Patch>, _>>()?;
-        let workspace = ModelSource::with_events(&bytes, &patches, check, &sources)?;
+        let workspace = ModelSource::from_text(read, &patches, check, &sources)?;
         let all = selection.is_everything();
         let workspace = if all { workspace } else { workspace.select_channels(&selection)? };
         Origin::new(workspace, options, sources.folder.clone()).model()
@@ -112,7 +112,8 @@ pub(crate) fn built(
 /// Reads a file or a member of an archive, and returns the contents. Compressed contents are decompressed.
 #[pyfunction]
 pub(crate) fn _text(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyBytes>> {
-    let text = released(py, || read_file(&path))?.map_err(|error| workspace_error(py, &error))?;
+    let text = released(py, || SourceText::read(&path).map(|text| text.json))?
+        .map_err(|error| workspace_error(py, &error))?;
     Ok(PyBytes::new(py, &text).unbind())
 }
 
@@ -219,11 +220,16 @@ impl Text {
         }
     }
 
-    pub(crate) fn bytes(&self) -> Result<Vec<u8>, WorkspaceError> {
+    /// Reads the text. A file of another format than JSON is converted.
+    fn read(&self) -> Result<SourceText, WorkspaceError> {
         match self {
-            Self::Json(text) => Ok(text.clone().into_bytes()),
-            Self::Path(path) => read_file(path),
+            Self::Json(text) => SourceText::from_bytes(text.clone().into_bytes()),
+            Self::Path(path) => SourceText::read(path),
         }
+    }
+
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>, WorkspaceError> {
+        Ok(self.read()?.json)
     }
 }
 

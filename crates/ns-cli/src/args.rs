@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use ns_core::{Device, Execution, HistosysCode, Interpolation, NormsysCode, parse_bytes};
+use ns_translate::datacard::{CardError, McStats, PoiMap};
 use ns_translate::pyhf::PatchArgument;
 
 /// Flags that select the workspace, and how its model is built.
@@ -29,6 +30,17 @@ pub(crate) struct ModelArgs {
     /// Leave these channels out; repeatable
     #[arg(long, value_name = "NAME,...")]
     pub(crate) mask: Vec<String>,
+    /// Datacards: value of $MASS in the names of templates
+    #[arg(long, value_name = "M")]
+    pub(crate) mass: Option<f64>,
+    /// Datacards: what multiplies processes, as multiSignalModel of Combine takes it: 'channel/process:name[start,lower,upper]';
+    /// repeatable [default: r[1,0,20] on all signals]
+    #[arg(long, value_name = "MAP", value_parser = card_map)]
+    pub(crate) map: Vec<PoiMap>,
+    /// Datacards: what is done with autoMCStats, whose effect no model has: staterror takes pyhf's staterror in its place,
+    /// ignore leaves it out
+    #[arg(long, value_name = "CHOICE", value_parser = PossibleValuesParser::new(["staterror", "ignore"]).try_map(|name| name.parse::<McStats>()))]
+    pub(crate) mc_stats: Option<McStats>,
     /// Apply a patchset although its digest says that it was made for another workspace
     #[arg(long)]
     pub(crate) no_digest_check: bool,
@@ -57,6 +69,14 @@ fn names(codes: impl Iterator<Item = &'static str>) -> PossibleValuesParser {
     PossibleValuesParser::new(
         codes.map(|name| PossibleValue::new(name).alias(name.trim_start_matches("code"))),
     )
+}
+
+/// Parses a `--map`. Messages of clap name the flag and the value themselves.
+fn card_map(text: &str) -> Result<PoiMap, String> {
+    text.parse().map_err(|error: CardError| match error {
+        CardError::BadOption { message, remedy, .. } => format!("{message} {remedy}"),
+        other => other.to_string(),
+    })
 }
 
 fn normsys_codes() -> impl TypedValueParser<Value = NormsysCode> {

@@ -34,6 +34,11 @@ impl DocumentArgs {
         Output::open(&OutputArgs { output: self.output.clone(), format, quiet: self.quiet })
     }
 
+    /// The file, if one is named.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.output.as_deref()
+    }
+
     /// Prints one line to standard error, unless `--quiet` is given. The line is `verb`, a colon and `what`.
     pub(crate) fn say(&self, verb: &str, what: &str) {
         if !self.quiet {
@@ -64,7 +69,7 @@ impl DocumentArgs {
 /// # Errors
 /// If the file cannot be read, or is not a valid workspace.
 pub(crate) fn read(path: &Path) -> Result<Workspace, CliError> {
-    load::read(path).and_then(|text| Workspace::from_slice(&text)).map_err(|source| failed(path, source))
+    load::json(path).and_then(|text| Workspace::from_slice(&text)).map_err(|source| failed(path, source))
 }
 
 /// Converts an error of the workspace file `path` to the error of the command.

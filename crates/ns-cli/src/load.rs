@@ -3,16 +3,18 @@
 use std::path::Path;
 
 use ns_core::{Device, Model};
-use ns_translate::ModelSource;
+use ns_translate::datacard::{Card, CardOptions};
 use ns_translate::hs3::EventSources;
 use ns_translate::pyhf::{
-    ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, WorkspaceError, file_of, read_file,
-    read_from,
+    ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, Problem, WorkspaceError, file_of,
+    read_file, read_from,
 };
+use ns_translate::{Format, ModelSource, SourceText};
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::args::ModelArgs;
 use crate::error::CliError;
+use crate::output::complain;
 
 /// Returns the name of the input for messages.
 pub(crate) fn origin(args: &ModelArgs) -> String {
@@ -35,6 +37,26 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
 /// If the contents cannot be read or decompressed.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
     if is_stdin(path) { read_from(std::io::stdin().lock(), &shown(path)) } else { read_file(path) }
+}
+
+/// Reads a model file in any format as JSON: a workspace or an HS3 model.
+///
+/// # Errors
+/// If the contents cannot be read, or are in a format that is no model.
+pub(crate) fn text(path: &Path) -> Result<SourceText, WorkspaceError> {
+    if is_stdin(path) { SourceText::from_bytes(read(path)?) } else { SourceText::read(path) }
+}
+
+/// Reads a model file like [`text`], for a command that works on JSON. The warnings of a conversion are printed.
+///
+/// # Errors
+/// The errors of [`text`].
+pub(crate) fn json(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
+    let text = text(path)?;
+    for warning in text.warnings.iter().map(Problem::paragraph) {
+        complain("warning", warning.trim_end());
+    }
+    Ok(text.json)
 }
 
 /// Checks that standard input is used at most once: either for the workspace `input` or for one of the `patches`.
@@ -71,15 +93,52 @@ pub(crate) fn patches(arguments: &[PatchArgument]) -> Result<Vec<Patch>, Workspa
 /// # Errors
 /// If the file or a patch cannot be read or is invalid, or a flag names a channel that does not exist.
 pub(crate) fn workspace(args: &ModelArgs) -> Result<ModelSource, WorkspaceError> {
-    let text = read(&args.input)?;
+    if let Some(card) = card(args)? {
+        return Ok(ModelSource::Card(Box::new(card)));
+    }
+    let text = text(&args.input)?;
     let patches = patches(&args.patch)?;
     let check = if args.no_digest_check { DigestCheck::Skip } else { DigestCheck::Verify };
-    let workspace = ModelSource::with_events(&text, &patches, check, &events_of(&args.input))?;
+    let workspace = ModelSource::from_text(text, &patches, check, &events_of(&args.input))?;
     let selection = ChannelSelection {
         keep: (!args.channels.is_empty()).then(|| names(&args.channels, &workspace.channel_names())),
         mask: names(&args.mask, &workspace.channel_names()),
     };
     if selection.is_everything() { Ok(workspace) } else { workspace.select_channels(&selection) }
+}
+
+/// Reads a datacard. `None` if the input is something else.
+fn card(args: &ModelArgs) -> Result<Option<Card>, WorkspaceError> {
+    let flags = [
+        ("--mass", args.mass.is_some()),
+        ("--map", !args.map.is_empty()),
+        ("--mc-stats", args.mc_stats.is_some()),
+    ];
+    let is_card = !is_stdin(&args.input) && Format::of_file(&args.input) == Format::Datacard;
+    if !is_card {
+        return match flags.iter().find(|(_, given)| *given) {
+            Some((flag, _)) => Err(WorkspaceError::CardOption {
+                message: format!("{flag} was given, but the input is no datacard."),
+                remedy: "Leave it out.".to_owned(),
+            }),
+            None => Ok(None),
+        };
+    }
+    if !args.patch.is_empty() {
+        return Err(WorkspaceError::CardOption {
+            message: "A patch was given, but the input is a datacard.".to_owned(),
+            remedy: "Change the card, for example by lines 'nuisance edit', or convert it to a workspace."
+                .to_owned(),
+        });
+    }
+    let mut options = CardOptions { mass: args.mass, mc_stats: args.mc_stats, ..CardOptions::default() };
+    options.maps.clone_from(&args.map);
+    let card = Card::read(&args.input, &options)?;
+    let selection = ChannelSelection {
+        keep: (!args.channels.is_empty()).then(|| names(&args.channels, &card.channel_names())),
+        mask: names(&args.mask, &card.channel_names()),
+    };
+    Ok(Some(card.selected(&selection)?))
 }
 
 /// Returns the folder in which the files of events that a model names are found: the folder of the model's file. A
@@ -126,9 +185,9 @@ pub(crate) fn model(args: &ModelArgs, device: Device, unobserved: bool) -> Resul
 /// The errors of [`model`].
 pub(crate) fn plain(input: &Path, measurement: Option<String>) -> Result<Model, CliError> {
     let options = ModelOptions { measurement, ..ModelOptions::default() };
-    read(input)
+    text(input)
         .and_then(|text| {
-            ModelSource::with_events(&text, &[], DigestCheck::Verify, &events_of(input))?.model(&options)
+            ModelSource::from_text(text, &[], DigestCheck::Verify, &events_of(input))?.model(&options)
         })
         .map_err(|source| CliError::Workspace { origin: shown(input), source })
 }

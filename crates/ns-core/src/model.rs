@@ -105,17 +105,20 @@ pub enum ModelFormat {
     Pyhf,
     /// An HS3 model.
     Hs3,
+    /// A datacard of CMS Combine.
+    Datacard,
 }
 
 /// A model for one measurement, with its observed data: binned channels, event channels, or both.
 ///
-/// Channels are in pyhf's order (sorted by name), parameters in pyhf's order
-/// (`pyhf.pdf._ModelConfig.par_order`), so that indices agree with pyhf's arrays.
+/// Channels are in pyhf's order (sorted by name). Parameters of a workspace are in pyhf's order
+/// (`pyhf.pdf._ModelConfig.par_order`), so that indices agree with pyhf's arrays. Parameters of other formats are in the
+/// order of their first use.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     /// Format of the file that describes the model.
     pub format: ModelFormat,
-    /// Name of the measurement, or of the analysis of an HS3 model.
+    /// Name of the measurement, of the analysis of an HS3 model, or of the file of a datacard.
     pub measurement: String,
     /// Channels, sorted by name.
     pub channels: Vec<Channel>,

@@ -7,6 +7,7 @@ pub(crate) fn bounds(format: ModelFormat) -> &'static str {
     match format {
         ModelFormat::Pyhf => "the measurement's \"parameters\"",
         ModelFormat::Hs3 => "the \"domains\" (\"min\" and \"max\" of its axis)",
+        ModelFormat::Datacard => "the range of the parameter, [LOWER,UPPER] on its line or in --map",
     }
 }
 
@@ -15,6 +16,7 @@ pub(crate) fn release(format: ModelFormat) -> &'static str {
     match format {
         ModelFormat::Pyhf => "\"fixed\": false in the measurement's \"parameters\"",
         ModelFormat::Hs3 => "without \"const\" in the \"parameter_points\"",
+        ModelFormat::Datacard => "without [nofloat] and 'nuisance edit freeze' in the card",
     }
 }
 
@@ -26,6 +28,9 @@ pub(crate) fn without_poi(format: ModelFormat, name: &str) -> String {
         ),
         ModelFormat::Hs3 => {
             format!("analysis '{name}' has none; name one in its \"parameters_of_interest\"")
+        }
+        ModelFormat::Datacard => {
+            format!("the card '{name}' has no signal; give a process the number 0, or name one with --map")
         }
     }
 }

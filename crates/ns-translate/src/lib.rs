@@ -1,12 +1,18 @@
-//! Readers of pyhf's JSON workspaces, patches and patchsets, of HS3 models, and of events in Parquet files.
+//! Readers of pyhf's JSON workspaces, patches and patchsets, of HS3 models, of HistFactory's XML, of datacards, and of events in Parquet
+//! files.
 //!
 //! The crate turns text into a checked [`ns_core::Model`]. It does not evaluate models.
 
 pub mod arrow;
 mod contents;
+pub mod datacard;
+pub mod histfactory;
 pub mod hs3;
 pub mod pyhf;
+mod recognise;
 mod source;
+mod xml_error;
 
 pub use contents::{ChannelRow, Contents, EventChannelRow, ParameterRow, ProblemRow, SampleRow};
+pub use recognise::{Format, SourceText};
 pub use source::ModelSource;

@@ -1,17 +1,23 @@
 //! A file from which models are built, in any supported format.
 
+use std::path::Path;
+
 use ns_core::{Interpolation, Model};
 
+use crate::datacard::Card;
 use crate::hs3::{EventSources, Hs3, is_hs3};
 use crate::pyhf::{ChannelSelection, DigestCheck, ModelOptions, Patch, Problem, Workspace, WorkspaceError};
+use crate::recognise::{Format, SourceText, must_be_json};
 
-/// A pyhf workspace or an HS3 model. The keys of the file decide which of the two it is.
+/// A pyhf workspace, an HS3 model or a datacard. The contents of the file decide which of them it is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelSource {
     /// A pyhf workspace.
     Pyhf(Workspace),
     /// An HS3 model.
     Hs3(Hs3),
+    /// A datacard of CMS Combine.
+    Card(Box<Card>),
 }
 
 impl ModelSource {
@@ -49,6 +55,7 @@ impl ModelSource {
         check: DigestCheck,
         sources: &EventSources,
     ) -> Result<Self, WorkspaceError> {
+        must_be_json(text)?;
         if !sources.given.is_empty() && !is_hs3(text) {
             return Err(WorkspaceError::EventsForWorkspace);
         }
@@ -70,12 +77,45 @@ impl ModelSource {
         Hs3::with_events(text, sources).map(Self::Hs3)
     }
 
-    /// Returns the names of the measurements of a workspace, or of the analyses of an HS3 file.
+    /// Reads a file of any format like [`Self::with_events`]. Returns also what the format is.
+    ///
+    /// # Errors
+    /// The errors of [`SourceText::read`] and [`Self::with_events`].
+    pub fn read_path(
+        path: &Path,
+        patches: &[Patch],
+        check: DigestCheck,
+        sources: &EventSources,
+    ) -> Result<(Self, Format), WorkspaceError> {
+        let text = SourceText::read(path)?;
+        let format = text.format;
+        Ok((Self::from_text(text, patches, check, sources)?, format))
+    }
+
+    /// Makes the source of a text that was read. The warnings of the text become those of the source.
+    ///
+    /// # Errors
+    /// The errors of [`Self::with_events`].
+    pub fn from_text(
+        text: SourceText,
+        patches: &[Patch],
+        check: DigestCheck,
+        sources: &EventSources,
+    ) -> Result<Self, WorkspaceError> {
+        let source = Self::with_events(&text.json, patches, check, sources)?;
+        let mut warnings = text.warnings;
+        warnings.extend_from_slice(source.reading_warnings());
+        Ok(source.with_reading_warnings(warnings))
+    }
+
+    /// Returns the names of the measurements of a workspace, or of the analyses of an HS3 file. A datacard has one, with the
+    /// name of its file.
     #[must_use]
     pub fn measurement_names(&self) -> Vec<String> {
         match self {
             Self::Pyhf(workspace) => workspace.measurement_names().into_iter().map(str::to_owned).collect(),
             Self::Hs3(hs3) => hs3.analysis_names(),
+            Self::Card(card) => vec![card.name().to_owned()],
         }
     }
 
@@ -85,6 +125,7 @@ impl ModelSource {
         match self {
             Self::Pyhf(workspace) => workspace.channel_names(),
             Self::Hs3(hs3) => hs3.channel_names(),
+            Self::Card(card) => card.channel_names(),
         }
     }
 
@@ -96,6 +137,7 @@ impl ModelSource {
         match self {
             Self::Pyhf(workspace) => workspace.select_channels(selection).map(Self::Pyhf),
             Self::Hs3(hs3) => hs3.select_channels(selection).map(Self::Hs3),
+            Self::Card(card) => Ok(Self::Card(Box::new(card.selected(selection)?))),
         }
     }
 
@@ -105,6 +147,7 @@ impl ModelSource {
         match self {
             Self::Pyhf(workspace) => workspace.validate_with(interpolation),
             Self::Hs3(hs3) => hs3.validate(),
+            Self::Card(card) => card.validate(),
         }
     }
 
@@ -116,17 +159,19 @@ impl ModelSource {
         match self {
             Self::Pyhf(workspace) => workspace.model(options),
             Self::Hs3(hs3) => hs3.model(options),
+            Self::Card(card) => Ok(card.model_of(options)?),
         }
     }
 
     /// Returns the workspace or the HS3 file as JSON text, without channels that were left out.
     ///
     /// # Errors
-    /// If the text cannot be written.
+    /// If the text cannot be written. A datacard cannot.
     pub fn to_json(&self) -> Result<Vec<u8>, serde_json::Error> {
         match self {
             Self::Pyhf(workspace) => serde_json::to_vec(workspace),
             Self::Hs3(hs3) => hs3.to_json(),
+            Self::Card(_) => Err(serde::ser::Error::custom("a datacard cannot be written as JSON")),
         }
     }
 
@@ -137,6 +182,7 @@ impl ModelSource {
         match self {
             Self::Pyhf(workspace) => workspace.reading_warnings(),
             Self::Hs3(_) => &[],
+            Self::Card(card) => card.reading_warnings(),
         }
     }
 

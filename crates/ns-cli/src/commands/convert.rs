@@ -1,12 +1,10 @@
-//! `nextstat convert`: converts between workspaces and HS3 files. Also writes HS3 files again in the words of
-//! the standard.
-
-use std::path::Path;
+//! `nextstat convert`: converts between workspaces, HS3 files and HistFactory's XML. Also writes HS3 files again in the
+//! words of the standard.
 
 use clap::{Args, ValueEnum};
 use ns_core::Interpolation;
-use ns_translate::pyhf::workspace_of;
-use ns_translate::{ModelSource, hs3};
+use ns_translate::pyhf::{ModelOptions, Problem, Workspace, workspace_of};
+use ns_translate::{ModelSource, histfactory, hs3};
 use serde_json::Value;
 
 use crate::args::ModelArgs;
@@ -21,6 +19,8 @@ enum Target {
     Hs3,
     /// A pyhf workspace; for models of HistFactory channels alone
     Pyhf,
+    /// HistFactory's XML with a ROOT file, into the folder that `--output` names
+    Xml,
 }
 
 /// Flags of `convert`.
@@ -41,7 +41,9 @@ pub(crate) struct ConvertArgs {
 /// If the file has no valid model, the model has parts that the format cannot express, or the result cannot be
 /// written.
 pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, CliError> {
-    refuse_root(&args.model.input)?;
+    if args.to == Target::Xml {
+        return xml(args);
+    }
     let output = args.output.open()?;
     load::one_reader(&args.model.input, &args.model.patch)?;
     let failed = |source| CliError::Workspace { origin: load::origin(&args.model), source };
@@ -64,8 +66,11 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, CliError> {
         (_, Target::Hs3) => {
             hs3::write(&model.map_err(failed)?).map_err(|error| CliError::Usage(error.to_string()))?
         }
-        (_, Target::Pyhf) => {
+        (_, Target::Pyhf | Target::Xml) => {
             let model = model.map_err(failed)?;
+            for warning in source.reading_warnings().iter().map(Problem::paragraph) {
+                args.output.say("warning", warning.trim_end());
+            }
             if model.interpolation != Interpolation::default() {
                 let codes = model.interpolation;
                 let text = format!(
@@ -83,6 +88,42 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
+/// Writes XML and a ROOT file into a folder. A workspace keeps all its measurements.
+fn xml(args: &ConvertArgs) -> Result<Exit, CliError> {
+    let Some(folder) = args.output.path() else {
+        return Err(CliError::Usage(
+            "--to xml writes several files; name a folder for them with --output".to_owned(),
+        ));
+    };
+    load::one_reader(&args.model.input, &args.model.patch)?;
+    let failed = |source| CliError::Workspace { origin: load::origin(&args.model), source };
+    let source = load::workspace(&args.model).map_err(failed)?;
+    let workspace = match &source {
+        ModelSource::Pyhf(workspace) if args.model.measurement.is_none() => workspace.clone(),
+        _ => {
+            let model = source.model(&load::options(&args.model)).map_err(failed)?;
+            let document = workspace_of(&model).map_err(|error| CliError::Usage(error.to_string()))?;
+            Workspace::from_value(document).map_err(failed)?
+        }
+    };
+    // Every measurement must have a model, because XML is checked by no other program before it is used.
+    for name in workspace.measurement_names() {
+        let options =
+            ModelOptions { measurement: Some(name.to_owned()), unobserved: true, ..ModelOptions::default() };
+        workspace.model(&options).map_err(failed)?;
+    }
+    let written = histfactory::write(&workspace).map_err(|error| failed(error.into()))?;
+    written.save(folder).map_err(|error| failed(error.into()))?;
+    for warning in source.reading_warnings().iter().map(Problem::paragraph) {
+        args.output.say("warning", warning.trim_end());
+    }
+    for note in &written.notes {
+        args.output.say("warning", note);
+    }
+    args.output.say("written", &folder.join(histfactory::COMBINATION).display().to_string());
+    Ok(Exit::Done)
+}
+
 /// Removes all analyses of an HS3 document except the analysis with this name. A document without analyses
 /// does not change.
 fn only(mut document: Value, name: &str) -> Value {
@@ -90,17 +131,4 @@ fn only(mut document: Value, name: &str) -> Value {
         analyses.retain(|analysis| analysis.get("name").is_some_and(|own| own == name));
     }
     document
-}
-
-/// Returns an error if the input is a ROOT file. The message says how to read its contents.
-fn refuse_root(input: &Path) -> Result<(), CliError> {
-    if input.extension().is_some_and(|extension| extension == "root") {
-        return Err(CliError::Usage(format!(
-            "{} is a file of ROOT. Its trees are read in Python: nextstat.read_root(file, tree) (pip install \
-             uproot awkward) returns columns for load_workspace(events=), which pyarrow writes as Parquet files. \
-             A RooWorkspace is written as HS3 by ROOT: RooJSONFactoryWSTool(workspace).exportJSON(\"model.json\").",
-            ns_core::plain(&input.display().to_string())
-        )));
-    }
-    Ok(())
 }

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &DigestArgs) -> Result<Exit, CliError> {
     load::one_reader(&args.input, &args.patch)?;
     let output = Output::open(&args.output)?;
     let check = if args.no_digest_check { DigestCheck::Skip } else { DigestCheck::Verify };
-    let written = load::read(&args.input)
+    let written = load::json(&args.input)
         .and_then(|text| WrittenWorkspace::from_slice_patched(&text, &load::patches(&args.patch)?, check))
         .map_err(|source| document::failed(&args.input, source))?;
     let digests: BTreeMap<&str, String> =

@@ -25,7 +25,7 @@ pub(crate) struct SortArgs {
 /// If the workspace cannot be read, or the result cannot be written.
 pub(crate) fn run(args: &SortArgs) -> Result<Exit, CliError> {
     let output = args.output.open()?;
-    let written = load::read(&args.input)
+    let written = load::json(&args.input)
         .and_then(|text| WrittenWorkspace::from_slice_patched(&text, &[], DigestCheck::Verify))
         .map_err(|source| document::failed(&args.input, source))?;
     document::write(output, &written.sorted())?;

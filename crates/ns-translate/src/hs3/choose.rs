@@ -33,8 +33,8 @@ pub(super) fn choices<'a>(document: &'a Document) -> Vec<Choice<'a>> {
     document.analyses.iter().filter_map(choice).collect()
 }
 
-/// Returns the choice with the given name. Without a name, returns the only choice whose data are not Asimov
-/// data.
+/// Returns the choice with the given name. Without a name, returns the one that the file calls its first, or else the only
+/// choice whose data are not Asimov data.
 ///
 /// # Errors
 /// [`WorkspaceError::ChooseAnalysis`] if no choice has this name, or if several choices are possible.
@@ -50,6 +50,9 @@ pub(super) fn choose<'a>(document: &'a Document, name: Option<&str>) -> Result<C
     let available = || all.iter().map(listed).collect();
     let found = match name {
         Some(name) => all.iter().find(|choice| choice.name == name),
+        None if document.first.is_some() => {
+            all.iter().find(|choice| Some(&choice.name) == document.first.as_ref())
+        }
         None => {
             let mut observed = all.iter().filter(|choice| !is_asimov(document, choice.likelihood));
             observed.next().filter(|_| observed.next().is_none())

@@ -65,6 +65,8 @@ pub(crate) struct Document {
     pub(crate) templates_are_yields: bool,
     /// Names of the parameters that ROOT marks as constant.
     pub(crate) constants: Vec<String>,
+    /// Name of the analysis that is meant if none is named. Only our own files have it.
+    pub(crate) first: Option<String>,
     /// Names of the parts of the file that could not be read. Their problems have been reported.
     pub(crate) broken: Vec<String>,
 }

@@ -59,8 +59,15 @@ impl Hs3 {
             .filter(|name| !valued(name))
             .map(|name| (name.clone(), json!({"tags": ["Constant"]})))
             .collect();
+        let mut misc = Map::new();
         if !marks.is_empty() {
-            result.insert("misc".to_owned(), json!({"ROOT_internal": {"attributes": marks}}));
+            misc.insert("ROOT_internal".to_owned(), json!({"attributes": marks}));
+        }
+        if let Some(first) = &document.first {
+            misc.insert("nextstat".to_owned(), json!({"analysis": first}));
+        }
+        if !misc.is_empty() {
+            result.insert("misc".to_owned(), Value::Object(misc));
         }
         Ok(Value::Object(result))
     }

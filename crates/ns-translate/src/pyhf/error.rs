@@ -60,6 +60,17 @@ pub enum WorkspaceError {
         /// Name of the requested member.
         member: String,
     },
+    /// The file is in a format that is no model, or that is read from files only.
+    #[error("the file is {what}. {remedy}")]
+    OtherFormat {
+        /// Name of the format.
+        what: &'static str,
+        /// What the user can do.
+        remedy: &'static str,
+    },
+    /// XML of HistFactory cannot be read.
+    #[error(transparent)]
+    HistFactory(#[from] crate::xml_error::HistFactoryError),
     /// The text is not JSON.
     #[error("not valid JSON at line {line}, column {column}{}: {message} {remedy}",
         if path.is_empty() { String::new() } else { format!(" (in {path})") })]
@@ -86,6 +97,22 @@ pub enum WorkspaceError {
     InvalidHs3 {
         /// All problems found, with at least one error.
         report: Report,
+    },
+    /// A datacard of CMS Combine is not valid, or names files that cannot be used.
+    #[error("the datacard {file} has {}", counted(report).trim_start_matches(", "))]
+    InvalidCard {
+        /// Name of the card.
+        file: String,
+        /// All problems found, with at least one error. The path of a problem is `file:line`.
+        report: Report,
+    },
+    /// An option does not fit a datacard, or is for datacards and the file is none.
+    #[error("{message} {remedy}")]
+    CardOption {
+        /// What is wrong.
+        message: String,
+        /// What the user can do.
+        remedy: String,
     },
     /// A patch cannot be read or applied.
     #[error("patch {origin}: {message} {remedy}")]
@@ -223,6 +250,7 @@ impl WorkspaceError {
         match self {
             Self::Invalid { report }
             | Self::InvalidHs3 { report }
+            | Self::InvalidCard { report, .. }
             | Self::InvalidPatchset { report, .. }
             | Self::CannotEdit { report, .. }
             | Self::InvalidAfterEdit { report, .. } => &report.problems,

@@ -24,7 +24,7 @@
 mod build;
 mod declare;
 pub(crate) mod diagnose;
-mod document;
+pub(crate) mod document;
 mod edit;
 mod error;
 mod from_model;

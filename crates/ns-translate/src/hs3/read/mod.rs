@@ -49,6 +49,8 @@ pub(super) fn read(tree: &Value, sources: &EventSources, report: &mut Report) ->
     // there.
     if let Some(misc) = fields.optional("misc") {
         document.constants = constants(misc);
+        document.first = misc.pointer("/nextstat/analysis").and_then(Value::as_str).map(str::to_owned);
+        warnings(misc, report);
     }
     let from_root = document.from_root;
     let mut sections = Sections { document: &fields, broken: Vec::new(), report };
@@ -135,6 +137,15 @@ fn constants(misc: &Value) -> Vec<String> {
     };
     let named = attributes.into_iter().flatten().filter(|(_, value)| constant(value));
     named.map(|(name, _)| name.clone()).collect()
+}
+
+/// Repeats the warnings of the conversion that made the file.
+fn warnings(misc: &Value, report: &mut Report) {
+    let list = misc.pointer("/nextstat/warnings").and_then(Value::as_array);
+    for warning in list.into_iter().flatten() {
+        let text = |key: &str| warning.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        report.warn(text("path"), text("message"), text("remedy"));
+    }
 }
 
 /// Reads the sections of a document. A section is an array of objects with names.

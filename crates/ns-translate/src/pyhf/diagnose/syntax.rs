@@ -75,11 +75,11 @@ fn not_text(text: &[u8]) -> Option<(String, String)> {
         [b'P', b'K', 3, 4, ..] => ("The file is a ZIP archive.", "Unpack it and give the workspace inside."),
         [b'r', b'o', b'o', b't', ..] => (
             "The file looks like a ROOT file, not JSON.",
-            "Convert the HistFactory model first, for example with `pyhf xml2json`.",
+            "Write the HistFactory model as a workspace first: `nextstat convert -i combination.xml --to pyhf`.",
         ),
         [b'<', ..] => (
             "The file looks like XML, not JSON.",
-            "Convert the HistFactory model first, for example with `pyhf xml2json`.",
+            "Write the HistFactory model as a workspace first: `nextstat convert -i combination.xml --to pyhf`.",
         ),
         _ if std::str::from_utf8(text).is_err() => {
             ("The text is not valid UTF-8.", "Save the file as UTF-8; maybe a name was written in Latin-1.")

@@ -1,0 +1,59 @@
+//! Tests of datacards as input.
+
+use serde_json::Value;
+
+use crate::{fixture, run, shown};
+
+fn json(args: &[&str]) -> Value {
+    let output = run(args);
+    assert!(output.status.success(), "{}", shown(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn card(name: &str) -> String {
+    fixture(&format!("cards/{name}"))
+}
+
+#[test]
+fn cards_are_fitted_with_the_flags_of_combine() {
+    let counting = card("counting.txt");
+    let fit = json(&["fit", "-i", &counting, "--minos", "r"]);
+    assert_eq!(fit["parameter_names"][0], "r");
+    assert_eq!(fit["converged"], true);
+
+    let maps = [".*/ggH:r_ggH[1,0,20]", ".*/qqH:r_qqH[1,0,20]"];
+    let fit = json(&["fit", "-i", &counting, "--map", maps[0], "--map", maps[1]]);
+    assert_eq!((&fit["parameter_names"][0], &fit["parameter_names"][1]), (&"r_ggH".into(), &"r_qqH".into()));
+
+    let masked = json(&["inspect", "-i", &counting, "--mask", "dijet"]);
+    let kept = json(&["inspect", "-i", &counting, "--channels", "incl"]);
+    assert_eq!(masked["channels"].as_array().unwrap().len(), 1);
+    assert_eq!(masked["parameters"], kept["parameters"]);
+
+    let limit = json(&["upper-limit", "-i", &card("shapes.txt"), "--mc-stats", "staterror"]);
+    assert!(limit["observed"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn wrong_uses_of_cards_say_what_to_do() {
+    let counting = card("counting.txt");
+    let workspace = fixture("simple_workspace.json");
+    for (args, said) in [
+        (vec!["fit", "-i", &workspace, "--mass", "125"], "--mass was given, but the input is no datacard."),
+        (
+            vec!["fit", "-i", &counting, "--patch", &workspace],
+            "A patch was given, but the input is a datacard.",
+        ),
+        (vec!["fit", "-i", &counting, "--measurement", "m"], "a datacard has no measurements."),
+        (vec!["fit", "-i", &counting, "--mask", "dijets"], "Did you mean 'dijet'?"),
+        (
+            vec!["fit", "-i", &counting, "--map", "ggH:r"],
+            "a pattern has no slash between channel and process.",
+        ),
+        (vec!["fit", "-i", &card("shapes.txt")], "shapes.txt:19: autoMCStats is not supported"),
+    ] {
+        let output = run(&args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(shown(&output).contains(said), "{args:?}: {}", shown(&output));
+    }
+}

@@ -1,0 +1,27 @@
+//! Histograms of ROOT files, in and out, without ROOT.
+//!
+//! [`RootFile`] reads `TH1` and `TH2` of every number type from files of any size: only the lists of names and the
+//! histograms that are asked for are read. [`HistogramFile`] writes one-dimensional histograms.
+//!
+//! The layout is that of ROOT's own documentation (`io/doc/TFile` of its sources). Any bytes may be read: sizes that a
+//! file claims are compared with the bytes that it has, and the reader does not panic.
+#![forbid(unsafe_code)]
+
+mod axis;
+mod block;
+mod cursor;
+mod directory;
+mod error;
+mod file;
+mod header;
+mod histogram;
+mod key;
+mod source;
+mod tags;
+mod write;
+
+pub use axis::Axis;
+pub use error::{Malformed, RootError};
+pub use file::{Entry, RootFile};
+pub use histogram::Histogram;
+pub use write::{Compression, HistogramFile};

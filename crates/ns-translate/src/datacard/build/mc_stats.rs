@@ -1,0 +1,105 @@
+//! Statistical uncertainties of templates.
+
+use ns_core::{Effect, Modifier};
+
+use crate::datacard::document::{Channel, McStatsLine};
+use crate::datacard::options::McStats;
+use crate::pyhf::names::quoted;
+
+use super::Builder;
+use super::parameters::{Entry, Written};
+
+/// Bounds of the factors of bins, as in pyhf.
+const BOUNDS: (f64, f64) = (1e-10, 10.0);
+
+impl Builder<'_> {
+    /// Adds the factors of `autoMCStats` lines, if the options ask for them.
+    pub(super) fn add_mc_stats(&mut self) {
+        let document = self.document;
+        let mut lines: Vec<(usize, &Channel, &McStatsLine)> = Vec::new();
+        for (at, channel) in document.channels.iter().enumerate() {
+            // With a negative threshold, Combine has no such parameters.
+            if let Some(line) = channel.mc_stats.as_ref().filter(|line| line.threshold >= 0.0)
+                && self.kept.get(at) == Some(&true)
+            {
+                lines.push((at, channel, line));
+            }
+        }
+        let Some((_, _, first)) = lines.first() else { return };
+        let place = first.place.to_string();
+        match self.options.mc_stats {
+            None => {
+                self.report.error(
+                    place,
+                    "autoMCStats is not supported: its bin-by-bin uncertainties follow the norms of the processes.",
+                    "Choose what to do with them: --mc-stats staterror takes pyhf's staterror in their place, and \
+                     --mc-stats ignore leaves them out.",
+                );
+            }
+            Some(McStats::Ignore) => self.report.warn(
+                place,
+                "The statistical uncertainties of templates (autoMCStats) are left out.",
+                "Take them as factors of bins with --mc-stats staterror.",
+            ),
+            Some(McStats::StatError) => {
+                self.report.warn(
+                    place,
+                    "autoMCStats is replaced by pyhf's staterror: one Gaussian factor per bin on the backgrounds. \
+                     In Combine, the size of the uncertainty follows the norms of the processes, and bins with few \
+                     events have Poisson terms.",
+                    "Leave the uncertainties out with --mc-stats ignore to see how much they matter.",
+                );
+                for (at, channel, line) in lines {
+                    self.add_factors(at, channel, line);
+                }
+            }
+        }
+    }
+
+    fn add_factors(&mut self, at: usize, channel: &Channel, line: &McStatsLine) {
+        let n_bins = self.yields.observed.get(at).map_or(0, Vec::len);
+        let (mut sums, mut squares) = (vec![0.0; n_bins], vec![0.0; n_bins]);
+        let mut users = Vec::new();
+        for (i, column) in self.document.columns.iter().enumerate() {
+            let counts = column.channel == at && (line.include_signal || !column.signal);
+            let present = self.cells.get(i).is_some_and(Option::is_some);
+            let Some(Some(template)) = self.yields.templates.get(i).filter(|_| counts && present) else {
+                continue;
+            };
+            users.push(i);
+            for ((sum, square), (n, e)) in
+                sums.iter_mut().zip(&mut squares).zip(template.contents.iter().zip(&template.squares))
+            {
+                *sum += n;
+                *square += e;
+            }
+        }
+        if users.is_empty() {
+            return;
+        }
+        let entries = sums
+            .iter()
+            .zip(&squares)
+            .map(|(&sum, &square): (&f64, &f64)| {
+                let sigma = if sum > 0.0 { square.sqrt() / sum } else { 0.0 };
+                let fixed = !(sigma * sigma).is_normal();
+                let written = Written::Gaussian { datum: 1.0, sigma: if fixed { 1.0 } else { sigma } };
+                Entry { init: 1.0, bounds: BOUNDS, fixed, written }
+            })
+            .collect();
+        let name = format!("prop_bin{}", channel.name);
+        let Some(first) = self.parameters.declare_bins(&name, entries) else {
+            self.report.error(
+                line.place.to_string(),
+                format!("The name {} of the statistical uncertainties is in use.", quoted(&name)),
+                "Rename the parameter of this name.",
+            );
+            return;
+        };
+        for i in users {
+            if let Some(Some(cell)) = self.cells.get_mut(i) {
+                cell.modifiers.push(Modifier { name: name.clone(), first, effect: Effect::StatError });
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! HistFactory's XML with its ROOT files: combination file, channel files, histograms.
+//!
+//! What is read has the meaning that ROOT gives to it. It becomes a workspace of pyhf where that can say the same, and an
+//! HS3 model otherwise.
+
+mod asimov;
+mod describe;
+mod hs3;
+mod read;
+mod settle;
+mod view;
+mod workspace;
+mod write;
+mod xml;
+
+use std::path::Path;
+
+pub use crate::xml_error::{HistFactoryError, Place};
+pub use write::{COMBINATION, Exported, write};
+
+use crate::pyhf::{Problem, Severity};
+
+/// What was read from HistFactory XML.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Imported {
+    /// A workspace of pyhf, or an HS3 model, as JSON.
+    pub json: Vec<u8>,
+    /// Why it is an HS3 model, in words; `None` for a workspace.
+    pub obstacle: Option<String>,
+    /// Warnings, with the place in the XML as path.
+    pub warnings: Vec<Problem>,
+}
+
+/// Whether a text is XML: its first letter is `<`.
+#[must_use]
+pub fn is_xml(text: &[u8]) -> bool {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'<')
+}
+
+/// Reads a combination file, the channel files that it names, and their histograms.
+///
+/// Relative paths in the XML begin in the folder of the combination file, in one of the four folders above it, or in the folder
+/// in which the program runs; the first in which the file exists is taken, and tried first from then on.
+///
+/// # Errors
+/// [`HistFactoryError`], with file, line and element.
+pub fn read(path: &Path) -> Result<Imported, HistFactoryError> {
+    let mut combination = read::combination(&text(path)?, path)?;
+    let lumi = view::lumi_matters(&combination);
+    let groups = settle::Groups::of(&combination, lumi)?;
+    let mut notes = std::mem::take(&mut combination.notes);
+    lumi_note(&combination, lumi, &mut notes);
+    let measurements = combination.measurements.clone();
+    let mut views = Vec::new();
+    for measurement in &measurements {
+        views.push(view::View::of(measurement, &groups, &mut notes)?);
+    }
+    let data = asimov::data(&combination, lumi, &groups, &views, &mut notes)?;
+    combination.notes = notes;
+    let obstacle = workspace::obstacle(&groups, &views);
+    let document = match &obstacle {
+        None => workspace::write(&combination, lumi, &groups, &views, &data),
+        Some(_) => hs3::write(&combination, lumi, &groups, &views, &data),
+    };
+    Ok(Imported { json: document.to_string().into_bytes(), obstacle, warnings: combination.notes })
+}
+
+/// Warns of samples that scale with the luminosity because the file does not say otherwise.
+fn lumi_note(combination: &describe::Combination, lumi: bool, notes: &mut Vec<Problem>) {
+    let silent =
+        combination.channels.iter().flat_map(|channel| &channel.samples).find(|sample| sample.lumi.is_none());
+    if let Some(sample) = silent.filter(|_| lumi) {
+        notes.push(Problem {
+            severity: Severity::Warning,
+            path: sample.place.to_string(),
+            message: format!(
+                "The sample '{}' does not say NormalizeByTheory: it scales with the luminosity, as in HistFactory. pyhf takes the \
+                 opposite. The same holds for all samples that do not say it.",
+                sample.name
+            ),
+            remedy: "Write NormalizeByTheory=\"True\" or \"False\" in each <Sample>.".to_owned(),
+        });
+    }
+}
+
+/// Reads a text. Bytes that are no UTF-8 are read as Latin-1.
+fn text(path: &Path) -> Result<String, HistFactoryError> {
+    let bytes = crate::pyhf::read_file(path).map_err(|error| HistFactoryError::Read {
+        path: path.to_owned(),
+        source: std::io::Error::other(error.to_string()),
+    })?;
+    let bytes = match bytes.strip_prefix(b"\xef\xbb\xbf") {
+        Some(rest) => rest.to_vec(),
+        None => bytes,
+    };
+    Ok(String::from_utf8(bytes)
+        .unwrap_or_else(|error| error.as_bytes().iter().map(|&b| char::from(b)).collect()))
+}

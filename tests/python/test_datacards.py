@@ -1,0 +1,210 @@
+"""Models of datacards against Combine's likelihood in NumPy (``card_likelihood.py``) and Combine's own results.
+
+The cards are random ones, and those of the folder NEXTSTAT_REFERENCE_DIR. Values of the engine come from the example
+``card_values``.
+"""
+
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+
+import pytest
+from card_likelihood import CardLikelihood
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CARDS = pathlib.Path(os.environ.get("NEXTSTAT_REFERENCE_DIR", "not-set")) / "formats" / "cards"
+
+needs_cards = pytest.mark.skipif(
+    not CARDS.is_dir(), reason="NEXTSTAT_REFERENCE_DIR has no folder formats/cards: cards are NOT COMPARED with Combine"
+)
+
+
+@pytest.fixture(scope="session")
+def engine():
+    """Returns a function from a card, its options and points to the output of ``card_values``."""
+    if shutil.which("cargo") is None:
+        pytest.skip("cargo is not installed: the models of datacards are NOT TESTED")
+    build = ["cargo", "build", "--locked", "--quiet", "-p", "ns-inference", "--example", "card_values"]
+    subprocess.run(build, cwd=ROOT, check=True)
+    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+
+    def values(card, options, points):
+        command = [target / "debug" / "examples" / "card_values", *map(str, card), *options]
+        run = subprocess.run(command, input=json.dumps(points), capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stderr
+        return json.loads(run.stdout)
+
+    return values
+
+
+def template(rng, scale):
+    return [scale * rng.uniform(0.2, 1.0) for _ in range(6)]
+
+
+def word(rng, kind):
+    """The size of an effect in one column."""
+    if rng.random() < 0.4:
+        return "-"
+    if kind in ("lnN", "lnU"):
+        pairs = [f"{rng.uniform(0.85, 0.98):.3f}/{rng.uniform(1.02, 1.3):.3f}", f"{rng.uniform(0.9, 1.2):.3f}/1.1"]
+        return rng.choice([f"{rng.uniform(0.8, 1.3):.3f}", *pairs])
+    return "1"
+
+
+def random_card(folder, seed):
+    """Writes a card with a counting channel, a channel with templates, and effects of all types."""
+    rng = random.Random(seed)
+    rows = ["channel,process,systematic,bin,sum_w,sum_ww"]
+
+    def histogram(process, systematic, values):
+        rows.extend(f"sr,{process},{systematic},{b},{v!r},{0.02 * v!r}" for b, v in enumerate(values))
+
+    histogram("data_obs", "nominal", [float(rng.randint(0, 12)) for _ in range(6)])
+    nominal = {process: template(rng, scale) for process, scale in (("sig", 2.0), ("bkg", 8.0), ("fake", 3.0))}
+    for process, values in nominal.items():
+        histogram(process, "nominal", values)
+        for name in ("s0", "s1", "s2"):
+            for side in ("Up", "Down"):
+                # An upper limit of 30 % keeps templates positive within some sigmas.
+                histogram(process, name + side, [v * rng.uniform(0.8, 1.3) for v in values])
+    (folder / "templates.csv").write_text("\n".join(rows) + "\n")
+    count = rng.randint(0, 9)
+    alpha = rng.uniform(0.3, 1.2)
+    lines = [
+        "imax *", "jmax *", "kmax *",
+        "shapes * sr templates.csv $CHANNEL:$PROCESS $CHANNEL:$PROCESS:$SYSTEMATIC",
+        "shapes * cr FAKE",
+        f"bin cr sr\nobservation {rng.randint(0, 20)} -1",
+        "bin      cr  cr   sr  sr  sr",
+        "process  sig bkg  sig bkg fake",
+        "process  0   1    0   1   2",
+        f"rate     0.7 {count * alpha!r} -1 -1 -1",
+    ]  # fmt: skip
+    lines += [f"n{i} {kind} " + " ".join(word(rng, kind) for _ in range(5)) for i, kind in enumerate(["lnN"] * 4 + ["lnU"])]
+    lines.append(f"side gmN {count} - {alpha!r} - - -")
+    scale = rng.choice(["1", "0.5"])
+    for name, kind in (("s0", "shape"), ("s1", "shape?"), ("s2", "shapeU")):
+        lines.append(f"{name} {kind} - - " + " ".join(rng.choice([scale, "-"]) for _ in range(3)))
+    lines.append("s0 lnN 1.1 - 0.95/1.2 - -")
+    lines.append("free rateParam * bkg 1 [0,5]\nfree param 1.1 0.2 [0,5]\nscale_fake rateParam sr f*e 1")
+    (folder / "card.txt").write_text("\n".join(lines) + "\n")
+    return folder / "card.txt"
+
+
+def random_points(likelihood, rng, size, names):
+    """Points of the likelihood and of the engine, whose sideband factors are relative to the count."""
+    pairs, held = [], likelihood.one_sided()
+    for _ in range(40):
+        mine, theirs = {"r": rng.uniform(0.0, 3.0)}, {}
+        for name, (kind, *numbers) in likelihood.constraints.items():
+            unit = 1.0
+            if kind == "poisson":
+                unit = max(numbers[0], 1)
+                mine[name] = unit * rng.uniform(0.5, 1.6)
+            elif kind == "gauss":
+                mine[name] = numbers[0] + (name not in held) * size * numbers[1] * rng.gauss(0.0, 1.0)
+            else:
+                mine[name] = rng.uniform(-1.0, 1.0)
+            theirs[name] = mine[name] / unit
+        for column in likelihood.columns:
+            for name in column.factors:
+                mine.setdefault(name, rng.uniform(0.6, 1.4))
+        for name in names:
+            mine.setdefault(name, 1.0 + 0.05 * rng.gauss(0.0, 1.0))
+        theirs = {**mine, **theirs}
+        likelihood.nll(mine)
+        if not likelihood.clipped:
+            pairs.append((mine, theirs))
+    assert len(pairs) >= 11, "templates are negative at too many points"
+    return pairs[:11]
+
+
+def compare(engine, card, options, likelihood, size=1.0, seed=1, names=()):
+    pairs = random_points(likelihood, random.Random(seed), size, names)
+    found = engine([card], options, [theirs for _, theirs in pairs])
+    expected = [likelihood.nll(mine) for mine, _ in pairs]
+    # The two leave out different constants of the data.
+    offset = found["nll"][0] - expected[0]
+    for value, wanted in zip(found["nll"], expected):
+        assert abs(value - offset - wanted) <= 1e-6 + 1e-9 * abs(wanted)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_random_cards_have_combines_likelihood(engine, tmp_path, seed):
+    card = random_card(tmp_path, seed)
+    found = compare(engine, card, [], CardLikelihood(card), seed=seed)
+    assert found["fit"]["converged"]
+
+
+REFERENCE = [
+    ("tutorials/CAT23001/datacard-1-counting-experiment.txt", {}),
+    ("tutorials/CAT23001/datacard-2-template-analysis.txt", {}),
+    ("tutorials/CAT23001/datacard-5-multi-signal.txt", {}),
+    ("tutorials/counting/realistic-counting-experiment.txt", {}),
+    ("tutorials/counting/realistic-multi-channel.txt", {}),
+    ("tutorials/counting/simple-multi-channel.txt", {}),
+    ("tutorials/groups/groupnuisA.txt", {}),
+    ("tutorials/groups/myanalysis.dc.txt", {}),
+    ("tutorials/longexercise/datacard_part2.txt", {}),
+    ("tutorials/longexercise/datacard_part3_nocrs.txt", {"mass": 200, "mc_stats": "staterror"}),
+    ("tutorials/longexercise/datacard_part3_ttbar_cr.txt", {"mc_stats": "staterror"}),
+    ("tutorials/rate_params/signal_region.txt", {}),
+    ("tutorials/shapes/simple-shapes-TH1.txt", {}),
+    ("tutorials/shapes/simple-shapes-df.txt", {}),
+    ("ci/htt_multiple_regions.txt", {"mass": 125, "mask": "htt_tt_2_8TeV"}),
+    ("ci/templ_datacard_largeYields.txt", {"mc_stats": "staterror"}),
+    ("ci/template-analysis_shapeInterp.txt", {"mass": 200, "mc_stats": "staterror"}),
+]
+
+
+def flags(options):
+    return [text for name, value in options.items() for text in ("--" + name.replace("_", "-"), str(value))]
+
+
+@needs_cards
+@pytest.mark.parametrize(("name", "options"), REFERENCE, ids=[name for name, _ in REFERENCE])
+def test_published_cards_have_combines_likelihood(engine, name, options):
+    pytest.importorskip("uproot", reason="uproot is not installed: this card is NOT COMPARED")
+    masks = [options["mask"]] if "mask" in options else []
+    likelihood = CardLikelihood(CARDS / name, options.get("mass"), masks, options.get("mc_stats"))
+    gammas = []
+    for channel in likelihood.auto:
+        gammas += [f"prop_bin{channel}[{b}]" for b, s in enumerate(likelihood.gammas(channel)) if s > 0]
+    compare(engine, CARDS / name, flags(options), likelihood, size=0.2, names=gammas)
+
+
+MULTI = ["--map", ".*/ggH:r_ggH[1,0,20]", "--map", ".*/qqH:r_qqH[1,0,20]"]
+# What Combine prints, with its options; it stops within about 1 % of sigma.
+PRINTED = [
+    ("ci/htt_multiple_regions.txt", ["--mass", "125", "--mask", "htt_tt_2_8TeV", "--lower", "-5"], {"r": (0.943, -0.790, 0.917)}),
+    ("tutorials/multiDim/toy-hgg-125.txt", MULTI, {"r_ggH": (0.882, -0.749, 0.795), "r_qqH": (4.683, -2.746, 3.464)}),
+    ("tutorials/CAT23001/datacard-5-multi-signal.txt", MULTI, {"r_ggH": (0.882, -0.749, 0.795), "r_qqH": (4.683, -2.746, 3.464)}),
+    ("tutorials/CAT23001/datacard-5-multi-signal.txt", [], {"r": (1.4812, -0.5987, 0.6644)}),
+]  # fmt: skip
+
+
+@needs_cards
+@pytest.mark.parametrize(("name", "options", "printed"), PRINTED)
+def test_best_fits_are_those_of_combine(engine, name, options, printed):
+    fit = engine([CARDS / name], options, [])["fit"]
+    for parameter, (value, below, above) in printed.items():
+        found = fit["bestfit"][fit["parameter_names"].index(parameter)]
+        interval = fit["minos"][parameter]
+        sigma = 0.5 * (above - below)
+        # The printed numbers are rounded.
+        tolerance = 0.01 * sigma + 0.0005
+        assert abs(found - value) <= tolerance
+        assert abs(interval["lower"] - below) <= tolerance
+        assert abs(interval["upper"] - above) <= tolerance
+
+
+@needs_cards
+def test_the_limit_of_the_realistic_counting_experiment_is_combines(engine):
+    limit = engine([CARDS / "tutorials/counting/realistic-counting-experiment.txt"], ["--limit"], [])["limit"]
+    assert limit["observed"] == pytest.approx(1.628, rel=2e-3)
+    # Combine's band is at the quantiles 2.5, 16, 50, 84 and 97.5 %, here it is at -2, -1, 0, 1 and 2 sigma.
+    assert limit["expected"][1:4] == pytest.approx([1.433, 2.328, 3.980], rel=4e-3)

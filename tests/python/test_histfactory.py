@@ -1,0 +1,108 @@
+"""HistFactory's XML: expected data and auxiliary data as after pyhf's own import, where pyhf leaves nothing out.
+
+The files are those of `NEXTSTAT_REFERENCE_DIR`; without it, and without uproot, these tests are left out."""
+
+import logging
+import os
+import pathlib
+
+import numpy as np
+import pyhf
+import pytest
+
+import nextstat
+
+FOLDER = pathlib.Path(os.environ.get("NEXTSTAT_REFERENCE_DIR", "")) / "formats" / "xml"
+HAS_FILES = bool(os.environ.get("NEXTSTAT_REFERENCE_DIR")) and FOLDER.is_dir()
+
+# The combination files, by the folder in which their paths begin.
+SAME = [
+    "multibin_histfactory/config/example.xml",
+    "multibin_histfactory_p0/config/example.xml",
+    "multichan_coupledhistosys_histfactory/config/example.xml",
+    "multichan_coupledoverall_histfactory/config/example.xml",
+    "multichannel_histfactory/config/example.xml",
+    "overallsys_histfactory/config/example.xml",
+    "shared_nuispar_across_types/config/example.xml",
+    "shared_nuispar_across_types/config/example_notshared.xml",
+    "xmlimport_input/config/examples/example_DataDriven.xml",
+    "xmlimport_input2/config/example.xml",
+]
+# Here pyhf leaves out Poisson constraints of the simulation, constraint terms, or takes a Gaussian ShapeSys for a Poisson
+# one: expected data agree, and constraints do not.
+CONSTRAINTS_DIFFER = [
+    "xmlimport_input/config/example.xml",
+    "xmlimport_input/config/examples/example_ShapeSys.xml",
+    "xmlimport_input3/config/examples/example_ShapeSys.xml",
+    "xmlimport_input4/config/example.xml",
+]
+
+pytestmark = pytest.mark.skipif(
+    not HAS_FILES, reason="NOT COMPARED: NEXTSTAT_REFERENCE_DIR is not set or has no XML of HistFactory"
+)
+
+
+def imported(name):
+    pytest.importorskip("uproot", reason="NOT COMPARED with pyhf's import: uproot is not installed")
+    from pyhf import readxml
+
+    logging.getLogger("pyhf.readxml").setLevel(logging.ERROR)
+    readxml.clear_filecache()
+    return pyhf.Workspace(readxml.parse(FOLDER / name, FOLDER / name.split("/")[0]))
+
+
+def points(model, count=6):
+    generator = np.random.default_rng(20260101)
+    start = np.array(model.config.suggested_init())
+    low, high = np.array(model.config.suggested_bounds()).T
+    room = 0.3 * np.minimum(high - start, start - low)
+    yield start
+    for _ in range(count):
+        yield start + generator.uniform(-1.0, 1.0, len(start)) * room
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", SAME + CONSTRAINTS_DIFFER)
+def test_expected_data_are_those_of_pyhf(name):
+    workspace = imported(name)
+    for measurement in workspace.measurement_names:
+        theirs = workspace.model(measurement_name=measurement)
+        ours = nextstat.load_workspace(FOLDER / name, measurement=measurement)
+        names, known = ours.parameter_names(), theirs.config.par_names
+        assert set(names) == set(known)
+        for point in points(theirs):
+            value = dict(zip(known, point))
+            expected = ours.expected_data([value[n] for n in names], include_auxdata=False)
+            assert expected == pytest.approx(theirs.expected_actualdata(point), rel=1e-12, abs=1e-300)
+        if name in SAME:
+            data = workspace.data(theirs)
+            auxiliary = data[theirs.config.nmaindata :]
+            assert sorted(ours.expected_data(ours.suggested_init())[theirs.config.nmaindata :]) == pytest.approx(
+                sorted(auxiliary), rel=1e-12
+            )
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_roofit_agrees_on_other_constraints(tmp_path):
+    """Differences of -ln L of RooFit (ROOT 6.38) for `xmlimport_input`, with the histograms of its file.
+
+    The points are the minimum, and others from which it differs in syst2 and in the factors of the bins. RooFit rounds
+    relative uncertainties to 32 bits, so that Poisson terms agree to 1e-7.
+    """
+    model = nextstat.load_workspace(FOLDER / "xmlimport_input/config/example.xml")
+    start = {
+        "SigXsecOverSM": 1.1151764235079322,
+        "syst2": -0.008789813575853862,
+        "syst3": 0.017966578853496482,
+        "staterror_channel1[0]": 0.9995611013475822,
+        "staterror_channel1[1]": 1.0035892072013208,
+        "syst1": 0.0,
+        "lumi": 1.0,
+    }
+    names = model.parameter_names()
+    nll = lambda **change: model.nll([{**start, **change}[n] for n in names])
+    first = nll()
+    assert nll(SigXsecOverSM=0.5) - first == pytest.approx(0.8400788906035359, abs=1e-10)
+    assert nll(SigXsecOverSM=2.0, syst2=0.7) - first == pytest.approx(2.2353187477535528, abs=1e-10)
+    factors = {"staterror_channel1[0]": 1.1, "staterror_channel1[1]": 0.8}
+    assert nll(SigXsecOverSM=2.0, syst2=0.7, **factors) - first == pytest.approx(8.664315667912135, abs=1e-6)
