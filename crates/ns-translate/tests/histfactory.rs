@@ -273,3 +273,48 @@ fn files_of_the_field_are_read() {
     assert_eq!(read, 15);
     assert!(matches!(&refused[..], [one] if one.contains("<Function Name=\"rootPOI\">")), "{refused:?}");
 }
+
+mod damaged {
+    use super::folder::Folder;
+    use ns_translate::SourceText;
+    use proptest::prelude::*;
+
+    /// Pieces that change the structure of XML.
+    const PIECES: [&str; 14] = [
+        "<",
+        ">",
+        "\"",
+        "/>",
+        "&amp;",
+        "&#0;",
+        "<!--",
+        "]]>",
+        "<Sample Name=\"x\">",
+        "</Sample>",
+        "1e999",
+        "-1",
+        " HistoPath=\"..\"",
+        "<!DOCTYPE a [<!ENTITY b \"&b;\">]>",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        #[test]
+        fn no_text_makes_the_reader_panic(
+            file in prop::sample::select(&["SR.xml", "combination.xml"][..]),
+            changes in prop::collection::vec((any::<prop::sample::Index>(), 0usize..6, prop::sample::select(&PIECES[..])), 1..4),
+        ) {
+            let folder = Folder::new();
+            let path = folder.combination().with_file_name(file);
+            let mut text = std::fs::read_to_string(&path).expect("a file");
+            for (at, cut, piece) in changes {
+                let at = at.index(text.len());
+                let end = (at + cut).min(text.len());
+                text.replace_range(at..end, piece);
+            }
+            std::fs::write(&path, text).expect("it is written");
+            let _ = SourceText::read(&folder.combination()).inspect_err(|error| drop(error.to_string()));
+        }
+    }
+}

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Union
 
-from ._native import DeviceError, NextstatError, WorkspaceError
+from ._native import DeviceError, NextstatError, WorkspaceError, _text
 
 #: A workspace (a dictionary, JSON text, or the path of a file), or a model that the server has stored.
 ModelLike = Union["RemoteModel", Mapping[str, Any], str, "os.PathLike[str]"]
@@ -72,7 +72,8 @@ def text_of(workspace: Mapping[str, Any] | str | os.PathLike[str]) -> str:
         return json.dumps(workspace)
     if isinstance(workspace, str) and workspace.lstrip().startswith("{"):
         return workspace
-    return Path(workspace).read_text(encoding="utf-8")
+    # XML of HistFactory becomes a workspace here, because a server has not the files that it names.
+    return _text(Path(workspace)).decode()
 
 
 def model_text(model: ModelLike, settings: Mapping[str, Any]) -> str:

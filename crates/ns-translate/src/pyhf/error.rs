@@ -70,7 +70,7 @@ pub enum WorkspaceError {
     },
     /// XML of HistFactory cannot be read.
     #[error(transparent)]
-    HistFactory(#[from] crate::xml_error::HistFactoryError),
+    HistFactory(Box<crate::xml_error::HistFactoryError>),
     /// The text is not JSON.
     #[error("not valid JSON at line {line}, column {column}{}: {message} {remedy}",
         if path.is_empty() { String::new() } else { format!(" (in {path})") })]
@@ -240,6 +240,12 @@ pub enum WorkspaceError {
         /// The errors, at least one, with paths in the resulting workspace.
         report: Report,
     },
+}
+
+impl From<crate::xml_error::HistFactoryError> for WorkspaceError {
+    fn from(error: crate::xml_error::HistFactoryError) -> Self {
+        Self::HistFactory(Box::new(error))
+    }
 }
 
 impl WorkspaceError {

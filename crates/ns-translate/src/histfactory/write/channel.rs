@@ -54,6 +54,8 @@ fn sample(
             ("NormalizeByTheory", if scales { "True" } else { "False" }.to_owned()),
         ],
     )?;
+    // ROOT knows the folder from the sample, and pyhf does not.
+    let path = || ("HistoPath", folder.to_owned());
     let mut errors = None;
     let mut taken = BTreeSet::from(["nominal".to_owned()]);
     for modifier in &sample.modifiers {
@@ -70,7 +72,9 @@ fn sample(
             }
             Effect::HistoSys { lo, hi } => {
                 let (high, low) = (histogram("_high", hi)?, histogram("_low", lo)?);
-                xml.empty("HistoSys", &[name, ("HistoNameHigh", high), ("HistoNameLow", low)])?;
+                let (above, below) =
+                    (("HistoPathHigh", folder.to_owned()), ("HistoPathLow", folder.to_owned()));
+                xml.empty("HistoSys", &[name, above, ("HistoNameHigh", high), below, ("HistoNameLow", low)])?;
             }
             Effect::ShapeFactor => {
                 let start = context.setting(&modifier.name).and_then(|setting| setting.inits.as_ref());
@@ -78,7 +82,7 @@ fn sample(
                     None => xml.empty("ShapeFactor", &[name])?,
                     Some(start) => {
                         let start = histogram("_start", start)?;
-                        xml.empty("ShapeFactor", &[name, ("HistoName", start)])?;
+                        xml.empty("ShapeFactor", &[name, path(), ("HistoName", start)])?;
                     }
                 }
             }
@@ -95,7 +99,7 @@ fn sample(
                     let kind = if poisson { "Poisson" } else { "Gaussian" };
                     xml.empty(
                         "ShapeSys",
-                        &[name, ("HistoName", shape), ("ConstraintType", kind.to_owned())],
+                        &[name, path(), ("HistoName", shape), ("ConstraintType", kind.to_owned())],
                     )?;
                 }
             },
