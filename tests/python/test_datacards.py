@@ -1,16 +1,16 @@
 """Models of datacards against Combine's likelihood in NumPy (``card_likelihood.py``) and Combine's own results.
 
-The cards are random ones, and those of the folder NEXTSTAT_REFERENCE_DIR. Values of the engine come from the example
-``card_values``.
+The cards are random ones, and those of the folder NEXTSTAT_REFERENCE_DIR.
 """
 
-import json
 import os
 import pathlib
+import pickle
 import random
-import shutil
-import subprocess
+import warnings
 
+import nextstat
+import numpy as np
 import pytest
 from card_likelihood import CardLikelihood
 
@@ -22,22 +22,20 @@ needs_cards = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="session")
-def engine():
-    """Returns a function from a card, its options and points to the output of ``card_values``."""
-    if shutil.which("cargo") is None:
-        pytest.skip("cargo is not installed: the models of datacards are NOT TESTED")
-    build = ["cargo", "build", "--locked", "--quiet", "-p", "ns-inference", "--example", "card_values"]
-    subprocess.run(build, cwd=ROOT, check=True)
-    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+def model_of(card, **options):
+    """The model of a card, whose warnings other tests look at."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return nextstat.load_datacard(card, **options)
 
-    def values(card, options, points):
-        command = [target / "debug" / "examples" / "card_values", *map(str, card), *options]
-        run = subprocess.run(command, input=json.dumps(points), capture_output=True, text=True, check=False)
-        assert run.returncode == 0, run.stderr
-        return json.loads(run.stdout)
 
-    return values
+def point_of(model, values):
+    """The values of all parameters in the model's order; those that are not given have their start values."""
+    point = np.array(model.suggested_init())
+    for name, value in values.items():
+        if name in model.parameter_names():
+            point[model.parameter_names().index(name)] = value
+    return point
 
 
 def template(rng, scale):
@@ -122,22 +120,23 @@ def random_points(likelihood, rng, size, names):
     return pairs[:11]
 
 
-def compare(engine, card, options, likelihood, size=1.0, seed=1, names=()):
+def compare(model, likelihood, size=1.0, seed=1, names=()):
     pairs = random_points(likelihood, random.Random(seed), size, names)
-    found = engine([card], options, [theirs for _, theirs in pairs])
+    found = [model.nll(point_of(model, theirs)) for _, theirs in pairs]
     expected = [likelihood.nll(mine) for mine, _ in pairs]
     # The two leave out different constants of the data.
-    offset = found["nll"][0] - expected[0]
-    for value, wanted in zip(found["nll"], expected):
+    offset = found[0] - expected[0]
+    for value, wanted in zip(found, expected):
         assert abs(value - offset - wanted) <= 1e-6 + 1e-9 * abs(wanted)
-    return found
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_random_cards_have_combines_likelihood(engine, tmp_path, seed):
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_random_cards_have_combines_likelihood(tmp_path, seed):
     card = random_card(tmp_path, seed)
-    found = compare(engine, card, [], CardLikelihood(card), seed=seed)
-    assert found["fit"]["converged"]
+    model = model_of(card)
+    compare(model, CardLikelihood(card), seed=seed)
+    assert nextstat.fit(model).converged
 
 
 REFERENCE = [
@@ -161,50 +160,82 @@ REFERENCE = [
 ]
 
 
-def flags(options):
-    return [text for name, value in options.items() for text in ("--" + name.replace("_", "-"), str(value))]
-
-
 @needs_cards
 @pytest.mark.parametrize(("name", "options"), REFERENCE, ids=[name for name, _ in REFERENCE])
-def test_published_cards_have_combines_likelihood(engine, name, options):
-    pytest.importorskip("uproot", reason="uproot is not installed: this card is NOT COMPARED")
+def test_published_cards_have_combines_likelihood(name, options):
     masks = [options["mask"]] if "mask" in options else []
     likelihood = CardLikelihood(CARDS / name, options.get("mass"), masks, options.get("mc_stats"))
     gammas = []
     for channel in likelihood.auto:
         gammas += [f"prop_bin{channel}[{b}]" for b, s in enumerate(likelihood.gammas(channel)) if s > 0]
-    compare(engine, CARDS / name, flags(options), likelihood, size=0.2, names=gammas)
+    compare(model_of(CARDS / name, **options), likelihood, size=0.2, names=gammas)
 
 
-MULTI = ["--map", ".*/ggH:r_ggH[1,0,20]", "--map", ".*/qqH:r_qqH[1,0,20]"]
+MULTI = {"map": [".*/ggH:r_ggH[1,0,20]", ".*/qqH:r_qqH[1,0,20]"]}
 # What Combine prints, with its options; it stops within about 1 % of sigma.
 PRINTED = [
-    ("ci/htt_multiple_regions.txt", ["--mass", "125", "--mask", "htt_tt_2_8TeV", "--lower", "-5"], {"r": (0.943, -0.790, 0.917)}),
+    ("ci/htt_multiple_regions.txt", {"mass": 125, "mask": "htt_tt_2_8TeV", "map": ".*/(ZH|qqH|WH|ggH):r[1,-5,20]"}, {"r": (0.943, -0.790, 0.917)}),
     ("tutorials/multiDim/toy-hgg-125.txt", MULTI, {"r_ggH": (0.882, -0.749, 0.795), "r_qqH": (4.683, -2.746, 3.464)}),
     ("tutorials/CAT23001/datacard-5-multi-signal.txt", MULTI, {"r_ggH": (0.882, -0.749, 0.795), "r_qqH": (4.683, -2.746, 3.464)}),
-    ("tutorials/CAT23001/datacard-5-multi-signal.txt", [], {"r": (1.4812, -0.5987, 0.6644)}),
+    ("tutorials/CAT23001/datacard-5-multi-signal.txt", {}, {"r": (1.4812, -0.5987, 0.6644)}),
 ]  # fmt: skip
 
 
 @needs_cards
 @pytest.mark.parametrize(("name", "options", "printed"), PRINTED)
-def test_best_fits_are_those_of_combine(engine, name, options, printed):
-    fit = engine([CARDS / name], options, [])["fit"]
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_best_fits_are_those_of_combine(name, options, printed):
+    fit = nextstat.fit(model_of(CARDS / name, **options), minos=list(printed))
     for parameter, (value, below, above) in printed.items():
-        found = fit["bestfit"][fit["parameter_names"].index(parameter)]
-        interval = fit["minos"][parameter]
+        found = fit.bestfit[fit.parameter_names.index(parameter)]
+        interval = fit.minos[parameter]
         sigma = 0.5 * (above - below)
         # The printed numbers are rounded.
         tolerance = 0.01 * sigma + 0.0005
         assert abs(found - value) <= tolerance
-        assert abs(interval["lower"] - below) <= tolerance
-        assert abs(interval["upper"] - above) <= tolerance
+        assert abs(interval.lower - below) <= tolerance
+        assert abs(interval.upper - above) <= tolerance
 
 
 @needs_cards
-def test_the_limit_of_the_realistic_counting_experiment_is_combines(engine):
-    limit = engine([CARDS / "tutorials/counting/realistic-counting-experiment.txt"], ["--limit"], [])["limit"]
-    assert limit["observed"] == pytest.approx(1.628, rel=2e-3)
+def test_the_limit_of_the_realistic_counting_experiment_is_combines():
+    limit = nextstat.upper_limit(model_of(CARDS / "tutorials/counting/realistic-counting-experiment.txt"))
+    assert limit.observed == pytest.approx(1.628, rel=2e-3)
     # Combine's band is at the quantiles 2.5, 16, 50, 84 and 97.5 %, here it is at -2, -1, 0, 1 and 2 sigma.
-    assert limit["expected"][1:4] == pytest.approx([1.433, 2.328, 3.980], rel=4e-3)
+    assert limit.expected[1:4] == pytest.approx([1.433, 2.328, 3.980], rel=4e-3)
+
+
+FIXTURE = ROOT / "tests" / "fixtures" / "cards"
+
+
+def test_a_model_of_a_card_is_pickled_with_its_options():
+    with pytest.warns(UserWarning, match="autoMCStats"):
+        model = nextstat.load_datacard(FIXTURE / "shapes.txt", mc_stats="staterror")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        again, fit = pickle.loads(pickle.dumps((model, nextstat.fit(model))))
+        assert again.parameter_names() == model.parameter_names()
+        assert again.nll(again.suggested_init()) == model.nll(model.suggested_init())
+        assert fit.bestfit.tolist() == nextstat.fit(again).bestfit.tolist()
+
+
+def test_channels_and_parameters_of_interest_are_chosen():
+    card = FIXTURE / "counting.txt"
+    assert list(model_of(card, mask="dijet").channels) == ["incl"]
+    assert list(model_of(card, channels=["dijet"]).channels) == ["dijet"]
+    model = model_of(card, map=[".*/ggH:r_ggH[1,0,20]", ".*/qqH:r_qqH[1,-2,9]"], poi="r_qqH")
+    assert model.parameter_names()[model.poi_index] == "r_qqH"
+    assert model.suggested_bounds()[model.poi_index].tolist() == [-2.0, 9.0]
+
+
+def test_messages_name_the_argument_and_the_file(tmp_path):
+    with pytest.raises(nextstat.WorkspaceError, match="mc_stats.*'some'.*Use 'ignore' or 'staterror'"):
+        nextstat.load_datacard(FIXTURE / "shapes.txt", mc_stats="some")
+    with pytest.raises(nextstat.WorkspaceError, match="autoMCStats"):
+        nextstat.load_datacard(FIXTURE / "shapes.txt")
+    with pytest.raises(TypeError, match="simple_workspace.json is no datacard; read it with load_workspace"):
+        nextstat.load_datacard(ROOT / "tests" / "fixtures" / "simple_workspace.json")
+    with pytest.raises(nextstat.WorkspaceError, match=r"nextstat.load_datacard\(path\)"):
+        nextstat.load_workspace(FIXTURE / "counting.txt")
+    with pytest.raises(OSError):
+        nextstat.load_datacard(tmp_path / "missing.txt")

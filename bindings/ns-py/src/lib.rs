@@ -6,6 +6,7 @@ mod arrays;
 mod arrow_stream;
 mod batch;
 mod bounds;
+mod datacard;
 mod datasets;
 mod device;
 mod device_events;
@@ -59,6 +60,8 @@ mod _native {
 
     #[pymodule_export]
     use crate::batch::{_batch, BatchResult, fit_batch};
+    #[pymodule_export]
+    use crate::datacard::load_datacard;
     #[pymodule_export]
     use crate::device::{_device, DeviceInfo, devices, has_cuda, has_metal};
     #[pymodule_export]

@@ -134,7 +134,7 @@ pub(crate) fn _restored(
 }
 
 /// Compiles the model and computes its digest. The first fit or evaluation of the model is then fast.
-fn ready(py: Python<'_>, model: Result<Model, WorkspaceError>) -> PyResult<Model> {
+pub(crate) fn ready(py: Python<'_>, model: Result<Model, WorkspaceError>) -> PyResult<Model> {
     let model = model.map_err(|error| workspace_error(py, &error))?;
     // The digest and the session stay in the model.
     released(py, || {

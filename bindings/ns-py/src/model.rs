@@ -16,6 +16,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
+use crate::datacard::Recipe;
 use crate::device::Opened;
 use crate::error::{session_error, workspace_error};
 use crate::work::released;
@@ -80,6 +81,12 @@ impl Origin {
         Self { workspace, options, folder, text: OnceLock::new() }
     }
 
+    /// Sets the text that pickles store in place of that of the workspace.
+    pub(crate) fn with_text(mut self, text: Py<PyBytes>) -> Self {
+        self.text = OnceLock::from(text);
+        self
+    }
+
     /// Returns the values from which [`Self::restored`] restores the workspace and options.
     pub(crate) fn pickled<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
         let options = &self.options;
@@ -112,6 +119,10 @@ impl Origin {
         notes: Vec<Note>,
         folder: Option<String>,
     ) -> PyResult<Self> {
+        if let Some(recipe) = Recipe::of_pickle(text) {
+            let card = released(py, || recipe.source())?.map_err(|error| workspace_error(py, &error))?;
+            return Ok(Self::new(card, recipe.options(), None).with_text(PyBytes::new(py, text).unbind()));
+        }
         let unknown = |error: UnknownCode| PyValueError::new_err(error.to_string());
         let (normsys, histosys) = (normsys.parse().map_err(unknown)?, histosys.parse().map_err(unknown)?);
         let interpolation = Interpolation { normsys, histosys };

@@ -118,7 +118,7 @@ impl Format {
             }
             Self::Datacard => {
                 "It names other files, so it is read from a file of its own by the commands: give its path to --input, not an archive or \
-                 standard input. In Rust, it is read by ns_translate::datacard."
+                 standard input. In Python it is read by nextstat.load_datacard(path), in Rust by ns_translate::datacard."
             }
             Self::Trex | Self::Cabinetry => {
                 "Models in this format are not read yet. Make a workspace of it with its own tools, such as cabinetry.workspace.build, or \

@@ -1176,6 +1176,17 @@ class RankingResult:
     def to_polars(self) -> Any: ...
     def _repr_html_(self) -> str: ...
 
+def load_datacard(
+    source: str | PathLike[str],
+    *,
+    mass: float | None = None,
+    map: str | Sequence[str] | None = None,
+    channels: str | Sequence[str] | None = None,
+    mask: str | Sequence[str] | None = None,
+    mc_stats: Literal["staterror", "ignore"] | None = None,
+    poi: str | None = None,
+    memory: int | str | None = None,
+) -> Model: ...
 def load_workspace(
     source: Source,
     measurement: str | None = None,

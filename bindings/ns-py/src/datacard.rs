@@ -1,0 +1,109 @@
+//! `nextstat.load_datacard`: models of datacards of CMS Combine.
+
+use std::path::{PathBuf, absolute};
+
+use ns_translate::datacard::{Card, CardOptions, PoiMap};
+use ns_translate::pyhf::{ChannelSelection, ModelOptions, WorkspaceError};
+use ns_translate::{Format, ModelSource};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde::{Deserialize, Serialize};
+
+use crate::device::Memory;
+use crate::load::{Names, ready};
+use crate::model::{Model, Origin};
+use crate::warn::warn;
+use crate::work::released;
+
+/// A card and the options it is read with. Pickles store it in place of a workspace: a model of a card is built again
+/// from the card's files.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Recipe {
+    nextstat_datacard: PathBuf,
+    mass: Option<f64>,
+    map: Vec<String>,
+    channels: Option<Vec<String>>,
+    mask: Vec<String>,
+    mc_stats: Option<String>,
+    poi: Option<String>,
+}
+
+impl Recipe {
+    /// Returns the recipe in the text of a pickle; `None` if the text is a workspace.
+    pub(crate) fn of_pickle(text: &[u8]) -> Option<Self> {
+        // A workspace may be large, so its text is not read for this.
+        text.starts_with(b"{\"nextstat_datacard\"").then(|| serde_json::from_slice(text).ok()).flatten()
+    }
+
+    /// Reads the card.
+    ///
+    /// # Errors
+    /// The errors of [`Card::read`], and those of the options.
+    pub(crate) fn source(&self) -> Result<ModelSource, WorkspaceError> {
+        let maps = self.map.iter().map(|map| map.parse::<PoiMap>()).collect::<Result<Vec<_>, _>>()?;
+        let mc_stats = self.mc_stats.as_deref().map(str::parse).transpose()?;
+        let options = CardOptions { mass: self.mass, mc_stats, maps, ..CardOptions::default() };
+        let card = Card::read(&self.nextstat_datacard, &options)?;
+        let selection = ChannelSelection { keep: self.channels.clone(), mask: self.mask.clone() };
+        let all = selection.is_everything();
+        Ok(ModelSource::Card(Box::new(if all { card } else { card.selected(&selection)? })))
+    }
+
+    /// Returns the options of the model.
+    pub(crate) fn options(&self) -> ModelOptions {
+        ModelOptions { poi: self.poi.clone(), ..ModelOptions::default() }
+    }
+}
+
+/// Reads a datacard of CMS Combine and builds its model, with Combine's conventions (docs/datacards.md).
+///
+/// `source` is the path of a card, which may be compressed with gzip. `mass` is the value of `$MASS`. `map` is a map of
+/// `multiSignalModel` or a list of them, such as `".*/ggH:r_ggH[1,0,20]"`; without it, `r` in 0 to 20 multiplies all
+/// signals. `channels` names the channels to use, and `mask` the channels to leave out. `mc_stats` says what is done with
+/// `autoMCStats`: "staterror" or "ignore". `poi` names the parameter of interest, by default the first one. `memory` is the
+/// largest memory that fits of the model may use, as in `load_workspace`. A pickle of the model contains the path and the
+/// options, so the card and its files must be there when it is restored.
+///
+/// Raises `WorkspaceError` with every problem of the card, or `OSError` if a file cannot be read.
+#[pyfunction]
+#[pyo3(signature = (source, *, mass = None, map = None, channels = None, mask = None, mc_stats = None, poi = None,
+                    memory = None))]
+pub(crate) fn load_datacard(
+    py: Python<'_>,
+    source: PathBuf,
+    mass: Option<f64>,
+    map: Option<Names>,
+    channels: Option<Names>,
+    mask: Option<Names>,
+    mc_stats: Option<String>,
+    poi: Option<String>,
+    memory: Option<Memory>,
+) -> PyResult<Model> {
+    let memory = memory.map(Memory::bytes).transpose()?;
+    let format = Format::of_file(&source);
+    if matches!(format, Format::Json | Format::Xml) {
+        return Err(PyTypeError::new_err(format!(
+            "{} is no datacard; read it with load_workspace",
+            source.display()
+        )));
+    }
+    let recipe = Recipe {
+        nextstat_datacard: absolute(&source)?,
+        mass,
+        map: map.map(Names::list).unwrap_or_default(),
+        channels: channels.map(Names::list),
+        mask: mask.map(Names::list).unwrap_or_default(),
+        mc_stats,
+        poi,
+    };
+    let text = PyBytes::new(py, crate::pickle::written(&recipe)?.as_bytes()).unbind();
+    let model = released(py, || {
+        let origin = Origin::new(recipe.source()?, recipe.options(), None).with_text(text);
+        origin.model()
+    })?;
+    let model = ready(py, model.map(|model| model.within(memory)))?;
+    warn(py, model.inner.warnings.iter().map(String::as_str))?;
+    Ok(model)
+}
