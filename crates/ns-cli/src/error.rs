@@ -129,6 +129,7 @@ fn place(origin: &str, error: &WorkspaceError) -> String {
         | WorkspaceError::InvalidHs3 { .. }
         | WorkspaceError::ChooseAnalysis { .. }
         | WorkspaceError::Syntax { .. }
+        | WorkspaceError::OtherFormat { .. }
         | WorkspaceError::NoSuchMeasurement { .. }
         | WorkspaceError::BadPoi { .. }
         | WorkspaceError::CannotEdit { .. }

@@ -113,7 +113,7 @@ impl Format {
             Self::Json | Self::Xml => return None,
             Self::Root => {
                 "It has no model that is read. Histograms are read through the XML of HistFactory that names the file; trees by \
-                 nextstat.read_root(file, tree) in Python; a RooWorkspace is written as HS3 by ROOT: \
+                 nextstat.read_root(file, tree) in Python (pip install uproot awkward); a RooWorkspace is written as HS3 by ROOT: \
                  RooJSONFactoryWSTool(workspace).exportJSON(\"model.json\")."
             }
             Self::Datacard => {
@@ -125,7 +125,7 @@ impl Format {
                  the XML of HistFactory that TRExFitter writes."
             }
             Self::Unknown => {
-                "Give a pyhf workspace or an HS3 model in JSON, or the combination file of HistFactory in XML."
+                "Give a pyhf workspace or an HS3 model in JSON, the combination file of HistFactory in XML, or a datacard of CMS Combine."
             }
         };
         Some(WorkspaceError::OtherFormat { what: self.name(), remedy })

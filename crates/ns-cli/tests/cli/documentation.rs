@@ -131,8 +131,8 @@ fn every_command_line_of_the_documents_runs_and_prints_what_is_shown() {
                 text.truncate(text.find('|').unwrap());
                 example.shown.clear();
             }
-            if !example.shown.is_empty() && !piped && !text.contains(" -o ") && text.starts_with("nextstat ")
-            {
+            let formatted = [" -o ", " --format "].iter().any(|flag| text.contains(flag));
+            if !example.shown.is_empty() && !piped && !formatted && text.starts_with("nextstat ") {
                 text += " --format table";
                 shown += 1;
             }
