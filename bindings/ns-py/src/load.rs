@@ -66,8 +66,7 @@ pub(crate) fn load_workspace(
     let measurement = measurement.or(analysis);
     let interpolation = interpolation(interp_defaults, normsys_code, histosys_code)?;
     let flows = execution(flow_device, 0)?.device;
-    let options =
-        ModelOptions { measurement, interpolation, poi, flows, unobserved: true, ..ModelOptions::default() };
+    let options = ModelOptions { measurement, interpolation, poi, flows, unobserved: true };
     built(py, Text::of(source)?, options, patch, digest_check, channels, mask, memory, events)
 }
 
