@@ -2,60 +2,17 @@
 
 use std::path::{PathBuf, absolute};
 
-use ns_translate::datacard::{Card, CardOptions, PoiMap};
-use ns_translate::pyhf::{ChannelSelection, ModelOptions, WorkspaceError};
-use ns_translate::{Format, ModelSource};
+use ns_translate::Format;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use serde::{Deserialize, Serialize};
 
 use crate::device::Memory;
 use crate::load::{Names, ready};
 use crate::model::{Model, Origin};
+use crate::recipe::Recipe;
 use crate::warn::warn;
 use crate::work::released;
-
-/// A card and the options it is read with. Pickles store it in place of a workspace: a model of a card is built again
-/// from the card's files.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Recipe {
-    nextstat_datacard: PathBuf,
-    mass: Option<f64>,
-    map: Vec<String>,
-    channels: Option<Vec<String>>,
-    mask: Vec<String>,
-    mc_stats: Option<String>,
-    poi: Option<String>,
-}
-
-impl Recipe {
-    /// Returns the recipe in the text of a pickle; `None` if the text is a workspace.
-    pub(crate) fn of_pickle(text: &[u8]) -> Option<Self> {
-        // A workspace may be large, so its text is not read for this.
-        text.starts_with(b"{\"nextstat_datacard\"").then(|| serde_json::from_slice(text).ok()).flatten()
-    }
-
-    /// Reads the card.
-    ///
-    /// # Errors
-    /// The errors of [`Card::read`], and those of the options.
-    pub(crate) fn source(&self) -> Result<ModelSource, WorkspaceError> {
-        let maps = self.map.iter().map(|map| map.parse::<PoiMap>()).collect::<Result<Vec<_>, _>>()?;
-        let mc_stats = self.mc_stats.as_deref().map(str::parse).transpose()?;
-        let options = CardOptions { mass: self.mass, mc_stats, maps, ..CardOptions::default() };
-        let card = Card::read(&self.nextstat_datacard, &options)?;
-        let selection = ChannelSelection { keep: self.channels.clone(), mask: self.mask.clone() };
-        let all = selection.is_everything();
-        Ok(ModelSource::Card(Box::new(if all { card } else { card.selected(&selection)? })))
-    }
-
-    /// Returns the options of the model.
-    pub(crate) fn options(&self) -> ModelOptions {
-        ModelOptions { poi: self.poi.clone(), ..ModelOptions::default() }
-    }
-}
 
 /// Reads a datacard of CMS Combine and builds its model, with Combine's conventions (docs/datacards.md).
 ///

@@ -31,6 +31,7 @@ mod pickle;
 mod picture;
 mod plain;
 mod ranking;
+mod recipe;
 mod restore;
 mod result;
 mod scan;

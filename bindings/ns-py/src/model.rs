@@ -16,9 +16,9 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::datacard::Recipe;
 use crate::device::Opened;
 use crate::error::{session_error, workspace_error};
+use crate::recipe::Recipe;
 use crate::work::released;
 
 /// The model of one measurement of a workspace, or of one analysis of an HS3 file. Arrays are in the order of
