@@ -33,9 +33,14 @@ pub(crate) struct ModelArgs {
     /// Datacards: value of $MASS in the names of templates
     #[arg(long, value_name = "M")]
     pub(crate) mass: Option<f64>,
-    /// Datacards: what multiplies processes, as multiSignalModel of Combine takes it: 'channel/process:name[start,lower,upper]';
-    /// repeatable [default: r[1,0,20] on all signals]
-    #[arg(long, value_name = "MAP", value_parser = card_map)]
+    // Not a documentation comment, in which brackets are links.
+    #[arg(
+        long,
+        value_name = "MAP",
+        value_parser = card_map,
+        help = "Datacards: what multiplies processes, as multiSignalModel of Combine takes it: \
+                'channel/process:name[start,lower,upper]'; repeatable [default: r[1,0,20] on all signals]"
+    )]
     pub(crate) map: Vec<PoiMap>,
     /// Datacards: what is done with autoMCStats, whose effect no model has: staterror takes pyhf's staterror in its place,
     /// ignore leaves it out

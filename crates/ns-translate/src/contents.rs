@@ -12,6 +12,8 @@ use crate::pyhf::{ModelOptions, Problem, Report, Severity, WorkspaceError};
 /// `modifier_counts` are null.
 #[derive(Debug, Serialize)]
 pub struct Contents {
+    /// Format of the file, such as `pyhf workspace` or `HS3 model`; null for a file with errors.
+    pub format: Option<&'static str>,
     /// Name of the measurement.
     pub measurement: Option<String>,
     /// Names of all measurements of a workspace; null for an HS3 model.
@@ -187,6 +189,7 @@ impl Contents {
     /// Returns the contents of a workspace with errors. Only the problems are listed, because there is no model.
     fn broken(problems: Vec<ProblemRow>, problems_omitted: usize) -> Self {
         Self {
+            format: None,
             measurement: None,
             measurements: None,
             poi: None,
@@ -208,6 +211,7 @@ impl Contents {
     /// Returns the contents of a valid workspace, which are taken from the workspace and its model.
     fn of(workspace: &ModelSource, model: &Model, problems: Vec<ProblemRow>) -> Self {
         Self {
+            format: Some(workspace.format()),
             measurement: Some(model.measurement.clone()),
             measurements: Some(workspace.measurement_names()),
             poi: model.poi.and_then(|i| model.parameters.get(i)).map(|p| p.name.clone()),

@@ -75,7 +75,8 @@ impl Format {
         }
     }
 
-    /// Finds out what a file is by its beginning, which may be compressed. [`Self::Unknown`] if it cannot be read.
+    /// Finds out what a file is by its beginning, which may be compressed. [`Self::Unknown`] if it cannot be read, and for
+    /// pipes, whose bytes could not be read again.
     #[must_use]
     pub fn of_file(path: &Path) -> Self {
         const LOOKED_AT: u64 = 1 << 20;
@@ -90,6 +91,9 @@ impl Format {
             }
             Ok(bytes)
         };
+        if !path.is_file() {
+            return Self::Unknown;
+        }
         start().map_or(Self::Unknown, |bytes| Self::of(&bytes))
     }
 

@@ -108,6 +108,16 @@ impl ModelSource {
         Ok(source.with_reading_warnings(warnings))
     }
 
+    /// Returns the name of the format, as results show it.
+    #[must_use]
+    pub fn format(&self) -> &'static str {
+        match self {
+            Self::Pyhf(_) => "pyhf workspace",
+            Self::Hs3(_) => "HS3 model",
+            Self::Card(_) => "datacard",
+        }
+    }
+
     /// Returns the names of the measurements of a workspace, or of the analyses of an HS3 file. A datacard has one, with the
     /// name of its file.
     #[must_use]

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use clap::Args;
 use ns_inference::report::{Part, Report, RunInfo};
-use ns_translate::Contents;
+use ns_translate::{Contents, Format};
 
 use crate::args::{ModelArgs, OutputArgs};
 use crate::contents;
@@ -31,9 +31,14 @@ pub(crate) fn run(args: &InspectArgs) -> Result<Exit, CliError> {
     let output = Output::open(&args.output)?;
     let failed = |source| CliError::Workspace { origin: load::origin(&args.model), source };
     let workspace = load::workspace(&args.model).map_err(failed)?;
-    let (contents, model) = Contents::inspect(&workspace, &load::options(&args.model)).map_err(failed)?;
+    let (mut contents, model) = Contents::inspect(&workspace, &load::options(&args.model)).map_err(failed)?;
+    if Format::of_file(&args.model.input) == Format::Xml {
+        // The model of an XML file is made of a workspace or an HS3 model.
+        contents.format = Some("HistFactory XML");
+    }
     let mut parts = contents::parts(&contents);
-    parts.push(Part::Text(format!("interpolation: {}", model.interpolation)));
+    let format = contents.format.unwrap_or_default();
+    parts.push(Part::Text(format!("format: {format}\ninterpolation: {}", model.interpolation)));
     let ran = RunInfo::without_session(started).about(&model, model.digest());
     output.write(&Report { result: &contents, ran, parts }, &contents.warnings)?;
     Ok(Exit::Done)

@@ -100,6 +100,21 @@ fn an_archive_without_a_member_tells_what_is_in_it() {
     snapshot!(said(&run(&["inspect", "-i", &format!("{archive}:README.md")]), &folder));
 }
 
+/// The bytes of a pipe can be read once, so nothing may look at them before.
+#[test]
+#[cfg(unix)]
+fn a_pipe_is_read_like_a_file() {
+    let text = bytes("fixtures/simple_workspace.json");
+    let mut command = command(&["inspect", "-i", "/dev/stdin"]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(&text).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", shown(&output));
+    let contents: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(contents["format"], "pyhf workspace");
+}
+
 #[test]
 fn a_damaged_file_says_so() {
     let folder = tempfile::tempdir().unwrap();
