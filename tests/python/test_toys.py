@@ -331,3 +331,33 @@ class TestDraws:
                 }
             )
             bad.toy_data([1.0], 1)
+
+
+class Stop(Exception):
+    """What a progress function raises in place of Ctrl-C."""
+
+
+def test_a_saved_run_that_was_interrupted_is_continued(model, tmp_path):
+    place = tmp_path / "toys.parquet"
+    many = {"n_toys": 20_000, "seed": 5, "threads": 1}
+    whole = nextstat.hypotest_toys(1.0, model, **many)
+
+    def stop(done, total):
+        if done > 2_000:
+            raise Stop
+
+    with pytest.raises(Stop) as caught:
+        nextstat.hypotest_toys(1.0, model, save=place, progress=stop, **many)
+    part = caught.value.result
+    assert 0 < part.n_toys["b"] < 20_000
+    assert any("resume=True" in warning for warning in part.warnings)
+    assert part.cls == pytest.approx(whole.cls, abs=6 * part.cls_error)
+    with pytest.raises(ValueError, match="resume=True"):
+        nextstat.hypotest_toys(1.0, model, save=place, **many)
+    with pytest.raises(ValueError, match="seed"):
+        nextstat.hypotest_toys(1.0, model, save=place, resume=True, n_toys=20_000, seed=6)
+    again = nextstat.hypotest_toys(1.0, model, save=place, resume=True, **many)
+    assert (again.cls, again.clsb, again.n_toys) == (whole.cls, whole.clsb, whole.n_toys)
+    assert place.is_file()
+    with pytest.raises(ValueError, match="resume=True needs save"):
+        nextstat.hypotest_toys(1.0, model, resume=True, **many)

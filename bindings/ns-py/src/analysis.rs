@@ -13,7 +13,7 @@ use pyo3::{IntoPyObjectExt, PyClass};
 use serde::Serialize;
 
 use crate::device::execution;
-use crate::error::inference_error;
+use crate::error::{ToPython, inference_error};
 use crate::model::Model;
 use crate::options;
 use crate::pickle::{Reduced, restorer, written};
@@ -309,12 +309,16 @@ impl Common<'_, '_> {
     ///
     /// # Errors
     /// The errors of [`Self::run`].
-    pub(crate) fn run_keeping<T: Serialize + Send, C: Into<PyClassInitializer<C>> + PyClass>(
+    pub(crate) fn run_keeping<
+        T: Serialize + Send,
+        E: ToPython + Send,
+        C: Into<PyClassInitializer<C>> + PyClass,
+    >(
         &self,
         py: Python<'_>,
         model: &Model,
         work: Work,
-        analysis: impl FnOnce(&ns_core::Model, &dyn Session, Control<'_>) -> Result<T, InferenceError> + Send,
+        analysis: impl FnOnce(&ns_core::Model, &dyn Session, Control<'_>) -> Result<T, E> + Send,
         parts: impl FnOnce(&T) -> Vec<Part>,
         wrap: impl FnOnce(Record) -> C,
     ) -> PyResult<Py<C>> {
@@ -326,7 +330,7 @@ impl Common<'_, '_> {
         let (raised, result) = run_keeping(py, &progress, |control| analysis(core, session, control));
         let result = match (result, &raised) {
             (Some(Ok(result)), _) => result,
-            (Some(Err(error)), None) => return Err(inference_error(&error)),
+            (Some(Err(error)), None) => return Err(error.exception()),
             (_, Some(error)) => return Err(error.clone_ref(py)),
             (None, None) => return Err(without_result()),
         };

@@ -2,6 +2,7 @@
 
 use ns_core::{SessionError, plain_lines};
 use ns_inference::InferenceError;
+use ns_inference::toys::store::{SavedRunError, StoreError};
 use ns_translate::pyhf;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -76,5 +77,39 @@ pub(crate) fn session_error(error: &SessionError) -> PyErr {
         error if error.is_of_device() => DeviceError::new_err(text),
         SessionError::TooLarge { .. } | SessionError::MemoryLimit { .. } => PyMemoryError::new_err(text),
         _ => PyValueError::new_err(text),
+    }
+}
+
+/// An error of an analysis that becomes a Python exception.
+pub(crate) trait ToPython {
+    /// Returns the exception.
+    fn exception(&self) -> PyErr;
+}
+
+impl ToPython for InferenceError {
+    fn exception(&self) -> PyErr {
+        inference_error(self)
+    }
+}
+
+impl ToPython for StoreError {
+    /// `OSError` for an error of the operating system, otherwise `ValueError`.
+    fn exception(&self) -> PyErr {
+        // The remedies name flags of the command.
+        let text = self.to_string().replace("--resume", "resume=True").replace("--save", "save");
+        let text = plain_lines(&text).into_owned();
+        match self {
+            Self::Io { .. } => PyOSError::new_err(text),
+            _ => PyValueError::new_err(text),
+        }
+    }
+}
+
+impl ToPython for SavedRunError {
+    fn exception(&self) -> PyErr {
+        match self {
+            Self::Store(error) => error.exception(),
+            Self::Inference(error) => error.exception(),
+        }
     }
 }

@@ -1,11 +1,16 @@
 //! The function `nextstat.hypotest_toys` with its result, and the result of `nextstat.upper_limit` with toys.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
 use ns_inference::Work;
-use ns_inference::toys::{HypotestToysOptions, HypotestToysResult as Answer, Shard};
+use ns_inference::toys::store::{SavedRunError, Saving, ToyDestination, run_saved};
+use ns_inference::toys::{HypotestToysOptions, HypotestToysResult as Answer, Shard, Summary, ToyTest};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::analysis::{Common, result_class};
-use crate::error::inference_error;
+use crate::error::{ToPython as _, inference_error};
 use crate::hypotest::{statistic, tested};
 use crate::load;
 use crate::whole::whole;
@@ -47,9 +52,13 @@ pub(crate) fn work(options: &HypotestToysOptions) -> Work {
 /// `shard`, as "K/N", runs only part K of N of the toys. The other arguments have the same meaning as for
 /// `hypotest`. Ctrl-C raises `KeyboardInterrupt`. Its attribute `result` is the result from the finished
 /// toys.
+///
+/// `save` is the path of a Parquet file for all toys, as the command's `--save` writes it. During the run the toys are in
+/// pieces in the folder beside it, whose name ends in `.parts`. `resume=True` continues a saved run that was interrupted
+/// or killed, with the missing toys, and gives the result of all.
 #[pyfunction]
 #[pyo3(signature = (mu, model, *, n_toys = 10_000, seed = 0, test_stat = "qtilde", expected_set = false, shard = None,
-                    device = "auto", data = None, asimov = None, fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0,
+                    save = None, resume = false, device = "auto", data = None, asimov = None, fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0,
                     progress = None))]
 pub(crate) fn hypotest_toys(
     py: Python<'_>,
@@ -60,6 +69,8 @@ pub(crate) fn hypotest_toys(
     test_stat: &str,
     expected_set: bool,
     shard: Option<&str>,
+    save: Option<PathBuf>,
+    resume: bool,
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
@@ -80,11 +91,33 @@ pub(crate) fn hypotest_toys(
         .seed(seed)
         .shard(self::shard(shard)?)
         .expected_set(expected_set);
+    if resume && save.is_none() {
+        return Err(PyValueError::new_err("resume=True needs save: the path with which the run was begun"));
+    }
+    // The file is reserved before any fit.
+    let place = save.map(|path| ToyDestination::claim(&path, resume)).transpose();
+    let saving = place
+        .map_err(|error| error.exception())?
+        .map(|destination| Saving { destination, every: Duration::from_secs(2) });
     common.run_keeping(
         py,
         model,
         work(&options),
-        |core, session, control| ns_inference::hypotest_toys(core, session, mu, &options, control),
+        |core, session, control| {
+            if saving.is_none() {
+                return Ok(ns_inference::hypotest_toys(core, session, mu, &options, control)?);
+            }
+            let test = ToyTest::prepare(core, session, mu, &options, control)?;
+            let mut summary = Summary::new(test.header()).expected_set(expected_set);
+            let run = run_saved(saving, test, None, (core, session), control, &mut summary)?;
+            let mut result = summary.finish();
+            (result.toys_per_s, result.interrupted) = (run.toys_per_s, run.interrupted);
+            result.warnings.extend(run.warnings(false));
+            if run.interrupted {
+                result.warnings.push("continue this run with resume=True".to_owned());
+            }
+            Ok::<_, SavedRunError>(result)
+        },
         Answer::parts,
         HypotestToysResult,
     )

@@ -71,9 +71,7 @@ enum InterpolationName {
 
 /// Returns a parser for the names of interpolation codes, such as `code4`. The prefix `code` may be left out.
 fn names(codes: impl Iterator<Item = &'static str>) -> PossibleValuesParser {
-    PossibleValuesParser::new(
-        codes.map(|name| PossibleValue::new(name).alias(name.trim_start_matches("code"))),
-    )
+    PossibleValuesParser::new(codes.map(|name| PossibleValue::new(name).aliases(name.strip_prefix("code"))))
 }
 
 /// Parses a `--map`. Messages of clap name the flag and the value themselves.

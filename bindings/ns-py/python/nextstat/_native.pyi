@@ -1371,6 +1371,8 @@ def hypotest_toys(
     test_stat: Statistic = "qtilde",
     expected_set: bool = False,
     shard: str | None = None,
+    save: str | PathLike[str] | None = None,
+    resume: bool = False,
     device: str = "auto",
     data: DataSet | None = None,
     asimov: bool | float | None = None,
