@@ -109,6 +109,7 @@ class TestArguments:
             (lambda m: nextstat.fit(m, minos=True), TypeError, r"a name or a list of names, such as \[\"mu\"\], not True\s.*'minos'"),
             (lambda m: nextstat.fit(m, fixed=["mu"]), TypeError, r"fixed must be a dictionary.*\{\"mu\": 1.0\}, not \['mu'\]"),
             (lambda m: nextstat.fit(m, data={"SR": [1.0]}), ValueError, r"'SR' of the data has 1 numbers; 4 are needed"),
+            (lambda m: nextstat.fit(m, data={"SR": [1, 2, -3, 4]}), ValueError, r"number 2 of 'SR' of the data is -3; counts are"),
             (
                 lambda m: nextstat.fit(m, data={"VR": [1.0]}),
                 ValueError,

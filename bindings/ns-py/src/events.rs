@@ -89,6 +89,13 @@ pub(crate) fn data(model: &Model, channels: &Bound<'_, PyDict>) -> PyResult<Obse
                 let (given, needed) = (given.len(), to.len());
                 return Err(bad(format!("'{name}' of the data has {given} numbers; {needed} are needed")));
             }
+            let is_count = |x: &f64| x.is_finite() && *x >= 0.0;
+            if let Some(i) = given.iter().position(|x| !is_count(x)).filter(|_| name != RESERVED[1]) {
+                let x = given.get(i).copied().unwrap_or_default();
+                return Err(bad(format!(
+                    "number {i} of '{name}' of the data is {x}; counts are finite and not negative"
+                )));
+            }
             to.copy_from_slice(&given);
             continue;
         };

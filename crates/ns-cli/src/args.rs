@@ -101,6 +101,12 @@ impl ModelArgs {
         codes.histosys = self.histosys_code.unwrap_or(codes.histosys);
         codes
     }
+
+    /// Returns whether a flag selects interpolation codes other than the default ones.
+    pub(crate) fn selects_codes(&self) -> bool {
+        let other = matches!(self.interp_defaults, InterpolationName::Piecewise);
+        other || self.normsys_code.is_some() || self.histosys_code.is_some()
+    }
 }
 
 /// Flags that select the device, threads, memory and seed of a run.

@@ -131,6 +131,13 @@ fn card(args: &ModelArgs) -> Result<Option<Card>, WorkspaceError> {
                 .to_owned(),
         });
     }
+    if args.selects_codes() {
+        return Err(WorkspaceError::CardOption {
+            message: "An interpolation code was given, but the input is a datacard, whose codes are those of Combine."
+                .to_owned(),
+            remedy: "Leave the flag out, or convert the card to a workspace.".to_owned(),
+        });
+    }
     let mut options = CardOptions { mass: args.mass, mc_stats: args.mc_stats, ..CardOptions::default() };
     options.maps.clone_from(&args.map);
     let card = Card::read(&args.input, &options)?;

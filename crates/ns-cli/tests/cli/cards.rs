@@ -45,6 +45,8 @@ fn wrong_uses_of_cards_say_what_to_do() {
             "A patch was given, but the input is a datacard.",
         ),
         (vec!["fit", "-i", &counting, "--measurement", "m"], "a datacard has no measurements."),
+        (vec!["fit", "-i", &counting, "--normsys-code", "code4"], "whose codes are those of Combine."),
+        (vec!["fit", "-i", &counting, "--interp-defaults", "piecewise"], "whose codes are those of Combine."),
         (vec!["fit", "-i", &counting, "--mask", "dijets"], "Did you mean 'dijet'?"),
         (
             vec!["fit", "-i", &counting, "--map", "ggH:r"],
