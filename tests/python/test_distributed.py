@@ -37,8 +37,9 @@ OF_THE_RUN = {"wall_s", "toys_per_s", "device", "device_reason", "gpu_check"}
 
 @pytest.fixture(scope="module")
 def client():
+    # Dask waits without end for a worker that does not start, unless it is told when to give up.
     with LocalCluster(
-        n_workers=4, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        n_workers=4, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1", death_timeout=120
     ) as cluster, Client(cluster) as client:
         addresses = [cluster.scheduler_address, *client.nthreads()]
         assert len(addresses) == 5 and all(address.startswith("tcp://127.0.0.1:") for address in addresses)
