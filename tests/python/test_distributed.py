@@ -138,8 +138,9 @@ def test_a_worker_killed_in_mid_run_changes_nothing(client, path):
 
     def progress(done, total):
         assert total == 30_000
-        if done > total // 5 and not killed:
-            at_work = {address: keys for address, keys in client.processing().items() if keys}
+        at_work = {address: keys for address, keys in client.processing().items() if keys}
+        # On a busy machine all workers may be idle at one call.
+        if done > total // 5 and at_work and not killed:
             # A worker with tasks, if possible one whose results are not all fetched yet.
             held = client.has_what()
             address = max(at_work, key=lambda a: (len(held.get(a, ())), len(at_work[a])))
