@@ -13,7 +13,7 @@ use super::event_toys::UnitOfToys;
 use super::kept_fitters::Fitters;
 use super::{CpuSession, put, take};
 use crate::eval::Dataset;
-use crate::lanes::{Further, Toy, ToyEnd, ToyFitter, WIDTH};
+use crate::lanes::{Further, PILOTS, Toy, ToyEnd, ToyFitter, WIDTH};
 use crate::optimise::{Worker, fit};
 use crate::stop::Stop;
 use crate::task::{FitDomain, needed, start_of};
@@ -21,6 +21,9 @@ use crate::task::{FitDomain, needed, start_of};
 /// Largest number of toys in one unit. This number is large enough to fill all SIMD lanes (eight toys are fitted at
 /// once), and small enough to give all threads about the same work. Results of fits do not depend on it.
 pub(super) const TOYS_PER_UNIT: u64 = 128;
+
+/// Number of the first toy of the trial that decides how lanes descend. No analysis has so many toys.
+const FIRST_PILOT: u64 = 1 << 40;
 
 /// Sizes of the work units of a batch. The units become smaller towards the end of the batch, so all threads finish
 /// at about the same time (guided self-scheduling: Polychronopoulos and Kuck, IEEE Trans. Comput. C-36 (1987) 1425).
@@ -168,7 +171,12 @@ impl CpuSession {
                 Start::Earlier(_) | Start::Along(..) => Further::AndPoint,
                 Start::Init | Start::At(_) => Further::Shared,
             };
-            ToyFitter::new(self.level, plan, &point, &aux, parts, further, for_gpu, &mut worker.scratch)
+            let pilots = || {
+                let range = FIRST_PILOT..FIRST_PILOT + PILOTS as u64;
+                self.draw(&UnitToys { source, range, fitters: Arc::default() })
+            };
+            let scratch = &mut worker.scratch;
+            ToyFitter::new(self.level, plan, &point, &aux, parts, further, for_gpu, &pilots, scratch)
         });
         let fitters = fitters.collect();
         put(&self.workers, worker);

@@ -51,7 +51,7 @@ pub(super) fn put(
     reactions: &[Reactions],
     (term_blocks, terms): (&[usize], &[usize]),
 ) -> Offset<layout::Effects> {
-    if derivatives::numbers(plan) == 0 || plan.structure.has_kinks {
+    if !derivatives::are_better_on_gpus(plan) || plan.structure.has_kinks {
         return Offset::NULL;
     }
     let mut of_params: Vec<(usize, Vec<(usize, OnBin)>)> = (0..reactions.len())

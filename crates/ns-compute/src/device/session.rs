@@ -134,6 +134,7 @@ impl GpuSession {
             (domain.lower, domain.upper, &domain.fixed),
             Further::Shared,
             true,
+            &Vec::new,
             &mut worker.scratch,
         );
         put(&self.cpu.workers, worker);

@@ -3,6 +3,7 @@
 //! In most models one Jacobian serves all toys: the Jacobian at the point around which the data scatter (see
 //! `metric`). In a strongly nonlinear model the derivatives change during a descent, and a single Jacobian would lead
 //! to many small steps. In such a model each lane has its own Jacobian, which is computed together with the gradient.
+//! So it is where the first toys do not converge with the shared one (see `toys`), and where it costs little.
 //!
 //! The metric then also contains the second derivative of the expected yields with respect to each single parameter.
 //! The Gauss-Newton approximation omits all second derivatives. Mixed second derivatives are still omitted, and so is
@@ -17,16 +18,32 @@ use crate::plan::{Block, Plan};
 use crate::simd::{MulAdd, Vector};
 use crate::terms::{per_bin, scale};
 
-/// Largest number of elements (parameters times bins) of the Jacobian of one lane. Two Jacobians of this size for
-/// each of eight lanes fit into the cache.
-const MOST_ELEMENTS: usize = 8_000;
+/// Largest number of elements (parameters times bins) of the Jacobian of one lane.
+const MOST_ELEMENTS: usize = 24_000;
 
-/// Returns how many numbers the [`Derivatives`] of a model contain. Returns 0 if the metric of the model uses the
-/// shared Jacobian.
+/// Largest number of elements of the Jacobian of one fit on a GPU.
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+const MOST_ELEMENTS_ON_GPUS: usize = 8_000;
+
+/// Largest number of bins of a model whose lanes always have Jacobians of their own, because they cost little there.
+const FEW_BINS: usize = 12;
+
+/// Returns how many numbers the [`Derivatives`] of a model contain at most. Returns 0 if they would be too many.
 pub(crate) fn numbers(plan: &Plan) -> usize {
     let (n, n_bins) = (plan.n_parameters(), plan.n_bins());
-    let used = plan.policy.strongly_nonlinear && n.saturating_mul(n_bins) <= MOST_ELEMENTS;
-    if used { (n * n_bins + n) * WIDTH } else { 0 }
+    if n.saturating_mul(n_bins) <= MOST_ELEMENTS { (n * n_bins + n) * WIDTH } else { 0 }
+}
+
+/// Returns whether fits should have Jacobians of their own from what is known of the model alone: one Jacobian would
+/// serve a strongly nonlinear model badly, and with few bins it saves nothing.
+pub(super) fn are_better(plan: &Plan) -> bool {
+    numbers(plan) > 0 && (plan.policy.strongly_nonlinear || plan.n_bins() <= FEW_BINS)
+}
+
+/// Returns whether each fit on a GPU has a Jacobian of its own.
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+pub(crate) fn are_better_on_gpus(plan: &Plan) -> bool {
+    are_better(plan) && plan.n_parameters().saturating_mul(plan.n_bins()) <= MOST_ELEMENTS_ON_GPUS
 }
 
 /// Derivatives of the expected yields at the point of every lane.
@@ -46,9 +63,9 @@ pub(super) struct Derivatives {
 }
 
 impl Derivatives {
-    /// Allocates the derivatives, or returns `None` if the metric of the model does not use them.
+    /// Allocates the derivatives, or returns `None` if the metric does not use them.
     pub(super) fn new(plan: &Plan, metric: &Metric) -> Option<Self> {
-        (numbers(plan) > 0 && !metric.dual.is_empty()).then(|| Self::zero(plan))
+        metric.own_derivatives.then(|| Self::zero(plan))
     }
 
     /// Allocates the derivatives of eight lanes. All numbers are zero.

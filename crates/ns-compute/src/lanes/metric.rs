@@ -24,6 +24,7 @@
 use std::ops::Range;
 
 use super::bin_groups::BinGroups;
+use super::derivatives;
 use super::jacobian::Jacobian;
 use crate::plan::Plan;
 use crate::shared_constants::FEWEST;
@@ -74,6 +75,8 @@ pub(crate) struct Group {
 /// The part of the Gauss-Newton metric that all lanes (eight fits that are computed at once) share.
 #[derive(Debug)]
 pub(crate) struct Metric {
+    /// Whether each lane uses the derivatives at its own point in place of those in `dual_rows` and `primal_rows`.
+    pub(crate) own_derivatives: bool,
     /// Indices of the free parameters of the fits.
     pub(crate) free: Vec<usize>,
     pub(crate) locals: Vec<Local>,
@@ -131,6 +134,7 @@ impl Metric {
         }
         let factors = pure_factors(plan);
         let mut metric = Self {
+            own_derivatives: false,
             free: (0..n).filter(|&p| !fixed[p]).collect(),
             locals: Vec::new(),
             dual: Vec::new(),
@@ -186,7 +190,21 @@ impl Metric {
         if !metric.dual.is_empty() {
             metric.fill_kernel(n_bins);
         }
+        metric.own_derivatives = metric.may_have_own_derivatives(plan) && derivatives::are_better(plan);
         Some(metric)
+    }
+
+    /// Returns whether each lane can have a Jacobian of its own.
+    pub(super) fn may_have_own_derivatives(&self, plan: &Plan) -> bool {
+        !self.dual.is_empty() && derivatives::numbers(plan) > 0
+    }
+
+    /// Returns the number of multiplications in one factorisation with one solution, for one lane.
+    pub(super) fn multiplications(&self, n_bins: usize) -> usize {
+        let loose = self.primal.len();
+        let (dual, primal) = work(n_bins, self.dual.len() + loose, loose);
+        let own = if self.own_derivatives { n_bins * n_bins * self.dual.len() / 2 } else { 0 };
+        own + if self.dual.is_empty() { primal } else { dual }
     }
 
     /// Computes `kernel` from the derivatives in `dual_rows`.

@@ -39,7 +39,7 @@ pub(crate) use jacobian::{Jacobian, jacobian};
 pub(crate) use metric::{is_too_large, is_too_large_for_gpus};
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use toys::suit_lanes;
-pub(crate) use toys::{Further, Toy, ToyEnd, ToyFitter};
+pub(crate) use toys::{Further, PILOTS, Toy, ToyEnd, ToyFitter};
 
 /// Number of fits that are made at the same time: the number of lanes of a SIMD vector.
 pub(crate) const WIDTH: usize = 8;

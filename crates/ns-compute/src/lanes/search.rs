@@ -5,7 +5,10 @@ use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind, descend};
 use super::directions::Direction;
 use super::flips::Flips;
 use super::known_minimum::{KnownMinimum, ToBeat};
+use super::metric::Metric;
 use super::starts::Starts;
+use crate::optimise::{BUDGET_ALWAYS, BUDGET_TIMES};
+use crate::plan::Plan;
 use crate::shared_constants::{DISTINCT, EDM_MARGIN, FLIP_ROUNDS, LONG, MOST_DIRECTIONS, SAME};
 
 /// Number of descents of the first round that must seem to end in a higher minimum before a toy of a strongly
@@ -14,6 +17,34 @@ use crate::shared_constants::{DISTINCT, EDM_MARGIN, FLIP_ROUNDS, LONG, MOST_DIRE
 /// such descent, and 771 have two. The second round finds a lower minimum in three fits, and each of these has three
 /// or more such descents.
 const LEAST_HIGHER: usize = 2;
+
+/// Price in nanoseconds of one operation (`Plan::operations`) of an evaluation in a lane, and of one multiplication of a
+/// search direction, as estimates.
+const OPERATION_IN_LANES: f64 = 0.1;
+const MULTIPLICATION_IN_LANES: f64 = 0.3;
+
+/// Number of descents of one toy that are begun together. Between them the search may end.
+const TOGETHER: usize = 2;
+
+/// Evaluations of `-ln L` that the search of a toy may make. It is the budget of the search in single fits (see "Budget" in
+/// `docs/numerics/minima.md`), in evaluations.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Allowance {
+    always: f64,
+}
+
+impl Allowance {
+    pub(super) fn new(plan: &Plan, metric: &Metric) -> Self {
+        let price = OPERATION_IN_LANES * plan.operations() as f64
+            + MULTIPLICATION_IN_LANES * metric.multiplications(plan.n_bins()) as f64;
+        Self { always: BUDGET_ALWAYS / price }
+    }
+
+    /// Returns the number of evaluations after a first descent of `first` evaluations.
+    fn after(&self, first: usize) -> usize {
+        (BUDGET_TIMES * first as f64 + self.always) as usize
+    }
+}
 
 /// The starting points of the further descents in a search for lower minima.
 pub(super) struct FurtherStarts<'a> {
@@ -27,6 +58,8 @@ pub(super) struct FurtherStarts<'a> {
     /// Finds starting points at which one parameter in `nonlinear` has the opposite sign. `None` unless the model is
     /// strongly nonlinear.
     pub(super) flips: Option<&'a Flips>,
+    /// What the search of a toy may cost.
+    pub(super) allowance: Allowance,
 }
 
 impl FurtherStarts<'_> {
@@ -67,7 +100,9 @@ impl FurtherStarts<'_> {
         let several_minima = ends.iter().map(|end| end.iterations > LONG).collect();
         let unfinished = ends.iter().map(|_| None).collect();
         let higher = vec![0; ends.len()];
-        let mut search = Search { kind, jobs, ends, unfinished, several_minima, higher };
+        let allowed = ends.iter().map(|end| self.allowance.after(end.evaluations)).collect();
+        let limits = ends.iter().map(|end| end.evaluations + self.allowance.after(end.evaluations)).collect();
+        let mut search = Search { kind, jobs, ends, unfinished, several_minima, higher, allowed, limits };
         if kind.plan.policy.strongly_nonlinear {
             let fallen: Vec<usize> = (0..jobs.len()).filter(|&i| search.ends[i].has_fallen()).collect();
             search.rescue(&self.starts.others, &fallen, memory);
@@ -124,6 +159,11 @@ struct Search<'a> {
     several_minima: Vec<bool>,
     /// For each toy, the number of descents that seem to end in a higher minimum.
     higher: Vec<usize>,
+    /// For each toy, the number of evaluations that the search may make before it finds a lower minimum, and again
+    /// after each one.
+    allowed: Vec<usize>,
+    /// For each toy, the number of evaluations at which the search ends.
+    limits: Vec<usize>,
 }
 
 impl Search<'_> {
@@ -133,8 +173,27 @@ impl Search<'_> {
     }
 
     /// Runs further descents and updates the state. Each element of `starts` contains the index of a toy and a starting
-    /// point. If `starts_near` is true, each starting point is next to the known minimum of its toy.
+    /// point; those of a toy follow each other. If `starts_near` is true, each starting point is next to the known
+    /// minimum of its toy. The descents of a toy whose budget is spent are left out.
     fn from(&mut self, starts: &[(usize, &[f64])], starts_near: bool, memory: &mut DescentMemory) {
+        let mut waiting: Vec<&[(usize, &[f64])]> = starts.chunk_by(|(a, _), (b, _)| a == b).collect();
+        while !waiting.is_empty() {
+            let mut together = Vec::new();
+            waiting.retain_mut(|of_toy| {
+                let (now, later) = of_toy.split_at(TOGETHER.min(of_toy.len()));
+                if now.first().is_some_and(|&(i, _)| self.ends[i].evaluations < self.limits[i]) {
+                    together.extend_from_slice(now);
+                    *of_toy = later;
+                    return !later.is_empty();
+                }
+                false
+            });
+            self.descend_from(&together, starts_near, memory);
+        }
+    }
+
+    /// Runs further descents and updates the state.
+    fn descend_from(&mut self, starts: &[(usize, &[f64])], starts_near: bool, memory: &mut DescentMemory) {
         let before: Vec<KnownMinimum> = self
             .ends
             .iter()
@@ -170,6 +229,9 @@ impl Search<'_> {
                 }
             }
             (best.iterations, best.evaluations) = (iterations, evaluations);
+            if best.value < before[i].value - DISTINCT {
+                self.limits[i] = self.limits[i].max(evaluations + self.allowed[i]);
+            }
         }
     }
 
@@ -177,6 +239,7 @@ impl Search<'_> {
     /// the resulting points. Repeats this for the toys in which a lower minimum was found.
     fn flip(&mut self, flips: &Flips, mut open: Vec<usize>, memory: &mut DescentMemory) {
         for _ in 0..FLIP_ROUNDS {
+            open.retain(|&i| self.ends[i].evaluations < self.limits[i]);
             let before: Vec<f64> = self.ends.iter().map(|best| best.value).collect();
             let mut points: Vec<(usize, Vec<f64>)> = Vec::new();
             for some in open.chunks(WIDTH) {

@@ -12,12 +12,20 @@ use super::group::Bounds;
 use super::jacobian::{has_ridge, jacobian};
 use super::known_minimum::KnownMinimum;
 use super::metric::Metric;
-use super::search::FurtherStarts;
+use super::search::{Allowance, FurtherStarts};
 use super::starts::{CommonPoint, Starts};
-use crate::eval::Scratch;
+use crate::eval::{Dataset, Scratch};
 use crate::plan::Plan;
 use crate::simd::Level;
 use crate::stop::Stop;
+
+/// Number of toys whose descents decide whether each lane has a Jacobian of its own: as many as there are lanes.
+pub(crate) const PILOTS: usize = super::WIDTH;
+
+/// Each lane has a Jacobian of its own if at least this number of the [`PILOTS`] is lost, or takes more than
+/// [`LONG_PILOT`] evaluations.
+const HARD_PILOTS: usize = 2;
+const LONG_PILOT: usize = 45;
 
 /// Makes the fits of the toys of one request. It contains the inputs that all these fits share.
 pub(crate) struct ToyFitter {
@@ -98,7 +106,7 @@ impl ToyFitter {
     /// Returns `None` if SIMD lanes do not suit the fits. Reasons are kinks, exponential interpolation, a model that is
     /// too large, or a free factor without effect. If `for_gpu` is true, kinks and exponential interpolation are
     /// accepted, fits also start from mirror images of the minimum, and large models are accepted if their bins fall
-    /// into groups.
+    /// into groups. `pilots` draws [`PILOTS`] toys.
     #[expect(clippy::too_many_arguments, reason = "what fits share comes from many places")]
     pub(crate) fn new(
         level: Level,
@@ -108,6 +116,7 @@ impl ToyFitter {
         (lower, upper, fixed): (Vec<f64>, Vec<f64>, &[bool]),
         further: Further,
         for_gpu: bool,
+        pilots: &dyn Fn() -> Vec<Dataset>,
         scratch: &mut Scratch,
     ) -> Option<Self> {
         if !(for_gpu || suit_lanes(plan)) {
@@ -148,6 +157,9 @@ impl ToyFitter {
             ridge,
             spare: Mutex::default(),
         };
+        if !for_gpu {
+            fitter.choose_derivatives(level, plan, point, pilots);
+        }
         if searches && fitter.is_nonlinear() {
             let mut common = point.to_vec();
             for &p in &fitter.metric.free {
@@ -169,6 +181,34 @@ impl ToyFitter {
             fitter.spare = Mutex::new(vec![memory]);
         }
         Some(fitter)
+    }
+
+    /// Gives each lane a Jacobian of its own if descents of toys with the shared one are lost or long. `pilots` draws
+    /// the toys for this trial.
+    fn choose_derivatives(
+        &mut self,
+        level: Level,
+        plan: &Plan,
+        point: &[f64],
+        pilots: &dyn Fn() -> Vec<Dataset>,
+    ) {
+        if self.metric.own_derivatives || !self.metric.may_have_own_derivatives(plan) {
+            return;
+        }
+        let toys = pilots();
+        let start: Vec<f64> = point
+            .iter()
+            .zip(self.bounds.lower.iter().zip(&self.bounds.upper))
+            .map(|(x, (lower, upper))| x.clamp(*lower, *upper))
+            .collect();
+        let jobs: Vec<DescentJob<'_>> = toys
+            .iter()
+            .map(|toy| DescentJob { main: &toy.main, aux: &toy.aux, start: &start, beat: None })
+            .collect();
+        let mut memory = DescentMemory::new(plan, &self.metric);
+        let ends = descend(&self.kind(level, plan, Stop::default()), &jobs, &mut memory);
+        let hard = ends.iter().filter(|end| !end.converged || end.evaluations > LONG_PILOT).count();
+        self.metric.own_derivatives = hard >= HARD_PILOTS;
     }
 
     /// Returns whether the model can have several minima.
@@ -194,7 +234,9 @@ impl ToyFitter {
         let mut ends = descend(&kind, &jobs, &mut memory);
         let lower = if self.is_nonlinear() {
             let (starts, directions, nonlinear) = (&self.starts, &self.directions[..], &self.nonlinear[..]);
-            let further = FurtherStarts { starts, directions, nonlinear, flips: self.flips.as_ref() };
+            let allowance = Allowance::new(plan, &self.metric);
+            let further =
+                FurtherStarts { starts, directions, nonlinear, flips: self.flips.as_ref(), allowance };
             further.find_lower(&kind, &jobs, &mut ends, &mut memory)
         } else {
             ends.iter().map(|_| None).collect()

@@ -50,6 +50,11 @@ impl BestSoFar {
         self.budget.begin(worker.spent, method);
     }
 
+    /// Begins the last method of the search.
+    pub(super) fn begin_last(&mut self, worker: &Worker) {
+        self.budget.begin_last(worker.spent);
+    }
+
     /// Returns whether the current method has used up its budget.
     pub(super) fn is_spent(&mut self, worker: &Worker) -> bool {
         self.left(worker) <= 0.0

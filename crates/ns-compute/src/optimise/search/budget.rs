@@ -1,22 +1,14 @@
 //! What a search may cost. See "Budget" in `docs/numerics/minima.md`.
 
-use super::super::Problem;
 use super::super::prices::Nanoseconds;
 
 /// The budget of a search is this multiple of the price of the first descent, plus [`ALWAYS`].
-const TIMES: f64 = 1.5;
+pub(crate) const TIMES: f64 = 1.5;
 /// Part of the budget that does not depend on the model: 1.5 ms.
-const ALWAYS: Nanoseconds = 1.5e6;
+pub(crate) const ALWAYS: Nanoseconds = 1.5e6;
 
-/// Largest number of free parameters of a strongly nonlinear model that is searched without a budget.
-const MOST_WITHOUT: usize = 150;
-
-/// Returns whether a search has a budget. In smaller models with many strong asymmetric effects second minima are
-/// common, and every method finds some.
-pub(super) fn needs_budget(problem: &Problem<'_>) -> bool {
-    let free = problem.fixed.iter().filter(|fixed| !**fixed).count();
-    !problem.plan.policy.strongly_nonlinear || free > MOST_WITHOUT
-}
+/// The search of all values within the bounds may use this part of the budget beside what the other methods have left.
+const OF_BOX: f64 = 0.33;
 
 /// The methods that vary the parameters of bins.
 #[derive(Debug, Clone, Copy)]
@@ -74,6 +66,17 @@ impl Budget {
         Self { allowance, until: spent + allowance, method_until: spent + allowance, share: 1.0, rewarded: 0 }
     }
 
+    /// The same budget once more, from now on.
+    pub(super) fn again(self, spent: Nanoseconds) -> Self {
+        Self { until: spent + self.allowance, method_until: spent + self.allowance, ..self }
+    }
+
+    /// Does not count `price`.
+    pub(super) fn postpone(&mut self, price: Nanoseconds) {
+        self.until += price;
+        self.method_until += price;
+    }
+
     /// The same budget for descents whose lower minima are not those of the search.
     pub(super) fn fixed(self) -> Self {
         Self { allowance: 0.0, ..self }
@@ -83,6 +86,13 @@ impl Budget {
     pub(super) fn begin(&mut self, spent: Nanoseconds, method: Method) {
         self.share = method.share();
         self.method_until = spent + self.share * self.allowance;
+    }
+
+    /// Begins the last method, which may use all that is left, and a part of the budget in any case.
+    pub(super) fn begin_last(&mut self, spent: Nanoseconds) {
+        self.share = 1.0;
+        self.until = self.until.max(spent + OF_BOX * self.allowance);
+        self.method_until = self.until;
     }
 
     /// Returns what is left for the current method.

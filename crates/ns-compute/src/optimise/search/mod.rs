@@ -30,7 +30,8 @@ use super::{Problem, Worker};
 use around_best::look_around;
 pub(super) use attempt::BestSoFar;
 use attempt::{attempt, attempt_below, runaway};
-use budget::{Budget, needs_budget};
+use budget::Budget;
+pub(crate) use budget::{ALWAYS as BUDGET_ALWAYS, TIMES as BUDGET_TIMES};
 use elsewhere::elsewhere;
 use places::search_places;
 use recover::recover_minimum;
@@ -77,14 +78,13 @@ pub(super) fn search(
     if effort == Search::Local {
         return Ok(found);
     }
-    let price = worker.spent;
-    let budgeted = needs_budget(problem);
-    if budgeted && problem.physical {
-        found.budget = Budget::after(price, worker.spent);
-    }
+    found.budget = Budget::after(worker.spent, worker.spent);
+    let of_search = found.budget;
     for other in further {
         if !problem.physical {
+            let begin = worker.spent;
             attempt(worker, problem, other, &mut found);
+            found.budget.postpone(worker.spent - begin);
         } else if !found.is_spent(worker) {
             attempt_below(worker, problem, other, &mut found);
         }
@@ -93,6 +93,7 @@ pub(super) fn search(
     if small {
         attempt_shifted(worker, problem, start, &mut found);
     }
+    let begin = worker.spent;
     if runaway(&found.best) && !problem.physical {
         recover_minimum(worker, problem, start, &mut found);
     }
@@ -101,8 +102,11 @@ pub(super) fn search(
         return Ok(found);
     }
     search_places(worker, problem, start, effort, &mut found);
-    if budgeted {
-        found.budget = Budget::after(price, worker.spent);
+    // Both have limits of their own.
+    found.budget.postpone(worker.spent - begin);
+    if problem.physical {
+        // The starting points that all toys share have had a budget of their own.
+        found.budget = of_search.again(worker.spent);
     }
     // If `metric` is given, the nearby fit has already searched all values within the bounds.
     look_around(worker, problem, start, Search::Standard, metric.is_some(), &mut found);

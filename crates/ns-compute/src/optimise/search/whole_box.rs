@@ -43,7 +43,7 @@ pub(super) fn attempt_shifted(
                 other[p] = (factor * other[p] + shift).clamp(problem.lower[p], problem.upper[p]);
             }
         }
-        if other != start {
+        if other != start && !found.is_spent(worker) {
             attempt(worker, problem, &other, found);
         }
     }
@@ -63,8 +63,9 @@ pub(super) fn search_whole_box(
     if free > MOST_FREE || !may_have_several_minima(problem) {
         return;
     }
+    found.begin_last(worker);
     for p in 0..start.len() {
-        if problem.plan.policy.asymmetric[p] && !problem.fixed[p] && !problem.is_cancelled() {
+        if problem.plan.policy.asymmetric[p] && !problem.fixed[p] && !ends(worker, problem, found) {
             cross(worker, problem, p, found);
         }
     }
@@ -73,9 +74,12 @@ pub(super) fn search_whole_box(
     // The lowest minimum may have two parameters at their bounds. In another minimum one of the two is also at its
     // bound. It is fixed there while the other parameters are tried at their bounds.
     for other in others.into_iter().filter(|_| all) {
+        if ends(worker, problem, found) {
+            break;
+        }
         let mut held = problem.clone();
         hold_at_bounds(&mut held, &other.theta);
-        let mut beside = BestSoFar::new(Descent { iterations: 0, ..other });
+        let mut beside = found.beside(Descent { iterations: 0, ..other });
         bounds(worker, &held, true, &mut beside);
         found.iterations += beside.iterations;
         short_attempt(worker, problem, &beside.best.theta, found);
@@ -83,7 +87,7 @@ pub(super) fn search_whole_box(
     let most = found.iterations + MOST_SCATTERED_ITERATIONS;
     for index in 0..MOST_STARTS {
         let is_complete = found.census.is_complete() && index >= fewest;
-        if is_complete || found.iterations > most || problem.is_cancelled() {
+        if is_complete || found.iterations > most || ends(worker, problem, found) {
             break;
         }
         let start = scattered(problem, start, index);
@@ -110,7 +114,7 @@ fn bounds(worker: &mut Worker, problem: &Problem<'_>, all: bool, found: &mut Bes
             continue;
         }
         for bound in [lower, upper] {
-            if !bound.is_finite() || bound == found.best.theta[p] || problem.is_cancelled() {
+            if !bound.is_finite() || bound == found.best.theta[p] || ends(worker, problem, found) {
                 continue;
             }
             let Some(end) = hold(worker, problem, p, bound, found) else { continue };
@@ -129,6 +133,11 @@ fn bounds(worker: &mut Worker, problem: &Problem<'_>, all: bool, found: &mut Bes
     others
 }
 
+/// Returns whether the search ends here.
+fn ends(worker: &Worker, problem: &Problem<'_>, found: &mut BestSoFar) -> bool {
+    problem.is_cancelled() || found.is_spent(worker)
+}
+
 /// Fixes the parameters that are at one of their bounds in `theta`.
 fn hold_at_bounds(problem: &mut Problem<'_>, theta: &[f64]) {
     for (p, value) in theta.iter().enumerate() {
@@ -144,7 +153,7 @@ pub(super) fn crossings(worker: &mut Worker, problem: &Problem<'_>, most: usize,
         (0..amount.len()).filter(|&p| problem.plan.policy.asymmetric[p] && !problem.fixed[p]).collect();
     nonlinear.sort_by(|&a, &b| amount[b].total_cmp(&amount[a]));
     for p in nonlinear.into_iter().take(most) {
-        if problem.is_cancelled() || found.is_spent(worker) {
+        if ends(worker, problem, found) {
             return;
         }
         cross(worker, problem, p, found);
