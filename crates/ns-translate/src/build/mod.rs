@@ -20,14 +20,19 @@
 //! # }
 //! ```
 
+mod cabinetry;
 mod check;
 mod describe;
 mod error;
+mod fields;
+mod from_file;
 mod places;
 mod prune;
 mod smooth;
+mod sources;
 mod symmetrise;
 mod workspace;
+mod yaml;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -37,9 +42,11 @@ pub use describe::{
     Systematic, Template,
 };
 pub use error::BuildError;
+pub use from_file::{ConfigOptions, build_config};
 pub use places::Place;
 pub use prune::{EffectRow, Part, Reason};
 pub use smooth::{medians_353qh_twice, smoothed};
+pub use sources::Trees;
 pub use symmetrise::{Split, split};
 
 use crate::pyhf::{Problem, Report, Workspace};
