@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use ns_root::RootFile;
+use ns_root::{RootError, RootFile};
 
 use super::{Fault, Filled};
 use crate::build::describe::Template;
@@ -20,7 +20,7 @@ impl Histograms {
     pub(super) fn read(&mut self, file: &Path, path: &str) -> Result<Filled, Fault> {
         let source = self.open.entry(file.to_owned()).or_insert_with_key(|file| {
             RootFile::open(file).map_err(|error| Fault {
-                message: format!("{error}"),
+                message: sentence(&error),
                 remedy: "Correct 'InputPath' or what replaces its placeholders.".to_owned(),
             })
         });
@@ -28,7 +28,7 @@ impl Histograms {
         let path: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let path = path.join("/");
         let histogram = root.histogram(&path).map_err(|error| Fault {
-            message: format!("{error}"),
+            message: sentence(&error),
             remedy: "Correct the paths in the configuration, if another histogram is meant.".to_owned(),
         })?;
         let fault = |message: String, remedy: &str| Fault { message, remedy: remedy.to_owned() };
@@ -51,4 +51,10 @@ impl Histograms {
         let variances = variances.into_iter().map(f64::abs).collect();
         Ok(Filled { template: Template { values, variances: Some(variances) }, edges: axis.edges.clone() })
     }
+}
+
+/// The message of an error with a full stop at its end.
+fn sentence(error: &RootError) -> String {
+    let text = error.to_string();
+    if text.ends_with(['.', '?']) { text } else { text + "." }
 }
