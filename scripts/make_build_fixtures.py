@@ -98,6 +98,55 @@ Samples:
 )
 
 
+TREX = '''% Histograms of the events of ntuples.yml, for TRExFitter.
+Job: "search"
+  ReadFrom: HIST
+  POI: "mu"
+  HistoFile: "histograms"
+  MCstatConstraint: GAUSSIAN
+  SystPruningNorm: 0.002
+  SystPruningShape: 0.002
+  Label: "An example"
+
+Fit: "fit"
+  FitType: SPLUSB
+  UseMinos: "mu"
+
+Region: "SR"
+  Type: SIGNAL
+
+Region: "CR"
+  Type: VALIDATION
+
+Sample: "Data"
+  Type: DATA
+  HistoName: "SR/data/nominal"
+
+Sample: "Signal"
+  Type: SIGNAL
+  HistoName: "SR/signal/nominal"
+  NormFactor: "mu",1,0,10
+
+Sample: "Background"
+  Type: BACKGROUND
+  Title: "Background"
+  HistoName: "SR/background/nominal"
+
+Systematic: "lumi"
+  Type: OVERALL
+  OverallUp: 0.02
+  OverallDown: -0.02
+  Samples: all
+
+Systematic: "Modelling"
+  Type: HISTO
+  Samples: Background
+  HistoNameUp: "SR/background/modelling"
+  Symmetrisation: ONESIDED
+  Smoothing: 40
+'''
+
+
 def events(rng, n, scale, weight):
     pt = 150.0 + rng.exponential(scale, n)
     charge = rng.choice([-1, 1], n).astype(np.int32)
@@ -152,6 +201,7 @@ def main():
             file[f"{path}/background/modelling"] = histogram(varied, region, varied["weight"])
     (FOLDER / "histograms.yml").write_text(HISTOGRAMS)
     (FOLDER / "ntuples.yml").write_text(NTUPLES)
+    (FOLDER / "trex.config").write_text(TREX)
 
 
 if __name__ == "__main__":

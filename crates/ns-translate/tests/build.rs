@@ -46,8 +46,8 @@ fn numbers(value: &serde_json::Value) -> Vec<f64> {
 
 #[test]
 fn options_prune_small_effects_and_their_settings() {
-    let pruning = Pruning { normalisation: Some(0.06), shape: Some(0.5) };
-    let options = ConfigOptions { pruning, mc_threshold: Some(1.0) };
+    let pruning = Pruning { normalisation: Some(0.06), shape: Some(0.5), large: None };
+    let options = ConfigOptions { pruning, mc_threshold: Some(1.0), mc_constraint: None };
     let built = built(&folder().join("histograms.yml"), options).unwrap();
     let text = built.workspace.to_string();
     assert!(!text.contains("Luminosity") && !text.contains("staterror"), "{text}");

@@ -2,15 +2,26 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use ns_inference::report::{Part, Table};
-use ns_translate::build::{Built, ConfigOptions, EffectRow, Part as Effect, Pruning, build_config};
+use ns_translate::build::{
+    Built, ConfigOptions, EffectRow, McConstraint, Part as Effect, Pruning, build_config,
+};
 use ns_translate::pyhf::{Problem, to_text};
 use serde::Serialize;
 
 use crate::args::{Format, OutputArgs, real};
 use crate::error::{CliError, Exit};
 use crate::output::{Output, complain};
+
+/// A constraint of parameters for the statistics of simulation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Constraint {
+    /// A normal distribution, as in pyhf
+    Gaussian,
+    /// A Poisson distribution, HistFactory's other choice
+    Poisson,
+}
 
 /// Flags of `build`.
 #[derive(Debug, Args)]
@@ -20,7 +31,7 @@ use crate::output::{Output, complain};
     files are read by the Python package: nextstat.build.from_config."
 )]
 pub(crate) struct BuildArgs {
-    /// Configuration file of cabinetry (YAML)
+    /// Configuration file of cabinetry (YAML) or of TRExFitter
     #[arg(value_name = "CONFIG")]
     config: PathBuf,
     /// Leave out every normalisation effect that is no larger than this relative amount (0.005: half a percent)
@@ -33,6 +44,10 @@ pub(crate) struct BuildArgs {
     /// Give no parameter for the statistics of simulation to bins whose relative uncertainty is no larger than this
     #[arg(long, value_name = "X", value_parser = real)]
     mc_threshold: Option<f64>,
+    /// Constraint of parameters for the statistics of simulation. poisson needs an HS3 model, which is then written
+    /// [default: gaussian; for TRExFitter as its configuration says, poisson without it]
+    #[arg(long, value_name = "KIND")]
+    mc_constraint: Option<Constraint>,
     /// Write the workspace to a file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
@@ -71,8 +86,12 @@ pub(crate) fn run(args: &BuildArgs) -> Result<Exit, CliError> {
     let output = to(args.output.clone(), Some(Format::Json))?;
     let table = args.output.is_some().then(|| to(None, args.format)).transpose()?;
     let options = ConfigOptions {
-        pruning: Pruning { normalisation: args.norm_threshold, shape: args.shape_threshold },
+        pruning: Pruning { normalisation: args.norm_threshold, shape: args.shape_threshold, large: None },
         mc_threshold: args.mc_threshold,
+        mc_constraint: args.mc_constraint.map(|constraint| match constraint {
+            Constraint::Gaussian => McConstraint::Gaussian,
+            Constraint::Poisson => McConstraint::Poisson,
+        }),
     };
     let built = build_config(&args.config, options, None)?;
     let warnings: Vec<String> =
@@ -137,8 +156,16 @@ fn words(row: &EffectRow) -> [String; 2] {
 }
 
 fn effect(part: &Effect) -> String {
-    let percent =
-        |x: Option<f64>| x.map_or_else(|| "infinite".to_owned(), |x| format!("{:+.2} %", 100.0 * x));
+    let percent = |x: Option<f64>| {
+        x.map_or_else(
+            || "infinite".to_owned(),
+            |x| {
+                // Rounding errors have no sign.
+                let x = if x.abs() < 5e-5 { 0.0 } else { x };
+                format!("{:+.2} %", 100.0 * x)
+            },
+        )
+    };
     let size = format!("{} / {}", percent(part.up), percent(part.down));
     match part.pruned {
         None => size,

@@ -91,7 +91,12 @@ impl Check<'_> {
             self.error(Place::All, message, "Give a relative uncertainty of 0 or more.");
         }
         let pruning = description.pruning;
-        for (what, value) in [("normalisation", pruning.normalisation), ("shape", pruning.shape)] {
+        let all = [
+            ("normalisation", pruning.normalisation),
+            ("shape", pruning.shape),
+            ("largest effect", pruning.large),
+        ];
+        for (what, value) in all {
             if let Some(value) = value.filter(|x| !(x.is_finite() && *x >= 0.0)) {
                 let message = format!("The threshold of pruning for the {what} is {}.", show(value));
                 self.error(Place::All, message, "Give a relative effect of 0 or more, such as 0.005.");

@@ -15,10 +15,24 @@ pub struct Description {
     /// Which small effects are left out.
     #[serde(default)]
     pub pruning: Pruning,
+    /// Constraint of these parameters.
+    #[serde(default)]
+    pub mc_constraint: McConstraint,
     /// Relative uncertainty of the sum of all samples up to which a bin gets no parameter for the statistics of its
     /// simulation. 0 keeps all bins.
     #[serde(default)]
     pub mc_threshold: f64,
+}
+
+/// The constraint of parameters for the statistics of simulation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum McConstraint {
+    /// A normal distribution (`staterror` of pyhf).
+    #[default]
+    Gaussian,
+    /// A Poisson distribution, HistFactory's other choice. Workspaces of pyhf cannot say this, so the result is an HS3 model.
+    Poisson,
 }
 
 /// A measurement.
@@ -155,7 +169,8 @@ pub enum Effect {
         /// How the two templates are made symmetric.
         #[serde(default)]
         symmetrise: Symmetrise,
-        /// How the templates are smoothed, before all else.
+        /// How the templates are smoothed: before they are made symmetric if one follows from the other, and after it if
+        /// both change.
         #[serde(default)]
         smooth: Option<Smoothing>,
         /// Which part of the effect is used.
@@ -183,7 +198,7 @@ pub enum Symmetrise {
     Mirror,
     /// Both directions get half the difference of the two templates, bin by bin.
     TwoSided,
-    /// Both directions get the mean size of the two changes, with the sign of the change upwards, bin by bin.
+    /// The change upwards is the mean size of the two changes, and positive, bin by bin.
     AbsMean,
     /// Both directions get the larger of the two changes, with its sign for the change upwards, bin by bin.
     Maximum,
@@ -195,6 +210,9 @@ pub enum Smoothing {
     /// Friedman's running medians 353QH, twice.
     #[serde(rename = "353QH, twice")]
     Medians353Qh,
+    /// Bins are merged until the ratio has no more than this number of changes of slope, as in TRExFitter.
+    #[serde(rename = "merge")]
+    Merge(usize),
 }
 
 /// Which part of the effect of two templates is used.
@@ -212,7 +230,7 @@ pub enum Parts {
     Together,
 }
 
-/// Thresholds up to which effects are left out. `None` keeps all.
+/// Thresholds by which effects are left out. `None` keeps all.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pruning {
@@ -222,4 +240,7 @@ pub struct Pruning {
     /// Largest relative change of any bin, once the change of the sum is divided out, that is left out.
     #[serde(default)]
     pub shape: Option<f64>,
+    /// Relative change of a sum or of a bin above which an effect is left out as a mistake.
+    #[serde(default)]
+    pub large: Option<f64>,
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::hs3::WriteError;
 use crate::pyhf::{Problem, Report, WorkspaceError};
 
 /// Errors of building a workspace from a description or a configuration file.
@@ -29,6 +30,11 @@ pub enum BuildError {
     /// The workspace would not be valid.
     #[error("the workspace that was built is not valid. {0}")]
     Workspace(#[from] Box<WorkspaceError>),
+    /// The model has Poisson constraints, and cannot be written as HS3.
+    #[error(
+        "the model cannot be written as HS3: {0}. Use Gaussian constraints for the statistics of simulation."
+    )]
+    Hs3(#[source] WriteError),
 }
 
 impl BuildError {
@@ -38,7 +44,7 @@ impl BuildError {
         match self {
             Self::Invalid { report, .. } => &report.problems,
             Self::Workspace(source) => source.problems(),
-            Self::Read { .. } => &[],
+            Self::Read { .. } | Self::Hs3(_) => &[],
         }
     }
 }

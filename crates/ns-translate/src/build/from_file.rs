@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use super::describe::Pruning;
+use super::describe::{Description, McConstraint, Pruning};
 use super::error::BuildError;
 use super::fields::Reader;
 use super::places::Place;
 use super::sources::Trees;
-use super::{Built, build_named, cabinetry, yaml};
+use super::{Built, build_named, cabinetry, trex, yaml};
 use crate::pyhf::Report;
 
 /// Largest configuration that is read, in bytes.
@@ -21,9 +21,34 @@ pub struct ConfigOptions {
     /// Relative uncertainty of a bin up to which it gets no parameter for the statistics of its simulation. `None` is as
     /// the configuration says.
     pub mc_threshold: Option<f64>,
+    /// Constraint of these parameters. `None` is as the configuration says: Gaussian in cabinetry, and Poisson by default in
+    /// TRExFitter.
+    pub mc_constraint: Option<McConstraint>,
 }
 
-/// Builds the workspace of a configuration of cabinetry.
+/// A configuration that was read, by the program that it is for.
+enum Source {
+    Cabinetry(cabinetry::Read),
+    Trex(trex::Read),
+}
+
+impl Source {
+    fn description(&self) -> &Description {
+        match self {
+            Self::Cabinetry(read) => &read.description,
+            Self::Trex(read) => &read.description,
+        }
+    }
+
+    fn line(&self, place: Place<'_>) -> usize {
+        match self {
+            Self::Cabinetry(read) => read.line(place),
+            Self::Trex(read) => read.line(place),
+        }
+    }
+}
+
+/// Builds the workspace of a configuration of cabinetry or TRExFitter, which are told apart by their contents.
 ///
 /// Relative paths in it begin in its folder; a file that is not there is looked for where the program runs. `trees` reads
 /// trees of ROOT files; without it, ntuples are Parquet files.
@@ -45,24 +70,27 @@ pub fn build_config(
     let what = format!("configuration {name}");
     let mut reader = Reader { file: name, report: Report::default() };
     let invalid = |report| BuildError::Invalid { what: what.clone(), report };
-    let root = match yaml::read(&text) {
-        Ok(root) => root,
-        Err(error) => {
-            reader.error(error.line, error.message, error.remedy);
-            return Err(invalid(reader.report));
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let read = if trex::is_trex(&text) {
+        trex::read(&text, folder, trees, &mut reader).map(Source::Trex)
+    } else {
+        match yaml::read(&text) {
+            Ok(root) => cabinetry::read(&root, folder, trees, &mut reader).map(Source::Cabinetry),
+            Err(error) => {
+                reader.error(error.line, error.message, error.remedy);
+                None
+            }
         }
     };
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let Some(read) = cabinetry::read(&root, folder, trees, &mut reader) else {
-        return Err(invalid(reader.report));
-    };
+    let Some(read) = read else { return Err(invalid(reader.report)) };
     if reader.report.has_errors() {
         return Err(invalid(reader.report));
     }
-    let mut description = read.description.clone();
+    let mut description = read.description().clone();
     let pruning = &mut description.pruning;
     pruning.normalisation = options.pruning.normalisation.or(pruning.normalisation);
     pruning.shape = options.pruning.shape.or(pruning.shape);
+    description.mc_constraint = options.mc_constraint.unwrap_or(description.mc_constraint);
     description.mc_threshold = options.mc_threshold.unwrap_or(description.mc_threshold);
     let Reader { file, report } = reader;
     let place = |place: Place<'_>| format!("{file}:{} ({place})", read.line(place));

@@ -26,11 +26,14 @@ mod describe;
 mod error;
 mod fields;
 mod from_file;
+mod merge;
 mod places;
+mod poisson;
 mod prune;
 mod smooth;
 mod sources;
 mod symmetrise;
+mod trex;
 mod workspace;
 mod yaml;
 
@@ -38,11 +41,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use describe::{
-    Channel, Description, Effect, Measurement, Parameter, Parts, Pruning, Sample, Smoothing, Symmetrise,
-    Systematic, Template,
+    Channel, Description, Effect, McConstraint, Measurement, Parameter, Parts, Pruning, Sample, Smoothing,
+    Symmetrise, Systematic, Template,
 };
 pub use error::BuildError;
 pub use from_file::{ConfigOptions, build_config};
+pub use merge::merged;
 pub use places::Place;
 pub use prune::{EffectRow, Part, Reason};
 pub use smooth::{medians_353qh_twice, smoothed};
@@ -50,11 +54,12 @@ pub use sources::Trees;
 pub use symmetrise::{Split, split};
 
 use crate::pyhf::{Problem, Report, Workspace};
+use poisson::PoissonError;
 
 /// A workspace that was built, and how.
 #[derive(Debug, Clone, Serialize)]
 pub struct Built {
-    /// The workspace, as a document of pyhf.
+    /// The workspace, as a document of pyhf; for Poisson constraints of the simulation an HS3 model.
     pub workspace: Value,
     /// The effect of every systematic with a normalisation or templates, in the order of the workspace.
     pub systematics: Vec<EffectRow>,
@@ -96,6 +101,13 @@ pub(crate) fn build_named(
         return Err(Box::new(crate::pyhf::WorkspaceError::Invalid { report: found }).into());
     }
     warnings.extend(found.problems);
+    let workspace = match description.mc_constraint {
+        McConstraint::Gaussian => workspace,
+        McConstraint::Poisson => poisson::hs3(&read).map_err(|error| match error {
+            PoissonError::Workspace(error) => BuildError::Workspace(Box::new(error)),
+            PoissonError::Write(error) => BuildError::Hs3(error),
+        })?,
+    };
     Ok(Built { workspace, systematics, warnings })
 }
 

@@ -39,6 +39,8 @@ pub struct Part {
 pub enum Reason {
     /// Its changes are not above the threshold.
     Small,
+    /// Its changes are so large that they must be a mistake.
+    Large,
     /// The channel has one bin, and so no shapes.
     OneBin,
     /// The sample has no events in this channel.
@@ -53,6 +55,7 @@ impl Reason {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Small => "below the threshold",
+            Self::Large => "above the largest effect",
             Self::OneBin => "the channel has one bin",
             Self::Empty => "the sample has no events",
             Self::LeftOut => "left out by the configuration",
@@ -61,16 +64,25 @@ impl Reason {
 }
 
 impl Part {
-    /// The part of relative changes `up` and `down`. It is small if neither is above `threshold`.
-    pub(super) fn new(up: f64, down: f64, threshold: Option<f64>) -> Self {
+    /// The part of relative changes `up` and `down`. It is small if neither is above `threshold`, and large if one is above
+    /// `large`.
+    pub(super) fn new(up: f64, down: f64, threshold: Option<f64>, large: Option<f64>) -> Self {
         let small = threshold.is_some_and(|most| up.abs() <= most && down.abs() <= most);
+        let large = large.is_some_and(|most| up.abs() > most || down.abs() > most);
         let finite = |x: f64| Some(x).filter(|x| x.is_finite());
-        Self { up: finite(up), down: finite(down), pruned: small.then_some(Reason::Small) }
+        let pruned = if large { Some(Reason::Large) } else { small.then_some(Reason::Small) };
+        Self { up: finite(up), down: finite(down), pruned }
     }
 
     /// Sets a reason, unless there is one.
     pub(super) fn without(mut self, reason: Option<Reason>) -> Self {
         self.pruned = self.pruned.or(reason);
+        self
+    }
+
+    /// Sets a reason that counts more than the one there is.
+    pub(super) fn rather(mut self, reason: Option<Reason>) -> Self {
+        self.pruned = reason.or(self.pruned);
         self
     }
 
@@ -92,7 +104,7 @@ impl EffectRow {
 
 /// Returns the normalisation part of factors on the sum.
 pub(super) fn normalisation(up: f64, down: f64, pruning: Pruning) -> Part {
-    Part::new(up - 1.0, down - 1.0, pruning.normalisation)
+    Part::new(up - 1.0, down - 1.0, pruning.normalisation, pruning.large)
 }
 
 /// Returns the shape part of templates with the nominal sum. A bin without nominal events has an infinite change if a
@@ -103,5 +115,5 @@ pub(super) fn shape(nominal: &[f64], up: &[f64], down: &[f64], pruning: Pruning)
         let larger = |a: f64, b: f64| if b.abs() > a.abs() { b } else { a };
         varied.iter().zip(nominal).map(change).fold(0.0, larger)
     };
-    Part::new(largest(up), largest(down), pruning.shape)
+    Part::new(largest(up), largest(down), pruning.shape, pruning.large)
 }

@@ -4,11 +4,14 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::describe::{Channel, Description, Effect, Parts, Pruning, Sample, Smoothing, Systematic};
+use super::describe::{
+    Channel, Description, Effect, Parts, Pruning, Sample, Smoothing, Symmetrise, Systematic,
+};
+use super::merge::merged;
 use super::places::Place;
 use super::prune::{self, EffectRow, Part, Reason};
 use super::smooth::smoothed;
-use super::symmetrise::{Split, split};
+use super::symmetrise::{Split, split, two_sided};
 use crate::pyhf::Report;
 use crate::pyhf::names::quoted;
 
@@ -136,7 +139,7 @@ impl Writer<'_> {
         let pruning = if is_poi { Pruning::default() } else { self.description.pruning };
         match &systematic.effect {
             Effect::Normalisation { up, down } => {
-                let part = Part::new(*up, *down, pruning.normalisation);
+                let part = Part::new(*up, *down, pruning.normalisation, pruning.large);
                 if part.is_kept() {
                     self.push(name, "normsys", json!({"hi": 1.0 + up, "lo": 1.0 + down}));
                 }
@@ -152,18 +155,33 @@ impl Writer<'_> {
                     self.row(systematic, Some(none()), Some(none()), false);
                     return Ok(());
                 }
+                let sigmas = self.sigmas();
                 let smooth = |varied: &[f64]| match smooth {
                     Some(Smoothing::Medians353Qh) => smoothed(varied, nominal),
+                    Some(Smoothing::Merge(most)) => merged(varied, nominal, &sigmas, *most),
                     None => varied.to_vec(),
                 };
-                let (smooth_up, smooth_down) = (smooth(up), down.as_deref().map(smooth));
-                let split = split(nominal, &smooth_up, smooth_down.as_deref(), *symmetrise)
+                let both = down.as_deref().and_then(|down| two_sided(nominal, up, down, *symmetrise));
+                let how = if both.is_some() { Symmetrise::None } else { *symmetrise };
+                let (first, second) =
+                    both.map_or_else(|| (up.clone(), down.clone()), |(up, down)| (up, Some(down)));
+                let (smooth_up, smooth_down) = (smooth(&first), second.as_deref().map(smooth));
+                let split = split(nominal, &smooth_up, smooth_down.as_deref(), how)
                     .ok_or_else(|| no_events(nominal, up, down.as_deref()))?;
-                let changed = smooth_up != *up || smooth_down != *down;
+                let changed = smooth_up != first || smooth_down != second;
                 self.templates(systematic, &split, *parts, pruning, changed);
             }
         }
         Ok(())
+    }
+
+    /// Uncertainties of the nominal template from its statistics; 0 if they are not known.
+    fn sigmas(&self) -> Vec<f64> {
+        let template = &self.sample.template;
+        match &template.variances {
+            Some(variances) => variances.iter().map(|v| v.sqrt()).collect(),
+            None => vec![0.0; template.values.len()],
+        }
     }
 
     fn templates(
@@ -180,7 +198,7 @@ impl Writer<'_> {
             prune::normalisation(split.up, split.down, pruning).without(left_out(parts == Parts::Shape));
         let one_bin = (nominal.len() == 1 && parts != Parts::Together).then_some(Reason::OneBin);
         let mut shape = prune::shape(nominal, &split.up_shape, &split.down_shape, pruning)
-            .without(one_bin)
+            .rather(one_bin)
             .without(left_out(parts == Parts::Normalisation));
         if parts == Parts::Together {
             // One modifier has both parts.

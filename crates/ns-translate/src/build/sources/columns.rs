@@ -39,7 +39,7 @@ pub(super) fn read(
             let files = matching(&found(folder, name));
             if files.is_empty() {
                 let message = format!("{}: no file is called {}.", request.what, quoted(name));
-                reader.error(request.line, message, "Correct 'InputPath' or what replaces its placeholders.");
+                reader.error(request.line, message, "Correct the paths in the configuration.");
                 fillings[i] = None;
             }
             for file in files {
@@ -117,7 +117,7 @@ fn table(file: &Path, tree: &str, names: &[String], trees: Option<&dyn Trees>) -
     let mut start = [0; 4];
     let opened = File::open(file).and_then(|mut file| file.read_exact(&mut start));
     if let Err(error) = opened {
-        let remedy = "Correct 'InputPath' or what replaces its placeholders.";
+        let remedy = "Correct the paths in the configuration.";
         return Err((format!("cannot read {}: {error}.", file.display()), remedy.to_owned()));
     }
     if !RootFile::is_root(&start) {

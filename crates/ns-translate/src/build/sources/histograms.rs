@@ -21,7 +21,7 @@ impl Histograms {
         let source = self.open.entry(file.to_owned()).or_insert_with_key(|file| {
             RootFile::open(file).map_err(|error| Fault {
                 message: sentence(&error),
-                remedy: "Correct 'InputPath' or what replaces its placeholders.".to_owned(),
+                remedy: "Correct the paths in the configuration.".to_owned(),
             })
         });
         let root = source.as_ref().map_err(Clone::clone)?;
