@@ -201,3 +201,15 @@ fn the_configurations_that_are_broken_work_otherwise() {
         built(&path, ConfigOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     }
 }
+
+#[test]
+fn files_that_are_no_configuration_are_named() {
+    let root = built(&folder().join("histograms.root"), ConfigOptions::default()).unwrap_err();
+    assert!(
+        root.to_string().ends_with("is a ROOT file. Give a configuration of cabinetry or of TRExFitter."),
+        "{root}"
+    );
+    let workspace = folder().join("../simple_workspace.json");
+    let json = built(&workspace, ConfigOptions::default()).unwrap_err().to_string();
+    assert!(json.contains("The file has no setting 'channels'."), "{json}");
+}

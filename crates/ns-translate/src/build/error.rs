@@ -19,6 +19,14 @@ pub enum BuildError {
         /// Error of the operating system.
         source: std::io::Error,
     },
+    /// The file is in a format that is no configuration.
+    #[error("{} is {what}. Give a configuration of cabinetry or of TRExFitter.", path.display())]
+    OtherFormat {
+        /// The file.
+        path: PathBuf,
+        /// Name of the format.
+        what: &'static str,
+    },
     /// The file or the description is not valid, or its histograms cannot be had.
     #[error("the {what} has {}", counted(report))]
     Invalid {
@@ -44,7 +52,7 @@ impl BuildError {
         match self {
             Self::Invalid { report, .. } => &report.problems,
             Self::Workspace(source) => source.problems(),
-            Self::Read { .. } | Self::Hs3(_) => &[],
+            Self::Read { .. } | Self::OtherFormat { .. } | Self::Hs3(_) => &[],
         }
     }
 }

@@ -9,6 +9,7 @@ use super::places::Place;
 use super::sources::Trees;
 use super::{Built, build_named, cabinetry, trex, yaml};
 use crate::pyhf::Report;
+use crate::recognise::Format;
 
 /// Largest configuration that is read, in bytes.
 const LARGEST: u64 = 64 << 20;
@@ -54,7 +55,7 @@ impl Source {
 /// trees of ROOT files; without it, ntuples are Parquet files.
 ///
 /// # Errors
-/// [`BuildError::Read`], or [`BuildError::Invalid`] with all problems of the file and of the templates that it names.
+/// [`BuildError::Read`], [`BuildError::OtherFormat`], or [`BuildError::Invalid`] with all problems of the file and of the templates that it names.
 pub fn build_config(
     path: &Path,
     options: ConfigOptions,
@@ -65,13 +66,19 @@ pub fn build_config(
         let error = std::io::Error::other("it is larger than 64 MiB");
         return Err(failed(error));
     }
-    let text = std::fs::read_to_string(path).map_err(failed)?;
+    let bytes = std::fs::read(path).map_err(failed)?;
+    let format = Format::of(&bytes);
+    // JSON is YAML too. Of a file that is nothing else, the reader of YAML says what is missing.
+    if !matches!(format, Format::Trex | Format::Cabinetry | Format::Json | Format::Unknown) {
+        return Err(BuildError::OtherFormat { path: path.to_owned(), what: format.name() });
+    }
+    let text = String::from_utf8(bytes).map_err(|error| failed(std::io::Error::other(error.utf8_error())))?;
     let name = path.display().to_string();
     let what = format!("configuration {name}");
     let mut reader = Reader { file: name, report: Report::default() };
     let invalid = |report| BuildError::Invalid { what: what.clone(), report };
     let folder = path.parent().unwrap_or(Path::new(""));
-    let read = if trex::is_trex(&text) {
+    let read = if format == Format::Trex {
         trex::read(&text, folder, trees, &mut reader).map(Source::Trex)
     } else {
         match yaml::read(&text) {

@@ -38,11 +38,6 @@ pub(super) struct Setting {
 /// Line, message and remedy of what cannot be read.
 pub(super) type Wrong = (usize, String, &'static str);
 
-/// Whether a text is such a configuration: a line without indentation begins with `Job:`.
-pub(in crate::build) fn is_trex(text: &str) -> bool {
-    text.lines().any(|line| line.strip_prefix("Job:").is_some_and(|rest| !rest.trim().is_empty()))
-}
-
 /// Reads the blocks of a text.
 pub(super) fn read(text: &str) -> Result<Vec<Block>, Wrong> {
     let mut blocks: Vec<Block> = Vec::new();

@@ -17,7 +17,6 @@ use super::describe::Description;
 use super::fields::Reader;
 use super::places::Place;
 use super::sources::{self, Trees};
-pub(super) use blocks::is_trex;
 use config::Config;
 
 /// A configuration whose templates have been read.
