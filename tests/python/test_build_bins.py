@@ -27,6 +27,19 @@ needs_reference = pytest.mark.skipif(
 )
 
 
+def pruning(path):
+    """The lines of a pruning text of TRExFitter: region, sample, systematic, and what is used of it."""
+    region = sample = ""
+    for line in path.read_text().splitlines():
+        if line.startswith("In Region"):
+            region = line.split(":")[1].strip()
+        elif "In Sample" in line:
+            sample = line.split(":")[1].strip()
+        elif "--->>" in line:
+            _, systematic, _, *state = line.split()
+            yield region, sample, systematic, " ".join(state)
+
+
 class Axis:
     """An axis of the UHI protocol, without the additions of boost-histogram."""
 
@@ -257,6 +270,39 @@ def test_the_example_of_cabinetry_is_its_workspace(tmp_path, monkeypatch):
 @pytest.mark.skipif(
     not TREX.is_dir(), reason="NEXTSTAT_REFERENCE_DIR has no folder formats/trex: configurations are NOT COMPARED with TRExFitter"
 )
+def test_the_ntuples_of_trexfitter_have_its_yields(tmp_path):
+    (tmp_path / "test").mkdir()
+    (tmp_path / "test" / "inputs").symlink_to(TREX / "inputs")
+    text = (TREX / "configs" / "FitExampleNtuple.config").read_text()
+    # Automatic bins are not supported; the sums do not depend on the bins.
+    (tmp_path / "ntuples.config").write_text(text.replace('  Binning: "AutoBin","TransfoD",3,3\n', ""))
+    with pytest.warns(UserWarning):
+        built = build.from_config(tmp_path / "ntuples.config", mc_constraint="gaussian")
+    workspace = built.workspace
+    published = (TREX / "reference" / "FitExampleNtuple" / "Tables" / "Yields.txt").read_text()
+    rows = [[cell.split(" pm ")[0].strip() for cell in line.split("|")[2:4]] for line in published.splitlines()[1:] if "|" in line]
+    for i, channel in enumerate(workspace["channels"]):
+        data = next(o["data"] for o in workspace["observations"] if o["name"] == channel["name"])
+        sums = [sum(sample["data"]) for sample in channel["samples"]]
+        expected = [float(row[i]) for row in rows]
+        assert [*sums, sum(sums), sum(data)] == pytest.approx(expected, rel=5e-6), channel["name"]
+    # What was pruned in the region whose bins are given; this depends on smoothing and symmetrising too.
+    words = {(True, True): "kept", (True, False): "norm only", (False, True): "shape only", (False, False): "dropped"}
+    ours = {}
+    for row in built.systematics:
+        parts = [row[part] is not None and row[part]["pruned"] is None for part in ("normalisation", "shape")]
+        ours[row["channel"], row["sample"], row["systematic"]] = words[tuple(parts)]
+    compared = 0
+    for region, sample, systematic, state in pruning(TREX / "reference" / "FitExampleNtuple" / "PruningText.txt"):
+        if region == "ljets_5j3b_HT" and state != "not present":
+            assert ours[region, sample, systematic] == state, (sample, systematic)
+            compared += 1
+    assert compared == 15
+
+
+@pytest.mark.skipif(
+    not TREX.is_dir(), reason="NEXTSTAT_REFERENCE_DIR has no folder formats/trex: configurations are NOT COMPARED with TRExFitter"
+)
 def test_the_example_of_trexfitter_has_its_fit(tmp_path):
     (tmp_path / "test").mkdir()
     (tmp_path / "test" / "inputs").symlink_to(TREX / "inputs")
@@ -277,14 +323,6 @@ def test_the_example_of_trexfitter_has_its_fit(tmp_path):
             # The parameter of interest is at its bound, where MINUIT's covariance depends on how it bounds parameters.
             assert result.uncertainty(name) == pytest.approx(float(error), rel=5e-3), name
     kept = {(row["channel"], row["sample"], row["systematic"]) for row in built.systematics}
-    pruning = (TREX / "reference" / "FitExample" / "PruningText.txt").read_text()
-    region = sample = ""
-    for line in pruning.splitlines():
-        if line.startswith("In Region"):
-            region = line.split(":")[1].strip()
-        elif "In Sample" in line:
-            sample = line.split(":")[1].strip()
-        elif "--->>" in line:
-            systematic = line.split()[1]
-            assert ("is not present" not in line) == ((region, sample, systematic) in kept), line
+    for region, sample, systematic, state in pruning(TREX / "reference" / "FitExample" / "PruningText.txt"):
+        assert (state != "not present") == ((region, sample, systematic) in kept), (region, sample, systematic)
     assert not built.pruned

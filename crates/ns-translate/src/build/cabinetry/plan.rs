@@ -94,6 +94,8 @@ fn request(
                 weight: pick(&variation.weight, &sample.weight),
                 filter,
                 edges: region.binning.clone()?,
+                root_division: false,
+                outside: false,
             })
         }
         None => {

@@ -16,6 +16,7 @@ pub(super) struct Filling {
     weight: Option<Formula>,
     filter: Option<Formula>,
     edges: Vec<f64>,
+    outside: bool,
     values: Vec<f64>,
     variances: Vec<f64>,
 }
@@ -24,7 +25,7 @@ impl Filling {
     /// An empty histogram. The error names the expression that is wrong, says what is wrong, and has a remedy.
     pub(super) fn new(source: &ColumnSource) -> Result<Self, (String, String)> {
         let parse = |what: &str, text: &str| {
-            Formula::parse(text).map_err(|(message, remedy)| {
+            Formula::parse(text, source.root_division).map_err(|(message, remedy)| {
                 (format!("the {what} '{text}' cannot be read: {message}"), remedy)
             })
         };
@@ -34,6 +35,7 @@ impl Filling {
             weight: source.weight.as_deref().map(|text| parse("weight", text)).transpose()?,
             filter: source.filter.as_deref().map(|text| parse("filter", text)).transpose()?,
             edges: source.edges.clone(),
+            outside: source.outside,
             values: vec![0.0; n],
             variances: vec![0.0; n],
         })
@@ -64,10 +66,7 @@ impl Filling {
             let passes = evaluate(&self.filter, &filter);
             for (i, x) in x.iter().enumerate() {
                 let passed = passes.as_ref().is_none_or(|p| p.get(i).is_some_and(|p| *p != 0.0));
-                let above = self.edges.partition_point(|edge| edge <= x);
-                let Some(bin) = above.checked_sub(1).filter(|bin| passed && *bin < self.values.len()) else {
-                    continue;
-                };
+                let Some(bin) = self.bin(*x).filter(|_| passed) else { continue };
                 let w = weights.as_ref().map_or(1.0, |w| w.get(i).copied().unwrap_or(f64::NAN));
                 if !w.is_finite() {
                     return Err(first + i + 1);
@@ -79,8 +78,38 @@ impl Filling {
         Ok(())
     }
 
+    /// The bin of a value; `None` if the event is left out.
+    fn bin(&self, x: f64) -> Option<usize> {
+        let (above, n) = (self.edges.partition_point(|edge| *edge <= x), self.values.len());
+        if self.outside && !x.is_nan() {
+            return Some(above.clamp(1, n.max(1)) - 1).filter(|bin| *bin < n);
+        }
+        above.checked_sub(1).filter(|bin| *bin < n)
+    }
+
     /// The template.
     pub(super) fn finish(self) -> (Template, Vec<f64>) {
         (Template { values: self.values, variances: Some(self.variances) }, self.edges)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ColumnSource, Filling, HashMap};
+
+    fn filled(outside: bool) -> Vec<f64> {
+        let edges = vec![0.0, 1.0, 2.0];
+        let source = ColumnSource { variable: "x".to_owned(), edges, outside, ..ColumnSource::default() };
+        let mut filling = Filling::new(&source).unwrap_or_else(|(message, _)| unreachable!("{message}"));
+        let x = [-1.0, 0.0, 0.5, 1.0, 2.0, 7.0, f64::NAN];
+        let columns = HashMap::from([("x", &x[..])]);
+        assert_eq!(filling.add(&columns, x.len()), Ok(()));
+        filling.finish().0.values
+    }
+
+    #[test]
+    fn events_outside_are_left_out_or_belong_to_the_outer_bins() {
+        assert_eq!(filled(false), [2.0, 1.0]);
+        assert_eq!(filled(true), [3.0, 3.0]);
     }
 }

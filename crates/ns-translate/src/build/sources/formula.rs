@@ -2,22 +2,24 @@
 
 use std::ops::Range;
 
-use ns_unbinned::expression::{Expression, Node};
+use ns_unbinned::expression::{Binary, Expression, Node};
 
 /// An expression that is evaluated for many events at once.
 #[derive(Debug, Clone)]
 pub(super) struct Formula {
     expression: Expression,
+    /// Whether a quotient with the divisor 0 is 0.
+    root_division: bool,
 }
 
 impl Formula {
     /// Parses a text. Beside the operators of expressions, `&`, `|`, `~`, `and` and `or` are read, as in Python.
     ///
     /// The error is what is wrong, and a remedy.
-    pub(super) fn parse(text: &str) -> Result<Self, (String, String)> {
+    pub(super) fn parse(text: &str, root_division: bool) -> Result<Self, (String, String)> {
         let translated = translated(text).map_err(|(m, r)| (m.to_owned(), r.to_owned()))?;
         Expression::parse(&translated)
-            .map(|expression| Self { expression })
+            .map(|expression| Self { expression, root_division })
             .map_err(|error| (format!("{error}."), error.remedy()))
     }
 
@@ -39,6 +41,10 @@ impl Formula {
                     columns.get(i).and_then(|c| c.get(rows.clone())).map(<[f64]>::to_vec).unwrap_or_default()
                 }
                 Node::Unary(operation, x) => of(x).iter().map(|x| operation.apply(*x)).collect(),
+                Node::Binary(Binary::Div, a, b) if self.root_division => {
+                    let quotient = |(a, b): (&f64, &f64)| if *b == 0.0 { 0.0 } else { a / b };
+                    of(a).iter().zip(of(b)).map(quotient).collect()
+                }
                 Node::Binary(operation, a, b) => {
                     of(a).iter().zip(of(b)).map(|(a, b)| operation.apply(*a, *b)).collect()
                 }
@@ -150,7 +156,8 @@ mod tests {
     use super::Formula;
 
     fn value(text: &str, a: f64, b: f64) -> Result<f64, String> {
-        let formula = Formula::parse(text).map_err(|(message, remedy)| format!("{message} {remedy}"))?;
+        let formula =
+            Formula::parse(text, false).map_err(|(message, remedy)| format!("{message} {remedy}"))?;
         let (a, b) = ([a], [b]);
         let columns: Vec<&[f64]> =
             formula.names().iter().map(|name| if name == "a" { &a[..] } else { &b[..] }).collect();
@@ -165,6 +172,15 @@ mod tests {
         assert_eq!(value("a**2 + sqrt(b)", 3.0, 4.0), Ok(11.0));
         assert_eq!(value("a > 1 && b != 2", 2.0, 3.0), Ok(1.0));
         assert_eq!(value("1.5", 0.0, 0.0), Ok(1.5));
+    }
+
+    #[test]
+    fn divisions_by_zero_are_those_of_root_where_that_is_asked() {
+        for (root, expected) in [(true, 0.0), (false, f64::INFINITY)] {
+            let formula = Formula::parse("1/a", root).ok();
+            let found = formula.map(|formula| formula.evaluate(&[&[0.0]], &(0..1)));
+            assert_eq!(found, Some(vec![expected]));
+        }
     }
 
     #[test]

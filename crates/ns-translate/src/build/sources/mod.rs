@@ -49,6 +49,11 @@ pub(super) struct ColumnSource {
     pub(super) weight: Option<String>,
     pub(super) filter: Option<String>,
     pub(super) edges: Vec<f64>,
+    /// Whether a quotient with the divisor 0 is 0, as in ROOT. Otherwise it is infinite or no number.
+    pub(super) root_division: bool,
+    /// Whether events below the first edge belong to the first bin, and those above the last edge to the last bin.
+    /// Otherwise they are left out.
+    pub(super) outside: bool,
 }
 
 /// A template, and the edges of its bins.

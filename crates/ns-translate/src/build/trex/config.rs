@@ -29,6 +29,8 @@ pub(super) struct Job {
     pub(super) mc_threshold: Option<f64>,
     pub(super) gaussian: bool,
     pub(super) stat_only: bool,
+    /// Whether events outside of the bins of columns belong to the outer bins.
+    pub(super) outside: bool,
 }
 
 /// Folders, files without their ending, and names of histograms or trees; several of each are added up. Endings are

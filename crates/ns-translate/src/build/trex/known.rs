@@ -33,6 +33,7 @@ const READ: &[(&str, &[&str])] = &[
             "MCstatConstraint",
             "SmoothingOption",
             "StatOnly",
+            "MergeUnderOverFlow",
         ],
     ),
     ("Fit", &["FitType", "FitRegion"]),

@@ -142,5 +142,7 @@ fn columns(
         weight: joined(weights.into_iter().flatten().collect(), "*").filter(|_| !sample.data),
         filter: joined(selections.flatten().collect(), "&&"),
         edges: region.edges.clone(),
+        root_division: true,
+        outside: config.job.outside,
     }
 }

@@ -75,6 +75,15 @@ impl Settings<'_, '_> {
         self.one_of("SmoothingOption", &["MAXVARIATION"]);
         let no_threshold = self.word("MCstatThreshold").as_deref() == Some("NONE");
         let stat_only = self.flag("StatOnly", false);
+        let outside = self.flag("MergeUnderOverFlow", ntuples);
+        if outside && !ntuples {
+            let line = self.get("MergeUnderOverFlow").map_or(self.block.line, |setting| setting.line);
+            self.error(
+                line,
+                "'MergeUnderOverFlow' of histograms is not supported.".to_owned(),
+                "Add what is outside to the outer bins of the histograms.",
+            );
+        }
         let threshold = if no_threshold { None } else { Some(self.number("MCstatThreshold").unwrap_or(0.0)) };
         Job {
             line: self.block.line,
@@ -92,6 +101,7 @@ impl Settings<'_, '_> {
             gaussian: self.one_of("MCstatConstraint", &["POISSON", "GAUSSIAN"]).as_deref()
                 == Some("GAUSSIAN"),
             stat_only,
+            outside,
         }
     }
 
