@@ -33,16 +33,16 @@ pub(crate) fn workspace_error(py: Python<'_>, error: &pyhf::WorkspaceError) -> P
         };
     }
     let exception = WorkspaceError::new_err(plain_lines(&error.to_string()).into_owned());
-    match problems(py, error).and_then(|list| exception.value(py).setattr("problems", list)) {
+    match listed(py, error.problems()).and_then(|list| exception.value(py).setattr("problems", list)) {
         Ok(()) => exception,
         Err(failed) => failed,
     }
 }
 
-/// Returns the problems of an invalid workspace as a list of dictionaries.
-fn problems<'py>(py: Python<'py>, error: &pyhf::WorkspaceError) -> PyResult<Bound<'py, PyList>> {
+/// Returns problems as a list of dictionaries.
+pub(crate) fn listed<'py>(py: Python<'py>, problems: &[pyhf::Problem]) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
-    for problem in error.problems() {
+    for problem in problems {
         let entry = PyDict::new(py);
         entry.set_item("severity", problem.severity.to_string())?;
         entry.set_item("path", &problem.path)?;

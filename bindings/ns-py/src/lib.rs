@@ -6,6 +6,7 @@ mod arrays;
 mod arrow_stream;
 mod batch;
 mod bounds;
+mod build;
 mod datacard;
 mod datasets;
 mod device;
@@ -61,6 +62,8 @@ mod _native {
 
     #[pymodule_export]
     use crate::batch::{_batch, BatchResult, fit_batch};
+    #[pymodule_export]
+    use crate::build::{_build, _build_config};
     #[pymodule_export]
     use crate::datacard::load_datacard;
     #[pymodule_export]

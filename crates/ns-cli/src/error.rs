@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use ns_core::SessionError;
 use ns_inference::InferenceError;
 use ns_inference::toys::store::{SavedRunError, StoreError};
+use ns_translate::build::BuildError;
 use ns_translate::pyhf::WorkspaceError;
 use ns_viz::PictureError;
 use thiserror::Error;
@@ -54,6 +55,9 @@ pub(crate) enum CliError {
         /// The error of the workspace or of the patch.
         source: WorkspaceError,
     },
+    /// A workspace cannot be built.
+    #[error(transparent)]
+    Build(#[from] BuildError),
     /// The analysis failed or was impossible.
     #[error("{}{}", .0, where_names_are(.0))]
     Inference(#[from] InferenceError),
@@ -143,7 +147,7 @@ impl CliError {
     /// Returns the exit code of the error.
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::Workspace { .. } | Self::Usage(_) => Exit::Input,
+            Self::Workspace { .. } | Self::Build(_) | Self::Usage(_) => Exit::Input,
             Self::Toys(error) if error.is_failure() => Exit::Failed,
             Self::Toys(_) => Exit::Input,
             Self::Write { source, .. } if wrong_place(source) => Exit::Input,

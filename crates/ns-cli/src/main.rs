@@ -62,6 +62,8 @@ enum Command {
     Gof(commands::gof::GofArgs),
     /// Predict the events of every channel and sample, with uncertainties, and the data beside them
     Yields(commands::yields::YieldsArgs),
+    /// Build a workspace from a configuration file and the histograms that it names
+    Build(commands::build::BuildArgs),
     /// Show what is in a workspace
     Inspect(commands::inspect::InspectArgs),
     /// Find every problem of a workspace
@@ -136,6 +138,7 @@ fn program() -> ExitCode {
         Command::Significance(args) => commands::significance::run(&args),
         Command::Gof(args) => commands::gof::run(&args),
         Command::Yields(args) => commands::yields::run(&args),
+        Command::Build(args) => commands::build::run(&args),
         Command::Inspect(args) => commands::inspect::run(&args),
         Command::Validate(args) => commands::validate::run(&args),
         Command::Patch(args) => commands::patch::run(&args),

@@ -4,6 +4,7 @@
 //! The crate turns text into a checked [`ns_core::Model`]. It does not evaluate models.
 
 pub mod arrow;
+pub mod build;
 mod contents;
 pub mod datacard;
 pub mod histfactory;

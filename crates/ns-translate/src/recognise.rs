@@ -125,8 +125,8 @@ impl Format {
                  standard input. In Python it is read by nextstat.load_datacard(path), in Rust by ns_translate::datacard."
             }
             Self::Trex | Self::Cabinetry => {
-                "Models in this format are not read yet. Make a workspace of it with its own tools, such as cabinetry.workspace.build, or \
-                 the XML of HistFactory that TRExFitter writes."
+                "It is no model, but describes how one is made of histograms: make a workspace with 'nextstat build FILE --output \
+                 workspace.json', or with nextstat.build.from_config(path) in Python."
             }
             Self::Unknown => {
                 "Give a pyhf workspace or an HS3 model in JSON, the combination file of HistFactory in XML, or a datacard of CMS Combine."

@@ -1,5 +1,6 @@
 //! The commands, one file for each. A command reads its flags, calls the library crates and writes the result.
 
+pub(crate) mod build;
 pub(crate) mod combine;
 pub(crate) mod convert;
 pub(crate) mod devices;

@@ -1,4 +1,6 @@
-"""Builds models of events in Python, without writing JSON.
+"""Builds models in Python, without writing JSON: models of events, and binned models.
+
+Models of events:
 
     from nextstat import build
 
@@ -14,9 +16,38 @@
 
 Every method returns an object that later methods take as an argument. The result is an HS3 document (`document`,
 `write`), which all analyses accept, also on the command line.
+
+Binned models, from histograms of hist or boost-histogram, from arrays, or from columns:
+
+    b = build.BinnedBuilder("search", poi="mu")
+    sr = b.channel("SR", data=h_data)
+    sr.sample("signal", h_signal, norm_factors="mu")
+    sr.sample("background", h_background).templates("scale", up=h_up, down=h_down, smooth=True)
+    nextstat.upper_limit(b.model())
+
+The result is a workspace, which pyhf reads too. `from_config` builds one from a configuration file.
 """
 
+from ._bins import BinnedBuilder, BinnedChannel, BinnedSample, BuiltWorkspace, from_config
 from ._expression import Expression, exp, log, sqrt
+from ._histogram import Filled, fill
 from ._model import Density, EventFile, ModelBuilder, Observable, Parameter
 
-__all__ = ["Density", "EventFile", "Expression", "ModelBuilder", "Observable", "Parameter", "exp", "log", "sqrt"]
+__all__ = [
+    "BinnedBuilder",
+    "BinnedChannel",
+    "BinnedSample",
+    "BuiltWorkspace",
+    "Density",
+    "EventFile",
+    "Expression",
+    "Filled",
+    "ModelBuilder",
+    "Observable",
+    "Parameter",
+    "exp",
+    "fill",
+    "from_config",
+    "log",
+    "sqrt",
+]

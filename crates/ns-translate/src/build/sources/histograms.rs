@@ -1,0 +1,60 @@
+//! Histograms of ROOT files.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use ns_root::{RootError, RootFile};
+
+use super::{Fault, Filled};
+use crate::build::describe::Template;
+use crate::pyhf::names::quoted;
+
+/// The files that are open.
+#[derive(Debug, Default)]
+pub(super) struct Histograms {
+    open: HashMap<PathBuf, Result<RootFile, Fault>>,
+}
+
+impl Histograms {
+    /// Reads a histogram of one dimension.
+    pub(super) fn read(&mut self, file: &Path, path: &str) -> Result<Filled, Fault> {
+        let source = self.open.entry(file.to_owned()).or_insert_with_key(|file| {
+            RootFile::open(file).map_err(|error| Fault {
+                message: sentence(&error),
+                remedy: "Correct the paths in the configuration.".to_owned(),
+            })
+        });
+        let root = source.as_ref().map_err(Clone::clone)?;
+        let path: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let path = path.join("/");
+        let histogram = root.histogram(&path).map_err(|error| Fault {
+            message: sentence(&error),
+            remedy: "Correct the paths in the configuration, if another histogram is meant.".to_owned(),
+        })?;
+        let fault = |message: String, remedy: &str| Fault { message, remedy: remedy.to_owned() };
+        let [axis] = histogram.axes.as_slice() else {
+            return Err(fault(
+                format!("The histogram {} has two dimensions.", quoted(&path)),
+                "Write its bins as a histogram of one dimension.",
+            ));
+        };
+        let values = histogram.contents();
+        // Without squared weights the entries are counts.
+        let variances = histogram.sumw2().unwrap_or_else(|| values.iter().map(|v| v.abs()).collect());
+        if let Some(bin) = values.iter().chain(&variances).position(|x| !x.is_finite()) {
+            let bin = bin % values.len() + 1;
+            return Err(fault(
+                format!("The histogram {} is not finite in bin {bin}.", quoted(&path)),
+                "Correct the histogram.",
+            ));
+        }
+        let variances = variances.into_iter().map(f64::abs).collect();
+        Ok(Filled { template: Template { values, variances: Some(variances) }, edges: axis.edges.clone() })
+    }
+}
+
+/// The message of an error with a full stop at its end.
+fn sentence(error: &RootError) -> String {
+    let text = error.to_string();
+    if text.ends_with(['.', '?']) { text } else { text + "." }
+}

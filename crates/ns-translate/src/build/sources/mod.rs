@@ -1,0 +1,101 @@
+//! Reads the templates of a configuration: histograms of ROOT files, and histograms that are filled from columns.
+
+mod columns;
+mod files;
+mod fill;
+mod formula;
+mod histograms;
+
+use std::path::{Path, PathBuf};
+
+use super::describe::Template;
+use super::fields::Reader;
+
+/// Reads columns of trees of ROOT files, which is not part of this crate.
+pub trait Trees {
+    /// Returns columns of a tree, one array for each name, all of the same length.
+    ///
+    /// # Errors
+    /// What is wrong with the file, the tree or a column, in a sentence.
+    fn columns(&self, file: &Path, tree: &str, names: &[String]) -> Result<Vec<Vec<f64>>, String>;
+}
+
+/// A template that is to be read.
+#[derive(Debug, Clone)]
+pub(super) struct Request {
+    /// Line of the configuration that asks for it.
+    pub(super) line: usize,
+    /// What it is, for messages.
+    pub(super) what: String,
+    pub(super) source: Source,
+}
+
+/// Where a template comes from. Names of files are as in the configuration.
+#[derive(Debug, Clone)]
+pub(super) enum Source {
+    /// A histogram in a ROOT file.
+    Histogram { file: String, path: String },
+    /// Columns of events.
+    Columns(ColumnSource),
+}
+
+/// How a histogram is filled from columns.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ColumnSource {
+    /// Names of files, in which `*` and `?` stand for other characters.
+    pub(super) files: Vec<String>,
+    pub(super) tree: Option<String>,
+    pub(super) variable: String,
+    pub(super) weight: Option<String>,
+    pub(super) filter: Option<String>,
+    pub(super) edges: Vec<f64>,
+    /// Whether a quotient with the divisor 0 is 0, as in ROOT. Otherwise it is infinite or no number.
+    pub(super) root_division: bool,
+    /// Whether events below the first edge belong to the first bin, and those above the last edge to the last bin.
+    /// Otherwise they are left out.
+    pub(super) outside: bool,
+}
+
+/// A template, and the edges of its bins.
+#[derive(Debug, Clone)]
+pub(super) struct Filled {
+    pub(super) template: Template,
+    pub(super) edges: Vec<f64>,
+}
+
+/// Reads templates. What cannot be read is `None`, and a problem of the report.
+pub(super) fn read(
+    requests: &[Request],
+    folder: &Path,
+    trees: Option<&dyn Trees>,
+    reader: &mut Reader,
+) -> Vec<Option<Filled>> {
+    let mut filled = vec![None; requests.len()];
+    let mut histograms = histograms::Histograms::default();
+    for (request, place) in requests.iter().zip(&mut filled) {
+        if let Source::Histogram { file, path } = &request.source {
+            match histograms.read(&found(folder, file), path) {
+                Ok(histogram) => *place = Some(histogram),
+                Err(fault) => {
+                    reader.error(request.line, format!("{}: {}", request.what, fault.message), fault.remedy);
+                }
+            }
+        }
+    }
+    columns::read(requests, folder, trees, reader, &mut filled);
+    filled
+}
+
+/// Why a template cannot be read, and a remedy.
+#[derive(Debug, Clone)]
+struct Fault {
+    message: String,
+    remedy: String,
+}
+
+/// The place of a file: in the folder of the configuration, or else where the program runs.
+fn found(folder: &Path, name: &str) -> PathBuf {
+    let near = folder.join(name);
+    let here = PathBuf::from(name);
+    if !near.exists() && here.exists() { here } else { near }
+}

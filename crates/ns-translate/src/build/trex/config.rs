@@ -1,0 +1,142 @@
+//! A configuration of TRExFitter as data. Lines are those of the file, counted from 1.
+
+use crate::build::describe::Symmetrise;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Config {
+    pub(super) job: Job,
+    pub(super) regions: Vec<Region>,
+    pub(super) samples: Vec<Sample>,
+    pub(super) factors: Vec<Factor>,
+    pub(super) systematics: Vec<Systematic>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Job {
+    pub(super) line: usize,
+    pub(super) name: String,
+    pub(super) poi: String,
+    /// Whether templates are filled from columns of trees.
+    pub(super) ntuples: bool,
+    pub(super) place: Locations,
+    pub(super) weight: Option<String>,
+    pub(super) selection: Option<String>,
+    pub(super) lumi: f64,
+    pub(super) prune_norm: Option<f64>,
+    pub(super) prune_shape: Option<f64>,
+    pub(super) prune_large: Option<f64>,
+    /// `None` if the statistics of simulation have no parameters.
+    pub(super) mc_threshold: Option<f64>,
+    pub(super) gaussian: bool,
+    pub(super) stat_only: bool,
+    /// Whether events outside of the bins of columns belong to the outer bins.
+    pub(super) outside: bool,
+}
+
+/// Folders, files without their ending, and names of histograms or trees; several of each are added up. Endings are
+/// appended to each of them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Locations {
+    pub(super) paths: Vec<String>,
+    pub(super) files: Vec<String>,
+    pub(super) names: Vec<String>,
+    pub(super) path_suffix: String,
+    pub(super) file_suffix: String,
+    pub(super) name_suffix: String,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Region {
+    pub(super) line: usize,
+    pub(super) name: String,
+    pub(super) place: Locations,
+    pub(super) variable: Option<String>,
+    pub(super) edges: Vec<f64>,
+    pub(super) selection: Option<String>,
+    pub(super) weight: Option<String>,
+    /// Whether the data are the sum of the samples.
+    pub(super) asimov: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sample {
+    pub(super) line: usize,
+    pub(super) name: String,
+    pub(super) data: bool,
+    pub(super) place: Locations,
+    pub(super) scope: Scope,
+    pub(super) selection: Option<String>,
+    pub(super) ignore_selection: bool,
+    pub(super) weight: Option<String>,
+    pub(super) scale: f64,
+    pub(super) by_theory: bool,
+    pub(super) mc_statistics: bool,
+    pub(super) systematics: bool,
+}
+
+/// Where something acts. Empty lists, and `all`, mean everywhere.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Scope {
+    pub(super) samples: Vec<String>,
+    pub(super) regions: Vec<String>,
+    /// Names of samples or regions.
+    pub(super) exclude: Vec<String>,
+}
+
+/// A free factor, on a sample or on each of its bins.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Factor {
+    pub(super) line: usize,
+    pub(super) name: String,
+    pub(super) scope: Scope,
+    pub(super) per_bin: bool,
+    pub(super) nominal: f64,
+    pub(super) bounds: [f64; 2],
+    pub(super) constant: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Systematic {
+    pub(super) line: usize,
+    pub(super) name: String,
+    pub(super) parameter: Option<String>,
+    pub(super) scope: Scope,
+    /// Relative changes upwards and downwards, of a systematic without templates.
+    pub(super) overall: Option<(f64, f64)>,
+    pub(super) up: Option<Variation>,
+    pub(super) down: Option<Variation>,
+    pub(super) symmetrise: Symmetrise,
+    /// Largest number of changes of slope; 0 without smoothing.
+    pub(super) smoothing: usize,
+    pub(super) drop_norm: Vec<String>,
+    pub(super) drop_shape: Vec<String>,
+}
+
+/// What one direction of a systematic changes.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Variation {
+    pub(super) place: Locations,
+    /// Replaces the weight of the sample.
+    pub(super) weight: Option<String>,
+    /// Multiplies the weight.
+    pub(super) weight_factor: Option<String>,
+}
+
+/// Whether a list of names has this one. An empty list, and `all`, have all names.
+fn includes(names: &[String], name: &str) -> bool {
+    names.is_empty() || names.iter().any(|known| known == name || known.eq_ignore_ascii_case("all"))
+}
+
+/// Whether a list that says where something is dropped has a region or a sample.
+pub(super) fn drops(names: &[String], region: &str, sample: &str) -> bool {
+    !names.is_empty() && (includes(names, region) || includes(names, sample))
+}
+
+impl Scope {
+    /// Whether a sample in a region is within the scope.
+    pub(super) fn has(&self, region: &str, sample: &str) -> bool {
+        includes(&self.samples, sample)
+            && includes(&self.regions, region)
+            && !self.exclude.iter().any(|name| name == region || name == sample)
+    }
+}

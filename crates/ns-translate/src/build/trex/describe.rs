@@ -1,0 +1,197 @@
+//! Turns a configuration and its templates into a description.
+
+use std::collections::HashMap;
+
+use super::config::{self, Config, drops};
+use super::plan::{Key, Side};
+use crate::build::describe::{
+    Channel, Description, Effect, McConstraint, Measurement, Parameter, Parts, Pruning, Sample, Smoothing,
+    Symmetrise, Systematic, Template,
+};
+use crate::build::fields::Reader;
+use crate::build::sources::Filled;
+use crate::pyhf::names::quoted;
+
+/// Content that an empty bin of a sample gets, as in TRExFitter, and its uncertainty.
+const EMPTY: (f64, f64) = (1e-6, 1e-7);
+
+/// Adds up the templates of each key.
+pub(super) fn added(keys: Vec<Key>, filled: Vec<Option<Filled>>) -> HashMap<Key, Filled> {
+    let mut templates: HashMap<Key, Filled> = HashMap::new();
+    for (key, next) in keys.into_iter().zip(filled) {
+        let Some(next) = next else { continue };
+        match templates.get_mut(&key) {
+            None => {
+                templates.insert(key, next);
+            }
+            Some(sum) => {
+                let add = |a: &mut Vec<f64>, b: &[f64]| a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+                add(&mut sum.template.values, &next.template.values);
+                if let (Some(a), Some(b)) = (&mut sum.template.variances, &next.template.variances) {
+                    add(a, b);
+                }
+            }
+        }
+    }
+    templates
+}
+
+/// The description. Problems go to the report; it is complete if there are none.
+pub(super) fn describe(
+    config: &Config,
+    templates: &HashMap<Key, Filled>,
+    reader: &mut Reader,
+) -> Description {
+    let mut channels = Vec::new();
+    for (r, region) in config.regions.iter().enumerate() {
+        let mut channel = Channel { name: region.name.clone(), ..Channel::default() };
+        for (s, sample) in config.samples.iter().enumerate() {
+            let Some(filled) = templates.get(&(r, s, None)) else { continue };
+            channel.edges.get_or_insert_with(|| filled.edges.clone());
+            if sample.data {
+                let data = channel.data.get_or_insert_with(|| vec![0.0; filled.template.values.len()]);
+                data.iter_mut().zip(&filled.template.values).for_each(|(a, b)| *a += b);
+                continue;
+            }
+            let scale = sample.scale * if sample.by_theory { config.job.lumi } else { 1.0 };
+            let template = nominal(&filled.template, scale, (region, sample), reader);
+            let of_sample = |factor: &&config::Factor| factor.scope.has(&region.name, &sample.name);
+            let names = |per_bin: bool| {
+                let mut names: Vec<String> = Vec::new();
+                for factor in config.factors.iter().filter(of_sample).filter(|f| f.per_bin == per_bin) {
+                    if !names.contains(&factor.name) {
+                        names.push(factor.name.clone());
+                    }
+                }
+                names
+            };
+            let mut systematics = Vec::new();
+            let acting = config.systematics.iter().enumerate().filter(|_| sample.systematics);
+            for (i, systematic) in acting {
+                if systematic.scope.has(&region.name, &sample.name) {
+                    let side =
+                        |side| templates.get(&(r, s, Some((i, side)))).map(|f| varied(&f.template, scale));
+                    let parts = parts(systematic, &region.name, &sample.name);
+                    systematics.extend(effect(systematic, side(Side::Up), side(Side::Down), parts));
+                }
+            }
+            channel.samples.push(Sample {
+                name: sample.name.clone(),
+                template,
+                mc_statistics: sample.mc_statistics && config.job.mc_threshold.is_some(),
+                norm_factors: names(false),
+                shape_factors: names(true),
+                systematics,
+            });
+        }
+        channels.push(channel);
+    }
+    let job = &config.job;
+    Description {
+        measurement: Measurement {
+            name: job.name.clone(),
+            poi: job.poi.clone(),
+            parameters: parameters(config),
+        },
+        channels,
+        pruning: Pruning { normalisation: job.prune_norm, shape: job.prune_shape, large: job.prune_large },
+        mc_threshold: job.mc_threshold.unwrap_or(0.0),
+        mc_constraint: if job.gaussian { McConstraint::Gaussian } else { McConstraint::Poisson },
+    }
+}
+
+/// The nominal template of a sample, in which no bin is empty or negative.
+fn nominal(
+    template: &Template,
+    scale: f64,
+    (region, sample): (&config::Region, &config::Sample),
+    reader: &mut Reader,
+) -> Template {
+    let mut values: Vec<f64> = template.values.iter().map(|v| v * scale).collect();
+    let mut variances: Option<Vec<f64>> =
+        template.variances.as_ref().map(|v| v.iter().map(|v| v * scale * scale).collect());
+    let mut changed = 0;
+    for (bin, value) in values.iter_mut().enumerate() {
+        if *value <= 0.0 {
+            *value = EMPTY.0;
+            if let Some(variance) = variances.as_mut().and_then(|v| v.get_mut(bin)) {
+                *variance = EMPTY.1 * EMPTY.1;
+            }
+            changed += 1;
+        }
+    }
+    if changed > 0 {
+        let message = format!(
+            "The sample {} has {changed} bins in region {} that are empty or negative. They get {:e} events, as in TRExFitter.",
+            quoted(&sample.name),
+            quoted(&region.name),
+            EMPTY.0
+        );
+        reader.warn(sample.line, message, "Use fewer bins, if that matters.");
+    }
+    Template { values, variances }
+}
+
+/// A template of a systematic, in which no bin is negative.
+fn varied(template: &Template, scale: f64) -> Vec<f64> {
+    template.values.iter().map(|v| v * scale).map(|v| if v < 0.0 { EMPTY.0 } else { v }).collect()
+}
+
+/// Which parts of a systematic are used; `None` if neither is.
+fn parts(systematic: &config::Systematic, region: &str, sample: &str) -> Option<Parts> {
+    match (drops(&systematic.drop_norm, region, sample), drops(&systematic.drop_shape, region, sample)) {
+        (false, false) => Some(Parts::Both),
+        (true, false) => Some(Parts::Shape),
+        (false, true) => Some(Parts::Normalisation),
+        (true, true) => None,
+    }
+}
+
+fn effect(
+    systematic: &config::Systematic,
+    up: Option<Vec<f64>>,
+    down: Option<Vec<f64>>,
+    parts: Option<Parts>,
+) -> Option<Systematic> {
+    let parts = parts?;
+    let effect = match systematic.overall {
+        Some(_) if parts == Parts::Shape => return None,
+        Some((up, down)) => Effect::Normalisation { up, down },
+        None => {
+            let one_sided = systematic.symmetrise == Symmetrise::Mirror;
+            Effect::Templates {
+                up: up?,
+                down: down.filter(|_| !one_sided),
+                symmetrise: systematic.symmetrise,
+                smooth: (systematic.smoothing > 0).then_some(Smoothing::Merge(systematic.smoothing)),
+                parts,
+            }
+        }
+    };
+    Some(Systematic { name: systematic.name.clone(), parameter: systematic.parameter.clone(), effect })
+}
+
+/// The settings of free factors that act on a sample.
+fn parameters(config: &Config) -> Vec<Parameter> {
+    let acts = |factor: &&config::Factor| {
+        config.regions.iter().any(|region| {
+            config.samples.iter().any(|sample| {
+                !sample.data
+                    && sample.scope.has(&region.name, &sample.name)
+                    && factor.scope.has(&region.name, &sample.name)
+            })
+        })
+    };
+    let mut parameters: Vec<Parameter> = Vec::new();
+    for factor in config.factors.iter().filter(|factor| !factor.per_bin).filter(acts) {
+        if parameters.iter().all(|known| known.name != factor.name) {
+            parameters.push(Parameter {
+                name: factor.name.clone(),
+                init: Some(factor.nominal),
+                bounds: Some(factor.bounds),
+                fixed: factor.constant,
+            });
+        }
+    }
+    parameters
+}

@@ -1,0 +1,76 @@
+//! Reads configurations of TRExFitter: regions, samples, factors and systematics, with templates from histograms or columns.
+//!
+//! The meaning of settings is that of TRExFitter. Settings of pictures and tables have no effect; settings that would change
+//! the workspace and are not supported are errors with their line.
+
+mod blocks;
+mod config;
+mod describe;
+mod known;
+mod plan;
+mod read;
+mod settings;
+
+use std::path::Path;
+
+use super::describe::Description;
+use super::fields::Reader;
+use super::places::Place;
+use super::sources::{self, Trees};
+use config::Config;
+
+/// A configuration whose templates have been read.
+#[derive(Debug)]
+pub(super) struct Read {
+    pub(super) description: Description,
+    config: Config,
+}
+
+/// Reads a configuration and its templates. `folder` is where relative paths begin. Problems go to the report; the
+/// description is complete if it has no errors.
+pub(super) fn read(
+    text: &str,
+    folder: &Path,
+    trees: Option<&dyn Trees>,
+    reader: &mut Reader,
+) -> Option<Read> {
+    let blocks = match blocks::read(text) {
+        Ok(blocks) => blocks,
+        Err((line, message, remedy)) => {
+            reader.error(line, message, remedy);
+            return None;
+        }
+    };
+    known::check(&blocks, reader);
+    let config = read::config(&blocks, reader);
+    if reader.report.has_errors() {
+        return None;
+    }
+    let (keys, requests) = plan::plan(&config, reader);
+    if reader.report.has_errors() {
+        return None;
+    }
+    let filled = sources::read(&requests, folder, trees, reader);
+    if reader.report.has_errors() {
+        return None;
+    }
+    let description = describe::describe(&config, &describe::added(keys, filled), reader);
+    Some(Read { description, config })
+}
+
+impl Read {
+    /// The line that a part of the description comes from.
+    pub(super) fn line(&self, place: Place<'_>) -> usize {
+        let config = &self.config;
+        let found = match place {
+            Place::All | Place::Measurement => None,
+            Place::Parameter(name) => config.factors.iter().find(|f| f.name == name).map(|f| f.line),
+            Place::Channel(name) => config.regions.iter().find(|r| r.name == name).map(|r| r.line),
+            Place::Sample { sample, .. } => config.samples.iter().find(|s| s.name == sample).map(|s| s.line),
+            Place::Systematic { systematic, .. } => {
+                config.systematics.iter().find(|s| s.name == systematic).map(|s| s.line)
+            }
+        };
+        found.unwrap_or(config.job.line)
+    }
+}

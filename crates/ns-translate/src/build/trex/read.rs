@@ -1,0 +1,294 @@
+//! Reads the blocks of a file as a configuration.
+
+use super::blocks::Block;
+use super::config::{Config, Factor, Job, Region, Sample, Scope, Systematic, Variation};
+use super::settings::Settings;
+use crate::build::describe::Symmetrise;
+use crate::build::fields::Reader;
+
+/// Reads the configuration. Problems go to the report.
+pub(super) fn config(blocks: &[Block], reader: &mut Reader) -> Config {
+    let mut config = Config::default();
+    for block in blocks {
+        let [_] = block.names.as_slice() else {
+            let message = format!("The block '{}' has several names.", block.kind);
+            reader.error(block.line, message, "Write one block for each of them.");
+            continue;
+        };
+        let mut settings = Settings { block, reader };
+        match block.kind.as_str() {
+            "Job" => config.job = settings.job(),
+            "Fit" => {
+                if let Some(kind) = settings.word("FitType").filter(|kind| kind != "SPLUSB") {
+                    let message = format!("A workspace does not contain 'FitType: {kind}'.");
+                    reader.warn(
+                        block.line,
+                        message,
+                        "Fit it with --fix NAME=0 for the parameter of interest.",
+                    );
+                }
+            }
+            "Region" => {
+                let ntuples = config.job.ntuples;
+                config.regions.extend(settings.region(ntuples));
+            }
+            "Sample" => {
+                let ntuples = config.job.ntuples;
+                if let Some((sample, factors)) = settings.sample(ntuples) {
+                    config.samples.push(sample);
+                    config.factors.extend(factors);
+                }
+            }
+            "NormFactor" | "ShapeFactor" => {
+                let factor = settings.factor();
+                config.factors.push(factor);
+            }
+            "Systematic" if !config.job.stat_only => {
+                let ntuples = config.job.ntuples;
+                config.systematics.extend(settings.systematic(ntuples));
+            }
+            _ => {}
+        }
+    }
+    if config.job.line == 0 {
+        reader.error(1, "The file has no 'Job'.", "Begin it with 'Job: NAME'.");
+    }
+    let only_control = blocks
+        .iter()
+        .find(|block| block.kind == "Fit")
+        .is_some_and(|block| Settings { block, reader }.word("FitRegion").as_deref() == Some("CRONLY"));
+    if only_control {
+        let control: Vec<&str> = blocks
+            .iter()
+            .filter(|block| block.kind == "Region")
+            .filter(|block| Settings { block, reader }.word("Type").as_deref() == Some("CONTROL"))
+            .filter_map(|block| block.names.first().map(String::as_str))
+            .collect();
+        config.regions.retain(|region| control.contains(&region.name.as_str()));
+    }
+    config
+}
+
+impl Settings<'_, '_> {
+    fn job(&mut self) -> Job {
+        let ntuples = self.one_of("ReadFrom", &["HIST", "NTUP"]).as_deref() == Some("NTUP");
+        self.one_of("SmoothingOption", &["MAXVARIATION"]);
+        let no_threshold = self.word("MCstatThreshold").as_deref() == Some("NONE");
+        let stat_only = self.flag("StatOnly", false);
+        let outside = self.flag("MergeUnderOverFlow", ntuples);
+        if outside && !ntuples {
+            let line = self.get("MergeUnderOverFlow").map_or(self.block.line, |setting| setting.line);
+            self.error(
+                line,
+                "'MergeUnderOverFlow' of histograms is not supported.".to_owned(),
+                "Add what is outside to the outer bins of the histograms.",
+            );
+        }
+        let threshold = if no_threshold { None } else { Some(self.number("MCstatThreshold").unwrap_or(0.0)) };
+        Job {
+            line: self.block.line,
+            name: self.name(),
+            poi: self.text("POI").unwrap_or_default(),
+            ntuples,
+            place: self.place(ntuples, ""),
+            weight: self.text("MCweight"),
+            selection: self.text("Selection"),
+            lumi: self.number("Lumi").unwrap_or(1.0),
+            prune_norm: self.number("SystPruningNorm"),
+            prune_shape: self.number("SystPruningShape"),
+            prune_large: self.number("SystLarge"),
+            mc_threshold: threshold.filter(|_| !stat_only),
+            gaussian: self.one_of("MCstatConstraint", &["POISSON", "GAUSSIAN"]).as_deref()
+                == Some("GAUSSIAN"),
+            stat_only,
+            outside,
+        }
+    }
+
+    /// A region of the fit; regions for validation are left out.
+    fn region(&mut self, ntuples: bool) -> Option<Region> {
+        if self.one_of("Type", &["SIGNAL", "CONTROL", "VALIDATION"]).as_deref() == Some("VALIDATION") {
+            return None;
+        }
+        let asimov = self.one_of("DataType", &["DATA", "ASIMOV"]).as_deref() == Some("ASIMOV");
+        let (variable, edges) = if ntuples { self.binning() } else { (None, Vec::new()) };
+        if let Some(setting) = self.get("Binning").filter(|_| !ntuples) {
+            self.error(
+                setting.line,
+                "'Binning' of histograms is not supported.".to_owned(),
+                "Write histograms with the bins of the fit.",
+            );
+        }
+        Some(Region {
+            line: self.block.line,
+            name: self.name(),
+            place: self.place(ntuples, ""),
+            variable,
+            edges,
+            selection: self.text("Selection"),
+            weight: self.text("MCweight"),
+            asimov,
+        })
+    }
+
+    /// The variable with the edges of its bins.
+    fn binning(&mut self) -> (Option<String>, Vec<f64>) {
+        let Some(variable) = self.get("Variable") else {
+            self.error(
+                self.block.line,
+                "It has no 'Variable'.".to_owned(),
+                "Add 'Variable: \"x\",10,0,100': expression, number of bins, lowest and highest value.",
+            );
+            return (None, Vec::new());
+        };
+        let numbers =
+            |values: &[String]| values.iter().map(|v| v.parse::<f64>().ok()).collect::<Option<Vec<_>>>();
+        let expression = variable.values.first().cloned();
+        let edges = match self.get("Binning") {
+            Some(setting) => {
+                let edges = numbers(&setting.values);
+                if edges.is_none() {
+                    self.error(
+                        setting.line,
+                        "'Binning' is no list of edges; automatic bins are not supported.".to_owned(),
+                        "Write the edges that TRExFitter has found.",
+                    );
+                }
+                edges.unwrap_or_default()
+            }
+            None => match numbers(variable.values.get(1..).unwrap_or_default()).as_deref() {
+                Some([n, low, high]) if *n >= 1.0 && *n <= 1e6 && low < high => {
+                    let n = *n as usize;
+                    (0..=n).map(|i| low + (high - low) * i as f64 / n as f64).collect()
+                }
+                _ => {
+                    self.error(
+                        variable.line,
+                        "'Variable' has no bins.".to_owned(),
+                        "Write 'Variable: \"x\",10,0,100': expression, number of bins, lowest and highest value.",
+                    );
+                    Vec::new()
+                }
+            },
+        };
+        (expression, edges)
+    }
+
+    /// A sample, with the factors that it names; ghosts are left out.
+    fn sample(&mut self, ntuples: bool) -> Option<(Sample, Vec<Factor>)> {
+        let kind = self.one_of("Type", &["SIGNAL", "BACKGROUND", "DATA", "GHOST"]);
+        if kind.as_deref() == Some("GHOST") {
+            return None;
+        }
+        let name = self.name();
+        let mut factors = Vec::new();
+        for setting in &self.block.settings {
+            let per_bin = setting.key == "ShapeFactor";
+            if setting.key == "NormFactor" || per_bin {
+                let numbers: Vec<Option<f64>> =
+                    setting.values.iter().skip(1).map(|v| v.parse().ok()).collect();
+                let number = |i: usize, usual: f64| numbers.get(i).copied().flatten().unwrap_or(usual);
+                factors.push(Factor {
+                    line: setting.line,
+                    name: setting.values.first().cloned().unwrap_or_default(),
+                    scope: Scope { samples: vec![name.clone()], ..Scope::default() },
+                    per_bin,
+                    nominal: number(0, 1.0),
+                    bounds: [number(1, 0.0), number(2, 10.0)],
+                    constant: setting.values.get(4).is_some_and(|v| v.eq_ignore_ascii_case("true")),
+                });
+            }
+        }
+        let sample = Sample {
+            line: self.block.line,
+            name,
+            data: kind.as_deref() == Some("DATA"),
+            place: self.place(ntuples, ""),
+            scope: Scope { samples: Vec::new(), ..self.scope() },
+            selection: self.text("Selection"),
+            ignore_selection: self.flag("IgnoreSelection", false),
+            weight: self.text("MCweight"),
+            scale: self.number("LumiScale").unwrap_or(1.0),
+            by_theory: self.flag("NormalizedByTheory", true),
+            mc_statistics: self.flag("UseMCstat", true),
+            systematics: self.flag("UseSystematics", true),
+        };
+        Some((sample, factors))
+    }
+
+    fn factor(&mut self) -> Factor {
+        Factor {
+            line: self.block.line,
+            name: self.name(),
+            scope: self.scope(),
+            per_bin: self.block.kind == "ShapeFactor",
+            nominal: self.number("Nominal").unwrap_or(1.0),
+            bounds: [self.number("Min").unwrap_or(0.0), self.number("Max").unwrap_or(10.0)],
+            constant: self.flag("Constant", false),
+        }
+    }
+
+    fn systematic(&mut self, ntuples: bool) -> Option<Systematic> {
+        let kind = self.one_of("Type", &["OVERALL", "HISTO"])?;
+        let overall = (kind == "OVERALL").then(|| {
+            let (up, down) = (self.number("OverallUp"), self.number("OverallDown"));
+            if up.is_none() || down.is_none() {
+                let line = self.block.line;
+                self.error(
+                    line,
+                    "It has no 'OverallUp' and 'OverallDown'.".to_owned(),
+                    "Add both, such as 0.1 and -0.1.",
+                );
+            }
+            (up.unwrap_or_default(), down.unwrap_or_default())
+        });
+        let symmetrise = match self.one_of("Symmetrisation", &["ONESIDED", "TWOSIDED", "ABSMEAN"]).as_deref()
+        {
+            Some("ONESIDED") => Symmetrise::Mirror,
+            Some("TWOSIDED") => Symmetrise::TwoSided,
+            Some("ABSMEAN") => Symmetrise::AbsMean,
+            _ => Symmetrise::None,
+        };
+        let smoothing = self.number("Smoothing").unwrap_or(0.0);
+        if !(0.0..100.0).contains(&smoothing) {
+            let line = self.get("Smoothing").map_or(self.block.line, |setting| setting.line);
+            self.error(line, "'Smoothing' is not between 0 and 99.".to_owned(), "Write 40, for example.");
+        }
+        let (up, down) = (self.variation(ntuples, "Up"), self.variation(ntuples, "Down"));
+        if overall.is_none() && (up.is_none() || (down.is_none() && symmetrise != Symmetrise::Mirror)) {
+            self.error(
+                self.block.line,
+                "It does not say how both templates differ from the nominal one.".to_owned(),
+                "Add settings that end in Up and Down, or 'Symmetrisation: ONESIDED' with those of Up.",
+            );
+        }
+        Some(Systematic {
+            line: self.block.line,
+            name: self.name(),
+            parameter: self.text("NuisanceParameter"),
+            scope: self.scope(),
+            overall,
+            up,
+            down,
+            symmetrise,
+            smoothing: (smoothing / 10.0) as usize,
+            drop_norm: self.list("DropNorm"),
+            drop_shape: self.list("DropShapeIn"),
+        })
+    }
+
+    /// What a direction changes; `None` without a setting for it.
+    fn variation(&self, ntuples: bool, side: &str) -> Option<Variation> {
+        let place = self.place(ntuples, side);
+        let weight = self.text(&format!("Weight{side}"));
+        let weight_factor = self.text(&format!("WeightSuf{side}"));
+        let lists = [&place.paths, &place.files, &place.names];
+        let suffixes = [&place.path_suffix, &place.file_suffix, &place.name_suffix];
+        let any = lists.iter().any(|list| !list.is_empty()) || suffixes.iter().any(|text| !text.is_empty());
+        (any || weight.is_some() || weight_factor.is_some()).then_some(Variation {
+            place,
+            weight,
+            weight_factor,
+        })
+    }
+}

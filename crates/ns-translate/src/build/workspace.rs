@@ -1,0 +1,268 @@
+//! Writes a description as a workspace of pyhf.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value, json};
+
+use super::describe::{
+    Channel, Description, Effect, Parts, Pruning, Sample, Smoothing, Symmetrise, Systematic,
+};
+use super::merge::merged;
+use super::places::Place;
+use super::prune::{self, EffectRow, Part, Reason};
+use super::smooth::smoothed;
+use super::symmetrise::{Split, split, two_sided};
+use crate::pyhf::Report;
+use crate::pyhf::names::quoted;
+
+/// Writes the workspace of a description that has been checked. Returns it with the effects of all systematics.
+pub(super) fn write(
+    description: &Description,
+    report: &mut Report,
+    path: &dyn Fn(Place<'_>) -> String,
+) -> (Value, Vec<EffectRow>) {
+    let mut rows = Vec::new();
+    let mut used = HashSet::new();
+    let (mut channels, mut observations) = (Vec::new(), Vec::new());
+    for channel in &description.channels {
+        let active = active_bins(channel, description.mc_threshold);
+        let mut samples = Vec::new();
+        for sample in &channel.samples {
+            let mut writer = Writer { description, channel, sample, modifiers: Vec::new(), rows: &mut rows };
+            writer.factors(&active);
+            for systematic in &sample.systematics {
+                if let Err(fault) = writer.systematic(systematic) {
+                    let place = Place::Systematic {
+                        channel: &channel.name,
+                        sample: &sample.name,
+                        systematic: &systematic.name,
+                    };
+                    report.error(
+                        path(place),
+                        fault,
+                        "Correct its templates, or take the sample off the systematic.",
+                    );
+                }
+            }
+            for modifier in &writer.modifiers {
+                used.extend(modifier.get("name").and_then(Value::as_str).map(str::to_owned));
+            }
+            samples.push(json!({
+                "name": sample.name,
+                "data": sample.template.values,
+                "modifiers": writer.modifiers,
+            }));
+        }
+        let data = channel.data.clone().unwrap_or_else(|| {
+            report.warn(
+                path(Place::Channel(&channel.name)),
+                format!(
+                    "The channel {} has no data; the sum of its samples is taken.",
+                    quoted(&channel.name)
+                ),
+                "Give its data, if there are any.",
+            );
+            total(channel, |sample| &sample.template.values)
+        });
+        observations.push(json!({"name": channel.name, "data": data}));
+        channels.push(json!({"name": channel.name, "samples": samples}));
+    }
+    let document = json!({
+        "channels": channels,
+        "observations": observations,
+        "measurements": [measurement(description, &used)],
+        "version": "1.0.0",
+    });
+    (document, rows)
+}
+
+/// The sum of an array over all samples, bin by bin.
+fn total<'a>(channel: &'a Channel, of: impl Fn(&'a Sample) -> &'a [f64]) -> Vec<f64> {
+    let n = channel.samples.first().map_or(0, |sample| sample.template.values.len());
+    let mut sum = vec![0.0; n];
+    for sample in &channel.samples {
+        for (sum, value) in sum.iter_mut().zip(of(sample)) {
+            *sum += value;
+        }
+    }
+    sum
+}
+
+/// The bins whose statistics of simulation have a parameter.
+fn active_bins(channel: &Channel, threshold: f64) -> Vec<bool> {
+    let values = total(channel, |sample| &sample.template.values);
+    let variances = total(channel, |sample| match &sample.template.variances {
+        Some(variances) if sample.mc_statistics => variances,
+        _ => &[],
+    });
+    let bins = values.iter().zip(variances);
+    bins.map(|(value, variance)| threshold == 0.0 || variance.sqrt() > threshold * value.abs()).collect()
+}
+
+struct Writer<'a> {
+    description: &'a Description,
+    channel: &'a Channel,
+    sample: &'a Sample,
+    modifiers: Vec<Value>,
+    rows: &'a mut Vec<EffectRow>,
+}
+
+impl Writer<'_> {
+    fn push(&mut self, name: &str, kind: &str, data: Value) {
+        self.modifiers.push(json!({"name": name, "type": kind, "data": data}));
+    }
+
+    /// Writes what a sample has besides systematics.
+    fn factors(&mut self, active: &[bool]) {
+        if let Some(variances) = self.sample.template.variances.as_ref().filter(|_| self.sample.mc_statistics)
+        {
+            let sigma = |(variance, active): (&f64, &bool)| if *active { variance.sqrt() } else { 0.0 };
+            let sigmas: Vec<f64> = variances.iter().zip(active).map(sigma).collect();
+            let name = format!("staterror_{}", self.channel.name.replace(' ', "-"));
+            if active.contains(&true) {
+                self.push(&name, "staterror", json!(sigmas));
+            }
+        }
+        for name in &self.sample.norm_factors {
+            self.push(name, "normfactor", Value::Null);
+        }
+        for name in &self.sample.shape_factors {
+            self.push(name, "shapefactor", Value::Null);
+        }
+    }
+
+    /// Writes a systematic. The error says what is wrong with its templates.
+    fn systematic(&mut self, systematic: &Systematic) -> Result<(), String> {
+        let name = systematic.parameter();
+        // Nobody wants to lose the parameter of interest.
+        let is_poi = name == self.description.measurement.poi;
+        let pruning = if is_poi { Pruning::default() } else { self.description.pruning };
+        match &systematic.effect {
+            Effect::Normalisation { up, down } => {
+                let part = Part::new(*up, *down, pruning.normalisation, pruning.large);
+                if part.is_kept() {
+                    self.push(name, "normsys", json!({"hi": 1.0 + up, "lo": 1.0 + down}));
+                }
+                self.row(systematic, Some(part), None, false);
+            }
+            Effect::Uncorrelated { sigmas } => {
+                self.push(name, "shapesys", json!(sigmas));
+            }
+            Effect::Templates { up, down, symmetrise, smooth, parts } => {
+                let nominal = &self.sample.template.values;
+                if nominal.iter().all(|n| *n == 0.0) {
+                    let none = || Part { up: None, down: None, pruned: Some(Reason::Empty) };
+                    self.row(systematic, Some(none()), Some(none()), false);
+                    return Ok(());
+                }
+                let sigmas = self.sigmas();
+                let smooth = |varied: &[f64]| match smooth {
+                    Some(Smoothing::Medians353Qh) => smoothed(varied, nominal),
+                    Some(Smoothing::Merge(most)) => merged(varied, nominal, &sigmas, *most),
+                    None => varied.to_vec(),
+                };
+                let both = down.as_deref().and_then(|down| two_sided(nominal, up, down, *symmetrise));
+                let how = if both.is_some() { Symmetrise::None } else { *symmetrise };
+                let (first, second) =
+                    both.map_or_else(|| (up.clone(), down.clone()), |(up, down)| (up, Some(down)));
+                let (smooth_up, smooth_down) = (smooth(&first), second.as_deref().map(smooth));
+                let split = split(nominal, &smooth_up, smooth_down.as_deref(), how)
+                    .ok_or_else(|| no_events(nominal, up, down.as_deref()))?;
+                let changed = smooth_up != first || smooth_down != second;
+                self.templates(systematic, &split, *parts, pruning, changed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Uncertainties of the nominal template from its statistics; 0 if they are not known.
+    fn sigmas(&self) -> Vec<f64> {
+        let template = &self.sample.template;
+        match &template.variances {
+            Some(variances) => variances.iter().map(|v| v.sqrt()).collect(),
+            None => vec![0.0; template.values.len()],
+        }
+    }
+
+    fn templates(
+        &mut self,
+        systematic: &Systematic,
+        split: &Split,
+        parts: Parts,
+        pruning: Pruning,
+        smoothed: bool,
+    ) {
+        let (name, nominal) = (systematic.parameter(), &self.sample.template.values);
+        let left_out = |out: bool| out.then_some(Reason::LeftOut);
+        let mut norm =
+            prune::normalisation(split.up, split.down, pruning).without(left_out(parts == Parts::Shape));
+        let one_bin = (nominal.len() == 1 && parts != Parts::Together).then_some(Reason::OneBin);
+        let mut shape = prune::shape(nominal, &split.up_shape, &split.down_shape, pruning)
+            .rather(one_bin)
+            .without(left_out(parts == Parts::Normalisation));
+        if parts == Parts::Together {
+            // One modifier has both parts.
+            if norm.is_kept() || shape.is_kept() {
+                (norm.pruned, shape.pruned) = (None, None);
+                let (up, down) = split.together();
+                self.push(name, "histosys", json!({"hi_data": up, "lo_data": down}));
+            }
+        } else {
+            if norm.is_kept() {
+                self.push(name, "normsys", json!({"hi": split.up, "lo": split.down}));
+            }
+            if shape.is_kept() {
+                self.push(name, "histosys", json!({"hi_data": split.up_shape, "lo_data": split.down_shape}));
+            }
+        }
+        self.row(systematic, Some(norm), Some(shape), smoothed);
+    }
+
+    fn row(
+        &mut self,
+        systematic: &Systematic,
+        normalisation: Option<Part>,
+        shape: Option<Part>,
+        smoothed: bool,
+    ) {
+        self.rows.push(EffectRow {
+            channel: self.channel.name.clone(),
+            sample: self.sample.name.clone(),
+            systematic: systematic.name.clone(),
+            normalisation,
+            shape,
+            smoothed,
+        });
+    }
+}
+
+/// Says which template has no events.
+fn no_events(nominal: &[f64], up: &[f64], down: Option<&[f64]>) -> String {
+    let sum = |values: &[f64]| values.iter().sum::<f64>();
+    let all = [("nominal template", Some(nominal)), ("template up", Some(up)), ("template down", down)];
+    let empty = all.into_iter().find(|(_, values)| values.is_some_and(|values| !(sum(values) > 0.0)));
+    let (which, total) = empty.map_or(("template", 0.0), |(which, values)| (which, values.map_or(0.0, sum)));
+    format!("The sum of its {which} is {total}, so normalisation and shape cannot be separated.")
+}
+
+/// Writes the measurement, without settings of parameters that were pruned.
+fn measurement(description: &Description, used: &HashSet<String>) -> Value {
+    let measurement = &description.measurement;
+    let settings = measurement.parameters.iter().filter(|parameter| used.contains(&parameter.name));
+    let parameters: Vec<Value> = settings
+        .map(|parameter| {
+            let mut entry = Map::from_iter([("name".to_owned(), json!(parameter.name))]);
+            if let Some(init) = parameter.init {
+                entry.insert("inits".to_owned(), json!([init]));
+            }
+            if let Some(bounds) = parameter.bounds {
+                entry.insert("bounds".to_owned(), json!([bounds]));
+            }
+            if parameter.fixed {
+                entry.insert("fixed".to_owned(), json!(true));
+            }
+            Value::Object(entry)
+        })
+        .collect();
+    json!({"name": measurement.name, "config": {"poi": measurement.poi, "parameters": parameters}})
+}

@@ -1,0 +1,114 @@
+//! Workspaces built from configurations of TRExFitter, and the messages of broken ones.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+use std::path::{Path, PathBuf};
+
+use ns_translate::build::{Built, ConfigOptions, McConstraint, build_config};
+use serde_json::json;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/build")
+}
+
+fn config() -> String {
+    std::fs::read_to_string(folder().join("trex.config")).unwrap()
+}
+
+/// Builds a text as if it stood beside the histograms. The error has no folder.
+fn built(text: &str) -> Result<Built, String> {
+    let scratch = tempfile::tempdir().unwrap();
+    std::fs::copy(folder().join("histograms.root"), scratch.path().join("histograms.root")).unwrap();
+    let path = scratch.path().join("my.config");
+    std::fs::write(&path, text).unwrap();
+    build_config(&path, ConfigOptions::default(), None)
+        .map_err(|error| error.to_string().replace(&format!("{}/", scratch.path().display()), ""))
+}
+
+/// Names and types of the modifiers of the background.
+fn modifiers(built: &Built) -> Vec<String> {
+    let modifiers = built.workspace["channels"][0]["samples"][1]["modifiers"].as_array().unwrap();
+    modifiers
+        .iter()
+        .map(|m| format!("{} {}", m["name"].as_str().unwrap(), m["type"].as_str().unwrap()))
+        .collect()
+}
+
+#[test]
+fn a_configuration_becomes_a_workspace() {
+    let built = built(&config()).unwrap();
+    let channels = built.workspace["channels"].as_array().unwrap();
+    assert_eq!(channels.len(), 1, "the validation region is left out");
+    // The simulation is so small that smoothing merges all bins, and no shape is left.
+    assert_eq!(modifiers(&built), ["staterror_SR staterror", "lumi normsys", "Modelling normsys"]);
+    let rough = self::built(&config().replace("  Smoothing: 40\n", "")).unwrap();
+    assert_eq!(modifiers(&rough).last().unwrap(), "Modelling histosys");
+    let settings = &built.workspace["measurements"][0]["config"]["parameters"];
+    assert_eq!(*settings, json!([{"name": "mu", "inits": [1.0], "bounds": [[0.0, 10.0]]}]));
+    assert!(built.systematics.iter().any(|row| row.smoothed));
+    let warnings: Vec<String> = built.warnings.iter().map(ToString::to_string).collect();
+    assert!(warnings.iter().any(|w| w.contains("settings of the fit: UseMinos")), "{warnings:?}");
+}
+
+#[test]
+fn poisson_constraints_need_hs3() {
+    let text = config().replace("  MCstatConstraint: GAUSSIAN\n", "");
+    let poisson = built(&text).unwrap().workspace;
+    assert!(poisson.get("distributions").is_some(), "{poisson}");
+    assert!(poisson.to_string().contains("poisson_dist"));
+    let options = ConfigOptions { mc_constraint: Some(McConstraint::Poisson), ..ConfigOptions::default() };
+    let same = build_config(&folder().join("trex.config"), options, None).unwrap().workspace;
+    assert_eq!(same, poisson);
+}
+
+#[test]
+fn statistics_alone_need_no_systematics() {
+    let text = config().replace("  POI: \"mu\"\n", "  POI: \"mu\"\n  StatOnly: TRUE\n");
+    let built = built(&text).unwrap();
+    assert!(built.systematics.is_empty());
+    assert!(!built.workspace.to_string().contains("staterror"));
+}
+
+/// Name of a case, what is replaced in the configuration above, and by what.
+const CASES: &[(&str, &str, &str)] = &[
+    ("no_colon", "  ReadFrom: HIST", "  ReadFrom HIST"),
+    ("open_quote", "POI: \"mu\"", "POI: \"mu"),
+    ("before_the_first_block", "% Histograms", "Label: x\n% Histograms"),
+    ("unknown_setting", "  HistoFile:", "  HistoFil:"),
+    ("unsupported_setting", "  UseMinos: \"mu\"\n\nRegion: \"SR\"", "\nRegion: \"SR\"\n  DropBins: 1"),
+    ("unsupported_block", "Fit: \"fit\"", "Unfolding: \"fit\""),
+    (
+        "unsupported_expression",
+        "Systematic: \"lumi\"",
+        "NormFactor: \"k\"\n  Expression: (1-mu):mu[1,0,10]\n\nSystematic: \"lumi\"",
+    ),
+    ("several_names", "Systematic: \"lumi\"", "Systematic: \"lumi\",\"trigger\""),
+    ("unknown_type", "Type: OVERALL", "Type: SHAPE"),
+    ("no_number", "OverallUp: 0.02", "OverallUp: two"),
+    ("no_overall_down", "  OverallDown: -0.02\n", ""),
+    ("no_template_down", "  Symmetrisation: ONESIDED\n", ""),
+    ("unknown_symmetrisation", "ONESIDED", "MAXIMUM"),
+    ("smoothing_too_large", "Smoothing: 40", "Smoothing: 400"),
+    ("no_file_name", "  HistoFile: \"histograms\"\n", ""),
+    ("no_such_file", "HistoFile: \"histograms\"", "HistoFile: \"histogram\""),
+    ("no_such_histogram", "background/modelling", "background/modeling"),
+    (
+        "binning_of_histograms",
+        "Type: SIGNAL\n\nRegion: \"CR\"",
+        "Type: SIGNAL\n  Binning: 200,400,600\n\nRegion: \"CR\"",
+    ),
+    ("automatic_bins", "ReadFrom: HIST", "ReadFrom: NTUP"),
+    ("unknown_poi", "POI: \"mu\"", "POI: \"mue\""),
+];
+
+#[test]
+fn each_broken_configuration_gets_its_message() {
+    let mut messages = String::new();
+    let base = config();
+    for (name, from, to) in CASES {
+        let text = base.replacen(from, to, 1);
+        assert_ne!(text, base, "{name} changes nothing");
+        let message = built(&text).err().unwrap_or_else(|| panic!("{name} is accepted"));
+        messages.push_str(&format!("== {name}\n{}\n\n", message.trim_end()));
+    }
+    insta::assert_snapshot!(messages);
+}
