@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 use ns_core::{Model, Search};
 use ns_inference::{FitData, FitOptions};
+use serde_json::{Value, json};
 
 use crate::args::{ExecutionArgs, OutputArgs, real};
 use crate::error::CliError;
-use crate::start;
+use crate::{load, start};
 
 /// Flags for the data, the fixed parameters and the starting point of all fits of an analysis.
 #[derive(Debug, Args)]
@@ -64,6 +65,22 @@ impl DataArgs {
     /// Returns whether Asimov data are fitted, which need no observations.
     pub(crate) fn is_asimov(&self) -> bool {
         self.asimov.is_some()
+    }
+
+    /// Returns the flags as JSON, for the header of a file. The starting point is its file's contents.
+    ///
+    /// # Errors
+    /// If the file of `--init` cannot be read.
+    pub(crate) fn settings(&self) -> Result<Value, CliError> {
+        let usage = |why: String| CliError::Usage(format!("start values: {why}"));
+        let init = |path: &PathBuf| load::form::<Value>(path, &usage, "JSON");
+        Ok(json!({
+            "asimov": self.asimov,
+            "fix": self.fix,
+            "init": self.init.as_ref().map(init).transpose()?,
+            "search": self.search.name(),
+            "integral_tolerance": self.integral_tolerance,
+        }))
     }
 
     /// Returns the options of the fit that the flags describe.

@@ -100,10 +100,7 @@ pub(crate) fn workspace(args: &ModelArgs) -> Result<ModelSource, WorkspaceError>
     let patches = patches(&args.patch)?;
     let check = if args.no_digest_check { DigestCheck::Skip } else { DigestCheck::Verify };
     let workspace = ModelSource::from_text(text, &patches, check, &events_of(&args.input))?;
-    let selection = ChannelSelection {
-        keep: (!args.channels.is_empty()).then(|| names(&args.channels, &workspace.channel_names())),
-        mask: names(&args.mask, &workspace.channel_names()),
-    };
+    let selection = selection(args, &workspace.channel_names());
     if selection.is_everything() { Ok(workspace) } else { workspace.select_channels(&selection) }
 }
 
@@ -141,11 +138,16 @@ fn card(args: &ModelArgs) -> Result<Option<Card>, WorkspaceError> {
     let mut options = CardOptions { mass: args.mass, mc_stats: args.mc_stats, ..CardOptions::default() };
     options.maps.clone_from(&args.map);
     let card = Card::read(&args.input, &options)?;
-    let selection = ChannelSelection {
-        keep: (!args.channels.is_empty()).then(|| names(&args.channels, &card.channel_names())),
-        mask: names(&args.mask, &card.channel_names()),
-    };
+    let selection = selection(args, &card.channel_names());
     Ok(Some(card.selected(&selection)?))
+}
+
+/// Returns the channels that the flags select. `known` are the names of all channels.
+pub(crate) fn selection(args: &ModelArgs, known: &[&str]) -> ChannelSelection {
+    ChannelSelection {
+        keep: (!args.channels.is_empty()).then(|| names(&args.channels, known)),
+        mask: names(&args.mask, known),
+    }
 }
 
 /// Returns the folder in which the files of events that a model names are found: the folder of the model's file. A

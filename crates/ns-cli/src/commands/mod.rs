@@ -10,6 +10,7 @@ pub(crate) mod hypotest;
 pub(crate) mod hypotest_toys;
 pub(crate) mod inspect;
 pub(crate) mod licences;
+pub(crate) mod limit_grid;
 pub(crate) mod merge_toys;
 pub(crate) mod patch;
 pub(crate) mod prune;

@@ -10,6 +10,7 @@ mod edit;
 mod event_toys;
 mod fit;
 mod formats;
+mod grid;
 mod hostile;
 mod hypotest;
 mod inspect;

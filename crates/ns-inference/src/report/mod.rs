@@ -7,6 +7,7 @@ mod document;
 mod fit;
 mod flow;
 mod goodness;
+mod grid;
 mod hypotest;
 mod json;
 mod limit;
