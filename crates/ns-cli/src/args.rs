@@ -186,8 +186,8 @@ pub(crate) struct OutputArgs {
     /// Write the result to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Format of the result: json, table, or tables for documents: latex, markdown, csv [default: table on a terminal,
-    /// json elsewhere]
+    /// Format of the result: json, table, tables for documents (latex, markdown, csv), or hepdata: YAML for HEPData, of
+    /// fit, scan, upper-limit and yields [default: table on a terminal, json elsewhere]
     #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
     pub(crate) format: Option<Format>,
     /// No warnings on standard error
@@ -208,4 +208,6 @@ pub(crate) enum Format {
     Markdown,
     /// Tables of comma-separated values.
     Csv,
+    /// Data tables of HEPData in YAML.
+    Hepdata,
 }

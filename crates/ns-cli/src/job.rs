@@ -5,6 +5,7 @@
 use std::time::Instant;
 
 use ns_core::{Control, Model, Session};
+use ns_inference::report::hepdata::DataTable;
 use ns_inference::report::{Part, Report, RunInfo};
 use ns_inference::{InferenceError, Opened, Work, open_session_for};
 use ns_translate::pyhf::file_of;
@@ -97,11 +98,25 @@ impl Job {
         self,
         result: &R,
         warnings: &[String],
+        parts: Vec<Part>,
+    ) -> Result<(), CliError> {
+        self.finish_with(result, warnings, parts, Vec::new)
+    }
+
+    /// Writes the result like [`Self::finish`]. `data` makes the data tables, if they are asked for.
+    ///
+    /// # Errors
+    /// If the result cannot be written.
+    pub(crate) fn finish_with<R: Serialize>(
+        self,
+        result: &R,
+        warnings: &[String],
         mut parts: Vec<Part>,
+        data: impl FnOnce() -> Vec<DataTable>,
     ) -> Result<(), CliError> {
         let ran = RunInfo::on(self.session.as_ref(), self.reason, self.started);
         let ran = ran.about(&self.model, self.model.digest());
         parts.push(ran.closing(&self.model.measurement));
-        self.output.write(&Report { result, ran, parts }, warnings)
+        self.output.write_with(&Report { result, ran, parts }, warnings, data)
     }
 }

@@ -23,7 +23,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Statistical inference for models of bins and events (pyhf workspaces, HS3 files).
 #[derive(Debug, Parser)]
@@ -102,7 +102,25 @@ fn parsed() -> Cli {
     let mut command = Cli::command().mut_subcommands(|command| command.mut_args(values));
     let matches =
         command.try_get_matches_from_mut(std::env::args_os()).unwrap_or_else(|error| with_tip(error).exit());
+    if let Some(name) = without_data_tables(&matches) {
+        let message = format!(
+            "nextstat {name} has no tables for HEPData, only {} have; give another --format\n",
+            WITH_DATA_TABLES.join(", ")
+        );
+        command.error(ErrorKind::InvalidValue, message).exit()
+    }
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
+}
+
+/// Commands that `--format hepdata` is for.
+const WITH_DATA_TABLES: [&str; 4] = ["fit", "scan", "upper-limit", "yields"];
+
+/// Returns the name of the command if it has no tables for HEPData, but is asked for them.
+fn without_data_tables(matches: &ArgMatches) -> Option<&str> {
+    let (name, flags) = matches.subcommand()?;
+    let format = flags.try_get_one::<args::Format>("format").ok().flatten();
+    let toys = flags.try_contains_id("toys").is_ok_and(|there| there);
+    (format == Some(&args::Format::Hepdata) && (toys || !WITH_DATA_TABLES.contains(&name))).then_some(name)
 }
 
 /// Adds a tip to the error if an unknown argument is an existing file. The tip says that a workspace needs

@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use ns_core::plain_lines;
+use ns_inference::report::hepdata::{DataTable, hepdata};
 use ns_inference::report::{DocumentFormat, Part, Report, to_json};
 use serde::Serialize;
 use tempfile::{Builder, NamedTempFile};
@@ -22,6 +23,8 @@ pub(crate) struct Output {
     target: Target,
     format: Format,
     quiet: bool,
+    /// What the format `hepdata` writes.
+    data: Vec<DataTable>,
 }
 
 enum Target {
@@ -59,7 +62,7 @@ impl Output {
         }
         let terminal = matches!(target, Target::Stdout) && io::stdout().is_terminal();
         let format = args.format.unwrap_or(if terminal { Format::Table } else { Format::Json });
-        Ok(Self { target, format, quiet: args.quiet })
+        Ok(Self { target, format, quiet: args.quiet, data: Vec::new() })
     }
 
     /// Writes a report to the destination and the warnings to standard error.
@@ -68,6 +71,22 @@ impl Output {
     /// The errors of [`Output::write_parts`].
     pub(crate) fn write<R: Serialize>(self, report: &Report<R>, warnings: &[String]) -> Result<(), CliError> {
         self.write_parts(report, warnings, &report.parts)
+    }
+
+    /// Writes a report like [`Self::write`]. `data` makes the data tables, if they are asked for.
+    ///
+    /// # Errors
+    /// The errors of [`Self::write_parts`].
+    pub(crate) fn write_with<R: Serialize>(
+        mut self,
+        report: &Report<R>,
+        warnings: &[String],
+        data: impl FnOnce() -> Vec<DataTable>,
+    ) -> Result<(), CliError> {
+        if self.format == Format::Hepdata {
+            self.data = data();
+        }
+        self.write(report, warnings)
     }
 
     /// Writes a result to the destination, as JSON (`result`) or as text (`parts`), and the warnings to
@@ -92,6 +111,7 @@ impl Output {
             Format::Latex => DocumentFormat::Latex.render(parts).into_bytes(),
             Format::Markdown => DocumentFormat::Markdown.render(parts).into_bytes(),
             Format::Csv => DocumentFormat::Csv.render(parts).into_bytes(),
+            Format::Hepdata => hepdata(&self.data).into_bytes(),
         };
         self.deliver(&bytes)
     }

@@ -14,7 +14,7 @@ use ns_inference::{
 use ns_translate::pyhf::file_of;
 use serde::Serialize;
 
-use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
+use crate::args::{ExecutionArgs, Format, ModelArgs, OutputArgs};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::output::{Output, PendingFile, distinct};
@@ -121,11 +121,13 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
         }
         _ => Ok(()),
     };
+    // Data tables need the covariance matrix, which is removed from the result if it is large.
+    let tables = if args.output.format == Some(Format::Hepdata) { result.data_tables() } else { Vec::new() };
     let unwritten = result.take_large_covariance(args.covariance.as_deref());
     result.warnings.extend(plots.font_warning(&model));
     let ran = RunInfo::on(session.as_ref(), reason, started).about(&model, model.digest());
     let parts = result.parts(&model, &ran);
-    output.write(&Report { result: &result, ran, parts }, &result.warnings)?;
+    output.write_with(&Report { result: &result, ran, parts }, &result.warnings, || tables)?;
     covariance_written?;
     let exit = Exit::of(result.interrupted, result.converged);
     // The picture of the correlations needs the covariance matrix, which was removed from the result.

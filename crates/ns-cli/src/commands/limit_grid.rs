@@ -147,7 +147,8 @@ impl Grid<'_> {
         }
         parts.push(Part::Text(closing));
         let exit = Exit::of(result.interrupted, result.is_good());
-        output.write(&Report { result: &result, ran, parts }, &result.warnings)?;
+        output
+            .write_with(&Report { result: &result, ran, parts }, &result.warnings, || result.data_tables())?;
         plots.finish(exit, |_| Ok(drawn(&result)?.draw()?))
     }
 }

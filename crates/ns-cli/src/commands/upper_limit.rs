@@ -111,7 +111,7 @@ pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
     result.warnings.extend(plots.font_warning(&job.model));
     let found = result.observed.is_some() || result.expected.iter().any(Option::is_some);
     let exit = Exit::of(result.interrupted, result.converged && found);
-    job.finish(&result, &result.warnings, result.parts(&options))?;
+    job.finish_with(&result, &result.warnings, result.parts(&options), || result.data_tables())?;
     // An interrupted run has no scan. Drawing its empty picture returns an error.
     plots.finish(exit, |_| Ok(picture::limit(&result).unwrap_or_default().draw()?))
 }

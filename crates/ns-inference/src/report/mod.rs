@@ -8,6 +8,7 @@ mod fit;
 mod flow;
 mod goodness;
 mod grid;
+pub mod hepdata;
 mod hypotest;
 mod json;
 mod limit;
