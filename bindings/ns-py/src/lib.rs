@@ -20,6 +20,7 @@ mod events;
 mod fit;
 #[cfg(feature = "cuda")]
 mod flow_session;
+mod grid;
 mod hypotest;
 mod jumps;
 mod limit;
@@ -81,6 +82,8 @@ mod _native {
     #[cfg(feature = "cuda")]
     #[pymodule_export]
     use crate::flow_session::GpuFlowSession;
+    #[pymodule_export]
+    use crate::grid::{_grid_plot, _grid_shown, _limit_grid};
     #[pymodule_export]
     use crate::hypotest::{
         EventGoodnessResult, GoodnessResult, HypotestResult, SignificanceResult, goodness_of_fit, hypotest,
