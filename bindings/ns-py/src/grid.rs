@@ -134,6 +134,9 @@ impl From<GridFileError> for Failure {
     }
 }
 
+/// The result as plain data, text and HTML of the limits of each row, and what interrupted the work.
+type Found<'py> = (Bound<'py, PyAny>, Vec<Option<(String, String)>>, Option<PyErr>);
+
 /// Finds the upper limits of signals. Returns the JSON of the result, and the text and the HTML of the limits of each
 /// row. If an exception interrupted the work, it is the third element.
 #[pyfunction]
@@ -169,7 +172,7 @@ pub(crate) fn _limit_grid<'py>(
     device: &str,
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<(Bound<'py, PyAny>, Vec<Option<(String, String)>>, Option<PyErr>)> {
+) -> PyResult<Found<'py>> {
     if expected_only && observed_only {
         return Err(PyValueError::new_err("expected_only and observed_only leave nothing to find"));
     }

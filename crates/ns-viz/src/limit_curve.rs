@@ -121,15 +121,20 @@ impl LimitCurve {
         Ok(panel.finish())
     }
 
-    /// Returns the ranges of the label in which the limits are below `excluded_below`: those of the observed limits, and
-    /// those of the median expected ones. A range ends at a crossing, or at the first or the last value.
+    /// Returns the ranges of the label in which the observed limits are below `excluded_below`, in ascending order. A
+    /// range ends at a crossing, or at the first or the last value.
     #[must_use]
-    pub fn excluded(&self) -> (Vec<(f64, f64)>, Vec<(f64, f64)>) {
-        let ends = |ranges: Vec<Range>| ranges.iter().map(|range| (range.from, range.to)).collect();
-        let (observed, median) = self.ranges();
-        (ends(observed), ends(median))
+    pub fn excluded(&self) -> Vec<(f64, f64)> {
+        self.ranges().0.iter().map(|range| (range.from, range.to)).collect()
     }
 
+    /// Returns the ranges of [`Self::excluded`] for the median expected limits.
+    #[must_use]
+    pub fn expected_to_be_excluded(&self) -> Vec<(f64, f64)> {
+        self.ranges().1.iter().map(|range| (range.from, range.to)).collect()
+    }
+
+    /// Returns the excluded ranges of the observed and of the median expected limits.
     fn ranges(&self) -> (Vec<Range>, Vec<Range>) {
         let Some(level) = self.level() else { return Default::default() };
         let below = |limits: &[Option<f64>]| {
@@ -290,7 +295,8 @@ mod tests {
         has(&curve(&[2.0, 4.0]), "observed, excludes nothing");
         has(&curve(&[0.2, 0.4]), "expected, excludes 100 – 200 (all)");
         has(&LimitCurve { log_y: true, ..curve(&[0.1, 10.0]) }, "observed, excludes up to 150");
-        assert_eq!(curve(&[1.5, 0.5, 1.5]).excluded().0, [(150.0, 250.0)]);
+        assert_eq!(curve(&[1.5, 0.5, 1.5]).excluded(), [(150.0, 250.0)]);
+        assert_eq!(curve(&[1.5, 0.5, 1.5]).expected_to_be_excluded(), [(150.0, 250.0)]);
     }
 
     #[test]
