@@ -40,7 +40,10 @@ impl FitResult {
             covariance.values.get(place).copied()
         };
         let sigma = |i: usize| at(i, i).filter(|variance| *variance > 0.0).map(f64::sqrt);
-        let correlation = |i: usize, j: usize| Some((at(i, j)? / (sigma(i)? * sigma(j)?)).clamp(-1.0, 1.0));
+        // More decimals would be those of rounding.
+        let correlation = |i: usize, j: usize| {
+            Some((1e6 * (at(i, j)? / (sigma(i)? * sigma(j)?)).clamp(-1.0, 1.0)).round() / 1e6)
+        };
         let known: Vec<usize> = (0..self.parameter_names.len()).filter(|i| sigma(*i).is_some()).collect();
         let pairs = || known.iter().flat_map(|i| known.iter().map(|j| (*i, *j)));
         let name = |i: usize| DataValue::Text(self.parameter_names.get(i).cloned().unwrap_or_default());

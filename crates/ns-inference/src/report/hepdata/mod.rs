@@ -70,9 +70,12 @@ impl DataColumn {
 }
 
 impl DataValue {
-    /// Creates a number with a symmetric error. A number that is not finite does not exist.
+    /// Creates a number with a symmetric error. A number that is not finite does not exist, and one below a millionth of its
+    /// error is 0, because its digits would be those of rounding.
     #[must_use]
     pub fn measured(value: Option<f64>, error: Option<f64>) -> Self {
+        let is_noise = |value: f64| error.is_some_and(|error| value.abs() < 1e-6 * error);
+        let value = value.map(|value| if is_noise(value) { 0.0 } else { value });
         let errors = error.filter(|error| error.is_finite() && *error >= 0.0);
         let errors = errors.map(|error| DataError { label: String::new(), minus: -error, plus: error });
         Self::Measured(value.filter(|value| value.is_finite()), errors.into_iter().collect())
