@@ -191,8 +191,11 @@ pub(crate) struct OutputArgs {
     #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
     pub(crate) format: Option<Format>,
     /// No warnings on standard error
-    #[arg(long)]
+    #[arg(short, long)]
     pub(crate) quiet: bool,
+    /// Say on standard error what the model has and which device is used
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
 }
 
 /// Format in which a result is written.

@@ -19,7 +19,8 @@ pub(crate) struct DataArgs {
     /// [default: its initial value]
     #[arg(long, value_name = "MU", num_args = 0..=1, value_parser = real)]
     asimov: Option<Option<f64>>,
-    /// Fix a parameter at a value; repeatable
+    /// Fix a parameter at a value, or parameters by a pattern with * and ?, or all but the parameter of interest ('all=0');
+    /// repeatable
     #[arg(long, value_name = "NAME=V", value_parser = assignment)]
     fix: Vec<(String, f64)>,
     /// Starting point of the fit, from a JSON file: an object of names and values, a list of all values, or
@@ -83,6 +84,27 @@ impl DataArgs {
         }))
     }
 
+    /// Returns the parameters that `--fix` holds, with their values. `all` means all but the parameter of interest.
+    ///
+    /// # Errors
+    /// If a pattern matches no parameter.
+    fn fixed(&self, model: &Model) -> Result<Vec<(String, f64)>, CliError> {
+        let known: Vec<&str> = model.parameters.iter().map(|p| p.name.as_str()).collect();
+        let poi = model.poi.and_then(|i| known.get(i)).copied();
+        let mut fixed = Vec::new();
+        for (name, value) in &self.fix {
+            let names = load::matching("--fix", name, &known)?;
+            let is_all = name == "all" && !known.contains(&"all");
+            fixed.extend(
+                names
+                    .into_iter()
+                    .filter(|name| !is_all || Some(name.as_str()) != poi)
+                    .map(|name| (name, *value)),
+            );
+        }
+        Ok(fixed)
+    }
+
     /// Returns the options of the fit that the flags describe.
     ///
     /// # Errors
@@ -93,8 +115,9 @@ impl DataArgs {
         if let Some(poi) = self.asimov {
             options = options.data(FitData::Asimov { poi });
         }
-        for (i, (name, value)) in self.fix.iter().enumerate() {
-            let earlier = self.fix.iter().take(i).find(|(known, _)| known == name);
+        let fixed = self.fixed(model)?;
+        for (i, (name, value)) in fixed.iter().enumerate() {
+            let earlier = fixed.iter().take(i).find(|(known, _)| known == name);
             if let Some((_, other)) = earlier.filter(|(_, other)| other != value) {
                 return Err(CliError::Usage(format!(
                     "--fix holds {name} at {other} and at {value}; give each parameter one value"

@@ -5,6 +5,7 @@
 use std::time::Instant;
 
 use ns_core::{Control, Model, Session};
+use ns_inference::present::{count, duration};
 use ns_inference::report::hepdata::DataTable;
 use ns_inference::report::{Part, Report, RunInfo};
 use ns_inference::{InferenceError, Opened, Work, open_session_for};
@@ -17,6 +18,24 @@ use crate::error::CliError;
 use crate::output::{Output, complain, distinct};
 use crate::progress::Bar;
 use crate::{interrupt, load};
+
+/// Says on standard error what the model has, and which device is used.
+pub(crate) fn about(model: &Model, session: &dyn Session, reason: Option<&str>, started: Instant) {
+    let free = model.parameters.iter().filter(|parameter| !parameter.fixed).count();
+    let ready = duration(started.elapsed().as_secs_f64());
+    complain(
+        "model",
+        &format!(
+            "{}, {}, {}, {} ({free} free), ready after {ready}",
+            model.measurement,
+            count(model.channels.len() + model.event_channels.len(), "channel"),
+            count(model.n_bins(), "bin"),
+            count(model.parameters.len(), "parameter"),
+        ),
+    );
+    let why = reason.map_or_else(String::new, |reason| format!(", {reason}"));
+    complain("device", &format!("{}{why}", session.device()));
+}
 
 /// A running analysis command.
 pub(crate) struct Job {
@@ -57,6 +76,9 @@ impl Job {
         let execution = execution.execution();
         let model = load::model(model, execution.device, unobserved)?;
         let Opened { session, reason } = open_session_for(&model, &execution, work)?;
+        if run.output.verbose {
+            about(&model, session.as_ref(), reason.as_deref(), started);
+        }
         Ok(Self { started, output, quiet, model, session, reason })
     }
 

@@ -4,6 +4,7 @@
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ns_core::plain_lines;
 use ns_inference::report::hepdata::{DataTable, hepdata};
@@ -16,6 +17,21 @@ use crate::error::CliError;
 use crate::interrupt::remove_at_end;
 use crate::streams::stdout_is_closed;
 use crate::table;
+
+/// Whether files that were written are named on standard error.
+static ANNOUNCED: AtomicBool = AtomicBool::new(false);
+
+/// Sets whether files that were written are named on standard error. They are named only on a terminal.
+pub(crate) fn announce_files(wanted: bool) {
+    ANNOUNCED.store(wanted && io::stderr().is_terminal(), Ordering::Relaxed);
+}
+
+/// Names a file that was written.
+fn announce(path: &Path) {
+    if ANNOUNCED.load(Ordering::Relaxed) {
+        let _ = writeln!(io::stderr().lock(), "wrote {}", plain_lines(&path.display().to_string()));
+    }
+}
 
 /// Destination of a command's result. It is opened before the analysis. A wrong path is therefore reported at
 /// once.
@@ -201,7 +217,9 @@ impl PendingFile {
                 if let Some(mode) = mode {
                     file.as_file().set_permissions(mode).map_err(failed)?;
                 }
-                file.persist(&path).map(|_| ()).map_err(|error| failed(error.error))
+                file.persist(&path).map_err(|error| failed(error.error))?;
+                announce(&path);
+                Ok(())
             }
             Self::Stream(mut file, path) => match file.write_all(bytes) {
                 Err(error) if error.kind() != ErrorKind::BrokenPipe => {

@@ -23,6 +23,7 @@ mod remedies;
 mod scan;
 mod selftest;
 mod signals;
+mod spellings;
 mod streams;
 mod toy_files;
 mod toys;
