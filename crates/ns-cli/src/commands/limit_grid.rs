@@ -10,8 +10,8 @@ use ns_inference::grid::{
 };
 use ns_inference::report::{Part, Report, RunInfo};
 use ns_inference::{LimitOptions, picture, present};
-use ns_translate::ModelSource;
 use ns_translate::pyhf::{DigestCheck, ModelOptions, Patchset, Signal, SignalGrid, WorkspaceError, file_of};
+use ns_translate::{Format, ModelSource};
 use serde_json::{Value, json};
 
 use crate::args::ModelArgs;
@@ -69,6 +69,17 @@ impl Grid<'_> {
         let Some(path) = &args.patchset else {
             return Err(CliError::Usage("name the patchset with --patchset FILE".to_owned()));
         };
+        if !load::is_stdin(&model.input) && Format::of_file(&model.input) == Format::Datacard {
+            return Err(CliError::Usage(format!(
+                "{} is a datacard, which takes no patchset; convert it to a workspace with `nextstat convert`",
+                model.input.display()
+            )));
+        }
+        if model.mass.is_some() || !model.map.is_empty() || model.mc_stats.is_some() {
+            let message =
+                "--mass, --map and --mc-stats are for datacards, which take no patchset; leave them out";
+            return Err(CliError::Usage(message.to_owned()));
+        }
         let output = run.output.output.as_deref();
         distinct([
             ("--input", Some(file_of(&model.input))),

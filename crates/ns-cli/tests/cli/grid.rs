@@ -182,12 +182,15 @@ fn limits_are_drawn_against_a_label_or_in_the_plane_of_two() {
 fn wrong_inputs_of_a_grid_are_named() {
     let simple = fixture("simple_workspace.json");
     let patchset = fixture("patchset.json");
+    let card = fixture("cards/counting.txt");
     for arguments in [
         &["upper-limit", "-i", &simple, "--patchset", &patchset][..],
         &["upper-limit", "-i", &simple, "--patchset", &simple],
         &["upper-limit", "-i", "-", "--patchset", "-"],
         &["upper-limit", "-i", &simple, "--patchset", &patchset, "--toys", "10"],
         &["upper-limit", "-i", &simple, "--names", "a"],
+        &["upper-limit", "-i", &simple, "--patchset", &patchset, "--mass", "125"],
+        &["upper-limit", "-i", &card, "--patchset", &patchset],
     ] {
         let output = run(arguments);
         assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
