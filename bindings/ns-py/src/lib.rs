@@ -37,6 +37,7 @@ mod restore;
 mod result;
 mod scan;
 mod selftest;
+mod signals;
 mod splot;
 mod stages;
 mod study;
