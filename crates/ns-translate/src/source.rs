@@ -6,7 +6,9 @@ use ns_core::{Interpolation, Model};
 
 use crate::datacard::Card;
 use crate::hs3::{EventSources, Hs3, is_hs3};
-use crate::pyhf::{Background, ChannelSelection, DigestCheck, ModelOptions, Patch, Problem, Workspace, WorkspaceError};
+use crate::pyhf::{
+    Background, ChannelSelection, DigestCheck, ModelOptions, Patch, Problem, Workspace, WorkspaceError,
+};
 use crate::recognise::{Format, SourceText, must_be_json};
 
 /// A pyhf workspace, an HS3 model or a datacard. The contents of the file decide which of them it is.
