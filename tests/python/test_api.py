@@ -378,7 +378,7 @@ def test_the_package_is_typed():
     folder = pathlib.Path(nextstat.__file__).parent
     assert (folder / "py.typed").exists()
     # Modules written in Python have their types beside their code, not in a stub.
-    typed = [*folder.glob("*.pyi"), folder / "_client.py", folder / "_requests.py", folder / "_root.py"]
+    typed = [*folder.glob("*.pyi"), *(folder / f"_{name}.py" for name in ("client", "grid", "requests", "root"))]
     stubs = "".join(path.read_text() for path in typed)
     for name in nextstat.__all__:
         assert name in stubs, f"{name} has no stub"

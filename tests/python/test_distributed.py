@@ -267,6 +267,15 @@ class TestScansAndLimits:
 
 @needs_dask
 class TestSignalGrid:
+    def test_limits_are_rows_of_a_grid_with_its_tables_and_pictures(self, client, fixtures):
+        background, patchset = fixtures / "background_only.json", fixtures / "patchset.json"
+        rows, here = nd.signal_grid(client, background, patchset), nextstat.grid(background, patchset)
+        assert type(rows[0]) is type(here[0]) and isinstance(here, nd.Rows)
+        assert rows.to_csv() == here.to_csv()
+        assert rows.plot(labels="m_lsp").svg == here.plot(labels="m_lsp").svg
+        with pytest.raises(TypeError, match="only rows of upper limits"):
+            nd.signal_grid(client, background, patchset, "significance").plot()
+
     @pytest.mark.parametrize(
         "what, options",
         [

@@ -360,3 +360,18 @@ class TestMasks:
     def test_what_leaves_nothing_or_is_unknown(self, spec, options):
         with pytest.raises(nextstat.WorkspaceError):
             nextstat.load_workspace(spec, **options)
+
+
+# --- Digests -------------------------------------------------------------------------------
+
+
+def test_digests_of_numbers_of_every_precision_are_pyhfs(fixtures):
+    spec = json.loads((fixtures / SIMPLE).read_text())
+    draw = np.random.default_rng(SEED)
+    # Single-precision numbers are often halfway between two decimals with a digit less.
+    numbers = [*draw.lognormal(3, 2, 3000).astype(np.float32), *draw.lognormal(0, 20, 3000), 0.0, 1e15, 1e16, 1e-4, 1e-5]
+    sample = spec["channels"][0]["samples"][0]
+    sample["data"] = [float(number) for number in numbers]
+    for algorithm in ("sha256", "md5"):
+        ours = nextstat.digest(json.loads(json.dumps(spec)), algorithm=algorithm)
+        assert ours == pyhf.utils.digest(spec, algorithm=algorithm)

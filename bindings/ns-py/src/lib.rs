@@ -21,6 +21,7 @@ mod events;
 mod fit;
 #[cfg(feature = "cuda")]
 mod flow_session;
+mod grid;
 mod hypotest;
 mod jumps;
 mod limit;
@@ -37,6 +38,7 @@ mod restore;
 mod result;
 mod scan;
 mod selftest;
+mod signals;
 mod splot;
 mod stages;
 mod study;
@@ -84,6 +86,8 @@ mod _native {
     #[cfg(feature = "cuda")]
     #[pymodule_export]
     use crate::flow_session::GpuFlowSession;
+    #[pymodule_export]
+    use crate::grid::{_grid_plot, _grid_shown, _limit_grid};
     #[pymodule_export]
     use crate::hypotest::{
         EventGoodnessResult, GoodnessResult, HypotestResult, SignificanceResult, goodness_of_fit, hypotest,

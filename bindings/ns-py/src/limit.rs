@@ -132,7 +132,7 @@ impl Drawn {
 ///
 /// # Errors
 /// `ValueError` if both are given, or `alpha` does not lie between 0 and 0.5.
-fn confidence_level(cl: Option<f64>, alpha: Option<f64>) -> PyResult<f64> {
+pub(crate) fn confidence_level(cl: Option<f64>, alpha: Option<f64>) -> PyResult<f64> {
     match (cl, alpha) {
         (Some(_), Some(_)) => Err(PyValueError::new_err("give cl or alpha, not both: alpha is 1 - cl")),
         (None, Some(alpha)) if alpha > 0.0 && alpha < 0.5 => Ok(1.0 - alpha),

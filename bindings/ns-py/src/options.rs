@@ -98,26 +98,36 @@ pub(crate) fn data(
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<FitOptions> {
-    // `asimov=True` and `asimov=1.0` have different meanings.
-    let asimov = match asimov {
-        None => None,
-        // `bool` includes NumPy's bool, which must not be read as a number.
-        Some(object) => match object.extract::<bool>() {
-            Ok(flag) => flag.then_some(FitData::Asimov { poi: None }),
-            Err(_) => {
-                let poi = object.extract::<f64>().map_err(|_| {
-                    PyTypeError::new_err("asimov must be True or the value of the parameter of interest")
-                })?;
-                Some(FitData::Asimov { poi: Some(poi) })
-            }
-        },
-    };
-    match (data, asimov) {
+    match (data, asimov_data(asimov)?) {
         (Some(_), Some(_)) => Err(PyValueError::new_err("give data or asimov, not both")),
         (Some(object), None) => Ok(options.data(FitData::Given(dataset(model, object)?))),
         (None, Some(asimov)) => Ok(options.data(asimov)),
         (None, None) => Ok(options),
     }
+}
+
+/// Reads the argument `asimov`, for an analysis of many models.
+///
+/// # Errors
+/// `TypeError` if it is neither a truth value nor a number.
+pub(crate) fn asimov(options: FitOptions, asimov: Option<&Bound<'_, PyAny>>) -> PyResult<FitOptions> {
+    Ok(match asimov_data(asimov)? {
+        Some(data) => options.data(data),
+        None => options,
+    })
+}
+
+fn asimov_data(asimov: Option<&Bound<'_, PyAny>>) -> PyResult<Option<FitData>> {
+    // `asimov=True` and `asimov=1.0` have different meanings.
+    let Some(object) = asimov else { return Ok(None) };
+    // `bool` includes NumPy's bool, which must not be read as a number.
+    if let Ok(flag) = object.extract::<bool>() {
+        return Ok(flag.then_some(FitData::Asimov { poi: None }));
+    }
+    let poi = object
+        .extract::<f64>()
+        .map_err(|_| PyTypeError::new_err("asimov must be True or the value of the parameter of interest"))?;
+    Ok(Some(FitData::Asimov { poi: Some(poi) }))
 }
 
 /// Reads the argument `search`.

@@ -186,13 +186,16 @@ pub(crate) struct OutputArgs {
     /// Write the result to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Format of the result: json, table, or tables for documents: latex, markdown, csv [default: table on a terminal,
-    /// json elsewhere]
+    /// Format of the result: json, table, tables for documents (latex, markdown, csv), or hepdata: YAML for HEPData, of
+    /// fit, scan, upper-limit and yields [default: table on a terminal, json elsewhere]
     #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
     pub(crate) format: Option<Format>,
     /// No warnings on standard error
-    #[arg(long)]
+    #[arg(short, long)]
     pub(crate) quiet: bool,
+    /// Say on standard error what the model has and which device is used
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
 }
 
 /// Format in which a result is written.
@@ -208,4 +211,6 @@ pub(crate) enum Format {
     Markdown,
     /// Tables of comma-separated values.
     Csv,
+    /// Data tables of HEPData in YAML.
+    Hepdata,
 }

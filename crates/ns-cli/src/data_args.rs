@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 use ns_core::{Model, Search};
 use ns_inference::{FitData, FitOptions};
+use serde_json::{Value, json};
 
 use crate::args::{ExecutionArgs, OutputArgs, real};
 use crate::error::CliError;
-use crate::start;
+use crate::{load, start};
 
 /// Flags for the data, the fixed parameters and the starting point of all fits of an analysis.
 #[derive(Debug, Args)]
@@ -18,7 +19,8 @@ pub(crate) struct DataArgs {
     /// [default: its initial value]
     #[arg(long, value_name = "MU", num_args = 0..=1, value_parser = real)]
     asimov: Option<Option<f64>>,
-    /// Fix a parameter at a value; repeatable
+    /// Fix a parameter at a value, or parameters by a pattern with * and ?, or all but the parameter of interest ('all=0');
+    /// repeatable
     #[arg(long, value_name = "NAME=V", value_parser = assignment)]
     fix: Vec<(String, f64)>,
     /// Starting point of the fit, from a JSON file: an object of names and values, a list of all values, or
@@ -66,6 +68,43 @@ impl DataArgs {
         self.asimov.is_some()
     }
 
+    /// Returns the flags as JSON, for the header of a file. The starting point is its file's contents.
+    ///
+    /// # Errors
+    /// If the file of `--init` cannot be read.
+    pub(crate) fn settings(&self) -> Result<Value, CliError> {
+        let usage = |why: String| CliError::Usage(format!("start values: {why}"));
+        let init = |path: &PathBuf| load::form::<Value>(path, &usage, "JSON");
+        Ok(json!({
+            "asimov": self.asimov,
+            "fix": self.fix,
+            "init": self.init.as_ref().map(init).transpose()?,
+            "search": self.search.name(),
+            "integral_tolerance": self.integral_tolerance,
+        }))
+    }
+
+    /// Returns the parameters that `--fix` holds, with their values. `all` means all but the parameter of interest.
+    ///
+    /// # Errors
+    /// If a pattern matches no parameter.
+    fn fixed(&self, model: &Model) -> Result<Vec<(String, f64)>, CliError> {
+        let known: Vec<&str> = model.parameters.iter().map(|p| p.name.as_str()).collect();
+        let poi = model.poi.and_then(|i| known.get(i)).copied();
+        let mut fixed = Vec::new();
+        for (name, value) in &self.fix {
+            let names = load::matching("--fix", name, &known)?;
+            let is_all = name == "all" && !known.contains(&"all");
+            fixed.extend(
+                names
+                    .into_iter()
+                    .filter(|name| !is_all || Some(name.as_str()) != poi)
+                    .map(|name| (name, *value)),
+            );
+        }
+        Ok(fixed)
+    }
+
     /// Returns the options of the fit that the flags describe.
     ///
     /// # Errors
@@ -76,8 +115,9 @@ impl DataArgs {
         if let Some(poi) = self.asimov {
             options = options.data(FitData::Asimov { poi });
         }
-        for (i, (name, value)) in self.fix.iter().enumerate() {
-            let earlier = self.fix.iter().take(i).find(|(known, _)| known == name);
+        let fixed = self.fixed(model)?;
+        for (i, (name, value)) in fixed.iter().enumerate() {
+            let earlier = fixed.iter().take(i).find(|(known, _)| known == name);
             if let Some((_, other)) = earlier.filter(|(_, other)| other != value) {
                 return Err(CliError::Usage(format!(
                     "--fix holds {name} at {other} and at {value}; give each parameter one value"

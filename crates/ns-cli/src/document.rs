@@ -20,7 +20,7 @@ pub(crate) struct DocumentArgs {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// No report and no warnings on standard error
-    #[arg(long)]
+    #[arg(short, long)]
     quiet: bool,
 }
 
@@ -31,7 +31,7 @@ impl DocumentArgs {
     /// If the file cannot be created, or standard output is closed.
     pub(crate) fn open(&self) -> Result<Output, CliError> {
         let format = Some(Format::Json);
-        Output::open(&OutputArgs { output: self.output.clone(), format, quiet: self.quiet })
+        Output::open(&OutputArgs { output: self.output.clone(), format, quiet: self.quiet, verbose: false })
     }
 
     /// The file, if one is named.

@@ -5,6 +5,8 @@
 use std::time::Instant;
 
 use ns_core::{Control, Model, Session};
+use ns_inference::present::{count, duration};
+use ns_inference::report::hepdata::DataTable;
 use ns_inference::report::{Part, Report, RunInfo};
 use ns_inference::{InferenceError, Opened, Work, open_session_for};
 use ns_translate::pyhf::file_of;
@@ -16,6 +18,24 @@ use crate::error::CliError;
 use crate::output::{Output, complain, distinct};
 use crate::progress::Bar;
 use crate::{interrupt, load};
+
+/// Says on standard error what the model has, and which device is used.
+pub(crate) fn about(model: &Model, session: &dyn Session, reason: Option<&str>, started: Instant) {
+    let free = model.parameters.iter().filter(|parameter| !parameter.fixed).count();
+    let ready = duration(started.elapsed().as_secs_f64());
+    complain(
+        "model",
+        &format!(
+            "{}, {}, {}, {} ({free} free), ready after {ready}",
+            model.measurement,
+            count(model.channels.len() + model.event_channels.len(), "channel"),
+            count(model.n_bins(), "bin"),
+            count(model.parameters.len(), "parameter"),
+        ),
+    );
+    let why = reason.map_or_else(String::new, |reason| format!(", {reason}"));
+    complain("device", &format!("{}{why}", session.device()));
+}
 
 /// A running analysis command.
 pub(crate) struct Job {
@@ -56,6 +76,9 @@ impl Job {
         let execution = execution.execution();
         let model = load::model(model, execution.device, unobserved)?;
         let Opened { session, reason } = open_session_for(&model, &execution, work)?;
+        if run.output.verbose {
+            about(&model, session.as_ref(), reason.as_deref(), started);
+        }
         Ok(Self { started, output, quiet, model, session, reason })
     }
 
@@ -97,11 +120,25 @@ impl Job {
         self,
         result: &R,
         warnings: &[String],
+        parts: Vec<Part>,
+    ) -> Result<(), CliError> {
+        self.finish_with(result, warnings, parts, Vec::new)
+    }
+
+    /// Writes the result like [`Self::finish`]. `data` makes the data tables, if they are asked for.
+    ///
+    /// # Errors
+    /// If the result cannot be written.
+    pub(crate) fn finish_with<R: Serialize>(
+        self,
+        result: &R,
+        warnings: &[String],
         mut parts: Vec<Part>,
+        data: impl FnOnce() -> Vec<DataTable>,
     ) -> Result<(), CliError> {
         let ran = RunInfo::on(self.session.as_ref(), self.reason, self.started);
         let ran = ran.about(&self.model, self.model.digest());
         parts.push(ran.closing(&self.model.measurement));
-        self.output.write(&Report { result, ran, parts }, warnings)
+        self.output.write_with(&Report { result, ran, parts }, warnings, data)
     }
 }

@@ -11,6 +11,7 @@ use ns_translate::pyhf::{
 };
 use ns_translate::{Format, ModelSource, SourceText};
 use serde::de::{DeserializeOwned, IgnoredAny};
+use wildmatch::WildMatch;
 
 use crate::args::ModelArgs;
 use crate::error::CliError;
@@ -100,10 +101,7 @@ pub(crate) fn workspace(args: &ModelArgs) -> Result<ModelSource, WorkspaceError>
     let patches = patches(&args.patch)?;
     let check = if args.no_digest_check { DigestCheck::Skip } else { DigestCheck::Verify };
     let workspace = ModelSource::from_text(text, &patches, check, &events_of(&args.input))?;
-    let selection = ChannelSelection {
-        keep: (!args.channels.is_empty()).then(|| names(&args.channels, &workspace.channel_names())),
-        mask: names(&args.mask, &workspace.channel_names()),
-    };
+    let selection = selection(args, &workspace.channel_names());
     if selection.is_everything() { Ok(workspace) } else { workspace.select_channels(&selection) }
 }
 
@@ -141,11 +139,16 @@ fn card(args: &ModelArgs) -> Result<Option<Card>, WorkspaceError> {
     let mut options = CardOptions { mass: args.mass, mc_stats: args.mc_stats, ..CardOptions::default() };
     options.maps.clone_from(&args.map);
     let card = Card::read(&args.input, &options)?;
-    let selection = ChannelSelection {
-        keep: (!args.channels.is_empty()).then(|| names(&args.channels, &card.channel_names())),
-        mask: names(&args.mask, &card.channel_names()),
-    };
+    let selection = selection(args, &card.channel_names());
     Ok(Some(card.selected(&selection)?))
+}
+
+/// Returns the channels that the flags select. `known` are the names of all channels.
+pub(crate) fn selection(args: &ModelArgs, known: &[&str]) -> ChannelSelection {
+    ChannelSelection {
+        keep: (!args.channels.is_empty()).then(|| names(&args.channels, known)),
+        mask: names(&args.mask, known),
+    }
 }
 
 /// Returns the folder in which the files of events that a model names are found: the folder of the model's file. A
@@ -168,10 +171,42 @@ fn names(lists: &[String], known: &[&str]) -> Vec<String> {
     names
 }
 
-/// Splits lists of parameter names at commas. A list that equals the name of a parameter is not split.
-pub(crate) fn parameters(lists: &[String], model: &Model) -> Vec<String> {
+/// Splits lists of parameter names at commas. A list that equals the name of a parameter is not split. Patterns, in
+/// which `*` stands for any characters and `?` for one, become the names that they match, and `all` those of all
+/// parameters. `flag` gives the lists.
+///
+/// # Errors
+/// [`CliError::Usage`] if a pattern matches no parameter.
+pub(crate) fn parameters(flag: &str, lists: &[String], model: &Model) -> Result<Vec<String>, CliError> {
     let known: Vec<&str> = model.parameters.iter().map(|p| p.name.as_str()).collect();
-    names(lists, &known)
+    let mut found: Vec<String> = Vec::new();
+    for name in names(lists, &known) {
+        for name in matching(flag, &name, &known)? {
+            if !found.contains(&name) {
+                found.push(name);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the parameters that a name, a pattern or `all` means. A name that no parameter has is returned as it is.
+///
+/// # Errors
+/// [`CliError::Usage`] if a pattern matches no parameter.
+pub(crate) fn matching(flag: &str, name: &str, known: &[&str]) -> Result<Vec<String>, CliError> {
+    if known.contains(&name) || !(name == "all" || name.contains(['*', '?'])) {
+        return Ok(vec![name.to_owned()]);
+    }
+    let pattern = WildMatch::new(if name == "all" { "*" } else { name });
+    let found: Vec<String> =
+        known.iter().filter(|known| pattern.matches(known)).map(|known| (*known).to_owned()).collect();
+    if found.is_empty() {
+        return Err(CliError::Usage(format!(
+            "{flag}: no parameter matches '{name}'; `nextstat inspect` lists all"
+        )));
+    }
+    Ok(found)
 }
 
 /// Reads the model that the flags describe. Its flows are evaluated on `device`. If `unobserved` is true, channels may

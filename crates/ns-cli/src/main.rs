@@ -6,6 +6,7 @@ mod contents;
 mod data_args;
 mod document;
 mod error;
+mod examples;
 mod expectation;
 mod guard;
 mod interrupt;
@@ -19,11 +20,12 @@ mod start;
 mod streams;
 mod table;
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Statistical inference for models of bins and events (pyhf workspaces, HS3 files).
 #[derive(Debug, Parser)]
@@ -31,15 +33,16 @@ use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
     name = "nextstat",
     version,
     after_help = "Exit codes: 0 done; 1 the analysis failed (say, the fit did not converge); 2 wrong usage or \
-                  invalid input; 3 the device asked for is not there; 130 interrupted, finished part written."
+                  invalid input; 3 the device asked for is not there; 130 interrupted, finished part written.\n\n\
+                  Examples:\n  nextstat inspect ws.json\n  nextstat fit ws.json --plot pulls.pdf"
 )]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: Task,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum Task {
     /// Find the best fit with its uncertainties
     Fit(commands::fit::FitArgs),
     /// Scan the profile likelihood in one or two parameters
@@ -47,6 +50,7 @@ enum Command {
     /// Rank nuisance parameters by their impact on the parameter of interest
     Ranking(commands::ranking::RankingArgs),
     /// Test a value of the parameter of interest (asymptotic CLs)
+    #[command(visible_alias = "cls")]
     Hypotest(commands::hypotest::HypotestArgs),
     /// Test a value of the parameter of interest with toys (CLs without asymptotic formulae)
     HypotestToys(commands::hypotest_toys::HypotestToysArgs),
@@ -55,6 +59,7 @@ enum Command {
     /// Fit toys drawn at a known point: bias, pulls and coverage of parameters
     Toys(commands::toys::ToysArgs),
     /// Find the CLs upper limit on the parameter of interest
+    #[command(visible_alias = "limit")]
     UpperLimit(commands::upper_limit::UpperLimitArgs),
     /// Find the significance of a discovery
     Significance(commands::significance::SignificanceArgs),
@@ -88,6 +93,10 @@ enum Command {
     Selftest(commands::selftest::SelftestArgs),
     /// Print the licences of this program and of its font
     Licences(commands::licences::LicencesArgs),
+    /// Print the completions of this command line for a shell
+    Completions(commands::completions::CompletionsArgs),
+    /// Write manual pages
+    Man(commands::man::ManArgs),
 }
 
 fn main() -> ExitCode {
@@ -101,10 +110,62 @@ fn parsed() -> Cli {
         let one = arg.get_action().takes_values() && !arg.is_positional();
         if one { arg.allow_negative_numbers(true) } else { arg }
     };
-    let mut command = Cli::command().mut_subcommands(|command| command.mut_args(values));
-    let matches =
-        command.try_get_matches_from_mut(std::env::args_os()).unwrap_or_else(|error| with_tip(error).exit());
+    let mut command = described().mut_subcommands(|command| command.mut_args(values));
+    let arguments = with_input(std::env::args_os().collect(), &command);
+    let matches = command.try_get_matches_from_mut(arguments).unwrap_or_else(|error| with_tip(error).exit());
+    let quiet = matches.subcommand().is_some_and(|(_, flags)| is_quiet(flags));
+    output::announce_files(!quiet);
+    if let Some(name) = without_data_tables(&matches) {
+        let message = format!(
+            "nextstat {name} has no tables for HEPData, only {} have; give another --format\n",
+            WITH_DATA_TABLES.join(", ")
+        );
+        command.error(ErrorKind::InvalidValue, message).exit()
+    }
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
+}
+
+/// Returns the description of the command line, with examples.
+fn described() -> Command {
+    Cli::command().mut_subcommands(|command| {
+        examples::add(command).mut_args(|arg| match arg.get_id() == "input" {
+            true => {
+                let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+                arg.help(format!("{help}; may be the first argument, without -i"))
+            }
+            false => arg,
+        })
+    })
+}
+
+/// Puts `-i` before the model if it is the first argument of a command. Commands with other arguments that have no flag
+/// are left as they are.
+fn with_input(mut arguments: Vec<OsString>, program: &Command) -> Vec<OsString> {
+    let command = arguments.get(1).and_then(|name| program.find_subcommand(name));
+    let takes_input = command.is_some_and(|command| {
+        command.get_arguments().any(|arg| arg.get_id() == "input")
+            && command.get_positionals().next().is_none()
+    });
+    let is_model = |first: &OsString| first == "-" || !first.as_encoded_bytes().starts_with(b"-");
+    if takes_input && arguments.get(2).is_some_and(is_model) {
+        arguments.insert(2, "-i".into());
+    }
+    arguments
+}
+
+fn is_quiet(flags: &ArgMatches) -> bool {
+    flags.try_get_one::<bool>("quiet").ok().flatten().copied().unwrap_or(false)
+}
+
+/// Commands that `--format hepdata` is for.
+const WITH_DATA_TABLES: [&str; 4] = ["fit", "scan", "upper-limit", "yields"];
+
+/// Returns the name of the command if it has no tables for HEPData, but is asked for them.
+fn without_data_tables(matches: &ArgMatches) -> Option<&str> {
+    let (name, flags) = matches.subcommand()?;
+    let format = flags.try_get_one::<args::Format>("format").ok().flatten();
+    let toys = flags.try_contains_id("toys").is_ok_and(|there| there);
+    (format == Some(&args::Format::Hepdata) && (toys || !WITH_DATA_TABLES.contains(&name))).then_some(name)
 }
 
 /// Adds a tip to the error if an unknown argument is an existing file. The tip says that a workspace needs
@@ -115,7 +176,7 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
         _ => false,
     };
     if error.kind() == ErrorKind::UnknownArgument && stray {
-        let tip = "to name the workspace, write '--input' or '-i' before the file".to_owned();
+        let tip = "to name the workspace, write it first, or '--input' or '-i' before the file".to_owned();
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
@@ -127,36 +188,92 @@ fn program() -> ExitCode {
     #[cfg(debug_assertions)]
     assert!(std::env::var_os("NEXTSTAT_TEST_PANIC").is_none(), "a panic that a test asked for");
     let outcome = match parsed().command {
-        Command::Fit(args) => commands::fit::run(&args),
-        Command::Scan(args) => commands::scan::run(&args),
-        Command::Ranking(args) => commands::ranking::run(&args),
-        Command::Hypotest(args) => commands::hypotest::run(&args),
-        Command::HypotestToys(args) => commands::hypotest_toys::run(&args),
-        Command::MergeToys(args) => commands::merge_toys::run(&args),
-        Command::Toys(args) => commands::toys::run(&args),
-        Command::UpperLimit(args) => commands::upper_limit::run(&args),
-        Command::Significance(args) => commands::significance::run(&args),
-        Command::Gof(args) => commands::gof::run(&args),
-        Command::Yields(args) => commands::yields::run(&args),
-        Command::Build(args) => commands::build::run(&args),
-        Command::Inspect(args) => commands::inspect::run(&args),
-        Command::Validate(args) => commands::validate::run(&args),
-        Command::Patch(args) => commands::patch::run(&args),
-        Command::Prune(args) => commands::prune::run(&args),
-        Command::Rename(args) => commands::rename::run(&args),
-        Command::Combine(args) => commands::combine::run(&args),
-        Command::Sort(args) => commands::sort::run(&args),
-        Command::Convert(args) => commands::convert::run(&args),
-        Command::Digest(args) => commands::digest::run(&args),
-        Command::Devices(args) => commands::devices::run(&args),
-        Command::Selftest(args) => commands::selftest::run(&args),
-        Command::Licences(args) => commands::licences::run(&args),
+        Task::Fit(args) => commands::fit::run(&args),
+        Task::Scan(args) => commands::scan::run(&args),
+        Task::Ranking(args) => commands::ranking::run(&args),
+        Task::Hypotest(args) => commands::hypotest::run(&args),
+        Task::HypotestToys(args) => commands::hypotest_toys::run(&args),
+        Task::MergeToys(args) => commands::merge_toys::run(&args),
+        Task::Toys(args) => commands::toys::run(&args),
+        Task::UpperLimit(args) => commands::upper_limit::run(&args),
+        Task::Significance(args) => commands::significance::run(&args),
+        Task::Gof(args) => commands::gof::run(&args),
+        Task::Yields(args) => commands::yields::run(&args),
+        Task::Build(args) => commands::build::run(&args),
+        Task::Inspect(args) => commands::inspect::run(&args),
+        Task::Validate(args) => commands::validate::run(&args),
+        Task::Patch(args) => commands::patch::run(&args),
+        Task::Prune(args) => commands::prune::run(&args),
+        Task::Rename(args) => commands::rename::run(&args),
+        Task::Combine(args) => commands::combine::run(&args),
+        Task::Sort(args) => commands::sort::run(&args),
+        Task::Convert(args) => commands::convert::run(&args),
+        Task::Digest(args) => commands::digest::run(&args),
+        Task::Devices(args) => commands::devices::run(&args),
+        Task::Selftest(args) => commands::selftest::run(&args),
+        Task::Licences(args) => commands::licences::run(&args),
+        Task::Completions(args) => commands::completions::run(&args, described()),
+        Task::Man(args) => commands::man::run(&args, described()),
     };
     match outcome {
         Ok(code) => code.into(),
         Err(error) => {
             output::complain("error", &error.to_string());
             error.exit().into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn words(text: &str) -> Vec<OsString> {
+        text.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn every_command_has_two_examples_that_are_right() {
+        let program = described();
+        for command in program.get_subcommands().filter(|command| command.get_name() != "help") {
+            let name = command.get_name();
+            let examples = examples::EXAMPLES.iter().find(|(known, _)| *known == name);
+            let (_, examples) = examples.unwrap_or_else(|| panic!("{name} has no examples"));
+            for example in examples {
+                // Redirections, pipes and patterns are the shell's.
+                let line = example.split(" > ").next().unwrap().split(" | ").next().unwrap();
+                let line = line.split(" && ").next().unwrap();
+                assert!(line.starts_with(&format!("nextstat {name}")), "{example}");
+                let parsed = program.clone().try_get_matches_from(with_input(words(line), &program));
+                assert!(parsed.is_ok(), "{example}: {}", parsed.unwrap_err());
+            }
+            let help = command.clone().render_help().to_string();
+            assert!(help.contains(examples[0]), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_model_may_be_the_first_argument() {
+        let program = described();
+        let given = |line: &str| {
+            let words: Vec<String> = with_input(words(line), &program)
+                .into_iter()
+                .map(|word| word.into_string().unwrap())
+                .collect();
+            words.join(" ")
+        };
+        for (line, wanted) in [
+            ("nextstat fit ws.json", "nextstat fit -i ws.json"),
+            ("nextstat limit ws.json --cl 0.9", "nextstat limit -i ws.json --cl 0.9"),
+            ("nextstat fit -", "nextstat fit -i -"),
+            ("nextstat fit -i ws.json", "nextstat fit -i ws.json"),
+            ("nextstat fit --asimov -i ws.json", "nextstat fit --asimov -i ws.json"),
+            ("nextstat merge-toys a.parquet", "nextstat merge-toys a.parquet"),
+            ("nextstat nonsense ws.json", "nextstat nonsense ws.json"),
+            ("nextstat", "nextstat"),
+        ] {
+            assert_eq!(given(line), wanted);
         }
     }
 }

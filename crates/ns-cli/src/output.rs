@@ -4,8 +4,10 @@
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ns_core::plain_lines;
+use ns_inference::report::hepdata::{DataTable, hepdata};
 use ns_inference::report::{DocumentFormat, Part, Report, to_json};
 use serde::Serialize;
 use tempfile::{Builder, NamedTempFile};
@@ -16,12 +18,29 @@ use crate::interrupt::remove_at_end;
 use crate::streams::stdout_is_closed;
 use crate::table;
 
+/// Whether files that were written are named on standard error.
+static ANNOUNCED: AtomicBool = AtomicBool::new(false);
+
+/// Sets whether files that were written are named on standard error. They are named only on a terminal.
+pub(crate) fn announce_files(wanted: bool) {
+    ANNOUNCED.store(wanted && io::stderr().is_terminal(), Ordering::Relaxed);
+}
+
+/// Names a file that was written.
+fn announce(path: &Path) {
+    if ANNOUNCED.load(Ordering::Relaxed) {
+        let _ = writeln!(io::stderr().lock(), "wrote {}", plain_lines(&path.display().to_string()));
+    }
+}
+
 /// Destination of a command's result. It is opened before the analysis. A wrong path is therefore reported at
 /// once.
 pub(crate) struct Output {
     target: Target,
     format: Format,
     quiet: bool,
+    /// What the format `hepdata` writes.
+    data: Vec<DataTable>,
 }
 
 enum Target {
@@ -59,7 +78,7 @@ impl Output {
         }
         let terminal = matches!(target, Target::Stdout) && io::stdout().is_terminal();
         let format = args.format.unwrap_or(if terminal { Format::Table } else { Format::Json });
-        Ok(Self { target, format, quiet: args.quiet })
+        Ok(Self { target, format, quiet: args.quiet, data: Vec::new() })
     }
 
     /// Writes a report to the destination and the warnings to standard error.
@@ -68,6 +87,22 @@ impl Output {
     /// The errors of [`Output::write_parts`].
     pub(crate) fn write<R: Serialize>(self, report: &Report<R>, warnings: &[String]) -> Result<(), CliError> {
         self.write_parts(report, warnings, &report.parts)
+    }
+
+    /// Writes a report like [`Self::write`]. `data` makes the data tables, if they are asked for.
+    ///
+    /// # Errors
+    /// The errors of [`Self::write_parts`].
+    pub(crate) fn write_with<R: Serialize>(
+        mut self,
+        report: &Report<R>,
+        warnings: &[String],
+        data: impl FnOnce() -> Vec<DataTable>,
+    ) -> Result<(), CliError> {
+        if self.format == Format::Hepdata {
+            self.data = data();
+        }
+        self.write(report, warnings)
     }
 
     /// Writes a result to the destination, as JSON (`result`) or as text (`parts`), and the warnings to
@@ -92,6 +127,7 @@ impl Output {
             Format::Latex => DocumentFormat::Latex.render(parts).into_bytes(),
             Format::Markdown => DocumentFormat::Markdown.render(parts).into_bytes(),
             Format::Csv => DocumentFormat::Csv.render(parts).into_bytes(),
+            Format::Hepdata => hepdata(&self.data).into_bytes(),
         };
         self.deliver(&bytes)
     }
@@ -181,7 +217,9 @@ impl PendingFile {
                 if let Some(mode) = mode {
                     file.as_file().set_permissions(mode).map_err(failed)?;
                 }
-                file.persist(&path).map(|_| ()).map_err(|error| failed(error.error))
+                file.persist(&path).map_err(|error| failed(error.error))?;
+                announce(&path);
+                Ok(())
             }
             Self::Stream(mut file, path) => match file.write_all(bytes) {
                 Err(error) if error.kind() != ErrorKind::BrokenPipe => {

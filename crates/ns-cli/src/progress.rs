@@ -1,4 +1,4 @@
-//! The progress bar of long analyses. It shows the number of finished fits, their rate and the remaining
+//! The progress bar of long analyses. It shows the number of finished fits (or points), their rate and the remaining
 //! time. It is written to standard error, if this is a terminal.
 
 use std::fmt::Write;
@@ -24,13 +24,18 @@ impl Bar {
     /// Creates a bar that follows the text `what`. The bar stays hidden if `quiet` is set or standard error
     /// is not a terminal.
     pub(crate) fn new(what: &'static str, quiet: bool) -> Self {
+        Self::counting(what, "fits", quiet)
+    }
+
+    /// Creates a bar like [`Self::new`] that counts `units`, such as points, instead of fits.
+    pub(crate) fn counting(what: &'static str, units: &str, quiet: bool) -> Self {
         let visible = !quiet && std::io::stderr().is_terminal();
         let bar = ProgressBar::hidden();
         if visible {
-            let style = ProgressStyle::with_template(
-                "{prefix} [{bar:40}] {human_pos}/{human_len} fits, {rate}, {eta} left",
+            let template = format!(
+                "{{prefix}} [{{bar:40}}] {{human_pos}}/{{human_len}} {units}, {{rate}}, {{eta}} left"
             );
-            if let Ok(style) = style {
+            if let Ok(style) = ProgressStyle::with_template(&template) {
                 let rate = |state: &ProgressState, out: &mut dyn Write| {
                     let _ = write!(out, "{:.0}/s", state.per_sec());
                 };

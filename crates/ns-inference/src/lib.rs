@@ -42,6 +42,7 @@ pub mod fit;
 pub mod goodness;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub mod gpu_session;
+pub mod grid;
 pub mod hypotest;
 pub mod limit;
 mod lookup;
@@ -81,6 +82,7 @@ pub use goodness::{
     ChannelGoodness, EventGoodness, EventStatistic, GoodnessResult, GoodnessToys, event_goodness_of_fit,
     goodness_of_fit, goodness_of_fit_toys,
 };
+pub use grid::{GridPoint, GridResult, GridRow, GridStatus};
 pub use hypotest::{HypotestOptions, HypotestResult, TestStatistic, hypotest};
 pub use limit::{LimitOptions, LimitResult, upper_limit};
 pub use lookup::parameter_index;

@@ -6,7 +6,9 @@ use ns_core::{Interpolation, Model};
 
 use crate::datacard::Card;
 use crate::hs3::{EventSources, Hs3, is_hs3};
-use crate::pyhf::{ChannelSelection, DigestCheck, ModelOptions, Patch, Problem, Workspace, WorkspaceError};
+use crate::pyhf::{
+    Background, ChannelSelection, DigestCheck, ModelOptions, Patch, Problem, Workspace, WorkspaceError,
+};
 use crate::recognise::{Format, SourceText, must_be_json};
 
 /// A pyhf workspace, an HS3 model or a datacard. The contents of the file decide which of them it is.
@@ -75,6 +77,21 @@ impl ModelSource {
             });
         }
         Hs3::with_events(text, sources).map(Self::Hs3)
+    }
+
+    /// Reads JSON text as a background for the patches of many signals.
+    ///
+    /// # Errors
+    /// The errors of [`Background::from_slice`]; [`WorkspaceError::NotForHs3`] for an HS3 file.
+    pub fn background(text: &[u8]) -> Result<Background, WorkspaceError> {
+        must_be_json(text)?;
+        if is_hs3(text) {
+            return Err(WorkspaceError::NotForHs3 {
+                what: "a patchset",
+                remedy: "Give the background as a pyhf workspace.",
+            });
+        }
+        Background::from_slice(text)
     }
 
     /// Reads a file of any format like [`Self::with_events`]. Returns also what the format is.

@@ -143,7 +143,7 @@ pub(crate) fn ascending(picture: &'static str, field: &str, values: &[f64]) -> R
 }
 
 /// Checks that all values can be drawn. NaN and values above 1e100 in magnitude cannot be drawn.
-fn drawable(picture: &'static str, field: &str, values: &[f64]) -> Result<(), PictureError> {
+pub(crate) fn drawable(picture: &'static str, field: &str, values: &[f64]) -> Result<(), PictureError> {
     if let Some(index) = values.iter().position(|value| crate::number::usable(*value).is_none()) {
         let value = values.get(index).copied().unwrap_or(f64::NAN);
         let range = "a finite number below 1e100";

@@ -26,6 +26,8 @@ pub(crate) enum Symbol {
     Pull,
     Hatched,
     Cross(Stroke),
+    /// A small circle.
+    Dot(Ink),
     Plus,
     /// An arrow that points down, with the stroke of its line and the ink of its head.
     Arrow(Stroke, Ink),
@@ -110,6 +112,7 @@ fn symbol(drawing: &mut Drawing, symbol: &Symbol, x: f64, y: f64) {
         }
         Symbol::Hatched => hatch(drawing, &area),
         Symbol::Cross(pen) => drawing.cross(centre, y, 4.5, *pen),
+        Symbol::Dot(ink) => drawing.circle(centre, y, 3.5, *ink),
         Symbol::Plus => plus(drawing, centre, y),
         Symbol::Arrow(pen, head) => {
             drawing.line((centre, y - 9.0), (centre, y - 1.0), *pen);

@@ -1,5 +1,5 @@
 //! Draws the results of an analysis as SVG, PNG and PDF: likelihood scans, contours, rankings, pulls,
-//! correlations, CLs limits and yields.
+//! correlations, CLs limits, exclusions and yields.
 //!
 //! Each picture is a plain struct that can be filled by hand or read from JSON. Its method `draw` returns a
 //! [`Drawing`], which [`Drawing::save`] writes in the format of the file's extension:
@@ -32,13 +32,16 @@ mod colour;
 mod columns;
 mod contour;
 mod correlation;
+mod crossing;
 mod drawing;
 mod error;
+mod exclusion;
 mod font;
 mod frame;
 mod header;
 mod legend;
 mod limit;
+mod limit_curve;
 mod marching;
 mod marks;
 mod number;
@@ -57,14 +60,17 @@ mod stack;
 mod svg;
 mod system_fonts;
 mod text;
+mod triangles;
 mod yields;
 
 pub use contour::Contour;
 pub use correlation::Correlation;
 pub use drawing::{Drawing, Label};
 pub use error::PictureError;
+pub use exclusion::Exclusion;
 pub use font::{FONT_LICENCE, font_warning};
 pub use limit::Limit;
+pub use limit_curve::LimitCurve;
 pub use pulls::{PullRow, Pulls};
 pub use ranking::{Ranking, RankingRow};
 pub use save::Format;

@@ -142,14 +142,6 @@ impl Limit {
         format!("α = {}", plain(self.alpha))
     }
 
-    /// Returns the confidence level in per cent, with all its nines.
-    fn confidence(&self) -> String {
-        let digits = (5.0 - (100.0 * self.alpha).log10().floor()).clamp(0.0, 13.0) as usize;
-        let text = fixed(100.0 * (1.0 - self.alpha), digits);
-        let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-        format!("{text} %")
-    }
-
     fn layout(&self, y: Axis) -> Layout<'_> {
         let mut entries = Vec::new();
         if self.observed.iter().any(Option::is_some) {
@@ -161,7 +153,7 @@ impl Limit {
             entries.push(Entry::new(Symbol::Box(Ink::fill(BAND_ONE)), "±1 σ"));
             entries.push(Entry::new(Symbol::Box(Ink::fill(BAND_TWO)), "±2 σ"));
         }
-        let confidence = self.confidence();
+        let confidence = confidence(self.alpha);
         if let Some(limit) = present(self.observed_limit) {
             let text = format!("observed {confidence} limit: {}", significant(limit, 3));
             entries.push(Entry::new(Symbol::Arrow(OBSERVED, Ink::fill(BLACK)), text));
@@ -218,6 +210,14 @@ impl Limit {
             panel.curve(&part, pen);
         }
     }
+}
+
+/// Returns a confidence level in per cent, with all its nines. `alpha` is 1 minus the confidence level.
+pub(crate) fn confidence(alpha: f64) -> String {
+    let digits = (5.0 - (100.0 * alpha).log10().floor()).clamp(0.0, 13.0) as usize;
+    let text = fixed(100.0 * (1.0 - alpha), digits);
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} %")
 }
 
 /// Returns a number with at most seven significant digits and without trailing zeros, as users write a

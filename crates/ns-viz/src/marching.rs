@@ -116,11 +116,16 @@ fn crossing(from: (f64, f64), low: f64, to: (f64, f64), high: f64, level: f64) -
     (from.0 + share * (to.0 - from.0), from.1 + share * (to.1 - from.1))
 }
 
-fn join(mut next: BTreeMap<Side, Side>, points: &BTreeMap<Side, (f64, f64)>) -> Vec<Vec<(f64, f64)>> {
-    let ends: BTreeSet<Side> = next.values().copied().collect();
-    let open: Vec<Side> = next.keys().copied().filter(|start| !ends.contains(start)).collect();
+/// Joins pieces of lines. `next` leads from the place where a piece begins to the place where it ends, and `points` has
+/// the positions of the places.
+pub(crate) fn join<S: Copy + Ord>(
+    mut next: BTreeMap<S, S>,
+    points: &BTreeMap<S, (f64, f64)>,
+) -> Vec<Vec<(f64, f64)>> {
+    let ends: BTreeSet<S> = next.values().copied().collect();
+    let open: Vec<S> = next.keys().copied().filter(|start| !ends.contains(start)).collect();
     let mut lines = Vec::new();
-    let mut follow = |next: &mut BTreeMap<Side, Side>, start: Side| {
+    let mut follow = |next: &mut BTreeMap<S, S>, start: S| {
         let mut line: Vec<(f64, f64)> = points.get(&start).copied().into_iter().collect();
         let mut at = start;
         while let Some(to) = next.remove(&at) {

@@ -1,8 +1,8 @@
 //! Checks with random input that drawing never panics and never writes a number that viewers cannot read.
 
 use ns_viz::{
-    ChannelYields, Contour, Correlation, Drawing, Limit, PictureError, PullRow, Pulls, Ranking, RankingRow,
-    SampleYields, Scan, Yields,
+    ChannelYields, Contour, Correlation, Drawing, Exclusion, Limit, LimitCurve, PictureError, PullRow, Pulls,
+    Ranking, RankingRow, SampleYields, Scan, Yields,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -93,6 +93,24 @@ proptest! {
         let observed = observed.into_iter().take(mu.len()).collect();
         let expected_limits = [limits[0], limits[1], limits[2], limits[3], limits[4]];
         check(Limit { mu, observed, expected, observed_limit: limits[5], expected_limits, log_y, ..Limit::default() }.draw());
+    }
+
+    #[test]
+    fn limit_curves(x in steps(0..9), observed in vec(maybe(), 9), seed in vec(maybe(), 45), level in maybe(),
+                    log_y in any::<bool>(), keep in any::<bool>(), label in "[a-hA-M0-9_ <&θ中̂]{0,90}") {
+        let expected = seed.chunks(5).map(|c| [c[0], c[1], c[2], c[3], c[4]]).take(if keep { x.len() } else { 0 }).collect();
+        let observed = observed.into_iter().take(x.len()).collect();
+        check(LimitCurve { label, x, observed, expected, excluded_below: level, log_y, ..LimitCurve::default() }.draw());
+    }
+
+    #[test]
+    fn exclusions(points in vec((number(), number()), 0..20), observed in vec(maybe(), 20), seed in vec(maybe(), 100),
+                  level in number(), keep in any::<bool>(), label in "[a-hA-M0-9_ <&θ中̂]{0,90}") {
+        let (x, y): (Vec<f64>, Vec<f64>) = points.into_iter().filter(|(x, y)| x.abs() <= 1e100 && y.abs() <= 1e100).unzip();
+        let expected = seed.chunks(5).map(|c| [c[0], c[1], c[2], c[3], c[4]]).take(if keep { x.len() } else { 0 }).collect();
+        let observed = observed.into_iter().take(x.len()).collect();
+        let excluded_below = level.abs();
+        check(Exclusion { x_label: label, x, y, observed, expected, excluded_below, ..Exclusion::default() }.draw());
     }
 
     #[test]

@@ -4,8 +4,8 @@
 mod inputs;
 
 use ns_viz::{
-    ChannelYields, Contour, Correlation, Drawing, Format, Limit, PictureError, Pulls, Ranking, SampleYields,
-    Scan, Yields,
+    ChannelYields, Contour, Correlation, Drawing, Exclusion, Format, Limit, LimitCurve, PictureError, Pulls,
+    Ranking, SampleYields, Scan, Yields,
 };
 
 fn all() -> Vec<(String, Drawing)> {
@@ -175,6 +175,8 @@ fn empty_inputs_say_what_is_missing() {
     assert_eq!(field(Pulls::default().draw()), "rows");
     assert_eq!(field(Correlation::default().draw()), "parameters");
     assert_eq!(field(Limit::default().draw()), "observed");
+    assert_eq!(field(LimitCurve::default().draw()), "observed");
+    assert_eq!(field(Exclusion::default().draw()), "observed");
     assert_eq!(field(Yields::default().draw()), "channels");
     let bare = Yields {
         channels: vec![ChannelYields { name: "SR".into(), ..Default::default() }],
@@ -215,6 +217,9 @@ fn pictures_travel_through_json() {
     )
     .unwrap();
     assert_eq!(scan.levels, [1.0, 4.0]);
+    let (curve, plane) = (inputs::limit_curve(3), inputs::exclusion(400.0));
+    assert_eq!(serde_json::from_str::<LimitCurve>(&serde_json::to_string(&curve).unwrap()).unwrap(), curve);
+    assert_eq!(serde_json::from_str::<Exclusion>(&serde_json::to_string(&plane).unwrap()).unwrap(), plane);
     assert!(scan.draw().unwrap().labels().iter().any(|label| label.text == "fit failed"));
     assert!(serde_json::from_str::<Scan>(r#"{"parametre": "mu"}"#).is_err(), "misspelt fields are errors");
 }

@@ -70,6 +70,7 @@ from ._native import (
 from . import _native, _onnxruntime
 from ._client import AsyncClient, Client
 from ._data import asimov_data, generate_asimov_data
+from ._grid import Grid, grid
 from ._pyhf import from_pyhf
 from ._requests import RemoteModel, ServerError
 from ._root import read_root
@@ -108,6 +109,7 @@ __all__ = [
     "FitToysResult",
     "GoodnessResult",
     "GpuFlowSession",
+    "Grid",
     "HistFactoryModel",
     "HypotestResult",
     "HypotestToysResult",
@@ -142,6 +144,7 @@ __all__ = [
     "from_pyhf",
     "generate_asimov_data",
     "goodness_of_fit",
+    "grid",
     "has_cuda",
     "has_metal",
     "hypotest",

@@ -1371,6 +1371,15 @@ def upper_limit(
     progress: bool | Callable[[int, int], object] | None = None,
     alpha: float | None = None,
 ) -> ToyLimitResult: ...
+def _limit_grid(workspace: Source, patches: Any, **options: Any) -> tuple[dict[str, Any], list[tuple[str, str] | None], Any]: ...
+def _grid_shown(json: str, format: str) -> str: ...
+def _grid_plot(
+    json: str,
+    labels: list[str],
+    path: str | PathLike[str] | None,
+    title: str | None,
+    subtitle: str | None,
+) -> Picture: ...
 def hypotest_toys(
     mu: float,
     model: Model | Source,

@@ -14,12 +14,12 @@ use ns_inference::{
 use ns_translate::pyhf::file_of;
 use serde::Serialize;
 
-use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
+use crate::args::{ExecutionArgs, Format, ModelArgs, OutputArgs};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::output::{Output, PendingFile, distinct};
 use crate::plot::{EventPlotArgs, Plots};
-use crate::{interrupt, load};
+use crate::{interrupt, job, load};
 
 /// Flags of `fit`.
 #[derive(Debug, Args)]
@@ -28,7 +28,8 @@ pub(crate) struct FitArgs {
     model: ModelArgs,
     #[command(flatten)]
     data: DataArgs,
-    /// Find the MINOS intervals of these parameters; repeatable (give a name that contains commas alone)
+    /// Find the MINOS intervals of these parameters: names, patterns with * and ?, or all; repeatable (give a name that
+    /// contains commas alone)
     #[arg(long, help_heading = "Fit", value_name = "NAME,...")]
     minos: Vec<String>,
     /// How uncertainties are computed if events have weights: sandwich (asymptotically correct), sumw2 (squared
@@ -108,6 +109,9 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     args.events.check(&model, drawn, "--plot-prefit FILE or --plot-postfit FILE")?;
     let options = options(args, &model, &plots)?;
     let Opened { session, reason } = open_session_for(&model, &execution, Work::Fit)?;
+    if args.output.verbose {
+        job::about(&model, session.as_ref(), reason.as_deref(), started);
+    }
     let stop = interrupt::listen();
     let control = Control { observer: None, cancel: Some(stop), task: None };
     let mut result = fit(&model, session.as_ref(), &options, control)?;
@@ -121,11 +125,13 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
         }
         _ => Ok(()),
     };
+    // Data tables need the covariance matrix, which is removed from the result if it is large.
+    let tables = if args.output.format == Some(Format::Hepdata) { result.data_tables() } else { Vec::new() };
     let unwritten = result.take_large_covariance(args.covariance.as_deref());
     result.warnings.extend(plots.font_warning(&model));
     let ran = RunInfo::on(session.as_ref(), reason, started).about(&model, model.digest());
     let parts = result.parts(&model, &ran);
-    output.write(&Report { result: &result, ran, parts }, &result.warnings)?;
+    output.write_with(&Report { result: &result, ran, parts }, &result.warnings, || tables)?;
     covariance_written?;
     let exit = Exit::of(result.interrupted, result.converged);
     // The picture of the correlations needs the covariance matrix, which was removed from the result.
@@ -169,8 +175,16 @@ fn options(args: &FitArgs, model: &Model, plots: &Plots) -> Result<FitOptions, C
         || model.parameters.len() <= MOST_WITH_COVARIANCE;
     let options = args.data.options(model)?.covariance(covariance);
     let mut options = options.weighted_uncertainties(args.weighted_uncertainties);
-    for name in load::parameters(&args.minos, model) {
-        options = options.minos(name);
+    let named = |name: &str| model.parameter_index(name).and_then(|i| model.parameters.get(i));
+    for name in load::parameters("--minos", &args.minos, model)? {
+        // A pattern may match fixed parameters, which have no interval. One that is named is an error.
+        let is_given = args.minos.iter().any(|list| list.split(',').any(|given| given.trim() == name));
+        if is_given
+            || !(named(&name).is_some_and(|p| p.fixed)
+                || options.fixed.iter().any(|(known, _)| *known == name))
+        {
+            options = options.minos(name);
+        }
     }
     Ok(options)
 }

@@ -15,7 +15,12 @@ pub(crate) struct LicencesArgs {}
 /// # Errors
 /// If standard output cannot be written.
 pub(crate) fn run(_args: &LicencesArgs) -> Result<Exit, CliError> {
-    let output = Output::open(&OutputArgs { output: None, format: Some(Format::Table), quiet: false })?;
+    let output = Output::open(&OutputArgs {
+        output: None,
+        format: Some(Format::Table),
+        quiet: false,
+        verbose: false,
+    })?;
     let text = format!(
         "NextStat is licensed under {}, at your choice.\n\nThe font in its pictures has this licence:\n\n{}\n",
         env!("CARGO_PKG_LICENSE").replace("OR", "or"),

@@ -2,6 +2,7 @@
 
 pub(crate) mod build;
 pub(crate) mod combine;
+pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod devices;
 pub(crate) mod digest;
@@ -11,6 +12,8 @@ pub(crate) mod hypotest;
 pub(crate) mod hypotest_toys;
 pub(crate) mod inspect;
 pub(crate) mod licences;
+pub(crate) mod limit_grid;
+pub(crate) mod man;
 pub(crate) mod merge_toys;
 pub(crate) mod patch;
 pub(crate) mod prune;

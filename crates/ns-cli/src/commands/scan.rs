@@ -68,6 +68,6 @@ pub(crate) fn run(args: &ScanArgs) -> Result<Exit, CliError> {
     let mut result = job.work("scan", |model, session, control| scan(model, session, &options, control))?;
     result.warnings.extend(plots.font_warning(&job.model));
     let exit = Exit::of(result.interrupted, result.usable());
-    job.finish(&result, &result.warnings, result.parts())?;
+    job.finish_with(&result, &result.warnings, result.parts(), || result.data_tables())?;
     plots.finish(exit, |_| Ok(picture::scan(&result).draw()?))
 }

@@ -37,8 +37,8 @@ pub(crate) struct ToysArgs {
     /// The fitted values are then compared with the best fit of the expected yields
     #[arg(long, help_heading = "Toys", value_name = "FILE", conflicts_with_all = ["at", "asimov"])]
     expected: Option<PathBuf>,
-    /// Parameters to study; repeatable (give a name that contains commas alone) [default: all free
-    /// parameters]
+    /// Parameters to study: names, or patterns with * and ?; repeatable (give a name that contains commas alone)
+    /// [default: all free parameters]
     #[arg(long, help_heading = "Toys", value_name = "NAME,...")]
     params: Vec<String>,
     #[command(flatten)]
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &ToysArgs) -> Result<Exit, CliError> {
         .fit(args.run.data.options(&job.model)?)
         .point(args.at.read(&job.model)?)
         .expectation(expected.transpose()?)
-        .params(load::parameters(&args.params, &job.model))
+        .params(load::parameters("--params", &args.params, &job.model)?)
         .n_toys(args.n_toys)
         .seed(args.run.execution.seed())
         .shard(args.save.shard())

@@ -6,6 +6,7 @@ use ns_inference::{
 };
 
 use super::hypotest::statistics;
+use super::limit_grid::{Grid, GridArgs};
 use crate::args::{ModelArgs, real, whole};
 use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
@@ -48,6 +49,8 @@ pub(crate) struct UpperLimitArgs {
           value_parser = clap::value_parser!(u32).range(2..=100_000))]
     scan_points: u32,
     #[command(flatten)]
+    grid: GridArgs,
+    #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]
     plot: PlotArgs,
@@ -76,6 +79,14 @@ impl UpperLimitArgs {
 pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
     let grid = grid(args)?;
     let plots = args.plot.open(args.run.output.output.as_deref())?;
+    let options = LimitOptions::default()
+        .statistic(args.test_stat)
+        .cl(args.cl())
+        .expected_only(args.expected)
+        .observed_only(args.observed);
+    if args.grid.patchset.is_some() {
+        return Grid { args: &args.grid, model: &args.model, run: &args.run, options, plots }.run();
+    }
     let work = match args.toys {
         None => Work::Limit,
         Some(toys) => Work::toys_of_limit(toys),
@@ -91,12 +102,8 @@ pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
             .seed(args.run.execution.seed());
         return with_toys(job, &options);
     }
-    let options = LimitOptions::default()
+    let options = options
         .fit(args.run.data.options(&job.model)?)
-        .statistic(args.test_stat)
-        .cl(args.cl())
-        .expected_only(args.expected)
-        .observed_only(args.observed)
         .scan(grid)
         .auto_scan(args.plot.wanted().then_some(args.scan_points as usize));
     let mut result =
@@ -104,7 +111,7 @@ pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
     result.warnings.extend(plots.font_warning(&job.model));
     let found = result.observed.is_some() || result.expected.iter().any(Option::is_some);
     let exit = Exit::of(result.interrupted, result.converged && found);
-    job.finish(&result, &result.warnings, result.parts(&options))?;
+    job.finish_with(&result, &result.warnings, result.parts(&options), || result.data_tables())?;
     // An interrupted run has no scan. Drawing its empty picture returns an error.
     plots.finish(exit, |_| Ok(picture::limit(&result).unwrap_or_default().draw()?))
 }

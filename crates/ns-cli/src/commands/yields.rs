@@ -74,7 +74,9 @@ pub(crate) fn run(args: &YieldsArgs) -> Result<Exit, CliError> {
         Ok((expected_yields(model, session, &options, at)?, false))
     })?;
     let exit = Exit::of(interrupted, result.converged);
-    job.finish(&result, &result.warnings, result.parts(args.per_bin))?;
+    job.finish_with(&result, &result.warnings, result.parts(args.per_bin), || {
+        result.data_tables(args.per_bin)
+    })?;
     plots.finish(exit, |_| args.events.draw(picture::yields(&result)))
 }
 

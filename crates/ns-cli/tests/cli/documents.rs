@@ -21,6 +21,21 @@ fn yields_per_bin_have_a_table_per_channel() {
 }
 
 #[test]
+fn limits_yields_scans_and_correlations_are_data_tables_of_hepdata() {
+    for args in [
+        &["upper-limit"][..],
+        &["yields", "--prefit"],
+        &["scan", "--start", "0", "--stop", "2", "--points", "2", "--quiet"],
+    ] {
+        snapshot!(told(args, "hepdata"));
+    }
+    let fit = told(&["fit"], "hepdata");
+    assert!(fit.contains("\n---\n") && fit.contains("Correlation coefficient"), "{fit}");
+    let refused = told(&["ranking"], "hepdata");
+    assert!(refused.starts_with("exit 2") && refused.contains("upper-limit"), "{refused}");
+}
+
+#[test]
 fn fits_rankings_and_limits_are_tables_too() {
     for args in [&["fit", "--minos", "mu"][..], &["ranking"], &["upper-limit"], &["significance"]] {
         for format in ["latex", "csv"] {

@@ -44,9 +44,9 @@ fn a_search_looks_further_than_a_lesser_one_and_never_ends_above_it() {
 
 #[test]
 fn a_file_without_its_flag_gets_a_remedy() {
-    let refused = shown(&run(&["fit", &fixture("simple_workspace.json")]));
+    let refused = shown(&run(&["fit", "--threads", "1", &fixture("simple_workspace.json")]));
     assert!(
-        refused.starts_with("exit 2") && refused.contains("write '--input' or '-i' before the file"),
+        refused.starts_with("exit 2") && refused.contains("'--input' or '-i' before the file"),
         "{refused}"
     );
 }

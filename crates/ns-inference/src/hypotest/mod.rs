@@ -82,7 +82,7 @@ options::setters! { HypotestOptions {
 
 /// Numbers of standard deviations of the five values in a list of expected results. Positive numbers mean more signal.
 /// Serialises to `[-2, -1, 0, 1, 2]`. Every result with a list of expected values also contains this list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NsigmaOrder([i8; 5]);
 
 impl Default for NsigmaOrder {

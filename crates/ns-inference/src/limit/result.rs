@@ -1,12 +1,12 @@
 //! Builds the result of an upper limit. A warning gives the reason for each limit that was not found.
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::bracket::End;
 use super::{LimitOptions, LimitScan, LimitSearch};
-use crate::hypotest::NsigmaOrder;
 use crate::hypotest::asymptotic::{self, EXPECTED_SIGMAS};
 use crate::hypotest::tester::Tester;
+use crate::hypotest::{NsigmaOrder, TestStatistic};
 use crate::present::{exact, significant};
 use crate::words;
 
@@ -15,7 +15,7 @@ const JUMP: f64 = 1e-7;
 
 /// CLs at the limits. If CLs is a continuous function of the tested value, CLs at each limit is `1 - cl`. A number is
 /// `None` if the limit was not found.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ClsAtLimit {
     /// Observed CLs at the observed limit; `None` if the observed limit was not found.
@@ -24,8 +24,11 @@ pub struct ClsAtLimit {
     pub expected: Vec<Option<f64>>,
 }
 
+// A name of its own, because serde borrows fields whose type is written `&str`.
+type StatisticName = &'static str;
+
 /// The result of an upper limit. Serialises to the JSON of `nextstat upper-limit`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LimitResult {
     /// Name of the parameter of interest.
@@ -33,7 +36,8 @@ pub struct LimitResult {
     /// Confidence level.
     pub cl: f64,
     /// Name of the test statistic.
-    pub test_stat: &'static str,
+    #[serde(deserialize_with = "statistic_name")]
+    pub test_stat: StatisticName,
     /// Observed limit; `None` if CLs does not cross `1 - cl`, or if the observed limit was not asked for.
     pub observed: Option<f64>,
     /// Five limits expected under the background-only hypothesis, at -2 to +2 standard deviations. Empty if not asked
@@ -51,7 +55,7 @@ pub struct LimitResult {
     pub scan: Option<LimitScan>,
     /// Estimated error of the Asimov statistics at the limits, which comes from the numerical integration of expected
     /// events. `None` if the model has no event channels.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asimov_error: Option<f64>,
     /// Whether every fit on which this result depends converged.
     pub converged: bool,
@@ -60,6 +64,11 @@ pub struct LimitResult {
     /// Whether the caller stopped the work. Some results may then be missing.
     #[serde(skip)]
     pub interrupted: bool,
+}
+
+/// Reads the name of a test statistic.
+fn statistic_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static str, D::Error> {
+    crate::options::text::<D, TestStatistic>(deserializer).map(TestStatistic::name)
 }
 
 /// Returns CLs at the limit that the search `wanted` found; `None` if this search found no limit.

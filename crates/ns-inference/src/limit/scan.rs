@@ -1,6 +1,6 @@
 //! Computes CLs along a grid of values, for the plot of a limit.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::bracket::End;
 use super::{LimitOptions, LimitSearch};
@@ -15,7 +15,7 @@ use crate::hypotest::tester::Tester;
 const CHUNK: usize = 8;
 
 /// CLs along a grid of values of the POI. If a fit at a value failed, CLs at this value is `None`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LimitScan {
     /// Tested values of the POI.

@@ -5,12 +5,14 @@
 //! shows the values that exist.
 
 mod fit;
+mod grid;
 mod limit;
 mod ranking;
 mod scan;
 mod yields;
 
 pub use fit::{correlation, pulls};
+pub use grid::{GridPicture, GridPictureError, grid};
 pub use limit::limit;
 pub use ranking::{MOST_RANKED, ranking};
 pub use scan::{Scanned, scan};

@@ -34,7 +34,7 @@ impl LimitResult {
     }
 }
 
-fn heading(param: &str, cl: f64, statistic: &str, more: &str) -> Part {
+pub(super) fn heading(param: &str, cl: f64, statistic: &str, more: &str) -> Part {
     Part::Text(format!("upper limit on {param} at {} % confidence, CLs with {statistic}{more}", percent(cl)))
 }
 

@@ -7,6 +7,8 @@ mod document;
 mod fit;
 mod flow;
 mod goodness;
+mod grid;
+pub mod hepdata;
 mod hypotest;
 mod json;
 mod limit;

@@ -51,7 +51,9 @@ pub use from_model::{NotPyhf, workspace_of};
 pub use input::{file_of, read_file, read_from};
 pub use layout::to_text;
 pub use listed::ListedAnalysis;
-pub use patch::{DigestAlgorithm, DigestCheck, Patch, PatchArgument, Patchset};
+pub use patch::{
+    Background, DigestAlgorithm, DigestCheck, Patch, PatchArgument, Patchset, Signal, SignalGrid,
+};
 pub use problem::{Problem, Report, Severity};
 pub use summary::{ChannelSummary, MeasurementSummary, ParameterSummary, Summary};
 pub use workspace::{ModelOptions, Workspace, validate_slice};

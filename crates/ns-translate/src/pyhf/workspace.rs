@@ -143,11 +143,15 @@ impl Workspace {
         if patches.is_empty() {
             return Self::from_slice(text);
         }
-        let (value, mut report) = super::written::patched(text, patches, check)?;
+        let (value, report) = super::written::patched(text, patches, check)?;
         let origins = patches.iter().map(|patch| patch.origin().to_owned()).collect();
-        let mut workspace = Self::from_patched_value(value, origins)?;
-        report.extend(std::mem::take(&mut workspace.notes));
-        Ok(Self { notes: report, ..workspace })
+        Ok(Self::from_patched_value(value, origins)?.after_notes(report))
+    }
+
+    /// Puts warnings before those of [`Self::reading_warnings`].
+    pub(crate) fn after_notes(mut self, mut notes: Report) -> Self {
+        notes.extend(std::mem::take(&mut self.notes));
+        Self { notes, ..self }
     }
 
     /// Makes the workspace of a patched document. Errors include the names of the patches.

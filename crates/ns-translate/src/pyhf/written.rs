@@ -101,14 +101,7 @@ pub(super) fn patched(
     patches: &[Patch],
     check: DigestCheck,
 ) -> Result<(Value, Report), WorkspaceError> {
-    let mut report = Report::default();
-    let text = without_mark(text, &mut report);
-    let mut value: Value =
-        serde_json::from_slice(text).map_err(|error| super::diagnose::explain_syntax(text, &error))?;
-    super::diagnose::report_duplicate_keys(text, &mut report);
-    if report.has_errors() {
-        return Err(WorkspaceError::Invalid { report });
-    }
+    let (mut value, mut report) = tree(text)?;
     for patch in patches {
         patch.verify(&value, check)?;
         report.extend(patch.notes().clone());
@@ -119,6 +112,19 @@ pub(super) fn patched(
         patch.apply_counted(&mut value, &mut copies)?;
     }
     Ok((value, report))
+}
+
+/// Reads JSON text as a tree. Also returns warnings about the text.
+///
+/// # Errors
+/// If the text is not JSON, or an object has a key twice.
+pub(super) fn tree(text: &[u8]) -> Result<(Value, Report), WorkspaceError> {
+    let mut report = Report::default();
+    let text = without_mark(text, &mut report);
+    let value =
+        serde_json::from_slice(text).map_err(|error| super::diagnose::explain_syntax(text, &error))?;
+    super::diagnose::report_duplicate_keys(text, &mut report);
+    if report.has_errors() { Err(WorkspaceError::Invalid { report }) } else { Ok((value, report)) }
 }
 
 /// Sorts an array of objects by their strings under `keys`. Returns the array.

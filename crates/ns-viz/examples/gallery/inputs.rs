@@ -2,8 +2,8 @@
 //! analyses. Others are hard to draw.
 
 use ns_viz::{
-    ChannelYields, Components, Contour, Correlation, Drawing, Limit, PictureError, PullRow, Pulls, Ranking,
-    RankingRow, SampleYields, Scan, Yields,
+    ChannelYields, Components, Contour, Correlation, Drawing, Exclusion, Limit, LimitCurve, PictureError,
+    PullRow, Pulls, Ranking, RankingRow, SampleYields, Scan, Yields,
 };
 
 /// Pseudo-random numbers that are the same on every machine (a linear congruential generator).
@@ -189,6 +189,54 @@ pub(crate) fn limit(log_y: bool) -> Limit {
     }
 }
 
+/// Factors between the median expected limit and those of the five standard deviations.
+const BAND: [f64; 5] = [0.54, 0.73, 1.0, 1.41, 1.95];
+
+/// Returns limits on a signal against its mass, of which there are `points` from 400 on in steps of 100.
+pub(crate) fn limit_curve(points: usize) -> LimitCurve {
+    let mut dice = Dice::new(4);
+    let x: Vec<f64> = (0..points).map(|i| 400.0 + 100.0 * i as f64).collect();
+    let median: Vec<f64> = x.iter().map(|x| 0.06 * (x / 400.0).powi(3) + 0.02).collect();
+    LimitCurve {
+        label: "m(Z') [GeV]".into(),
+        poi: "mu".into(),
+        title: "Search for a heavy resonance".into(),
+        observed: median.iter().map(|limit| Some(limit * (0.33 * dice.normal()).exp())).collect(),
+        expected: median.iter().map(|limit| BAND.map(|factor| Some(factor * limit))).collect(),
+        x,
+        log_y: true,
+        ..LimitCurve::default()
+    }
+}
+
+/// Returns limits on signals in a plane of masses. The lighter particle is below the diagonal.
+pub(crate) fn exclusion(step: f64) -> Exclusion {
+    let mut plane = Exclusion {
+        x_label: "m(gluino) [GeV]".into(),
+        y_label: "m(neutralino) [GeV]".into(),
+        poi: "mu".into(),
+        title: "Pairs of gluinos".into(),
+        ..Exclusion::default()
+    };
+    let mut dice = Dice::new(9);
+    let steps = (1400.0 / step) as u32;
+    for i in 0..=steps {
+        for j in 0..=steps {
+            let (heavy, light) = (1000.0 + step * f64::from(i), 100.0 + step * f64::from(j));
+            if light > heavy - 150.0 || light > 1500.0 {
+                continue;
+            }
+            let near = (-(heavy - light - 150.0) / 200.0).exp();
+            let median = ((heavy - 1900.0) / 230.0 + 0.5 * (light / 900.0).powi(3) + 1.5 * near).exp();
+            plane.x.push(heavy);
+            plane.y.push(light);
+            plane.observed.push(Some(median * (0.25 + 0.04 * dice.normal()).exp()));
+            plane.expected.push(BAND.map(|factor| Some(factor * median)));
+        }
+    }
+    plane
+}
+
 pub(crate) fn channel(name: &str, bins: usize, size: f64, seed: u64) -> ChannelYields {
     let mut dice = Dice::new(seed);
     let shape = |at: f64, width: f64, total: f64, tail: f64| -> Vec<f64> {
@@ -343,6 +391,26 @@ pub(crate) fn hard() -> Vec<(String, Result<Drawing, PictureError>)> {
     long_correlation.matrix[2][5] = None;
     let mut thinned = correlation(120);
     thinned.threshold = Some(0.6);
+    let mut gaps = limit_curve(9);
+    gaps.label = long_name(5);
+    gaps.log_y = false;
+    gaps.observed[2] = None;
+    gaps.expected[4] = [None; 5];
+    gaps.expected[6] = [Some(0.1), Some(0.2), None, Some(0.4), None];
+    let mut expected_plane = exclusion(200.0);
+    expected_plane.observed = Vec::new();
+    expected_plane.expected[5] = [None; 5];
+    let mut inside = exclusion(200.0);
+    inside.excluded_below = 1e4;
+    let on_a_line = Exclusion {
+        x: vec![100.0, 200.0, 300.0],
+        y: vec![100.0, 200.0, 300.0],
+        observed: vec![Some(0.5), Some(1.5), None],
+        poi: "mu".into(),
+        x_label: long_name(6),
+        y_label: long_name(7),
+        ..Exclusion::default()
+    };
     let mut expected_only = limit(false);
     expected_only.observed = Vec::new();
     expected_only.observed_limit = None;
@@ -393,6 +461,14 @@ pub(crate) fn hard() -> Vec<(String, Result<Drawing, PictureError>)> {
         ("correlation-1".into(), correlation(1).draw()),
         ("limit-log".into(), limit(true).draw()),
         ("limit-expected".into(), expected_only.draw()),
+        ("limit-curve-1".into(), limit_curve(1).draw()),
+        ("limit-curve-3".into(), limit_curve(3).draw()),
+        ("limit-curve-100".into(), limit_curve(100).draw()),
+        ("limit-curve-gaps".into(), gaps.draw()),
+        ("exclusion-expected".into(), expected_plane.draw()),
+        ("exclusion-inside".into(), inside.draw()),
+        ("exclusion-fine".into(), exclusion(40.0).draw()),
+        ("exclusion-on-a-line".into(), on_a_line.draw()),
         ("yields-log".into(), yields(true).draw()),
         ("events-log".into(), Yields { log_y: true, ..diphoton_blinded() }.draw()),
         ("events-page".into(), page(vec![events("one", 3), channel("bins", 8, 60.0, 4)], false).draw()),
@@ -412,6 +488,8 @@ pub(crate) fn typical() -> Vec<(String, Result<Drawing, PictureError>)> {
         ("pulls".into(), pulls(24).draw()),
         ("correlation".into(), correlation(12).draw()),
         ("limit".into(), limit(false).draw()),
+        ("limit-curve".into(), limit_curve(13).draw()),
+        ("exclusion".into(), exclusion(100.0).draw()),
         ("yields".into(), yields(false).draw()),
         ("yields-page".into(), yields_page().draw()),
         ("events".into(), diphoton().draw()),

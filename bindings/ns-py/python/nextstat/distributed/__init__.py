@@ -21,7 +21,7 @@ except ImportError as error:
 from ._analyses import profile_scans, upper_limits
 from ._errors import WorkerError, WorkerMismatchError
 from ._grid import signal_grid
-from ._rows import Record, Row, Rows
+from .._rows import Record, Row, Rows
 from ._source import ModelSource
 from ._toys import ToyRows, hypotest_toys, run_toys
 

@@ -11,7 +11,7 @@ from .. import _native
 from . import _worker
 from ._errors import WorkerError
 from ._gather import Progress, Task, check, gather
-from ._rows import Outcome, Row, Rows
+from .._rows import Outcome, Row, Rows
 from ._source import Json, plain, source_of
 
 NOT_RUN = Outcome("not run", "interrupted", None)

@@ -12,7 +12,7 @@ from distributed import Client
 from . import _worker
 from ._analyses import check_options, run_rows
 from ._gather import Progress, Task, check
-from ._rows import Rows
+from .._rows import Rows
 from ._source import ModelSource, operations, read_json, source_of, workspace_error
 
 What: TypeAlias = Literal[

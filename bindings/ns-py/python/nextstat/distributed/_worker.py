@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from .. import _native
 from .._native import Model, ToyTest
 from ._errors import WorkerMismatchError, mismatch
-from ._rows import Outcome, Record
+from .._rows import Outcome, Record
 from ._source import Json, Shipment, workspace_error
 
 T = TypeVar("T")

@@ -28,9 +28,9 @@ const LOCK: &str = "lock";
 const ATTEMPTS: usize = 16;
 
 /// A folder with the finished pieces of a file. The folder is locked, so that only this process may change it.
-pub(super) struct Folder {
+pub(crate) struct Folder {
     /// Path of the file into which the pieces will be combined.
-    pub(super) target: PathBuf,
+    pub(crate) target: PathBuf,
     path: PathBuf,
     _lock: File,
 }
@@ -41,7 +41,7 @@ impl Folder {
     /// # Errors
     /// If the folder cannot be created, if another run is using the folder, or if an earlier run exists and `resume`
     /// is false.
-    pub(super) fn claim(target: &Path, resume: bool) -> Result<Self, StoreError> {
+    pub(crate) fn claim(target: &Path, resume: bool) -> Result<Self, StoreError> {
         let target = settle(target)?;
         let path = pieces_of(&target);
         for _ in 0..ATTEMPTS {
@@ -106,7 +106,7 @@ impl Folder {
     ///
     /// # Errors
     /// If the file cannot be written; also the errors of `write`.
-    pub(super) fn combined<E: From<StoreError>>(
+    pub(crate) fn combined<E: From<StoreError>>(
         &self,
         write: impl FnOnce(BufWriter<File>) -> Result<BufWriter<File>, E>,
     ) -> Result<(), E> {

@@ -17,6 +17,7 @@ mod set;
 mod writer;
 
 pub use error::{ForeignFile, StoreError};
+pub(crate) use folder::Folder;
 pub use kind::StoredRow;
 pub use ranges::Ranges;
 pub use recording::{Recording, ToyDestination};

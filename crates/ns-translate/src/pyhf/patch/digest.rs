@@ -145,17 +145,38 @@ fn write_number(number: &Number, out: &mut impl Write) -> io::Result<()> {
     let Some(x) = number.as_f64().filter(|_| number.is_f64()) else {
         return write!(out, "{number}");
     };
-    let shortest = format!("{x:e}");
+    let shortest = shortest(x);
     let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    if x == 0.0 || (-4..16).contains(&exponent) {
-        // `{}` never writes an exponent. `{:?}` does, but not for the same numbers as Python.
-        let text = x.to_string();
-        out.write_all(text.as_bytes())?;
-        return if text.contains('.') { Ok(()) } else { out.write_all(b".0") };
+    if x != 0.0 && !(-4..16).contains(&exponent) {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return write!(out, "{mantissa}e{sign}{:02}", exponent.unsigned_abs());
     }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    write!(out, "{mantissa}e{sign}{:02}", exponent.unsigned_abs())
+    let sign = if mantissa.starts_with('-') { "-" } else { "" };
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    // Number of digits before the point, which may be zero or negative.
+    let before = exponent + 1;
+    match usize::try_from(before) {
+        Ok(before) if before > 0 => {
+            let padded = format!("{digits:0<before$}");
+            let (whole, rest) = padded.split_at_checked(before).unwrap_or((&padded, ""));
+            write!(out, "{sign}{whole}.{}", if rest.is_empty() { "0" } else { rest })
+        }
+        _ => {
+            let zeros = usize::try_from(before.unsigned_abs()).unwrap_or(0);
+            write!(out, "{sign}0.{:0<zeros$}{digits}", "")
+        }
+    }
+}
+
+/// Returns a number in scientific notation, with the fewest digits that read back as the same number. If two numbers
+/// with so few digits are equally near, Python takes the one with the even last digit, and Rust may take the other.
+fn shortest(x: f64) -> String {
+    let text = format!("{x:e}");
+    let digits = text.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
+    // With a given number of digits, Rust rounds to even as well.
+    let even = format!("{x:.*e}", digits.saturating_sub(1));
+    if even.parse() == Ok(x) { even } else { text }
 }
 
 #[cfg(test)]
@@ -201,6 +222,15 @@ mod tests {
             ("1.25e22", "1.25e+22"),
             ("1e-300", "1e-300"),
             ("5.000000074505806", "5.000000074505806"),
+            ("0.0", "0.0"),
+            ("123.456", "123.456"),
+            ("0.00012345", "0.00012345"),
+            // Single-precision numbers end in 5, halfway between two numbers with a digit less.
+            ("585.19635009765625", "585.1963500976562"),
+            ("-585.19635009765625", "-585.1963500976562"),
+            ("559.8899536132812", "559.8899536132812"),
+            ("9007199254740993.0", "9007199254740992.0"),
+            ("5e-324", "5e-324"),
         ] {
             let value: Value = serde_json::from_str(json).unwrap();
             assert_eq!(text(&value), python, "{json}");

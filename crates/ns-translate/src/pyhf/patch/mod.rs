@@ -2,8 +2,10 @@
 
 mod apply;
 mod argument;
+mod background;
 mod digest;
 mod patchset;
+mod signals;
 
 use serde_json::Value;
 
@@ -13,9 +15,11 @@ use super::problem::Report;
 
 pub(super) use apply::Copies;
 pub use argument::PatchArgument;
+pub use background::Background;
 pub use digest::DigestAlgorithm;
 pub(super) use digest::digest_of;
 pub use patchset::Patchset;
+pub use signals::{Signal, SignalGrid};
 
 /// Whether the digests in a patchset must match the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -89,6 +93,14 @@ impl Patch {
     #[must_use]
     pub fn n_operations(&self) -> usize {
         self.operations.len()
+    }
+
+    /// Returns a digest of the operations, as 64 hexadecimal digits. Patches with the same operations have the same
+    /// digest, whatever their names.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        // The operations of a patch are JSON, so the conversion to JSON cannot fail.
+        digest_of(&serde_json::to_value(&self.operations).unwrap_or(Value::Null), DigestAlgorithm::Sha256)
     }
 
     /// Compares the digests in the patchset with the digests of `workspace`, if the patchset has digests. No

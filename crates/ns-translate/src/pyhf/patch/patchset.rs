@@ -127,6 +127,12 @@ impl<'a> Patchset<'a> {
         Err(WorkspaceError::InvalidPatchset { origin: origin.to_owned(), report: found })
     }
 
+    /// Returns the name of the patchset in messages.
+    #[must_use]
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
     /// Returns the names of the patches, in the order of the file.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {

@@ -1,16 +1,27 @@
-"""The results that workers send, and tables of these results."""
+"""Rows of results: one per point of a grid, or per task of a cluster."""
+
+from __future__ import annotations
+
 
 import html
+import importlib
+import json
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any, Literal, overload
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from . import _native
+
+if TYPE_CHECKING:
+    from ._native import Picture
+
 
 class Record:
-    """A result that a worker sends. Its attributes are the keys of the command's JSON.
+    """A result in a row. Its attributes are the keys of the command's JSON.
 
     `kind` is the name of the class that the same analysis returns on one machine, such as "LimitResult". None stands
     for a number that does not exist.
@@ -100,6 +111,10 @@ _COLUMNS = {
 }
 
 
+# Names of the five expected values of a limit.
+_BAND = ("-2 sigma", "-1 sigma", "median", "+1 sigma", "+2 sigma")
+
+
 class Rows(Sequence[Row]):
     """Rows in the order of the request. `rows["name"]` is the row with this name."""
 
@@ -135,6 +150,88 @@ class Rows(Sequence[Row]):
         """Returns one flat dictionary per row, for example for `pandas.DataFrame`."""
         return [row.to_dict() for row in self._rows]
 
+    def to_pandas(self) -> Any:
+        """Returns a data frame of pandas with one line per row. Raises `ImportError` without pandas."""
+        return self._frame("pandas")
+
+    def to_polars(self) -> Any:
+        """Returns a data frame of polars with one line per row. Raises `ImportError` without polars."""
+        return self._frame("polars")
+
+    def _frame(self, package: str) -> Any:
+        try:
+            module = importlib.import_module(package)
+        except ImportError as error:
+            raise ImportError(f"to_{package}() needs {package}: pip install {package}") from error
+        columns: dict[str, list[Any]] = {"name": [row.name for row in self]}
+        for label in self.labels:
+            columns[label] = [row.values.get(label) for row in self]
+        columns["status"] = [row.status for row in self]
+        columns["reason"] = [row.reason for row in self]
+        results = [row.result.to_dict() if row.result else {} for row in self]
+        for key in dict.fromkeys(key for result in results for key in result):
+            values = [result.get(key) for result in results]
+            if key == "expected" and any(values):
+                for k, name in enumerate(_BAND):
+                    columns[f"expected {name}"] = [value[k] if value else None for value in values]
+            elif not any(isinstance(value, dict | list) for value in values):
+                columns[key] = values
+        return module.DataFrame(columns)
+
+    @property
+    def labels(self) -> list[str]:
+        """Labels of the values of the rows, such as those of a patchset."""
+        return list(dict.fromkeys(label for row in self._rows for label in row.values))
+
+    def plot(
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        labels: str | Sequence[str] | None = None,
+        title: str | None = None,
+        subtitle: str | None = None,
+    ) -> Picture:
+        """Draws upper limits against one label, or excluded points in the plane of two labels.
+
+        `labels` are the names of one or two labels, by default the labels that vary. Saves the picture if `path` is given.
+        """
+        chosen = [labels] if isinstance(labels, str) else list(labels or [])
+        return _native._grid_plot(self._json(), chosen, path, title, subtitle)
+
+    def to_latex(self) -> str:
+        """Returns the table of upper limits in LaTeX, with the rules of the package `booktabs`."""
+        return _native._grid_shown(self._json(), "latex")
+
+    def to_markdown(self) -> str:
+        """Returns the table of upper limits in Markdown."""
+        return _native._grid_shown(self._json(), "markdown")
+
+    def to_csv(self) -> str:
+        """Returns the table of upper limits as comma-separated values."""
+        return _native._grid_shown(self._json(), "csv")
+
+    def _json(self) -> str:
+        """Returns the rows as the JSON of `nextstat upper-limit --patchset`."""
+        kinds = {row.result.kind for row in self._rows if row.result}
+        if kinds - {"LimitResult"}:
+            raise TypeError(f"only rows of upper limits can be drawn or laid out; these are of {', '.join(sorted(kinds))}")
+        results = [row.result.to_dict() for row in self._rows if row.result]
+        first = results[0] if results else {}
+        plain = [
+            {
+                "name": row.name,
+                "values": row.values,
+                "status": row.status,
+                "reason": row.reason,
+                "result": row.result.to_dict() if row.result else None,
+                "patch_digest": "",
+                "wall_s": row.wall_s,
+            }
+            for row in self._rows
+        ]
+        about = {"param": first.get("param"), "cl": first.get("cl", 0.95), "test_stat": first.get("test_stat", "qtilde")}
+        return json.dumps({**about, "labels": self.labels, "rows": plain, "warnings": []}, default=_plain)
+
     def _cells(self) -> list[list[str]]:
         results = [row.result for row in self._rows if row.result]
         keys = _COLUMNS.get(results[0].kind, ()) if results else ()
@@ -164,3 +261,8 @@ def _shown(value: Any) -> str:
         # A list is an expected band. Its median is in the middle.
         return _shown(value[len(value) // 2]) if value else ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _plain(value: Any) -> Any:
+    # NumPy's numbers, as values of labels.
+    return value.item()
