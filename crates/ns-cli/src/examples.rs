@@ -56,7 +56,10 @@ pub(crate) const EXAMPLES: [(&str, [&str; 2]); 25] = [
     ),
     (
         "build",
-        ["nextstat build config.yml -o ws.json", "nextstat build config.yml -o ws.json --norm-threshold 0.005"],
+        [
+            "nextstat build config.yml -o ws.json",
+            "nextstat build config.yml -o ws.json --norm-threshold 0.005",
+        ],
     ),
     ("inspect", ["nextstat inspect ws.json", "nextstat inspect archive.tar.gz:bkg.json --format json"]),
     ("validate", ["nextstat validate ws.json", "nextstat validate combination.xml --format json"]),

@@ -20,14 +20,17 @@ const LEAST_HIGHER: usize = 2;
 
 /// Price in nanoseconds of one operation (`Plan::operations`) of an evaluation in a lane, and of one multiplication of a
 /// search direction, as estimates.
-const OPERATION_IN_LANES: f64 = 0.1;
-const MULTIPLICATION_IN_LANES: f64 = 0.3;
+const OPERATION_IN_LANES: f64 = 0.06;
+const MULTIPLICATION_IN_LANES: f64 = 0.2;
 
 /// Number of descents of one toy that are begun together. Between them the search may end.
 const TOGETHER: usize = 2;
 
-/// Evaluations of `-ln L` that the search of a toy may make. It is the budget of the search in single fits (see "Budget" in
-/// `docs/numerics/minima.md`), in evaluations.
+/// The search of a toy in a lane may cost this multiple of the budget of a single fit, in units of a lane's descent, which is
+/// several times cheaper.
+const OF_TOYS: f64 = 2.0;
+
+/// Evaluations of `-ln L` that the search of a toy may make (see "Budget" in `docs/numerics/minima.md`).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Allowance {
     always: f64,
@@ -42,7 +45,7 @@ impl Allowance {
 
     /// Returns the number of evaluations after a first descent of `first` evaluations.
     fn after(&self, first: usize) -> usize {
-        (BUDGET_TIMES * first as f64 + self.always) as usize
+        (OF_TOYS * (BUDGET_TIMES * first as f64 + self.always)) as usize
     }
 }
 

@@ -78,7 +78,7 @@ pub(super) fn search(
     if effort == Search::Local {
         return Ok(found);
     }
-    found.budget = Budget::after(worker.spent, worker.spent);
+    found.budget = Budget::after(problem, worker.spent, worker.spent);
     let of_search = found.budget;
     for other in further {
         if !problem.physical {
