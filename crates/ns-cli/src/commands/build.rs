@@ -62,7 +62,7 @@ pub(crate) struct BuildArgs {
     )]
     format: Option<Format>,
     /// No report and no warnings on standard error
-    #[arg(long, help_heading = "Output")]
+    #[arg(short, long, help_heading = "Output")]
     quiet: bool,
 }
 
@@ -81,7 +81,7 @@ struct Report<'a> {
 /// If the configuration is not valid, a template cannot be read, or the workspace cannot be written.
 pub(crate) fn run(args: &BuildArgs) -> Result<Exit, CliError> {
     let to = |output: Option<PathBuf>, format: Option<Format>| {
-        Output::open(&OutputArgs { output, format, quiet: args.quiet })
+        Output::open(&OutputArgs { output, format, quiet: args.quiet, verbose: false })
     };
     let output = to(args.output.clone(), Some(Format::Json))?;
     let table = args.output.is_some().then(|| to(None, args.format)).transpose()?;
