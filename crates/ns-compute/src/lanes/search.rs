@@ -7,7 +7,7 @@ use super::flips::Flips;
 use super::known_minimum::{KnownMinimum, ToBeat};
 use super::metric::Metric;
 use super::starts::Starts;
-use crate::optimise::{BUDGET_ALWAYS, BUDGET_TIMES};
+use crate::optimise::{BUDGET_TIMES, Budget};
 use crate::plan::Plan;
 use crate::shared_constants::{DISTINCT, EDM_MARGIN, FLIP_ROUNDS, LONG, MOST_DIRECTIONS, SAME};
 
@@ -26,9 +26,11 @@ const MULTIPLICATION_IN_LANES: f64 = 0.2;
 /// Number of descents of one toy that are begun together. Between them the search may end.
 const TOGETHER: usize = 2;
 
-/// The search of a toy in a lane may cost this multiple of the budget of a single fit, in units of a lane's descent, which is
-/// several times cheaper.
-const OF_TOYS: f64 = 2.0;
+/// The search of a toy in a lane may cost this multiple of its first descent, and in any case this part of what the search of a
+/// single fit may always cost, but at least [`LEAST_IN_LANES`] nanoseconds. Descents in lanes are several times cheaper.
+const TIMES_IN_LANES: f64 = 2.0 * BUDGET_TIMES;
+const ALWAYS_IN_LANES: f64 = 0.2;
+const LEAST_IN_LANES: f64 = 3e6;
 
 /// Evaluations of `-ln L` that the search of a toy may make (see "Budget" in `docs/numerics/minima.md`).
 #[derive(Debug, Clone, Copy)]
@@ -40,12 +42,14 @@ impl Allowance {
     pub(super) fn new(plan: &Plan, metric: &Metric) -> Self {
         let price = OPERATION_IN_LANES * plan.operations() as f64
             + MULTIPLICATION_IN_LANES * metric.multiplications(plan.n_bins()) as f64;
-        Self { always: BUDGET_ALWAYS / price }
+        Self {
+            always: (ALWAYS_IN_LANES * Budget::always(plan, metric.free.len())).max(LEAST_IN_LANES) / price,
+        }
     }
 
     /// Returns the number of evaluations after a first descent of `first` evaluations.
     fn after(&self, first: usize) -> usize {
-        (OF_TOYS * (BUDGET_TIMES * first as f64 + self.always)) as usize
+        (TIMES_IN_LANES * first as f64 + self.always) as usize
     }
 }
 

@@ -25,5 +25,5 @@ pub(crate) use active::classify;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use finish::NEAR_KINK;
 pub(crate) use finish::{DENSE_LIMIT, fit};
-pub(crate) use search::{BUDGET_ALWAYS, BUDGET_TIMES, MOST_FREE};
+pub(crate) use search::{BUDGET_TIMES, Budget, MOST_FREE};
 pub(crate) use worker::{Problem, Worker};

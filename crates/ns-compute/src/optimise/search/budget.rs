@@ -2,11 +2,12 @@
 
 use super::super::Problem;
 use super::super::prices::Nanoseconds;
+use crate::plan::Plan;
 
 /// The budget of a search is this multiple of the price of the first descent, plus [`ALWAYS`] or [`OF_STRONG`].
 pub(crate) const TIMES: f64 = 1.5;
 /// Part of the budget that does not depend on the model: 1.5 ms.
-pub(crate) const ALWAYS: Nanoseconds = 1.5e6;
+const ALWAYS: Nanoseconds = 1.5e6;
 
 /// In place of [`ALWAYS`] in a strongly nonlinear model of at most [`MOST_STRONG`] free parameters: 100 ms. Second minima are
 /// common there. With a fifth of it the search misses one more in 150 such models, with [`ALWAYS`] five.
@@ -43,7 +44,7 @@ impl Method {
 
 /// The price up to which a search may go on. Each lower minimum extends it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Budget {
+pub(crate) struct Budget {
     /// What the search may spend before it finds a lower minimum, and again after each one.
     allowance: Nanoseconds,
     /// The price at which the search ends.
@@ -66,11 +67,15 @@ impl Budget {
         rewarded: 0,
     };
 
+    /// Returns the part of the budget that does not depend on the first descent.
+    pub(crate) fn always(plan: &Plan, free: usize) -> Nanoseconds {
+        if plan.policy.strongly_nonlinear && free <= MOST_STRONG { OF_STRONG } else { ALWAYS }
+    }
+
     /// The budget of a search after a first descent of the price `first`. `spent` is the price of all until now.
     pub(super) fn after(problem: &Problem<'_>, first: Nanoseconds, spent: Nanoseconds) -> Self {
         let free = problem.fixed.iter().filter(|fixed| !**fixed).count();
-        let strong = problem.plan.policy.strongly_nonlinear && free <= MOST_STRONG;
-        let allowance = TIMES * first + if strong { OF_STRONG } else { ALWAYS };
+        let allowance = TIMES * first + Self::always(problem.plan, free);
         Self { allowance, until: spent + allowance, method_until: spent + allowance, share: 1.0, rewarded: 0 }
     }
 

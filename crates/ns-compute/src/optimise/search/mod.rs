@@ -30,8 +30,7 @@ use super::{Problem, Worker};
 use around_best::look_around;
 pub(super) use attempt::BestSoFar;
 use attempt::{attempt, attempt_below, runaway};
-use budget::Budget;
-pub(crate) use budget::{ALWAYS as BUDGET_ALWAYS, TIMES as BUDGET_TIMES};
+pub(crate) use budget::{Budget, TIMES as BUDGET_TIMES};
 use elsewhere::elsewhere;
 use places::search_places;
 use recover::recover_minimum;
@@ -94,7 +93,8 @@ pub(super) fn search(
         attempt_shifted(worker, problem, start, &mut found);
     }
     let begin = worker.spent;
-    if runaway(&found.best) && !problem.physical {
+    let fell = runaway(&found.best);
+    if fell && !problem.physical {
         recover_minimum(worker, problem, start, &mut found);
     }
     // If bins have a negative expected yield at the best point, there is no search around it.
@@ -104,7 +104,10 @@ pub(super) fn search(
     search_places(worker, problem, start, effort, &mut found);
     // Both have limits of their own.
     found.budget.postpone(worker.spent - begin);
-    if problem.physical {
+    if fell {
+        // What a descent without a minimum cost says nothing of what a search may cost.
+        found.budget = Budget::UNLIMITED;
+    } else if problem.physical {
         // The starting points that all toys share have had a budget of their own.
         found.budget = of_search.again(worker.spent);
     }

@@ -43,7 +43,8 @@ pub(super) fn attempt_shifted(
                 other[p] = (factor * other[p] + shift).clamp(problem.lower[p], problem.upper[p]);
             }
         }
-        if other != start && !found.is_spent(worker) {
+        // A descent without a minimum says nothing of what a search costs.
+        if other != start && (runaway(&found.best) || !found.is_spent(worker)) {
             attempt(worker, problem, &other, found);
         }
     }

@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn names_cannot_leave_their_quotes() {
-        assert_eq!(text("a\"b\\c: {d}\n#e"), "\"a\\\"b\\\\c: {d}\\\\n#e\"");
+        assert_eq!(text("a\"b\\c: {d}\n#e"), "\"a\\\"b\\\\c: {d}\\\\u{a}#e\"");
     }
 
     #[test]
