@@ -3,7 +3,8 @@
 //! In most models one Jacobian serves all toys: the Jacobian at the point around which the data scatter (see
 //! `metric`). In a strongly nonlinear model the derivatives change during a descent, and a single Jacobian would lead
 //! to many small steps. In such a model each lane has its own Jacobian, which is computed together with the gradient.
-//! So it is where the first toys do not converge with the shared one (see `toys`), and where it costs little.
+//! Each lane also has its own Jacobian in models of few bins, where it costs little, and in models whose trial toys do
+//! not converge with the shared one (see `toys`).
 //!
 //! The metric then also contains the second derivative of the expected yields with respect to each single parameter.
 //! The Gauss-Newton approximation omits all second derivatives. Mixed second derivatives are still omitted, and so is
