@@ -389,3 +389,70 @@ fn only_products_of_free_factors_need_a_smaller_edm() {
     assert_eq!(tolerance(&model), 1e-12);
     assert_eq!(tolerance(&valley_model([500.0, 120.0])), 1e-12);
 }
+
+/// Returns a model of three bins, in which three samples with free factors make up for each other, and 40 effects on all
+/// samples.
+fn model_of_factors() -> Model {
+    let mut model = valley_model([0.0; 2]);
+    let free = |name: &str| Parameter {
+        name: name.into(),
+        init: 1.0,
+        bounds: (0.0, 10.0),
+        fixed: false,
+        constraint: Constraint::None,
+    };
+    let pull = |k: usize| Parameter {
+        name: format!("pull {k}"),
+        init: 0.0,
+        bounds: (-5.0, 5.0),
+        fixed: false,
+        constraint: Constraint::Gaussian { sigma: 1.0, aux: k },
+    };
+    let yields = [[1000.0, 60.0, 80.0], [400.0, 170.0, 90.0], [300.0, 55.0, 140.0]];
+    let sample = |(s, nominal): (usize, &[f64; 3])| {
+        let size = |k: usize| 0.02 + 0.01 * ((7 * k + 3 * s) % 11) as f64;
+        let norm = |k: usize| Effect::NormSys { hi: 1.0 + size(k), lo: 1.0 - size(k) };
+        let of = |first, effect| Modifier { name: String::new(), first, effect };
+        let effects = (0..40).map(|k| of(3 + k, norm(k)));
+        let modifiers = std::iter::once(of(s, Effect::NormFactor)).chain(effects).collect();
+        Sample { name: format!("sample {s}"), nominal: nominal.to_vec(), modifiers }
+    };
+    let samples = yields.iter().enumerate().map(sample).collect();
+    model.channels = vec![Channel { name: "c".into(), first_bin: 0, n_bins: 3, samples }];
+    model.parameters = ["a", "b", "c"].map(free).into_iter().chain((0..40).map(pull)).collect();
+    let sets = model.parameters.iter().enumerate();
+    model.parameter_sets =
+        sets.map(|(i, p)| ParameterSet { name: p.name.clone(), range: i..i + 1, scalar: true }).collect();
+    model.observed = Observations::binned(vec![1700.0, 285.0, 310.0], vec![0.0; 40]);
+    model
+}
+
+#[test]
+fn factors_that_make_up_for_each_other_are_fitted_with_a_jacobian_per_lane() {
+    let model = model_of_factors();
+    let start: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
+    let session = CpuSession::open(&model, &Execution::default()).unwrap();
+    let (plan, level) = (session.plan(), Level::available()[0]);
+    let rows = jacobian(level, plan, &start, &mut crate::eval::Scratch::new(plan));
+    let fixed = vec![false; start.len()];
+    let metric = Metric::new(plan, &start, &model.observed.aux, &fixed, &rows, false).unwrap();
+    assert!(metric.own_derivatives);
+    let bounds = Bounds {
+        lower: model.parameters.iter().map(|p| p.bounds.0).collect(),
+        upper: model.parameters.iter().map(|p| p.bounds.1).collect(),
+        barrier: vec![false; start.len()],
+    };
+    let width: Vec<_> = (0..start.len()).map(|p| (p >= 3).then_some(1.0)).collect();
+    let kind =
+        FitKind { plan, level, metric: &metric, bounds: &bounds, width: &width, stop: Stop::default() };
+    let mut r = Random(7);
+    let toys: Vec<_> = (0..24).map(|_| other_data(&model, &mut r)).collect();
+    let job = |(main, aux)| DescentJob { main, aux, start: &start, beat: None };
+    let jobs: Vec<_> = toys.iter().map(|(main, aux)| job((main, aux))).collect();
+    let ends = descend(&kind, &jobs, &mut DescentMemory::new(plan, &metric));
+    let evaluations: usize = ends.iter().map(|end| end.evaluations).sum();
+    assert!(
+        ends.iter().all(|end| end.converged) && evaluations < 40 * ends.len(),
+        "{evaluations} evaluations"
+    );
+}
