@@ -21,6 +21,9 @@ use super::shape;
 use crate::eval::Dataset;
 use crate::task::FitDomain;
 
+/// Largest number of fits of a launch whose searches for further minima the CPU makes.
+const FEW: usize = 4;
+
 /// The sets of data of all tasks. For each set, the value of `-ln L` of the saturated model is computed once, when it
 /// is first needed.
 struct Sets<'a> {
@@ -153,8 +156,9 @@ impl GpuSession {
                 data: &|_| Cow::Borrowed(data),
             };
             let (own, control) = (&own, task.control(control));
+            let (fitters, few) = (&[], n_fits <= FEW);
             let settling =
-                Settling { cpu: &self.cpu, task, domains: &[], wanted, apart, control, fitters: &[], own };
+                Settling { cpu: &self.cpu, task, domains: &[], wanted, apart, control, fitters, few, own };
             settling.tasks(results, 1, &sets, &mut |work| self.lend(work))
         };
         let checking = Checking::new(self, results, &samples);

@@ -23,6 +23,9 @@ use crate::shared_constants::{CONVERGED, FALLS};
 use crate::stop::Stop;
 use crate::task::{FitDomain, needed, start_of};
 
+/// Smallest difference in `-ln L` by which the device's minimum is lower than the CPU's, apart from rounding.
+const DIFFERENT: f64 = 1e-6;
+
 /// Result of one fit, as the device returned it.
 pub(super) struct ReturnedFit<'a> {
     pub(super) outcome: layout::Outcome,
@@ -162,6 +165,8 @@ pub(super) struct Settling<'a> {
     pub(super) control: Control<'a>,
     /// Inputs that the fits of all toys share, one element per request. Empty for given data.
     pub(super) fitters: &'a [Option<ToyFitter>],
+    /// Whether the launch has so few fits of given data that the CPU makes the searches of all of them.
+    pub(super) few: bool,
     /// Counter of the fits whose result is the one that the device certified.
     pub(super) own: &'a AtomicU64,
 }
@@ -282,9 +287,10 @@ impl<'a> Settling<'a> {
     }
 
     /// Returns the search for further minima that the CPU makes after a fit of given data. In models with kinks the
-    /// standard search is left out, because the device has already made it.
+    /// device has made a standard search, which takes fewer starting points than the CPU's. It is enough for the many
+    /// fits of a scan, which are compared with each other.
     fn to_search(&self, request: &FitRequest) -> Search {
-        let done = self.cpu.plan.structure.has_kinks && request.search == Search::Standard;
+        let done = self.cpu.plan.structure.has_kinks && request.search == Search::Standard && !self.few;
         if done { Search::Local } else { request.search }
     }
 
@@ -310,8 +316,19 @@ impl<'a> Settling<'a> {
         if !self.fitters.is_empty() {
             return self.cpu.again(request, converged.parameters, &[], data, wanted, self.control, worker);
         }
-        let problem = self.cpu.problem(FitDomain::new(self.cpu.table(), request), data, false, self.control);
         let effort = self.to_search(request);
+        if effort != Search::Local {
+            // The search of the CPU begins at the starting point of the request, so that it is the same on each device.
+            let found = self.cpu.run_fit(request, start(), data, wanted, self.control, worker, false);
+            let theirs = converged.outcome.value + data.saturated_main + data.saturated_constraint;
+            let tolerance = DIFFERENT + 64.0 * f64::EPSILON * theirs.abs();
+            if let Ok(found) = found
+                && found.nll <= theirs + tolerance
+            {
+                return Ok(found);
+            }
+        }
+        let problem = self.cpu.problem(FitDomain::new(self.cpu.table(), request), data, false, self.control);
         let further = match effort {
             Search::Local => Vec::new(),
             Search::Standard | Search::Thorough => self.cpu.further_starts(&problem, converged.parameters),

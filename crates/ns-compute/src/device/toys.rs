@@ -231,6 +231,7 @@ impl<'a> Batch<'a> {
             apart: placement.is_some(),
             control: self.control,
             fitters: &current.shared.fitters,
+            few: false,
             own: &own,
         };
         // Returns the outcomes of some toys, given by their indices in the chunk.

@@ -1,5 +1,5 @@
 //! Functions and constants that the tests of GPUs share: the devices, the published workspaces, and random points.
-#![allow(unreachable_pub)]
+#![allow(unreachable_pub, dead_code)]
 
 pub mod fits;
 pub mod points;

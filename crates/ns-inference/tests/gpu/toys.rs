@@ -11,8 +11,13 @@ const MU: f64 = 1.0;
 /// Prepares a test with `n_toys` toys per hypothesis. The fits to the observed data are made on the CPU. All devices
 /// therefore run the same toys.
 pub fn prepare(model: &Model, cpu: &dyn Session, n_toys: u64) -> ToyPlan {
+    try_prepare(model, cpu, n_toys).unwrap()
+}
+
+/// Does the same, but returns `None` if the model has no such test.
+pub fn try_prepare(model: &Model, cpu: &dyn Session, n_toys: u64) -> Option<ToyPlan> {
     let options = HypotestToysOptions::default().n_toys(n_toys).seed(3);
-    ToyTest::prepare(model, cpu, MU, &options, Control::default()).unwrap().plan()
+    ToyTest::prepare(model, cpu, MU, &options, Control::default()).ok().map(|test| test.plan())
 }
 
 /// Runs the first `n` toys of both hypotheses, in batches of size `batch`.

@@ -1,0 +1,98 @@
+//! Compares a CUDA device with the CPU on random models: the minimum of a single fit with the standard search, and
+//! the test statistics of toys.
+//!
+//! `cargo test -p ns-inference --features cuda --release --test gpu_random -- --nocapture` runs the test. Without a
+//! device it prints the reason and ends. `NEXTSTAT_GPU_RANDOM_MODELS=FIRST,COUNT` chooses the models. Every fourth
+//! model has effects far from linear.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::indexing_slicing
+)]
+
+mod gpu;
+mod property;
+
+use gpu::toys::Agreement;
+use gpu::{cpu_session, device, n_devices, on_host, tolerances, toys};
+use ns_core::{Control, Data, FitOutcome, FitRequest, FitTask, OutcomeParts, Search, Session};
+use property::reference::{SAME, noise};
+use property::workspace::draw;
+
+/// Number of models on a GPU, and if kernels compiled for the CPU replace it.
+const MODELS: u64 = 500;
+const MODELS_ON_HOST: u64 = 16;
+
+/// Number of toys per hypothesis of each model.
+const TOYS: u64 = 20;
+const TOYS_ON_HOST: u64 = 2;
+
+/// Models from this index on have effects far from linear.
+const STRONG: u64 = 1_000_000;
+
+/// Returns the index of the model with number `k`.
+fn index(k: u64) -> u64 {
+    if k % 4 == 3 { STRONG + k } else { k }
+}
+
+fn chosen() -> (u64, u64) {
+    let given = std::env::var("NEXTSTAT_GPU_RANDOM_MODELS").ok();
+    let numbers = given.and_then(|text| {
+        let (first, count) = text.split_once(',')?;
+        Some((first.parse().ok()?, count.parse().ok()?))
+    });
+    numbers.unwrap_or((0, if on_host() { MODELS_ON_HOST } else { MODELS }))
+}
+
+/// Makes one fit of the observed data. Returns `None` if it fails or does not converge.
+fn fit(session: &dyn Session) -> Option<FitOutcome> {
+    let request = FitRequest { search: Search::Standard, ..FitRequest::default() };
+    let task = FitTask { data: Data::observed(), fits: vec![request], cancel: None };
+    let mut outcomes = Vec::new();
+    session.fit_batch(&[task], OutcomeParts::default(), Control::default(), &mut outcomes).unwrap();
+    outcomes.remove(0).fits.remove(0).ok().filter(FitOutcome::converged)
+}
+
+#[test]
+fn random_models_have_the_minima_and_toys_of_the_cpu() {
+    if n_devices() == 0 {
+        return;
+    }
+    let (first, count) = chosen();
+    let n = if on_host() { TOYS_ON_HOST } else { TOYS };
+    let (mut fits, mut apart, mut lost) = (0, Vec::new(), Vec::new());
+    let (mut smooth, mut piecewise) = (Agreement::default(), Agreement::default());
+    for k in first..first + count {
+        let case = draw(index(k));
+        let model = case.model().unwrap();
+        let name = format!("model {}", case.index);
+        let (cpu, gpu) = (cpu_session(&model), device(&model, 0));
+        match (fit(&cpu), fit(gpu.as_ref())) {
+            (Some(here), Some(there)) => {
+                fits += 1;
+                if (here.nll - there.nll).abs() > SAME + noise(here.nll) {
+                    apart.push(format!("{name}: {} on the CPU, {} on the device", here.nll, there.nll));
+                }
+            }
+            (Some(_), None) => lost.push(name.clone()),
+            (None, _) => {}
+        }
+        // A test does not exist for all of these models.
+        let Some(plan) = toys::try_prepare(&model, &cpu, n) else { continue };
+        let kinked = model.interpolation.has_kinks();
+        let (all, tolerance) = if kinked {
+            (&mut piecewise, tolerances::CUDA_STATISTIC_PIECEWISE)
+        } else {
+            (&mut smooth, tolerances::CUDA_STATISTIC)
+        };
+        let here = toys::run(&plan, &model, &cpu, n, None);
+        let there = toys::run(&plan, &model, gpu.as_ref(), n, None);
+        toys::compare(&name, &here, &there, tolerance, all);
+    }
+    eprintln!("{fits} fits of {count} models; {} apart, {} lost", apart.len(), lost.len());
+    eprintln!("toys, smooth: {smooth:?}");
+    eprintln!("toys, piecewise: {piecewise:?}");
+    assert!(apart.is_empty() && lost.is_empty(), "{apart:#?} {lost:?}");
+}
