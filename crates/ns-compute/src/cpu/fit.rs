@@ -126,27 +126,48 @@ impl CpuSession {
             domain.place(request, &mut init);
             init
         });
-        let init = init.filter(|init| *init != start);
+        let init = init.filter(|init| *init != start && request.search != Search::Local);
         let problem = self.problem(domain, data, drawn, control);
+        let cold = matches!(request.start, Start::Init);
+        let own = self.fit_from(request, (&start, cold), &problem, worker, wanted);
+        let Some(init) = init else { return own };
+        let other = self.fit_from(request, (&init, true), &problem, worker, wanted);
+        match (own, other) {
+            (Ok(mut own), Ok(mut other)) => {
+                let (kept, left) = if is_lower(&other, &own) { (other, own) } else { (own, other) };
+                (own, other) = (kept, left);
+                own.n_search_iterations += other.all_iterations();
+                own.n_evaluations += other.n_evaluations;
+                Ok(own)
+            }
+            (Err(_), Ok(found)) | (Ok(found), Err(_)) => Ok(found),
+            (Err(failure), Err(_)) => Err(failure),
+        }
+    }
+
+    /// Makes one fit with the search of `request` from a starting point. The point is `cold` if it is far from any minimum.
+    fn fit_from(
+        &self,
+        request: &FitRequest,
+        (start, cold): (&[f64], bool),
+        problem: &Problem<'_>,
+        worker: &mut Worker,
+        wanted: OutcomeParts,
+    ) -> Result<FitOutcome, FitFailure> {
         if request.metric.is_none()
-            && let Some((outcome, near)) =
-                self.fit_few_events(request, (&start, init.as_deref()), &problem, worker)
+            && let Some((outcome, near)) = self.fit_few_events(request, (start, cold), problem, worker)
         {
             // The fits of fewer events have chosen the minimum. The fit of all events finds its exact position.
-            let mut found = fit(worker, &problem, &near, &[], Search::Local, false, None, wanted)?;
+            let mut found = fit(worker, problem, &near, &[], Search::Local, false, None, wanted)?;
             found.n_search_iterations += outcome.0;
             found.n_evaluations += outcome.1;
             return Ok(found);
         }
         let further = match request.search {
             Search::Local => Vec::new(),
-            Search::Standard | Search::Thorough => {
-                self.further_starts(&problem, &start).into_iter().chain(init).collect()
-            }
+            Search::Standard | Search::Thorough => self.further_starts(problem, start),
         };
-        let cold = matches!(request.start, Start::Init);
-        let metric = request.metric.as_ref();
-        fit(worker, &problem, &start, &further, request.search, cold, metric, wanted)
+        fit(worker, problem, start, &further, request.search, cold, request.metric.as_ref(), wanted)
     }
 
     /// Finds the starting point of a fit of many events by preparatory fits of fewer events. First, the events are
@@ -160,7 +181,7 @@ impl CpuSession {
     fn fit_few_events(
         &self,
         request: &FitRequest,
-        start: (&[f64], Option<&[f64]>),
+        start: (&[f64], bool),
         problem: &Problem<'_>,
         worker: &mut Worker,
     ) -> Option<((usize, usize), Vec<f64>)> {
@@ -179,7 +200,7 @@ impl CpuSession {
     }
 
     /// Fits the data sets `parts` one after the other, each from the minimum of the fit before. The first fit makes
-    /// the search for lower minima that the request asks for, also from `init`; the later fits make no search.
+    /// the search for lower minima that the request asks for; the later fits make no search.
     ///
     /// Returns the numbers of iterations and evaluations, the last minimum, and `-ln L` there. Returns `None` if
     /// `parts` is empty or a fit does not converge. If `faithful` is true, also returns `None` if two successive
@@ -188,7 +209,7 @@ impl CpuSession {
     fn fit_parts(
         &self,
         request: &FitRequest,
-        (start, init): (&[f64], Option<&[f64]>),
+        (start, cold): (&[f64], bool),
         problem: &Problem<'_>,
         worker: &mut Worker,
         parts: impl IntoIterator<Item = Dataset>,
@@ -199,7 +220,7 @@ impl CpuSession {
             // Only the integrals of the fit of all events decide whether they are exact enough.
             let part = Problem { data: &few, integral_tolerance: f64::INFINITY, ..problem.clone() };
             let ((iterations, evaluations), near, search, cold) = match last {
-                None => ((0, 0), start.to_vec(), request.search, matches!(request.start, Start::Init)),
+                None => ((0, 0), start.to_vec(), request.search, cold),
                 Some((counts, near, value)) => {
                     if faithful && !is_faithful(worker, &part, &near, value) {
                         return None;
@@ -209,10 +230,7 @@ impl CpuSession {
             };
             let further = match search {
                 Search::Local => Vec::new(),
-                Search::Standard | Search::Thorough => {
-                    let init = init.map(<[f64]>::to_vec);
-                    self.further_starts(&part, &near).into_iter().chain(init).collect()
-                }
+                Search::Standard | Search::Thorough => self.further_starts(&part, &near),
             };
             let outcome =
                 fit(worker, &part, &near, &further, search, cold, None, OutcomeParts::default()).ok()?;
@@ -240,6 +258,17 @@ impl CpuSession {
             }
         }
         starts
+    }
+}
+
+/// Returns whether `fit` ends at a lower minimum than `other`. A certified minimum counts as lower than a point without a
+/// certificate.
+fn is_lower(fit: &FitOutcome, other: &FitOutcome) -> bool {
+    let noise = 1e-9 + 64.0 * f64::EPSILON * other.nll.abs();
+    match (fit.converged(), other.converged()) {
+        (true, false) => true,
+        (false, true) => false,
+        _ => fit.nll < other.nll - noise,
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! The first descent ends in the valley of its starting point. Further methods begin at its minimum: `flips` and
 //! `lines` vary single parameters, `factors` varies free scale factors, and `combinations` varies many parameters at
-//! once. `places` moves narrow peaks, and `shapes` starts from scattered shapes of densities. `restarts` tries
+//! once. `places` moves narrow peaks, `shapes` starts from scattered shapes of densities, and
+//! `vanished` from values of parameters that are without effect at the best point. `restarts` tries
 //! combinations around other minima. `search_whole_box` tries all values within the bounds of small models. See `docs/numerics.md`.
 
 mod additive;
@@ -20,6 +21,7 @@ mod restarts;
 mod scatter;
 mod shapes;
 mod single_parameter;
+mod vanished;
 mod whole_box;
 
 use ns_core::{FitFailure, InverseHessian, Search};
@@ -36,6 +38,7 @@ use places::search_places;
 use recover::recover_minimum;
 pub(crate) use scatter::MOST_FREE;
 use shapes::{scatters_shapes, search_shapes};
+use vanished::search_vanished;
 use whole_box::attempt_shifted;
 
 /// Largest number of parameters of a small model, in which a few more descents take only microseconds.
@@ -111,6 +114,7 @@ pub(super) fn search(
         // The starting points that all toys share have had a budget of their own.
         found.budget = of_search.again(worker.spent);
     }
+    search_vanished(worker, problem, &mut found);
     // If `metric` is given, the nearby fit has already searched all values within the bounds.
     look_around(worker, problem, start, Search::Standard, metric.is_some(), &mut found);
     search_shapes(worker, problem, effort, &mut found);

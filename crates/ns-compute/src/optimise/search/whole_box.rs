@@ -10,6 +10,9 @@ use super::scatter::{MOST_FREE, MOST_STARTS, may_have_several_minima, scattered}
 /// Largest number of free parameters of a model in which each parameter is also fixed at each of its bounds.
 const TINY_MODEL: usize = 16;
 
+/// Largest number of free parameters of a model in which descents begin at all corners of the bounds.
+const MOST_CORNERED: usize = 7;
+
 /// Largest number of minima, besides the best one, around which parameters are fixed at their bounds once more. These
 /// minima were found by fixing a parameter at a bound.
 const MOST_OTHERS: usize = 6;
@@ -92,6 +95,26 @@ pub(super) fn search_whole_box(
             break;
         }
         let start = scattered(problem, start, index);
+        short_attempt(worker, problem, &start, found);
+    }
+    if all && free <= MOST_CORNERED {
+        corners(worker, problem, found);
+    }
+}
+
+/// Descends from every corner of the bounds. The lowest minimum may have several parameters at bounds that no single
+/// parameter leads to.
+fn corners(worker: &mut Worker, problem: &Problem<'_>, found: &mut BestSoFar) {
+    let bounded = |p: &usize| problem.lower[*p].is_finite() && problem.upper[*p].is_finite();
+    let free: Vec<usize> = (0..problem.fixed.len()).filter(|p| !problem.fixed[*p]).filter(bounded).collect();
+    let mut start = found.best.theta.clone();
+    for corner in 0..1_usize << free.len() {
+        if ends(worker, problem, found) {
+            return;
+        }
+        for (i, &p) in free.iter().enumerate() {
+            start[p] = if corner >> i & 1 == 0 { problem.lower[p] } else { problem.upper[p] };
+        }
         short_attempt(worker, problem, &start, found);
     }
 }
