@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cpu = CpuSession::open(&model, &Execution { threads, ..Execution::default() })?;
     let execution = Execution { threads, ..Execution::default() };
     for (what, per_parameter) in [("refit", 2), ("refit with pre-fit", 4)] {
-        for choice in explain_device(&cpu, &execution, &[Work::Ranking { per_parameter }]) {
+        for choice in explain_device(&cpu, &execution, &[Work::Ranking { per_parameter }]).1 {
             let gpu = choice.gpu_s.map_or_else(|| "?".to_owned(), |s| format!("{:.1}", 1e3 * s));
             println!("predicted, {what}: {:.1} ms on the CPU, {gpu} ms on a GPU", 1e3 * choice.cpu_s);
         }

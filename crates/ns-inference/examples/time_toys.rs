@@ -68,7 +68,7 @@ fn predicted(model: &Model, session: &dyn Session, name: &str, n: u64) -> Result
     let threads = name.strip_prefix("cpu:").map_or(Ok(Execution::default().threads), str::parse)?;
     let execution = Execution { threads, ..Execution::default() };
     let cpu = CpuSession::open(model, &execution)?;
-    let choices = explain_device(&cpu, &execution, &[Work::Toys { toys: 2 * n, fits: 2 }]);
+    let (_, choices) = explain_device(&cpu, &execution, &[Work::Toys { toys: 2 * n, fits: 2 }]);
     let seconds = choices.first().map(|choice| match session.device() {
         Device::Cpu => choice.cpu_s,
         _ => choice.gpu_s.unwrap_or(f64::NAN),

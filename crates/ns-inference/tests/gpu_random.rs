@@ -2,8 +2,8 @@
 //! the test statistics of toys.
 //!
 //! `cargo test -p ns-inference --features cuda --release --test gpu_random -- --nocapture` runs the test. Without a
-//! device it prints the reason and ends. `NEXTSTAT_GPU_RANDOM_MODELS=FIRST,COUNT` chooses the models. Every fourth
-//! model has effects far from linear.
+//! device it prints the reason and ends. `NEXTSTAT_GPU_RANDOM_MODELS=FIRST,COUNT,TOYS` chooses the models, and the number
+//! of toys per hypothesis. Every fourth model has effects far from linear.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -37,13 +37,12 @@ fn index(k: u64) -> u64 {
     if k % 4 == 3 { STRONG + k } else { k }
 }
 
-fn chosen() -> (u64, u64) {
-    let given = std::env::var("NEXTSTAT_GPU_RANDOM_MODELS").ok();
-    let numbers = given.and_then(|text| {
-        let (first, count) = text.split_once(',')?;
-        Some((first.parse().ok()?, count.parse().ok()?))
-    });
-    numbers.unwrap_or((0, if on_host() { MODELS_ON_HOST } else { MODELS }))
+/// Returns the first number of a model, the number of models, and the number of toys.
+fn chosen() -> [u64; 3] {
+    let default = if on_host() { [0, MODELS_ON_HOST, TOYS_ON_HOST] } else { [0, MODELS, TOYS] };
+    let Ok(text) = std::env::var("NEXTSTAT_GPU_RANDOM_MODELS") else { return default };
+    let numbers: Vec<u64> = text.split(',').map(|number| number.parse().unwrap()).collect();
+    numbers.try_into().expect("NEXTSTAT_GPU_RANDOM_MODELS is FIRST,COUNT,TOYS")
 }
 
 /// Makes one fit of the observed data. Returns `None` if it fails or does not converge.
@@ -60,8 +59,7 @@ fn random_models_have_the_minima_and_toys_of_the_cpu() {
     if n_devices() == 0 {
         return;
     }
-    let (first, count) = chosen();
-    let n = if on_host() { TOYS_ON_HOST } else { TOYS };
+    let [first, count, n] = chosen();
     let (mut fits, mut apart, mut lost) = (0, Vec::new(), Vec::new());
     let (mut smooth, mut piecewise) = (Agreement::default(), Agreement::default());
     for k in first..first + count {
@@ -74,6 +72,7 @@ fn random_models_have_the_minima_and_toys_of_the_cpu() {
                 fits += 1;
                 if (here.nll - there.nll).abs() > SAME + noise(here.nll) {
                     apart.push(format!("{name}: {} on the CPU, {} on the device", here.nll, there.nll));
+                    eprintln!("{}", apart[apart.len() - 1]);
                 }
             }
             (Some(_), None) => lost.push(name.clone()),

@@ -76,9 +76,9 @@ pub(crate) fn run(args: &DevicesArgs) -> Result<Exit, CliError> {
     let explained = match &model {
         Some(model) => {
             let session = CpuSession::open(model, &Execution { threads: 1, ..Execution::default() })?;
-            let choices = explain_device(&session, &execution, &JOBS);
+            let (model, choices) = explain_device(&session, &execution, &JOBS);
             let threads = execution.resolved_threads();
-            Some(Explained { model: ModelSize::of(&session), threads, choices })
+            Some(Explained { model, threads, choices })
         }
         None => None,
     };
@@ -120,8 +120,11 @@ fn explanation(explained: &Explained) -> [Part; 3] {
     let size = explained.model;
     let why = explained.choices.iter().find(|choice| choice.device != Device::Cpu);
     let why = why.or(explained.choices.last()).map_or("", |choice| choice.reason.as_str());
+    let toy = size.toy_s.map_or_else(String::new, |toy_s| {
+        format!(", and a fit of a toy that takes {} on one thread (measured)", duration(toy_s))
+    });
     let heading = format!(
-        "\npredicted times on a model of {} ({} free), {} and {} operations per value and gradient, with {}",
+        "\npredicted times on a model of {} ({} free), {} and {} operations per value and gradient, with {}{toy}",
         count(size.n_parameters, "parameter"),
         size.n_free,
         count(size.n_bins, "bin"),

@@ -133,7 +133,8 @@ fn explain_predicts_a_time_for_each_kind_of_job() {
         assert_eq!(choice["device"].as_str().unwrap().starts_with("cuda"), better, "{choice}");
     }
     assert_eq!(choices[0]["device"], "cpu");
-    assert!(choices[4]["cpu_s"].as_f64().unwrap() > 50.0 * choices[3]["cpu_s"].as_f64().unwrap());
+    assert!(choices[4]["cpu_s"].as_f64().unwrap() > 10.0 * choices[3]["cpu_s"].as_f64().unwrap());
+    assert!(value["model"]["toy_s"].as_f64().unwrap() > 0.0, "the time of a toy is measured");
 }
 
 #[test]
@@ -143,6 +144,12 @@ fn explain_for_people() {
         let explained = run(&["devices", "--explain", "-i", &input, "--threads", "4", "--format", "table"]);
         let text = shown(&explained);
         let at = text.find("predicted times").unwrap();
-        snapshot!(text[at..].to_owned());
+        // The times of toys are measured, and differ from run to run.
+        let constant = |line: &str| match line.find("toys") {
+            Some(at) => format!("{}toys ...", &line[..at]),
+            None => line.split(", and a fit of a toy").next().unwrap_or(line).to_owned(),
+        };
+        let lines: Vec<String> = text[at..].lines().map(constant).collect();
+        snapshot!(lines.join("\n"));
     }
 }

@@ -80,6 +80,12 @@ impl Plan {
         self.structure.table.init.len()
     }
 
+    /// Returns whether the model has kinks: parameters at which the slope of `-ln L` jumps.
+    #[must_use]
+    pub fn has_kinks(&self) -> bool {
+        self.structure.has_kinks
+    }
+
     /// Returns whether second minima are common in this model because many of its effects are strongly asymmetric.
     #[must_use]
     pub fn is_strongly_nonlinear(&self) -> bool {

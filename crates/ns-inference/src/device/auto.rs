@@ -12,11 +12,18 @@ use ns_core::{Device, LeftToCpu};
 use serde::Serialize;
 
 use super::costs::{COSTS, Costs, Fit, lanes_per_multiprocessor};
+use super::trial::Measured;
 use super::work::{Load, Work};
 use crate::present::duration;
 
+/// Smallest number of fits of toys for which the time of a toy is measured first.
+const FITS_PER_TRIAL: f64 = 500.0;
+
+/// The fit of a toy may take this number of times longer than the cost model predicts.
+const MOST_TIMES_LONGER: f64 = 1_000.0;
+
 /// The properties of a model that determine the time of a fit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ModelSize {
     /// Number of parameters.
     pub n_parameters: usize,
@@ -36,6 +43,10 @@ pub struct ModelSize {
     pub n_events: u64,
     /// Whether a GPU can compute the sums over events in fits of toys.
     pub gpu_events: bool,
+    /// Measured time of the fit of the observed data on one CPU thread, in seconds. `None` if it was not measured.
+    pub first_s: Option<f64>,
+    /// Measured time of the fit of a toy on one CPU thread, in seconds. `None` if it was not measured.
+    pub toy_s: Option<f64>,
 }
 
 impl ModelSize {
@@ -53,6 +64,38 @@ impl ModelSize {
             too_large_for_gpus: session.is_too_large_for_gpus(),
             n_events: session.n_events() as u64,
             gpu_events: session.gpus_sum_its_events(),
+            first_s: None,
+            toy_s: None,
+        }
+    }
+
+    /// Returns a copy with measured times.
+    pub(super) fn with(self, measured: Option<Measured>) -> Self {
+        Self { first_s: measured.map(|times| times.first), toy_s: measured.map(|times| times.toy), ..self }
+    }
+
+    /// Returns the time of a fit of observed data on one CPU thread, in seconds: the measured time, or else the time that
+    /// the costs predict.
+    fn first_seconds(&self, costs: &Costs) -> f64 {
+        self.first_s.unwrap_or_else(|| costs.first.seconds(self.operations as f64, self.n_free as f64))
+    }
+
+    /// Returns the time of the fit of a toy on one CPU thread, in seconds: the measured time, or else the time that the
+    /// costs predict.
+    fn toy_seconds(&self, costs: &Costs) -> f64 {
+        let measured = self.toy_s.map(|toy_s| costs.toy_of_test * toy_s);
+        measured.unwrap_or_else(|| self.predicted_toy_seconds(costs))
+    }
+
+    fn predicted_toy_seconds(&self, costs: &Costs) -> f64 {
+        let seconds = |fit: Fit| fit.seconds(self.operations as f64, self.n_free as f64);
+        // Fits search for further minima only if they run in SIMD lanes.
+        if self.too_large_for_lanes || self.n_events > 0 {
+            costs.toy_alone * seconds(costs.toy)
+        } else if self.strongly_nonlinear {
+            seconds(costs.nonlinear_toy)
+        } else {
+            seconds(costs.toy)
         }
     }
 }
@@ -111,7 +154,7 @@ fn search_factor(costs: &Costs, size: &ModelSize) -> f64 {
 /// Predicts the time, in seconds, of the fits that always run on the CPU. They run before a GPU makes the remaining
 /// fits.
 fn before(costs: &Costs, size: &ModelSize, load: Load) -> f64 {
-    load.before * costs.first.seconds(size.operations as f64, size.n_free as f64)
+    load.before * size.first_seconds(costs)
 }
 
 /// Returns the speed of `threads` CPU threads together, in units of the speed of one thread.
@@ -126,15 +169,9 @@ fn on_cpu(costs: &Costs, size: &ModelSize, work: Work, threads: usize) -> f64 {
     let threads = speed_of(costs, threads);
     // Fits of one batch run in parallel; batches run one after another.
     let share = |fits: f64| threads.min((fits / load.batches).max(1.0));
-    // Fits search for further minima only if they run in SIMD lanes.
-    let toy = if size.too_large_for_lanes || size.n_events > 0 {
-        costs.toy_alone
-    } else {
-        search_factor(costs, size)
-    };
     let seconds = |fit: Fit| fit.seconds(operations, size.n_free as f64);
-    let others = load.near * seconds(costs.near) + load.toys * toy * seconds(costs.toy);
-    let first = before(costs, size, load) + load.first * seconds(costs.first) / share(load.first);
+    let others = load.near * seconds(costs.near) + load.toys * size.toy_seconds(costs);
+    let first = before(costs, size, load) + load.first * size.first_seconds(costs) / share(load.first);
     first + others / share(load.near + load.toys) + events_on_cpu(costs, size, load) / threads
 }
 
@@ -181,9 +218,21 @@ fn on_gpu(costs: &Costs, size: &ModelSize, work: Work, gpu: &GpuCandidate) -> f6
         seconds(toy)
     };
     let of_others = load.first * seconds(longer(costs.first)) + load.near * seconds(longer(costs.near));
+    // What takes many evaluations on the CPU takes many on a GPU.
+    let of_toy = of_toy.max(size.toy_s.unwrap_or(0.0) * costs.toy_of_test * costs.gpu_of_toy);
     let busy = of_others + load.toys * of_toy;
     let host = before(costs, size, load) + load.near * size.n_free as f64 * costs.gpu_parameter;
     start + host + waiting + busy * costs.gpu_lanes / gpu.lanes
+}
+
+/// Returns whether the time of a toy is to be measured before a device is chosen for `work`: the trial takes at most a
+/// small part of the time of the toys, and its result may matter.
+pub(super) fn deserves_trial(size: &ModelSize, work: Work, threads: usize, warm: bool) -> bool {
+    let fits = work.load(size.n_free).toys;
+    size.n_events == 0
+        && !size.too_large_for_gpus
+        && fits >= FITS_PER_TRIAL
+        && (warm || MOST_TIMES_LONGER * on_cpu(&COSTS, size, work, threads) > COSTS.gpu_start)
 }
 
 /// Chooses a device. `look` returns a GPU, or the reason why there is none. The driver needs a large part of a second
@@ -281,6 +330,8 @@ mod tests {
             too_large_for_gpus: false,
             n_events: 0,
             gpu_events: false,
+            first_s: None,
+            toy_s: None,
         }
     }
 
@@ -340,7 +391,7 @@ mod tests {
             on_cpu(&COSTS, &size(300_000), TOYS(0), 16),
             on_gpu(&COSTS, &size(300_000), TOYS(0), &h200(true)),
         );
-        assert!(cpu >= 4.0 * COSTS.first.seconds(300_000.0, 184.0));
+        assert!(cpu >= 6.0 * COSTS.first.seconds(300_000.0, 184.0));
         // The GPU adds the launch of one batch.
         assert!(cpu < gpu && gpu < cpu + COSTS.gpu_launch + 1e-3, "{cpu} {gpu}");
     }

@@ -21,6 +21,9 @@
 //! * `gpu_divided`: measure the time per fit of 10 000 toys of a model that is too large for SIMD lanes on a GPU, and
 //!   divide it by the time that `gpu_fit` and `gpu_operation` predict.
 //! * `gpu_nonlinear_toy`: as `gpu_fit` and `gpu_operation`, for strongly nonlinear models, with 1 000 toys.
+//! * `gpu_of_toy`: measure the times of `time_toys` on a GPU and on the CPU, with 250 toys of each of 22 models
+//!   (`benches/cliffs.py`, numbers 500 to 529). The constant is the median of the ratios of the times per thread.
+//! * `toy_of_test`: the median ratio of the measured to the predicted times of the same tests on 16 threads.
 //! * `event`: measure the time of a fit of a million events of a Gaussian on an exponential (the example `fit_events`
 //!   of ns-compute), and divide it by the number of events.
 //! * `event_toy`, `toy_event`: measure the times of toys of this model with 2 000 and with 10 000 events (`nextstat
@@ -94,6 +97,12 @@ pub(super) struct Costs {
     pub(super) gpu_divided: f64,
     /// Time of the fit of a toy on a fully used GPU in a strongly nonlinear model, whose fits look for further minima.
     pub(super) gpu_nonlinear_toy: Fit,
+    /// Mean time of the fits of the toys of a test, divided by the measured time of the free fit of a toy that is drawn at
+    /// the best fit. The toys of the other hypothesis and the conditional fits take longer, and a batch waits for its last
+    /// toys.
+    pub(super) toy_of_test: f64,
+    /// Time of the fit of a toy on a fully used GPU, divided by its measured time on one CPU thread.
+    pub(super) gpu_of_toy: f64,
     /// Time that one CPU thread needs for the fit of a toy of events if a GPU computes the sums over events.
     pub(super) gpu_event_toy: f64,
     /// Time per event that the GPU needs for the fit of a toy of events.
@@ -125,6 +134,8 @@ pub(super) const COSTS: Costs = Costs {
     gpu_parameter: 25e-9,
     gpu_divided: 2.2,
     gpu_nonlinear_toy: Fit { least: 25e-6, operation: 0.35e-9, parameter: 0.0 },
+    toy_of_test: 1.5,
+    gpu_of_toy: 1.0 / 36.0,
     gpu_event_toy: 70e-6,
     gpu_event: 0.8e-9,
     gpu_lanes: 132.0 * 64.0,

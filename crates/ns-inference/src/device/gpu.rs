@@ -59,6 +59,11 @@ pub(super) fn is_warm() -> bool {
     cuda::is_warm()
 }
 
+/// Returns whether the driver of a GPU is installed. The driver is not started.
+pub(super) fn is_installed() -> bool {
+    cuda::is_installed()
+}
+
 /// Returns the first GPU of the list, which is the GPU that `auto` considers. If there is no GPU, returns the reason.
 pub(super) fn best_gpu() -> Result<super::GpuCandidate, String> {
     match cuda_gpus() {
@@ -113,7 +118,7 @@ mod cuda {
 
     use super::{Execution, GpuDescription, Model, Session, SessionError};
 
-    pub(super) use ns_compute::device::cuda::is_warm;
+    pub(super) use ns_compute::device::cuda::{is_installed, is_warm};
 
     pub(super) fn open(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
         ns_compute::device::cuda::open(model, execution)
@@ -163,6 +168,10 @@ mod cuda {
     }
 
     pub(super) fn is_warm() -> bool {
+        false
+    }
+
+    pub(super) fn is_installed() -> bool {
         false
     }
 }

@@ -5,6 +5,7 @@ mod check;
 mod costs;
 mod gpu;
 mod list;
+mod trial;
 mod work;
 
 use std::sync::{Arc, OnceLock};
@@ -82,21 +83,29 @@ pub fn resolve<S>(
     }
 }
 
-/// Returns the device that `auto` chooses for `work`, with the reason. No session is opened on the device.
+/// Returns the device that `auto` chooses for `work`, with the reason. No session is opened on the device. If the work
+/// is many toys and a driver of a GPU is installed, the time of a few toys is measured first.
 #[must_use]
 pub fn choose_device(cpu: &CpuSession, execution: &Execution, work: Work) -> Choice {
-    let size = ModelSize::of(cpu);
-    auto::choose(&size, work, execution.resolved_threads(), gpu::is_warm(), gpu::best_gpu)
+    let (mut size, threads) = (ModelSize::of(cpu), execution.resolved_threads());
+    if auto::deserves_trial(&size, work, threads, gpu::is_warm()) && gpu::is_installed() {
+        size = size.with(trial::measure(cpu));
+    }
+    auto::choose(&size, work, threads, gpu::is_warm(), gpu::best_gpu)
 }
 
-/// Returns the device that `auto` chooses for each of `jobs`, with the reason. The time on the GPU is always
-/// predicted, even if the CPU would finish before a GPU could start.
+/// Returns the size of a model, and the device that `auto` chooses for each of `jobs`, with the reason. The time on the
+/// GPU is always predicted, even if the CPU would finish before a GPU could start. If any job is many toys, the time of a
+/// toy is measured.
 #[must_use]
-pub fn explain_device(cpu: &CpuSession, execution: &Execution, jobs: &[Work]) -> Vec<Choice> {
-    let size = ModelSize::of(cpu);
+pub fn explain_device(cpu: &CpuSession, execution: &Execution, jobs: &[Work]) -> (ModelSize, Vec<Choice>) {
+    let (mut size, threads) = (ModelSize::of(cpu), execution.resolved_threads());
+    if jobs.iter().any(|work| auto::deserves_trial(&size, *work, threads, true)) {
+        size = size.with(trial::measure(cpu));
+    }
     let found = gpu::best_gpu();
-    let weigh = |work: &Work| auto::weigh(&size, *work, execution.resolved_threads(), found.clone());
-    jobs.iter().map(weigh).collect()
+    let choices = jobs.iter().map(|work| auto::weigh(&size, *work, threads, found.clone())).collect();
+    (size, choices)
 }
 
 /// Opens a session as [`open_session`] does, but CPU sessions of the same model share one compiled model. The first

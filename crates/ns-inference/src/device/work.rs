@@ -55,9 +55,9 @@ pub(super) struct Load {
     pub(super) batches: f64,
 }
 
-/// Number of fits of an asymptotic test: a free and a conditional fit to the observed data, and a free and a
-/// conditional fit to the Asimov data. Limits and toys begin with these fits too.
-const FITS_OF_A_TEST: f64 = 4.0;
+/// Number of fits of an asymptotic test: a free and a conditional fit to the observed data, a free and a conditional fit
+/// to the Asimov data, and those with which conditional fits are compared. Limits and toys begin with these fits too.
+const FITS_OF_A_TEST: f64 = 6.0;
 
 /// Estimated number of fits that a search for the observed and the expected limits makes after the fits of its first
 /// test ([`FITS_OF_A_TEST`]).

@@ -58,9 +58,15 @@ pub(super) fn driver() -> Result<Driver, SessionError> {
     DRIVER.get_or_init(|| guarded(Device::Cuda(0), start)).clone()
 }
 
-fn start() -> Result<Driver, SessionError> {
+/// Returns whether NVIDIA's driver is installed. The driver is not started.
+#[must_use]
+pub fn is_installed() -> bool {
     // SAFETY: the call opens and closes the library. Only the driver's own initialisers run.
-    if !unsafe { sys::is_culib_present() } {
+    unsafe { sys::is_culib_present() }
+}
+
+fn start() -> Result<Driver, SessionError> {
+    if !is_installed() {
         return Err(SessionError::CudaDriverMissing);
     }
     let failed = |error: DriverError| explain(Device::Cuda(0), DriverCall::Starting, error.0);

@@ -15,7 +15,7 @@ mod pool;
 mod staging;
 
 pub use driver::is_warm;
-pub use loading::{CudaDevice, found};
+pub use loading::{CudaDevice, found, is_installed};
 pub use open::{event_target, open, open_flow};
 
 #[cfg(all(test, target_os = "linux"))]
