@@ -1,6 +1,7 @@
 """Random binned models of many shapes: what a search costs beside the fit, and toys per second.
 
     python benches/cliffs.py --count 1000 --first 0 --save cliffs.csv
+    python benches/cliffs.py --count 1000 --no-toys --save cliffs.csv
     python benches/cliffs.py FILE.json ...        the same for workspaces
 
 Models have 1 to 60 channels, 1 to 24 bins per channel, 2 to 12 samples and about 20 to 300 parameters. Half of them
@@ -107,7 +108,7 @@ def toys_per_s(model, search, limit_s):
     return done / spent
 
 
-def measure(document, limit_s):
+def measure(document, limit_s, toys):
     model = nextstat.load_workspace(document)
     row = {"parameters": len(model.parameter_names()), "bins": len(model.expected_data(model.suggested_init(), include_auxdata=False))}
     for search in ("local", "standard"):
@@ -116,8 +117,9 @@ def measure(document, limit_s):
         row[f"{search}_nll"] = fits[0][0].twice_nll
     row["ratio"] = max(row["standard_ms"] - ALWAYS_MS, 0) / row["local_ms"]
     row["improved"] = row["standard_nll"] < row["local_nll"] - 1e-6
-    row["toys"] = toys_per_s(model, "standard", limit_s)
-    row["toys_local"] = toys_per_s(model, "local", limit_s)
+    if toys:
+        row["toys"] = toys_per_s(model, "standard", limit_s)
+        row["toys_local"] = toys_per_s(model, "local", limit_s)
     return row
 
 
@@ -127,6 +129,7 @@ def main():
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--limit", type=float, default=0.3, help="seconds of toys after which no more are made")
+    parser.add_argument("--no-toys", action="store_true", help="time fits only")
     parser.add_argument("--save", type=pathlib.Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -135,12 +138,12 @@ def main():
     named = named or [(str(i), lambda i=i: draw(i)) for i in range(args.first, args.first + args.count)]
     for name, document in named:
         try:
-            row = {"model": name} | measure(document(), args.limit)
+            row = {"model": name} | measure(document(), args.limit, not args.no_toys)
         except nextstat.NextStatError as error:
             print(f"{name}: {error}", file=sys.stderr)
             continue
         rows.append(row)
-        if args.files or row["ratio"] > 3 or row["toys"] < 200:
+        if args.files or row["ratio"] > 3 or row.get("toys", 200) < 200:
             print(" ".join(f"{key} {value:.3g}" if isinstance(value, float) else f"{key} {value}" for key, value in row.items()), flush=True)
     if args.save:
         with args.save.open("w", newline="") as file:
@@ -150,6 +153,8 @@ def main():
     print(f"\n{len(rows)} models, {min(r['parameters'] for r in rows)} to {max(r['parameters'] for r in rows)} parameters")
     found = [row for row in rows if not row["improved"]]
     print(f"(standard - {ALWAYS_MS:g} ms) / local where nothing lower was found ({len(found)} models):", *quantiles([r["ratio"] for r in found], (50, 99, 100)))
+    if args.no_toys:
+        return
     print("toys per second, default search (median, 1 %, worst):", *quantiles([r["toys"] for r in rows], (50, 1, 0)))
     print("toys per second, search local (median, 1 %, worst):", *quantiles([r["toys_local"] for r in rows], (50, 1, 0)))
 

@@ -9,8 +9,13 @@ use crate::events::sample::{Scale, breaks, scales};
 /// Largest length of a box near a cell of [`scales`], in lengths of the cell.
 const LENGTH: f64 = 12.0;
 
-/// A box is near a cell of [`scales`] if their distance is at most this number of lengths of the cell.
+/// A box is near a cell of [`scales`] if their distance is at most this number of lengths of the cell. With each further
+/// such distance the largest length of a box doubles: a density in several observables may be small far from its peak
+/// along one of them, and still as narrow along the others.
 const REACH: f64 = 3.0;
+
+/// A term is negligible in a box that may be longer by more than this factor.
+const MOST_RELAXED: f64 = 1024.0;
 
 /// Largest number of times that the way between two places of a moving peak is halved.
 const MOST_STEPS: u32 = 7;
@@ -101,19 +106,22 @@ fn halved(
         let mut most = f64::INFINITY;
         for term in &plan.terms {
             // Far from a peak along another observable, the whole term is negligible.
-            let is_near = |leaf: &usize| {
+            let factor = |leaf: &usize| {
                 let shape = &shapes[*leaf];
-                shape.bands.is_empty() || shape.bands.iter().any(|band| shape.is_near(band, sides, axis))
+                let factors = shape.bands.iter().map(|band| shape.relaxed(band, sides, axis));
+                factors.min_by(f64::total_cmp).unwrap_or(1.0)
             };
-            if !term.leaves.iter().all(is_near) {
+            let of_term = term.leaves.iter().map(factor).fold(1.0, f64::max);
+            if of_term > MOST_RELAXED {
                 continue;
             }
             for shape in term.leaves.iter().map(|leaf| &shapes[*leaf]) {
                 let Some(own) = shape.observables.iter().position(|x| *x == axis) else { continue };
-                for band in shape.bands.iter().filter(|band| shape.is_near(band, sides, axis)) {
+                for band in &shape.bands {
                     let (from, to) = band.region[own];
                     let gap = (lo - to).max(from - hi).max(0.0);
-                    most = most.min((LENGTH * band.lengths[own]).max(gap));
+                    let factor = shape.relaxed(band, sides, axis).max(of_term);
+                    most = most.min((LENGTH * factor * band.lengths[own]).max(gap));
                 }
             }
         }
@@ -126,13 +134,15 @@ fn halved(
 }
 
 impl Shape {
-    /// Returns whether a box is near a band along all observables of the density but `axis`.
-    fn is_near(&self, band: &Band, sides: &[(f64, f64)], axis: usize) -> bool {
+    /// Returns the factor by which a box may be longer than one at a band, because it is far from the band along an
+    /// observable of the density other than `axis`. It is 1 for a box that is near the band.
+    fn relaxed(&self, band: &Band, sides: &[(f64, f64)], axis: usize) -> f64 {
         let along = self.observables.iter().zip(&band.region).zip(&band.lengths);
-        along.filter(|((x, _), _)| **x != axis).all(|((x, (from, to)), length)| {
+        let lengths = along.filter(|((x, _), _)| **x != axis).map(|((x, (from, to)), length)| {
             let (lo, hi) = sides[*x];
-            (lo - to).max(from - hi) <= REACH * length
-        })
+            (lo - to).max(from - hi) / length
+        });
+        ((lengths.fold(0.0, f64::max) - REACH) / REACH).max(0.0).exp2()
     }
 }
 
