@@ -3,7 +3,7 @@
 //! --codes smooth --show`).
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
-#[path = "../examples/check_minima/nonlinear_models.rs"]
+#[path = "../../examples/check_minima/nonlinear_models.rs"]
 #[allow(dead_code)]
 mod nonlinear_models;
 

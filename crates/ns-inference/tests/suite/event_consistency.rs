@@ -3,7 +3,7 @@
 //! models, for example 600.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
-mod property;
+use crate::property;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,7 @@
 //! Tests of rankings, on a session whose minima are known exactly and on workspaces of the test fixtures.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -2,14 +2,14 @@
 //! Rust tests and in the Python tests.
 #![allow(clippy::unwrap_used)]
 
-#[path = "gpu/tolerances.rs"]
+#[path = "../gpu/tolerances.rs"]
 mod tolerances;
 
 use std::collections::BTreeMap;
 
 #[test]
 fn rust_and_python_hold_the_same_numbers() {
-    let text = include_str!("../../../tests/python/_tolerances.py");
+    let text = include_str!("../../../../tests/python/_tolerances.py");
     let python: BTreeMap<&str, f64> = text
         .lines()
         .filter_map(|line| line.split_once(" = "))

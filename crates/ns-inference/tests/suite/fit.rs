@@ -1,7 +1,7 @@
 //! Tests of fits on a session whose minima are known exactly.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;

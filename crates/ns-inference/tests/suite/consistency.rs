@@ -1,7 +1,7 @@
 //! Tests that the analyses of random models agree with each other and with single fits.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod property;
+use crate::property;
 
 use std::sync::Mutex;
 

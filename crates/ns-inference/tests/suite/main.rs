@@ -1,0 +1,49 @@
+//! The tests of the analyses, in one program, which is linked once. Tests that need a feature, or whose program other
+//! documents name, are beside this folder.
+
+#[path = "../property/mod.rs"]
+mod property;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod conditional_fits;
+mod consistency;
+mod differentiable;
+mod event_asimov;
+mod event_consistency;
+mod event_constraints;
+mod event_edges;
+mod event_jumps;
+mod event_negative;
+mod event_warnings;
+mod fit;
+mod flat;
+mod hs3_models;
+mod hs3_reference;
+mod hypotest;
+mod integrals;
+mod kinks;
+mod limits;
+mod minima;
+mod peaks;
+mod ranking;
+mod ranking_reference;
+mod scan;
+mod small_models;
+mod tolerances;
+mod toys;
+mod toys_minima;
+mod toys_statistics;
+mod yields;
+
+/// A file that is not a module here would not be tested.
+#[test]
+fn every_file_of_this_folder_is_tested() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite");
+    for entry in std::fs::read_dir(folder).expect("the sources are there") {
+        let path = entry.expect("the folder is readable").path();
+        let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let listed = include_str!("main.rs").contains(&format!("\nmod {name};\n"));
+        assert!(name == "main" || listed, "add `mod {name};` to tests/suite/main.rs");
+    }
+}

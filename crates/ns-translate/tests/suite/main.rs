@@ -1,0 +1,28 @@
+//! The tests of the formats, in one program, which is linked once. Tests with snapshots are beside this folder.
+
+mod cards;
+mod constraints;
+mod edit;
+mod histfactory;
+mod hs3;
+mod hs3_dialects;
+mod hs3_mutations;
+mod hs3_restated;
+mod hs3_sources;
+mod hs3_written;
+mod lenient;
+mod parquet;
+mod reference;
+mod roundtrip;
+mod unused_numbers;
+/// A file that is not a module here would not be tested.
+#[test]
+fn every_file_of_this_folder_is_tested() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite");
+    for entry in std::fs::read_dir(folder).expect("the sources are there") {
+        let path = entry.expect("the folder is readable").path();
+        let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let listed = include_str!("main.rs").contains(&format!("\nmod {name};\n"));
+        assert!(name == "main" || listed, "add `mod {name};` to tests/suite/main.rs");
+    }
+}
