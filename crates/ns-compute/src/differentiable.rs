@@ -14,6 +14,9 @@ use crate::cpu::{CpuSession, Order};
 pub use crate::device::{DeviceData, DeviceDependence, DeviceNll, DeviceRows, RowStatus};
 pub use crate::follow::Follower;
 
+/// Says for which models derivatives by inputs exist, in messages about a model with functions.
+pub(crate) const NO_FUNCTIONS: &str = "derivatives by inputs exist for models whose factors are no functions of parameters";
+
 /// A compiled model with derivatives of `-ln L` with respect to parameters, inputs and data. First derivatives,
 /// second derivatives along any direction, and third derivatives along directions of the parameters are available.
 pub struct DifferentiableAccelerator {
@@ -30,6 +33,9 @@ impl DifferentiableAccelerator {
         if model.has_event_terms() {
             let remedy = "derivatives by inputs exist for binned models";
             return Err(SessionError::ForeignData { remedy });
+        }
+        if model.has_function_factors() {
+            return Err(SessionError::ForeignData { remedy: NO_FUNCTIONS });
         }
         Ok(Self { session: CpuSession::open(model, execution)? })
     }

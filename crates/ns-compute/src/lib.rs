@@ -9,6 +9,7 @@ pub mod device;
 pub mod differentiable;
 mod eval;
 mod events;
+mod factors;
 mod follow;
 mod lanes;
 mod linalg;

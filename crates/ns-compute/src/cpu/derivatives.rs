@@ -166,6 +166,10 @@ impl CpuSession {
             let remedy = "derivatives by inputs exist for binned models";
             return Err(SessionError::ForeignData { remedy });
         }
+        if self.plan.has_function_factors() {
+            let remedy = crate::differentiable::NO_FUNCTIONS;
+            return Err(SessionError::ForeignData { remedy });
+        }
         length("the point", theta.len(), self.plan.n_parameters())?;
         finite("point", theta)
     }

@@ -4,6 +4,7 @@ mod derivatives;
 mod evaluate;
 mod event_toys;
 mod fit;
+mod functions;
 mod kept_fitters;
 mod memory;
 mod replaced;
@@ -81,6 +82,9 @@ impl CpuSession {
             None
         };
         check_data(&plan, &model.observed)?;
+        if plan.has_function_factors() {
+            functions::check_start(model, &plan, level)?;
+        }
         let observed = Dataset::new(&plan, &model.observed.main, &model.observed.aux, &model.observed.events);
         Self {
             plan: Arc::new(plan),

@@ -52,6 +52,8 @@ pub(crate) use program::Table;
 pub(crate) use sample::DeviceHat;
 pub(crate) use sample::{auxiliary_widths, event_sources};
 pub use shapes::EventShapes;
+pub(crate) use program::pair;
+pub(crate) use sources::{FunctionMemory, Functions};
 pub(crate) use squared::squared_weights;
 pub(crate) use term::{EventPlan, EventScratch, asimov, evaluate, expected_data, prepare_channels};
 pub(crate) use total::Wall;

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ns_core::{Channel, Constraint, Device, Effect, Execution, Input, Model, ParameterTable, SessionError};
+use ns_core::{
+    Channel, Constraint, Device, Effect, Execution, Input, Model, ParameterTable, SessionError,
+};
 
 use super::incidence::Incidence;
 use super::open::{OpenBlock, OpenNorm, OpenTemplate, OpenTerms, Places, Source};
@@ -11,6 +13,7 @@ use super::policy::edm_tolerance;
 use super::structure::Constraints;
 use super::{Block, LANES, Layout, NormRun, Numbers, Plan, SearchPolicy, Structure, TERM_LANES};
 use crate::events::EventPlan;
+use crate::factors::{BlockFunction, FactorFunctions};
 use crate::terms::histosys::template;
 use crate::terms::normsys::normsys;
 
@@ -31,6 +34,7 @@ struct Draft {
     structure: Structure,
     numbers: Numbers,
     open: OpenTerms,
+    factors: FactorFunctions,
 }
 
 impl Plan {
@@ -69,6 +73,8 @@ impl Plan {
                 norm_slot: Vec::new(),
                 factor_param: Vec::new(),
                 factor_slot: Vec::new(),
+                function_slot: Vec::new(),
+                bin_function: Vec::new(),
                 binwise_first: Vec::new(),
                 block_params: Vec::new(),
                 gaussian: Constraints::default(),
@@ -83,6 +89,11 @@ impl Plan {
             },
             numbers: Numbers::default(),
             open: OpenTerms { table, ..OpenTerms::default() },
+            factors: if model.has_function_factors() {
+                FactorFunctions::new(&model.functions)
+            } else {
+                FactorFunctions::default()
+            },
         };
         let mut norms = Vec::new();
         for (c, channel) in model.channels.iter().enumerate() {
@@ -92,7 +103,7 @@ impl Plan {
         }
         draft.add_normsys(norms);
         draft.add_constraints(model);
-        let Draft { mut structure, numbers, mut open } = draft;
+        let Draft { mut structure, numbers, mut open, mut factors } = draft;
         open.add_widths(model, &structure, &numbers);
         structure.hist_params = structure.hist_param.iter().map(|&p| p as usize).collect();
         structure.hist_params.sort_unstable();
@@ -100,6 +111,7 @@ impl Plan {
         for &p in events.kinks() {
             structure.kinked[p] = true;
         }
+        factors.set_kinks(events.kinks());
         structure.has_kinks = structure.kinked.iter().any(|&k| k);
         let incidence = Incidence::new(&structure);
         structure.layout = Layout::nested(&structure, &incidence);
@@ -107,7 +119,7 @@ impl Plan {
         structure.flat = Layout::flat(&structure, &incidence);
         let policy = SearchPolicy::new(&structure, &numbers, edm_tolerance(model));
         let (structure, events, open) = (Arc::new(structure), Arc::new(events), Arc::new(open));
-        Ok(Self { structure, numbers, policy, events, open })
+        Ok(Self { structure, numbers, policy, events, open, factors: Arc::new(factors) })
     }
 }
 
@@ -122,7 +134,7 @@ impl Draft {
         norms: &mut Vec<NormTerm>,
     ) {
         let Some(sample) = channel.samples.get(s) else { return };
-        let Self { structure, numbers, open } = self;
+        let Self { structure, numbers, open, factors } = self;
         let (nb, index) = (channel.n_bins, structure.blocks.len());
         let n_lanes = nb.div_ceil(LANES);
         let padded = n_lanes * LANES;
@@ -202,6 +214,7 @@ impl Draft {
                 Effect::ShapeSys | Effect::StatError | Effect::ShapeFactor => {
                     structure.binwise_first.push(modifier.first as u32);
                 }
+                Effect::Function { .. } => {}
             }
         }
         let hist_curved = structure.hist_param.len();
@@ -210,6 +223,21 @@ impl Draft {
             structure.hist_slot.push(slot(param));
             push_padded(&mut numbers.hist_slope, &s, padded);
         }
+        let (whole, by_bin) = factors.of_sample(&sample.modifiers, nb);
+        let function = whole.map(|index| {
+            let slots = structure.function_slot.len();
+            structure.function_slot.extend(factors.parameters(index).iter().map(|&p| slot(p)));
+            BlockFunction { index, slots }
+        });
+        let bin_functions = structure.bin_function.len();
+        for index in by_bin {
+            // The layout has a column for each parameter that has a slot.
+            for &p in factors.parameters(index) {
+                slot(p);
+            }
+            structure.bin_function.push(index as u32);
+        }
+        let bin_functions = (bin_functions, structure.bin_function.len());
         if opened.nominal.place().is_some() || !opened.templates.is_empty() {
             open.blocks.push(opened);
         }
@@ -227,6 +255,8 @@ impl Draft {
             curve,
             norm: (0, 0),
             factor: (factor, structure.factor_param.len()),
+            function,
+            bin_functions,
             binwise: (binwise, structure.binwise_first.len()),
             params: (start, structure.block_params.len()),
         });
@@ -236,7 +266,7 @@ impl Draft {
     /// parameter value, and use the same branch of the interpolation. Also lists the terms of each block (one sample in
     /// one channel).
     fn add_normsys(&mut self, mut terms: Vec<NormTerm>) {
-        let Self { structure, numbers, open } = self;
+        let Self { structure, numbers, open, .. } = self;
         terms.sort_by_key(|t| (t.param, t.block));
         let dummy = structure.blocks.len() as u32;
         let mut by_block: Vec<Vec<(u32, u32)>> = vec![Vec::new(); structure.blocks.len()];
@@ -313,6 +343,10 @@ fn check(model: &Model, execution: &Execution) -> Result<(), SessionError> {
         for sample in &channel.samples {
             length("nominal yields", sample.nominal.len(), channel.n_bins)?;
             for modifier in &sample.modifiers {
+                if modifier.function().is_some() {
+                    // `Model::check_events` checks functions.
+                    continue;
+                }
                 parameter(modifier.first)?;
                 match &modifier.effect {
                     Effect::HistoSys { lo, hi } => {

@@ -20,7 +20,7 @@ pub(crate) const EDM_WITHOUT_PROGRESS: f64 = 1e-10;
 /// true EDM.
 const EDM_OF_PRODUCTS: f64 = 1e-6 * EDM_TOLERANCE;
 
-/// Returns whether some sample has at least two free factors without a constraint.
+/// Returns whether some sample has at least two free factors without a constraint, or a factor that is a function.
 fn multiplies_free_factors(model: &Model) -> bool {
     let is_free = |index: usize| {
         model.parameters.get(index).is_some_and(|p| !p.fixed && matches!(p.constraint, Constraint::None))
@@ -29,7 +29,7 @@ fn multiplies_free_factors(model: &Model) -> bool {
         let factors = sample.modifiers.iter().filter(|modifier| {
             matches!(modifier.effect, Effect::NormFactor | Effect::ShapeFactor) && is_free(modifier.first)
         });
-        factors.count() > 1
+        factors.count() > 1 || sample.modifiers.iter().any(|modifier| modifier.function().is_some())
     };
     model.channels.iter().flat_map(|channel| &channel.samples).any(multiplies)
 }

@@ -27,6 +27,7 @@ pub(crate) mod diagnose;
 pub(crate) mod document;
 mod edit;
 mod error;
+mod from_functions;
 mod from_model;
 mod impossible;
 mod input;
