@@ -118,15 +118,6 @@ impl FactorFunctions {
         self.functions.parameters(function)
     }
 
-    /// Returns the indices of all parameters of factors, in ascending order.
-    pub(crate) fn all_parameters(&self) -> Vec<usize> {
-        let mut all: Vec<usize> =
-            self.factors.iter().flat_map(|&function| self.parameters(function)).copied().collect();
-        all.sort_unstable();
-        all.dedup();
-        all
-    }
-
     /// Allocates the memory for evaluations. `slots` is the largest number of parameters of a block.
     pub(crate) fn memory(&self, slots: usize) -> FactorMemory {
         if self.is_empty() {

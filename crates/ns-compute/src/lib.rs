@@ -11,6 +11,7 @@ mod eval;
 mod events;
 mod factors;
 mod follow;
+pub mod function_values;
 mod lanes;
 mod linalg;
 mod number;

@@ -1,7 +1,7 @@
 //! Writes the functions of a model as HS3.
 
 use ns_core::{FunctionForm, InterpolationForm, Model, Value};
-use ns_unbinned::expression::{LONGEST, text};
+use ns_unbinned::expression::{LONGEST, is_name, text};
 use serde_json::json;
 
 use super::write::WriteError;
@@ -40,7 +40,7 @@ pub(super) fn write(model: &Model, mut free: impl FnMut(&str) -> String) -> Resu
                        "low": numbers(|v| v.lo), "high": numbers(|v| v.hi), "interpolationCodes": codes})
             }
             FunctionForm::Expression(tape) => {
-                let named = |v: Value| one(v).as_str().map(str::to_owned);
+                let named = |v: Value| one(v).as_str().filter(|name| is_name(name)).map(str::to_owned);
                 let expression = text(tape, &named, LONGEST)
                     .ok_or_else(|| refused("expressions cannot contain the name of one of its parameters"))?;
                 json!({"name": name, "type": "generic_function", "expression": expression})

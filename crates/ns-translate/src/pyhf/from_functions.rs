@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ns_core::{Constraint, FunctionForm, Model, Op, Tape, Value};
-use ns_unbinned::expression::{LONGEST, text};
+use ns_unbinned::expression::{LONGEST, is_name, text};
 use serde_json::{Map, json};
 
 use super::names::quoted;
@@ -110,7 +110,7 @@ fn expression(model: &Model, value: Value, names: &[Option<String>]) -> Option<S
         ops.push(op);
     }
     let name = |value: Value| match value {
-        Value::Parameter(p) => names.get(p)?.clone(),
+        Value::Parameter(p) => names.get(p)?.clone().filter(|name| is_name(name)),
         _ => None,
     };
     text(&Tape::new(ops).ok()?, &name, LONGEST)

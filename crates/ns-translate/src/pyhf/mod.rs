@@ -29,6 +29,7 @@ mod edit;
 mod error;
 mod from_functions;
 mod from_model;
+mod functions;
 mod impossible;
 mod input;
 mod layout;

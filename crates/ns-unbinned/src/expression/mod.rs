@@ -28,7 +28,7 @@ pub use error::{ExpressionError, Mistake};
 pub use function::Function;
 pub use node::{Binary, Expression, Node, Unary};
 pub use parse::{LONGEST, NESTING};
-pub use write::{is_name, text};
+pub use write::{is_name, text, with_names};
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,7 @@
 //! Writes the operations of a tape as the text of an expression.
 
+use std::collections::BTreeMap;
+
 use ns_core::{Op, Tape, Value};
 
 use super::token::{Token, tokens};
@@ -18,7 +20,8 @@ enum Level {
 }
 
 /// Returns the text of the expression of a tape without observables. `name` returns the name of a parameter or a function.
-/// Returns `None` if a name cannot be used in expressions, or if the tape has observables. A result that several operations
+/// Returns `None` if a value has no name, or if the tape has observables. [`is_name`] says whether a name can be used in
+/// expressions. A result that several operations
 /// use is written several times, and `longest` is the largest length of the text in bytes; `None` if it is exceeded.
 pub fn text(tape: &Tape, name: &dyn Fn(Value) -> Option<String>, longest: usize) -> Option<String> {
     let mut texts: Vec<(String, Level)> = Vec::with_capacity(tape.ops().len());
@@ -38,6 +41,27 @@ pub fn is_name(text: &str) -> bool {
     let Ok(found) = tokens(text) else { return false };
     matches!(found.as_slice(), [(Token::Name(name), _)] if *name == text)
         && super::Expression::parse(text).is_ok_and(|parsed| parsed.names() == [text])
+}
+
+/// Returns an expression in which names are replaced. `names` contains the new names. The names of functions and constants,
+/// and expressions with mistakes, stay.
+#[must_use]
+pub fn with_names(text: &str, names: &BTreeMap<String, String>) -> String {
+    let (Ok(found), Ok(parsed)) = (tokens(text), super::Expression::parse(text)) else { return text.to_owned() };
+    let mut out = String::with_capacity(text.len());
+    let mut copied = 0;
+    for (i, (token, place)) in found.iter().enumerate() {
+        let Token::Name(name) = token else { continue };
+        let is_call = matches!(found.get(i + 1), Some((Token::Open, _)));
+        let new = names.get(*name).filter(|_| !is_call && parsed.names().iter().any(|own| own == name));
+        if let Some(new) = new {
+            out.push_str(text.get(copied..place.start).unwrap_or_default());
+            out.push_str(new);
+            copied = place.end;
+        }
+    }
+    out.push_str(text.get(copied..).unwrap_or_default());
+    out
 }
 
 fn operation(
@@ -67,7 +91,7 @@ fn operation(
     Some(match *op {
         Op::Number(x) => number(x),
         Op::Value(Value::Number(x)) => number(x),
-        Op::Value(value) => (name(value).filter(|name| is_name(name))?, Level::Atom),
+        Op::Value(value) => (name(value)?, Level::Atom),
         Op::Observable(_) => return None,
         Op::Add(a, b) => infix("+", Level::Sum, a, b),
         Op::Sub(a, b) => infix("-", Level::Sum, a, b),
@@ -113,7 +137,9 @@ mod tests {
     use ns_core::{Op, Tape, Value};
 
     use super::super::Expression;
-    use super::{is_name, text};
+    use std::collections::BTreeMap;
+
+    use super::{is_name, text, with_names};
 
     /// Returns the expression with its operations written as text again.
     fn again(written: &str) -> String {
@@ -157,6 +183,8 @@ mod tests {
                 assert_eq!(value(&first), value(&second), "{written} became {}", again(written));
             }
         }
+        let names = BTreeMap::from([("a", "b"), ("b", "c1"), ("exp", "x")].map(|(a, b)| (a.to_owned(), b.to_owned())));
+        assert_eq!(with_names("a + exp( b )*aa - b", &names), "b + exp( c1 )*aa - c1");
         assert!(is_name("mu_1") && !is_name("gamma[0]") && !is_name("PI") && !is_name("2a") && !is_name(""));
     }
 }
