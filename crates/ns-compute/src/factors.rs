@@ -118,6 +118,15 @@ impl FactorFunctions {
         self.functions.parameters(function)
     }
 
+    /// Returns the indices of the parameters in which a factor is not linear, in ascending order.
+    pub(crate) fn bent_parameters(&self) -> Vec<usize> {
+        let mut all: Vec<usize> =
+            self.factors.iter().flat_map(|&function| self.functions.bent_parameters(function)).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
     /// Allocates the memory for evaluations. `slots` is the largest number of parameters of a block.
     pub(crate) fn memory(&self, slots: usize) -> FactorMemory {
         if self.is_empty() {

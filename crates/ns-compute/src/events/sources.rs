@@ -232,6 +232,13 @@ impl Functions {
         self.plans.get(function).map_or(&[], |plan| &plan.parameters)
     }
 
+    /// Returns the indices of the parameters with respect to which a second derivative of a function may differ from zero.
+    pub(crate) fn bent_parameters(&self, function: usize) -> Vec<usize> {
+        let Some(plan) = self.plans.get(function) else { return Vec::new() };
+        let pairs = plan.program.result().into_iter().flat_map(|active| &active.second);
+        pairs.flat_map(|&(i, j)| [i, j]).filter_map(|i| plan.parameters.get(i).copied()).collect()
+    }
+
     /// Iterates over the indices of the functions that a function uses directly.
     pub(crate) fn inputs(&self, function: usize) -> impl Iterator<Item = usize> {
         self.plans.get(function).into_iter().flat_map(|plan| plan.inputs.iter().map(|(f, _)| *f))

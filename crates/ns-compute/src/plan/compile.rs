@@ -117,7 +117,7 @@ impl Plan {
         structure.layout = Layout::nested(&structure, &incidence);
         structure.wide = Layout::wide(&structure, &incidence);
         structure.flat = Layout::flat(&structure, &incidence);
-        let policy = SearchPolicy::new(&structure, &numbers, edm_tolerance(model));
+        let policy = SearchPolicy::new(&structure, &numbers, &factors, edm_tolerance(model));
         let (structure, events, open) = (Arc::new(structure), Arc::new(events), Arc::new(open));
         Ok(Self { structure, numbers, policy, events, open, factors: Arc::new(factors) })
     }

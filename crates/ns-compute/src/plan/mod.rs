@@ -80,7 +80,8 @@ impl Plan {
     /// Determines the parameters for which the optimiser searches for further minima. This is needed after numbers
     /// were replaced.
     pub(crate) fn judge(&mut self) {
-        self.policy = SearchPolicy::new(&self.structure, &self.numbers, self.policy.edm_tolerance);
+        let edm_tolerance = self.policy.edm_tolerance;
+        self.policy = SearchPolicy::new(&self.structure, &self.numbers, &self.factors, edm_tolerance);
     }
 
     /// Returns the number of parameters.

@@ -33,7 +33,7 @@ pub(super) fn read(reader: &mut Reader<'_>, line: &Line<'_>, name: String) {
                 Ok(found) => formula = Some(found),
                 Err((problem, remedy)) => {
                     let message = format!("The formula {} of the rateParam {} {problem}.", quoted(value), quoted(&name));
-                    reader.error(line, message, remedy);
+                    reader.error(line, message, &remedy);
                     return;
                 }
             }

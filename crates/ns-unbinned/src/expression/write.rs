@@ -126,8 +126,9 @@ fn operation(
 }
 
 fn number(x: f64) -> (String, Level) {
+    // The shortest text that is read as the same number; large and small ones with an exponent.
     let text = format!("{x:?}");
-    // Rust writes 1e300 as `1e300`, which expressions read too.
+    let text = text.strip_suffix(".0").map_or(text.clone(), str::to_owned);
     (text, if x < 0.0 || x.is_sign_negative() { Level::Sign } else { Level::Atom })
 }
 
