@@ -15,7 +15,8 @@ pub use crate::device::{DeviceData, DeviceDependence, DeviceNll, DeviceRows, Row
 pub use crate::follow::Follower;
 
 /// Says for which models derivatives by inputs exist, in messages about a model with functions.
-pub(crate) const NO_FUNCTIONS: &str = "derivatives by inputs exist for models whose factors are no functions of parameters";
+pub(crate) const NO_FUNCTIONS: &str =
+    "derivatives by inputs exist for models whose factors are no functions of parameters";
 
 /// A compiled model with derivatives of `-ln L` with respect to parameters, inputs and data. First derivatives,
 /// second derivatives along any direction, and third derivatives along directions of the parameters are available.

@@ -6,7 +6,9 @@ use ns_core::{Effect, Model, Modifier};
 /// or two parameters whose effects multiply each other.
 pub(crate) fn may_have_several_minima(model: &Model) -> bool {
     let is_free = |m: &&Modifier| {
-        m.effect.per_bin() || m.function().is_some() || model.parameters.get(m.first).is_some_and(|p| !p.fixed)
+        m.effect.per_bin()
+            || m.function().is_some()
+            || model.parameters.get(m.first).is_some_and(|p| !p.fixed)
     };
     model.has_event_terms()
         || model.channels.iter().flat_map(|channel| &channel.samples).any(|sample| {

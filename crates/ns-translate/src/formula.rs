@@ -32,6 +32,8 @@ pub(crate) fn formula(model: &Model, form: &FunctionForm) -> String {
             let alphas: Vec<String> = variations.iter().map(|v| one(v.alpha)).collect();
             format!("{nominal}, interpolated in {}", alphas.join(", "))
         }
-        FunctionForm::Expression(tape) => text(tape, &name, LONGEST).unwrap_or_else(|| "(too long)".to_owned()),
+        FunctionForm::Expression(tape) => {
+            text(tape, &name, LONGEST).unwrap_or_else(|| "(too long)".to_owned())
+        }
     }
 }

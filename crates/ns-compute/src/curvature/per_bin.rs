@@ -99,7 +99,13 @@ fn of_bin(part: Part<'_>, b: usize, scratch: &Scratch) -> f64 {
 /// the yield, and `N` is the product of the scalar factors. `residual` is the product of `Point::exactness`, the
 /// derivative of `-ln L` with respect to the yield, and the other per-bin factors.
 #[inline(always)]
-pub(super) fn mixed(part: Part<'_>, b: usize, residual: f64, scratch: &Scratch, mut add: impl FnMut(usize, f64)) {
+pub(super) fn mixed(
+    part: Part<'_>,
+    b: usize,
+    residual: f64,
+    scratch: &Scratch,
+    mut add: impl FnMut(usize, f64),
+) {
     let Part { plan, block, columns, rank, .. } = part;
     if residual == 0.0 {
         return;

@@ -109,7 +109,9 @@ fn binwise(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mu
     let additive = &scratch.additive[block.cell..block.cell + block.n_bins];
     let functions = plan.bin_functions(block);
     if !functions.is_empty() {
-        for (b, (&function, (slope, additive))) in functions.iter().zip(slopes.iter().zip(additive)).enumerate() {
+        for (b, (&function, (slope, additive))) in
+            functions.iter().zip(slopes.iter().zip(additive)).enumerate()
+        {
             let others = per_bin::product(slope * additive * scale, list, b, [], |q| theta[q]);
             scratch.factors.slopes[function as usize] += others;
         }

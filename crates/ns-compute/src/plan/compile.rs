@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ns_core::{
-    Channel, Constraint, Device, Effect, Execution, Input, Model, ParameterTable, SessionError,
-};
+use ns_core::{Channel, Constraint, Device, Effect, Execution, Input, Model, ParameterTable, SessionError};
 
 use super::incidence::Incidence;
 use super::open::{OpenBlock, OpenNorm, OpenTemplate, OpenTerms, Places, Source};

@@ -10,7 +10,8 @@ use crate::lookup::parameter_index;
 /// it.
 ///
 /// # Errors
-/// [`InferenceError::Derived`] for an expression with a mistake, a name that does not exist, or a name that is given twice.
+/// [`InferenceError::Derived`] for an expression with a mistake, a name that does not exist, or a name of a
+/// quantity that is in use.
 pub(super) fn functions(
     model: &Model,
     quantities: &[(String, String)],
@@ -21,8 +22,12 @@ pub(super) fn functions(
         if functions.iter().any(|known| known.name == *name) {
             return Err(refused("its name is given twice; choose another name".to_owned()));
         }
-        let parsed = Expression::parse(text)
-            .map_err(|error| refused(format!("the expression '{text}' is wrong {error}. {}", error.remedy())))?;
+        if model.parameter_index(name).is_some() {
+            return Err(refused("a parameter has its name; choose another name".to_owned()));
+        }
+        let parsed = Expression::parse(text).map_err(|error| {
+            refused(format!("the expression '{text}' is wrong {error}. {}", error.remedy()))
+        })?;
         let mut ops = Vec::with_capacity(parsed.names().len());
         for used in parsed.names() {
             ops.push(Op::Value(value(model, &functions, used).map_err(|error| refused(error.to_string()))?));

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use ns_compute::CpuSession;
 use ns_compute::function_values::FunctionValues;
 use ns_core::{
-    Device, EvaluationRequest, Execution, FitOutcome, FitRequest, FitTask, Function, Measured, Model,
-    Observations, OutcomeParts, Penalty, PenaltyForm, Search, Session, SessionError, Start, TaskOutcome, Value,
+    Data, Device, EvaluationRequest, Execution, FitOutcome, FitRequest, FitTask, Function, Measured, Model,
+    Observations, OutcomeParts, Penalty, PenaltyForm, Search, Session, SessionError, Start, TaskOutcome,
+    Value,
 };
 
 use crate::InferenceError;
@@ -33,6 +34,8 @@ struct Profile<'a> {
     /// Index of the function.
     function: usize,
     best: &'a FitOutcome,
+    /// Where the next fit begins: the last point on the same side.
+    start: Arc<[f64]>,
     /// Value of the function at the best fit, and the width `s` of the added term.
     centre: f64,
     width: f64,
@@ -81,8 +84,9 @@ pub(super) fn interval(
     let execution = Execution { device: Device::Cpu, threads: 1, ..Execution::default() };
     let session = CpuSession::open(&model, &execution)?;
     let values = FunctionValues::new(own, functions).map_err(SessionError::from)?;
+    let start = Arc::from(best.parameters.as_slice());
     let mut profile =
-        Profile { analysis, session, observations, values, function, best, centre, width };
+        Profile { analysis, session, observations, values, function, best, start, centre, width };
     let (lower, upper) = (profile.end(-1.0)?, profile.end(1.0)?);
     let side = |end: &Result<f64, String>| end.clone().ok();
     Ok(Interval {
@@ -115,6 +119,7 @@ impl Profile<'_> {
         // In a parabola, the function moves by half of the distance to the datum.
         let mut below = Point { datum: self.centre, value: self.centre, root: 0.0 };
         let mut above: Option<Point> = None;
+        self.start = Arc::from(self.best.parameters.as_slice());
         let mut datum = self.centre + 2.0 * side * self.width;
         for _ in 0..MOST_FITS {
             if self.analysis.is_cancelled() {
@@ -147,7 +152,9 @@ impl Profile<'_> {
             };
         }
         Ok(Err(match above {
-            None => "twice_nll does not rise by 1 before the function reaches the end of its range".to_owned(),
+            None => {
+                "twice_nll does not rise by 1 before the function reaches the end of its range".to_owned()
+            }
             Some(_) => format!("{MOST_FITS} fits were not enough: twice_nll jumps along the function"),
         }))
     }
@@ -159,22 +166,34 @@ impl Profile<'_> {
             *last = datum;
         }
         let base = &self.analysis.base;
-        let request = FitRequest {
-            start: Start::At(Arc::from(self.best.parameters.as_slice())),
-            search: Search::Local,
+        // A single descent is enough along most functions. A search follows if it ends without a minimum.
+        let request = |search| FitRequest {
+            start: Start::At(Arc::clone(&self.start)),
+            search,
             metric: None,
             ..base.clone()
         };
-        let task = FitTask { data: observations.into(), fits: vec![request], cancel: None };
-        let mut outcomes: Vec<TaskOutcome> = Vec::new();
-        self.session.fit_batch(&[task], OutcomeParts::default(), self.analysis.control, &mut outcomes)?;
-        let outcome = outcomes.into_iter().next().and_then(|task| task.fits.into_iter().next());
-        let outcome = match outcome {
-            Some(Ok(outcome)) if outcome.converged() => outcome,
-            Some(Ok(_)) => return Ok(Err("a conditional fit did not converge".to_owned())),
-            Some(Err(failure)) => return Ok(Err(format!("a conditional fit failed: {failure}"))),
-            None => return Ok(Err("a conditional fit was interrupted".to_owned())),
+        let data: Data = observations.into();
+        let mut found = Err("a conditional fit was interrupted".to_owned());
+        for search in [Search::Local, Search::Standard] {
+            let task = FitTask { data: data.clone(), fits: vec![request(search)], cancel: None };
+            let mut outcomes: Vec<TaskOutcome> = Vec::new();
+            self.session.fit_batch(&[task], OutcomeParts::default(), self.analysis.control, &mut outcomes)?;
+            found = match outcomes.into_iter().next().and_then(|task| task.fits.into_iter().next()) {
+                Some(Ok(outcome)) if outcome.converged() => Ok(outcome),
+                Some(Ok(_)) => Err("a conditional fit did not converge".to_owned()),
+                Some(Err(failure)) => Err(format!("a conditional fit failed: {failure}")),
+                None => break,
+            };
+            if found.is_ok() {
+                break;
+            }
+        }
+        let outcome = match found {
+            Ok(outcome) => outcome,
+            Err(reason) => return Ok(Err(reason)),
         };
+        self.start = Arc::from(outcome.parameters.as_slice());
         let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
         let there = self.analysis.session.evaluate(&self.analysis.data, &outcome.parameters, request)?;
         let nll = there.nll.first().copied().unwrap_or(f64::NAN);
@@ -193,4 +212,3 @@ impl Profile<'_> {
         Ok(Ok(Point { datum, value, root: rise.max(0.0).sqrt() }))
     }
 }
-

@@ -73,7 +73,10 @@ pub fn resolve<S>(
         return (None, "models with penalties are evaluated on the CPU".to_owned());
     }
     if cpu.plan().has_function_factors() {
-        return (None, "models whose factors are functions of parameters are evaluated on the CPU".to_owned());
+        return (
+            None,
+            "models whose factors are functions of parameters are evaluated on the CPU".to_owned(),
+        );
     }
     let choice = choose_device(cpu, execution, work);
     if choice.device == Device::Cpu {

@@ -15,7 +15,8 @@ use crate::analysis::Analysis;
 use crate::lowest::{Lowest, Stop};
 use crate::minos::{self, Interval, Parent};
 use crate::{
-    InferenceError, bin_centres, context_gradient, derived, diagnosis, negative_density, parameter_index, weighted,
+    InferenceError, bin_centres, context_gradient, derived, diagnosis, negative_density, parameter_index,
+    weighted,
 };
 
 /// Finds the best fit of `model` with its uncertainties.

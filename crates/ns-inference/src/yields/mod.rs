@@ -259,9 +259,9 @@ fn postfit(
 fn is_signal(model: &Model, sample: &Sample) -> bool {
     let scales = |m: &ns_core::Modifier| match &m.effect {
         Effect::NormFactor => model.poi == Some(m.first),
-        Effect::Function { values } => model
-            .poi
-            .is_some_and(|poi| values.iter().any(|&value| model.dependencies(value).contains(&poi))),
+        Effect::Function { values } => {
+            model.poi.is_some_and(|poi| values.iter().any(|&value| model.dependencies(value).contains(&poi)))
+        }
         _ => false,
     };
     sample.modifiers.iter().any(scales)

@@ -32,7 +32,11 @@ pub(super) fn read(reader: &mut Reader<'_>, line: &Line<'_>, name: String) {
             match self::formula(value, word) {
                 Ok(found) => formula = Some(found),
                 Err((problem, remedy)) => {
-                    let message = format!("The formula {} of the rateParam {} {problem}.", quoted(value), quoted(&name));
+                    let message = format!(
+                        "The formula {} of the rateParam {} {problem}.",
+                        quoted(value),
+                        quoted(&name)
+                    );
                     reader.error(line, message, &remedy);
                     return;
                 }

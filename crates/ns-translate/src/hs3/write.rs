@@ -79,8 +79,11 @@ pub fn write(model: &Model) -> Result<Value, WriteError> {
             .samples
             .iter()
             .map(|sample| {
-                let modifiers: Vec<Value> =
-                    sample.modifiers.iter().map(|m| written.modifier(model, &functions.names, m, channel.n_bins)).collect();
+                let modifiers: Vec<Value> = sample
+                    .modifiers
+                    .iter()
+                    .map(|m| written.modifier(model, &functions.names, m, channel.n_bins))
+                    .collect();
                 json!({"name": sample.name, "data": {"contents": sample.nominal}, "modifiers": modifiers})
             })
             .collect();

@@ -33,7 +33,8 @@ pub(super) fn write(model: &Model, mut free: impl FnMut(&str) -> String) -> Resu
                 if !positive {
                     return Err(refused("HS3 has no interpolation whose value may be negative"));
                 }
-                let numbers = |of: fn(&InterpolationForm) -> f64| variations.iter().map(of).collect::<Vec<_>>();
+                let numbers =
+                    |of: fn(&InterpolationForm) -> f64| variations.iter().map(of).collect::<Vec<_>>();
                 let codes: Vec<u8> = variations.iter().map(|v| v.code).collect();
                 let parameters: Vec<_> = variations.iter().map(|v| one(v.alpha)).collect();
                 json!({"name": name, "type": "interpolation0d", "vars": parameters, "nom": nominal,

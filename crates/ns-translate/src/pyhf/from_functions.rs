@@ -46,7 +46,8 @@ pub(super) fn written(
         if all.modifier(&modifier.name, values).is_some() {
             continue;
         }
-        let expressions: Option<Vec<String>> = values.iter().map(|&value| expression(model, value, names)).collect();
+        let expressions: Option<Vec<String>> =
+            values.iter().map(|&value| expression(model, value, names)).collect();
         let Some(expressions) = expressions else {
             reasons.push(format!(
                 "the function {} has interpolations, or parameters whose names are no words of expressions",
@@ -68,7 +69,8 @@ pub(super) fn written(
             name.push('_');
         }
         taken.insert(name.clone(), data.clone());
-        all.parameters.extend(values.iter().flat_map(|&value| model.dependencies(value)).filter(|p| !used.contains(p)));
+        all.parameters
+            .extend(values.iter().flat_map(|&value| model.dependencies(value)).filter(|p| !used.contains(p)));
         all.modifiers.push((modifier.name.clone(), values.to_vec(), name, data));
     }
     for &p in &all.parameters {
@@ -95,7 +97,8 @@ fn setting(model: &Model, parameter: usize, reasons: &mut Vec<String>) -> Option
             map.insert("sigmas".to_owned(), json!([sigma]));
         }
         Constraint::Poisson { .. } => {
-            reasons.push(format!("the constraint of {}, which functions use, is not Gaussian", quoted(&p.name)));
+            reasons
+                .push(format!("the constraint of {}, which functions use, is not Gaussian", quoted(&p.name)));
         }
     }
     Some(serde_json::Value::Object(map))
@@ -127,7 +130,8 @@ fn append(model: &Model, value: Value, ops: &mut Vec<Op>) -> Option<usize> {
         ops.len() - 1
     };
     let fold = |ops: &mut Vec<Op>, values: &[Value], empty: f64, join: fn(usize, usize) -> Op| {
-        let mut places = values.iter().map(|&value| append(model, value, ops)).collect::<Option<Vec<_>>>()?.into_iter();
+        let mut places =
+            values.iter().map(|&value| append(model, value, ops)).collect::<Option<Vec<_>>>()?.into_iter();
         let Some(first) = places.next() else { return Some(push(ops, Op::Number(empty))) };
         Some(places.fold(first, |sum, place| push(ops, join(sum, place))))
     };
@@ -157,7 +161,8 @@ fn append(model: &Model, value: Value, ops: &mut Vec<Op>) -> Option<usize> {
                     Op::Value(value) => append(model, value, ops)?,
                     Op::Observable(_) => return None,
                     op => {
-                        let moved = op.with_operands(|operand| places.get(operand).copied().unwrap_or_default());
+                        let moved =
+                            op.with_operands(|operand| places.get(operand).copied().unwrap_or_default());
                         push(ops, moved)
                     }
                 };

@@ -96,7 +96,9 @@ pub fn workspace_of(model: &Model) -> Result<Value, NotPyhf> {
         model.channels.iter().map(|c| json!({"name": c.name, "data": counts(c)})).collect();
     let poi = model.poi.and_then(|i| match entries.get(&i) {
         Some(entry) => Some(entry.name.as_str()),
-        None => model.parameters.get(i).filter(|_| functions.parameters.contains(&i)).map(|p| p.name.as_str()),
+        None => {
+            model.parameters.get(i).filter(|_| functions.parameters.contains(&i)).map(|p| p.name.as_str())
+        }
     });
     let poi = poi.unwrap_or_default();
     Ok(json!({

@@ -9,9 +9,10 @@ use ns_core::{Effect, Function, FunctionForm, Op, Tape, Value};
 use ns_unbinned::expression::Expression;
 
 use super::declare::{Declared, SetKind};
-use super::document::{self, Document, Formulas};
-use super::names::quoted;
+use super::document::{self, Document, Formulas, Measurement};
+use super::names::{quoted, show};
 use super::problem::Report;
+use super::settings::Resolution;
 
 /// A function of a workspace: all modifiers of type `function` with one name.
 #[derive(Debug)]
@@ -54,7 +55,10 @@ pub(crate) fn collect<'a>(document: &'a Document, report: &mut Report) -> Vec<Fo
                         Ok(expression) => parsed.push((key, expression)),
                         Err(error) => report.error(
                             format!("{path}{key}"),
-                            format!("The expression of the function {} is wrong {error}.", quoted(&modifier.name)),
+                            format!(
+                                "The expression of the function {} is wrong {error}.",
+                                quoted(&modifier.name)
+                            ),
                             error.remedy(),
                         ),
                     }
@@ -93,7 +97,11 @@ pub(crate) fn declare(functions: &[Formula<'_>], sets: &[Declared], report: &mut
                     (None, Some(set)) => !set.kind.scalar(),
                     (None, None) => {
                         if !own.iter().any(|set| set.name == *name) {
-                            own.push(Declared { name: name.clone(), kind: SetKind::OfFunctions, path: path() });
+                            own.push(Declared {
+                                name: name.clone(),
+                                kind: SetKind::OfFunctions,
+                                path: path(),
+                            });
                         }
                         false
                     }
@@ -141,7 +149,8 @@ fn order(functions: &[Formula<'_>], report: &mut Report) -> Vec<usize> {
                 Some(next) if states.get(next) == Some(&0) => way.push((next, inner(next))),
                 Some(next) if states.get(next) == Some(&1) => {
                     let from = way.iter().position(|(visited, _)| *visited == next).unwrap_or(0);
-                    let names = way.iter().skip(from).filter_map(|(i, _)| functions.get(*i)).map(|f| quoted(f.name));
+                    let names =
+                        way.iter().skip(from).filter_map(|(i, _)| functions.get(*i)).map(|f| quoted(f.name));
                     let circle: Vec<String> = names.collect();
                     if let (Some(first), Some(name)) = (functions.get(next), circle.first()) {
                         report.error(
@@ -163,6 +172,49 @@ fn order(functions: &[Formula<'_>], report: &mut Report) -> Vec<usize> {
         }
     }
     found
+}
+
+/// Reports functions that are infinite or not a number at the start values of a measurement. The document must have no
+/// errors.
+pub(crate) fn check_start(
+    document: &Document,
+    measurement: &Measurement,
+    declared: &[Declared],
+    resolution: &Resolution,
+    report: &mut Report,
+) {
+    let functions = collect(document, &mut Report::default());
+    let mut values: HashMap<&str, f64> = HashMap::new();
+    for (set, resolved) in declared.iter().zip(&resolution.sets) {
+        if let (true, Some(init)) = (set.kind.scalar(), resolved.inits.first()) {
+            values.insert(&set.name, *init);
+        }
+    }
+    for formula in order(&functions, &mut Report::default()).into_iter().filter_map(|i| functions.get(i)) {
+        for (key, expression) in &formula.parsed {
+            let of = |name: &String| values.get(name.as_str()).copied().unwrap_or(f64::NAN);
+            let names = expression.names();
+            let value = expression.value(|i| names.get(i).map_or(f64::NAN, of));
+            if !value.is_finite() {
+                let at: Vec<String> =
+                    names.iter().map(|name| format!("{name} = {}", show(of(name)))).collect();
+                report.error(
+                    format!("{}{key}", formula.path),
+                    format!(
+                        "The function {} is {value} at the start values of measurement {}: {}.",
+                        quoted(formula.name),
+                        quoted(&measurement.name),
+                        at.join(", ")
+                    ),
+                    "Change the start values, or the expression (division by zero, the logarithm of zero).",
+                );
+                return;
+            }
+            if matches!(formula.formulas, Formulas::Whole(_)) {
+                values.insert(formula.name, value);
+            }
+        }
+    }
 }
 
 /// The functions of a model, and the effect of each modifier of type `function`, by its name.

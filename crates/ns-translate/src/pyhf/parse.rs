@@ -11,7 +11,9 @@ use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::ser::{SerializeStruct as _, Serializer};
 use serde::{Deserialize, Serialize};
 
-use super::document::{Channel, Document, Effect, Formulas, Measurement, Modifier, ModifierType, Observation};
+use super::document::{
+    Channel, Document, Effect, Formulas, Measurement, Modifier, ModifierType, Observation,
+};
 
 /// The only version of the workspace format.
 pub(crate) const VERSION: &str = "1.0.0";

@@ -269,10 +269,7 @@ fn require_function_parameter(
     if setting.is_some_and(|s| s.broken) || given == [true, true] {
         return;
     }
-    let example = format!(
-        "{{\"name\": \"{}\", \"inits\": [1.0], \"bounds\": [[-5.0, 5.0]]}}",
-        set.name
-    );
+    let example = format!("{{\"name\": \"{}\", \"inits\": [1.0], \"bounds\": [[-5.0, 5.0]]}}", set.name);
     let (path, message) = match setting {
         None => (
             set.path.clone(),
@@ -296,7 +293,11 @@ fn require_function_parameter(
         None => nearest(&set.name, measurement.config.parameters.iter().map(|s| s.name.as_str())),
     };
     let hint = near.map_or(String::new(), |near| format!("Did you mean {}? ", quoted(near)));
-    report.error(path, message, format!("{hint}Complete the settings of the measurement, for example {example}."));
+    report.error(
+        path,
+        message,
+        format!("{hint}Complete the settings of the measurement, for example {example}."),
+    );
 }
 
 fn report_no_such_property(key: &str, path: &str, set: &Declared, report: &mut Report) {

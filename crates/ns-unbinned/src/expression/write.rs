@@ -47,7 +47,9 @@ pub fn is_name(text: &str) -> bool {
 /// and expressions with mistakes, stay.
 #[must_use]
 pub fn with_names(text: &str, names: &BTreeMap<String, String>) -> String {
-    let (Ok(found), Ok(parsed)) = (tokens(text), super::Expression::parse(text)) else { return text.to_owned() };
+    let (Ok(found), Ok(parsed)) = (tokens(text), super::Expression::parse(text)) else {
+        return text.to_owned();
+    };
     let mut out = String::with_capacity(text.len());
     let mut copied = 0;
     for (i, (token, place)) in found.iter().enumerate() {
@@ -184,7 +186,9 @@ mod tests {
                 assert_eq!(value(&first), value(&second), "{written} became {}", again(written));
             }
         }
-        let names = BTreeMap::from([("a", "b"), ("b", "c1"), ("exp", "x")].map(|(a, b)| (a.to_owned(), b.to_owned())));
+        let names = BTreeMap::from(
+            [("a", "b"), ("b", "c1"), ("exp", "x")].map(|(a, b)| (a.to_owned(), b.to_owned())),
+        );
         assert_eq!(with_names("a + exp( b )*aa - b", &names), "b + exp( c1 )*aa - c1");
         assert!(is_name("mu_1") && !is_name("gamma[0]") && !is_name("PI") && !is_name("2a") && !is_name(""));
     }

@@ -47,7 +47,10 @@ impl<'c> Builder<'c> {
         if depth > DEEPEST || formula.arguments.contains(&param.name) {
             self.report.error(
                 param.place.to_string(),
-                format!("The rateParam {} uses itself, or a chain of more than {DEEPEST} others.", quoted(&param.name)),
+                format!(
+                    "The rateParam {} uses itself, or a chain of more than {DEEPEST} others.",
+                    quoted(&param.name)
+                ),
                 "Remove one of the names from a formula.",
             );
             known.insert(&param.name, None);

@@ -13,7 +13,8 @@ mod yields;
 use std::collections::HashMap;
 
 use ns_core::{
-    Channel, Function, HistosysCode, Interpolation, Model, ModelFormat, Modifier, NormsysCode, Observations, Sample,
+    Channel, Function, HistosysCode, Interpolation, Model, ModelFormat, Modifier, NormsysCode, Observations,
+    Sample,
 };
 
 use super::card::Card;

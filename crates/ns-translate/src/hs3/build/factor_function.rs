@@ -80,7 +80,10 @@ impl Builder<'_, '_> {
                 Err(Trouble::Observables) => {
                     return error(
                         self,
-                        format!("The factor {} of the modifier {quoted_name} depends on an observable.", quoted(name)),
+                        format!(
+                            "The factor {} of the modifier {quoted_name} depends on an observable.",
+                            quoted(name)
+                        ),
                         "Factors are functions of parameters.",
                     );
                 }

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 
 use super::expect::{ValueLocation, array, kind_of, lower, non_empty, number, numbers, object, string};
 use crate::pyhf::document::{
-    Channel, Config, Document, Effect, Formulas, Measurement, Modifier, ModifierType, Observation, ReadParts, Sample,
-    Setting,
+    Channel, Config, Document, Effect, Formulas, Measurement, Modifier, ModifierType, Observation, ReadParts,
+    Sample, Setting,
 };
 use crate::pyhf::names::{list, nearest, quoted};
 use crate::pyhf::parse::VERSION;

@@ -136,11 +136,7 @@ fn check_words(document: &Document, map: &BTreeMap<String, String>, report: &mut
     for (old, new) in map.iter().filter(|(old, new)| used.contains(*old) && !is_name(new)) {
         report.error(
             "/channels".to_owned(),
-            format!(
-                "Expressions of functions contain {}, and cannot contain {}.",
-                quoted(old),
-                quoted(new)
-            ),
+            format!("Expressions of functions contain {}, and cannot contain {}.", quoted(old), quoted(new)),
             "Use letters, digits and underscores, beginning with a letter.",
         );
     }
