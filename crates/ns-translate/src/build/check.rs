@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use ns_unbinned::expression::Expression;
 
-use super::describe::{Channel, Description, Effect, Formula, Parameter, Sample, Symmetrise, Systematic};
+use super::describe::{Channel, Description, Effect, Formula, Parameter, Sample, Symmetrise};
 use super::places::Place;
 use crate::pyhf::Report;
 use crate::pyhf::names::{list, nearest, quoted, show};
