@@ -14,10 +14,6 @@ use crate::cpu::{CpuSession, Order};
 pub use crate::device::{DeviceData, DeviceDependence, DeviceNll, DeviceRows, RowStatus};
 pub use crate::follow::Follower;
 
-/// Says for which models derivatives by inputs exist, in messages about a model with functions.
-pub(crate) const NO_FUNCTIONS: &str =
-    "derivatives by inputs exist for models whose factors are no functions of parameters";
-
 /// A compiled model with derivatives of `-ln L` with respect to parameters, inputs and data. First derivatives,
 /// second derivatives along any direction, and third derivatives along directions of the parameters are available.
 pub struct DifferentiableAccelerator {
@@ -35,10 +31,11 @@ impl DifferentiableAccelerator {
             let remedy = "derivatives by inputs exist for binned models";
             return Err(SessionError::ForeignData { remedy });
         }
-        if model.has_function_factors() {
-            return Err(SessionError::ForeignData { remedy: NO_FUNCTIONS });
+        let session = CpuSession::open(model, execution)?;
+        if session.plan.has_function_factors() {
+            return Err(SessionError::ForeignData { remedy: crate::cpu::NO_FUNCTIONS });
         }
-        Ok(Self { session: CpuSession::open(model, execution)? })
+        Ok(Self { session })
     }
 
     /// Uploads the model to the CUDA device `index`. `dependence` contains the data, and the formulae of those inputs

@@ -114,6 +114,19 @@ pub enum EventModelError {
         /// Largest number of bins that such a channel may have.
         most: usize,
     },
+    /// The second derivatives of a function are too many.
+    #[error(
+        "function '{function}' has {operations} operations on {parameters} parameters, too many for its second derivatives; \
+         write it as a product of several functions, which are modifiers of their own, or with fewer parameters"
+    )]
+    FunctionTooLarge {
+        /// Name of the function.
+        function: String,
+        /// Number of parameters on which it depends.
+        parameters: usize,
+        /// Number of operations of its expression.
+        operations: usize,
+    },
     /// A function is infinite or not a number at the start values of the parameters.
     #[error(
         "function '{function}', a factor of sample '{sample}' in channel '{channel}', is {value} at the start values of its \

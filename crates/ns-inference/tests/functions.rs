@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use ns_compute::CpuSession;
 use ns_core::{
     Control, Effect, EventModelError, Execution, Function, FunctionForm, Model, Op, SessionError, Tape, Value,
 };
@@ -36,6 +37,9 @@ fn with_trivial_functions(mut model: Model) -> Model {
 #[test]
 fn trivial_functions_change_no_result() {
     let plain = model("simple_workspace.json");
+    // Products of parameters are compiled as ordinary factors, which all engines have.
+    let session = CpuSession::open(&with_trivial_functions(plain.clone()), &Execution::default()).unwrap();
+    assert!(!session.plan().has_function_factors());
     let options = FitOptions::default().minos("mu");
     let (a, b) = (fitted(&plain, &options), fitted(&with_trivial_functions(plain.clone()), &options));
     assert!((a.twice_nll - b.twice_nll).abs() < 1e-9);

@@ -13,6 +13,10 @@ use crate::number::Jet;
 use crate::pull::{Ray, Sweep, of_expected, of_likelihood};
 use crate::task::{check_data, finite, length};
 
+/// Says for which models derivatives by inputs exist, in messages about a model with functions.
+pub(crate) const NO_FUNCTIONS: &str =
+    "derivatives by inputs exist for models whose factors are products of parameters";
+
 /// Working memory for the computation of derivatives. A session keeps this memory between calls.
 #[derive(Default)]
 pub(crate) struct Sweeps {
@@ -167,7 +171,7 @@ impl CpuSession {
             return Err(SessionError::ForeignData { remedy });
         }
         if self.plan.has_function_factors() {
-            let remedy = crate::differentiable::NO_FUNCTIONS;
+            let remedy = NO_FUNCTIONS;
             return Err(SessionError::ForeignData { remedy });
         }
         length("the point", theta.len(), self.plan.n_parameters())?;

@@ -3,6 +3,7 @@
 use ns_core::{EventModelError, Model, Modifier, Value};
 
 use crate::eval::{Scratch, forward};
+use crate::events::Functions;
 use crate::plan::Plan;
 use crate::simd::Level;
 
@@ -14,7 +15,10 @@ use crate::simd::Level;
 pub(super) fn check_start(model: &Model, plan: &Plan, level: Level) -> Result<(), EventModelError> {
     let mut scratch = Scratch::new(plan);
     forward(level, plan, &plan.structure.table.init, &mut scratch);
-    let value = |function: usize| plan.factors.value(function, &scratch.factors);
+    let functions = Functions::new(&model.functions);
+    let (mut memory, all) = (functions.memory(), (0..functions.len()).collect::<Vec<_>>());
+    functions.evaluate_some(level, &plan.structure.table.init, &all, &mut memory);
+    let value = |function: usize| functions.result(function, &memory)[0];
     for channel in &model.channels {
         let mut acting: Vec<usize> = Vec::new();
         for sample in &channel.samples {

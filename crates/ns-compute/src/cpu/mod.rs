@@ -11,6 +11,7 @@ mod replaced;
 mod toys;
 mod work_unit;
 
+pub(crate) use derivatives::NO_FUNCTIONS;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -82,7 +83,7 @@ impl CpuSession {
             None
         };
         check_data(&plan, &model.observed)?;
-        if plan.has_function_factors() {
+        if model.has_function_factors() {
             functions::check_start(model, &plan, level)?;
         }
         let observed = Dataset::new(&plan, &model.observed.main, &model.observed.aux, &model.observed.events);

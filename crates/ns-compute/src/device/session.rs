@@ -94,7 +94,7 @@ impl GpuSession {
         if cpu.plan.has_function_factors() {
             return Err(SessionError::DeviceUnavailable {
                 device,
-                reason: "models whose factors are functions of parameters are evaluated on the CPU"
+                reason: "models whose factors are functions of parameters other than products are evaluated on the CPU"
                     .to_owned(),
                 remedy: "Choose the device cpu or auto".to_owned(),
             });

@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ns_core::{Channel, Constraint, Device, Effect, Execution, Input, Model, ParameterTable, SessionError};
+use ns_core::{Channel, Constraint, Effect, Execution, Input, Model, ParameterTable, SessionError};
 
+use super::check::check;
 use super::incidence::Incidence;
 use super::open::{OpenBlock, OpenNorm, OpenTemplate, OpenTerms, Places, Source};
 use super::policy::edm_tolerance;
+use super::product::Products;
 use super::structure::Constraints;
 use super::{Block, LANES, Layout, NormRun, Numbers, Plan, SearchPolicy, Structure, TERM_LANES};
 use crate::events::EventPlan;
@@ -48,6 +50,7 @@ impl Plan {
         let events = EventPlan::new(model)?;
         let table = model.input_table()?;
         let places = Places::new(&table);
+        let products = Products::new(&model.functions);
         let mut draft = Draft {
             structure: Structure {
                 table: ParameterTable {
@@ -87,7 +90,7 @@ impl Plan {
             },
             numbers: Numbers::default(),
             open: OpenTerms { table, ..OpenTerms::default() },
-            factors: if model.has_function_factors() {
+            factors: if needs_functions(model, &products) {
                 FactorFunctions::new(&model.functions)
             } else {
                 FactorFunctions::default()
@@ -96,7 +99,7 @@ impl Plan {
         let mut norms = Vec::new();
         for (c, channel) in model.channels.iter().enumerate() {
             for s in 0..channel.samples.len() {
-                draft.add_block((c, channel), s, &places, &mut norms);
+                draft.add_block(&products, (c, channel), s, &places, &mut norms);
             }
         }
         draft.add_normsys(norms);
@@ -122,10 +125,12 @@ impl Plan {
 }
 
 impl Draft {
-    /// Adds a block (one sample in one channel). `s` is the index of the sample in the channel. The argument
+    /// Adds a block (one sample in one channel). `products` are those of the functions of the model. `s` is the index of the
+    /// sample in the channel. The argument
     /// `(c, channel)` contains the index of the channel and the channel.
     fn add_block(
         &mut self,
+        products: &Products,
         (c, channel): (usize, &Channel),
         s: usize,
         places: &Places,
@@ -221,7 +226,15 @@ impl Draft {
             structure.hist_slot.push(slot(param));
             push_padded(&mut numbers.hist_slope, &s, padded);
         }
-        let (whole, by_bin) = factors.of_sample(&sample.modifiers, nb);
+        let product = products.of_sample(&sample.modifiers);
+        let (whole, by_bin) = match &product {
+            Some(_) => (None, Vec::new()),
+            None => factors.of_sample(&sample.modifiers, nb),
+        };
+        for p in product.into_iter().flatten() {
+            structure.factor_param.push(p as u32);
+            structure.factor_slot.push(slot(p));
+        }
         let function = whole.map(|index| {
             let slots = structure.function_slot.len();
             structure.function_slot.extend(factors.parameters(index).iter().map(|&p| slot(p)));
@@ -317,66 +330,16 @@ impl Draft {
     }
 }
 
+/// Returns whether a factor of a sample is a function that is no product of parameters.
+fn needs_functions(model: &Model, products: &Products) -> bool {
+    let samples = model.channels.iter().flat_map(|channel| &channel.samples);
+    samples
+        .filter(|sample| sample.modifiers.iter().any(|modifier| modifier.function().is_some()))
+        .any(|sample| products.of_sample(&sample.modifiers).is_none())
+}
+
 fn push_padded(array: &mut Vec<f64>, values: &[f64], padded: usize) {
     let start = array.len();
     array.extend_from_slice(values);
     array.resize(start + padded, 0.0);
-}
-
-/// Returns an error if indices or lengths of the model are inconsistent, or if the memory limit is exceeded. Code
-/// that evaluates the model relies on these checks, and does not check indices.
-fn check(model: &Model, execution: &Execution) -> Result<(), SessionError> {
-    let n = model.parameters.len();
-    let parameter = |index: usize| {
-        if index < n { Ok(()) } else { Err(SessionError::NoSuchParameter { index, n_parameters: n }) }
-    };
-    let length = |what, actual, expected| {
-        if actual == expected { Ok(()) } else { Err(SessionError::WrongLength { what, actual, expected }) }
-    };
-    let mut bin = 0;
-    let mut numbers: u64 = 0;
-    for channel in &model.channels {
-        length("first bin of a channel", channel.first_bin, bin)?;
-        bin += channel.n_bins;
-        for sample in &channel.samples {
-            length("nominal yields", sample.nominal.len(), channel.n_bins)?;
-            for modifier in &sample.modifiers {
-                if modifier.function().is_some() {
-                    // `Model::check_events` checks functions.
-                    continue;
-                }
-                parameter(modifier.first)?;
-                match &modifier.effect {
-                    Effect::HistoSys { lo, hi } => {
-                        length("histosys lo_data", lo.len(), channel.n_bins)?;
-                        length("histosys hi_data", hi.len(), channel.n_bins)?;
-                        numbers += 2 * (channel.n_bins as u64 + 4);
-                    }
-                    Effect::NormSys { .. } => numbers += 12,
-                    effect if effect.per_bin() => parameter(modifier.first + channel.n_bins.max(1) - 1)?,
-                    _ => {}
-                }
-            }
-        }
-    }
-    length("observed main data", model.observed.main.len(), bin)?;
-    for p in &model.parameters {
-        if let Some(aux) = p.constraint.aux()
-            && aux >= model.observed.aux.len()
-        {
-            return Err(SessionError::WrongLength {
-                what: "auxiliary data",
-                actual: model.observed.aux.len(),
-                expected: aux + 1,
-            });
-        }
-    }
-    if let Some(limit) = execution.memory_limit {
-        let needed = numbers * 8;
-        if needed > limit {
-            let (what, remedy) = ("the compiled model", "take a smaller model");
-            return Err(SessionError::MemoryLimit { device: Device::Cpu, what, needed, limit, remedy });
-        }
-    }
-    Ok(())
 }

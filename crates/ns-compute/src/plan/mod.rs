@@ -4,6 +4,7 @@
 //! effects. [`SearchPolicy`] lists the parameters for which the optimiser searches for further minima; the likelihood
 //! does not depend on this list. [`OpenTerms`] lists the numbers that data may replace.
 
+mod check;
 mod compile;
 mod count;
 mod incidence;
@@ -12,6 +13,7 @@ mod nonlinearity;
 mod numbers;
 mod open;
 mod policy;
+mod product;
 mod structure;
 
 use std::sync::Arc;

@@ -75,7 +75,8 @@ pub fn resolve<S>(
     if cpu.plan().has_function_factors() {
         return (
             None,
-            "models whose factors are functions of parameters are evaluated on the CPU".to_owned(),
+            "models whose factors are functions of parameters other than products are evaluated on the CPU"
+                .to_owned(),
         );
     }
     let choice = choose_device(cpu, execution, work);

@@ -3,7 +3,7 @@
 //! An expression may contain the names of parameters that other modifiers declare, the names of other modifiers of this
 //! type, and the names of further parameters. The measurement must give the start values and bounds of the latter.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ns_core::{Effect, Function, FunctionForm, Op, Tape, Value};
 use ns_unbinned::expression::Expression;
@@ -13,6 +13,9 @@ use super::document::{self, Document, Formulas, Measurement};
 use super::names::{quoted, show};
 use super::problem::Report;
 use super::settings::Resolution;
+
+/// Largest length of a chain of functions in which each uses the next.
+const DEEPEST: usize = 200;
 
 /// A function of a workspace: all modifiers of type `function` with one name.
 #[derive(Debug)]
@@ -77,6 +80,7 @@ pub(crate) fn declare(functions: &[Formula<'_>], sets: &[Declared], report: &mut
     let known: HashMap<&str, &Declared> = sets.iter().map(|set| (set.name.as_str(), set)).collect();
     let by_name: HashMap<&str, &Formula<'_>> = functions.iter().map(|f| (f.name, f)).collect();
     let mut own: Vec<Declared> = Vec::new();
+    let mut seen: HashSet<&str> = HashSet::new();
     for function in functions {
         if let Some(set) = known.get(function.name) {
             report.error(
@@ -96,7 +100,7 @@ pub(crate) fn declare(functions: &[Formula<'_>], sets: &[Declared], report: &mut
                     (Some(other), _) => matches!(other.formulas, Formulas::Bins(_)),
                     (None, Some(set)) => !set.kind.scalar(),
                     (None, None) => {
-                        if !own.iter().any(|set| set.name == *name) {
+                        if seen.insert(name.as_str()) {
                             own.push(Declared {
                                 name: name.clone(),
                                 kind: SetKind::OfFunctions,
@@ -132,6 +136,8 @@ fn order(functions: &[Formula<'_>], report: &mut Report) -> Vec<usize> {
         let names = functions.get(i).into_iter().flat_map(|f| &f.parsed).flat_map(|(_, e)| e.names());
         names.filter_map(|name| by_name.get(name.as_str()).copied()).collect()
     };
+    // The number of levels of functions below each function.
+    let mut levels = vec![0usize; functions.len()];
     // 0: not visited, 1: being visited, 2: in the list.
     let mut states = vec![0u8; functions.len()];
     let mut found = Vec::new();
@@ -163,6 +169,21 @@ fn order(functions: &[Formula<'_>], report: &mut Report) -> Vec<usize> {
                 Some(_) => {}
                 None => {
                     way.pop();
+                    let below =
+                        inner(at).into_iter().filter_map(|i| levels.get(i)).max().copied().unwrap_or(0);
+                    if let (Some(level), Some(function)) = (levels.get_mut(at), functions.get(at)) {
+                        *level = below + 1;
+                        if below == DEEPEST {
+                            report.error(
+                                function.path.clone(),
+                                format!(
+                                    "The function {} uses others over more than {DEEPEST} levels.",
+                                    quoted(function.name)
+                                ),
+                                "Write some of them out, so that there are fewer levels.",
+                            );
+                        }
+                    }
                     if let Some(state) = states.get_mut(at) {
                         *state = 2;
                     }
