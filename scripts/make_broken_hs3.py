@@ -579,9 +579,23 @@ def _(m):
     modifier(m, "normsys")["constraint"] = "Gaus"
 
 
-@case("normfactor_is_a_function")
+@case("normfactor_is_a_constrained_function")
 def _(m):
-    modifier(m, "normfactor")["parameter"] = "nsig"
+    modifier(m, "normfactor").update({"parameter": "nsig", "constraint": "Gauss"})
+
+
+@case("normsys_of_a_function")
+def _(m):
+    modifier(m, "normsys")["parameter"] = "nsig"
+
+
+@case("shapefactor_of_too_few_functions")
+def _(m):
+    shape = modifier(m, "shapesys")
+    shape.pop("data", None)
+    shape.pop("constraint", None)
+    shape.pop("constraints", None)
+    shape.update({"type": "shapefactor", "parameters": ["nsig"]})
 
 
 @case("histosys_of_differences")

@@ -77,8 +77,10 @@ pub(crate) fn fit(
     let session = opened.session.as_ref();
     let core = &model.inner;
     let work = |control: Control<'_>| ns_inference::fit(core, session, &wanted, control);
-    let short =
-        core.parameters.len() <= SHORT_FIT && wanted.minos.is_empty() && wanted.search != Search::Thorough;
+    let short = core.parameters.len() <= SHORT_FIT
+        && wanted.minos.is_empty()
+        && !derived_profile
+        && wanted.search != Search::Thorough;
     let result = if short { run_short(py, work)? } else { run(py, &Progress::Silent, work)? }
         .map_err(|error| inference_error(&error))?;
     if strict && !result.converged {

@@ -28,14 +28,15 @@ pub(crate) struct Formula<'a> {
     pub(crate) parsed: Vec<(String, Expression)>,
 }
 
-/// Returns the functions of a document, in the order of their first use. Reports expressions with mistakes, and modifiers
+/// Returns the functions of a document, in the order of their first use, with channels, samples and modifiers sorted by
+/// name, as pyhf orders parameters. Reports expressions with mistakes, and modifiers
 /// of one name whose expressions differ.
 pub(crate) fn collect<'a>(document: &'a Document, report: &mut Report) -> Vec<Formula<'a>> {
     let mut all: Vec<Formula<'a>> = Vec::new();
     let mut by_name: HashMap<&str, usize> = HashMap::new();
-    for channel in &document.channels {
-        for sample in &channel.samples {
-            for modifier in &sample.modifiers {
+    for channel in by_name_of(&document.channels, |channel| &channel.name) {
+        for sample in by_name_of(&channel.samples, |sample| &sample.name) {
+            for modifier in by_name_of(&sample.modifiers, |modifier| &modifier.name) {
                 let document::Effect::Function(formulas) = &modifier.effect else { continue };
                 let path = modifier.path(channel, sample);
                 if let Some(known) = by_name.get(modifier.name.as_str()).and_then(|&i| all.get(i)) {
@@ -72,6 +73,13 @@ pub(crate) fn collect<'a>(document: &'a Document, report: &mut Report) -> Vec<Fo
         }
     }
     all
+}
+
+/// Returns references to items in the order of their names.
+fn by_name_of<T>(items: &[T], name: impl Fn(&T) -> &String) -> Vec<&T> {
+    let mut sorted: Vec<&T> = items.iter().collect();
+    sorted.sort_by(|a, b| name(a).cmp(name(b)));
+    sorted
 }
 
 /// Returns the parameters that only functions use, in the order of their first use. `sets` contains the parameters that
