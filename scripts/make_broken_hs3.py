@@ -591,11 +591,9 @@ def _(m):
 
 @case("shapefactor_of_too_few_functions")
 def _(m):
-    shape = modifier(m, "shapesys")
-    shape.pop("data", None)
-    shape.pop("constraint", None)
-    shape.pop("constraints", None)
-    shape.update({"type": "shapefactor", "parameters": ["nsig"]})
+    # The channel has two bins.
+    modifier(m, "normfactor").update({"type": "shapefactor", "parameters": ["nsig"], "parameter": None})
+    del modifier(m, "shapefactor")["parameter"]
 
 
 @case("histosys_of_differences")

@@ -51,7 +51,7 @@ fn a_configuration_becomes_a_workspace() {
 
 #[test]
 fn factors_with_expressions_are_functions() {
-    let factor = "NormFactor: \"k\"\n  Samples: background\n  Expression: (1.+0.1*a*mu):a[0.5,-1,2],mu[1,0,10]\n\nSystematic: \"lumi\"";
+    let factor = "NormFactor: \"k\"\n  Samples: Background\n  Expression: (1.+0.1*a*mu):a[0.5,-1,2],mu[1,0,10]\n\nSystematic: \"lumi\"";
     let built = built(&config().replacen("Systematic: \"lumi\"", factor, 1)).unwrap();
     assert!(modifiers(&built).contains(&"k function".to_owned()), "{:?}", modifiers(&built));
     let settings = built.workspace["measurements"][0]["config"]["parameters"].as_array().unwrap();
