@@ -592,8 +592,9 @@ def _(m):
 @case("shapefactor_of_too_few_functions")
 def _(m):
     # The channel has two bins.
-    modifier(m, "normfactor").update({"type": "shapefactor", "parameters": ["nsig"], "parameter": None})
-    del modifier(m, "shapefactor")["parameter"]
+    factor = modifier(m, "normfactor")
+    del factor["parameter"]
+    factor.update({"type": "shapefactor", "parameters": ["nsig"]})
 
 
 @case("histosys_of_differences")

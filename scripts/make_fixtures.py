@@ -828,11 +828,11 @@ def eft():
             ),
             channel(
                 "decay",
-                sample("signal", [30.0], function("width", "mu_signal/(1 + 0.1*cH^2 + shift)"), normsys("theory", 0.95, 1.05)),
+                sample("signal", [30.0], function("width", "mu_signal/(1 + 0.02*cH^2 + shift)"), normsys("theory", 0.95, 1.05)),
                 sample("background", [200.0], normsys("rate", 0.96, 1.03)),
             ),
         ],
-        {"tail": [95.0, 50.0, 31.0, 9.0], "decay": [236.0]},
+        {"tail": [103.0, 58.0, 33.0, 11.0], "decay": [246.0]},
         [measurement("eft", "cH", free("cH", 0.0, -8.0, 8.0), free("cW", 0.0, -4.0, 4.0), free("shift", 0.0, -0.5, 0.5, sigmas=[0.03]))],
     )
 

@@ -74,7 +74,7 @@ fn parameters_are_renamed_inside_expressions() {
     let values = EFT.map(|(name, value)| (if name == "cH" { "kappa" } else { name }, value));
     assert_eq!(nll(&before, &EFT), nll(&after, &values));
     let text = renamed.to_value().to_string();
-    assert!(text.contains("rate_of_signal/(1 + 0.1*kappa^2 + shift)") && !text.contains("cH"), "{text}");
+    assert!(text.contains("rate_of_signal/(1 + 0.02*kappa^2 + shift)") && !text.contains("cH"), "{text}");
 
     let no_word = Rename { modifiers: map(&[("cH", "kappa H")]), ..Rename::default() };
     let error = workspace.rename(&no_word).unwrap_err().to_string();

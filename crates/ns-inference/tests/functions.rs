@@ -70,7 +70,7 @@ fn background_of_three_control_regions_is_their_ratio() {
 
 #[test]
 fn both_minima_of_a_quadratic_yield_are_searched() {
-    // The yields are the same at cH = x and at cH = -2.5 - x if cW is 0, apart from the other channel.
+    // The function of the signal is the same at cH = x and at cH = -2.5 - x. The minimum on the left is higher by 0.19.
     let model = model("eft.json");
     let best = fitted(&model, &FitOptions::default());
     for start in [-6.0, -3.0, -1.0, 1.0, 3.0, 6.0] {
