@@ -1,7 +1,7 @@
 //! Compares `-ln L`, its gradient and its Hessian with the textbook formulae, which are evaluated with hyper-dual
 //! numbers (numbers that carry first and second derivatives). The comparison uses random models and points, and every
 //! instruction set of this machine.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 #[path = "oracle/functions.rs"]
 mod functions;
