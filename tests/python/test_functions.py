@@ -156,7 +156,7 @@ def test_fits_are_those_of_minuit(make, seed):
 
 
 @pytest.mark.parametrize("make, seed", [(eft, 0), (abcd, 0)], ids=lambda x: getattr(x, "__name__", str(x)))
-def test_gradients_and_uncertainties_are_those_of_differences(make, seed):
+def test_uncertainties_are_those_of_differences(make, seed):
     likelihood, document = make(seed)
     model = nextstat.load_workspace(document)
     names = model.parameter_names()
@@ -177,8 +177,7 @@ def test_gradients_and_uncertainties_are_those_of_differences(make, seed):
             corners = twice(at + e + f) - twice(at + e - f) - twice(at - e + f) + twice(at - e - f)
             hessian[i, j] = 0.5 * corners / (4 * step[i] * step[j])
     sigma = np.sqrt(np.diag(np.linalg.inv(hessian)))
-    held = np.isfinite(np.array(fit.uncertainties, float))
-    assert np.allclose(np.array(fit.uncertainties, float)[held], sigma[held], rtol=2e-3) or not held.all()
+    assert np.allclose(np.array(fit.uncertainties, float), sigma, rtol=2e-3)
     assert abs(2 * model.nll(point) - twice(point)) < 1e-8 * abs(twice(point))
 
 
