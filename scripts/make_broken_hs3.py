@@ -579,9 +579,22 @@ def _(m):
     modifier(m, "normsys")["constraint"] = "Gaus"
 
 
-@case("normfactor_is_a_function")
+@case("normfactor_is_a_constrained_function")
 def _(m):
-    modifier(m, "normfactor")["parameter"] = "nsig"
+    modifier(m, "normfactor").update({"parameter": "nsig", "constraint": "Gauss"})
+
+
+@case("normsys_of_a_function")
+def _(m):
+    modifier(m, "normsys")["parameter"] = "nsig"
+
+
+@case("shapefactor_of_too_few_functions")
+def _(m):
+    # The channel has two bins.
+    factor = modifier(m, "normfactor")
+    del factor["parameter"]
+    factor.update({"type": "shapefactor", "parameters": ["nsig"]})
 
 
 @case("histosys_of_differences")

@@ -751,6 +751,82 @@ def _(w):
     del settings(w, "lumi")["sigmas"]
 
 
+def function(w, expression="1 + c", name="f", **data):
+    config(w)["parameters"].append({"name": "c", "inits": [0.0], "bounds": [[-5.0, 5.0]]})
+    own = data or {"expression": expression}
+    background(w)["modifiers"].append({"name": name, "type": "function", "data": own})
+
+
+@case("function_syntax")
+def _(w):
+    function(w, "1 + 2*(c")
+
+
+@case("function_unknown_function")
+def _(w):
+    function(w, "cosh(c)")
+
+
+@case("function_unknown_name")
+def _(w):
+    function(w, "1 + cc")
+
+
+@case("function_of_itself")
+def _(w):
+    function(w, "1 + g")
+    signal(w)["modifiers"].append({"name": "g", "type": "function", "data": {"expression": "f*c"}})
+
+
+@case("function_with_two_expressions")
+def _(w):
+    function(w)
+    signal(w)["modifiers"].append({"name": "f", "type": "function", "data": {"expression": "1 - c"}})
+
+
+@case("function_too_few_bins")
+def _(w):
+    function(w, expressions=["1 + c"])
+
+
+@case("function_of_factors_of_bins")
+def _(w):
+    function(w, "shape*c")
+
+
+@case("function_has_name_of_parameter")
+def _(w):
+    function(w, "mu*(1 + c)", name="theory")
+
+
+@case("function_parameter_without_bounds")
+def _(w):
+    function(w)
+    del settings(w, "c")["bounds"]
+
+
+@case("function_divides_by_zero")
+def _(w):
+    function(w, "1 + mu/c")
+
+
+@case("function_without_expression")
+def _(w):
+    function(w, formula="1 + c")
+
+
+@case("function_is_a_number")
+def _(w):
+    function(w)
+    background(w)["modifiers"][-1]["data"] = 3.0
+
+
+@case("function_parameter_with_negative_sigma")
+def _(w):
+    function(w)
+    settings(w, "c")["sigmas"] = [-1.0]
+
+
 def broken():
     text = dumped(GOOD)
     files = {name: change(text) for name, change in RAW.items()}

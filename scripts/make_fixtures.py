@@ -798,6 +798,67 @@ def hs3_mixed_root():
     return model
 
 
+def function(name, expression):
+    data = {"expression": expression} if isinstance(expression, str) else {"expressions": expression}
+    return modifier("function", name, data)
+
+
+def free(name, init, lower, upper, **more):
+    return {"name": name, "inits": [init], "bounds": [[lower, upper]], **more}
+
+
+def eft():
+    """Two couplings of an effective theory: quadratic yields, an interference that is negative, growth with energy."""
+    signal = [12.0, 9.0, 6.0, 3.0]
+    background = [80.0, 45.0, 20.0, 8.0]
+    growth = [f"1 + {a}*cW^2" for a in (0.02, 0.1, 0.4, 1.5)]
+    return workspace(
+        [
+            channel(
+                "tail",
+                sample(
+                    "signal",
+                    signal,
+                    function("mu_signal", "1 + 0.25*cH + 0.1*cH^2 - 0.2*cW"),
+                    function("growth", growth),
+                    normsys("theory", 0.93, 1.08),
+                ),
+                sample("interference", [-2.0, -1.5, -1.0, -0.5], function("mixed", "cH*cW")),
+                sample("background", background, normsys("rate", 0.95, 1.05), modifier("staterror", "stat_tail", [3.0, 2.0, 1.2, 0.7])),
+            ),
+            channel(
+                "decay",
+                sample("signal", [30.0], function("width", "mu_signal/(1 + 0.02*cH^2 + shift)"), normsys("theory", 0.95, 1.05)),
+                sample("background", [200.0], normsys("rate", 0.96, 1.03)),
+            ),
+        ],
+        {"tail": [103.0, 58.0, 33.0, 11.0], "decay": [246.0]},
+        [measurement("eft", "cH", free("cH", 0.0, -8.0, 8.0), free("cW", 0.0, -4.0, 4.0), free("shift", 0.0, -0.5, 0.5, sigmas=[0.03]))],
+    )
+
+
+def abcd():
+    """The background of a signal region from three control regions: A = B C / D, with a correction for each of two bins."""
+    regions = {"B": 50.0, "C": 100.0, "D": 500.0}
+    controls = [channel(name, sample("background", [1.0], normfactor(f"n_{name}"))) for name in regions]
+    signal = sample("signal", [2.0, 4.0], normfactor("mu"), normsys("efficiency", 0.95, 1.05))
+    background = sample(
+        "background", [0.7, 0.3], function("transfer", "n_B*n_C/n_D"), function("closure", ["1 + 0.1*t", "1 - 0.2*t"])
+    )
+    return workspace(
+        [channel("A", signal, background), *controls],
+        {"A": [9.0, 7.0], **{name: [count] for name, count in regions.items()}},
+        [
+            measurement(
+                "abcd",
+                "mu",
+                free("t", 0.0, -5.0, 5.0, sigmas=[1.0]),
+                *[free(f"n_{name}", count, 0.0, 10.0 * count) for name, count in regions.items()],
+            )
+        ],
+    )
+
+
 def fixtures():
     base = background_only()
     points = list(POINTS)
@@ -817,6 +878,8 @@ def fixtures():
         "overrides.json": overrides(),
         "large_counts.json": large_counts(),
         "strongly_bent.json": strongly_bent(),
+        "eft.json": eft(),
+        "abcd.json": abcd(),
         "hs3/mixed.hs3.json": hs3_mixed(),
         "hs3/mixed_root.hs3.json": hs3_mixed_root(),
         "hs3/template.hs3.json": hs3_template(),

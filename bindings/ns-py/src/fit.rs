@@ -6,6 +6,7 @@ use ns_core::{Control, Search};
 use ns_inference::Work;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::analysis::Common;
 use crate::device::execution;
@@ -24,7 +25,9 @@ use crate::work::{Progress, SHORT_FIT, run, run_short};
 /// values. `init` is the starting point: all values, or some values by name. `minos` names the parameters for
 /// which MINOS (asymmetric) intervals are computed. `search`, the effort to find the global minimum, is
 /// "local", "standard" or "thorough". `weighted_uncertainties` is the method for the uncertainties of
-/// weighted events: "sandwich" (the default, asymptotically correct), "sumw2" or "hesse".
+/// weighted events: "sandwich" (the default, asymptotically correct), "sumw2" or "hesse". `derived` maps names to
+/// expressions of parameters, such as `{"r": "mu_ggH / mu_qqH"}`, whose values and uncertainties are in `derived` of the
+/// result; with `derived_profile=True` also their intervals by the profile of the likelihood.
 ///
 /// A fit that does not converge is returned with `converged = False`, and with the reasons in `warnings`.
 /// With `strict=True` it raises `ConvergenceError` instead. If the likelihood is not finite at any starting
@@ -32,7 +35,7 @@ use crate::work::{Progress, SHORT_FIT, run, run_short};
 #[pyfunction]
 #[pyo3(signature = (model, *, device = "auto", data = None, asimov = None, fixed = None, init = None, minos = None,
                     covariance = true, uncertainties = true, crossings = true, search = "standard", integral_tolerance = None, threads = 0,
-                    strict = false, weighted_uncertainties = None))]
+                    strict = false, weighted_uncertainties = None, derived = None, derived_profile = false))]
 pub(crate) fn fit(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
@@ -50,6 +53,8 @@ pub(crate) fn fit(
     #[pyo3(from_py_with = whole)] threads: usize,
     strict: bool,
     weighted_uncertainties: Option<&str>,
+    derived: Option<&Bound<'_, PyDict>>,
+    derived_profile: bool,
 ) -> PyResult<FitResult> {
     let started = Instant::now();
     let model = load::model(py, model, device)?;
@@ -64,12 +69,18 @@ pub(crate) fn fit(
     for name in minos.map(load::Names::list).into_iter().flatten() {
         wanted = wanted.minos(name);
     }
+    for (name, expression) in derived.into_iter().flatten() {
+        wanted = wanted.derive(name.extract::<String>()?, expression.extract::<String>()?);
+    }
+    wanted = wanted.derived_profile(derived_profile);
     let opened = model.open(py, &execution(device, threads)?, Work::Fit)?;
     let session = opened.session.as_ref();
     let core = &model.inner;
     let work = |control: Control<'_>| ns_inference::fit(core, session, &wanted, control);
-    let short =
-        core.parameters.len() <= SHORT_FIT && wanted.minos.is_empty() && wanted.search != Search::Thorough;
+    let short = core.parameters.len() <= SHORT_FIT
+        && wanted.minos.is_empty()
+        && !derived_profile
+        && wanted.search != Search::Thorough;
     let result = if short { run_short(py, work)? } else { run(py, &Progress::Silent, work)? }
         .map_err(|error| inference_error(&error))?;
     if strict && !result.converged {

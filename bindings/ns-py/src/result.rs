@@ -201,6 +201,19 @@ inner_methods! { FitResult {
         intervals(py, &self.inner.crossings)
     }
 
+    /// Derived quantities, by name: dictionaries with the keys "expression", "value", "uncertainty" and, if they were asked
+    /// for, "interval".
+    #[getter]
+    fn derived<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let all = PyDict::new(py);
+        for quantity in &self.inner.derived {
+            let own: Bound<'py, PyDict> = dictionary(py, quantity)?;
+            own.del_item("name")?;
+            all.set_item(&quantity.name, own)?;
+        }
+        Ok(all)
+    }
+
     /// The largest relative error of the integrals of densities at the best fit: a dictionary with the keys "relative",
     /// "channel" and "process". None if all integrals have closed forms.
     #[getter]

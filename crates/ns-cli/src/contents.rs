@@ -58,6 +58,13 @@ pub(crate) fn parts(contents: &Contents) -> Vec<Part> {
         }
         add(table);
     }
+    if !contents.functions.is_empty() {
+        let mut table = Table::new(&["function", "formula"], &[]);
+        for row in &contents.functions {
+            table.row([row.name.clone(), row.formula.clone()]);
+        }
+        add(table);
+    }
     if let Some(name) = &contents.measurement {
         let poi = contents.poi.as_deref().unwrap_or("none");
         let others = contents.measurements.as_ref().map_or(0, Vec::len).saturating_sub(1);

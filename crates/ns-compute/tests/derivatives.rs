@@ -1,8 +1,10 @@
 //! Compares `-ln L`, its gradient and its Hessian with the textbook formulae, which are evaluated with hyper-dual
 //! numbers (numbers that carry first and second derivatives). The comparison uses random models and points, and every
 //! instruction set of this machine.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
+#[path = "oracle/functions.rs"]
+mod functions;
 #[path = "oracle/likelihood.rs"]
 mod likelihood;
 #[allow(dead_code)]
@@ -11,6 +13,7 @@ mod models;
 #[path = "oracle/number.rs"]
 mod number;
 
+use functions::with_functions;
 use likelihood::{expected, nll};
 use models::{Random, random_model, random_point};
 use ns_compute::{CpuSession, Level};
@@ -127,6 +130,17 @@ proptest! {
     #[test]
     fn derivatives_agree_with_hyper_dual_numbers(seed in any::<u64>()) {
         check(seed, &random_model(seed))?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 80, max_global_rejects: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Compares derivatives at 80 random points of models in which functions of parameters are factors.
+    #[test]
+    fn derivatives_of_functions_agree_with_hyper_dual_numbers(seed in any::<u64>()) {
+        let model = with_functions(random_model(seed), &mut Random(seed ^ 0x77));
+        check(seed, &model)?;
     }
 }
 

@@ -4,6 +4,9 @@
 //! interpolation codes.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
+#[allow(dead_code)]
+#[path = "oracle/functions.rs"]
+mod functions;
 #[path = "oracle/inputs.rs"]
 mod inputs;
 #[path = "oracle/likelihood.rs"]

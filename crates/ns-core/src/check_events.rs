@@ -114,6 +114,52 @@ pub enum EventModelError {
         /// Largest number of bins that such a channel may have.
         most: usize,
     },
+    /// The second derivatives of a function are too many.
+    #[error(
+        "function '{function}' has {operations} operations on {parameters} parameters, too many for its second derivatives; \
+         write it as a product of several functions, which are modifiers of their own, or with fewer parameters"
+    )]
+    FunctionTooLarge {
+        /// Name of the function.
+        function: String,
+        /// Number of parameters on which it depends.
+        parameters: usize,
+        /// Number of operations of its expression.
+        operations: usize,
+    },
+    /// A function is infinite or not a number at the start values of the parameters.
+    #[error(
+        "function '{function}', a factor of sample '{sample}' in channel '{channel}', is {value} at the start values of its \
+         parameters ({parameters}); change the start values, or the formula (division by zero, the logarithm of zero)"
+    )]
+    FunctionNotFinite {
+        /// Name of the function.
+        function: String,
+        /// Name of the first channel in which the function is a factor.
+        channel: String,
+        /// Name of the sample.
+        sample: String,
+        /// Value of the function.
+        value: f64,
+        /// Parameters of the function with their start values, as text (`c = 0, d = 1`).
+        parameters: String,
+    },
+    /// The expected yield of a bin is negative at the start values of the parameters, and functions are factors there.
+    #[error(
+        "the expected yield of bin {bin} in channel '{channel}' is {value} at the start values of the parameters; samples of \
+         the channel have the factors {functions}; change the start values of their parameters, or the formulae, so that \
+         the sum of all samples is positive"
+    )]
+    NegativeYield {
+        /// Name of the channel.
+        channel: String,
+        /// Index of the bin in the channel.
+        bin: usize,
+        /// Expected yield of the bin, in events.
+        value: f64,
+        /// Names of the functions with their values, as text (`'f' = -1`).
+        functions: String,
+    },
     /// The number of an interpolation code does not exist.
     #[error("function '{place}' has the unknown interpolation code {code}; use 0, 1, 2, 4, 5 or 6")]
     UnknownCode {
@@ -148,6 +194,19 @@ impl Model {
                 && let Some(bad) = variations.iter().find(|v| !matches!(v.code, 0 | 1 | 2 | 4 | 5 | 6))
             {
                 return Err(EventModelError::UnknownCode { place: function.name.clone(), code: bad.code });
+            }
+        }
+        for channel in &self.channels {
+            for sample in &channel.samples {
+                let place = || format!("sample '{}' of channel '{}'", sample.name, channel.name);
+                for values in sample.modifiers.iter().filter_map(crate::Modifier::function) {
+                    if values.len() != 1 {
+                        length(place, "list of functions", values.len(), channel.n_bins)?;
+                    }
+                    for &value in values {
+                        self.check_value(value, self.functions.len(), &place)?;
+                    }
+                }
             }
         }
         for channel in &self.event_channels {

@@ -3,6 +3,8 @@
 //! A [`Model`] is made from a workspace and one of its measurements. It holds the names of channels, samples
 //! and parameters; `ns-compute` compiles it to flat arrays without names.
 
+use std::ops::Range;
+
 use crate::{
     EventChannel, Function, Input, Interpolation, Observations, Parameter, ParameterSet, Penalty, Value,
 };
@@ -37,10 +39,16 @@ pub enum Effect {
     StatError,
     /// Multiplies the yield in bin `b` by parameter `first + b`, which has no constraint.
     ShapeFactor,
+    /// Multiplies the yields by functions of parameters. The modifier has no parameters of its own, and
+    /// [`Modifier::first`] has no meaning.
+    Function {
+        /// A single value, which multiplies the yields of all bins, or one value per bin.
+        values: Vec<Value>,
+    },
 }
 
 impl Effect {
-    /// Returns pyhf's name of the modifier type.
+    /// Returns pyhf's name of the modifier type. The type `function` is an extension of pyhf's format.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         match self {
@@ -51,6 +59,7 @@ impl Effect {
             Self::ShapeSys => "shapesys",
             Self::StatError => "staterror",
             Self::ShapeFactor => "shapefactor",
+            Self::Function { .. } => "function",
         }
     }
 
@@ -67,10 +76,32 @@ pub struct Modifier {
     /// Name of the modifier in the workspace.
     pub name: String,
     /// Index of the parameter. If the effect has one parameter per bin, this is the index of the parameter of the
-    /// channel's first bin.
+    /// channel's first bin. Without meaning for [`Effect::Function`].
     pub first: usize,
     /// Effect of the modifier on the yields of the sample.
     pub effect: Effect,
+}
+
+impl Modifier {
+    /// Returns the values of an [`Effect::Function`]; `None` for other effects.
+    #[must_use]
+    pub fn function(&self) -> Option<&[Value]> {
+        match &self.effect {
+            Effect::Function { values } => Some(values),
+            _ => None,
+        }
+    }
+
+    /// Returns the range of the parameters that are factors or nuisance parameters of the modifier, in a channel with
+    /// `n_bins` bins. The range is empty for functions; [`Model::dependencies`] lists the parameters of a function.
+    #[must_use]
+    pub fn parameters(&self, n_bins: usize) -> Range<usize> {
+        match self.effect {
+            Effect::Function { .. } => 0..0,
+            ref effect if effect.per_bin() => self.first..self.first + n_bins,
+            _ => self.first..self.first + 1,
+        }
+    }
 }
 
 /// The yields of one process in one channel, with the modifiers that act on them.
@@ -130,7 +161,7 @@ pub struct Model {
     pub poi: Option<usize>,
     /// Interpolation codes of the normsys and histosys modifiers.
     pub interpolation: Interpolation,
-    /// Functions of parameters that event channels and penalties use, each defined before its use.
+    /// Functions of parameters that samples, event channels and penalties use, each defined before its use.
     pub functions: Vec<Function>,
     /// Event channels, i.e. channels in which single events are fitted.
     pub event_channels: Vec<EventChannel>,
@@ -153,6 +184,46 @@ impl Model {
         self.channels.iter().map(|c| c.n_bins).sum()
     }
 
+    /// Returns whether a function is a factor of a sample ([`Effect::Function`]).
+    #[must_use]
+    pub fn has_function_factors(&self) -> bool {
+        let samples = self.channels.iter().flat_map(|channel| &channel.samples);
+        samples.flat_map(|sample| &sample.modifiers).any(|modifier| modifier.function().is_some())
+    }
+
+    /// Returns the indices of the parameters that act on a sample through a modifier, in ascending order, in a channel with
+    /// `n_bins` bins. The parameters of functions are included.
+    #[must_use]
+    pub fn acting_parameters(&self, modifier: &Modifier, n_bins: usize) -> Vec<usize> {
+        let Some(values) = modifier.function() else { return modifier.parameters(n_bins).collect() };
+        let mut found: Vec<usize> = values.iter().flat_map(|&value| self.dependencies(value)).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// Returns the indices of the parameters on which a value depends, directly or through functions, in ascending order.
+    #[must_use]
+    pub fn dependencies(&self, value: Value) -> Vec<usize> {
+        let mut found = Vec::new();
+        let mut seen = vec![false; self.functions.len()];
+        let mut open = vec![value];
+        while let Some(value) = open.pop() {
+            match value {
+                Value::Number(_) => {}
+                Value::Parameter(p) => found.push(p),
+                Value::Function(f) => {
+                    if seen.get_mut(f).is_some_and(|seen| !std::mem::replace(seen, true)) {
+                        open.extend(self.functions.get(f).into_iter().flat_map(|own| own.form.values()));
+                    }
+                }
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
     /// Returns whether the model has event channels or penalties.
     #[must_use]
     pub fn has_event_terms(&self) -> bool {
@@ -164,21 +235,9 @@ impl Model {
     pub fn penalties_of_parameters(&self) -> Vec<Vec<usize>> {
         let mut terms = vec![Vec::new(); self.parameters.len()];
         for (index, penalty) in self.penalties.iter().enumerate() {
-            let mut seen = vec![false; self.functions.len()];
-            let mut open = penalty.form.values();
-            while let Some(value) = open.pop() {
-                match value {
-                    Value::Number(_) => {}
-                    Value::Parameter(p) => {
-                        if let Some(own) = terms.get_mut(p).filter(|own| own.last() != Some(&index)) {
-                            own.push(index);
-                        }
-                    }
-                    Value::Function(f) => {
-                        if seen.get_mut(f).is_some_and(|seen| !std::mem::replace(seen, true)) {
-                            open.extend(self.functions.get(f).into_iter().flat_map(|own| own.form.values()));
-                        }
-                    }
+            for p in penalty.form.values().into_iter().flat_map(|value| self.dependencies(value)) {
+                if let Some(own) = terms.get_mut(p).filter(|own| own.last() != Some(&index)) {
+                    own.push(index);
                 }
             }
         }

@@ -57,7 +57,7 @@ pub(crate) struct Analysis<'a> {
     pub(crate) several_minima: bool,
     /// Whether events have weights other than 1.
     weighted: bool,
-    control: Control<'a>,
+    pub(crate) control: Control<'a>,
     /// Inverse Hessian of the last fit that computed an inverse Hessian. Similar fits use it for their first steps.
     metric: Option<InverseHessian>,
     /// Estimated error of the data, if they are Asimov data with events and [`Self::settle_expected`] was called.

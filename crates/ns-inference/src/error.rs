@@ -21,6 +21,14 @@ pub enum InferenceError {
         /// Similar parameter names of the model; if there are none, its first parameter names.
         hint: String,
     },
+    /// A derived quantity cannot be computed.
+    #[error("the derived quantity '{name}': {problem}")]
+    Derived {
+        /// Name of the quantity.
+        name: String,
+        /// What is wrong, and what to do.
+        problem: String,
+    },
     /// The analysis needs a parameter of interest and the model has none.
     #[error(
         "{analysis} needs a parameter of interest, and {}",

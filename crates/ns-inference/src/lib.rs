@@ -33,6 +33,7 @@ mod analysis;
 mod bin_centres;
 mod conditional;
 mod context_gradient;
+pub mod derived;
 pub mod device;
 mod diagnosis;
 pub mod differentiable;

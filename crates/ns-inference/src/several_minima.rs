@@ -5,15 +5,18 @@ use ns_core::{Effect, Model, Modifier};
 /// Returns whether `-ln L` may have several minima. This requires events, a parameter with an effect that is not linear,
 /// or two parameters whose effects multiply each other.
 pub(crate) fn may_have_several_minima(model: &Model) -> bool {
-    let is_free =
-        |m: &&Modifier| m.effect.per_bin() || model.parameters.get(m.first).is_some_and(|p| !p.fixed);
+    let is_free = |m: &&Modifier| {
+        m.effect.per_bin()
+            || m.function().is_some()
+            || model.parameters.get(m.first).is_some_and(|p| !p.fixed)
+    };
     model.has_event_terms()
         || model.channels.iter().flat_map(|channel| &channel.samples).any(|sample| {
             let bent = |m: &Modifier| match &m.effect {
                 Effect::HistoSys { lo, hi } => {
                     lo.iter().zip(hi).zip(&sample.nominal).any(|((lo, hi), nominal)| lo + hi != 2.0 * nominal)
                 }
-                Effect::NormSys { .. } => true,
+                Effect::NormSys { .. } | Effect::Function { .. } => true,
                 _ => false,
             };
             let adds = |m: &Modifier| matches!(m.effect, Effect::HistoSys { .. });

@@ -25,6 +25,9 @@ pub struct Contents {
     /// Channels in which single events are fitted; absent from the JSON if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub event_channels: Vec<EventChannelRow>,
+    /// Functions of parameters; absent from the JSON if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<FunctionRow>,
     /// The samples, ordered by name.
     pub samples: Option<Vec<SampleRow>>,
     /// The parameters, in the model's order.
@@ -73,6 +76,15 @@ pub struct EventChannelRow {
     pub extended: bool,
     /// Names of the processes.
     pub processes: Vec<String>,
+}
+
+/// A function of parameters in [`Contents`].
+#[derive(Debug, Serialize)]
+pub struct FunctionRow {
+    /// Name.
+    pub name: String,
+    /// Formula, with the names of the parameters and functions that it uses.
+    pub formula: String,
 }
 
 /// A sample in [`Contents`]. The nominal expected number of events (`nominal`) and the number of modifiers
@@ -195,6 +207,7 @@ impl Contents {
             poi: None,
             channels: None,
             event_channels: Vec::new(),
+            functions: Vec::new(),
             samples: None,
             parameters: None,
             modifier_counts: None,
@@ -217,6 +230,7 @@ impl Contents {
             poi: model.poi.and_then(|i| model.parameters.get(i)).map(|p| p.name.clone()),
             channels: Some(channels(model)),
             event_channels: event_channels(model),
+            functions: functions(model),
             samples: Some(samples(model)),
             parameters: Some(parameters(model)),
             modifier_counts: Some(modifier_counts(model)),
@@ -237,6 +251,14 @@ fn channels(model: &Model) -> Vec<ChannelRow> {
         samples: c.samples.iter().map(|s| s.name.clone()).collect(),
     };
     model.channels.iter().map(row).collect()
+}
+
+fn functions(model: &Model) -> Vec<FunctionRow> {
+    let row = |function: &ns_core::Function| FunctionRow {
+        name: function.name.clone(),
+        formula: crate::formula::formula(model, &function.form),
+    };
+    model.functions.iter().map(row).collect()
 }
 
 fn event_channels(model: &Model) -> Vec<EventChannelRow> {
@@ -289,10 +311,9 @@ fn parameters(model: &Model) -> Vec<ParameterRow> {
         })
         .collect();
     for (channel, modifier) in modifiers(model) {
-        let n = if modifier.effect.per_bin() { channel.n_bins } else { 1 };
         let kind = modifier.effect.type_name();
-        for row in rows.iter_mut().skip(modifier.first).take(n) {
-            if !row.modifiers.contains(&kind) {
+        for p in model.acting_parameters(modifier, channel.n_bins) {
+            if let Some(row) = rows.get_mut(p).filter(|row| !row.modifiers.contains(&kind)) {
                 row.modifiers.push(kind);
             }
         }

@@ -7,6 +7,7 @@ pub mod arrow;
 pub mod build;
 mod contents;
 pub mod datacard;
+mod formula;
 pub mod histfactory;
 pub mod hs3;
 pub mod pyhf;
@@ -14,6 +15,6 @@ mod recognise;
 mod source;
 mod xml_error;
 
-pub use contents::{ChannelRow, Contents, EventChannelRow, ParameterRow, ProblemRow, SampleRow};
+pub use contents::{ChannelRow, Contents, EventChannelRow, FunctionRow, ParameterRow, ProblemRow, SampleRow};
 pub use recognise::{Format, SourceText};
 pub use source::ModelSource;

@@ -50,6 +50,22 @@ fn a_configuration_becomes_a_workspace() {
 }
 
 #[test]
+fn factors_with_expressions_are_functions() {
+    let factor = "NormFactor: \"k\"\n  Samples: Background\n  Expression: (1.+0.1*a*mu):a[0.5,-1,2],mu[1,0,10]\n\nSystematic: \"lumi\"";
+    let built = built(&config().replacen("Systematic: \"lumi\"", factor, 1)).unwrap();
+    assert!(modifiers(&built).contains(&"k function".to_owned()), "{:?}", modifiers(&built));
+    let settings = built.workspace["measurements"][0]["config"]["parameters"].as_array().unwrap();
+    assert!(
+        settings.contains(&json!({"name": "a", "inits": [0.5], "bounds": [[-1.0, 2.0]]})),
+        "{settings:?}"
+    );
+    let model = ns_translate::pyhf::Workspace::from_value(built.workspace)
+        .and_then(|workspace| workspace.model(&ns_translate::pyhf::ModelOptions::default()))
+        .unwrap();
+    assert!(model.parameter_index("a").is_some() && model.functions.len() == 1);
+}
+
+#[test]
 fn poisson_constraints_need_hs3() {
     let text = config().replace("  MCstatConstraint: GAUSSIAN\n", "");
     let poisson = built(&text).unwrap().workspace;
@@ -77,9 +93,14 @@ const CASES: &[(&str, &str, &str)] = &[
     ("unsupported_setting", "  UseMinos: \"mu\"\n\nRegion: \"SR\"", "\nRegion: \"SR\"\n  DropBins: 1"),
     ("unsupported_block", "Fit: \"fit\"", "Unfolding: \"fit\""),
     (
-        "unsupported_expression",
+        "expression_without_parameters",
         "Systematic: \"lumi\"",
-        "NormFactor: \"k\"\n  Expression: (1-mu):mu[1,0,10]\n\nSystematic: \"lumi\"",
+        "NormFactor: \"k\"\n  Expression: (1-mu)\n\nSystematic: \"lumi\"",
+    ),
+    (
+        "wrong_expression",
+        "Systematic: \"lumi\"",
+        "NormFactor: \"k\"\n  Expression: (1-mu:mu[1,0,10]\n\nSystematic: \"lumi\"",
     ),
     ("several_names", "Systematic: \"lumi\"", "Systematic: \"lumi\",\"trigger\""),
     ("unknown_type", "Type: OVERALL", "Type: SHAPE"),

@@ -910,6 +910,8 @@ class FitResult:
     @property
     def crossings(self) -> dict[str, Interval]: ...
     @property
+    def derived(self) -> dict[str, dict[str, Any]]: ...
+    @property
     def weighted_uncertainties(self) -> Literal["sandwich", "sumw2", "hesse"] | None: ...
     @property
     def context_gradients(self) -> list[dict[str, Any]]: ...
@@ -1313,6 +1315,8 @@ def fit(
     threads: int = 0,
     strict: bool = False,
     weighted_uncertainties: Literal["sandwich", "sumw2", "hesse"] | None = None,
+    derived: dict[str, str] | None = None,
+    derived_profile: bool = False,
 ) -> FitResult: ...
 def hypotest(
     mu: float,

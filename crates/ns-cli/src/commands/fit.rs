@@ -32,6 +32,13 @@ pub(crate) struct FitArgs {
     /// contains commas alone)
     #[arg(long, help_heading = "Fit", value_name = "NAME,...")]
     minos: Vec<String>,
+    /// Compute a function of parameters with its uncertainty: 'r = mu_ggH / mu_qqH'; repeatable. Later ones may use the
+    /// names of earlier ones
+    #[arg(long, help_heading = "Fit", value_name = "NAME = EXPRESSION", value_parser = derived)]
+    derive: Vec<(String, String)>,
+    /// Find intervals of the functions of --derive, as MINOS does for parameters
+    #[arg(long, help_heading = "Fit", requires = "derive")]
+    derive_profile: bool,
     /// How uncertainties are computed if events have weights: sandwich (asymptotically correct), sumw2 (squared
     /// weights in the Hessian), or hesse (as for events without weights) [default: sandwich]
     #[arg(long, help_heading = "Fit", value_name = "METHOD", value_parser = weighted)]
@@ -72,6 +79,17 @@ const POSTFIT: &str = "--plot-postfit";
 fn threshold(text: &str) -> Result<f64, String> {
     let value = text.parse::<f64>().ok().filter(|value| (0.0..=1.0).contains(value));
     value.ok_or_else(|| format!("'{text}' is no correlation; expected a number between 0 and 1"))
+}
+
+/// Parses the value of `--derive`: a name and an expression.
+fn derived(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('=').map(|(name, expression)| (name.trim(), expression.trim()));
+    match parts {
+        Some((name, expression)) if !name.is_empty() && !expression.is_empty() => {
+            Ok((name.to_owned(), expression.to_owned()))
+        }
+        _ => Err(format!("'{text}' is no quantity; expected NAME = EXPRESSION")),
+    }
 }
 
 /// Parses the value of `--weighted-uncertainties`.
@@ -175,6 +193,10 @@ fn options(args: &FitArgs, model: &Model, plots: &Plots) -> Result<FitOptions, C
         || model.parameters.len() <= MOST_WITH_COVARIANCE;
     let options = args.data.options(model)?.covariance(covariance);
     let mut options = options.weighted_uncertainties(args.weighted_uncertainties);
+    for (name, expression) in &args.derive {
+        options = options.derive(name, expression);
+    }
+    options = options.derived_profile(args.derive_profile);
     let named = |name: &str| model.parameter_index(name).and_then(|i| model.parameters.get(i));
     for name in load::parameters("--minos", &args.minos, model)? {
         // A pattern may match fixed parameters, which have no interval. One that is named is an error.

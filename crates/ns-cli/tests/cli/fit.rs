@@ -211,3 +211,39 @@ fn a_likelihood_that_is_not_finite_ends_in_one_with_the_place() {
         "measurements":[{"name":"m","config":{"poi":"mu","parameters":[]}}],"version":"1.0.0"}"#;
     snapshot!(shown(&run_with(&["fit", "-i", "-"], text)));
 }
+
+#[test]
+fn functions_of_parameters_are_derived_with_their_uncertainties() {
+    let abcd = fixture("abcd.json");
+    let quantity = ["--derive", "background = n_B*n_C/n_D", "--derive", "half = background/2"];
+    let output = run(&[&["fit", "-i", &abcd, "--derive-profile"], &quantity[..]].concat());
+    assert!(output.status.success(), "{}", shown(&output));
+    let fit: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let [background, half] = &fit["derived"].as_array().unwrap()[..] else { panic!("{}", fit["derived"]) };
+    let number = |of: &serde_json::Value, key: &str| of[key].as_f64().unwrap();
+    assert_eq!((&background["name"], &half["expression"]), (&"background".into(), &"background/2".into()));
+    assert!((number(background, "value") - 2.0 * number(half, "value")).abs() < 1e-9);
+    assert!((number(background, "uncertainty") - 2.0 * number(half, "uncertainty")).abs() < 1e-9);
+    assert!(number(&background["interval"], "upper") > -number(&background["interval"], "lower"));
+
+    for (wrong, said) in [
+        ("background", "expected NAME = EXPRESSION"),
+        ("r = n_B/", "the derived quantity 'r': the expression 'n_B/' is wrong at character 5"),
+        ("mu = n_B", "a parameter has its name"),
+        ("r = n_E", "the model has no parameter 'n_E'"),
+    ] {
+        let output = run(&["fit", "-i", &abcd, "--derive", wrong]);
+        assert_eq!(output.status.code(), Some(2), "{wrong}: {}", shown(&output));
+        assert!(shown(&output).contains(said), "{wrong}: {}", shown(&output));
+    }
+}
+
+#[test]
+fn the_parameter_of_interest_is_chosen_by_name() {
+    let eft = fixture("eft.json");
+    let output = run(&["upper-limit", "-i", &eft, "--poi", "cW", "--format", "json"]);
+    assert!(output.status.success(), "{}", shown(&output));
+    let output = run(&["fit", "-i", &eft, "--poi", "cX"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(shown(&output).contains("Did you mean 'c"), "{}", shown(&output));
+}

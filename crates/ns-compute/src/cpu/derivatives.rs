@@ -13,6 +13,10 @@ use crate::number::Jet;
 use crate::pull::{Ray, Sweep, of_expected, of_likelihood};
 use crate::task::{check_data, finite, length};
 
+/// Says for which models derivatives by inputs exist, in messages about a model with functions.
+pub(crate) const NO_FUNCTIONS: &str =
+    "derivatives by inputs exist for models whose factors are products of parameters";
+
 /// Working memory for the computation of derivatives. A session keeps this memory between calls.
 #[derive(Default)]
 pub(crate) struct Sweeps {
@@ -164,6 +168,10 @@ impl CpuSession {
     fn can_differentiate(&self, theta: &[f64]) -> Result<(), SessionError> {
         if !self.plan.events.is_empty() {
             let remedy = "derivatives by inputs exist for binned models";
+            return Err(SessionError::ForeignData { remedy });
+        }
+        if self.plan.has_function_factors() {
+            let remedy = NO_FUNCTIONS;
             return Err(SessionError::ForeignData { remedy });
         }
         length("the point", theta.len(), self.plan.n_parameters())?;

@@ -4,12 +4,14 @@ mod derivatives;
 mod evaluate;
 mod event_toys;
 mod fit;
+mod functions;
 mod kept_fitters;
 mod memory;
 mod replaced;
 mod toys;
 mod work_unit;
 
+pub(crate) use derivatives::NO_FUNCTIONS;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -81,6 +83,9 @@ impl CpuSession {
             None
         };
         check_data(&plan, &model.observed)?;
+        if model.has_function_factors() {
+            functions::check_start(model, &plan, level)?;
+        }
         let observed = Dataset::new(&plan, &model.observed.main, &model.observed.aux, &model.observed.events);
         Self {
             plan: Arc::new(plan),

@@ -13,7 +13,7 @@
 use super::block::scalar_derivatives;
 use super::per_bin::{per_bin_rows, shared_rows, shared_slopes};
 use super::scalars::{first_order, second_order};
-use super::{Curvature, Point};
+use super::{Curvature, Point, function};
 use crate::eval::{Scratch, constraint_curvatures, norm_ratios};
 use crate::linalg::{Shape, product_until};
 use crate::plan::{Block, Component, CurvatureSlot, LANES, Layout, Plan};
@@ -148,7 +148,13 @@ fn derivatives_body<M: MulAdd>(
             (&layout.columns[block.params.0..block.params.1], &layout.rank[block.params.0..block.params.1]);
         let first_bin = layout.block_bin[index] as usize;
         let part = Part { plan, layout, point, k, component, index, block, columns, rank, first_bin };
+        if block.function.is_some() {
+            function::prepare(part, scratch);
+        }
         let kind = scalar_derivatives(plan, index, block, point.theta, point.active, scratch);
+        if block.function.is_some() {
+            function::multiply(part, scratch);
+        }
         for lane in 0..block.n_lanes {
             // The product `r g` in each bin, times the weight of the second derivatives of the yields.
             let cell = block.cell + lane * LANES;
@@ -172,6 +178,7 @@ fn derivatives_body<M: MulAdd>(
             }
         } else {
             per_bin_rows(part, scratch, out);
+            function::bins(part, scratch, out);
         }
     }
 }

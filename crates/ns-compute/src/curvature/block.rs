@@ -19,7 +19,8 @@ pub(super) enum Product {
     Zero,
 }
 
-/// Computes derivatives of `N`, the product of the scalar factors of a block (one sample in one channel). Writes four
+/// Computes derivatives of `N`, the product of the scalar factors of a block (one sample in one channel). If the block
+/// has a function, `N` is the product of the other factors (see [`super::function`]). Writes four
 /// numbers per parameter of the block to `scratch.slot`: `first`, `relative`, `cross` and `second`. `first` is the
 /// first derivative of `N`. `relative` is `y`, and `cross` is `x` (only for [`Product::Zero`]); [`Product`] defines
 /// both. `second` is the correction on the diagonal of the second derivatives. All four numbers are zero for parameters
@@ -58,7 +59,10 @@ pub(super) fn scalar_derivatives(
         };
 
     if zeros == 0 {
-        let n = scratch.scale[index];
+        let n = match block.function {
+            None => scratch.scale[index],
+            Some(_) => scratch.factors.rest,
+        };
         for (term, slot) in norms() {
             let q = scratch.ratio[term];
             relative[slot] += q;

@@ -9,6 +9,7 @@ mod assemble;
 mod block;
 mod combine;
 mod factor;
+mod function;
 mod invert;
 mod keep;
 mod per_bin;

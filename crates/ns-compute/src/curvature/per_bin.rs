@@ -58,7 +58,7 @@ pub(super) fn per_bin_rows(part: Part<'_>, scratch: &Scratch, out: &mut Curvatur
             if !point.active[p] {
                 continue;
             }
-            let without = per_bin::product(1.0, list, b, [i], theta);
+            let without = per_bin::product(of_bin(part, b, scratch), list, b, [i], theta);
             let (additive, n) = (scratch.additive[block.cell + b], scratch.scale[part.index]);
             let weight = point.exactness * scratch.slope[block.bin + b];
             let (slope, residual) = (additive * n * without, weight * without);
@@ -78,12 +78,19 @@ pub(super) fn per_bin_rows(part: Part<'_>, scratch: &Scratch, out: &mut Curvatur
             for (j, &other) in list.iter().enumerate().skip(i + 1) {
                 let q = other as usize + b;
                 if point.active[q] && point.exactness != 0.0 {
-                    let rest = per_bin::product(1.0, list, b, [i, j], theta);
+                    let rest = per_bin::product(of_bin(part, b, scratch), list, b, [i, j], theta);
                     add_pair(part, b, (p, q), weight * additive * n * rest, out);
                 }
             }
         }
     }
+}
+
+/// Returns the value of the function that multiplies bin `b` of the block; 1 if there is none.
+#[inline(always)]
+fn of_bin(part: Part<'_>, b: usize, scratch: &Scratch) -> f64 {
+    let function = part.plan.bin_functions(part.block).get(b);
+    function.map_or(1.0, |&function| part.plan.factors.value(function as usize, &scratch.factors))
 }
 
 /// Calls `add` for every scalar parameter `p` of the block (one sample in one channel) that changes the yield in bin
@@ -92,7 +99,13 @@ pub(super) fn per_bin_rows(part: Part<'_>, scratch: &Scratch, out: &mut Curvatur
 /// the yield, and `N` is the product of the scalar factors. `residual` is the product of `Point::exactness`, the
 /// derivative of `-ln L` with respect to the yield, and the other per-bin factors.
 #[inline(always)]
-fn mixed(part: Part<'_>, b: usize, residual: f64, scratch: &Scratch, mut add: impl FnMut(usize, f64)) {
+pub(super) fn mixed(
+    part: Part<'_>,
+    b: usize,
+    residual: f64,
+    scratch: &Scratch,
+    mut add: impl FnMut(usize, f64),
+) {
     let Part { plan, block, columns, rank, .. } = part;
     if residual == 0.0 {
         return;
@@ -115,7 +128,7 @@ fn mixed(part: Part<'_>, b: usize, residual: f64, scratch: &Scratch, mut add: im
 
 /// Adds `value`, the mixed second derivative with respect to two per-bin parameters `p` and `q`, both of which act on
 /// bin `b` of the block.
-fn add_pair(part: Part<'_>, b: usize, (p, q): (usize, usize), value: f64, out: &mut Curvature) {
+pub(super) fn add_pair(part: Part<'_>, b: usize, (p, q): (usize, usize), value: f64, out: &mut Curvature) {
     let Part { layout, k, component, .. } = part;
     let m = &mut out.matrices[k];
     // If only one of the two parameters is local, this swap makes it the first.

@@ -82,6 +82,8 @@ pub(super) fn second_order(part: Part<'_>, kind: Product, scratch: &Scratch, out
     let (n, width, n_slots) = (scratch.scale[part.index], part.component.width, columns.len());
     let slots = &part.layout.slots[block.params.0..block.params.1];
     let [first, relative, cross, second] = &scratch.slot;
+    // Without the derivatives of a function, which `function::second_order` adds.
+    let first = if block.function.is_some() { &scratch.factors.slot[1] } else { first };
     let cells = block.cell..block.cell + block.n_bins;
     let total: f64 =
         scratch.weight[cells.clone()].iter().zip(&scratch.additive[cells]).map(|(w, d)| w * d).sum();
@@ -114,12 +116,15 @@ pub(super) fn second_order(part: Part<'_>, kind: Product, scratch: &Scratch, out
             rank_two(h, width, columns, &x[..n_slots], &z[..n_slots]);
         }
     }
+    if block.function.is_some() {
+        super::function::second_order(part, total, scratch, out);
+    }
 }
 
 /// Adds `x y' + y x'` to the upper triangle of the Hessian `h`, whose rows have the length `width`. `columns` contains
 /// the column in `h` of each element of `x` and `y`.
 #[inline(always)]
-fn rank_two(h: &mut [f64], width: usize, columns: &[u32], x: &[f64], y: &[f64]) {
+pub(super) fn rank_two(h: &mut [f64], width: usize, columns: &[u32], x: &[f64], y: &[f64]) {
     for i in 0..columns.len() {
         let (xi, yi) = (x[i], y[i]);
         if xi == 0.0 && yi == 0.0 {

@@ -91,6 +91,14 @@ impl GpuSession {
                 remedy: "Choose the device cpu or auto".to_owned(),
             });
         }
+        if cpu.plan.has_function_factors() {
+            return Err(SessionError::DeviceUnavailable {
+                device,
+                reason: "models whose factors are functions of parameters other than products are evaluated on the CPU"
+                    .to_owned(),
+                remedy: "Choose the device cpu or auto".to_owned(),
+            });
+        }
         let backend = Limited::around(backend, device, cpu.memory_limit);
         let mut arena = Arena::default();
         let (plan, _) = upload::plan(&cpu.plan, &mut arena);

@@ -3,14 +3,21 @@
 use super::Scratch;
 use crate::plan::{Block, LANES, Plan, TERM_LANES};
 use crate::shared_constants::LEAST_PRODUCT;
-use crate::simd::{MulAdd, Vector, exp, isa_fn};
+use crate::simd::{Level, MulAdd, Vector, exp, isa_fn};
 use crate::terms::normsys::{exponent_and_slope, second, signed_rate, value_and_slope};
 use crate::terms::{histosys, scale};
 
+/// Computes the expected yields `scratch.lambda` at `theta`, and all quantities in `scratch` from which they are
+/// computed. Derivatives at a kink are the mean of the derivatives on both sides.
+pub(crate) fn forward(level: Level, plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
+    if !plan.factors.is_empty() {
+        plan.factors.evaluate(level, theta, &mut scratch.factors);
+    }
+    yields_of_blocks(level, plan, theta, scratch);
+}
+
 isa_fn! {
-    /// Computes the expected yields `scratch.lambda` at `theta`, and all quantities in `scratch` from which they are
-    /// computed. Derivatives at a kink are the mean of the derivatives on both sides.
-    pub(crate) fn forward(plan: &Plan, theta: &[f64], scratch: &mut Scratch) = body
+    fn yields_of_blocks(plan: &Plan, theta: &[f64], scratch: &mut Scratch) = body
 }
 
 #[inline(always)]
@@ -28,9 +35,13 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     }
     scratch.lambda.fill(0.0);
     for (index, block) in plan.structure.blocks.iter().enumerate() {
-        let scale = scale::product(scratch.norm[index], plan.scale_factors(block), [], |p| theta[p]);
+        let mut scale = scale::product(scratch.norm[index], plan.scale_factors(block), [], |p| theta[p]);
+        if let Some(function) = block.function {
+            scale *= plan.factors.value(function.index, &scratch.factors);
+        }
         scratch.scale[index] = scale;
         binwise(plan, block, theta, scratch);
+        bin_functions(plan, block, scratch);
         let mut lane = 0;
         while lane < block.n_lanes {
             lane += match block.n_lanes - lane {
@@ -160,6 +171,19 @@ fn binwise(plan: &Plan, block: &Block, theta: &[f64], scratch: &mut Scratch) {
         for (cell, value) in cells.iter_mut().zip(&theta[first as usize..]) {
             *cell *= value;
         }
+    }
+}
+
+/// Multiplies the per-bin factors of one block (one sample in one channel) by the functions of its bins.
+#[inline(always)]
+fn bin_functions(plan: &Plan, block: &Block, scratch: &mut Scratch) {
+    let functions = plan.bin_functions(block);
+    let cells = &mut scratch.binwise[block.cell..block.cell + block.n_bins];
+    if plan.per_bin_factors(block).is_empty() && !functions.is_empty() {
+        cells.fill(1.0);
+    }
+    for (cell, &function) in cells.iter_mut().zip(functions) {
+        *cell *= plan.factors.value(function as usize, &scratch.factors);
     }
 }
 

@@ -11,7 +11,13 @@ use crate::terms::{gaussian, per_bin, scale};
 /// point. If a parameter is at a kink, its element of the gradient is the mean of the two one-sided derivatives. Half
 /// of their difference is stored in `scratch.jump`.
 pub(crate) fn gradient(level: Level, plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scratch) {
+    scratch.factors.slopes.fill(0.0);
     of_bins_and_constraints(level, plan, theta, data, scratch);
+    if !plan.factors.is_empty() {
+        let Scratch { factors, gradient, jump, .. } = scratch;
+        plan.factors.pull_back(factors, gradient);
+        plan.factors.jumps(level, theta, factors, jump);
+    }
     for (parameters, term) in plan.events.parameters().zip(&scratch.events.terms) {
         for (&p, derivative) in parameters.iter().zip(&term.gradient) {
             scratch.gradient[p] += derivative;
@@ -79,10 +85,15 @@ fn weights<M: MulAdd>(block: &Block, scratch: &mut Scratch) -> f64 {
 }
 
 /// Adds the derivatives with respect to the parameters of normfactor and lumi in one block (one sample in one channel)
-/// to the gradient.
+/// to the gradient, and the derivative with respect to the value of the block's function to `scratch.factors`.
 #[inline(always)]
-fn factors(plan: &Plan, index: usize, block: &Block, theta: &[f64], total: f64, scratch: &mut Scratch) {
+fn factors(plan: &Plan, index: usize, block: &Block, theta: &[f64], mut total: f64, scratch: &mut Scratch) {
     let list = plan.scale_factors(block);
+    if let Some(function) = block.function {
+        let rest = scale::product(scratch.norm[index] * total, list, [], |q| theta[q]);
+        scratch.factors.slopes[function.index] += rest;
+        total *= plan.factors.value(function.index, &scratch.factors);
+    }
     for (i, &p) in list.iter().enumerate() {
         scratch.gradient[p as usize] += scale::product(scratch.norm[index] * total, list, [i], |q| theta[q]);
     }
@@ -96,10 +107,23 @@ fn binwise(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mu
     let scale = scratch.scale[index];
     let slopes = &scratch.slope[block.bin..block.bin + block.n_bins];
     let additive = &scratch.additive[block.cell..block.cell + block.n_bins];
+    let functions = plan.bin_functions(block);
+    if !functions.is_empty() {
+        for (b, (&function, (slope, additive))) in
+            functions.iter().zip(slopes.iter().zip(additive)).enumerate()
+        {
+            let others = per_bin::product(slope * additive * scale, list, b, [], |q| theta[q]);
+            scratch.factors.slopes[function as usize] += others;
+        }
+    }
     for (i, &first) in list.iter().enumerate() {
         let elements = &mut scratch.gradient[first as usize..first as usize + block.n_bins];
         for (b, ((element, slope), additive)) in elements.iter_mut().zip(slopes).zip(additive).enumerate() {
-            *element += per_bin::product(slope * additive * scale, list, b, [i], |q| theta[q]);
+            let mut others = slope * additive * scale;
+            if let Some(&function) = functions.get(b) {
+                others *= plan.factors.value(function as usize, &scratch.factors);
+            }
+            *element += per_bin::product(others, list, b, [i], |q| theta[q]);
         }
     }
 }
@@ -234,7 +258,10 @@ fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
 fn degenerate_norms(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let total = vec_of_totals(plan, scratch);
     for (index, block) in plan.structure.blocks.iter().enumerate() {
-        let total = scale::product(total[index], plan.scale_factors(block), [], |p| theta[p]);
+        let mut total = scale::product(total[index], plan.scale_factors(block), [], |p| theta[p]);
+        if let Some(function) = block.function {
+            total *= plan.factors.value(function.index, &scratch.factors);
+        }
         let terms = &plan.structure.norm_of_block[block.norm.0..block.norm.1];
         for (i, &term) in terms.iter().enumerate() {
             let others = scale::product(total, terms, [i], |other| scratch.kappa[other]);

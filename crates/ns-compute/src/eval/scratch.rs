@@ -1,6 +1,7 @@
 //! Working memory of an evaluation. It is allocated once per thread and used again for every point.
 
 use crate::events::EventScratch;
+use crate::factors::FactorMemory;
 use crate::plan::{LANES, Plan};
 
 /// Partial sums of one gradient element, one for each lane of a SIMD vector of bins. The lanes are added up later. The
@@ -71,6 +72,8 @@ pub(crate) struct Scratch {
     pub(crate) gradient: Vec<f64>,
     /// For each parameter at a kink, half of the difference between its two one-sided derivatives of `-ln L`.
     pub(crate) jump: Vec<f64>,
+    /// Functions of parameters that are factors of samples.
+    pub(crate) factors: FactorMemory,
     /// Working memory of event channels and penalties.
     pub(crate) events: EventScratch,
 }
@@ -108,6 +111,7 @@ impl Scratch {
             degenerate: false,
             gradient: vec![0.0; n],
             jump: vec![0.0; n],
+            factors: plan.factors.memory(slots),
             events: EventScratch::new(&plan.events),
         };
         // For blocks without per-bin factors, no evaluation changes the 1 that is written here.

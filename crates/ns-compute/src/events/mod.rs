@@ -48,10 +48,12 @@ pub(crate) use offload::{LeafSteps, Offload, Operand, Operation, OwnKernel, Tota
 pub(crate) use places::{MovingPeak, Place, find_peaks, places, rivals, without_peak};
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use program::Table;
+pub(crate) use program::pair;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use sample::DeviceHat;
 pub(crate) use sample::{auxiliary_widths, event_sources};
 pub use shapes::EventShapes;
+pub(crate) use sources::{FunctionMemory, Functions};
 pub(crate) use squared::squared_weights;
 pub(crate) use term::{EventPlan, EventScratch, asimov, evaluate, expected_data, prepare_channels};
 pub(crate) use total::Wall;

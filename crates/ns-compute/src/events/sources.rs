@@ -208,7 +208,7 @@ impl Functions {
     }
 
     /// Compiles the functions of a model.
-    pub(super) fn new(functions: &[Function]) -> Self {
+    pub(crate) fn new(functions: &[Function]) -> Self {
         let mut plans = Vec::with_capacity(functions.len());
         for function in functions {
             plans.push(FormulaPlan::function(&plans, function));
@@ -216,8 +216,36 @@ impl Functions {
         Self { plans }
     }
 
+    /// Compiles one more function, which may use all functions before it. Returns its index.
+    pub(crate) fn push(&mut self, function: &Function) -> usize {
+        self.plans.push(FormulaPlan::function(&self.plans, function));
+        self.plans.len() - 1
+    }
+
+    /// Returns the number of functions.
+    pub(crate) fn len(&self) -> usize {
+        self.plans.len()
+    }
+
+    /// Returns the indices of the parameters on which a function depends, in ascending order.
+    pub(crate) fn parameters(&self, function: usize) -> &[usize] {
+        self.plans.get(function).map_or(&[], |plan| &plan.parameters)
+    }
+
+    /// Returns the indices of the parameters with respect to which a second derivative of a function may differ from zero.
+    pub(crate) fn bent_parameters(&self, function: usize) -> Vec<usize> {
+        let Some(plan) = self.plans.get(function) else { return Vec::new() };
+        let pairs = plan.program.result().into_iter().flat_map(|active| &active.second);
+        pairs.flat_map(|&(i, j)| [i, j]).filter_map(|i| plan.parameters.get(i).copied()).collect()
+    }
+
+    /// Iterates over the indices of the functions that a function uses directly.
+    pub(crate) fn inputs(&self, function: usize) -> impl Iterator<Item = usize> {
+        self.plans.get(function).into_iter().flat_map(|plan| plan.inputs.iter().map(|(f, _)| *f))
+    }
+
     /// Allocates the working memory for evaluations of all functions.
-    pub(super) fn memory(&self) -> FunctionMemory {
+    pub(crate) fn memory(&self) -> FunctionMemory {
         FunctionMemory {
             memories: self.plans.iter().map(FormulaPlan::memory).collect(),
             variables: Vec::new(),
@@ -235,18 +263,37 @@ impl Functions {
 
     /// Evaluates all functions, with their derivatives, at the point `theta`.
     pub(super) fn evaluate(&self, level: Level, theta: &[f64], memory: &mut FunctionMemory) {
+        for f in 0..self.plans.len() {
+            self.evaluate_one(level, theta, f, memory);
+        }
+    }
+
+    /// Evaluates the functions with the indices `order`, with their derivatives, at the point `theta`. The functions that
+    /// a function uses must come before it.
+    pub(crate) fn evaluate_some(
+        &self,
+        level: Level,
+        theta: &[f64],
+        order: &[usize],
+        memory: &mut FunctionMemory,
+    ) {
+        for &f in order {
+            self.evaluate_one(level, theta, f, memory);
+        }
+    }
+
+    fn evaluate_one(&self, level: Level, theta: &[f64], f: usize, memory: &mut FunctionMemory) {
         let FunctionMemory { memories, variables } = memory;
-        for (f, plan) in self.plans.iter().enumerate() {
-            let (earlier, rest) = memories.split_at_mut(f);
-            if let Some(own) = rest.first_mut() {
-                plan.evaluate(level, theta, &[], (self, earlier), variables, own);
-            }
+        let Some(plan) = self.plans.get(f) else { return };
+        let (earlier, rest) = memories.split_at_mut(f);
+        if let Some(own) = rest.first_mut() {
+            plan.evaluate(level, theta, &[], (self, earlier), variables, own);
         }
     }
 
     /// Returns the value and the derivatives of the function with index `f`. [`Functions::evaluate`] must have been
     /// called before.
-    pub(super) fn result<'a>(&self, f: usize, memory: &'a FunctionMemory) -> &'a [f64] {
+    pub(crate) fn result<'a>(&self, f: usize, memory: &'a FunctionMemory) -> &'a [f64] {
         memory.memories[f].value(&self.plans[f].program)
     }
 

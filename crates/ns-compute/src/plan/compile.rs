@@ -3,14 +3,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ns_core::{Channel, Constraint, Device, Effect, Execution, Input, Model, ParameterTable, SessionError};
+use ns_core::{Channel, Constraint, Effect, Execution, Input, Model, ParameterTable, SessionError};
 
+use super::check::check;
 use super::incidence::Incidence;
 use super::open::{OpenBlock, OpenNorm, OpenTemplate, OpenTerms, Places, Source};
 use super::policy::edm_tolerance;
+use super::product::Products;
 use super::structure::Constraints;
 use super::{Block, LANES, Layout, NormRun, Numbers, Plan, SearchPolicy, Structure, TERM_LANES};
 use crate::events::EventPlan;
+use crate::factors::{BlockFunction, FactorFunctions};
 use crate::terms::histosys::template;
 use crate::terms::normsys::normsys;
 
@@ -31,6 +34,7 @@ struct Draft {
     structure: Structure,
     numbers: Numbers,
     open: OpenTerms,
+    factors: FactorFunctions,
 }
 
 impl Plan {
@@ -46,6 +50,7 @@ impl Plan {
         let events = EventPlan::new(model)?;
         let table = model.input_table()?;
         let places = Places::new(&table);
+        let products = Products::new(&model.functions);
         let mut draft = Draft {
             structure: Structure {
                 table: ParameterTable {
@@ -69,6 +74,8 @@ impl Plan {
                 norm_slot: Vec::new(),
                 factor_param: Vec::new(),
                 factor_slot: Vec::new(),
+                function_slot: Vec::new(),
+                bin_function: Vec::new(),
                 binwise_first: Vec::new(),
                 block_params: Vec::new(),
                 gaussian: Constraints::default(),
@@ -83,16 +90,21 @@ impl Plan {
             },
             numbers: Numbers::default(),
             open: OpenTerms { table, ..OpenTerms::default() },
+            factors: if needs_functions(model, &products) {
+                FactorFunctions::new(&model.functions)
+            } else {
+                FactorFunctions::default()
+            },
         };
         let mut norms = Vec::new();
         for (c, channel) in model.channels.iter().enumerate() {
             for s in 0..channel.samples.len() {
-                draft.add_block((c, channel), s, &places, &mut norms);
+                draft.add_block(&products, (c, channel), s, &places, &mut norms);
             }
         }
         draft.add_normsys(norms);
         draft.add_constraints(model);
-        let Draft { mut structure, numbers, mut open } = draft;
+        let Draft { mut structure, numbers, mut open, mut factors } = draft;
         open.add_widths(model, &structure, &numbers);
         structure.hist_params = structure.hist_param.iter().map(|&p| p as usize).collect();
         structure.hist_params.sort_unstable();
@@ -100,29 +112,32 @@ impl Plan {
         for &p in events.kinks() {
             structure.kinked[p] = true;
         }
+        factors.set_kinks(events.kinks());
         structure.has_kinks = structure.kinked.iter().any(|&k| k);
         let incidence = Incidence::new(&structure);
         structure.layout = Layout::nested(&structure, &incidence);
         structure.wide = Layout::wide(&structure, &incidence);
         structure.flat = Layout::flat(&structure, &incidence);
-        let policy = SearchPolicy::new(&structure, &numbers, edm_tolerance(model));
+        let policy = SearchPolicy::new(&structure, &numbers, &factors, edm_tolerance(model));
         let (structure, events, open) = (Arc::new(structure), Arc::new(events), Arc::new(open));
-        Ok(Self { structure, numbers, policy, events, open })
+        Ok(Self { structure, numbers, policy, events, open, factors: Arc::new(factors) })
     }
 }
 
 impl Draft {
-    /// Adds a block (one sample in one channel). `s` is the index of the sample in the channel. The argument
+    /// Adds a block (one sample in one channel). `products` are those of the functions of the model. `s` is the index of the
+    /// sample in the channel. The argument
     /// `(c, channel)` contains the index of the channel and the channel.
     fn add_block(
         &mut self,
+        products: &Products,
         (c, channel): (usize, &Channel),
         s: usize,
         places: &Places,
         norms: &mut Vec<NormTerm>,
     ) {
         let Some(sample) = channel.samples.get(s) else { return };
-        let Self { structure, numbers, open } = self;
+        let Self { structure, numbers, open, factors } = self;
         let (nb, index) = (channel.n_bins, structure.blocks.len());
         let n_lanes = nb.div_ceil(LANES);
         let padded = n_lanes * LANES;
@@ -202,6 +217,7 @@ impl Draft {
                 Effect::ShapeSys | Effect::StatError | Effect::ShapeFactor => {
                     structure.binwise_first.push(modifier.first as u32);
                 }
+                Effect::Function { .. } => {}
             }
         }
         let hist_curved = structure.hist_param.len();
@@ -210,6 +226,29 @@ impl Draft {
             structure.hist_slot.push(slot(param));
             push_padded(&mut numbers.hist_slope, &s, padded);
         }
+        let product = products.of_sample(&sample.modifiers);
+        let (whole, by_bin) = match &product {
+            Some(_) => (None, Vec::new()),
+            None => factors.of_sample(&sample.modifiers, nb),
+        };
+        for p in product.into_iter().flatten() {
+            structure.factor_param.push(p as u32);
+            structure.factor_slot.push(slot(p));
+        }
+        let function = whole.map(|index| {
+            let slots = structure.function_slot.len();
+            structure.function_slot.extend(factors.parameters(index).iter().map(|&p| slot(p)));
+            BlockFunction { index, slots }
+        });
+        let bin_functions = structure.bin_function.len();
+        for index in by_bin {
+            // The layout has a column for each parameter that has a slot.
+            for &p in factors.parameters(index) {
+                slot(p);
+            }
+            structure.bin_function.push(index as u32);
+        }
+        let bin_functions = (bin_functions, structure.bin_function.len());
         if opened.nominal.place().is_some() || !opened.templates.is_empty() {
             open.blocks.push(opened);
         }
@@ -227,6 +266,8 @@ impl Draft {
             curve,
             norm: (0, 0),
             factor: (factor, structure.factor_param.len()),
+            function,
+            bin_functions,
             binwise: (binwise, structure.binwise_first.len()),
             params: (start, structure.block_params.len()),
         });
@@ -236,7 +277,7 @@ impl Draft {
     /// parameter value, and use the same branch of the interpolation. Also lists the terms of each block (one sample in
     /// one channel).
     fn add_normsys(&mut self, mut terms: Vec<NormTerm>) {
-        let Self { structure, numbers, open } = self;
+        let Self { structure, numbers, open, .. } = self;
         terms.sort_by_key(|t| (t.param, t.block));
         let dummy = structure.blocks.len() as u32;
         let mut by_block: Vec<Vec<(u32, u32)>> = vec![Vec::new(); structure.blocks.len()];
@@ -289,62 +330,16 @@ impl Draft {
     }
 }
 
+/// Returns whether a factor of a sample is a function that is no product of parameters.
+fn needs_functions(model: &Model, products: &Products) -> bool {
+    let samples = model.channels.iter().flat_map(|channel| &channel.samples);
+    samples
+        .filter(|sample| sample.modifiers.iter().any(|modifier| modifier.function().is_some()))
+        .any(|sample| products.of_sample(&sample.modifiers).is_none())
+}
+
 fn push_padded(array: &mut Vec<f64>, values: &[f64], padded: usize) {
     let start = array.len();
     array.extend_from_slice(values);
     array.resize(start + padded, 0.0);
-}
-
-/// Returns an error if indices or lengths of the model are inconsistent, or if the memory limit is exceeded. Code
-/// that evaluates the model relies on these checks, and does not check indices.
-fn check(model: &Model, execution: &Execution) -> Result<(), SessionError> {
-    let n = model.parameters.len();
-    let parameter = |index: usize| {
-        if index < n { Ok(()) } else { Err(SessionError::NoSuchParameter { index, n_parameters: n }) }
-    };
-    let length = |what, actual, expected| {
-        if actual == expected { Ok(()) } else { Err(SessionError::WrongLength { what, actual, expected }) }
-    };
-    let mut bin = 0;
-    let mut numbers: u64 = 0;
-    for channel in &model.channels {
-        length("first bin of a channel", channel.first_bin, bin)?;
-        bin += channel.n_bins;
-        for sample in &channel.samples {
-            length("nominal yields", sample.nominal.len(), channel.n_bins)?;
-            for modifier in &sample.modifiers {
-                parameter(modifier.first)?;
-                match &modifier.effect {
-                    Effect::HistoSys { lo, hi } => {
-                        length("histosys lo_data", lo.len(), channel.n_bins)?;
-                        length("histosys hi_data", hi.len(), channel.n_bins)?;
-                        numbers += 2 * (channel.n_bins as u64 + 4);
-                    }
-                    Effect::NormSys { .. } => numbers += 12,
-                    effect if effect.per_bin() => parameter(modifier.first + channel.n_bins.max(1) - 1)?,
-                    _ => {}
-                }
-            }
-        }
-    }
-    length("observed main data", model.observed.main.len(), bin)?;
-    for p in &model.parameters {
-        if let Some(aux) = p.constraint.aux()
-            && aux >= model.observed.aux.len()
-        {
-            return Err(SessionError::WrongLength {
-                what: "auxiliary data",
-                actual: model.observed.aux.len(),
-                expected: aux + 1,
-            });
-        }
-    }
-    if let Some(limit) = execution.memory_limit {
-        let needed = numbers * 8;
-        if needed > limit {
-            let (what, remedy) = ("the compiled model", "take a smaller model");
-            return Err(SessionError::MemoryLimit { device: Device::Cpu, what, needed, limit, remedy });
-        }
-    }
-    Ok(())
 }

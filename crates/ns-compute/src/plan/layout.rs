@@ -240,8 +240,11 @@ impl Layout {
                         [first] => first,
                         _ => return None,
                     };
-                    let local = (0..block.n_bins)
-                        .all(|b| matches!(place[first as usize + b], CurvatureSlot::Local { .. }));
+                    // A function of a bin multiplies the factor, so the factor's derivative is not that of the channel.
+                    let alone = block.bin_functions.0 == block.bin_functions.1;
+                    let local = alone
+                        && (0..block.n_bins)
+                            .all(|b| matches!(place[first as usize + b], CurvatureSlot::Local { .. }));
                     local.then_some(first)
                 };
                 let first = channel.iter().find_map(|&index| single(index));

@@ -4,6 +4,7 @@
 //! effects. [`SearchPolicy`] lists the parameters for which the optimiser searches for further minima; the likelihood
 //! does not depend on this list. [`OpenTerms`] lists the numbers that data may replace.
 
+mod check;
 mod compile;
 mod count;
 mod incidence;
@@ -12,11 +13,13 @@ mod nonlinearity;
 mod numbers;
 mod open;
 mod policy;
+mod product;
 mod structure;
 
 use std::sync::Arc;
 
 use crate::events::EventPlan;
+use crate::factors::FactorFunctions;
 
 pub(crate) use layout::{Component, CurvatureSlot, Layout};
 pub(crate) use nonlinearity::Nonlinearity;
@@ -50,6 +53,8 @@ pub struct Plan {
     pub(crate) policy: SearchPolicy,
     /// Event channels and penalty terms of the model.
     pub(crate) events: Arc<EventPlan>,
+    /// Functions of parameters that are factors of samples.
+    pub(crate) factors: Arc<FactorFunctions>,
     /// List of those numbers of the compiled model that data may replace.
     pub(crate) open: Arc<OpenTerms>,
 }
@@ -59,6 +64,12 @@ impl Plan {
     #[must_use]
     pub fn has_event_terms(&self) -> bool {
         !self.events.is_empty()
+    }
+
+    /// Returns whether functions of parameters are factors of samples.
+    #[must_use]
+    pub fn has_function_factors(&self) -> bool {
+        !self.factors.is_empty()
     }
 
     /// Replaces the numbers of all inputs (numbers of the model that data may replace) by `values`.
@@ -71,7 +82,8 @@ impl Plan {
     /// Determines the parameters for which the optimiser searches for further minima. This is needed after numbers
     /// were replaced.
     pub(crate) fn judge(&mut self) {
-        self.policy = SearchPolicy::new(&self.structure, &self.numbers, self.policy.edm_tolerance);
+        let edm_tolerance = self.policy.edm_tolerance;
+        self.policy = SearchPolicy::new(&self.structure, &self.numbers, &self.factors, edm_tolerance);
     }
 
     /// Returns the number of parameters.
@@ -128,6 +140,13 @@ impl Plan {
     #[inline(always)]
     pub(crate) fn per_bin_factors(&self, block: &Block) -> &[u32] {
         &self.structure.binwise_first[block.binwise.0..block.binwise.1]
+    }
+
+    /// Returns the functions that multiply single bins of a block (one sample in one channel), one per bin. The list is
+    /// empty if there are none.
+    #[inline(always)]
+    pub(crate) fn bin_functions(&self, block: &Block) -> &[u32] {
+        &self.structure.bin_function[block.bin_functions.0..block.bin_functions.1]
     }
 
     /// Returns the index of the parameter of a normsys term of a block (one sample in one channel). `i` must be in the

@@ -3,6 +3,8 @@
 
 use ns_core::{Constraint, Effect, Model, Sample};
 
+use crate::factors::FactorFunctions;
+
 use super::{LANES, Nonlinearity, Numbers, Structure};
 
 /// Largest EDM of a certified minimum. The EDM is the estimated height above the minimum, in units of `-ln L`.
@@ -20,7 +22,7 @@ pub(crate) const EDM_WITHOUT_PROGRESS: f64 = 1e-10;
 /// true EDM.
 const EDM_OF_PRODUCTS: f64 = 1e-6 * EDM_TOLERANCE;
 
-/// Returns whether some sample has at least two free factors without a constraint.
+/// Returns whether some sample has at least two free factors without a constraint, or a factor that is a function.
 fn multiplies_free_factors(model: &Model) -> bool {
     let is_free = |index: usize| {
         model.parameters.get(index).is_some_and(|p| !p.fixed && matches!(p.constraint, Constraint::None))
@@ -29,7 +31,7 @@ fn multiplies_free_factors(model: &Model) -> bool {
         let factors = sample.modifiers.iter().filter(|modifier| {
             matches!(modifier.effect, Effect::NormFactor | Effect::ShapeFactor) && is_free(modifier.first)
         });
-        factors.count() > 1
+        factors.count() > 1 || sample.modifiers.iter().any(|modifier| modifier.function().is_some())
     };
     model.channels.iter().flat_map(|channel| &channel.samples).any(multiplies)
 }
@@ -62,12 +64,23 @@ pub(super) fn edm_tolerance(model: &Model) -> f64 {
 
 impl SearchPolicy {
     /// Returns the search policy for a compiled model with the given structure and numbers.
-    pub(super) fn new(structure: &Structure, numbers: &Numbers, edm_tolerance: f64) -> Self {
+    pub(super) fn new(
+        structure: &Structure,
+        numbers: &Numbers,
+        factors: &FactorFunctions,
+        edm_tolerance: f64,
+    ) -> Self {
         let n = structure.table.init.len();
         let nonlinearity = Nonlinearity::new(structure, numbers);
+        let mut asymmetric = asymmetric(structure, numbers);
+        let mut nonlinear: Vec<bool> = (0..n).map(|p| nonlinearity.is_nonlinear(p)).collect();
+        // A function that is not linear may have the same value at several points.
+        for p in factors.bent_parameters() {
+            (asymmetric[p], nonlinear[p]) = (true, true);
+        }
         Self {
-            asymmetric: asymmetric(structure, numbers),
-            nonlinear: (0..n).map(|p| nonlinearity.is_nonlinear(p)).collect(),
+            asymmetric,
+            nonlinear,
             strongly_nonlinear: nonlinearity.is_strong(),
             nonlinearity,
             edm_tolerance,

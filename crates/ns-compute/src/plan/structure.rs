@@ -7,6 +7,7 @@
 use ns_core::{HistosysCode, ParameterTable};
 
 use super::Layout;
+use crate::factors::BlockFunction;
 use crate::terms::normsys::Normsys;
 
 /// A block: one sample in one channel. Each field that is a pair of numbers is a range (first index, index after the
@@ -39,6 +40,11 @@ pub(crate) struct Block {
     /// Range in `Structure::factor_param` of the scale factors (normfactor, lumi) of the block (one sample in one
     /// channel).
     pub(crate) factor: (usize, usize),
+    /// The factor of the block that is a function of parameters, if it has one.
+    pub(crate) function: Option<BlockFunction>,
+    /// Range in `Structure::bin_function` of the functions of single bins, one per bin of the block. Empty if the block has
+    /// none.
+    pub(crate) bin_functions: (usize, usize),
     /// Range in `Structure::binwise_first` of the per-bin factors (shapesys, staterror, shapefactor) of the block (one
     /// sample in one channel).
     pub(crate) binwise: (usize, usize),
@@ -99,6 +105,12 @@ pub(crate) struct Structure {
     pub(crate) norm_slot: Vec<u32>,
     pub(crate) factor_param: Vec<u32>,
     pub(crate) factor_slot: Vec<u32>,
+    /// For each parameter of the function of each block (one sample in one channel), the position of the parameter in the
+    /// parameter list of the block.
+    pub(crate) function_slot: Vec<u32>,
+    /// For each bin of each block with functions of single bins, the index of its function in
+    /// [`FactorFunctions`](crate::factors::FactorFunctions).
+    pub(crate) bin_function: Vec<u32>,
     /// For each per-bin factor of each block (one sample in one channel), the index of its parameter in the first bin
     /// of the channel.
     pub(crate) binwise_first: Vec<u32>,

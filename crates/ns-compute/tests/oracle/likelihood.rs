@@ -7,6 +7,7 @@
 
 use ns_core::{Constraint, Effect, HistosysCode, Model, NormsysCode, Observations};
 
+use super::functions::value;
 use super::number::Hyper;
 
 fn histosys(code: HistosysCode, lo: f64, nominal: f64, hi: f64, alpha: Hyper) -> Hyper {
@@ -97,6 +98,10 @@ pub(super) fn expected(model: &Model, theta: &[Hyper]) -> Vec<Hyper> {
                         Effect::NormSys { lo, hi } => {
                             product =
                                 product * normsys(model.interpolation.normsys, *lo, *hi, theta[m.first]);
+                        }
+                        Effect::Function { values } => {
+                            let own = values.get(b).unwrap_or(&values[0]);
+                            product = product * value(model, *own, theta);
                         }
                         Effect::NormFactor | Effect::Lumi => product = product * theta[m.first],
                         _ => product = product * theta[m.first + b],

@@ -48,7 +48,7 @@ impl Digest {
         }
     }
 
-    fn values(&mut self, values: &[Value]) {
+    pub(super) fn values(&mut self, values: &[Value]) {
         self.integer(values.len());
         values.iter().for_each(|&value| self.value(value));
     }

@@ -68,6 +68,7 @@ impl Model {
                             d.numbers(hi);
                         }
                         Effect::NormSys { lo, hi } => d.numbers(&[*lo, *hi]),
+                        Effect::Function { values } => d.values(values),
                         _ => {}
                     }
                 }

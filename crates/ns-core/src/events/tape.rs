@@ -69,6 +69,40 @@ pub enum Op {
 }
 
 impl Op {
+    /// Returns the operation with other operands: `to` returns the new index of an operand.
+    #[must_use]
+    pub fn with_operands(self, to: impl Fn(usize) -> usize) -> Self {
+        match self {
+            Self::Number(_) | Self::Value(_) | Self::Observable(_) => self,
+            Self::Neg(a) => Self::Neg(to(a)),
+            Self::Exp(a) => Self::Exp(to(a)),
+            Self::Ln(a) => Self::Ln(to(a)),
+            Self::Sqrt(a) => Self::Sqrt(to(a)),
+            Self::Abs(a) => Self::Abs(to(a)),
+            Self::Sin(a) => Self::Sin(to(a)),
+            Self::Cos(a) => Self::Cos(to(a)),
+            Self::Tan(a) => Self::Tan(to(a)),
+            Self::Asin(a) => Self::Asin(to(a)),
+            Self::Acos(a) => Self::Acos(to(a)),
+            Self::Atan(a) => Self::Atan(to(a)),
+            Self::Not(a) => Self::Not(to(a)),
+            Self::Add(a, b) => Self::Add(to(a), to(b)),
+            Self::Sub(a, b) => Self::Sub(to(a), to(b)),
+            Self::Mul(a, b) => Self::Mul(to(a), to(b)),
+            Self::Div(a, b) => Self::Div(to(a), to(b)),
+            Self::Pow(a, b) => Self::Pow(to(a), to(b)),
+            Self::Min(a, b) => Self::Min(to(a), to(b)),
+            Self::Max(a, b) => Self::Max(to(a), to(b)),
+            Self::Less(a, b) => Self::Less(to(a), to(b)),
+            Self::LessEqual(a, b) => Self::LessEqual(to(a), to(b)),
+            Self::Equal(a, b) => Self::Equal(to(a), to(b)),
+            Self::NotEqual(a, b) => Self::NotEqual(to(a), to(b)),
+            Self::And(a, b) => Self::And(to(a), to(b)),
+            Self::Or(a, b) => Self::Or(to(a), to(b)),
+            Self::Select(a, b, c) => Self::Select(to(a), to(b), to(c)),
+        }
+    }
+
     /// Returns the indices of the operands; `None` for operands that the operation does not have.
     #[must_use]
     pub fn operands(&self) -> [Option<usize>; 3] {

@@ -73,6 +73,13 @@ pub fn resolve<S>(
     if cpu.plan().has_event_terms() && cpu.n_events() == 0 {
         return (None, "models with penalties are evaluated on the CPU".to_owned());
     }
+    if cpu.plan().has_function_factors() {
+        return (
+            None,
+            "models whose factors are functions of parameters other than products are evaluated on the CPU"
+                .to_owned(),
+        );
+    }
     let choice = choose_device(cpu, execution, work);
     if choice.device == Device::Cpu {
         return (None, choice.reason);

@@ -15,7 +15,8 @@ use crate::analysis::Analysis;
 use crate::lowest::{Lowest, Stop};
 use crate::minos::{self, Interval, Parent};
 use crate::{
-    InferenceError, bin_centres, context_gradient, diagnosis, negative_density, parameter_index, weighted,
+    InferenceError, bin_centres, context_gradient, derived, diagnosis, negative_density, parameter_index,
+    weighted,
 };
 
 /// Finds the best fit of `model` with its uncertainties.
@@ -40,10 +41,12 @@ pub fn fit(
     let mut analysis = Analysis::new(model, session, options, control)?;
     let request = analysis.base.clone();
     let minos = minos_parameters(&analysis, options)?;
+    let derived = derived::functions(&analysis, options)?;
     let weighted = weighted::has_weights(model, &analysis.data, &options.data);
     let method = weighted.then(|| options.weighted_uncertainties.unwrap_or(WeightedUncertainties::Sandwich));
-    let covariance =
-        options.covariance || ((weighted || bin_centres::has_centres(model)) && options.uncertainties);
+    let covariance = options.covariance
+        || !derived.is_empty()
+        || ((weighted || bin_centres::has_centres(model)) && options.uncertainties);
     let wanted = OutcomeParts { uncertainties: options.uncertainties, covariance, inverse: false };
     let data = analysis.data.clone();
     let first = analysis.fit(&data, request.clone(), wanted)?;
@@ -94,10 +97,15 @@ pub fn fit(
         }
         notes.extend(negative_density::warnings(model, &mut fit));
     }
+    let (quantities, problems) =
+        derived::of_fit(&analysis, options, &derived, &fit, fit.covariance.as_deref())?;
     if !options.covariance {
         fit.covariance = None;
     }
-    Ok(name_result(&analysis, options, method, (fit, &minos, intervals), notes))
+    let mut result = name_result(&analysis, options, method, (fit, &minos, intervals), notes);
+    result.derived = quantities;
+    result.warnings.extend(problems);
+    Ok(result)
 }
 
 /// Returns the indices of the parameters whose names are in `options.minos`. MINOS intervals are computed for these
@@ -226,6 +234,7 @@ fn name_result(
         termination_reason: diagnosis::termination(&outcome),
         minos: asked,
         crossings,
+        derived: Vec::new(),
         warnings,
         interrupted,
         bestfit: outcome.parameters,

@@ -7,6 +7,7 @@ use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::context_gradient::ContextGradient;
+use crate::derived::Derived;
 use crate::minos::Interval;
 use crate::options::{WeightedUncertainties, pairs};
 
@@ -95,6 +96,9 @@ pub struct FitResult {
     /// uncertainty.
     #[serde(serialize_with = "by_name", deserialize_with = "named")]
     pub crossings: Vec<Interval>,
+    /// Derived quantities: functions of parameters. Absent from the JSON if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub derived: Vec<Derived>,
     /// Warnings about the result.
     pub warnings: Vec<String>,
     /// Number of evaluations of the likelihood, summed over all starting points.

@@ -65,6 +65,12 @@ pub struct FitOptions {
     pub crossings: bool,
     /// Full names of the parameters whose MINOS intervals are computed.
     pub minos: Vec<String>,
+    /// Functions of parameters whose values and uncertainties are computed, by name (in JSON an object). Each is an
+    /// expression of parameters, of functions of the model, and of functions before it.
+    #[serde(deserialize_with = "options::pairs")]
+    pub derived: Vec<(String, String)>,
+    /// Whether intervals of the functions in `derived` are computed by the profile of the likelihood.
+    pub derived_profile: bool,
     /// Method for the uncertainties if events have weights. `None` means [`WeightedUncertainties::Sandwich`], which
     /// is asymptotically correct. Without weights, uncertainties come from the Hessian.
     pub weighted_uncertainties: Option<WeightedUncertainties>,
@@ -82,13 +88,15 @@ impl Default for FitOptions {
             covariance: true,
             crossings: true,
             minos: Vec::new(),
+            derived: Vec::new(),
+            derived_profile: false,
             weighted_uncertainties: None,
         }
     }
 }
 
 options::setters! { FitOptions {
-    data: FitData, search: Search, covariance: bool, crossings: bool,
+    data: FitData, search: Search, covariance: bool, crossings: bool, derived_profile: bool,
     weighted_uncertainties: Option<WeightedUncertainties>, integral_tolerance: Option<f64>
 } }
 
@@ -119,6 +127,13 @@ impl FitOptions {
     #[must_use]
     pub fn minos(mut self, name: impl Into<String>) -> Self {
         self.minos.push(name.into());
+        self
+    }
+
+    /// Adds a function of parameters whose value and uncertainty are computed.
+    #[must_use]
+    pub fn derive(mut self, name: impl Into<String>, expression: impl Into<String>) -> Self {
+        self.derived.push((name.into(), expression.into()));
         self
     }
 

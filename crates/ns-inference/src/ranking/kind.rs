@@ -8,10 +8,9 @@ pub(super) fn kinds(model: &Model) -> Vec<Vec<&'static str>> {
     let mut kinds: Vec<Vec<&'static str>> = vec![Vec::new(); model.parameters.len()];
     for channel in &model.channels {
         for modifier in channel.samples.iter().flat_map(|sample| &sample.modifiers) {
-            let n = if modifier.effect.per_bin() { channel.n_bins } else { 1 };
             let kind = modifier.effect.type_name();
-            for list in kinds.iter_mut().skip(modifier.first).take(n) {
-                if !list.contains(&kind) {
+            for p in model.acting_parameters(modifier, channel.n_bins) {
+                if let Some(list) = kinds.get_mut(p).filter(|list| !list.contains(&kind)) {
                     list.push(kind);
                 }
             }

@@ -37,7 +37,32 @@ impl FitResult {
             self.context_gradients.iter().map(|own| format!("{own}\n")).collect::<String>(),
             model.interpolation,
         );
-        vec![Part::Text(heading), Part::Table(self.table()), Part::Text(closing)]
+        let mut parts = vec![Part::Text(heading), Part::Table(self.table())];
+        if !self.derived.is_empty() {
+            parts.push(Part::Table(self.derived_table()));
+        }
+        parts.push(Part::Text(closing));
+        parts
+    }
+
+    /// Builds the table with the derived quantities.
+    fn derived_table(&self) -> Table {
+        let mut table = Table::new(&["quantity", "best fit", "interval", "expression"], &[1, 2]);
+        for quantity in &self.derived {
+            let value = match (quantity.value, quantity.uncertainty) {
+                (Some(value), Some(sigma)) => measurement(value, sigma),
+                (value, _) => value.map_or_else(|| "none".to_owned(), significant),
+            };
+            let interval = quantity.interval.as_ref().map_or_else(String::new, |x| {
+                let side = |d: Option<f64>| match d {
+                    Some(d) => signed(d, quantity.uncertainty),
+                    None => "none".to_owned(),
+                };
+                format!("{} {}", side(x.lower), side(x.upper))
+            });
+            table.row([quantity.name.clone(), value, interval, quantity.expression.clone()]);
+        }
+        table
     }
 
     /// Builds the table with the best fit and the pull of every parameter. If the fit has intervals, the table has a

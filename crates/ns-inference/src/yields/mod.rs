@@ -255,9 +255,15 @@ fn postfit(
     Ok(yields)
 }
 
-/// Returns whether the parameter of interest is a normfactor of the sample.
+/// Returns whether the parameter of interest is a normfactor of the sample, or a function of it is a factor.
 fn is_signal(model: &Model, sample: &Sample) -> bool {
-    let scales = |m: &ns_core::Modifier| matches!(m.effect, Effect::NormFactor) && model.poi == Some(m.first);
+    let scales = |m: &ns_core::Modifier| match &m.effect {
+        Effect::NormFactor => model.poi == Some(m.first),
+        Effect::Function { values } => {
+            model.poi.is_some_and(|poi| values.iter().any(|&value| model.dependencies(value).contains(&poi)))
+        }
+        _ => false,
+    };
     sample.modifiers.iter().any(scales)
 }
 

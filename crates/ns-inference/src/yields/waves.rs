@@ -80,8 +80,10 @@ fn bins_of(model: &Model) -> Vec<Option<Vec<usize>>> {
     for channel in &model.channels {
         for modifier in channel.samples.iter().flat_map(|sample| &sample.modifiers) {
             if !modifier.effect.per_bin() {
-                if let Some(whole) = whole.get_mut(modifier.first) {
-                    *whole = true;
+                for p in model.acting_parameters(modifier, channel.n_bins) {
+                    if let Some(whole) = whole.get_mut(p) {
+                        *whole = true;
+                    }
                 }
                 continue;
             }

@@ -13,6 +13,7 @@
 pub mod checks;
 pub mod events;
 pub mod far;
+pub mod functions;
 pub mod intervals;
 pub mod random;
 pub mod reference;

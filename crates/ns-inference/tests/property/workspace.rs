@@ -12,7 +12,7 @@ use ns_translate::pyhf::{ModelOptions, Workspace};
 use serde_json::{Value, json};
 
 use super::random::Draw;
-use super::wild;
+use super::{functions, wild};
 
 /// A workspace, and the settings with which its model is built.
 pub struct Case {
@@ -50,8 +50,14 @@ const ALPHAS: [&str; 8] = ["JES", "bkg", "alpha_1", "theory [b]", "SR", "top", "
 /// Index from which on [`draw`] returns models with effects far from linear ([`wild`]).
 pub const WILD: u64 = 1_000_000;
 
+/// Index from which on [`draw`] returns models with functions of parameters as factors ([`functions`]).
+pub const FUNCTIONS: u64 = 2_000_000;
+
 /// Returns the random workspace with the index `index`.
 pub fn draw(index: u64) -> Case {
+    if index >= FUNCTIONS {
+        return functions::draw(index);
+    }
     if index >= WILD {
         return wild::draw(index);
     }

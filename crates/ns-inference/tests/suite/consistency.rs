@@ -8,10 +8,10 @@ use std::sync::Mutex;
 use ns_core::{Control, Execution};
 use ns_inference::{HypotestOptions, hypotest, open_session};
 use property::checks::{Depth, Report, check};
-use property::workspace::{WILD, draw};
+use property::workspace::{FUNCTIONS, WILD, draw};
 
 /// Number of models that the test checks, unless `NEXTSTAT_CONSISTENCY_MODELS` says otherwise. Half of them have effects
-/// far from linear. The checks take about two minutes on two CPUs. The example `check_consistency` can check more models.
+/// far from linear. There are ten more with functions of parameters. The checks take about two minutes on two CPUs. The example `check_consistency` can check more models.
 const MODELS: u64 = 500;
 
 #[test]
@@ -20,7 +20,8 @@ fn analyses_of_random_models_are_consistent() {
     let models = asked.map_or(MODELS, |text| text.parse().expect("NEXTSTAT_CONSISTENCY_MODELS is no number"));
     let found = Mutex::new(Vec::new());
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    for (first, count) in [(0, models.div_ceil(2)), (WILD, models / 2)] {
+    let parts = [(0, models.div_ceil(2)), (WILD, models / 2), (FUNCTIONS, models / 50)];
+    for (first, count) in parts {
         let summary = property::run::run(first, count, threads, Depth::Part, &|case, report| {
             for line in lines(case.index, report, "") {
                 found.lock().unwrap().push((case.index, line));

@@ -43,7 +43,8 @@ impl FitBody {
     /// search. Ordinary fits of a model take similar times.
     fn is_plain(&self) -> bool {
         let options = &self.options;
-        options.search != Search::Thorough && options.minos.is_empty() && options.data == FitData::Observed
+        let has_profiles = !options.minos.is_empty() || options.derived_profile;
+        options.search != Search::Thorough && !has_profiles && options.data == FitData::Observed
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::describe::{Channel, Description, Effect, Parameter, Sample, Symmetrise, Systematic};
+use ns_unbinned::expression::Expression;
+
+use super::describe::{Channel, Description, Effect, Formula, Parameter, Sample, Symmetrise};
 use super::places::Place;
 use crate::pyhf::Report;
 use crate::pyhf::names::{list, nearest, quoted, show};
@@ -22,11 +24,12 @@ pub(super) fn check(description: &Description, path: &dyn Fn(Place<'_>) -> Strin
 }
 
 /// Names of all parameters that the parts of a description use.
-pub(super) fn parameters(description: &Description) -> HashSet<&str> {
-    let mut names = HashSet::new();
+pub(super) fn parameters(description: &Description) -> HashSet<String> {
+    let mut names: HashSet<String> = HashSet::new();
     for sample in description.channels.iter().flat_map(|c| &c.samples) {
-        names.extend(sample.norm_factors.iter().chain(&sample.shape_factors).map(String::as_str));
-        names.extend(sample.systematics.iter().map(Systematic::parameter));
+        names.extend(sample.norm_factors.iter().chain(&sample.shape_factors).cloned());
+        names.extend(sample.functions.iter().flat_map(Formula::names));
+        names.extend(sample.systematics.iter().map(|systematic| systematic.parameter().to_owned()));
     }
     names
 }
@@ -138,8 +141,16 @@ impl Check<'_> {
         if let Some(variances) = &sample.template.variances {
             self.numbers(place, "The variance", variances, n, true);
         }
-        let factors = sample.norm_factors.iter().chain(&sample.shape_factors);
-        self.distinct("free factors", factors.map(String::as_str), place);
+        let functions = sample.functions.iter().map(|function| &function.name);
+        let factors = sample.norm_factors.iter().chain(&sample.shape_factors).chain(functions);
+        self.distinct("factors", factors.map(String::as_str), place);
+        for function in &sample.functions {
+            if let Err(error) = Expression::parse(&function.expression) {
+                let message =
+                    format!("The expression of the factor {} is wrong {error}.", quoted(&function.name));
+                self.error(place, message, error.remedy());
+            }
+        }
         self.distinct("systematics", sample.systematics.iter().map(|s| s.name.as_str()), place);
         let mut used: HashSet<(&str, &str)> = HashSet::new();
         for systematic in &sample.systematics {
@@ -213,8 +224,8 @@ impl Check<'_> {
 }
 
 /// The remedy for a name that does not exist.
-fn meant(name: &str, known: &HashSet<&str>) -> String {
-    let mut names: Vec<&str> = known.iter().copied().collect();
+fn meant(name: &str, known: &HashSet<String>) -> String {
+    let mut names: Vec<&str> = known.iter().map(String::as_str).collect();
     names.sort_unstable();
     match nearest(name, names.iter().copied()) {
         Some(near) => format!("Did you mean {}?", quoted(near)),

@@ -1,5 +1,6 @@
 //! What a binned model is made of, before it becomes a workspace.
 
+use ns_unbinned::expression::Expression;
 use serde::{Deserialize, Serialize};
 
 /// A binned model: a measurement, and channels with templates of their samples.
@@ -96,12 +97,33 @@ pub struct Sample {
     /// Names of free factors on the whole sample.
     #[serde(default)]
     pub norm_factors: Vec<String>,
+    /// Factors that are functions of parameters.
+    #[serde(default)]
+    pub functions: Vec<Formula>,
     /// Names of free factors with a parameter for each bin.
     #[serde(default)]
     pub shape_factors: Vec<String>,
     /// Systematic uncertainties.
     #[serde(default)]
     pub systematics: Vec<Systematic>,
+}
+
+impl Formula {
+    /// The names in the expression; none if it has a mistake.
+    pub(super) fn names(&self) -> Vec<String> {
+        Expression::parse(&self.expression).map(|parsed| parsed.names().to_vec()).unwrap_or_default()
+    }
+}
+
+/// A factor that is a function of parameters. One name is one expression in all samples.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Formula {
+    /// Name of the factor.
+    pub name: String,
+    /// Expression of parameters and of other factors with an expression. The measurement gives start values and bounds of
+    /// parameters that no other factor has.
+    pub expression: String,
 }
 
 const fn yes() -> bool {

@@ -41,8 +41,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use describe::{
-    Channel, Description, Effect, McConstraint, Measurement, Parameter, Parts, Pruning, Sample, Smoothing,
-    Symmetrise, Systematic, Template,
+    Channel, Description, Effect, Formula, McConstraint, Measurement, Parameter, Parts, Pruning, Sample,
+    Smoothing, Symmetrise, Systematic, Template,
 };
 pub use error::BuildError;
 pub use from_file::{ConfigOptions, build_config};

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::describe::{
-    Channel, Description, Effect, Parts, Pruning, Sample, Smoothing, Symmetrise, Systematic,
+    Channel, Description, Effect, Formula, Parts, Pruning, Sample, Smoothing, Symmetrise, Systematic,
 };
 use super::merge::merged;
 use super::places::Place;
@@ -44,6 +44,7 @@ pub(super) fn write(
                     );
                 }
             }
+            used.extend(sample.functions.iter().flat_map(Formula::names));
             for modifier in &writer.modifiers {
                 used.extend(modifier.get("name").and_then(Value::as_str).map(str::to_owned));
             }
@@ -125,6 +126,9 @@ impl Writer<'_> {
         }
         for name in &self.sample.norm_factors {
             self.push(name, "normfactor", Value::Null);
+        }
+        for Formula { name, expression } in &self.sample.functions {
+            self.push(name, "function", json!({"expression": expression}));
         }
         for name in &self.sample.shape_factors {
             self.push(name, "shapefactor", Value::Null);

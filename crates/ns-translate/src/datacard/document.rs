@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ns_unbinned::expression::Expression;
+
 use super::lines::Place;
 
 /// A card, or several cards put together.
@@ -134,14 +136,25 @@ pub(super) struct Systematic {
     pub(super) place: Place,
 }
 
-/// A `rateParam` line with a value.
+/// A `rateParam` line.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RateParam {
     pub(super) name: String,
     pub(super) columns: Vec<usize>,
     pub(super) value: f64,
     pub(super) range: Option<(f64, f64)>,
+    /// The formula of a factor that is a function of parameters. It has no value and no range.
+    pub(super) formula: Option<RateFormula>,
     pub(super) place: Place,
+}
+
+/// The formula of a `rateParam` line.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct RateFormula {
+    /// The expression. Its names are those in `arguments`.
+    pub(super) expression: Expression,
+    /// For each name of the expression, the parameter or the factor that it stands for.
+    pub(super) arguments: Vec<String>,
 }
 
 /// A `group` line.

@@ -19,6 +19,7 @@ mod restate_template;
 mod sources;
 mod words;
 mod write;
+mod write_functions;
 
 pub use model::{Hs3, is_hs3};
 pub use sources::{EventSources, GivenEvents, WantedColumns, wanted_columns};

@@ -7,10 +7,22 @@ use ns_core::{Constraint, Effect, HistosysCode, Model, Modifier, NormsysCode, Pa
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
+use super::write_functions;
+
 /// Reasons why a model cannot be written as HS3.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum WriteError {
+    /// The formula of a function cannot be written as an expression.
+    #[error(
+        "the function '{function}' is not written: {why}. Give its parameters names of letters, digits and underscores."
+    )]
+    Function {
+        /// Name of the function.
+        function: String,
+        /// Why it is not written.
+        why: &'static str,
+    },
     /// The model has channels of unbinned events, or constraint terms that do not belong to a single parameter.
     #[error(
         "the model has {what}, which are not written yet. Models of HistFactory channels alone can be written."
@@ -57,6 +69,7 @@ pub fn write(model: &Model) -> Result<Value, WriteError> {
     let mut names = Names(model.parameters.iter().map(|p| p.name.clone()).collect());
     let mut written = Written::default();
     written.constraints(model, &mut names);
+    let functions = write_functions::write(model, |name| names.free(name))?;
     let mut channels = Vec::new();
     let mut data = Vec::new();
     for channel in &model.channels {
@@ -66,8 +79,11 @@ pub fn write(model: &Model) -> Result<Value, WriteError> {
             .samples
             .iter()
             .map(|sample| {
-                let modifiers: Vec<Value> =
-                    sample.modifiers.iter().map(|m| written.modifier(model, m, channel.n_bins)).collect();
+                let modifiers: Vec<Value> = sample
+                    .modifiers
+                    .iter()
+                    .map(|m| written.modifier(model, &functions.names, m, channel.n_bins))
+                    .collect();
                 json!({"name": sample.name, "data": {"contents": sample.nominal}, "modifiers": modifiers})
             })
             .collect();
@@ -81,6 +97,7 @@ pub fn write(model: &Model) -> Result<Value, WriteError> {
         );
         channels.push(name);
     }
+    written.functions.extend(functions.written);
     let data_names: Vec<Value> = data.iter().filter_map(|data| data.get("name").cloned()).collect();
     let axes: Vec<Value> = model.parameters.iter().map(range).collect();
     let mut values: Vec<Value> = model
@@ -159,11 +176,14 @@ impl Written {
         }
     }
 
-    fn modifier(&self, model: &Model, modifier: &Modifier, n_bins: usize) -> Value {
+    fn modifier(&self, model: &Model, functions: &[String], modifier: &Modifier, n_bins: usize) -> Value {
         let name = |i: usize| model.parameters.get(i).map(|p| p.name.clone()).unwrap_or_default();
         let mut written = Map::from_iter([("name".to_owned(), json!(modifier.name))]);
         let mut set = |key: &str, value: Value| written.insert(key.to_owned(), value);
-        let constraint = self.names.get(&modifier.first);
+        let constraint = match modifier.effect {
+            Effect::Function { .. } => None,
+            _ => self.names.get(&modifier.first),
+        };
         match &modifier.effect {
             Effect::NormFactor | Effect::Lumi => {
                 set("type", json!("normfactor"));
@@ -188,6 +208,20 @@ impl Written {
                 set("interpolation", histosys(model.interpolation.histosys));
                 if let Some(constraint) = constraint {
                     set("constraint", json!(constraint));
+                }
+            }
+            Effect::Function { values } => {
+                let written: Vec<Value> =
+                    values.iter().map(|&value| write_functions::name(model, functions, value)).collect();
+                match written.as_slice() {
+                    [one] => {
+                        set("type", json!("normfactor"));
+                        set("parameter", one.clone());
+                    }
+                    _ => {
+                        set("type", json!("shapefactor"));
+                        set("parameters", Value::Array(written));
+                    }
                 }
             }
             Effect::ShapeSys | Effect::StatError | Effect::ShapeFactor => {

@@ -9,6 +9,7 @@ use ns_core::{
 
 use super::declare::{Declared, SetKind};
 use super::document::{self, Document, Measurement};
+use super::functions::{self, Built};
 use super::problem::Report;
 use super::settings::{Resolution, ResolvedConstraint};
 
@@ -28,6 +29,7 @@ pub(crate) fn build(
         .map(|(d, set)| (d.name.as_str(), (set.range.start, &d.kind)))
         .collect();
 
+    let built = functions::build(document, |name| starts.get(name).map(|(start, _)| *start));
     let mut order: Vec<&document::Channel> = document.channels.iter().collect();
     order.sort_by(|a, b| a.name.cmp(&b.name));
     let observations: HashMap<&str, &[f64]> =
@@ -47,7 +49,7 @@ pub(crate) fn build(
             name: channel.name.clone(),
             first_bin,
             n_bins: channel.n_bins(),
-            samples: channel.samples.iter().map(|s| sample(channel, s, &starts)).collect(),
+            samples: channel.samples.iter().map(|s| sample(channel, s, &starts, &built)).collect(),
         });
     }
     let poi = resolution.poi.and_then(|set| parameters.sets.get(set)).map(|set| set.range.start);
@@ -59,7 +61,7 @@ pub(crate) fn build(
         parameter_sets: parameters.sets,
         poi,
         interpolation,
-        functions: Vec::new(),
+        functions: built.functions,
         event_channels: Vec::new(),
         penalties: Vec::new(),
         open: Vec::new(),
@@ -111,6 +113,7 @@ fn sample(
     channel: &document::Channel,
     sample: &document::Sample,
     starts: &HashMap<&str, (usize, &SetKind)>,
+    built: &Built,
 ) -> Sample {
     let modifiers = sample
         .modifiers
@@ -121,7 +124,7 @@ fn sample(
                     (*start, offsets.get(&channel.at).copied().unwrap_or(0))
                 }
                 Some((start, _)) => (*start, 0),
-                None => (0, 0), // this case does not occur, because every modifier declares its parameter
+                None => (0, 0), // a function, which has no parameters of its own
             };
             let effect = match &modifier.effect {
                 document::Effect::HistoSys { lo, hi } => Effect::HistoSys { lo: lo.clone(), hi: hi.clone() },
@@ -131,6 +134,11 @@ fn sample(
                 document::Effect::ShapeFactor => Effect::ShapeFactor,
                 document::Effect::ShapeSys(_) => Effect::ShapeSys,
                 document::Effect::StatError(_) => Effect::StatError,
+                document::Effect::Function(_) => {
+                    let effect = built.effects.get(&modifier.name).cloned();
+                    // Every modifier of this type has an effect.
+                    effect.unwrap_or_else(|| Effect::Function { values: Vec::new() })
+                }
             };
             Modifier { name: modifier.name.clone(), first: start + offset, effect }
         })

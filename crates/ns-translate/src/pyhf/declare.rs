@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::document::{Channel, Document, Effect, Modifier, ModifierType, Sample};
+use super::functions;
 use super::names::{quoted, show};
 use super::problem::Report;
 
@@ -42,13 +43,16 @@ pub(crate) enum SetKind {
     /// each bin. In bins without a yield or uncertainty, `sigma` is 1 and the parameter is fixed. `offsets` maps the
     /// index of a channel in the document to the channel's first parameter in the set.
     StatError { sigma: Vec<f64>, fixed: Vec<bool>, offsets: HashMap<usize, usize> },
+    /// One parameter that only functions use. The measurement must give its start value and bounds, and may give the width
+    /// of a Gaussian constraint.
+    OfFunctions,
 }
 
 impl SetKind {
     /// Returns the number of scalar parameters in the set.
     pub(crate) fn n(&self) -> usize {
         match self {
-            Self::Alpha | Self::Lumi | Self::NormFactor => 1,
+            Self::Alpha | Self::Lumi | Self::NormFactor | Self::OfFunctions => 1,
             Self::ShapeFactor { n } => *n,
             Self::ShapeSys { tau, .. } => tau.len(),
             Self::StatError { sigma, .. } => sigma.len(),
@@ -58,7 +62,7 @@ impl SetKind {
     /// Returns whether the set is a single parameter called `name`. Otherwise its parameters are called
     /// `name[i]`.
     pub(crate) fn scalar(&self) -> bool {
-        matches!(self, Self::Alpha | Self::Lumi | Self::NormFactor)
+        matches!(self, Self::Alpha | Self::Lumi | Self::NormFactor | Self::OfFunctions)
     }
 }
 
@@ -85,7 +89,7 @@ pub(crate) fn declare(document: &Document, report: &mut Report) -> Vec<Declared>
     let uses = sorted_uses(document);
     let mut sets: Vec<(Declared, ModifierType, Use<'_>)> = Vec::new();
     let mut by_name: HashMap<&str, usize> = HashMap::new();
-    for kind in ModifierType::ALL {
+    for kind in ModifierType::ALL.into_iter().filter(|kind| *kind != ModifierType::Function) {
         let mut of_kind: Vec<(&str, Vec<Use<'_>>)> = group(&uses, kind);
         if kind == ModifierType::StatError {
             of_kind.sort_by(|a, b| a.0.cmp(b.0));
@@ -103,13 +107,17 @@ pub(crate) fn declare(document: &Document, report: &mut Report) -> Vec<Declared>
                 ModifierType::ShapeFactor => shape_factor(&users, report),
                 ModifierType::ShapeSys => shape_sys(name, &users, report),
                 ModifierType::StatError => stat_error(name, &users, document, report),
+                ModifierType::Function => continue,
             };
             let declared = Declared { name: name.to_owned(), kind: set_kind, path: first.path() };
             by_name.insert(name, sets.len());
             sets.push((declared, kind, first));
         }
     }
-    let sets: Vec<Declared> = sets.into_iter().map(|(declared, ..)| declared).collect();
+    let mut sets: Vec<Declared> = sets.into_iter().map(|(declared, ..)| declared).collect();
+    let functions = functions::collect(document, report);
+    let own = functions::declare(&functions, &sets, report);
+    sets.extend(own);
     warn_of_equal_names(&sets, report);
     sets
 }

@@ -71,9 +71,43 @@ pub(crate) enum Effect {
     ShapeFactor,
     ShapeSys(Vec<f64>),
     StatError(Vec<f64>),
+    Function(Formulas),
 }
 
-/// The seven modifier types, in the order in which pyhf registers their parameters.
+/// The expressions of a modifier of type `function`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) enum Formulas {
+    /// One expression for all bins.
+    #[serde(rename = "expression")]
+    Whole(String),
+    /// One expression per bin.
+    #[serde(rename = "expressions")]
+    Bins(Vec<String>),
+}
+
+impl Formulas {
+    /// Returns the expressions, each with its place below the modifier.
+    pub(crate) fn texts(&self) -> Vec<(String, &str)> {
+        match self {
+            Self::Whole(text) => vec![("/data/expression".to_owned(), text)],
+            Self::Bins(texts) => {
+                let place = |(bin, text)| (format!("/data/expressions/{bin}"), String::as_str(text));
+                texts.iter().enumerate().map(place).collect()
+            }
+        }
+    }
+
+    /// Applies a change to every expression.
+    pub(crate) fn change(&mut self, change: impl Fn(&mut String)) {
+        match self {
+            Self::Whole(text) => change(text),
+            Self::Bins(texts) => texts.iter_mut().for_each(change),
+        }
+    }
+}
+
+/// The modifier types: the seven of pyhf in the order in which pyhf registers their parameters, and `function`, which is an
+/// extension of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ModifierType {
@@ -84,10 +118,11 @@ pub(crate) enum ModifierType {
     ShapeFactor,
     ShapeSys,
     StatError,
+    Function,
 }
 
 impl ModifierType {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::HistoSys,
         Self::Lumi,
         Self::NormFactor,
@@ -95,6 +130,7 @@ impl ModifierType {
         Self::ShapeFactor,
         Self::ShapeSys,
         Self::StatError,
+        Self::Function,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -106,6 +142,7 @@ impl ModifierType {
             Self::ShapeFactor => "shapefactor",
             Self::ShapeSys => "shapesys",
             Self::StatError => "staterror",
+            Self::Function => "function",
         }
     }
 
@@ -130,6 +167,7 @@ impl Effect {
             Self::ShapeFactor => ModifierType::ShapeFactor,
             Self::ShapeSys(_) => ModifierType::ShapeSys,
             Self::StatError(_) => ModifierType::StatError,
+            Self::Function(_) => ModifierType::Function,
         }
     }
 }

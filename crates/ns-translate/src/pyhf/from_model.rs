@@ -6,6 +6,7 @@ use ns_core::{Channel, Constraint, Effect, Model, Modifier, Parameter};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
+use super::from_functions::{self, WrittenFunctions};
 use super::names::quoted;
 
 /// The error that a pyhf workspace cannot express some parts of the model.
@@ -68,7 +69,9 @@ pub fn workspace_of(model: &Model) -> Result<Value, NotPyhf> {
         reasons.push(format!("the term {name} is no Gaussian or Poisson constraint of one parameter"));
     }
     let entries = entries(model, &mut reasons);
-    let used: BTreeSet<usize> = entries.iter().flat_map(|(first, e)| *first..first + e.n).collect();
+    let mut used: BTreeSet<usize> = entries.iter().flat_map(|(first, e)| *first..first + e.n).collect();
+    let functions = from_functions::written(model, &names_of(model, &entries), &used, &mut reasons);
+    used.extend(functions.parameters.iter().copied());
     for (i, parameter) in model.parameters.iter().enumerate() {
         if !used.contains(&i) && model.event_channels.is_empty() && model.penalties.is_empty() {
             reasons.push(format!("no modifier uses the parameter {}", quoted(&parameter.name)));
@@ -77,10 +80,11 @@ pub fn workspace_of(model: &Model) -> Result<Value, NotPyhf> {
     let channels: Vec<Value> = model
         .channels
         .iter()
-        .map(|channel| written_channel(model, channel, &entries, &mut reasons))
+        .map(|channel| written_channel(model, channel, &entries, &functions, &mut reasons))
         .collect();
-    let settings: Vec<Value> =
+    let mut settings: Vec<Value> =
         entries.iter().filter_map(|(first, entry)| setting(model, *first, entry, &mut reasons)).collect();
+    settings.extend(functions.settings.iter().cloned());
     if !reasons.is_empty() {
         reasons.dedup();
         return Err(NotPyhf { reasons });
@@ -90,7 +94,13 @@ pub fn workspace_of(model: &Model) -> Result<Value, NotPyhf> {
     };
     let observations: Vec<Value> =
         model.channels.iter().map(|c| json!({"name": c.name, "data": counts(c)})).collect();
-    let poi = model.poi.and_then(|i| entries.get(&i)).map_or("", |entry| entry.name.as_str());
+    let poi = model.poi.and_then(|i| match entries.get(&i) {
+        Some(entry) => Some(entry.name.as_str()),
+        None => {
+            model.parameters.get(i).filter(|_| functions.parameters.contains(&i)).map(|p| p.name.as_str())
+        }
+    });
+    let poi = poi.unwrap_or_default();
     Ok(json!({
         "channels": channels,
         "observations": observations,
@@ -99,13 +109,22 @@ pub fn workspace_of(model: &Model) -> Result<Value, NotPyhf> {
     }))
 }
 
+/// Returns the name that each parameter with a single value has in the workspace; `None` for the others.
+fn names_of(model: &Model, entries: &BTreeMap<usize, Entry>) -> Vec<Option<String>> {
+    let of = |(i, parameter): (usize, &Parameter)| match entries.get(&i) {
+        Some(entry) => (!entry.declared.per_bin()).then(|| entry.name.clone()),
+        None => Some(parameter.name.clone()),
+    };
+    model.parameters.iter().enumerate().map(of).collect()
+}
+
 /// Returns the modifiers of all samples. The key is the index of the modifier's first parameter.
 fn entries(model: &Model, reasons: &mut Vec<String>) -> BTreeMap<usize, Entry> {
     let mut entries: BTreeMap<usize, Entry> = BTreeMap::new();
     let mut names: BTreeSet<String> = BTreeSet::new();
     for channel in &model.channels {
         for sample in &channel.samples {
-            for modifier in &sample.modifiers {
+            for modifier in sample.modifiers.iter().filter(|modifier| modifier.function().is_none()) {
                 let Some(parameter) = model.parameters.get(modifier.first) else { continue };
                 let n = if modifier.effect.per_bin() { channel.n_bins } else { 1 };
                 let Some(declared) = declared(model, modifier, n, reasons) else { continue };
@@ -167,6 +186,7 @@ fn declared(model: &Model, modifier: &Modifier, n: usize, reasons: &mut Vec<Stri
             ));
             None
         }
+        (Effect::Function { .. }, _) => None,
         (Effect::NormFactor | Effect::Lumi, _) => {
             reasons.push(format!("the factor {name} has a constraint that is not Gaussian"));
             None
@@ -195,6 +215,7 @@ fn written_channel(
     model: &Model,
     channel: &Channel,
     entries: &BTreeMap<usize, Entry>,
+    functions: &WrittenFunctions,
     reasons: &mut Vec<String>,
 ) -> Value {
     let mut seen: BTreeSet<usize> = BTreeSet::new();
@@ -206,6 +227,9 @@ fn written_channel(
                 .modifiers
                 .iter()
                 .filter_map(|modifier| {
+                    if let Some(values) = modifier.function() {
+                        return functions.modifier(&modifier.name, values);
+                    }
                     let entry = entries.get(&modifier.first)?;
                     let first_use = seen.insert(modifier.first);
                     let (kind, data) = match (&modifier.effect, entry.declared) {

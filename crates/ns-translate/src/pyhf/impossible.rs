@@ -66,6 +66,9 @@ fn may_expect(
         _ => false,
     });
     let vanishes = |modifier: &Modifier| {
+        if matches!(modifier.effect, Effect::Function(_)) {
+            return false;
+        }
         let Some((set, kind)) = parameters.get(modifier.name.as_str()) else { return false };
         let element = match (&modifier.effect, kind) {
             (Effect::HistoSys { .. } | Effect::NormSys { .. }, _) => return false,

@@ -11,7 +11,9 @@ use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::ser::{SerializeStruct as _, Serializer};
 use serde::{Deserialize, Serialize};
 
-use super::document::{Channel, Document, Effect, Measurement, Modifier, ModifierType, Observation};
+use super::document::{
+    Channel, Document, Effect, Formulas, Measurement, Modifier, ModifierType, Observation,
+};
 
 /// The only version of the workspace format.
 pub(crate) const VERSION: &str = "1.0.0";
@@ -157,6 +159,7 @@ enum Payload {
     Numbers(Vec<f64>),
     Factors { lo: f64, hi: f64 },
     Templates { lo: Vec<f64>, hi: Vec<f64> },
+    Formulas(Formulas),
 }
 
 impl<'de> Deserialize<'de> for Modifier {
@@ -171,6 +174,7 @@ impl<'de> Deserialize<'de> for Modifier {
             (ModifierType::ShapeFactor, Payload::Null) => Effect::ShapeFactor,
             (ModifierType::ShapeSys, Payload::Numbers(data)) => Effect::ShapeSys(data),
             (ModifierType::StatError, Payload::Numbers(data)) => Effect::StatError(data),
+            (ModifierType::Function, Payload::Formulas(formulas)) => Effect::Function(formulas),
             _ => return Err(D::Error::custom("data do not fit the modifier type")),
         };
         Ok(Self { at: 0, name, effect })
@@ -198,6 +202,7 @@ impl Serialize for Modifier {
             }
             Effect::NormSys { lo, hi } => object.serialize_field("data", &Factors { lo: *lo, hi: *hi })?,
             Effect::ShapeSys(data) | Effect::StatError(data) => object.serialize_field("data", data)?,
+            Effect::Function(formulas) => object.serialize_field("data", formulas)?,
             Effect::Lumi | Effect::NormFactor | Effect::ShapeFactor => {
                 object.serialize_field("data", &())?;
             }
@@ -213,6 +218,8 @@ enum PayloadKey {
     Hi,
     LoData,
     HiData,
+    Expression,
+    Expressions,
 }
 
 impl<'de> Deserialize<'de> for Payload {
@@ -249,16 +256,31 @@ impl<'de> Visitor<'de> for PayloadVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Payload, A::Error> {
         let (mut lo, mut hi) = (None, None);
         let (mut lo_data, mut hi_data) = (None, None);
+        let (mut whole, mut bins) = (None, None);
         while let Some(key) = map.next_key::<PayloadKey>()? {
             let repeated = match key {
                 PayloadKey::Lo => lo.replace(map.next_value::<f64>()?).is_some(),
                 PayloadKey::Hi => hi.replace(map.next_value::<f64>()?).is_some(),
                 PayloadKey::LoData => lo_data.replace(map.next_value::<Vec<f64>>()?).is_some(),
                 PayloadKey::HiData => hi_data.replace(map.next_value::<Vec<f64>>()?).is_some(),
+                PayloadKey::Expression => whole.replace(map.next_value::<String>()?).is_some(),
+                PayloadKey::Expressions => bins.replace(map.next_value::<Vec<String>>()?).is_some(),
             };
             if repeated {
                 return Err(A::Error::custom("a key is written twice"));
             }
+        }
+        let formulas = match (whole, bins) {
+            (None, None) => None,
+            (Some(text), None) => Some(Formulas::Whole(text)),
+            (None, Some(texts)) if !texts.is_empty() => Some(Formulas::Bins(texts)),
+            _ => return Err(A::Error::custom("neither an expression nor expressions")),
+        };
+        if let Some(formulas) = formulas {
+            return match (lo, hi, lo_data, hi_data) {
+                (None, None, None, None) => Ok(Payload::Formulas(formulas)),
+                _ => Err(A::Error::custom("other keys beside expressions")),
+            };
         }
         match (lo, hi, lo_data, hi_data) {
             (Some(lo), Some(hi), None, None) => Ok(Payload::Factors { lo, hi }),

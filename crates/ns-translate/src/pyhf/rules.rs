@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use ns_core::NormsysCode;
 
-use super::document::{Channel, Document, Effect, Modifier, ModifierType, Sample};
+use super::document::{Channel, Document, Effect, Formulas, Modifier, ModifierType, Sample};
 use super::names::{LONGEST, list, nearest, quoted, show};
 use super::problem::Report;
 
@@ -179,7 +179,26 @@ fn check_effect(
                 );
             }
         }
-        Effect::NormSys { .. } | Effect::Lumi | Effect::NormFactor | Effect::ShapeFactor => {}
+        Effect::Function(Formulas::Bins(texts)) => {
+            let fits = texts.len() == sample.data.len() || texts.len() == channel.n_bins();
+            if !sample.data.is_empty() && !fits {
+                report.error(
+                    format!("{path}/data/expressions"),
+                    format!(
+                        "The {} has {} expressions, but the sample has {}.",
+                        place(),
+                        texts.len(),
+                        bins(sample.data.len())
+                    ),
+                    "Give one expression per bin, or one 'expression' for all bins.",
+                );
+            }
+        }
+        Effect::NormSys { .. }
+        | Effect::Lumi
+        | Effect::NormFactor
+        | Effect::ShapeFactor
+        | Effect::Function(Formulas::Whole(_)) => {}
     }
 }
 

@@ -124,7 +124,15 @@ fn resolve_set(
     if let (SetKind::Lumi, true) = (&set.kind, document.known.modifiers) {
         require_lumi(measurement, set, setting, report);
     }
+    if let (SetKind::OfFunctions, true) = (&set.kind, document.known.modifiers) {
+        require_function_parameter(measurement, set, setting, report);
+    }
     let Some(setting) = setting else { return resolved };
+    if let (SetKind::OfFunctions, Some(sigmas)) = (&set.kind, &setting.sigmas) {
+        // The auxiliary datum is the start value, unless the setting gives another one.
+        let auxdata = setting.inits.clone().unwrap_or_else(|| resolved.inits.clone());
+        resolved.constraint = ResolvedConstraint::Gaussian { auxdata, sigmas: sigmas.clone() };
+    }
     let path = setting.path(measurement);
     let mut replace = |key: &str, given: &Option<Vec<f64>>, target: Option<&mut Vec<f64>>| {
         let Some(given) = given else { return };
@@ -175,13 +183,14 @@ fn defaults(kind: &SetKind) -> Resolved {
     let (init, bounds) = match kind {
         SetKind::Alpha => (0.0, (-5.0, 5.0)),
         SetKind::Lumi => (1.0, (0.0, 10.0)), // never used, because the measurement must give these numbers
-        SetKind::NormFactor | SetKind::ShapeFactor { .. } => (1.0, (0.0, 10.0)),
+        // The measurement must give these numbers of parameters of functions.
+        SetKind::NormFactor | SetKind::ShapeFactor { .. } | SetKind::OfFunctions => (1.0, (0.0, 10.0)),
         SetKind::ShapeSys { .. } | SetKind::StatError { .. } => (1.0, (1e-10, 10.0)),
     };
     let constraint = match kind {
         SetKind::Alpha => ResolvedConstraint::Gaussian { auxdata: vec![0.0], sigmas: vec![1.0] },
         SetKind::Lumi => ResolvedConstraint::Gaussian { auxdata: vec![1.0], sigmas: vec![1.0] },
-        SetKind::NormFactor | SetKind::ShapeFactor { .. } => ResolvedConstraint::None,
+        SetKind::NormFactor | SetKind::ShapeFactor { .. } | SetKind::OfFunctions => ResolvedConstraint::None,
         SetKind::ShapeSys { tau, .. } => {
             ResolvedConstraint::Poisson { auxdata: tau.clone(), factors: tau.clone() }
         }
@@ -248,6 +257,49 @@ fn require_lumi(measurement: &Measurement, set: &Declared, setting: Option<&Sett
     }
 }
 
+/// Reports an error if the measurement lacks the start value or the bounds of a parameter that only functions use. A
+/// misspelt name in an expression is found here.
+fn require_function_parameter(
+    measurement: &Measurement,
+    set: &Declared,
+    setting: Option<&Setting>,
+    report: &mut Report,
+) {
+    let given = setting.map_or([false, false], |s| [s.inits.is_some(), s.bounds.is_some()]);
+    if setting.is_some_and(|s| s.broken) || given == [true, true] {
+        return;
+    }
+    let example = format!("{{\"name\": \"{}\", \"inits\": [1.0], \"bounds\": [[-5.0, 5.0]]}}", set.name);
+    let (path, message) = match setting {
+        None => (
+            set.path.clone(),
+            format!(
+                "The expression uses {}, which is neither a modifier nor a parameter in the settings of measurement {}.",
+                quoted(&set.name),
+                quoted(&measurement.name)
+            ),
+        ),
+        Some(setting) => (
+            setting.path(measurement),
+            format!(
+                "Only functions use the parameter {}, which has no default {}.",
+                quoted(&set.name),
+                if given[0] { "bounds" } else { "start value" }
+            ),
+        ),
+    };
+    let near = match setting {
+        Some(_) => None,
+        None => nearest(&set.name, measurement.config.parameters.iter().map(|s| s.name.as_str())),
+    };
+    let hint = near.map_or(String::new(), |near| format!("Did you mean {}? ", quoted(near)));
+    report.error(
+        path,
+        message,
+        format!("{hint}Complete the settings of the measurement, for example {example}."),
+    );
+}
+
 fn report_no_such_property(key: &str, path: &str, set: &Declared, report: &mut Report) {
     let why = match set.kind {
         SetKind::Alpha => "A histosys or normsys parameter has a Gaussian constraint of unit width",
@@ -256,6 +308,7 @@ fn report_no_such_property(key: &str, path: &str, set: &Declared, report: &mut R
         SetKind::ShapeFactor { .. } => "A shapefactor is free: it has no constraint",
         SetKind::ShapeSys { .. } => "A shapesys has a Poisson constraint, whose width follows from factors",
         SetKind::StatError { .. } => "A staterror has a Gaussian constraint, whose width is sigmas",
+        SetKind::OfFunctions => "A parameter of functions has a Gaussian constraint if sigmas give its width",
     };
     report.error(
         format!("{path}/{key}"),

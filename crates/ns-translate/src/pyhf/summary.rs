@@ -96,7 +96,9 @@ impl Workspace {
                 constraint: match set.kind {
                     SetKind::Alpha | SetKind::Lumi | SetKind::StatError { .. } => "gaussian",
                     SetKind::ShapeSys { .. } => "poisson",
-                    SetKind::NormFactor | SetKind::ShapeFactor { .. } => "unconstrained",
+                    SetKind::NormFactor | SetKind::ShapeFactor { .. } | SetKind::OfFunctions => {
+                        "unconstrained"
+                    }
                 },
                 types: types
                     .get(set.name.as_str())

@@ -17,7 +17,7 @@ use super::patch::{DigestCheck, Patch};
 use super::problem::{Problem, Report};
 use super::settings::resolve;
 use super::tolerate::remove_copies;
-use super::{impossible, names, rules};
+use super::{functions, impossible, names, rules};
 
 /// Options for making a model from a workspace.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -289,6 +289,9 @@ impl Workspace {
             }
         };
         let resolution = resolve(&self.document, measurement, &declared, &mut report);
+        if !report.has_errors() {
+            functions::check_start(&self.document, measurement, &declared, &resolution, &mut report);
+        }
         if report.has_errors() {
             return Err(WorkspaceError::Invalid { report });
         }
@@ -342,6 +345,9 @@ pub(crate) fn validate_document(document: &Document, interpolation: Interpolatio
         resolutions.push(resolve(document, measurement, &declared, &mut report));
     }
     if complete && !report.has_errors() {
+        for (measurement, resolution) in document.measurements.iter().zip(&resolutions) {
+            functions::check_start(document, measurement, &declared, resolution, &mut report);
+        }
         impossible::check(document, &declared, &resolutions, &mut report);
     }
     report

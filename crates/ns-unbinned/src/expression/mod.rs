@@ -22,11 +22,13 @@ mod node;
 mod parse;
 mod tape;
 mod token;
+mod write;
 
 pub use error::{ExpressionError, Mistake};
 pub use function::Function;
 pub use node::{Binary, Expression, Node, Unary};
 pub use parse::{LONGEST, NESTING};
+pub use write::{is_name, text, with_names};
 
 #[cfg(test)]
 mod tests;

@@ -39,7 +39,7 @@ pub(super) fn components(d: usize) -> usize {
 
 /// Returns the index of the component that is the second derivative with respect to the variables `i` and `j`. There
 /// are `d` variables.
-pub(super) fn pair(d: usize, i: usize, j: usize) -> usize {
+pub(crate) fn pair(d: usize, i: usize, j: usize) -> usize {
     let (i, j) = if i < j { (j, i) } else { (i, j) };
     1 + d + i * (i + 1) / 2 + j
 }

@@ -46,6 +46,7 @@ pub(super) fn describe(
                 name: sample.name.clone(),
                 template: filled.template.clone(),
                 mc_statistics: !sample.disable_staterror,
+                functions: Vec::new(),
                 norm_factors,
                 shape_factors: Vec::new(),
                 systematics,

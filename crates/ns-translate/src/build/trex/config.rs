@@ -93,6 +93,16 @@ pub(super) struct Factor {
     pub(super) nominal: f64,
     pub(super) bounds: [f64; 2],
     pub(super) constant: bool,
+    /// The formula of a factor that is a function of other parameters.
+    pub(super) formula: Option<Formula>,
+}
+
+/// A formula of parameters.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Formula {
+    pub(super) expression: String,
+    /// Name, start value and bounds of each parameter.
+    pub(super) parameters: Vec<(String, f64, [f64; 2])>,
 }
 
 #[derive(Debug, Clone, Default)]

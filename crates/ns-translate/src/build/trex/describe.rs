@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::config::{self, Config, drops};
 use super::plan::{Key, Side};
 use crate::build::describe::{
-    Channel, Description, Effect, McConstraint, Measurement, Parameter, Parts, Pruning, Sample, Smoothing,
-    Symmetrise, Systematic, Template,
+    Channel, Description, Effect, Formula, McConstraint, Measurement, Parameter, Parts, Pruning, Sample,
+    Smoothing, Symmetrise, Systematic, Template,
 };
 use crate::build::fields::Reader;
 use crate::build::sources::Filled;
@@ -58,7 +58,12 @@ pub(super) fn describe(
             let of_sample = |factor: &&config::Factor| factor.scope.has(&region.name, &sample.name);
             let names = |per_bin: bool| {
                 let mut names: Vec<String> = Vec::new();
-                for factor in config.factors.iter().filter(of_sample).filter(|f| f.per_bin == per_bin) {
+                for factor in config
+                    .factors
+                    .iter()
+                    .filter(of_sample)
+                    .filter(|f| f.formula.is_none() && f.per_bin == per_bin)
+                {
                     if !names.contains(&factor.name) {
                         names.push(factor.name.clone());
                     }
@@ -75,10 +80,19 @@ pub(super) fn describe(
                     systematics.extend(effect(systematic, side(Side::Up), side(Side::Down), parts));
                 }
             }
+            let mut functions: Vec<Formula> = Vec::new();
+            for factor in config.factors.iter().filter(of_sample) {
+                let Some(formula) = &factor.formula else { continue };
+                if functions.iter().all(|known| known.name != factor.name) {
+                    let expression = formula.expression.clone();
+                    functions.push(Formula { name: factor.name.clone(), expression });
+                }
+            }
             channel.samples.push(Sample {
                 name: sample.name.clone(),
                 template,
                 mc_statistics: sample.mc_statistics && config.job.mc_threshold.is_some(),
+                functions,
                 norm_factors: names(false),
                 shape_factors: names(true),
                 systematics,
@@ -184,6 +198,15 @@ fn parameters(config: &Config) -> Vec<Parameter> {
     };
     let mut parameters: Vec<Parameter> = Vec::new();
     for factor in config.factors.iter().filter(|factor| !factor.per_bin).filter(acts) {
+        if let Some(formula) = &factor.formula {
+            for (name, init, bounds) in &formula.parameters {
+                if parameters.iter().all(|known| known.name != *name) {
+                    let (name, init, bounds) = (name.clone(), Some(*init), Some(*bounds));
+                    parameters.push(Parameter { name, init, bounds, fixed: false });
+                }
+            }
+            continue;
+        }
         if parameters.iter().all(|known| known.name != factor.name) {
             parameters.push(Parameter {
                 name: factor.name.clone(),

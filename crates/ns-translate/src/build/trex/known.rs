@@ -101,7 +101,7 @@ const READ: &[(&str, &[&str])] = &[
             "NtupleNameSuff",
         ],
     ),
-    ("NormFactor", &["Samples", "Regions", "Exclude", "Nominal", "Min", "Max", "Constant"]),
+    ("NormFactor", &["Samples", "Regions", "Exclude", "Nominal", "Min", "Max", "Constant", "Expression"]),
     ("ShapeFactor", &["Samples", "Regions", "Exclude"]),
     (
         "Systematic",

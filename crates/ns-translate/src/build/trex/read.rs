@@ -1,7 +1,7 @@
 //! Reads the blocks of a file as a configuration.
 
 use super::blocks::Block;
-use super::config::{Config, Factor, Job, Region, Sample, Scope, Systematic, Variation};
+use super::config::{Config, Factor, Formula, Job, Region, Sample, Scope, Systematic, Variation};
 use super::settings::Settings;
 use crate::build::describe::Symmetrise;
 use crate::build::fields::Reader;
@@ -196,6 +196,7 @@ impl Settings<'_, '_> {
                     nominal: number(0, 1.0),
                     bounds: [number(1, 0.0), number(2, 10.0)],
                     constant: setting.values.get(4).is_some_and(|v| v.eq_ignore_ascii_case("true")),
+                    formula: None,
                 });
             }
         }
@@ -225,7 +226,38 @@ impl Settings<'_, '_> {
             nominal: self.number("Nominal").unwrap_or(1.0),
             bounds: [self.number("Min").unwrap_or(0.0), self.number("Max").unwrap_or(10.0)],
             constant: self.flag("Constant", false),
+            formula: self.formula(),
         }
+    }
+
+    /// The formula of a factor: `expression:name[start,low,high],...`.
+    fn formula(&mut self) -> Option<Formula> {
+        let text = self.text("Expression")?;
+        let line = self.get("Expression").map_or(self.block.line, |setting| setting.line);
+        let read = || {
+            let (expression, list) = text.get(..text.find('[')?)?.rfind(':').map(|at| text.split_at(at))?;
+            let mut parameters = Vec::new();
+            let mut rest = list.strip_prefix(':')?.trim();
+            while !rest.is_empty() {
+                let (name, after) = rest.split_once('[')?;
+                let (numbers, after) = after.split_once(']')?;
+                let numbers: Vec<f64> =
+                    numbers.split(',').map(|n| n.trim().parse::<f64>()).collect::<Result<_, _>>().ok()?;
+                let [start, low, high] = numbers[..] else { return None };
+                parameters.push((name.trim().to_owned(), start, [low, high]));
+                rest = after.trim_start().trim_start_matches(',').trim();
+            }
+            Some(Formula { expression: expression.trim().to_owned(), parameters })
+        };
+        let formula = read();
+        if formula.is_none() {
+            self.error(
+                line,
+                "'Expression' cannot be read.".to_owned(),
+                "Write FORMULA:NAME[START,LOW,HIGH],... with all parameters of the formula.",
+            );
+        }
+        formula
     }
 
     fn systematic(&mut self, ntuples: bool) -> Option<Systematic> {

@@ -94,11 +94,11 @@ impl Builder<'_> {
     }
 
     /// Returns the parameter that a `param` line declares.
-    fn constrained(&self, name: &str) -> Option<Entry> {
+    pub(super) fn constrained(&self, name: &str) -> Option<Entry> {
         self.params.get(name).copied()
     }
 
-    fn declare(&mut self, name: &str, entry: Entry, place: &str) -> Option<usize> {
+    pub(super) fn declare(&mut self, name: &str, entry: Entry, place: &str) -> Option<usize> {
         let declared = self.parameters.declare(name, entry);
         if declared.is_err() {
             self.report.error(
@@ -133,7 +133,7 @@ impl Builder<'_> {
 
     /// Adds the free factors.
     pub(super) fn add_rate_params(&mut self) {
-        for param in &self.document.rate_params {
+        for param in self.document.rate_params.iter().filter(|param| param.formula.is_none()) {
             let users: Vec<usize> = param
                 .columns
                 .iter()
@@ -157,7 +157,7 @@ impl Builder<'_> {
     }
 
     /// Returns the parameter of a `rateParam` line. A parameter of interest or a `param` of its name takes precedence.
-    fn rate_parameter(&mut self, param: &RateParam) -> Option<usize> {
+    pub(super) fn rate_parameter(&mut self, param: &RateParam) -> Option<usize> {
         let written = self.constrained(&param.name);
         if let Some(known) = self.parameters.find(&param.name) {
             let expected = written.map_or(Written::Free, |entry| entry.written);

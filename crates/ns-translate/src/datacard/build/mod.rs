@@ -1,6 +1,7 @@
 //! Makes the model of a card.
 
 mod effects;
+mod formulas;
 mod gamma;
 mod mc_stats;
 mod parameters;
@@ -12,7 +13,8 @@ mod yields;
 use std::collections::HashMap;
 
 use ns_core::{
-    Channel, HistosysCode, Interpolation, Model, ModelFormat, Modifier, NormsysCode, Observations, Sample,
+    Channel, Function, HistosysCode, Interpolation, Model, ModelFormat, Modifier, NormsysCode, Observations,
+    Sample,
 };
 
 use super::card::Card;
@@ -51,6 +53,8 @@ struct Builder<'c> {
     /// One element per column; `None` for a process without events, or of a masked channel.
     cells: Vec<Option<Cell>>,
     yields: Yields<'c>,
+    /// Functions of parameters, each after those that it uses.
+    functions: Vec<Function>,
 }
 
 /// Makes the model. Returns also the warnings.
@@ -66,6 +70,7 @@ pub(super) fn build(card: &Card) -> Result<(Model, Report), CardError> {
         kept: card.kept()?,
         cells: Vec::new(),
         yields: Yields::default(),
+        functions: Vec::new(),
     };
     builder.cells.resize_with(document.columns.len(), || None);
     let signals = signals::signals(document, &card.options)?;
@@ -74,6 +79,7 @@ pub(super) fn build(card: &Card) -> Result<(Model, Report), CardError> {
     let pois = builder.add_signals(&signals);
     builder.add_systematics();
     builder.add_rate_params();
+    builder.add_rate_formulas();
     builder.add_mc_stats();
     builder.check_unused();
     builder.freeze();
@@ -146,7 +152,7 @@ impl Builder<'_> {
             parameter_sets,
             poi,
             interpolation: interpolation(),
-            functions: Vec::new(),
+            functions: self.functions,
             event_channels: Vec::new(),
             penalties: Vec::new(),
             observed: Observations::binned(main, aux),

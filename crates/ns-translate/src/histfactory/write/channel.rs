@@ -65,7 +65,8 @@ fn sample(
         };
         let name = ("Name", modifier.name.clone());
         match &modifier.effect {
-            Effect::Lumi => {}
+            // Workspaces with functions are refused before.
+            Effect::Lumi | Effect::Function(_) => {}
             Effect::NormFactor => norm(modifier, context, xml)?,
             Effect::NormSys { lo, hi } => {
                 xml.empty("OverallSys", &[name, ("High", hi.to_string()), ("Low", lo.to_string())])?;

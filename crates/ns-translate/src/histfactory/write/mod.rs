@@ -129,6 +129,13 @@ impl<'a> Context<'a> {
                 let name = modifier.name.as_str();
                 let places = uses.get(name).map(Vec::as_slice).unwrap_or_default();
                 let role = match modifier.effect.kind() {
+                    ModifierType::Function => {
+                        return Err(not_written(
+                            format!("The function '{name}'"),
+                            "XML that other programs read has no functions as factors.",
+                            "Convert to HS3, or prune it.",
+                        ));
+                    }
                     ModifierType::Lumi => Role::Lumi,
                     ModifierType::NormFactor => Role::Norm,
                     ModifierType::NormSys | ModifierType::HistoSys => Role::Alpha,

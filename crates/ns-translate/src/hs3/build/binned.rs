@@ -46,6 +46,9 @@ impl Builder<'_, '_> {
                 Distribution::HistFactory(channel) => {
                     for modifier in channel.samples.iter().flat_map(|sample| &sample.modifiers) {
                         let names = modifier.bin_parameters(&distribution.name, channel.bins());
+                        if names.iter().any(|name| self.is_function(name)) {
+                            continue;
+                        }
                         if !names.is_empty() && !self.parameters.declare_group(&names) {
                             self.report.error(
                                 modifier.path.clone(),
@@ -127,6 +130,9 @@ impl Builder<'_, '_> {
     ) -> Option<Modifier> {
         let path = modifier.path.as_str();
         let name = modifier.name.clone();
+        if let Some(effect) = self.functions_of(channel_name, channel, modifier) {
+            return Some(Modifier { name, first: 0, effect: effect? });
+        }
         let (first, effect) = match &modifier.effect {
             document::Effect::NormFactor => {
                 let p = self.scalar(modifier, FACTOR)?;
@@ -221,7 +227,7 @@ impl Builder<'_, '_> {
                     quoted(&modifier.name),
                     quoted(&name)
                 ),
-                "Name a parameter.",
+                "Name a parameter. Functions of parameters can be factors of samples and of bins (normfactor, shapefactor).",
             );
             return None;
         }

@@ -6,6 +6,7 @@ mod channel;
 mod constrained_modifier;
 mod constraint;
 mod density;
+mod factor_function;
 mod flow;
 mod generic;
 mod interpolation;

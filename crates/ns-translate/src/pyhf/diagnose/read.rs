@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 
 use super::expect::{ValueLocation, array, kind_of, lower, non_empty, number, numbers, object, string};
 use crate::pyhf::document::{
-    Channel, Config, Document, Effect, Measurement, Modifier, ModifierType, Observation, ReadParts, Sample,
-    Setting,
+    Channel, Config, Document, Effect, Formulas, Measurement, Modifier, ModifierType, Observation, ReadParts,
+    Sample, Setting,
 };
 use crate::pyhf::names::{list, nearest, quoted};
 use crate::pyhf::parse::VERSION;
@@ -206,6 +206,7 @@ fn modifier(value: &Value, at: usize, sample: &ValueLocation, report: &mut Repor
         Some((map.get(lo), map.get(hi)))
     };
     let effect = match kind {
+        ModifierType::Function => Effect::Function(formulas(data, &data_place, report)?),
         ModifierType::HistoSys => {
             let (lo, hi) = pair(["lo_data", "hi_data"]).unwrap_or_default();
             Effect::HistoSys {
@@ -252,6 +253,38 @@ fn modifier(value: &Value, at: usize, sample: &ValueLocation, report: &mut Repor
         return None;
     }
     Some(Modifier { at, name, effect })
+}
+
+/// Reads the expressions of a modifier of type `function`.
+fn formulas(data: Option<&Value>, place: &ValueLocation, report: &mut Report) -> Option<Formulas> {
+    let map = object(data?, place, &[], &["expression", "expressions"], report)?;
+    match (map.get("expression"), map.get("expressions")) {
+        (Some(text), None) => {
+            let what = format!("The expression in {}", lower(&place.what));
+            string(text, &ValueLocation::new(place.key("expression"), what), report)
+                .map(|text| Formulas::Whole(text.to_owned()))
+        }
+        (None, Some(texts)) => {
+            let what = format!("The expressions in {}", lower(&place.what));
+            let list = ValueLocation::new(place.key("expressions"), what);
+            let texts = non_empty(texts, &list, "expressions", report)?;
+            let one = |(bin, text): (usize, &Value)| {
+                let what = format!("Expression {bin} of {}", lower(&place.what));
+                string(text, &ValueLocation::new(list.key(&bin.to_string()), what), report).map(str::to_owned)
+            };
+            // All mistakes are reported.
+            let read: Vec<Option<String>> = texts.iter().enumerate().map(one).collect();
+            read.into_iter().collect::<Option<Vec<_>>>().map(Formulas::Bins)
+        }
+        _ => {
+            report.error(
+                place.path.clone(),
+                format!("{} must have either 'expression' or 'expressions'.", place.what),
+                "Write {\"expression\": \"1 + 0.3*c\"} for all bins, or {\"expressions\": [...]} with one per bin.",
+            );
+            None
+        }
+    }
 }
 
 /// Removes the word "Modifier" from the beginning of a text such as "Modifier 'x' on ...".

@@ -11,7 +11,7 @@ use super::super::problem::Report;
 use super::super::workspace::Workspace;
 use super::edited::{Edited, Log, Operation, usable};
 use super::effect::{self, Thresholds};
-use super::unknown::{NameKind, modifiers, suggestion};
+use super::unknown::{NameKind, expressed, modifiers, suggestion};
 
 /// The parts of a workspace to remove.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -74,6 +74,7 @@ impl Workspace {
             .difference(&after)
             .map(String::as_str)
             .chain(prune.modifiers.iter().map(String::as_str))
+            .filter(|name| !after.contains(*name))
             .collect();
         let unused: HashSet<&str> =
             before.difference(&between).map(String::as_str).filter(|name| !gone.contains(name)).collect();
@@ -84,7 +85,7 @@ impl Workspace {
 
 /// Returns the names of all parameters on which the modifiers of a document depend.
 fn parameters(document: &Document) -> HashSet<String> {
-    modifiers(document).map(|m| m.name.clone()).collect()
+    modifiers(document).map(|m| m.name.clone()).chain(expressed(document)).collect()
 }
 
 fn check_names(prune: &Prune, document: &Document, report: &mut Report) {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use ns_unbinned::expression::{is_name, with_names};
 use serde::Deserialize;
 
 use super::super::document::{Document, Effect, Measurement};
@@ -10,7 +11,7 @@ use super::super::names::{list, quoted};
 use super::super::problem::Report;
 use super::super::workspace::Workspace;
 use super::edited::{Edited, Log, Operation, usable};
-use super::unknown::{NameKind, modifiers};
+use super::unknown::{NameKind, expressed, modifiers};
 
 /// Old names with their new names. All names are changed at the same time, so two names can be swapped.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
@@ -57,6 +58,7 @@ impl Workspace {
             }
         }
         check_lumi(&self.document, &rename.modifiers, &mut log.report);
+        check_words(&self.document, &rename.modifiers, &mut log.report);
         check_taken(&self.document, rename, &mut log.report);
         for measurement in &self.document.measurements {
             check_settings(measurement, &rename.modifiers, &mut log.report);
@@ -92,6 +94,9 @@ fn apply(document: &mut Document, rename: &Rename) {
             set(&mut sample.name, &rename.samples);
             for modifier in &mut sample.modifiers {
                 set(&mut modifier.name, &rename.modifiers);
+                if let Effect::Function(formulas) = &mut modifier.effect {
+                    formulas.change(|text| *text = with_names(text, &rename.modifiers));
+                }
             }
         }
     }
@@ -122,6 +127,18 @@ fn check_lumi(document: &Document, map: &BTreeMap<String, String>, report: &mut 
                 return;
             }
         }
+    }
+}
+
+/// Reports new names that expressions cannot contain, of names that expressions contain.
+fn check_words(document: &Document, map: &BTreeMap<String, String>, report: &mut Report) {
+    let used = expressed(document);
+    for (old, new) in map.iter().filter(|(old, new)| used.contains(*old) && !is_name(new)) {
+        report.error(
+            "/channels".to_owned(),
+            format!("Expressions of functions contain {}, and cannot contain {}.", quoted(old), quoted(new)),
+            "Use letters, digits and underscores, beginning with a letter.",
+        );
     }
 }
 

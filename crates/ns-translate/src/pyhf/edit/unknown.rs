@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::super::document::{Document, Modifier};
+use ns_unbinned::expression::Expression;
+
+use super::super::document::{Document, Effect, Modifier};
 use super::super::names::{list, nearest, quoted};
 use super::super::problem::Report;
 
@@ -36,7 +38,13 @@ impl NameKind {
         match self {
             Self::Channel => document.channels.iter().map(|c| c.name.as_str()).collect(),
             Self::Sample => samples().map(|s| s.name.as_str()).collect(),
-            Self::Modifier => modifiers(document).map(|m| m.name.as_str()).collect(),
+            Self::Modifier => {
+                let settings = document.measurements.iter().flat_map(|m| &m.config.parameters);
+                let in_expressions = expressed(document);
+                // The parameters that only functions use have settings in the measurements.
+                let own = settings.map(|s| s.name.as_str()).filter(|name| in_expressions.contains(*name));
+                modifiers(document).map(|m| m.name.as_str()).chain(own).collect()
+            }
             Self::Measurement => document.measurements.iter().map(|m| m.name.as_str()).collect(),
         }
     }
@@ -70,6 +78,16 @@ pub(super) fn suggestion(name: &str, known: &BTreeSet<&str>, lead: &str) -> Stri
         Some(near) => format!("Did you mean {}?", quoted(near)),
         None => list(lead, &known.iter().collect::<Vec<_>>()),
     }
+}
+
+/// Returns all names in the expressions of functions. Expressions with mistakes are left out.
+pub(super) fn expressed(document: &Document) -> BTreeSet<String> {
+    let texts = modifiers(document).filter_map(|modifier| match &modifier.effect {
+        Effect::Function(formulas) => Some(formulas.texts()),
+        _ => None,
+    });
+    let parsed = texts.flatten().filter_map(|(_, text)| Expression::parse(text).ok());
+    parsed.flat_map(|expression| expression.names().to_vec()).collect()
 }
 
 /// Returns every modifier of a document.

@@ -161,7 +161,7 @@ fn complete(modifier: &mut Value, path: &str, gathered: &mut Gathered) {
                 put_into_list(data, key, &format!("{path}/data"), gathered);
             }
         }
-        ModifierType::NormSys => {}
+        ModifierType::NormSys | ModifierType::Function => {}
     }
 }
 
