@@ -3,7 +3,6 @@
 mod cards;
 mod constraints;
 mod edit;
-mod histfactory;
 mod hs3;
 mod hs3_dialects;
 mod hs3_mutations;

@@ -1,9 +1,9 @@
 //! HistFactory's XML: what it means, and the way back.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
-#[path = "../histfactory/broken.rs"]
+#[path = "histfactory/broken.rs"]
 mod broken;
-#[path = "../histfactory/folder.rs"]
+#[path = "histfactory/folder.rs"]
 mod folder;
 
 use std::path::{Path, PathBuf};
