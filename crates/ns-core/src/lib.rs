@@ -39,7 +39,7 @@ pub use event_source::{DrawEvents, EventColumns, EventSource, NotDrawn};
 pub use events::{
     BinRule, Binning, ConditionalDensity, Density, EventChannel, EventTable, Function, FunctionForm,
     InterpolationForm, LogDensity, Measured, Observable, Op, ParquetEventData, Penalty, PenaltyForm, Process,
-    RowGroups, Tail, Tape, TapeError, Value, WeightSys,
+    RowGroups, Special, Tail, Tape, TapeError, Value, WeightSys,
 };
 pub use execution::{Device, Execution, Precision, parse_bytes};
 pub use input::{Input, InputError, InputTable, Pulled};

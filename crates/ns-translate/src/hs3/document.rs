@@ -195,6 +195,8 @@ pub(crate) enum Distribution {
     Template(Template),
     Generic {
         expression: Placed<String>,
+        /// The names for which `@0`, `@1`, ... stand in the expression.
+        variables: Vec<String>,
     },
     /// A density that is proportional to a function, or to the exponential of a function.
     DensityFunction {
@@ -294,6 +296,8 @@ pub(crate) enum Function {
     },
     Generic {
         expression: Placed<String>,
+        /// The names for which `@0`, `@1`, ... stand in the expression.
+        variables: Vec<String>,
     },
     /// ROOT's interpolation of yields by nuisance parameters (`FlexibleInterpVar`).
     Interpolation {

@@ -77,7 +77,7 @@ pub(super) fn of_distribution<'a>(
             let parameters = template.responses.iter().map(|response| &response.parameter);
             named(template.x.iter().chain(parameters), Role::Value)
         }
-        D::Generic { expression: text } => expressed(&text.path, expression),
+        D::Generic { expression: text, .. } => expressed(&text.path, expression),
         D::DensityFunction { function, .. } => values(&[function]),
         D::EfficiencyProduct { pdf, efficiency } => {
             let mut all = named([pdf], Role::Distribution);
@@ -132,7 +132,7 @@ pub(super) fn of_function<'a>(
         Function::Polynomial { x, coefficients } => {
             named(std::iter::once(x).chain(coefficients), Role::Value)
         }
-        Function::Generic { expression: text } => expressed(&text.path, expression),
+        Function::Generic { expression: text, .. } => expressed(&text.path, expression),
         Function::ProcessNormalization { nominal, symmetric, asymmetric, factors } => {
             let thetas = symmetric.iter().map(|pair| &pair.0).chain(asymmetric.iter().map(|pair| &pair.0));
             named(std::iter::once(nominal).chain(thetas).chain(factors), Role::Value)

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use serde_json::{Map, Value, json};
 
 use super::document::{
-    Arg, Argument, Axis, Data, Distribution, Document, Function, Likelihood, Named, PointValue,
+    Arg, Argument, Axis, Data, Distribution, Document, Function, Likelihood, Named, Placed, PointValue,
 };
 use super::model::{Hs3, entries};
 use super::restate_histfactory::histfactory;
@@ -294,7 +294,7 @@ impl<'a> Words<'a> {
                 json!({"type": "histogram_dist", "data": {"axes": axes, "contents": contents}})
             }
             D::Template(template) => self.template(template),
-            D::Generic { expression } => json!({"type": "generic_dist", "expression": expression.value}),
+            D::Generic { expression, variables } => formula("generic_dist", expression, variables),
             D::DensityFunction { function, logarithmic } => {
                 let kind = if *logarithmic { "log_density_function_dist" } else { "density_function_dist" };
                 json!({"type": kind, "function": a(function)})
@@ -325,8 +325,8 @@ impl<'a> Words<'a> {
             Function::Polynomial { x, coefficients } => {
                 json!({"type": "polynomial", "x": self.arg(x), "coefficients": self.args(coefficients)})
             }
-            Function::Generic { expression } => {
-                json!({"type": "generic_function", "expression": expression.value})
+            Function::Generic { expression, variables } => {
+                formula("generic_function", expression, variables)
             }
             Function::Interpolation { parameters, nominal, low, high, codes } => json!({
                 "type": "interpolation0d", "vars": self.args(parameters), "nom": nominal, "low": low, "high": high,
@@ -456,4 +456,13 @@ impl<'a> Words<'a> {
         };
         self.document.points.iter().map(point).collect()
     }
+}
+
+/// Returns the object of an expression.
+fn formula(kind: &str, expression: &Placed<String>, variables: &[String]) -> Value {
+    let mut object = json!({"type": kind, "expression": expression.value});
+    if !variables.is_empty() {
+        object["arguments"] = json!(variables);
+    }
+    object
 }

@@ -1,5 +1,7 @@
 //! Bounds of the operations of a program within a box, by interval arithmetic.
 
+use ns_core::Special;
+
 use super::fixed;
 use super::{Binary, Interval, Slot, Step, Table, Unary};
 use crate::events::special;
@@ -65,6 +67,11 @@ pub(in crate::events) fn wide_operand(step: Step, slot: Slot, bounds: &[Interval
         Step::Binary(Binary::Pow, a, p) => (a, is_wide_power(bounds[p], bounds[a])),
         Step::Unary(Unary::Sin | Unary::Cos, a) => (a, length(a) > 12.0),
         Step::Unary(Unary::Tan, a) => (a, length(a) > 1.5),
+        Step::Unary(Unary::Special(Special::BesselJ(_)), a) => (a, length(a) > 12.0),
+        Step::Unary(Unary::Special(Special::Erf | Special::Erfc | Special::Tanh), a) => {
+            (a, length(a) > 16.0 && bounds[slot].lo < bounds[slot].hi)
+        }
+        Step::Unary(Unary::Special(Special::Sinh | Special::Cosh), a) => (a, length(a) > WIDEST_EXPONENT),
         Step::Binary(Binary::Voigt, a, b) => (a, length(a) > 40.0 * bounds[b].hi.max(1.0)),
         Step::Binary(Binary::NormalIntegral, a, b) => {
             let longer = if length(a) > length(b) { a } else { b };
@@ -132,7 +139,33 @@ fn unary_bounds(unary: Unary, x: Interval) -> Interval {
         Unary::Asinh => x.rising(libm::asinh),
         Unary::Reciprocal => x.reciprocal(),
         Unary::Power(p) => x.power(p),
-        Unary::LnGamma | Unary::Decay | Unary::Interpolation(_) => Interval::ALL,
+        Unary::Special(function) => special_bounds(function, x),
+        Unary::Decay | Unary::Interpolation(_) => Interval::ALL,
+    }
+}
+
+fn special_bounds(function: Special, x: Interval) -> Interval {
+    // The gamma function of positive numbers is smallest at 1.46163.
+    let (before, behind) = (1.461, 1.462);
+    let at = |x: f64| function.value(x);
+    match function {
+        Special::Erf | Special::Sinh | Special::Tanh | Special::Asinh => x.rising(at),
+        Special::Erfc => x.falling(at),
+        Special::Cosh => x.abs().rising(at),
+        Special::Gamma | Special::LnGamma => {
+            let x = x.within(0.0, f64::INFINITY);
+            let least = if function == Special::Gamma { 0.8856 } else { -0.1215 };
+            if x.is_empty() || x.lo >= behind {
+                x.rising(at)
+            } else if x.hi <= before {
+                Interval::new(at(x.hi) - 1e-14, if x.lo > 0.0 { at(x.lo) * (1.0 + 1e-14) } else { f64::INFINITY })
+            } else {
+                let high = if x.lo > 0.0 { at(x.lo).max(at(x.hi)) + 1e-14 } else { f64::INFINITY };
+                Interval::new(least, high)
+            }
+        }
+        Special::BesselJ(_) if x.is_empty() => x,
+        Special::BesselJ(_) => Interval::new(-1.0, 1.0),
     }
 }
 
@@ -147,6 +180,8 @@ fn binary_bounds(binary: Binary, a: Interval, b: Interval) -> Interval {
         }
         Binary::Voigt if b.lo > 0.0 => Interval::new(0.0, special::voigt(0.0, b.lo)[0] * (1.0 + 1e-12)),
         Binary::Voigt => Interval::ALL,
+        Binary::Atan2 if a.is_empty() || b.is_empty() => Interval::EMPTY,
+        Binary::Atan2 => Interval::new(-std::f64::consts::PI, std::f64::consts::PI).widened(),
         Binary::NormalIntegral if a.is_empty() || b.is_empty() => Interval::EMPTY,
         Binary::NormalIntegral => {
             // The integral grows with its upper limit and falls with its lower limit.

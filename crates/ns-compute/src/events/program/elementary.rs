@@ -1,5 +1,7 @@
 //! Functions of one and two numbers, with their first and second derivatives.
 
+use ns_core::Special;
+
 use crate::events::special;
 use crate::simd::{MulAdd, exp, ln};
 
@@ -32,8 +34,8 @@ pub(in crate::events) enum Unary {
     Asinh,
     /// `1 / x`.
     Reciprocal,
-    /// Logarithm of the gamma function.
-    LnGamma,
+    /// A special function.
+    Special(Special),
     /// `(1 - e^-x) / x`. At 0 its value is 1.
     Decay,
     /// `x` to a constant power.
@@ -49,6 +51,8 @@ pub(in crate::events) enum Binary {
     Div,
     /// `a^b`.
     Pow,
+    /// Angle of the point with the ordinate `a` and the abscissa `b`.
+    Atan2,
     /// Integral of `exp(-t^2/2)` over `t` from `a` to `b`.
     NormalIntegral,
     /// Voigt profile `Re w(a + i b)`, where `w` is the Faddeeva function.
@@ -113,7 +117,7 @@ impl Unary {
                 let r = 1.0 / x;
                 [r, -r * r, 2.0 * r * r * r]
             }
-            Self::LnGamma => special::ln_gamma(x),
+            Self::Special(function) => function.derivatives(x),
             Self::Decay => special::decay(x),
             Self::Power(p) => power(x, p),
             Self::Interpolation(interpolation) => interpolation.at(x),
@@ -139,6 +143,12 @@ impl Binary {
                 let [_, first, second] = power(a, b);
                 let lower = a.powf(b - 1.0);
                 [value, first, value * l, second, lower * (1.0 + b * l), value * l * l]
+            }
+            Self::Atan2 => {
+                let r = 1.0 / (a * a + b * b);
+                let (by_a, by_b) = (b * r, -a * r);
+                let twice = 2.0 * by_a * by_b;
+                [a.atan2(b), by_a, by_b, twice, by_b * by_b - by_a * by_a, -twice]
             }
             Self::NormalIntegral => special::normal_integral(a, b),
             Self::Voigt => special::voigt(a, b),

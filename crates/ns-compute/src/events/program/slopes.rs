@@ -1,5 +1,7 @@
 //! Bounds of derivatives with respect to observables, by interval arithmetic.
 
+use ns_core::Special;
+
 use super::{Binary, Interval, Slot, Step, Unary, fixed};
 
 const ZERO: Interval = Interval::point(0.0);
@@ -83,6 +85,15 @@ fn derivative(unary: Unary, x: Interval, value: Interval) -> Interval {
         Unary::Asinh => x.square().add(ONE).power(-0.5),
         Unary::Reciprocal => value.square().neg(),
         Unary::Power(p) => x.power(p - 1.0).mul(Interval::point(p)),
-        Unary::Asin | Unary::Acos | Unary::LnGamma | Unary::Decay | Unary::Interpolation(_) => Interval::ALL,
+        Unary::Special(Special::Erf | Special::Erfc) => {
+            let peak = x.square().neg().rising(fixed::exp).mul(Interval::point(std::f64::consts::FRAC_2_SQRT_PI));
+            if unary == Unary::Special(Special::Erf) { peak } else { peak.neg() }
+        }
+        Unary::Special(Special::Sinh) => x.abs().rising(libm::cosh),
+        Unary::Special(Special::Cosh) => x.rising(libm::sinh),
+        Unary::Special(Special::Tanh) => x.abs().rising(libm::cosh).square().reciprocal(),
+        Unary::Special(Special::BesselJ(_)) => Interval::new(-1.0, 1.0),
+        Unary::Special(_) => Interval::ALL,
+        Unary::Asin | Unary::Acos | Unary::Decay | Unary::Interpolation(_) => Interval::ALL,
     }
 }

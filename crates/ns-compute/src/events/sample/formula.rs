@@ -192,7 +192,8 @@ fn unary_at(unary: Unary, x: f64) -> f64 {
         Unary::Reciprocal => 1.0 / x,
         Unary::Power(p) => fixed::power(x, p),
         // No density of events applies any of these functions to an observable.
-        Unary::LnGamma | Unary::Decay | Unary::Interpolation(_) => f64::NAN,
+        Unary::Special(function) => function.value(x),
+        Unary::Decay | Unary::Interpolation(_) => f64::NAN,
     }
 }
 
@@ -201,6 +202,7 @@ fn binary_at(binary: Binary, a: f64, b: f64) -> f64 {
         Binary::Div => a * (1.0 / b),
         Binary::Pow => fixed::power(a, b),
         Binary::Voigt => special::voigt(a, b)[0],
+        Binary::Atan2 => libm::atan2(a, b),
         Binary::NormalIntegral => f64::NAN,
     }
 }

@@ -170,7 +170,7 @@ impl Builder<'_, '_> {
                 let one = draft.number(1.0);
                 draft.push(Op::Div(one, sum))
             }
-            D::Generic { expression } => {
+            D::Generic { expression, .. } => {
                 let Some(parsed) = index.distribution_expression(i) else { return Err(Trouble::Reported) };
                 self.expression(parsed, &expression.path, space, draft)?
             }
@@ -347,7 +347,7 @@ impl Builder<'_, '_> {
                     coefficients.iter().map(|coefficient| self.operand(coefficient, space, draft)).collect();
                 draft.polynomial(x, &coefficients?)
             }
-            Written::Generic { expression } => {
+            Written::Generic { expression, .. } => {
                 let Some(parsed) = index.function_expression(i) else { return Err(Trouble::Reported) };
                 self.expression(parsed, &expression.path, space, draft)?
             }

@@ -74,7 +74,7 @@ impl Builder<'_, '_> {
                 x: self.value(x, &space)?,
                 coefficients: self.values(coefficients, &space)?,
             },
-            Written::Generic { expression } => {
+            Written::Generic { expression, .. } => {
                 let index = self.index;
                 let Some(parsed) = index.function_expression(i) else { return Err(Trouble::Reported) };
                 let mut values = Vec::new();

@@ -147,7 +147,13 @@ pub(super) fn read(
             folder: sources.folder.clone(),
         },
         "histogram_dist" => histogram(fields, report)?,
-        "generic_dist" => Distribution::Generic { expression: fields.name("expression", report)? },
+        "generic_dist" => {
+            let variables = fields.optional_names("arguments", report);
+            Distribution::Generic {
+                expression: fields.name("expression", report)?,
+                variables: variables.into_iter().map(|name| name.value).collect(),
+            }
+        }
         "density_function_dist" | "log_density_function_dist" => Distribution::DensityFunction {
             function: fields.argument("function", report),
             logarithmic: kind.starts_with("log"),
