@@ -233,7 +233,14 @@ impl Offload {
                 Step::Equal(a, b) => (Operation::Equal, [at(a)?, at(b)?, none]),
                 Step::Select(condition, a, b) => (Operation::Select, [at(condition)?, at(a)?, at(b)?]),
                 // The kernels have no code for these functions, or these steps are the same for all events.
-                Step::Binary(Binary::NormalIntegral | Binary::Voigt | Binary::Atan2, ..)
+                Step::Binary(
+                    Binary::NormalIntegral
+                    | Binary::Voigt
+                    | Binary::FaddeevaImaginary
+                    | Binary::SmearedDecay
+                    | Binary::Atan2,
+                    ..,
+                )
                 | Step::Number(_)
                 | Step::Variable(_)
                 | Step::Input(_)

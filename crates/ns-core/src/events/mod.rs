@@ -1,10 +1,12 @@
 //! Event-level models: densities of observables, functions of parameters, and tables of events.
 
 mod channel;
+mod decay;
 mod density;
 mod evaluate;
 mod file_columns;
 mod function;
+mod given;
 mod log_density;
 mod penalty;
 mod row_groups;
@@ -15,10 +17,12 @@ mod value;
 mod weights;
 
 pub use channel::{BinRule, Binning, EventChannel, Observable, Process};
+pub use decay::{Decay, DecaySides, Oscillation, Smearing};
 pub use density::{Density, Tail};
 pub(crate) use evaluate::functions;
 pub use file_columns::ParquetEventData;
 pub use function::{Function, FunctionForm, InterpolationForm};
+pub use given::Given;
 pub use log_density::{ConditionalDensity, LogDensity};
 pub use penalty::{Measured, Penalty, PenaltyForm};
 pub use row_groups::RowGroups;

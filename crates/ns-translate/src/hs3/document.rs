@@ -6,6 +6,8 @@ mod histfactory;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ns_core::DecaySides;
+
 pub(crate) use analysis::{Analysis, DomainAxis, PointValue};
 pub(crate) use histfactory::{
     Effect, HistFactory, Interpolation, Kind, Modifier, Sample, ShapeValues, StatSettings, WrittenConstraint,
@@ -167,6 +169,35 @@ pub(crate) enum Distribution {
         gamma: Arg,
         delta: Arg,
     },
+    /// A decay in time, smeared by a resolution (`decay_dist` and `nextstat.b_decay_dist` in files).
+    Decay {
+        t: Arg,
+        tau: Arg,
+        sides: DecaySides,
+        oscillation: Option<Box<Waves>>,
+        /// Name of the distribution of measured minus true times.
+        resolution: Arg,
+    },
+    /// A resolution without an error (`truth_model_function` in files).
+    Truth {
+        x: Arg,
+    },
+    /// A Gaussian resolution (`gauss_model_function` in files).
+    GaussModel {
+        x: Arg,
+        mean: Arg,
+        sigma: Arg,
+    },
+    /// A sum of resolutions (`mixture_model` in files).
+    MixtureModel {
+        summands: Vec<Arg>,
+        coefficients: Vec<Arg>,
+    },
+    /// A density of one observable at given values of others (the key `nextstat.given` in files).
+    Given {
+        inner: Box<Distribution>,
+        observables: Vec<Placed<String>>,
+    },
     /// A density that is a cubic spline through positive values (`nextstat.spline_dist` in files).
     Spline {
         x: Arg,
@@ -224,6 +255,17 @@ pub(crate) enum Distribution {
     Unsupported {
         kind: String,
     },
+}
+
+/// The terms of mixing and CP violation of a decay.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Waves {
+    pub(crate) delta_gamma: Arg,
+    pub(crate) delta_m: Arg,
+    pub(crate) cosh: Arg,
+    pub(crate) sinh: Arg,
+    pub(crate) cos: Arg,
+    pub(crate) sin: Arg,
 }
 
 /// Tails of a Crystal Ball density. A tail is a pair (`alpha`, `n`). It begins at the distance `alpha` from the

@@ -50,7 +50,7 @@ impl<'a> Index<'a> {
             .map(|distribution| match &distribution.content {
                 Distribution::Generic { expression, variables } => {
                     parsed(distribution, (expression, variables), report)
-                },
+                }
                 _ => None,
             })
             .collect();
@@ -60,7 +60,7 @@ impl<'a> Index<'a> {
             .map(|function| match &function.content {
                 Function::Generic { expression, variables } => {
                     parsed(function, (expression, variables), report)
-                },
+                }
                 _ => None,
             })
             .collect();

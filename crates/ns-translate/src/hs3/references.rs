@@ -67,6 +67,27 @@ pub(super) fn of_distribution<'a>(
         D::BreitWigner { x, mean, width } => values(&[x, mean, width]),
         D::Voigt { x, mean, width, sigma } => values(&[x, mean, width, sigma]),
         D::JohnsonSu { x, mu, lambda, gamma, delta } => values(&[x, mu, lambda, gamma, delta]),
+        D::Decay { t, tau, oscillation, resolution, .. } => {
+            let mut all = values(&[t, tau]);
+            if let Some(w) = oscillation {
+                all.extend(values(&[&w.delta_gamma, &w.delta_m, &w.cosh, &w.sinh, &w.cos, &w.sin]));
+            }
+            all.extend(named([resolution], Role::Distribution));
+            all
+        }
+        D::Truth { x } => values(&[x]),
+        D::GaussModel { x, mean, sigma } => values(&[x, mean, sigma]),
+        D::MixtureModel { summands, coefficients } => {
+            let mut all = named(summands, Role::Distribution);
+            all.extend(named(coefficients, Role::Value));
+            all
+        }
+        D::Given { inner, observables } => {
+            let mut all = of_distribution(inner, None);
+            let given = observables.iter();
+            all.extend(given.map(|x| Reference { name: &x.value, path: &x.path, role: Role::Value }));
+            all
+        }
         D::Spline { x, .. } => values(&[x]),
         D::Flow { x, context, .. } => named(x.iter().chain(context), Role::Value),
         D::Histogram { axes, .. } => axes

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use ns_core::DecaySides;
 use serde_json::{Map, Value, json};
 
 use super::document::{
@@ -274,6 +275,43 @@ impl<'a> Words<'a> {
                 "type": "nextstat.johnson_su_dist", "x": a(x), "mu": a(mu), "lambda": a(lambda), "gamma": a(gamma),
                 "delta": a(delta),
             }),
+            D::Decay { t, tau, sides, oscillation, resolution } => {
+                let kind = match sides {
+                    DecaySides::After => 0,
+                    DecaySides::Both => 1,
+                    DecaySides::Before => 2,
+                };
+                let mut map = object(json!({
+                    "type": "decay_dist", "t": a(t), "tau": a(tau), "decayType": kind, "resolutionModel": a(resolution),
+                }));
+                if let Some(w) = oscillation {
+                    map.insert("type".to_owned(), json!("nextstat.b_decay_dist"));
+                    let waves = [
+                        ("delta_gamma", &w.delta_gamma),
+                        ("delta_m", &w.delta_m),
+                        ("cosh", &w.cosh),
+                        ("sinh", &w.sinh),
+                        ("cos", &w.cos),
+                        ("sin", &w.sin),
+                    ];
+                    map.extend(waves.map(|(key, value)| (key.to_owned(), a(value))));
+                }
+                Value::Object(map)
+            }
+            D::Truth { x } => json!({"type": "truth_model_function", "x": a(x)}),
+            D::GaussModel { x, mean, sigma } => {
+                json!({"type": "gauss_model_function", "x": a(x), "mean": a(mean), "sigma": a(sigma)})
+            }
+            D::MixtureModel { summands, coefficients } => json!({
+                "type": "mixture_model", "summands": self.args(summands), "coefficients": self.args(coefficients),
+                "extended": false,
+            }),
+            D::Given { inner, observables } => {
+                let mut map = object(self.distribution(inner)?);
+                let names: Vec<&str> = observables.iter().map(|x| x.value.as_str()).collect();
+                map.insert("nextstat.given".to_owned(), json!(names));
+                Value::Object(map)
+            }
             D::Spline { x, knots, values, kind } => json!({
                 "type": "nextstat.spline_dist", "x": a(x), "knots": knots, "values": values, "kind": kind.value,
             }),
@@ -325,9 +363,7 @@ impl<'a> Words<'a> {
             Function::Polynomial { x, coefficients } => {
                 json!({"type": "polynomial", "x": self.arg(x), "coefficients": self.args(coefficients)})
             }
-            Function::Generic { expression, variables } => {
-                formula("generic_function", expression, variables)
-            }
+            Function::Generic { expression, variables } => formula("generic_function", expression, variables),
             Function::Interpolation { parameters, nominal, low, high, codes } => json!({
                 "type": "interpolation0d", "vars": self.args(parameters), "nom": nominal, "low": low, "high": high,
                 "interpolationCodes": codes,

@@ -114,12 +114,7 @@ impl Function {
     pub const fn arguments(self) -> usize {
         match self {
             Self::Constant(_) => 0,
-            Self::Unary(_)
-            | Self::Logarithm(_)
-            | Self::Square
-            | Self::Step
-            | Self::Acosh
-            | Self::Atanh => 1,
+            Self::Unary(_) | Self::Logarithm(_) | Self::Square | Self::Step | Self::Acosh | Self::Atanh => 1,
             Self::Binary(_) => 2,
             Self::Select | Self::Gaus => 3,
         }

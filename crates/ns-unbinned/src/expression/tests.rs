@@ -107,7 +107,10 @@ fn variables_may_be_named_by_their_position() {
     assert_eq!(parsed.names(), names);
     assert_eq!(parsed.value(|i| [3.0, 5.0][i]), 21.0);
     let error = Expression::with_variables("1 + @2", &names).unwrap_err();
-    assert_eq!(error.to_string(), "at character 5: there is no variable 2, because the list of variables has 2");
+    assert_eq!(
+        error.to_string(),
+        "at character 5: there is no variable 2, because the list of variables has 2"
+    );
 }
 
 #[test]

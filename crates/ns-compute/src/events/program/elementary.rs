@@ -57,6 +57,10 @@ pub(in crate::events) enum Binary {
     NormalIntegral,
     /// Voigt profile `Re w(a + i b)`, where `w` is the Faddeeva function.
     Voigt,
+    /// Imaginary part `Im w(a + i b)` of the Faddeeva function.
+    FaddeevaImaginary,
+    /// Convolution of `exp(-b s)`, for positive `s`, with the normal density, at `a`.
+    SmearedDecay,
 }
 
 impl Unary {
@@ -129,7 +133,7 @@ impl Binary {
     /// Returns six numbers at `(a, b)`: the value, the first derivatives with respect to `a` and to `b`, and the second
     /// derivatives with respect to `a` twice, to `a` and `b`, and to `b` twice.
     #[inline(always)]
-    pub(in crate::events) fn at(self, a: f64, b: f64) -> [f64; 6] {
+    pub(in crate::events) fn at<M: MulAdd>(self, a: f64, b: f64) -> [f64; 6] {
         match self {
             Self::Div => {
                 let r = 1.0 / b;
@@ -152,6 +156,8 @@ impl Binary {
             }
             Self::NormalIntegral => special::normal_integral(a, b),
             Self::Voigt => special::voigt(a, b),
+            Self::FaddeevaImaginary => special::faddeeva_imaginary(a, b),
+            Self::SmearedDecay => special::smeared_decay::<M>(a, b, exp::<M>),
         }
     }
 }

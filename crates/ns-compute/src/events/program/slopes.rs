@@ -41,6 +41,16 @@ pub(in crate::events) fn slope_bounds(
             let density = |t: Slot| bounds[t].square().mul(Interval::point(-0.5)).rising(fixed::exp);
             chain(density(b), b).sub(chain(density(a), a))
         }
+        Step::Binary(Binary::SmearedDecay, a, b) => {
+            // The normal density minus `c` times the value, and a derivative with respect to `c` that is not bounded here.
+            if slope(b) == ZERO {
+                let density = bounds[a].square().mul(Interval::point(-0.5)).rising(fixed::exp);
+                let density = density.mul(Interval::point(0.398_942_280_401_432_7));
+                chain(density.sub(bounds[b].mul(bounds[slot])), a)
+            } else {
+                Interval::ALL
+            }
+        }
         Step::Binary(_, a, b) => {
             if slope(a) == ZERO && slope(b) == ZERO {
                 ZERO
@@ -86,7 +96,8 @@ fn derivative(unary: Unary, x: Interval, value: Interval) -> Interval {
         Unary::Reciprocal => value.square().neg(),
         Unary::Power(p) => x.power(p - 1.0).mul(Interval::point(p)),
         Unary::Special(Special::Erf | Special::Erfc) => {
-            let peak = x.square().neg().rising(fixed::exp).mul(Interval::point(std::f64::consts::FRAC_2_SQRT_PI));
+            let peak =
+                x.square().neg().rising(fixed::exp).mul(Interval::point(std::f64::consts::FRAC_2_SQRT_PI));
             if unary == Unary::Special(Special::Erf) { peak } else { peak.neg() }
         }
         Unary::Special(Special::Sinh) => x.abs().rising(libm::cosh),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ns_core::{Density, Op, Value};
+use ns_core::{Density, Op, Tape, Value};
 
 use crate::hs3::document::{Arg, Argument, Distribution, Function as Written, Named};
 use crate::hs3::index::Object;
@@ -99,6 +99,13 @@ impl Builder<'_, '_> {
             return Err(Trouble::Reported);
         }
         Ok(Density::Generic(tape))
+    }
+
+    /// Returns the expression of an argument that depends on observables.
+    pub(super) fn tape_of(&mut self, argument: &Arg, space: &Space) -> Result<Tape, Trouble> {
+        let mut draft = Draft::default();
+        let last = self.operand(argument, space, &mut draft)?;
+        self.tape(draft.ops, last, &argument.path)
     }
 
     /// Appends the formula of a distribution, without normalisation. Returns the index of the operation that gives

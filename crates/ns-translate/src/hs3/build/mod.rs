@@ -5,6 +5,7 @@ mod binned;
 mod channel;
 mod constrained_modifier;
 mod constraint;
+mod decay;
 mod density;
 mod flow;
 mod generic;
@@ -56,6 +57,7 @@ pub(super) fn build(
         tables: Vec::new(),
         codes: Codes::default(),
         densities: 0,
+        captured: None,
         weighted: Vec::new(),
         unconstrained: Vec::new(),
         conditional: BTreeSet::new(),
@@ -76,6 +78,7 @@ pub(super) fn build(
 const MOST_DENSITIES: usize = 100_000;
 
 /// Reasons why a value or a density could not be built.
+#[derive(Debug, PartialEq)]
 enum Trouble {
     /// The value or density depends on observables, not only on parameters.
     Observables,
@@ -108,6 +111,8 @@ struct Builder<'a, 'r> {
     tables: Vec<Arc<EventTable>>,
     codes: Codes,
     densities: usize,
+    /// Expressions of parameters that depend on observables, while a density may have such parameters.
+    captured: decay::Captured,
     /// Parameters on which the weights of simulated events depend, each with the JSON pointer to the template of
     /// these events.
     weighted: Vec<(usize, String)>,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::fields::Fields;
-use super::{data, histfactory, template};
+use super::{data, decay, histfactory, template};
 use crate::hs3::document::{Argument, Distribution, Placed, Tails};
 use crate::hs3::sources::EventSources;
 use crate::pyhf::expect;
@@ -28,11 +28,16 @@ const KNOWN: &[&str] = &[
     "lognormal_dist",
     "poisson_dist",
     "gamma_dist",
+    "decay_dist",
+    "truth_model_function",
+    "gauss_model_function",
+    "mixture_model",
     "generalized_normal_dist",
     "multivariate_normal_dist",
     "nextstat.breit_wigner_dist",
     "nextstat.crystalball_dist",
     "nextstat.voigt_dist",
+    "nextstat.b_decay_dist",
     "nextstat.johnson_su_dist",
     "nextstat.spline_dist",
     "nextstat.template_dist",
@@ -58,6 +63,21 @@ pub(super) fn read(
     report: &mut Report,
 ) -> Option<Distribution> {
     let kind = fields.text("type", report)?;
+    let observables = fields.optional_names("nextstat.given", report);
+    let read = content(fields, kind, (from_root, sources), report)?;
+    Some(if observables.is_empty() {
+        read
+    } else {
+        Distribution::Given { inner: Box::new(read), observables }
+    })
+}
+
+fn content(
+    fields: &Fields<'_>,
+    kind: &str,
+    (from_root, sources): (bool, &EventSources),
+    report: &mut Report,
+) -> Option<Distribution> {
     Some(match kind {
         "gaussian_dist" | "normal_dist" => {
             let (x, mean) = (fields.argument("x", report), fields.argument("mean", report));
@@ -132,6 +152,20 @@ pub(super) fn read(
             gamma: fields.argument("gamma", report),
             delta: fields.argument("delta", report),
         },
+        "decay_dist" | "nextstat.b_decay_dist" => decay::decay(fields, kind, report)?,
+        "truth_model_function" => Distribution::Truth { x: fields.argument("x", report) },
+        "gauss_model_function" => Distribution::GaussModel {
+            x: fields.argument("x", report),
+            mean: fields.argument("mean", report),
+            sigma: fields.argument("sigma", report),
+        },
+        "mixture_model" => {
+            fields.ignore(&["extended"]);
+            Distribution::MixtureModel {
+                summands: fields.arguments("summands", report),
+                coefficients: fields.arguments("coefficients", report),
+            }
+        }
         "nextstat.spline_dist" => Distribution::Spline {
             x: fields.argument("x", report),
             knots: fields.numbers("knots", report),

@@ -1,4 +1,4 @@
-//! The Voigt profile: the real part of the Faddeeva function `w(z) = exp(-z^2) erfc(-i z)`.
+//! The Faddeeva function `w(z) = exp(-z^2) erfc(-i z)`. Its real part is the Voigt profile.
 //!
 //! Events are drawn from this profile. All operations give the same bits on every CPU, so that the drawn events are the
 //! same on every CPU.
@@ -55,16 +55,27 @@ impl Complex {
     }
 }
 
-/// Returns six numbers for `y > 0`: the real part of the Faddeeva function `w(x + i y)`, its first derivatives with
+/// Returns six numbers for `y >= 0`: the real part of the Faddeeva function `w(x + i y)`, its first derivatives with
 /// respect to `x` and `y`, and its second derivatives `xx`, `xy` and `yy`. All of them are NaN for other `y`.
 pub(in crate::events) fn voigt(x: f64, y: f64) -> [f64; 6] {
-    if !(y > 0.0) {
+    if !(y >= 0.0) {
         return [f64::NAN; 6];
     }
     // The real part is an even function of `x`, the imaginary part an odd function.
     let [w, first, second] = faddeeva(Complex(x.abs(), y));
     let sign = if x < 0.0 { -1.0 } else { 1.0 };
     [w.0, sign * first.0, -first.1, second.0, -sign * second.1, -second.0]
+}
+
+/// Returns six numbers for `y >= 0`: the imaginary part of the Faddeeva function, and its derivatives in the order of
+/// [`voigt`]. All of them are NaN for other `y`.
+pub(in crate::events) fn faddeeva_imaginary(x: f64, y: f64) -> [f64; 6] {
+    if !(y >= 0.0) {
+        return [f64::NAN; 6];
+    }
+    let [w, first, second] = faddeeva(Complex(x.abs(), y));
+    let sign = if x < 0.0 { -1.0 } else { 1.0 };
+    [sign * w.1, first.1, sign * first.0, sign * second.1, second.0, -sign * second.1]
 }
 
 /// Returns the Faddeeva function `w(z)` with its first and second derivatives. Near the origin the derivatives are
@@ -146,6 +157,25 @@ mod tests {
             assert!((voigt(x, y)[0] - want).abs() < 1e-12 * want, "{x} {y}: {} {want}", voigt(x, y)[0]);
             assert_eq!(voigt(-x, y)[0], voigt(x, y)[0]);
         }
+    }
+
+    /// Values of mpmath with 30 digits, by `scripts/make_decay_values.py`: the argument, the imaginary part and its
+    /// derivatives.
+    const KNOWN: &str = include_str!("faddeeva.txt");
+
+    #[test]
+    fn the_imaginary_part_agrees_with_thirty_digits() {
+        for line in KNOWN.lines() {
+            let numbers: Vec<f64> = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
+            let (x, y) = (numbers[0], numbers[1]);
+            let found = faddeeva_imaginary(x, y);
+            // The derivatives are differences of terms of this size.
+            let size = (1.0 + x * x + y * y) * found[0].abs();
+            for (got, want) in found.iter().zip(&numbers[2..]) {
+                assert!((got - want).abs() <= 1e-13 * want.abs() + 1e-15 * size, "{line}: {found:?}");
+            }
+        }
+        assert!((voigt(1.5, 0.0)[0] - (-2.25_f64).exp()).abs() < 1e-15 && voigt(0.0, 0.0)[0] == 1.0);
     }
 
     #[test]
