@@ -78,7 +78,7 @@ impl Leaf {
         };
         let program = b.finish(result, variables.locals.len(), &[]);
         let kernel =
-            Kernel::new(density, space.axes).filter(|kernel| kernel.variables() == variables.locals.len());
+            Kernel::new(density, space).filter(|kernel| kernel.variables() == variables.locals.len());
         Some(Self { density: density.clone(), variables: variables.locals, program, kernel, means: None })
     }
 

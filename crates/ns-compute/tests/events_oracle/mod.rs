@@ -4,12 +4,14 @@
 // Not every test uses every function.
 #![allow(dead_code, clippy::panic)]
 
+mod decay;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use ns_core::{
-    Constraint, Density, EventChannel, EventTable, HistosysCode, Interpolation, Model, Observable,
+    Constraint, Density, EventChannel, EventTable, Given, HistosysCode, Interpolation, Model, Observable,
     Observations, Parameter, ParameterSet, Process, Value,
 };
 
@@ -142,6 +144,7 @@ pub(crate) fn density(
             });
             nominal + varied.sum::<f64>()
         }
+        Density::Decay(of) => decay::decay(of, event[of.t], q),
         other => panic!("the oracle does not know the density {}", other.type_name()),
     }
 }
@@ -256,6 +259,7 @@ fn breaks(of: &Density, q: &dyn Fn(Value) -> f64) -> Vec<f64> {
         }
         Density::Histogram { edges, .. } | Density::Template { edges, .. } => edges.concat(),
         Density::Spline { knots, .. } => knots.clone(),
+        Density::Decay(_) => vec![0.0],
         Density::Product(parts) => parts.iter().flat_map(|part| breaks(part, q)).collect(),
         _ => Vec::new(),
     }
@@ -283,8 +287,28 @@ impl Point<'_> {
                 };
                 summands.iter().enumerate().map(|(i, part)| share(i) * self.normalised(part, event)).sum()
             }
+            Density::Given(given) => {
+                let free = of.observables().into_iter().filter(|x| Some(*x) != given.own());
+                let boxes = self.channel.boxes();
+                let volume: f64 = free.map(|x| boxes[0][x].1 - boxes[0][x].0).product();
+                self.given(given, event) / volume
+            }
+            Density::Product(parts) if parts.iter().any(|part| matches!(part, Density::Given(_))) => {
+                let factor = |part: &Density| match part {
+                    Density::Given(given) => self.given(given, event),
+                    other => self.normalised(other, event),
+                };
+                parts.iter().map(factor).product()
+            }
             other => self.unnormalised(other, event) / self.integral(other),
         }
+    }
+
+    /// Returns a density of one observable at given values of the others.
+    fn given(&self, given: &Given, event: &[f64]) -> f64 {
+        // The density is a new one at each event, so its integral must not be kept.
+        let once = Point { channel: self.channel, q: self.q, integrals: RefCell::default() };
+        once.normalised(&decay::at_event(given, event, self.q), event)
     }
 
     fn integral(&self, of: &Density) -> f64 {

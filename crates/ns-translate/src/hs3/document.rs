@@ -169,6 +169,11 @@ pub(crate) enum Distribution {
         gamma: Arg,
         delta: Arg,
     },
+    /// A density that is proportional to a weighted sum of functions and of densities before normalisation.
+    WeightedSum {
+        samples: Vec<Arg>,
+        coefficients: Vec<Arg>,
+    },
     /// A decay in time, smeared by a resolution (`decay_dist` and `nextstat.b_decay_dist` in files).
     Decay {
         t: Arg,

@@ -11,6 +11,8 @@ pub(super) enum Role {
     Value,
     /// A distribution.
     Distribution,
+    /// An observable, a parameter, a function or a distribution.
+    Either,
 }
 
 /// A name that an object refers to, with its location in the file.
@@ -67,6 +69,11 @@ pub(super) fn of_distribution<'a>(
         D::BreitWigner { x, mean, width } => values(&[x, mean, width]),
         D::Voigt { x, mean, width, sigma } => values(&[x, mean, width, sigma]),
         D::JohnsonSu { x, mu, lambda, gamma, delta } => values(&[x, mu, lambda, gamma, delta]),
+        D::WeightedSum { samples, coefficients } => {
+            let mut all = named(samples, Role::Either);
+            all.extend(named(coefficients, Role::Value));
+            all
+        }
         D::Decay { t, tau, oscillation, resolution, .. } => {
             let mut all = values(&[t, tau]);
             if let Some(w) = oscillation {

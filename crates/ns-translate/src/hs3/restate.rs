@@ -275,6 +275,10 @@ impl<'a> Words<'a> {
                 "type": "nextstat.johnson_su_dist", "x": a(x), "mu": a(mu), "lambda": a(lambda), "gamma": a(gamma),
                 "delta": a(delta),
             }),
+            D::WeightedSum { samples, coefficients } => json!({
+                "type": "weighted_sum_dist", "samples": self.args(samples), "coefficients": self.args(coefficients),
+                "extended": false,
+            }),
             D::Decay { t, tau, sides, oscillation, resolution } => {
                 let kind = match sides {
                     DecaySides::After => 0,

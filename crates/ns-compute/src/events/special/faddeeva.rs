@@ -5,6 +5,7 @@
 
 use std::f64::consts::{FRAC_2_SQRT_PI, PI};
 use std::ops::{Add, Div, Mul};
+use std::sync::LazyLock;
 
 /// Number of terms of each trapezoidal rule.
 const TERMS: usize = 12;
@@ -14,6 +15,18 @@ const FAR: f64 = 30.0;
 
 /// Number of terms of the asymptotic series. The first omitted term is below 1e-17 of the sum.
 const FAR_TERMS: usize = 8;
+
+/// The nodes `t^2` and the weights `exp(-t^2)` of the trapezoidal rules. The nodes are multiples of the step of the rules; those of
+/// the second rule are moved by half a step.
+static NODES: LazyLock<[[(f64, f64); TERMS]; 2]> = LazyLock::new(|| {
+    let h = (PI / TERMS as f64).sqrt();
+    [0.0, 0.5].map(|offset| {
+        std::array::from_fn(|k| {
+            let t = (k as f64 + offset) * h;
+            (-t * t, ns_core::random::exp(-t * t))
+        })
+    })
+});
 
 /// A complex number, given by its real part and its imaginary part.
 #[derive(Debug, Clone, Copy)]
@@ -114,24 +127,24 @@ fn near(z: Complex) -> Complex {
     let Complex(x, y) = z;
     let h = (PI / TERMS as f64).sqrt();
     let square = z * z;
-    let sum = |offset: f64, from: usize| {
-        (from..TERMS).fold(Complex(0.0, 0.0), |sum, k| {
-            let t = (k as f64 + offset) * h;
-            sum + Complex(ns_core::random::exp(-t * t), 0.0) / (square + Complex(-t * t, 0.0))
+    let nodes = &*NODES;
+    let sum = |rule: usize, from: usize| {
+        nodes[rule][from..].iter().fold(Complex(0.0, 0.0), |sum, &(minus_square, weight)| {
+            sum + Complex(weight, 0.0) / (square + Complex(minus_square, 0.0))
         })
     };
     let scale = Complex(0.0, 2.0 * h / PI) * z;
     if y >= x.max(PI / h) {
-        return scale * sum(0.5, 0);
+        return scale * sum(1, 0);
     }
     let gauss = (-1.0 * square).exp();
     let wave = (Complex(0.0, -2.0 * PI / h) * z).exp();
     let place = x / h - (x / h).floor();
     if y < x && (0.25..=0.75).contains(&place) {
         let residue = (2.0 * gauss) / (Complex(1.0, 0.0) + -1.0 * wave);
-        residue + Complex(0.0, h / PI) / z + scale * sum(0.0, 1)
+        residue + Complex(0.0, h / PI) / z + scale * sum(0, 1)
     } else {
-        (2.0 * gauss) / (Complex(1.0, 0.0) + wave) + scale * sum(0.5, 0)
+        (2.0 * gauss) / (Complex(1.0, 0.0) + wave) + scale * sum(1, 0)
     }
 }
 

@@ -13,6 +13,7 @@ impl Builder<'_, '_> {
     /// normalised at given values of these observables.
     pub(super) fn given(
         &mut self,
+        distribution: &Named<Distribution>,
         make: impl FnOnce(&mut Self) -> Result<Density, Trouble>,
     ) -> Result<Density, Trouble> {
         let before = self.captured.replace(Vec::new());
@@ -21,6 +22,18 @@ impl Builder<'_, '_> {
         let density = made?;
         if arguments.iter().all(Option::is_none) {
             return Ok(density);
+        }
+        let own = density.observables();
+        if arguments.iter().flatten().flat_map(Tape::observables).any(|x| own.contains(&x)) {
+            self.report.error(
+                distribution.path.clone(),
+                format!(
+                    "A parameter of {} depends on the observable of the density itself.",
+                    quoted(&distribution.name)
+                ),
+                "Let it depend on parameters and other observables, or write a generic_dist.",
+            );
+            return Err(Trouble::Reported);
         }
         Ok(Density::Given(Box::new(Given { density, arguments })))
     }
@@ -62,7 +75,7 @@ impl Builder<'_, '_> {
             path: distribution.path.clone(),
             content: inner.clone(),
         };
-        let made = self.given(|builder| builder.direct(&inner, space));
+        let made = self.given(distribution, |builder| builder.direct(&inner, space));
         let density = match made {
             Err(Trouble::Observables) => None,
             other => Some(other?),
@@ -72,17 +85,6 @@ impl Builder<'_, '_> {
             Some(Density::Given(own)) if own.density.has_closed_integral() => {
                 let own_observable = own.own();
                 let observables = Density::Given(own.clone()).observables();
-                if own_observable.is_some_and(|x| given(&x)) {
-                    self.report.error(
-                        format!("{}/nextstat.given", distribution.path),
-                        format!(
-                            "{} is a density of an observable that is given.",
-                            quoted(&distribution.name)
-                        ),
-                        "Leave out the observable of the density itself.",
-                    );
-                    return Err(Trouble::Reported);
-                }
                 if observables.iter().all(|x| Some(*x) == own_observable || given(x)) {
                     return Ok(Density::Given(own));
                 }
@@ -119,7 +121,7 @@ impl Builder<'_, '_> {
         if self.captured.is_some() {
             return self.decay_itself(distribution, space);
         }
-        self.given(|builder| builder.decay_itself(distribution, space))
+        self.given(distribution, |builder| builder.decay_itself(distribution, space))
     }
 
     fn decay_itself(

@@ -270,7 +270,11 @@ impl Builder<'_, '_> {
                 );
                 return Err(Trouble::Reported);
             }
-            D::Generic { .. } | D::DensityFunction { .. } | D::EfficiencyProduct { .. } | D::Gamma { .. } => {
+            D::WeightedSum { .. }
+            | D::Generic { .. }
+            | D::DensityFunction { .. }
+            | D::EfficiencyProduct { .. }
+            | D::Gamma { .. } => {
                 return Err(Trouble::Observables);
             }
             D::Poisson { .. } => {

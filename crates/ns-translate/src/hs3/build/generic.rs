@@ -185,6 +185,9 @@ impl Builder<'_, '_> {
                 let value = operand(function, draft)?;
                 if *logarithmic { draft.push(Op::Exp(value)) } else { value }
             }
+            D::WeightedSum { samples, coefficients } => {
+                self.weighted_sum((samples, coefficients), &distribution.path, space, draft)?
+            }
             D::EfficiencyProduct { pdf, efficiency } => {
                 let efficiency = operand(efficiency, draft)?;
                 let Some(pdf) = index.named_distribution(pdf) else { return Err(Trouble::Reported) };
@@ -220,6 +223,41 @@ impl Builder<'_, '_> {
                 return Err(Trouble::Reported);
             }
         })
+    }
+
+    /// Appends a weighted sum of functions and of densities before normalisation. If there is one coefficient less than
+    /// summands, the last one is 1 minus the sum of the others.
+    fn weighted_sum(
+        &mut self,
+        (samples, coefficients): (&[Arg], &[Arg]),
+        path: &str,
+        space: &Space,
+        draft: &mut Draft,
+    ) -> Result<usize, Trouble> {
+        let (n, given) = (samples.len(), coefficients.len());
+        if n == 0 || (given != n && given + 1 != n) {
+            self.report.error(
+                format!("{path}/coefficients"),
+                format!("There are {n} samples and {given} coefficients."),
+                "Write one coefficient per sample, or one less.",
+            );
+            return Err(Trouble::Reported);
+        }
+        let (mut sum, mut rest) = (draft.number(0.0), draft.number(1.0));
+        for (i, sample) in samples.iter().enumerate() {
+            let weight = match coefficients.get(i) {
+                Some(coefficient) => self.operand(coefficient, space, draft)?,
+                None => rest,
+            };
+            let value = match self.index.named_distribution(sample) {
+                Some(density) => self.shape(density, space, draft)?,
+                None => self.operand(sample, space, draft)?,
+            };
+            let product = draft.push(Op::Mul(weight, value));
+            sum = draft.push(Op::Add(sum, product));
+            rest = draft.push(Op::Sub(rest, weight));
+        }
+        Ok(sum)
     }
 
     /// Warns if a width or a slope depends on an observable. The integral of the distribution over its own observable then

@@ -49,6 +49,7 @@ const KNOWN: &[&str] = &[
     "efficiency_product_pdf_dist",
     "histfactory_dist",
     "mixture_dist",
+    "weighted_sum_dist",
     "product_dist",
     "rate_extended_dist",
     "extend_pdf",
@@ -202,6 +203,19 @@ fn content(
             coefficients: fields.arguments("coefficients", report),
             extended: fields.optional_flag("extended", report),
         },
+        "weighted_sum_dist" => {
+            if fields.optional_flag("extended", report) == Some(true) {
+                report.error(
+                    fields.path("extended"),
+                    "An extended weighted_sum_dist is not supported.",
+                    "Write an extended mixture_dist of normalised densities, with a rate each.",
+                );
+            }
+            Distribution::WeightedSum {
+                samples: fields.arguments("samples", report),
+                coefficients: fields.arguments("coefficients", report),
+            }
+        }
         "product_dist" => Distribution::Product { factors: fields.arguments("factors", report) },
         "rate_extended_dist" => Distribution::RateExtended {
             rate: fields.argument("rate", report),
