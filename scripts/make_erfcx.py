@@ -19,12 +19,24 @@ def scaled(x):
 
 angles = [mp.pi * (j + mp.mpf(1) / 2) / NODES for j in range(NODES)]
 values = [scaled(PLACE * (1 + mp.cos(a)) / (1 - mp.cos(a))) for a in angles]
+series = [2 * sum(v * mp.cos(n * a) for v, a in zip(values, angles)) / NODES for n in range(TERMS)]
+series[0] /= 2
+# The sum of Chebyshev polynomials as powers of their variable: T_(n+1) = 2 t T_n - T_(n-1).
+powers = [mp.mpf(0)] * TERMS
+before, here = [mp.mpf(1)], [mp.mpf(0), mp.mpf(1)]
+for n, coefficient in enumerate(series):
+    polynomial = before if n == 0 else here
+    for k, c in enumerate(polynomial):
+        powers[k] += coefficient * c
+    if n > 0:
+        later = [2 * a - b for a, b in zip([0, *here], [*before, 0, 0])]
+        before, here = here, later
 print("//! Written by `scripts/make_erfcx.py`.\n")
-print(f"/// The argument at which the variable of the polynomials is 0.\npub(super) const PLACE: f64 = {PLACE};\n")
-print("/// Coefficients of the Chebyshev polynomials of `(x - PLACE) / (x + PLACE)` whose sum is `(1 + 2 x) erfcx(x)`.")
+print(f"/// The argument at which the variable of the polynomial is 0.\npub(super) const PLACE: f64 = {PLACE};\n")
+print("/// Coefficients of the polynomial in `(x - PLACE) / (x + PLACE)` that is `(1 + 2 x) erfcx(x)`, from the highest power to the")
+print("/// constant. It is a truncated series of Chebyshev polynomials.")
 print("#[rustfmt::skip]")
 print(f"pub(super) const TERMS: [f64; {TERMS}] = [")
-for n in range(TERMS):
-    total = 2 * sum(v * mp.cos(n * a) for v, a in zip(values, angles)) / NODES
-    print(f"    {mp.nstr(total / 2 if n == 0 else total, 20)},")
+for power in reversed(powers):
+    print(f"    {mp.nstr(power, 20)},")
 print("];")

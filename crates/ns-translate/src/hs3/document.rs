@@ -169,6 +169,12 @@ pub(crate) enum Distribution {
         gamma: Arg,
         delta: Arg,
     },
+    /// The convolution of two densities of one observable (`fft_conv_pdf` in files of ROOT).
+    Convolution {
+        x: Arg,
+        first: Arg,
+        second: Arg,
+    },
     /// A density that is proportional to a weighted sum of functions and of densities before normalisation.
     WeightedSum {
         samples: Vec<Arg>,

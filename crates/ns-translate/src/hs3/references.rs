@@ -69,6 +69,11 @@ pub(super) fn of_distribution<'a>(
         D::BreitWigner { x, mean, width } => values(&[x, mean, width]),
         D::Voigt { x, mean, width, sigma } => values(&[x, mean, width, sigma]),
         D::JohnsonSu { x, mu, lambda, gamma, delta } => values(&[x, mu, lambda, gamma, delta]),
+        D::Convolution { x, first, second } => {
+            let mut all = values(&[x]);
+            all.extend(named([first, second], Role::Distribution));
+            all
+        }
         D::WeightedSum { samples, coefficients } => {
             let mut all = named(samples, Role::Either);
             all.extend(named(coefficients, Role::Value));

@@ -275,6 +275,9 @@ impl<'a> Words<'a> {
                 "type": "nextstat.johnson_su_dist", "x": a(x), "mu": a(mu), "lambda": a(lambda), "gamma": a(gamma),
                 "delta": a(delta),
             }),
+            D::Convolution { x, first, second } => json!({
+                "type": "fft_conv_pdf", "conv_var": a(x), "pdf1": a(first), "pdf2": a(second), "ipOrder": 2,
+            }),
             D::WeightedSum { samples, coefficients } => json!({
                 "type": "weighted_sum_dist", "samples": self.args(samples), "coefficients": self.args(coefficients),
                 "extended": false,

@@ -3,18 +3,25 @@
 use super::erfcx_terms::{PLACE, TERMS};
 use crate::simd::MulAdd;
 
+/// Larger arguments are replaced by this number, so that no product overflows.
+const LARGEST: f64 = 1e100;
+
 /// Returns `exp(x^2) erfc(x)` for `x >= 0`, with a relative error of a few units in the last place.
 ///
 /// The function times `1 + 2 x` is a sum of Chebyshev polynomials of `(x - k) / (x + k)` (M. Shepherd and J. Laframboise,
-/// Math. Comp. 36 (1981) 249). There are no branches, so that loops over events can use vectors.
+/// Math. Comp. 36 (1981) 249), here summed as powers. There are no branches, so that loops over events can use vectors.
 #[inline(always)]
 pub(in crate::events) fn erfcx<M: MulAdd>(x: f64) -> f64 {
-    let t = (x - PLACE) / (x + PLACE);
-    let (mut next, mut after) = (0.0, 0.0);
-    for term in TERMS[1..].iter().rev() {
-        (next, after) = (M::mul_add(2.0 * t, next, term - after), next);
+    let x = if x > LARGEST { LARGEST } else { x };
+    let (sum, twice) = (x + PLACE, M::mul_add(2.0, x, 1.0));
+    // One division for both quotients.
+    let inverse = 1.0 / (sum * twice);
+    let t = (x - PLACE) * (twice * inverse);
+    let mut value = TERMS[0];
+    for term in &TERMS[1..] {
+        value = M::mul_add(value, t, *term);
     }
-    (M::mul_add(t, next, TERMS[0]) - after) / (1.0 + 2.0 * x)
+    value * (sum * inverse)
 }
 
 #[cfg(test)]

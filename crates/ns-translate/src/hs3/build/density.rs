@@ -259,6 +259,7 @@ impl Builder<'_, '_> {
                     None => return Err(Trouble::Reported),
                 }
             }
+            D::Convolution { .. } => self.convolution(distribution, space)?,
             D::Decay { .. } => self.decay(distribution, space)?,
             D::Given { inner, observables } => self.conditional((distribution, inner), observables, space)?,
             D::Truth { .. } | D::GaussModel { .. } | D::MixtureModel { .. } => {

@@ -5,6 +5,7 @@ mod binned;
 mod channel;
 mod constrained_modifier;
 mod constraint;
+mod convolution;
 mod decay;
 mod density;
 mod flow;

@@ -50,6 +50,7 @@ const KNOWN: &[&str] = &[
     "histfactory_dist",
     "mixture_dist",
     "weighted_sum_dist",
+    "fft_conv_pdf",
     "product_dist",
     "rate_extended_dist",
     "extend_pdf",
@@ -203,6 +204,15 @@ fn content(
             coefficients: fields.arguments("coefficients", report),
             extended: fields.optional_flag("extended", report),
         },
+        "fft_conv_pdf" => {
+            // The order of an interpolation, which formulas do not need.
+            fields.ignore(&["ipOrder"]);
+            Distribution::Convolution {
+                x: fields.argument("conv_var", report),
+                first: fields.argument("pdf1", report),
+                second: fields.argument("pdf2", report),
+            }
+        }
         "weighted_sum_dist" => {
             if fields.optional_flag("extended", report) == Some(true) {
                 report.error(
