@@ -237,7 +237,7 @@ def _(m):
 
 
 change("expression_unfinished", "functions", "nsig", "expression", "100*mu*")
-change("expression_with_unknown_function", "functions", "nsig", "expression", "100*gamma(mu)*eff")
+change("expression_with_unknown_function", "functions", "nsig", "expression", "100*zeta(mu)*eff")
 change("expression_with_a_position", "functions", "nsig", "expression", "100*@0*eff")
 change("expression_with_unknown_name", "functions", "nsig", "expression", "100*mu*efficiency_2")
 change("expression_too_deep", "functions", "nsig", "expression", "(" * 300 + "mu*eff" + ")" * 300)
@@ -730,7 +730,7 @@ def decay(name, of=None, more=(), **changes):
         resolution = {"name": "resolution", "type": "gauss_model_function", "x": "m", "mean": 0, "sigma": "width"}
         m["distributions"][0] = {
             "name": "sig", "type": "decay_dist", "t": "m", "tau": "mean", "decayType": 0, "resolutionModel": "resolution", **changes}
-        m["distributions"] += [resolution | (of or {}), *more]
+        m["distributions"] += [{"name": "resolution", **of} if of and "type" in of else resolution | (of or {}), *more]
 
 
 decay("decay_of_unknown_type", decayType=3)

@@ -162,8 +162,8 @@ fn densities_at_given_observables_agree_and_need_no_numerical_integral() {
     for processes in sides.into_iter().map(alone).chain([times]) {
         let channel = channel(&[(-3.0, 8.0), (0.1, 1.3)], true, processes);
         let events = vec![
-            even(9, 0).into_iter().map(|u| -3.0 + 11.0 * u).collect(),
-            even(9, 1).into_iter().map(|u| 0.1 + 1.2 * u).collect(),
+            even(5, 0).into_iter().map(|u| -3.0 + 11.0 * u).collect(),
+            even(5, 1).into_iter().map(|u| 0.1 + 1.2 * u).collect(),
         ];
         let point: Vec<f64> = parameters.iter().map(|p| p.1).collect();
         check("given", &model(&parameters, vec![(channel, table(events))]), &point);

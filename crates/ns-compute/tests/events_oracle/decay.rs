@@ -26,7 +26,7 @@ pub(super) fn decay(of: &Decay, t: f64, q: &dyn Fn(Value) -> f64) -> f64 {
         let jump = ((t - mean) / sigma).clamp(-RANGE, RANGE);
         let mut sum = 0.0;
         for (lo, hi) in [(-RANGE, jump), (jump, RANGE)] {
-            let panels = ((hi - lo).ceil() as usize).max(1);
+            let panels = ((hi - lo) / 3.0).ceil().max(1.0) as usize;
             let half = 0.5 * (hi - lo) / panels as f64;
             for panel in 0..panels {
                 let centre = lo + (2.0 * panel as f64 + 1.0) * half;

@@ -206,13 +206,21 @@ fn legendre() -> Vec<(f64, f64)> {
 /// Integrates a function over a box that is divided into many panels. Panels end at `breaks`, where the function may
 /// have a kink. With one observable, the panels become geometrically smaller towards the upper end, where the slope
 /// of the function may be infinite.
-fn integrate(ends: &[(f64, f64)], breaks: &[f64], f: &mut dyn FnMut(&[f64]) -> f64) -> f64 {
+fn integrate(
+    (ends, fine): (&[(f64, f64)], bool),
+    breaks: &[f64],
+    f: &mut dyn FnMut(&[f64]) -> f64,
+) -> f64 {
     let rule = legendre();
     let axis = |&(lo, hi): &(f64, f64)| -> Vec<(f64, f64)> {
-        let panels = if ends.len() == 1 { 60 } else { 6 };
+        let panels = match (ends.len(), fine) {
+            (1, true) => 60,
+            (1, false) => 24,
+            _ => 6,
+        };
         let mut edges: Vec<f64> =
             (0..=panels).map(|i| lo + (hi - lo) * f64::from(i) / f64::from(panels)).collect();
-        if ends.len() == 1 {
+        if ends.len() == 1 && fine {
             let last = (hi - lo) / f64::from(panels);
             edges.extend((1..60).map(|k| hi - last * 0.5_f64.powi(k)));
         }
@@ -271,6 +279,8 @@ struct Point<'a> {
     q: &'a dyn Fn(Value) -> f64,
     /// Integral of each density over the fit ranges. The key of the map is the memory address of the density.
     integrals: RefCell<HashMap<*const Density, f64>>,
+    /// Whether integrals over one observable have many panels.
+    fine: bool,
 }
 
 impl Point<'_> {
@@ -307,7 +317,7 @@ impl Point<'_> {
     /// Returns a density of one observable at given values of the others.
     fn given(&self, given: &Given, event: &[f64]) -> f64 {
         // The density is a new one at each event, so its integral must not be kept.
-        let once = Point { channel: self.channel, q: self.q, integrals: RefCell::default() };
+        let once = Point { channel: self.channel, q: self.q, integrals: RefCell::default(), fine: false };
         once.normalised(&decay::at_event(given, event, self.q), event)
     }
 
@@ -329,7 +339,7 @@ impl Point<'_> {
         let mut full = vec![0.0; self.channel.observables.len()];
         let mut total = 0.0;
         for sides in regions {
-            total += integrate(&sides, &points, &mut |node| {
+            total += integrate((&sides, self.fine), &points, &mut |node| {
                 for (&x, &coordinate) in own.iter().zip(node) {
                     full[x] = coordinate;
                 }
@@ -351,7 +361,7 @@ impl Point<'_> {
 
 /// Returns `-ln L` of one channel.
 pub(crate) fn channel_nll(channel: &EventChannel, table: &EventTable, q: &dyn Fn(Value) -> f64) -> f64 {
-    let point = Point { channel, q, integrals: RefCell::default() };
+    let point = Point { channel, q, integrals: RefCell::default(), fine: true };
     let rates: Vec<f64> = channel.processes.iter().map(|process| q(process.rate)).collect();
     let mut nll = if channel.extended { rates.iter().sum() } else { 0.0 };
     for i in 0..table.len() {
@@ -445,7 +455,7 @@ pub(crate) fn even(count: usize, column: usize) -> Vec<f64> {
 
 /// Returns the density of a channel (the sum of rates times normalised densities) at each event.
 pub(crate) fn densities(channel: &EventChannel, events: &[Vec<f64>], q: &dyn Fn(Value) -> f64) -> Vec<f64> {
-    let point = Point { channel, q, integrals: RefCell::default() };
+    let point = Point { channel, q, integrals: RefCell::default(), fine: true };
     let at = |event: &Vec<f64>| {
         let processes = channel.processes.iter();
         processes.map(|process| q(process.rate) * point.normalised(&process.density, event)).sum()

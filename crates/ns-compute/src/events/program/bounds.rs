@@ -146,7 +146,9 @@ fn unary_bounds(unary: Unary, x: Interval) -> Interval {
         Unary::Reciprocal => x.reciprocal(),
         Unary::Power(p) => x.power(p),
         Unary::Special(function) => special_bounds(function, x),
-        Unary::Decay => x.falling(|x| special::decay(x)[0]),
+        Unary::Decay => x.falling(|x| {
+            if x == f64::NEG_INFINITY { f64::INFINITY } else { special::decay(x)[0] }
+        }),
         Unary::Interpolation(_) => Interval::ALL,
     }
 }
@@ -248,5 +250,61 @@ fn binary_bounds(binary: Binary, a: Interval, b: Interval) -> Interval {
             let most = special::normal_integral(a.lo, b.hi)[0];
             Interval::new(least - 1e-12 * least.abs(), most + 1e-12 * most.abs())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checks for many boxes that the values at points of the box are within the bounds.
+    fn check(name: &str, bounds: impl Fn(Interval, Interval) -> Interval, at: impl Fn(f64, f64) -> f64) {
+        for i in -12..12 {
+            for j in 0..6 {
+                for length in [0.0, 0.05, 0.8, 6.0] {
+                    let (x, y) = (0.9 * f64::from(i), 0.4 * f64::from(j));
+                    let (a, b) = (Interval::new(x, x + length), Interval::new(y, y + 0.7 * length));
+                    let all = bounds(a, b);
+                    for k in 0..=10 {
+                        for l in 0..=10 {
+                            let part = |i: Interval, k: i32| i.lo + (i.hi - i.lo) * f64::from(k) / 10.0;
+                            let value = at(part(a, k), part(b, l));
+                            let inside = all.lo <= value && value <= all.hi;
+                            assert!(inside || value.is_nan(), "{name} {a:?} {b:?}: {value} {all:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bounds_of_functions_of_two_numbers_hold() {
+        for binary in [Binary::Voigt, Binary::FaddeevaImaginary, Binary::SmearedDecay, Binary::Atan2] {
+            let name = format!("{binary:?}");
+            check(&name, |a, b| binary_bounds(binary, a, b), |x, y| binary.at::<Separate>(x, y)[0]);
+        }
+    }
+
+    #[test]
+    fn bounds_of_special_functions_hold() {
+        let all = [
+            Special::Erf,
+            Special::Erfc,
+            Special::Sinh,
+            Special::Cosh,
+            Special::Tanh,
+            Special::Asinh,
+            Special::Gamma,
+            Special::LnGamma,
+            Special::BesselJ(0),
+            Special::BesselJ(3),
+        ];
+        for function in all {
+            let name = format!("{function:?}");
+            check(&name, |a, _| special_bounds(function, a), |x, _| function.value(x));
+        }
+        check("decay", |a, _| unary_bounds(Unary::Decay, a), |x, _| special::decay(x)[0]);
+        assert_eq!(unary_bounds(Unary::Decay, Interval::ALL), Interval::new(0.0, f64::INFINITY));
     }
 }

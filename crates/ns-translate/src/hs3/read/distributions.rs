@@ -65,8 +65,8 @@ pub(super) fn read(
     report: &mut Report,
 ) -> Option<Distribution> {
     let kind = fields.text("type", report)?;
-    let observables = fields.optional_names("nextstat.given", report);
     let read = content(fields, kind, (from_root, sources), report)?;
+    let observables = fields.optional_names("nextstat.given", report);
     Some(if observables.is_empty() {
         read
     } else {
