@@ -28,8 +28,8 @@ def rows(function, points):
         yield " ".join([a, b, *(mp.nstr(value, 20) for value in values)])
 
 
-SMEARED = [(u, c) for u in ("-7.25", "-1.5", "0", "0.375", "3", "20", "200") for c in ("0.0009765625", "0.25", "1.5", "9")]
-PLANE = [(x, y) for x in ("-6.5", "-0.4375", "0.0625", "1.75", "4.5", "25") for y in ("0.001953125", "0.5", "3.25", "40")]
+SMEARED = [(u, c) for u in ("-1", "0", "0.375", "3", "20", "200") for c in ("0.0009765625", "0.25", "1.5", "3")]
+PLANE = [(x, y) for x in ("-2.5", "-0.4375", "0.0625", "1.75", "40") for y in ("0.001953125", "0.5", "1.25", "40")]
 
 folder = Path(sys.argv[1])
 (folder / "smeared.txt").write_text("\n".join(rows(smeared, SMEARED)) + "\n")

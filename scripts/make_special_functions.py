@@ -5,10 +5,10 @@
 
 import mpmath as mp
 
-mp.mp.dps = 40
+mp.mp.dps = 60
 FUNCTIONS = {
     "erf": (mp.erf, ["-3.5", "-0.25", "0", "0.4375", "1.5", "4"]),
-    "erfc": (mp.erfc, ["-2.5", "-0.25", "0", "0.4375", "3.25", "9.5"]),
+    "erfc": (mp.erfc, ["-2.5", "-0.25", "0", "0.4375", "3.25", "5.5"]),
     "sinh": (mp.sinh, ["-20.5", "-0.0009765625", "0", "0.75", "3.25"]),
     "cosh": (mp.cosh, ["-20.5", "-0.0009765625", "0", "0.75", "3.25"]),
     "tanh": (mp.tanh, ["-20.5", "-0.0009765625", "0", "0.75", "3.25"]),
@@ -24,4 +24,4 @@ for name, (function, arguments) in FUNCTIONS.items():
     for text in arguments:
         x = mp.mpf(text)
         values = [function(x), mp.diff(function, x), mp.diff(function, x, 2)]
-        print(name, text, *(mp.nstr(v, 20) if abs(v) > mp.mpf("1e-18") else "0.0" for v in values))
+        print(name, text, *(mp.nstr(v, 20) if abs(v) > mp.mpf("1e-30") else "0.0" for v in values))
