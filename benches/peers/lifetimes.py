@@ -1,6 +1,6 @@
 """Decays with a resolution: the events, the HS3 file, and the same model in RooFit.
 
-    python benches/peers/lifetimes.py 100000     # times of fits, one thread, in one run
+    python benches/peers/lifetimes.py 100000     # CPU times of fits, one thread, in one run
 
 Cases: `per_event` has a Gaussian resolution whose width is a free scale times the error of each event, conditional on these
 errors (as ROOT's tutorial rf306). `two_gaussians` has the sum of two Gaussians, and decays on both sides of 0. `truth` has no
@@ -131,7 +131,7 @@ def evaluate(case: str, n: int, points: list[dict]) -> dict:
     density, parameters, observables, given = roofit(case, root, keep)
     columns = events(case, n)
     data = root.RooDataSet.from_numpy({x.GetName(): columns[x.GetName()] for x in observables}, observables)
-    start = time.perf_counter()
+    start = time.process_time()
     options = {"EvalBackend": "cpu"}
     if given:
         options["ConditionalObservables"] = root.RooArgSet(*given)
@@ -143,13 +143,13 @@ def evaluate(case: str, n: int, points: list[dict]) -> dict:
         values.append(nll.getVal())
     for name, (value, _, _) in PARAMETERS[case].items():
         parameters[name].setVal(value)
-    start = time.perf_counter()
+    start = time.process_time()
     minimiser = root.RooMinimizer(nll)
     minimiser.setPrintLevel(-1)
     minimiser.setStrategy(1)
     minimiser.minimize("Minuit2", "migrad")
     minimiser.hesse()
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     return {"nll": values, "seconds": seconds, "minimum": {name: p.getVal() for name, p in parameters.items()},
             "uncertainties": {name: p.getError() for name, p in parameters.items()}}
 
@@ -177,9 +177,9 @@ def main() -> None:
             model = nextstat.load_workspace(document(case, n))
             seconds = []
             for _ in range(3):
-                start = time.perf_counter()
+                start = time.process_time()
                 fit = nextstat.fit(model, threads=1)
-                seconds.append(time.perf_counter() - start)
+                seconds.append(time.process_time() - start)
             ours = {name: (value, fit.uncertainty(name)) for name, value in zip(model.parameter_names(), fit.bestfit)}
             away = max(abs(theirs["minimum"][name] - value) / error for name, (value, error) in ours.items())
             print(f"{case}: {n} events, RooFit {theirs['seconds']:.3f} s, NextStat {min(seconds):.4f} s, "

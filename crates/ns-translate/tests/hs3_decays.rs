@@ -145,10 +145,14 @@ fn convolutions_with_a_gaussian_are_gaussians_or_voigt_densities() {
     };
     let gauss = read(json!({"name": "a", "type": "gaussian_dist", "x": "t", "mean": "bias", "sigma": "tau"}));
     let found = model(&gauss);
-    let Density::Gaussian { mean: ModelValue::Parameter(_), sigma: ModelValue::Function(0), .. } = density(&found) else {
+    let Density::Gaussian { mean: ModelValue::Parameter(_), sigma: ModelValue::Function(0), .. } =
+        density(&found)
+    else {
         panic!("a Gaussian")
     };
-    let wide = read(json!({"name": "a", "type": "nextstat.breit_wigner_dist", "x": "t", "mean": "bias", "width": "tau"}));
+    let wide = read(
+        json!({"name": "a", "type": "nextstat.breit_wigner_dist", "x": "t", "mean": "bias", "width": "tau"}),
+    );
     assert!(matches!(density(&model(&wide)), Density::Voigt { .. }));
     let other = read(json!({"name": "a", "type": "exponential_dist", "x": "t", "c": "tau"})).to_string();
     let error = Hs3::from_slice(other.as_bytes()).unwrap().model(&ModelOptions::default()).unwrap_err();

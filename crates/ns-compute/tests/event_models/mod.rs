@@ -4,8 +4,8 @@
 #![allow(dead_code)]
 
 use ns_core::{
-    BinRule, Binning, Constraint, Decay, DecaySides, Density, EventChannel, EventTable, HistosysCode, Measured,
-    Model, Op, Oscillation, Penalty, PenaltyForm, Smearing, Tail, Tape, Value, WeightSys,
+    BinRule, Binning, Constraint, Decay, DecaySides, Density, EventChannel, EventTable, HistosysCode,
+    Measured, Model, Op, Oscillation, Penalty, PenaltyForm, Smearing, Tail, Tape, Value, WeightSys,
 };
 
 use crate::events_oracle::{channel, model, table};

@@ -206,11 +206,7 @@ fn legendre() -> Vec<(f64, f64)> {
 /// Integrates a function over a box that is divided into many panels. Panels end at `breaks`, where the function may
 /// have a kink. With one observable, the panels become geometrically smaller towards the upper end, where the slope
 /// of the function may be infinite.
-fn integrate(
-    (ends, fine): (&[(f64, f64)], bool),
-    breaks: &[f64],
-    f: &mut dyn FnMut(&[f64]) -> f64,
-) -> f64 {
+fn integrate((ends, fine): (&[(f64, f64)], bool), breaks: &[f64], f: &mut dyn FnMut(&[f64]) -> f64) -> f64 {
     let rule = legendre();
     let axis = |&(lo, hi): &(f64, f64)| -> Vec<(f64, f64)> {
         let panels = match (ends.len(), fine) {

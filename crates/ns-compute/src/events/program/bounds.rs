@@ -146,9 +146,9 @@ fn unary_bounds(unary: Unary, x: Interval) -> Interval {
         Unary::Reciprocal => x.reciprocal(),
         Unary::Power(p) => x.power(p),
         Unary::Special(function) => special_bounds(function, x),
-        Unary::Decay => x.falling(|x| {
-            if x == f64::NEG_INFINITY { f64::INFINITY } else { special::decay(x)[0] }
-        }),
+        Unary::Decay => {
+            x.falling(|x| if x == f64::NEG_INFINITY { f64::INFINITY } else { special::decay(x)[0] })
+        }
         Unary::Interpolation(_) => Interval::ALL,
     }
 }

@@ -42,10 +42,9 @@ impl Builder<'_, '_> {
                 let mean = self.sum_of(name, mean, shift);
                 Ok(Density::Gaussian { x, mean, sigma: self.root_of_squares((name, path), sigma, width)? })
             }
-            (
-                Density::BreitWigner { x, mean, width },
-                Density::Gaussian { x: y, mean: shift, sigma },
-            ) if x == along && y == along => {
+            (Density::BreitWigner { x, mean, width }, Density::Gaussian { x: y, mean: shift, sigma })
+                if x == along && y == along =>
+            {
                 Ok(Density::Voigt { x, mean: self.sum_of(name, mean, shift), width, sigma })
             }
             (
@@ -74,12 +73,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    fn root_of_squares(
-        &mut self,
-        (name, path): (&str, &str),
-        a: Value,
-        b: Value,
-    ) -> Result<Value, Trouble> {
+    fn root_of_squares(&mut self, (name, path): (&str, &str), a: Value, b: Value) -> Result<Value, Trouble> {
         if let (Value::Number(a), Value::Number(b)) = (a, b) {
             return Ok(Value::Number(a.hypot(b)));
         }
