@@ -34,7 +34,8 @@ impl Space<'_> {
     /// Returns the sides of the boxes along some observables, each once. Returns `None` if the boxes are not all
     /// combinations of them with sides along the other observables.
     pub(super) fn sides(&self, observables: &[usize]) -> Option<Vec<Vec<(f64, f64)>>> {
-        let (mut own, mut others): (Vec<Vec<(f64, f64)>>, Vec<Vec<(f64, f64)>>) = Default::default();
+        let mut own: Vec<Vec<(f64, f64)>> = Vec::new();
+        let mut others = Vec::new();
         for sides in self.boxes {
             let (mut inside, mut outside) = (Vec::new(), Vec::new());
             for (x, &side) in sides.iter().enumerate() {
