@@ -237,7 +237,7 @@ def _(m):
 
 
 change("expression_unfinished", "functions", "nsig", "expression", "100*mu*")
-change("expression_with_unknown_function", "functions", "nsig", "expression", "100*gamma(mu)*eff")
+change("expression_with_unknown_function", "functions", "nsig", "expression", "100*zeta(mu)*eff")
 change("expression_with_a_position", "functions", "nsig", "expression", "100*@0*eff")
 change("expression_with_unknown_name", "functions", "nsig", "expression", "100*mu*efficiency_2")
 change("expression_too_deep", "functions", "nsig", "expression", "(" * 300 + "mu*eff" + ")" * 300)
@@ -733,6 +733,65 @@ def _(m):
 def _(m):
     m["distributions"][0] = {
         "name": "sig", "type": "nextstat.crystalball_dist", "m": "m", "m0": "mean", "sigma_L": 1, "sigma_R": 1, "alpha_L": 1}
+
+
+def decay(name, of=None, more=(), **changes):
+    """Adds a case: the signal is a decay with a resolution, with changes of the distribution or of its resolution."""
+
+    @case(name)
+    def _(m):
+        resolution = {"name": "resolution", "type": "gauss_model_function", "x": "m", "mean": 0, "sigma": "width"}
+        m["distributions"][0] = {
+            "name": "sig", "type": "decay_dist", "t": "m", "tau": "mean", "decayType": 0, "resolutionModel": "resolution", **changes}
+        m["distributions"] += [{"name": "resolution", **of} if of and "type" in of else resolution | (of or {}), *more]
+
+
+decay("decay_of_unknown_type", decayType=3)
+decay("decay_without_resolution", resolutionModel="resolutoin")
+decay("decay_with_a_density_as_resolution", resolutionModel="bkg")
+decay("decay_of_a_parameter", t="mean")
+decay("decay_with_resolution_of_something_else", of={"x": "mean"})
+decay("decay_with_too_few_fractions", of={"type": "mixture_model", "summands": ["a", "b"], "coefficients": []}, more=[
+    {"name": "a", "type": "gauss_model_function", "x": "m", "mean": 0, "sigma": 1},
+    {"name": "b", "type": "gauss_model_function", "x": "m", "mean": 0, "sigma": 2}])
+decay("decay_with_unknown_key", frequency=3)
+
+
+@case("resolution_as_a_density")
+def _(m):
+    m["distributions"][0] = {"name": "sig", "type": "gauss_model_function", "x": "m", "mean": 0, "sigma": 1}
+
+
+@case("given_what_is_no_observable")
+def _(m):
+    m["distributions"][0]["nextstat.given"] = ["mu"]
+
+
+@case("given_its_own_observable")
+def _(m):
+    m["distributions"][0] |= {"sigma": "wide", "nextstat.given": ["m"]}
+    m["functions"].append({"name": "wide", "type": "product", "factors": ["m", "width"]})
+
+
+@case("given_without_a_closed_integral")
+def _(m):
+    m["distributions"][1]["nextstat.given"] = ["m"]
+
+
+@case("expression_with_variables_by_position")
+def _(m):
+    m["distributions"][1] |= {"expression": "exp(-@0*@2)", "arguments": ["slope", "m"]}
+
+
+@case("weighted_sum_with_too_few_coefficients")
+def _(m):
+    m["distributions"][0] = {
+        "name": "sig", "type": "weighted_sum_dist", "samples": ["bkg", "bkg", "bkg"], "coefficients": ["mean"], "extended": False}
+
+
+@case("weighted_sum_of_nothing_known")
+def _(m):
+    m["distributions"][0] = {"name": "sig", "type": "weighted_sum_dist", "samples": ["bgk"], "coefficients": [1], "extended": True}
 
 
 RAW = {

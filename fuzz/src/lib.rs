@@ -16,9 +16,10 @@ const FIXTURES: [&str; 8] = [
 ];
 
 /// The HS3 models that are changed.
-const HS3: [&str; 2] = [
+const HS3: [&str; 3] = [
     include_str!("../../tests/fixtures/hs3/mixed.hs3.json"),
     include_str!("../../tests/fixtures/hs3/mixed_root.hs3.json"),
+    include_str!("../../tests/fixtures/hs3/lifetime.hs3.json"),
 ];
 
 /// Numbers near limits of arithmetic, such as rounding, underflow and overflow, and some usual numbers.

@@ -8,8 +8,8 @@ mod events_oracle;
 use events_oracle::{channel, channel_nll, even, model, table};
 use ns_compute::CpuSession;
 use ns_core::{
-    Data, Density, EvaluationRequest, Execution, HistosysCode, Model, Op, Session, Tail, Tape, Value,
-    WeightSys,
+    Data, Decay, DecaySides, Density, EvaluationRequest, Execution, Given, HistosysCode, Model, Op,
+    Oscillation, Session, Smearing, Tail, Tape, Value, WeightSys,
 };
 
 const P: fn(usize) -> Value = Value::Parameter;
@@ -78,6 +78,96 @@ fn single(axis: (f64, f64), density: Density, values: &[f64]) -> (Model, Vec<f64
     let events = even(37, 0).into_iter().map(|u| axis.0 + (axis.1 - axis.0) * u).collect();
     let point = parameters.iter().map(|p| p.1).collect();
     (model(&parameters, vec![(channel, table(vec![events]))]), point)
+}
+
+/// Returns a decay after 0 with the mean life `P(2)`.
+fn decay(resolution: &[(Value, Value)], fractions: Vec<Value>) -> Decay {
+    let resolution = resolution.iter().map(|&(mean, sigma)| Smearing { mean, sigma }).collect();
+    Decay { t: 0, tau: P(2), sides: DecaySides::After, oscillation: None, resolution, fractions }
+}
+
+#[test]
+fn decays_agree_with_a_numerical_convolution() {
+    let n = Value::Number;
+    let gauss = || decay(&[(P(3), P(4))], vec![]);
+    let both = |decay: Decay| Decay { sides: DecaySides::Both, ..decay };
+    let waves = |decay: Decay| {
+        let oscillation = Some(Oscillation {
+            delta_gamma: P(5),
+            delta_m: P(6),
+            cosh: n(1.0),
+            sinh: P(7),
+            cos: P(8),
+            sin: P(9),
+        });
+        Decay { oscillation, ..decay }
+    };
+    let wave = [0.2, 1.1, 0.4, -0.3, 0.5];
+    let with = |values: &[f64]| [values, &wave].concat();
+    let two = decay(&[(P(3), P(4)), (n(0.1), P(5))], vec![P(6)]);
+    let cases = [
+        ((-2.0, 9.0), gauss(), vec![1.5, 0.1, 0.4]),
+        ((-2.0, 9.0), Decay { sides: DecaySides::Before, ..gauss() }, vec![1.5, 0.1, 0.4]),
+        ((-5.0, 6.0), both(gauss()), vec![1.5, -0.2, 0.7]),
+        ((0.3, 4.0), gauss(), vec![0.9, 0.02, 0.05]),
+        ((-4.0, 6.0), gauss(), vec![0.3, 0.0, 1.9]),
+        ((-3.0, 8.0), two, vec![1.2, 0.05, 0.3, 1.1, 0.7]),
+        ((0.0, 7.0), decay(&[], vec![]), vec![1.3]),
+        ((-4.0, 7.0), both(decay(&[], vec![])), vec![1.3]),
+        ((-2.0, 9.0), waves(gauss()), with(&[1.5, 0.1, 0.4])),
+        ((-5.0, 6.0), both(waves(gauss())), with(&[1.5, -0.2, 0.7])),
+        ((0.0, 7.0), waves(decay(&[], vec![])), with(&[1.3, 0.0, 0.0])),
+        ((-4.0, 7.0), both(waves(decay(&[], vec![]))), with(&[1.3, 0.0, 0.0])),
+    ];
+    for (axis, density, values) in cases {
+        let what = format!("{density:?} at {values:?}");
+        let (model, point) = single(axis, Density::Decay(Box::new(density)), &values);
+        check(&what, &model, &point);
+    }
+}
+
+#[test]
+fn densities_at_given_observables_agree_and_need_no_numerical_integral() {
+    let scaled = |value: Value| Tape::new(vec![Op::Value(value), Op::Observable(1), Op::Mul(0, 1)]).unwrap();
+    let resolution = vec![Smearing { mean: Value::Number(0.0), sigma: Value::Number(0.0) }];
+    let decay = |sides: DecaySides| {
+        let (tau, resolution) = (P(1), resolution.clone());
+        let decay = Decay { t: 0, tau, sides, oscillation: None, resolution, fractions: vec![] };
+        let arguments = vec![None, Some(scaled(P(2))), Some(scaled(P(3)))];
+        Density::Given(Box::new(Given { density: Density::Decay(Box::new(decay)), arguments }))
+    };
+    let (mean, sigma) = (Value::Number(0.0), P(5));
+    let peak = Density::Given(Box::new(Given {
+        density: Density::Gaussian { x: 0, mean, sigma },
+        arguments: vec![Some(scaled(P(4))), None],
+    }));
+    let parameters = [
+        ("nu", 20.0, (0.0, 1e3)),
+        ("tau", 1.4, (0.1, 9.0)),
+        ("bias", 0.2, (-2.0, 2.0)),
+        ("scale", 1.1, (0.1, 9.0)),
+        ("slope", 0.9, (-9.0, 9.0)),
+        ("sigma", 1.7, (0.1, 9.0)),
+        ("nu1", 8.0, (0.0, 1e3)),
+        ("fall", 0.7, (0.0, 9.0)),
+    ];
+    let error = Density::Exponential { x: 1, slope: P(7) };
+    let alone = |sides| vec![(P(0), decay(sides)), (P(6), peak.clone())];
+    let after = decay(DecaySides::After);
+    let times = vec![
+        (P(0), Density::Product(vec![after, error.clone()])),
+        (P(6), Density::Product(vec![error, peak.clone()])),
+    ];
+    let sides = [DecaySides::After, DecaySides::Both, DecaySides::Before];
+    for processes in sides.into_iter().map(alone).chain([times]) {
+        let channel = channel(&[(-3.0, 8.0), (0.1, 1.3)], true, processes);
+        let events = vec![
+            even(5, 0).into_iter().map(|u| -3.0 + 11.0 * u).collect(),
+            even(5, 1).into_iter().map(|u| 0.1 + 1.2 * u).collect(),
+        ];
+        let point: Vec<f64> = parameters.iter().map(|p| p.1).collect();
+        check("given", &model(&parameters, vec![(channel, table(events))]), &point);
+    }
 }
 
 #[test]

@@ -349,6 +349,24 @@ impl Model {
                     length(place, "covariance of a multivariate normal density", row.len(), n)?;
                 }
             }
+            Density::Decay(own) => {
+                let (n, given) = (own.resolution.len(), own.fractions.len());
+                if given != n && given + 1 != n.max(1) {
+                    length(place, "list of fractions of a resolution", given, n)?;
+                }
+            }
+            Density::Given(own) => {
+                let values = own.density.own_values().len();
+                length(
+                    place,
+                    "list of arguments of a density at given observables",
+                    own.arguments.len(),
+                    values,
+                )?;
+                let closed = usize::from(own.own().is_some() && own.density.has_closed_integral());
+                length(place, "list of closed integrals of a density at given observables", closed, 1)?;
+                self.check_density(&own.density, axes, place)?;
+            }
             Density::Log(own) => {
                 length(
                     place,

@@ -66,6 +66,8 @@ fn may_be_negative(density: &Density) -> bool {
         | Density::Bernstein { .. }
         | Density::Spline { .. }
         | Density::Generic(_) => true,
+        Density::Decay(own) => own.oscillation.is_some(),
+        Density::Given(own) => may_be_negative(&own.density),
         _ => density.parts().iter().any(may_be_negative),
     }
 }

@@ -6,6 +6,7 @@
 
 use ns_core::{BinRule, Density, EventChannel};
 
+use super::densities::Space;
 use super::expand::{Expansion, Term};
 use super::integral::{Integral, IntegralMemory};
 use super::leaf::Leaf;
@@ -115,7 +116,8 @@ fn leaf(expansion: &mut Expansion<'_>, group: &[usize]) -> Option<Leaf> {
         integrals.push((integral, volume));
     }
     let factors: Vec<Density> = group.iter().map(|&leaf| expansion.leaves[leaf].density.clone()).collect();
-    Leaf::of_bins(&factors, &channel.observables, &mut expansion.locals, |variables| {
+    let space = Space { axes: &channel.observables, boxes: &expansion.boxes };
+    Leaf::of_bins(&factors, space, &mut expansion.locals, |variables| {
         // The variables of the leaf are the variables of all its integrals.
         for variable in integrals.iter().filter_map(|(i, _)| i.as_ref()).flat_map(|i| &i.variables) {
             if !variables.contains(variable) {

@@ -6,6 +6,7 @@
 use ns_core::{Density, EventChannel, LogProbError, Value};
 
 use super::conditional::{Conditional, ContextNumber};
+use super::densities::Space;
 use super::integral::{ConditionalIntegral, Integral, NormalIntegral, Rule};
 use super::leaf::{Leaf, Variables};
 use super::program::{Builder, Slot, Step};
@@ -202,17 +203,20 @@ impl<'a> Expansion<'a> {
         if known.is_some() {
             return known;
         }
-        let leaf = Leaf::new(density, &self.channel.observables, &self.conditionals, &mut self.locals)?;
+        let space = Space { axes: &self.channel.observables, boxes: &self.boxes };
+        let leaf = Leaf::new(density, space, &self.conditionals, &mut self.locals)?;
         self.leaves.push(leaf);
         Some(self.leaves.len() - 1)
     }
 
     /// Returns the integral of a product of leaves (basic densities) over the union of the fit ranges.
     fn integral(&mut self, leaves: &[usize]) -> Option<Amount> {
-        let mut observables: Vec<usize> =
-            leaves.iter().flat_map(|&leaf| self.leaves[leaf].density.observables()).collect();
-        observables.sort_unstable();
-        observables.dedup();
+        let (leaves, volume) = self.without_given(leaves)?;
+        let volume = Amount::Value(Value::Number(volume));
+        if leaves.is_empty() {
+            return Some(volume);
+        }
+        let observables = self.observables_of(&leaves);
         // The integral depends only on the sides along the observables of the product.
         let mut boxes: Vec<Vec<(f64, f64)>> = Vec::new();
         for region in &self.boxes {
@@ -221,7 +225,7 @@ impl<'a> Expansion<'a> {
                 boxes.push(sides);
             }
         }
-        let groups = self.groups(leaves);
+        let groups = self.groups(&leaves);
         let mut sum = Vec::new();
         for region in &boxes {
             let mut product = Vec::new();
@@ -241,7 +245,38 @@ impl<'a> Expansion<'a> {
         if !self.normalisations.contains(&sum) {
             self.normalisations.push(sum);
         }
-        Some(Amount::Sum(amounts))
+        Some(Amount::Product(vec![volume, Amount::Sum(amounts)]))
+    }
+
+    /// Returns the leaves without densities at given observables whose integral over their own observable is 1: no other leaf
+    /// depends on this observable. The second result is the volume of the fit ranges of the observables on which no other
+    /// leaf depends.
+    fn without_given(&self, leaves: &[usize]) -> Option<(Vec<usize>, f64)> {
+        let (mut kept, mut own) = (leaves.to_vec(), Vec::new());
+        loop {
+            let alone = |&leaf: &usize| {
+                let Density::Given(given) = &self.leaves[leaf].density else { return None };
+                let x = given.own()?;
+                let mut others = kept.iter().filter(|other| **other != leaf);
+                others.all(|&other| !self.leaves[other].density.observables().contains(&x)).then_some(x)
+            };
+            let Some((place, x)) = kept.iter().enumerate().find_map(|(i, leaf)| Some((i, alone(leaf)?)))
+            else {
+                break;
+            };
+            kept.remove(place);
+            own.push(x);
+        }
+        let covered = self.observables_of(&kept);
+        let mut free = self.observables_of(leaves);
+        free.retain(|x| !own.contains(x) && !covered.contains(x));
+        if free.is_empty() {
+            return Some((kept, 1.0));
+        }
+        let space = Space { axes: &self.channel.observables, boxes: &self.boxes };
+        let volume = |sides: &Vec<(f64, f64)>| sides.iter().map(|(lo, hi)| hi - lo).product::<f64>();
+        let volume = space.sides(&free)?.iter().map(volume).sum();
+        Some((kept, volume))
     }
 
     pub(super) fn observables_of(&self, group: &[usize]) -> Vec<usize> {
@@ -288,6 +323,7 @@ impl<'a> Expansion<'a> {
         of_bin: bool,
     ) -> Option<Integral> {
         let axes = &self.channel.observables;
+        let space = Space { axes, boxes: &self.boxes };
         let densities: Vec<_> = group.iter().map(|&leaf| self.leaves[leaf].density.clone()).collect();
         if let [Density::Conditional(_)] = densities.as_slice() {
             let process = self.process_of(group);
@@ -350,7 +386,7 @@ impl<'a> Expansion<'a> {
                 None => {
                     let mut product = b.number(1.0);
                     for density in &densities {
-                        let factor = densities::value(&mut b, density, axes, &mut values)?;
+                        let factor = densities::value(&mut b, density, space, &mut values)?;
                         product = b.mul(product, factor);
                     }
                     (product, sides.to_vec())

@@ -1,6 +1,6 @@
 //! Formulae of functions of parameters, and of penalty terms, as steps of a program.
 
-use ns_core::{FunctionForm, Measured, PenaltyForm};
+use ns_core::{FunctionForm, Measured, PenaltyForm, Special};
 
 use super::program::{Builder, Slot, Step, Unary, Values};
 use super::special::Interpolation;
@@ -91,7 +91,7 @@ pub(super) fn penalty(b: &mut Builder, form: &PenaltyForm, values: Values<'_>) -
             let product = b.mul(count, log);
             let one = b.number(1.0);
             let next = b.add(count, one);
-            let factorial = b.unary(Unary::LnGamma, next);
+            let factorial = b.unary(Unary::Special(Special::LnGamma), next);
             let value = b.sub(mean, product);
             b.add(value, factorial)
         }
@@ -116,7 +116,7 @@ pub(super) fn penalty(b: &mut Builder, form: &PenaltyForm, values: Values<'_>) -
             let power = b.mul(less, log_x);
             let scale = b.mul(shape, log_rate);
             let product = b.mul(rate, x);
-            let gamma = b.unary(Unary::LnGamma, shape);
+            let gamma = b.unary(Unary::Special(Special::LnGamma), shape);
             let value = b.add(product, gamma);
             let value = b.sub(value, power);
             b.sub(value, scale)

@@ -1,10 +1,10 @@
 //! Leaves: compiled basic densities that are evaluated for every event.
 
-use ns_core::{Density, Observable, Value};
+use ns_core::{Density, Value};
 
 use super::bin_means::{BinMeans, BinMeansMemory};
 use super::conditional::Conditional;
-use super::densities;
+use super::densities::{self, Space};
 use super::kernels::Kernel;
 use super::program::{Builder, Memory, Program, Slot, Sources, Step, components};
 use super::sums::Point;
@@ -63,7 +63,7 @@ impl Leaf {
     /// densities with context (densities that depend on further numbers) of the channel.
     pub(super) fn new(
         density: &Density,
-        axes: &[Observable],
+        space: Space<'_>,
         conditionals: &[Conditional],
         locals: &mut Locals,
     ) -> Option<Self> {
@@ -74,10 +74,11 @@ impl Leaf {
                 let known = conditionals.iter().find(|known| known.density == *own)?;
                 known.value(&mut b, &mut values)
             }
-            _ => densities::value(&mut b, density, axes, &mut values)?,
+            _ => densities::value(&mut b, density, space, &mut values)?,
         };
         let program = b.finish(result, variables.locals.len(), &[]);
-        let kernel = Kernel::new(density, axes).filter(|kernel| kernel.variables() == variables.locals.len());
+        let kernel =
+            Kernel::new(density, space).filter(|kernel| kernel.variables() == variables.locals.len());
         Some(Self { density: density.clone(), variables: variables.locals, program, kernel, means: None })
     }
 
@@ -85,7 +86,7 @@ impl Leaf {
     /// no formula or no integral.
     pub(super) fn of_bins(
         factors: &[Density],
-        axes: &[Observable],
+        space: Space<'_>,
         locals: &mut Locals,
         means: impl FnOnce(&mut Vec<usize>) -> Option<BinMeans>,
     ) -> Option<Self> {
@@ -93,7 +94,7 @@ impl Leaf {
         let mut product = b.number(1.0);
         for factor in factors {
             let mut values = |b: &mut Builder, value: Value| variables.slot(b, value, locals);
-            let factor = densities::value(&mut b, factor, axes, &mut values)?;
+            let factor = densities::value(&mut b, factor, space, &mut values)?;
             product = b.mul(product, factor);
         }
         let means = means(&mut variables.locals)?;

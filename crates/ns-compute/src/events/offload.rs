@@ -233,7 +233,14 @@ impl Offload {
                 Step::Equal(a, b) => (Operation::Equal, [at(a)?, at(b)?, none]),
                 Step::Select(condition, a, b) => (Operation::Select, [at(condition)?, at(a)?, at(b)?]),
                 // The kernels have no code for these functions, or these steps are the same for all events.
-                Step::Binary(Binary::NormalIntegral | Binary::Voigt, ..)
+                Step::Binary(
+                    Binary::NormalIntegral
+                    | Binary::Voigt
+                    | Binary::FaddeevaImaginary
+                    | Binary::SmearedDecay
+                    | Binary::Atan2,
+                    ..,
+                )
                 | Step::Number(_)
                 | Step::Variable(_)
                 | Step::Input(_)
@@ -308,7 +315,7 @@ fn unary_operation(unary: Unary) -> Option<(UnaryOperation, f64)> {
         Unary::Asinh => UnaryOperation::Asinh,
         Unary::Reciprocal => UnaryOperation::Reciprocal,
         Unary::Power(p) => return Some((UnaryOperation::Power, p)),
-        Unary::LnGamma | Unary::Decay | Unary::Interpolation(_) => return None,
+        Unary::Special(_) | Unary::Decay | Unary::Interpolation(_) => return None,
     };
     Some((plain, 0.0))
 }

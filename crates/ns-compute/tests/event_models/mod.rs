@@ -4,8 +4,8 @@
 #![allow(dead_code)]
 
 use ns_core::{
-    BinRule, Binning, Constraint, Density, EventChannel, EventTable, HistosysCode, Measured, Model, Op,
-    Penalty, PenaltyForm, Tail, Tape, Value, WeightSys,
+    BinRule, Binning, Constraint, Decay, DecaySides, Density, EventChannel, EventTable, HistosysCode,
+    Measured, Model, Op, Oscillation, Penalty, PenaltyForm, Smearing, Tail, Tape, Value, WeightSys,
 };
 
 use crate::events_oracle::{channel, model, table};
@@ -97,6 +97,13 @@ pub(crate) fn cases() -> Vec<Case> {
     all
 }
 
+/// Returns a decay after 0 with the mean life `P(1)` and a resolution of the width `P(2)`, which is late by 1.
+fn decay(oscillation: Option<Oscillation>) -> Density {
+    let resolution = vec![Smearing { mean: N(1.0), sigma: P(2) }];
+    let (tau, sides) = (P(1), DecaySides::After);
+    Density::Decay(Box::new(Decay { t: 0, tau, sides, oscillation, resolution, fractions: Vec::new() }))
+}
+
 fn one_observable(line: &[(f64, f64)]) -> Vec<Case> {
     let n = 1500.0;
     let mean = ("mean", 4.2, (1.0, 9.0));
@@ -146,6 +153,21 @@ fn one_observable(line: &[(f64, f64)]) -> Vec<Case> {
             line,
             Density::Voigt { x: 0, mean: P(1), width: N(0.8), sigma: P(2) },
             &[mean, ("sigma", 0.6, (0.1, 4.0))],
+        ),
+        one("decay", n, line, decay(None), &[("tau", 1.8, (0.3, 9.0)), ("sigma", 0.6, (0.1, 2.0))]),
+        one(
+            "oscillation",
+            2.0 * n,
+            line,
+            decay(Some(Oscillation {
+                delta_gamma: N(0.1),
+                delta_m: N(1.3),
+                cosh: N(1.0),
+                sinh: N(0.3),
+                cos: N(0.2),
+                sin: P(3),
+            })),
+            &[("tau", 1.8, (0.3, 9.0)), ("sigma", 0.6, (0.1, 2.0)), ("s", 0.4, (-0.7, 0.7))],
         ),
         one("breit-wigner", n, line, Density::BreitWigner { x: 0, mean: P(1), width: P(2) }, &[mean, width]),
         one(

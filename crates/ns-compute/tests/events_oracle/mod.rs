@@ -4,12 +4,14 @@
 // Not every test uses every function.
 #![allow(dead_code, clippy::panic)]
 
+mod decay;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use ns_core::{
-    Constraint, Density, EventChannel, EventTable, HistosysCode, Interpolation, Model, Observable,
+    Constraint, Density, EventChannel, EventTable, Given, HistosysCode, Interpolation, Model, Observable,
     Observations, Parameter, ParameterSet, Process, Value,
 };
 
@@ -142,6 +144,7 @@ pub(crate) fn density(
             });
             nominal + varied.sum::<f64>()
         }
+        Density::Decay(of) => decay::decay(of, event[of.t], q),
         other => panic!("the oracle does not know the density {}", other.type_name()),
     }
 }
@@ -203,13 +206,17 @@ fn legendre() -> Vec<(f64, f64)> {
 /// Integrates a function over a box that is divided into many panels. Panels end at `breaks`, where the function may
 /// have a kink. With one observable, the panels become geometrically smaller towards the upper end, where the slope
 /// of the function may be infinite.
-fn integrate(ends: &[(f64, f64)], breaks: &[f64], f: &mut dyn FnMut(&[f64]) -> f64) -> f64 {
+fn integrate((ends, fine): (&[(f64, f64)], bool), breaks: &[f64], f: &mut dyn FnMut(&[f64]) -> f64) -> f64 {
     let rule = legendre();
     let axis = |&(lo, hi): &(f64, f64)| -> Vec<(f64, f64)> {
-        let panels = if ends.len() == 1 { 60 } else { 6 };
+        let panels = match (ends.len(), fine) {
+            (1, true) => 60,
+            (1, false) => 24,
+            _ => 6,
+        };
         let mut edges: Vec<f64> =
             (0..=panels).map(|i| lo + (hi - lo) * f64::from(i) / f64::from(panels)).collect();
-        if ends.len() == 1 {
+        if ends.len() == 1 && fine {
             let last = (hi - lo) / f64::from(panels);
             edges.extend((1..60).map(|k| hi - last * 0.5_f64.powi(k)));
         }
@@ -256,6 +263,7 @@ fn breaks(of: &Density, q: &dyn Fn(Value) -> f64) -> Vec<f64> {
         }
         Density::Histogram { edges, .. } | Density::Template { edges, .. } => edges.concat(),
         Density::Spline { knots, .. } => knots.clone(),
+        Density::Decay(_) => vec![0.0],
         Density::Product(parts) => parts.iter().flat_map(|part| breaks(part, q)).collect(),
         _ => Vec::new(),
     }
@@ -267,6 +275,8 @@ struct Point<'a> {
     q: &'a dyn Fn(Value) -> f64,
     /// Integral of each density over the fit ranges. The key of the map is the memory address of the density.
     integrals: RefCell<HashMap<*const Density, f64>>,
+    /// Whether integrals over one observable have many panels.
+    fine: bool,
 }
 
 impl Point<'_> {
@@ -283,8 +293,28 @@ impl Point<'_> {
                 };
                 summands.iter().enumerate().map(|(i, part)| share(i) * self.normalised(part, event)).sum()
             }
+            Density::Given(given) => {
+                let free = of.observables().into_iter().filter(|x| Some(*x) != given.own());
+                let boxes = self.channel.boxes();
+                let volume: f64 = free.map(|x| boxes[0][x].1 - boxes[0][x].0).product();
+                self.given(given, event) / volume
+            }
+            Density::Product(parts) if parts.iter().any(|part| matches!(part, Density::Given(_))) => {
+                let factor = |part: &Density| match part {
+                    Density::Given(given) => self.given(given, event),
+                    other => self.normalised(other, event),
+                };
+                parts.iter().map(factor).product()
+            }
             other => self.unnormalised(other, event) / self.integral(other),
         }
+    }
+
+    /// Returns a density of one observable at given values of the others.
+    fn given(&self, given: &Given, event: &[f64]) -> f64 {
+        // The density is a new one at each event, so its integral must not be kept.
+        let once = Point { channel: self.channel, q: self.q, integrals: RefCell::default(), fine: false };
+        once.normalised(&decay::at_event(given, event, self.q), event)
     }
 
     fn integral(&self, of: &Density) -> f64 {
@@ -305,7 +335,7 @@ impl Point<'_> {
         let mut full = vec![0.0; self.channel.observables.len()];
         let mut total = 0.0;
         for sides in regions {
-            total += integrate(&sides, &points, &mut |node| {
+            total += integrate((&sides, self.fine), &points, &mut |node| {
                 for (&x, &coordinate) in own.iter().zip(node) {
                     full[x] = coordinate;
                 }
@@ -327,7 +357,7 @@ impl Point<'_> {
 
 /// Returns `-ln L` of one channel.
 pub(crate) fn channel_nll(channel: &EventChannel, table: &EventTable, q: &dyn Fn(Value) -> f64) -> f64 {
-    let point = Point { channel, q, integrals: RefCell::default() };
+    let point = Point { channel, q, integrals: RefCell::default(), fine: true };
     let rates: Vec<f64> = channel.processes.iter().map(|process| q(process.rate)).collect();
     let mut nll = if channel.extended { rates.iter().sum() } else { 0.0 };
     for i in 0..table.len() {
@@ -421,7 +451,7 @@ pub(crate) fn even(count: usize, column: usize) -> Vec<f64> {
 
 /// Returns the density of a channel (the sum of rates times normalised densities) at each event.
 pub(crate) fn densities(channel: &EventChannel, events: &[Vec<f64>], q: &dyn Fn(Value) -> f64) -> Vec<f64> {
-    let point = Point { channel, q, integrals: RefCell::default() };
+    let point = Point { channel, q, integrals: RefCell::default(), fine: true };
     let at = |event: &Vec<f64>| {
         let processes = channel.processes.iter();
         processes.map(|process| q(process.rate) * point.normalised(&process.density, event)).sum()

@@ -161,6 +161,19 @@ impl Digest {
             Density::CrystalBall { left, right, .. } => {
                 self.integer(usize::from(left.is_some()) + 2 * usize::from(right.is_some()));
             }
+            Density::Decay(own) => {
+                self.text(&format!("{:?}", own.sides));
+                self.integer(usize::from(own.oscillation.is_some()));
+                self.integer(own.resolution.len());
+                self.integer(own.fractions.len());
+            }
+            Density::Given(own) => {
+                for argument in &own.arguments {
+                    self.integer(usize::from(argument.is_some()));
+                    argument.iter().for_each(|tape| self.tape(tape));
+                }
+                self.density(&own.density);
+            }
             Density::Generic(tape) => self.tape(tape),
             Density::Log(own) => {
                 own.observables.iter().for_each(|&observable| self.integer(observable));

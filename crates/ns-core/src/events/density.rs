@@ -1,6 +1,6 @@
 //! Densities of observables.
 
-use super::{ConditionalDensity, LogDensity, Tape, Value, WeightSys};
+use super::{ConditionalDensity, Decay, Given, LogDensity, Tape, Value, WeightSys};
 
 /// Power-law tail of a Crystal Ball density: `A (B + |t|)^-n` beyond `|t| = alpha`, where `t` is the distance from
 /// the mean in units of the width. Value and slope are continuous, because
@@ -194,6 +194,10 @@ pub enum Density {
         /// Power `beta`; positive.
         beta: Value,
     },
+    /// A decay in time, smeared by a resolution.
+    Decay(Box<Decay>),
+    /// A density of one observable at given values of others.
+    Given(Box<Given>),
     /// An expression of observables and parameters, normalised numerically.
     Generic(Tape),
     /// A density that is not a formula, such as a normalising flow. Its logarithm is stored as a column of the events.
@@ -236,6 +240,8 @@ impl Density {
             Self::Spline { .. } => "spline",
             Self::MultivariateNormal { .. } => "multivariate normal",
             Self::GeneralizedNormal { .. } => "generalized normal",
+            Self::Decay(_) => "decay",
+            Self::Given(_) => "given",
             Self::Generic(_) => "generic",
             Self::Log(_) => "log-density",
             Self::Conditional(_) => "conditional density",
@@ -277,9 +283,47 @@ impl Density {
                 mean.iter().chain(covariance.iter().flatten()).copied().collect()
             }
             Self::GeneralizedNormal { mean, alpha, beta, .. } => vec![*mean, *alpha, *beta],
+            Self::Decay(own) => own.values(),
+            Self::Given(own) => own.values(),
             Self::Generic(tape) => tape.values().collect(),
             Self::Conditional(own) => own.context.clone(),
         }
+    }
+
+    /// Returns the indices of the observables over which the density is normalised, sorted and without duplicates: all
+    /// without those that are given.
+    #[must_use]
+    pub fn own_observables(&self) -> Vec<usize> {
+        let mut own = match self {
+            Self::Given(given) => given.density.observables(),
+            Self::Product(parts) | Self::Mixture { summands: parts, .. } => {
+                parts.iter().flat_map(Self::own_observables).collect()
+            }
+            other => other.observables(),
+        };
+        own.sort_unstable();
+        own.dedup();
+        own
+    }
+
+    /// Returns whether the integral of the density over any interval of its one observable is a formula.
+    #[must_use]
+    pub fn has_closed_integral(&self) -> bool {
+        matches!(
+            self,
+            Self::Gaussian { .. }
+                | Self::BifurcatedGaussian { .. }
+                | Self::Exponential { .. }
+                | Self::CrystalBall { .. }
+                | Self::BreitWigner { .. }
+                | Self::JohnsonSu { .. }
+                | Self::Polynomial { .. }
+                | Self::Chebyshev { .. }
+                | Self::Bernstein { .. }
+                | Self::Lognormal { .. }
+                | Self::Uniform { .. }
+                | Self::Decay(_)
+        )
     }
 
     /// Returns the factors of a product or the summands of a mixture; an empty slice for other densities.
@@ -313,6 +357,8 @@ impl Density {
             Self::Histogram { observables, .. }
             | Self::Template { observables, .. }
             | Self::MultivariateNormal { observables, .. } => observables.clone(),
+            Self::Decay(own) => vec![own.t],
+            Self::Given(own) => own.observables(),
             Self::Generic(tape) => tape.observables().collect(),
             Self::Log(own) => own.observables.clone(),
             Self::Conditional(own) => own.observables.clone(),

@@ -72,6 +72,8 @@ impl Tape {
                 Op::Asin(a) => of(a).asin(),
                 Op::Acos(a) => of(a).acos(),
                 Op::Atan(a) => of(a).atan(),
+                Op::Atan2(a, b) => of(a).atan2(of(b)),
+                Op::Special(function, a) => function.value(of(a)),
                 Op::Less(a, b) => truth(of(a) < of(b)),
                 Op::LessEqual(a, b) => truth(of(a) <= of(b)),
                 Op::Equal(a, b) => truth(of(a) == of(b)),

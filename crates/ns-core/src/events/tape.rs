@@ -1,6 +1,6 @@
 //! Expressions, stored as flat lists of operations.
 
-use super::Value;
+use super::{Special, Value};
 
 /// One operation of a [`Tape`]. Operands are indices of earlier operations of the same tape.
 ///
@@ -50,6 +50,10 @@ pub enum Op {
     Acos(usize),
     /// Arc tangent of an operand. The result is in radians.
     Atan(usize),
+    /// Angle in radians of the point whose ordinate is the first operand and whose abscissa is the second operand.
+    Atan2(usize, usize),
+    /// A special function of an operand.
+    Special(Special, usize),
     /// Whether the first operand is less than the second operand.
     Less(usize, usize),
     /// Whether the first operand is less than or equal to the second operand.
@@ -119,12 +123,14 @@ impl Op {
             | Self::Asin(a)
             | Self::Acos(a)
             | Self::Atan(a)
+            | Self::Special(_, a)
             | Self::Not(a) => [Some(a), None, None],
             Self::Add(a, b)
             | Self::Sub(a, b)
             | Self::Mul(a, b)
             | Self::Div(a, b)
             | Self::Pow(a, b)
+            | Self::Atan2(a, b)
             | Self::Min(a, b)
             | Self::Max(a, b)
             | Self::Less(a, b)

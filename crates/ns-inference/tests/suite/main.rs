@@ -1,5 +1,6 @@
 //! The tests of the analyses, in one program, which is linked once. Tests that need a feature, or whose program other
 //! documents name, are beside this folder.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "../property/mod.rs"]
 mod property;

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 #[path = "../gpu/tolerances.rs"]
-mod tolerances;
+mod constants;
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ fn rust_and_python_hold_the_same_numbers() {
         .filter(|(name, _)| name.starts_with("CUDA_"))
         .map(|(name, value)| (name, value.trim().parse().unwrap()))
         .collect();
-    let rust: BTreeMap<&str, f64> = tolerances::ALL.into_iter().collect();
-    assert_eq!(rust.len(), tolerances::ALL.len());
+    let rust: BTreeMap<&str, f64> = constants::ALL.into_iter().collect();
+    assert_eq!(rust.len(), constants::ALL.len());
     assert_eq!(python, rust);
 }

@@ -6,6 +6,8 @@ mod histfactory;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ns_core::DecaySides;
+
 pub(crate) use analysis::{Analysis, DomainAxis, PointValue};
 pub(crate) use histfactory::{
     Effect, HistFactory, Interpolation, Kind, Modifier, Sample, ShapeValues, StatSettings, WrittenConstraint,
@@ -167,6 +169,46 @@ pub(crate) enum Distribution {
         gamma: Arg,
         delta: Arg,
     },
+    /// The convolution of two densities of one observable (`fft_conv_pdf` in files of ROOT).
+    Convolution {
+        x: Arg,
+        first: Arg,
+        second: Arg,
+    },
+    /// A density that is proportional to a weighted sum of functions and of densities before normalisation.
+    WeightedSum {
+        samples: Vec<Arg>,
+        coefficients: Vec<Arg>,
+    },
+    /// A decay in time, smeared by a resolution (`decay_dist` and `nextstat.b_decay_dist` in files).
+    Decay {
+        t: Arg,
+        tau: Arg,
+        sides: DecaySides,
+        oscillation: Option<Box<Waves>>,
+        /// Name of the distribution of measured minus true times.
+        resolution: Arg,
+    },
+    /// A resolution without an error (`truth_model_function` in files).
+    Truth {
+        x: Arg,
+    },
+    /// A Gaussian resolution (`gauss_model_function` in files).
+    GaussModel {
+        x: Arg,
+        mean: Arg,
+        sigma: Arg,
+    },
+    /// A sum of resolutions (`mixture_model` in files).
+    MixtureModel {
+        summands: Vec<Arg>,
+        coefficients: Vec<Arg>,
+    },
+    /// A density of one observable at given values of others (the key `nextstat.given` in files).
+    Given {
+        inner: Box<Distribution>,
+        observables: Vec<Placed<String>>,
+    },
     /// A density that is a cubic spline through positive values (`nextstat.spline_dist` in files).
     Spline {
         x: Arg,
@@ -195,6 +237,8 @@ pub(crate) enum Distribution {
     Template(Template),
     Generic {
         expression: Placed<String>,
+        /// The names for which `@0`, `@1`, ... stand in the expression.
+        variables: Vec<String>,
     },
     /// A density that is proportional to a function, or to the exponential of a function.
     DensityFunction {
@@ -222,6 +266,17 @@ pub(crate) enum Distribution {
     Unsupported {
         kind: String,
     },
+}
+
+/// The terms of mixing and CP violation of a decay.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Waves {
+    pub(crate) delta_gamma: Arg,
+    pub(crate) delta_m: Arg,
+    pub(crate) cosh: Arg,
+    pub(crate) sinh: Arg,
+    pub(crate) cos: Arg,
+    pub(crate) sin: Arg,
 }
 
 /// Tails of a Crystal Ball density. A tail is a pair (`alpha`, `n`). It begins at the distance `alpha` from the
@@ -294,6 +349,8 @@ pub(crate) enum Function {
     },
     Generic {
         expression: Placed<String>,
+        /// The names for which `@0`, `@1`, ... stand in the expression.
+        variables: Vec<String>,
     },
     /// ROOT's interpolation of yields by nuisance parameters (`FlexibleInterpVar`).
     Interpolation {

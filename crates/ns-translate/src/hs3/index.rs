@@ -48,7 +48,9 @@ impl<'a> Index<'a> {
             .distributions
             .iter()
             .map(|distribution| match &distribution.content {
-                Distribution::Generic { expression } => parsed(distribution, expression, report),
+                Distribution::Generic { expression, variables } => {
+                    parsed(distribution, (expression, variables), report)
+                }
                 _ => None,
             })
             .collect();
@@ -56,7 +58,9 @@ impl<'a> Index<'a> {
             .functions
             .iter()
             .map(|function| match &function.content {
-                Function::Generic { expression } => parsed(function, expression, report),
+                Function::Generic { expression, variables } => {
+                    parsed(function, (expression, variables), report)
+                }
                 _ => None,
             })
             .collect();
@@ -143,8 +147,12 @@ impl<'a> Index<'a> {
 }
 
 /// Parses an expression. Reports an error if it cannot be parsed.
-fn parsed<T>(part: &Named<T>, expression: &Placed<String>, report: &mut Report) -> Option<Expression> {
-    match Expression::parse(&expression.value) {
+fn parsed<T>(
+    part: &Named<T>,
+    (expression, variables): (&Placed<String>, &[String]),
+    report: &mut Report,
+) -> Option<Expression> {
+    match Expression::with_variables(&expression.value, variables) {
         Ok(parsed) => Some(parsed),
         Err(error) => {
             report.error(

@@ -11,6 +11,8 @@ pub(super) enum Role {
     Value,
     /// A distribution.
     Distribution,
+    /// An observable, a parameter, a function or a distribution.
+    Either,
 }
 
 /// A name that an object refers to, with its location in the file.
@@ -67,6 +69,37 @@ pub(super) fn of_distribution<'a>(
         D::BreitWigner { x, mean, width } => values(&[x, mean, width]),
         D::Voigt { x, mean, width, sigma } => values(&[x, mean, width, sigma]),
         D::JohnsonSu { x, mu, lambda, gamma, delta } => values(&[x, mu, lambda, gamma, delta]),
+        D::Convolution { x, first, second } => {
+            let mut all = values(&[x]);
+            all.extend(named([first, second], Role::Distribution));
+            all
+        }
+        D::WeightedSum { samples, coefficients } => {
+            let mut all = named(samples, Role::Either);
+            all.extend(named(coefficients, Role::Value));
+            all
+        }
+        D::Decay { t, tau, oscillation, resolution, .. } => {
+            let mut all = values(&[t, tau]);
+            if let Some(w) = oscillation {
+                all.extend(values(&[&w.delta_gamma, &w.delta_m, &w.cosh, &w.sinh, &w.cos, &w.sin]));
+            }
+            all.extend(named([resolution], Role::Distribution));
+            all
+        }
+        D::Truth { x } => values(&[x]),
+        D::GaussModel { x, mean, sigma } => values(&[x, mean, sigma]),
+        D::MixtureModel { summands, coefficients } => {
+            let mut all = named(summands, Role::Distribution);
+            all.extend(named(coefficients, Role::Value));
+            all
+        }
+        D::Given { inner, observables } => {
+            let mut all = of_distribution(inner, None);
+            let given = observables.iter();
+            all.extend(given.map(|x| Reference { name: &x.value, path: &x.path, role: Role::Value }));
+            all
+        }
         D::Spline { x, .. } => values(&[x]),
         D::Flow { x, context, .. } => named(x.iter().chain(context), Role::Value),
         D::Histogram { axes, .. } => axes
@@ -77,7 +110,7 @@ pub(super) fn of_distribution<'a>(
             let parameters = template.responses.iter().map(|response| &response.parameter);
             named(template.x.iter().chain(parameters), Role::Value)
         }
-        D::Generic { expression: text } => expressed(&text.path, expression),
+        D::Generic { expression: text, .. } => expressed(&text.path, expression),
         D::DensityFunction { function, .. } => values(&[function]),
         D::EfficiencyProduct { pdf, efficiency } => {
             let mut all = named([pdf], Role::Distribution);
@@ -132,7 +165,7 @@ pub(super) fn of_function<'a>(
         Function::Polynomial { x, coefficients } => {
             named(std::iter::once(x).chain(coefficients), Role::Value)
         }
-        Function::Generic { expression: text } => expressed(&text.path, expression),
+        Function::Generic { expression: text, .. } => expressed(&text.path, expression),
         Function::ProcessNormalization { nominal, symmetric, asymmetric, factors } => {
             let thetas = symmetric.iter().map(|pair| &pair.0).chain(asymmetric.iter().map(|pair| &pair.0));
             named(std::iter::once(nominal).chain(thetas).chain(factors), Role::Value)

@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use ns_core::DecaySides;
 use serde_json::{Map, Value, json};
 
 use super::document::{
-    Arg, Argument, Axis, Data, Distribution, Document, Function, Likelihood, Named, PointValue,
+    Arg, Argument, Axis, Data, Distribution, Document, Function, Likelihood, Named, Placed, PointValue,
 };
 use super::model::{Hs3, entries};
 use super::restate_histfactory::histfactory;
@@ -274,6 +275,50 @@ impl<'a> Words<'a> {
                 "type": "nextstat.johnson_su_dist", "x": a(x), "mu": a(mu), "lambda": a(lambda), "gamma": a(gamma),
                 "delta": a(delta),
             }),
+            D::Convolution { x, first, second } => json!({
+                "type": "fft_conv_pdf", "conv_var": a(x), "pdf1": a(first), "pdf2": a(second), "ipOrder": 2,
+            }),
+            D::WeightedSum { samples, coefficients } => json!({
+                "type": "weighted_sum_dist", "samples": self.args(samples), "coefficients": self.args(coefficients),
+                "extended": false,
+            }),
+            D::Decay { t, tau, sides, oscillation, resolution } => {
+                let kind = match sides {
+                    DecaySides::After => 0,
+                    DecaySides::Both => 1,
+                    DecaySides::Before => 2,
+                };
+                let mut map = object(json!({
+                    "type": "decay_dist", "t": a(t), "tau": a(tau), "decayType": kind, "resolutionModel": a(resolution),
+                }));
+                if let Some(w) = oscillation {
+                    map.insert("type".to_owned(), json!("nextstat.b_decay_dist"));
+                    let waves = [
+                        ("delta_gamma", &w.delta_gamma),
+                        ("delta_m", &w.delta_m),
+                        ("cosh", &w.cosh),
+                        ("sinh", &w.sinh),
+                        ("cos", &w.cos),
+                        ("sin", &w.sin),
+                    ];
+                    map.extend(waves.map(|(key, value)| (key.to_owned(), a(value))));
+                }
+                Value::Object(map)
+            }
+            D::Truth { x } => json!({"type": "truth_model_function", "x": a(x)}),
+            D::GaussModel { x, mean, sigma } => {
+                json!({"type": "gauss_model_function", "x": a(x), "mean": a(mean), "sigma": a(sigma)})
+            }
+            D::MixtureModel { summands, coefficients } => json!({
+                "type": "mixture_model", "summands": self.args(summands), "coefficients": self.args(coefficients),
+                "extended": false,
+            }),
+            D::Given { inner, observables } => {
+                let mut map = object(self.distribution(inner)?);
+                let names: Vec<&str> = observables.iter().map(|x| x.value.as_str()).collect();
+                map.insert("nextstat.given".to_owned(), json!(names));
+                Value::Object(map)
+            }
             D::Spline { x, knots, values, kind } => json!({
                 "type": "nextstat.spline_dist", "x": a(x), "knots": knots, "values": values, "kind": kind.value,
             }),
@@ -294,7 +339,7 @@ impl<'a> Words<'a> {
                 json!({"type": "histogram_dist", "data": {"axes": axes, "contents": contents}})
             }
             D::Template(template) => self.template(template),
-            D::Generic { expression } => json!({"type": "generic_dist", "expression": expression.value}),
+            D::Generic { expression, variables } => formula("generic_dist", expression, variables),
             D::DensityFunction { function, logarithmic } => {
                 let kind = if *logarithmic { "log_density_function_dist" } else { "density_function_dist" };
                 json!({"type": kind, "function": a(function)})
@@ -325,9 +370,7 @@ impl<'a> Words<'a> {
             Function::Polynomial { x, coefficients } => {
                 json!({"type": "polynomial", "x": self.arg(x), "coefficients": self.args(coefficients)})
             }
-            Function::Generic { expression } => {
-                json!({"type": "generic_function", "expression": expression.value})
-            }
+            Function::Generic { expression, variables } => formula("generic_function", expression, variables),
             Function::Interpolation { parameters, nominal, low, high, codes } => json!({
                 "type": "interpolation0d", "vars": self.args(parameters), "nom": nominal, "low": low, "high": high,
                 "interpolationCodes": codes,
@@ -456,4 +499,13 @@ impl<'a> Words<'a> {
         };
         self.document.points.iter().map(point).collect()
     }
+}
+
+/// Returns the object of an expression.
+fn formula(kind: &str, expression: &Placed<String>, variables: &[String]) -> Value {
+    let mut object = json!({"type": kind, "expression": expression.value});
+    if !variables.is_empty() {
+        object["arguments"] = json!(variables);
+    }
+    object
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 fn fixtures() -> Vec<Value> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/hs3");
     let read = |name: &str| serde_json::from_slice(&std::fs::read(folder.join(name)).unwrap()).unwrap();
-    let names = ["mixed.hs3.json", "mixed_root.hs3.json", "template.hs3.json"];
+    let names = ["mixed.hs3.json", "mixed_root.hs3.json", "template.hs3.json", "lifetime.hs3.json"];
     let mut models: Vec<Value> = names.into_iter().map(read).collect();
     for model in &mut models {
         // With more events, most changes would change an event.

@@ -1,4 +1,5 @@
 //! The tests of the formats, in one program, which is linked once. Tests with snapshots are beside this folder.
+#![allow(clippy::expect_used)]
 
 mod cards;
 mod constraints;

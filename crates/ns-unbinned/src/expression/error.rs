@@ -36,6 +36,14 @@ pub enum Mistake {
         /// The character that was found.
         found: char,
     },
+    /// A variable is named by its position, and no list has this position.
+    #[error("there is no variable {position}, because the list of variables has {known}")]
+    Position {
+        /// The position in the text, from 0.
+        position: usize,
+        /// Number of variables in the list.
+        known: usize,
+    },
     /// A number is too large to be finite.
     #[error("the number is too large")]
     Number,
@@ -98,6 +106,9 @@ impl ExpressionError {
             Mistake::Character { found: '&' | '|' } => "Write '&&' for and, '||' for or.".to_owned(),
             Mistake::Character { .. } => {
                 "Use numbers, names, brackets, + - * / ^, comparisons, ! && || and ? :.".to_owned()
+            }
+            Mistake::Position { .. } => {
+                "Write the name of the variable, or list the names of @0, @1, ... as 'arguments' of the object.".to_owned()
             }
             Mistake::Number => "Write a number below 1.8e308.".to_owned(),
             Mistake::Unexpected { .. } | Mistake::Ends { .. } => {

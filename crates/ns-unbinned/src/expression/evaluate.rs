@@ -22,6 +22,7 @@ impl Unary {
             Self::Asin => x.asin(),
             Self::Acos => x.acos(),
             Self::Atan => x.atan(),
+            Self::Special(function) => function.value(x),
         }
     }
 }
@@ -38,6 +39,7 @@ impl Binary {
             Self::Pow => a.powf(b),
             Self::Min => a.min(b),
             Self::Max => a.max(b),
+            Self::Atan2 => a.atan2(b),
             Self::Less => truth(a < b),
             Self::LessOrEqual => truth(a <= b),
             Self::AlmostEqual => truth((a - b).abs() <= ALMOST * f64::EPSILON * a.abs().max(b.abs())),

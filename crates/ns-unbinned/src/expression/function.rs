@@ -1,5 +1,7 @@
 //! The functions that expressions can use.
 
+use ns_core::Special;
+
 use super::node::{Binary, Unary};
 
 /// A function that expressions can use. Names with the same meaning, such as `abs` and `fabs`, give the same
@@ -12,61 +14,98 @@ pub enum Function {
     Binary(Binary),
     /// `ifelse(condition, a, b)`: `a` if the condition is true, otherwise `b`.
     Select,
-    /// The logarithm to base 10.
-    Log10,
+    /// The logarithm to a fixed base.
+    Logarithm(Base),
+    /// The square.
+    Square,
+    /// 1 for numbers that are not negative, otherwise 0.
+    Step,
+    /// Inverse hyperbolic cosine.
+    Acosh,
+    /// Inverse hyperbolic tangent.
+    Atanh,
+    /// `exp(-(x - mean)^2 / (2 sigma^2))` of `x`, `mean` and `sigma`.
+    Gaus,
     /// A function without arguments that stands for a number, such as `TMath::Pi()` of ROOT. The text is the name of
     /// the constant.
     Constant(&'static str),
 }
 
-/// Name of each function, and the function itself. Names with the prefix `TMath::` are those of ROOT.
-const FUNCTIONS: &[(&str, Function)] = &[
-    ("exp", Function::Unary(Unary::Exp)),
-    ("log", Function::Unary(Unary::Ln)),
-    ("sqrt", Function::Unary(Unary::Sqrt)),
-    ("abs", Function::Unary(Unary::Abs)),
-    ("pow", Function::Binary(Binary::Pow)),
-    ("min", Function::Binary(Binary::Min)),
-    ("max", Function::Binary(Binary::Max)),
-    ("sin", Function::Unary(Unary::Sin)),
-    ("cos", Function::Unary(Unary::Cos)),
-    ("tan", Function::Unary(Unary::Tan)),
-    ("asin", Function::Unary(Unary::Asin)),
-    ("acos", Function::Unary(Unary::Acos)),
-    ("atan", Function::Unary(Unary::Atan)),
-    ("ifelse", Function::Select),
-    ("log10", Function::Log10),
-    ("fabs", Function::Unary(Unary::Abs)),
-    ("TMath::Exp", Function::Unary(Unary::Exp)),
-    ("TMath::Log", Function::Unary(Unary::Ln)),
-    ("TMath::Log10", Function::Log10),
-    ("TMath::Sqrt", Function::Unary(Unary::Sqrt)),
-    ("TMath::Abs", Function::Unary(Unary::Abs)),
-    ("TMath::Power", Function::Binary(Binary::Pow)),
-    ("TMath::Min", Function::Binary(Binary::Min)),
-    ("TMath::Max", Function::Binary(Binary::Max)),
-    ("TMath::Sin", Function::Unary(Unary::Sin)),
-    ("TMath::Cos", Function::Unary(Unary::Cos)),
-    ("TMath::Tan", Function::Unary(Unary::Tan)),
-    ("TMath::ASin", Function::Unary(Unary::Asin)),
-    ("TMath::ACos", Function::Unary(Unary::Acos)),
-    ("TMath::ATan", Function::Unary(Unary::Atan)),
-    ("TMath::Pi", Function::Constant("PI")),
-    ("TMath::E", Function::Constant("EULER")),
+/// Base of a logarithm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Base {
+    /// Base 2.
+    Two,
+    /// Base 10.
+    Ten,
+}
+
+const fn special(function: Special) -> Function {
+    Function::Unary(Unary::Special(function))
+}
+
+/// Name of each function, its other names, and the function itself. ROOT's names of mathematical functions have the
+/// prefix `TMath::` or `ROOT::Math::`; here they are without it.
+const FUNCTIONS: &[(&str, &[&str], Function)] = &[
+    ("exp", &["TMath::Exp"], Function::Unary(Unary::Exp)),
+    ("log", &["TMath::Log", "ln"], Function::Unary(Unary::Ln)),
+    ("log10", &["TMath::Log10"], Function::Logarithm(Base::Ten)),
+    ("log2", &["TMath::Log2"], Function::Logarithm(Base::Two)),
+    ("sqrt", &["TMath::Sqrt"], Function::Unary(Unary::Sqrt)),
+    ("sq", &["TMath::Sq"], Function::Square),
+    ("abs", &["fabs", "TMath::Abs"], Function::Unary(Unary::Abs)),
+    ("pow", &["TMath::Power"], Function::Binary(Binary::Pow)),
+    ("min", &["TMath::Min", "std::min"], Function::Binary(Binary::Min)),
+    ("max", &["TMath::Max", "std::max"], Function::Binary(Binary::Max)),
+    ("sin", &["TMath::Sin"], Function::Unary(Unary::Sin)),
+    ("cos", &["TMath::Cos"], Function::Unary(Unary::Cos)),
+    ("tan", &["TMath::Tan"], Function::Unary(Unary::Tan)),
+    ("asin", &["TMath::ASin"], Function::Unary(Unary::Asin)),
+    ("acos", &["TMath::ACos"], Function::Unary(Unary::Acos)),
+    ("atan", &["TMath::ATan"], Function::Unary(Unary::Atan)),
+    ("atan2", &["TMath::ATan2"], Function::Binary(Binary::Atan2)),
+    ("sinh", &["TMath::SinH"], special(Special::Sinh)),
+    ("cosh", &["TMath::CosH"], special(Special::Cosh)),
+    ("tanh", &["TMath::TanH"], special(Special::Tanh)),
+    ("asinh", &["TMath::ASinH"], special(Special::Asinh)),
+    ("acosh", &["TMath::ACosH"], Function::Acosh),
+    ("atanh", &["TMath::ATanH"], Function::Atanh),
+    ("erf", &["TMath::Erf", "ROOT::Math::erf"], special(Special::Erf)),
+    ("erfc", &["TMath::Erfc", "ROOT::Math::erfc"], special(Special::Erfc)),
+    ("gamma", &["tgamma", "TMath::Gamma", "ROOT::Math::tgamma"], special(Special::Gamma)),
+    ("lgamma", &["TMath::LnGamma", "ROOT::Math::lgamma"], special(Special::LnGamma)),
+    ("j0", &["TMath::BesselJ0"], special(Special::BesselJ(0))),
+    ("j1", &["TMath::BesselJ1"], special(Special::BesselJ(1))),
+    ("step", &[], Function::Step),
+    ("gaus", &["TMath::Gaus"], Function::Gaus),
+    ("ifelse", &[], Function::Select),
+    ("TMath::Pi", &[], Function::Constant("PI")),
+    ("TMath::E", &[], Function::Constant("EULER")),
 ];
 
 impl Function {
-    /// Returns the function with the name `name`; `None` if it does not exist.
+    /// Returns the function with the name `name`; `None` if it does not exist. Names may have the prefix `std::`. ROOT
+    /// writes a name such as `TMath::SinH` as `sinH` in HS3 files; such names are known too.
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
-        FUNCTIONS.iter().find(|(known, _)| *known == name).map(|(_, function)| *function)
+        let find = |name: &str| {
+            let is = |known: &&(&str, &[&str], Self)| known.0 == name || known.1.contains(&name);
+            FUNCTIONS.iter().find(is).map(|(_, _, function)| *function)
+        };
+        let of_root = || {
+            let mut letters = name.chars();
+            let first = letters.next().filter(char::is_ascii_lowercase)?;
+            find(&format!("TMath::{}{}", first.to_ascii_uppercase(), letters.as_str()))
+        };
+        let plain = || name.strip_prefix("std::").and_then(find);
+        find(name).or_else(plain).or_else(of_root)
     }
 
-    /// Returns the names of the functions in the HS3 standard, separated by commas, for messages.
+    /// Returns the names of the functions, without ROOT's, separated by commas, for messages.
     #[must_use]
     pub fn names() -> String {
         let names: Vec<&str> =
-            FUNCTIONS.iter().map(|(name, _)| *name).filter(|name| !name.contains(':')).collect();
+            FUNCTIONS.iter().map(|(name, ..)| *name).filter(|name| !name.contains(':')).collect();
         names.join(", ")
     }
 
@@ -75,9 +114,9 @@ impl Function {
     pub const fn arguments(self) -> usize {
         match self {
             Self::Constant(_) => 0,
-            Self::Unary(_) | Self::Log10 => 1,
+            Self::Unary(_) | Self::Logarithm(_) | Self::Square | Self::Step | Self::Acosh | Self::Atanh => 1,
             Self::Binary(_) => 2,
-            Self::Select => 3,
+            Self::Select | Self::Gaus => 3,
         }
     }
 }

@@ -12,7 +12,8 @@
 //! ```
 //!
 //! The language is that of section 3.1 of the HS3 standard, version 0.2.9. It has two additions, because ROOT writes
-//! them: the conditional operator `a ? b : c`, and functions with the prefix `TMath::`. Logical values are numbers: 0
+//! them: the conditional operator `a ? b : c`, and functions beyond those of the standard, some of them with the prefix
+//! `TMath::`. Logical values are numbers: 0
 //! is false, and any other number is true. Comparisons give 0 or 1.
 
 mod error;

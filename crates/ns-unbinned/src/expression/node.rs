@@ -1,5 +1,7 @@
 //! The parsed form of an expression: a list of nodes. Each node uses only earlier nodes.
 
+use ns_core::Special;
+
 /// A parsed expression. Its nodes are computed one after another, and the value of the last node is the value of the
 /// expression. Each name is listed once, in the order of first use.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +53,8 @@ pub enum Unary {
     Acos,
     /// Inverse tangent.
     Atan,
+    /// A special function.
+    Special(Special),
 }
 
 /// Operations on two values `a` and `b`. Comparisons and logical operations give 1 for true and 0 for false.
@@ -70,6 +74,8 @@ pub enum Binary {
     Min,
     /// The larger of the two values.
     Max,
+    /// Angle in radians of the point with the ordinate `a` and the abscissa `b`.
+    Atan2,
     /// `a < b`.
     Less,
     /// `a <= b`.

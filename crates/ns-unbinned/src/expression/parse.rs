@@ -7,8 +7,10 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use ns_core::Special;
+
 use super::error::{ExpressionError, Mistake};
-use super::function::{Function, constant};
+use super::function::{Base, Function, constant};
 use super::node::{Binary, Expression, Node, Unary};
 use super::token::{Token, tokens};
 
@@ -28,6 +30,15 @@ impl Expression {
     /// # Errors
     /// The first error in the text, and its position.
     pub fn parse(text: &str) -> Result<Self, ExpressionError> {
+        Self::with_variables(text, &[])
+    }
+
+    /// Parses an expression in which `@0` or `x[0]` stands for the first of `variables`, `@1` or `x[1]` for the second, and so
+    /// on, as in ROOT's formulas. Names may be used too.
+    ///
+    /// # Errors
+    /// The first error in the text, and its position.
+    pub fn with_variables(text: &str, variables: &[String]) -> Result<Self, ExpressionError> {
         if text.len() > LONGEST {
             let mistake = Mistake::TooLong { length: text.len(), limit: LONGEST };
             return Err(ExpressionError { character: 1, mistake });
@@ -40,6 +51,7 @@ impl Expression {
             nodes: Vec::new(),
             names: Vec::new(),
             positions: HashMap::new(),
+            variables,
         };
         parser.operand(0)?;
         if parser.next < parser.tokens.len() {
@@ -57,6 +69,8 @@ struct Parser<'a> {
     nodes: Vec<Node>,
     names: Vec<String>,
     positions: HashMap<&'a str, usize>,
+    /// The names for which `@0`, `@1`, ... stand.
+    variables: &'a [String],
 }
 
 /// An operator between two operands.
@@ -166,6 +180,13 @@ impl<'a> Parser<'a> {
         match token {
             Token::Number(x) => Ok(self.push(Node::Number(x))),
             Token::Name(name) => self.name(name, at),
+            Token::Position(position) => match self.variables.get(position) {
+                Some(name) => Ok(self.variable(name)),
+                None => {
+                    let known = self.variables.len();
+                    Err(self.mistake(at, Mistake::Position { position, known }))
+                }
+            },
             Token::Plus => self.operand(SIGN),
             Token::Minus => {
                 let x = self.operand(SIGN)?;
@@ -203,12 +224,16 @@ impl<'a> Parser<'a> {
         if function.is_some() {
             return Err(self.mistake(at, Mistake::WithoutArguments { name: name.to_owned() }));
         }
+        Ok(self.variable(name))
+    }
+
+    fn variable(&mut self, name: &'a str) -> usize {
         let new = self.names.len();
         let position = *self.positions.entry(name).or_insert(new);
         if position == new {
             self.names.push(name.to_owned());
         }
-        Ok(self.push(Node::Name(position)))
+        self.push(Node::Name(position))
     }
 
     fn call(&mut self, name: &str, function: Function, at: usize) -> Result<usize, ExpressionError> {
@@ -245,13 +270,60 @@ impl<'a> Parser<'a> {
             Function::Unary(operation) => self.unary(operation, a),
             Function::Binary(operation) => self.binary(operation, a, b),
             Function::Select => self.select(a, b, c),
-            Function::Log10 => {
+            Function::Constant(word) => self.push(Node::Number(constant(word).unwrap_or(f64::NAN))),
+            composed => self.composed(composed, given),
+        })
+    }
+
+    /// Appends the nodes of a function that is made of others.
+    fn composed(&mut self, function: Function, [a, b, c]: [usize; 3]) -> usize {
+        match function {
+            Function::Logarithm(base) => {
                 let logarithm = self.unary(Unary::Ln, a);
-                let scale = self.push(Node::Number(std::f64::consts::LOG10_E));
+                let scale = self.push(Node::Number(match base {
+                    Base::Two => std::f64::consts::LOG2_E,
+                    Base::Ten => std::f64::consts::LOG10_E,
+                }));
                 self.binary(Binary::Mul, logarithm, scale)
             }
-            Function::Constant(word) => self.push(Node::Number(constant(word).unwrap_or(f64::NAN))),
-        })
+            // A number that is used twice must not be replaced by the result of its first use.
+            Function::Square | Function::Atanh if self.number(a).is_some() => {
+                let x = self.number(a).unwrap_or(f64::NAN);
+                self.fold(a, if function == Function::Square { x * x } else { x.atanh() })
+            }
+            Function::Square => self.binary(Binary::Mul, a, a),
+            Function::Step => {
+                let zero = self.push(Node::Number(0.0));
+                self.binary(Binary::LessOrEqual, zero, a)
+            }
+            // acosh(x) = 2 asinh(sqrt((x - 1) / 2)) and atanh(x) = asinh(x / sqrt(1 - x^2)) lose no digits.
+            Function::Acosh => {
+                let one = self.push(Node::Number(1.0));
+                let excess = self.binary(Binary::Sub, a, one);
+                let half = self.push(Node::Number(0.5));
+                let square = self.binary(Binary::Mul, excess, half);
+                let root = self.unary(Unary::Sqrt, square);
+                let angle = self.unary(Unary::Special(Special::Asinh), root);
+                let two = self.push(Node::Number(2.0));
+                self.binary(Binary::Mul, angle, two)
+            }
+            Function::Atanh => {
+                let one = self.push(Node::Number(1.0));
+                let (less, more) = (self.binary(Binary::Sub, one, a), self.binary(Binary::Add, one, a));
+                let square = self.binary(Binary::Mul, less, more);
+                let root = self.unary(Unary::Sqrt, square);
+                let sinh = self.binary(Binary::Div, a, root);
+                self.unary(Unary::Special(Special::Asinh), sinh)
+            }
+            _ => {
+                let distance = self.binary(Binary::Sub, a, b);
+                let pull = self.binary(Binary::Div, distance, c);
+                let square = self.binary(Binary::Mul, pull, pull);
+                let factor = self.push(Node::Number(-0.5));
+                let exponent = self.binary(Binary::Mul, square, factor);
+                self.unary(Unary::Exp, exponent)
+            }
+        }
     }
 
     fn push(&mut self, node: Node) -> usize {

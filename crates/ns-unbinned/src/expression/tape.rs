@@ -47,6 +47,7 @@ fn unary(operation: Unary, x: usize) -> Op {
         Unary::Asin => Op::Asin(x),
         Unary::Acos => Op::Acos(x),
         Unary::Atan => Op::Atan(x),
+        Unary::Special(function) => Op::Special(function, x),
     }
 }
 
@@ -59,6 +60,7 @@ fn binary(ops: &mut Vec<Op>, operation: Binary, a: usize, b: usize) -> usize {
         Binary::Pow => Op::Pow(a, b),
         Binary::Min => Op::Min(a, b),
         Binary::Max => Op::Max(a, b),
+        Binary::Atan2 => Op::Atan2(a, b),
         Binary::Less => Op::Less(a, b),
         Binary::LessOrEqual => Op::LessEqual(a, b),
         Binary::Equal => Op::Equal(a, b),

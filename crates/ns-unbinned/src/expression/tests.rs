@@ -77,6 +77,43 @@ fn functions_are_those_of_the_standard_library() {
 }
 
 #[test]
+fn special_functions_have_the_names_of_the_standard_library_and_of_root() {
+    let cases = [
+        ("erf(x) + erfc(x)", 1.0),
+        ("TMath::Erf(x) - erf(x) + ROOT::Math::erfc(x) - TMath::Erfc(x)", 0.0),
+        ("sinH(y) - TMath::SinH(y) + std::cosh(x) - cosH(x)", 0.0),
+        ("TMath::ATan2(x, y) - aTan2(x, y)", 0.0),
+        ("cosh(y/4)^2 - sinh(y/4)^2", 1.0),
+        ("TMath::Gamma(x + 1)", 6.0),
+        ("exp(TMath::LnGamma(x + 2))", 24.0),
+        ("TMath::BesselJ0(x)", -0.260_051_954_901_933_45),
+        ("TMath::BesselJ1(x)", 0.339_058_958_525_936_46),
+        ("step(x) + step(y) + step(0)", 2.0),
+        ("TMath::Sq(x) + sq(4)", 25.0),
+        ("TMath::Gaus(x, 1, 2) * exp(0.5)", 1.0),
+        ("cosh(acosh(x)) + tanh(atanh(y/4)) + atanh(0.5)", 2.5 + 0.5_f64.atanh()),
+        ("atan2(1, -1) * 4 / PI", 3.0),
+        ("log2(8)", 3.0),
+    ];
+    for (text, expected) in cases {
+        assert!((value(text) - expected).abs() <= 1e-14 * (1.0 + expected.abs()), "{text}: {}", value(text));
+    }
+}
+
+#[test]
+fn variables_may_be_named_by_their_position() {
+    let names = ["mass".to_owned(), "slope".to_owned()];
+    let parsed = Expression::with_variables("@0*x[1] + x [ 0 ] + mass", &names).unwrap();
+    assert_eq!(parsed.names(), names);
+    assert_eq!(parsed.value(|i| [3.0, 5.0][i]), 21.0);
+    let error = Expression::with_variables("1 + @2", &names).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "at character 5: there is no variable 2, because the list of variables has 2"
+    );
+}
+
+#[test]
 fn names_are_listed_once_and_numbers_are_folded() {
     let parsed = Expression::parse("b + a*b + log(1.08)").unwrap();
     assert_eq!(parsed.names(), ["b", "a"]);
@@ -94,8 +131,9 @@ fn mistakes_have_a_place_and_a_remedy() {
         ("x)", "at character 2: an operator is expected, not ')'"),
         ("µ + 1", "at character 1: 'µ' has no meaning in an expression"),
         ("x = 1", "at character 3: '=' has no meaning in an expression"),
-        ("@0*2", "at character 1: '@' has no meaning in an expression"),
-        ("erf(x)", "at character 1: there is no function 'erf'"),
+        ("@0*2", "at character 1: there is no variable 0, because the list of variables has 0"),
+        ("@*2", "at character 1: '@' has no meaning in an expression"),
+        ("zeta(x)", "at character 1: there is no function 'zeta'"),
         ("1 + exp", "at character 5: the function 'exp' has no arguments"),
         ("pow(x)", "at character 1: the function 'pow' takes 2 arguments, not 1"),
         ("exp(1,2,3,4)", "at character 1: the function 'exp' takes 1 argument, not 4"),
@@ -157,6 +195,8 @@ fn computed(ops: &[ns_core::Op], x: f64, y: f64) -> f64 {
             Op::Asin(a) => r(a).asin(),
             Op::Acos(a) => r(a).acos(),
             Op::Atan(a) => r(a).atan(),
+            Op::Atan2(a, b) => r(a).atan2(r(b)),
+            Op::Special(function, a) => function.value(r(a)),
             Op::Less(a, b) => truth(r(a) < r(b)),
             Op::LessEqual(a, b) => truth(r(a) <= r(b)),
             Op::Equal(a, b) => truth(r(a) == r(b)),
@@ -186,6 +226,8 @@ fn operations_compute_the_expression() {
         "x == 0.1*30 ? sin(x) : cos(y)",
         "x !== y || x <= y",
         "tan(x) + asin(x/9) + acos(y/9) + atan(x)",
+        "erf(y) + erfc(x) * sinh(y) + cosh(y) + tanh(x) - gamma(x)/lgamma(x) + j0(x)*j1(y) + atan2(x, y)",
+        "sq(x) + step(y) + step(x) + acosh(x) + atanh(y/9) + asinh(y) + gaus(x, y, 2) + log2(x)",
         "x",
     ] {
         let parsed = Expression::parse(text).unwrap();

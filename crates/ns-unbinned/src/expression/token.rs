@@ -14,6 +14,10 @@ pub(super) enum Token<'a> {
     Number(f64),
     #[regex(r"[A-Za-z_][A-Za-z0-9_]*(::[A-Za-z_][A-Za-z0-9_]*)*")]
     Name(&'a str),
+    /// A variable by its position in a list: `@0`, or `x[0]` as in ROOT.
+    #[regex(r"@[0-9]+", |lexer| position(lexer.slice()))]
+    #[regex(r"x[ ]*\[[ ]*[0-9]+[ ]*\]", |lexer| position(lexer.slice()))]
+    Position(usize),
     #[token("+")]
     Plus,
     #[token("-")]
@@ -57,6 +61,11 @@ pub(super) enum Token<'a> {
     Greater,
     #[token(">=")]
     GreaterOrEqual,
+}
+
+/// Returns the number in `@0` or `x[0]`.
+fn position(text: &str) -> Option<usize> {
+    text.trim_start_matches(['@', 'x', ' ', '[']).trim_end_matches([' ', ']']).parse().ok()
 }
 
 /// Splits a text into tokens. Returns each token with its range of bytes.

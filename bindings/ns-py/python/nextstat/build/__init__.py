@@ -29,7 +29,7 @@ The result is a workspace, which pyhf reads too. `from_config` builds one from a
 """
 
 from ._bins import BinnedBuilder, BinnedChannel, BinnedSample, BuiltWorkspace, from_config
-from ._expression import Expression, exp, log, sqrt
+from ._expression import Expression, cos, cosh, erf, erfc, exp, gamma, lgamma, log, sin, sinh, sqrt, tanh
 from ._histogram import Filled, fill
 from ._model import Density, EventFile, ModelBuilder, Observable, Parameter
 
@@ -45,9 +45,18 @@ __all__ = [
     "ModelBuilder",
     "Observable",
     "Parameter",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
     "exp",
     "fill",
     "from_config",
+    "gamma",
+    "lgamma",
     "log",
+    "sin",
+    "sinh",
     "sqrt",
+    "tanh",
 ]

@@ -82,6 +82,70 @@ class Densities:
         """A Breit-Wigner density convolved with a Gaussian."""
         return self._density(name, "nextstat.voigt_dist", [x], x=x, mean=mean, width=width, sigma=sigma)
 
+    def decay(self, name, t, tau, resolution=None, sides="after"):
+        """The decay `exp(-|t| / tau)`, convolved with a resolution and normalised.
+
+        `resolution` is a pair (mean, sigma), or a list of (fraction, mean, sigma) whose fractions are divided by their sum;
+        without it the time has no error. Means and widths may depend on observables, such as the error of each event: the
+        density is then normalised at given values of them. `sides` says where there are decays before the time is smeared:
+        "after" 0, "before" 0, or on "both" sides.
+        """
+        return self._decay(name, "decay_dist", t, {"tau": tau}, resolution, sides)
+
+    def b_decay(self, name, t, tau, delta_m=0, delta_gamma=0, cosh=1, sinh=0, cos=0, sin=0, resolution=None, sides="after"):
+        """A decay with mixing and CP violation, convolved with a resolution as in `decay`, and normalised: `exp(-|t| / tau)` times
+        `cosh cosh(delta_gamma t/2) + sinh sinh(delta_gamma t/2) + cos cos(delta_m t) + sin sin(delta_m t)`.
+
+        All arguments may depend on observables, such as a flavour tag of -1 or 1. The density is then normalised at given
+        values of them.
+        """
+        keys = {"tau": tau, "delta_m": delta_m, "delta_gamma": delta_gamma, "cosh": cosh, "sinh": sinh, "cos": cos, "sin": sin}
+        return self._decay(name, "nextstat.b_decay_dist", t, keys, resolution, sides)
+
+    def _decay(self, name, kind, t, keys, resolution, sides):
+        known = {"after": 0, "both": 1, "before": 2}
+        if sides not in known:
+            raise ValueError(f"the sides of the decay '{name}' are 'after', 'before' or 'both', not {sides!r}")
+        if resolution is None:
+            terms = []
+        elif isinstance(resolution, tuple) and len(resolution) == 2:
+            terms = [(1, *resolution)]
+        else:
+            terms = [tuple(term) for term in resolution]
+        if (resolution is not None and not terms) or any(len(term) != 3 for term in terms):
+            raise ValueError(
+                f"the resolution of the decay '{name}' is a pair (mean, sigma) or a list of (fraction, mean, sigma)"
+            )
+        values = [*keys.values(), *(value for term in terms for value in term)]
+        density = self._density(name, kind, [t], t=t, **keys)
+        density.observables += self._observables_in(values, density.observables)
+        written = self._distributions[-1]
+        models = []
+        for i, (_, mean, sigma) in enumerate(terms):
+            model = self._free(f"{name}_resolution_{i}" if len(terms) > 1 else f"{name}_resolution")
+            parts = {"mean": self._value(mean, f"{model}_mean"), "sigma": self._value(sigma, f"{model}_sigma")}
+            self._distributions.append({"name": model, "type": "gauss_model_function", "x": t.name, **parts})
+            models.append(model)
+        if not models:
+            models = [self._free(f"{name}_resolution")]
+            self._distributions.append({"name": models[0], "type": "truth_model_function", "x": t.name})
+        whole = models[0]
+        if len(models) > 1:
+            whole = self._free(f"{name}_resolution")
+            fractions = [self._value(term[0], f"{whole}_fraction_{i}") for i, term in enumerate(terms)]
+            self._distributions.append(
+                {"name": whole, "type": "mixture_model", "summands": models, "coefficients": fractions}
+            )
+        written["decayType"], written["resolutionModel"] = known[sides], whole
+        return density
+
+    def given(self, density, *observables):
+        """Normalises a density over its own observable, at given values of the observables on which its parameters depend. Returns the
+        density. It says nothing about the distribution of `observables`: multiply it with a density of them where that matters."""
+        written = next(d for d in self._distributions if d["name"] == density.name)
+        written["nextstat.given"] = [axis.name for axis in observables]
+        return density
+
     def johnson_su(self, name, x, location, scale, gamma, delta):
         """Johnson's S_U distribution."""
         keys = {"mu": location, "lambda": scale, "gamma": gamma, "delta": delta}

@@ -7,7 +7,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 class Expression:
-    """A formula. Operators and `exp`, `log`, `sqrt` combine formulas. Densities, rates and functions accept
+    """A formula. Operators and functions such as `exp`, `log`, `erf` combine formulas. Densities, rates and functions accept
     formulas."""
 
     def __init__(self, text, parts=()):
@@ -99,3 +99,12 @@ def _function(name):
 exp = _function("exp")
 log = _function("log")
 sqrt = _function("sqrt")
+sin = _function("sin")
+cos = _function("cos")
+sinh = _function("sinh")
+cosh = _function("cosh")
+tanh = _function("tanh")
+erf = _function("erf")
+erfc = _function("erfc")
+gamma = _function("gamma")
+lgamma = _function("lgamma")

@@ -6,9 +6,11 @@ mod argus;
 mod bifurcated;
 mod breit_wigner;
 mod crystal_ball;
+mod decay;
 mod exponential;
 mod gaussian;
 mod generalized_normal;
+mod given;
 mod johnson;
 mod lognormal;
 pub(super) mod multivariate;
@@ -21,22 +23,58 @@ use ns_core::{Density, Observable};
 
 use super::program::{Builder, Slot, Step, Unary, Values};
 
+/// The observables of a channel, and the boxes over which its densities are normalised.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Space<'a> {
+    pub(super) axes: &'a [Observable],
+    pub(super) boxes: &'a [Vec<(f64, f64)>],
+}
+
+impl Space<'_> {
+    /// Returns the sides of the boxes along some observables, each once. Returns `None` if the boxes are not all
+    /// combinations of them with sides along the other observables.
+    pub(super) fn sides(&self, observables: &[usize]) -> Option<Vec<Vec<(f64, f64)>>> {
+        let mut own: Vec<Vec<(f64, f64)>> = Vec::new();
+        let mut others = Vec::new();
+        for sides in self.boxes {
+            let (mut inside, mut outside) = (Vec::new(), Vec::new());
+            for (x, &side) in sides.iter().enumerate() {
+                if observables.contains(&x) { inside.push(side) } else { outside.push(side) }
+            }
+            for (list, sides) in [(&mut own, inside), (&mut others, outside)] {
+                if !list.contains(&sides) {
+                    list.push(sides);
+                }
+            }
+        }
+        (own.len() * others.len() == self.boxes.len()).then_some(own)
+    }
+}
+
 /// Appends to the program `b` the steps that compute a density. Returns the slot (the index) of the result. Returns
 /// `None` for a product or mixture of other densities, and for a density with context (one that depends on further
 /// numbers). `values` returns the slots of the density's parameters.
 pub(super) fn value(
     b: &mut Builder,
     density: &Density,
-    axes: &[Observable],
+    space: Space<'_>,
     values: Values<'_>,
 ) -> Option<Slot> {
-    let own: Vec<Slot> = match density {
+    match density {
         // The steps of an expression ask for its values themselves.
-        Density::Generic(_) => Vec::new(),
-        other => other.own_values().into_iter().map(|v| values(b, v)).collect(),
-    };
+        Density::Generic(tape) => Some(b.tape(tape, values)),
+        Density::Given(given) => given::value(b, given, space, values),
+        other => {
+            let own: Vec<Slot> = other.own_values().into_iter().map(|v| values(b, v)).collect();
+            value_of(b, other, space.axes, &own)
+        }
+    }
+}
+
+/// Appends the steps that compute a density, as [`value`]. `own` contains the slots of [`Density::own_values`].
+fn value_of(b: &mut Builder, density: &Density, axes: &[Observable], own: &[Slot]) -> Option<Slot> {
     let observable = |b: &mut Builder, x: usize| b.push(Step::Observable(x));
-    Some(match (density, own.as_slice()) {
+    Some(match (density, own) {
         (Density::Gaussian { x, .. }, &[mean, sigma]) => {
             let x = observable(b, *x);
             gaussian::value(b, x, mean, sigma)
@@ -102,7 +140,10 @@ pub(super) fn value(
             template::value(b, (observables, edges), heights, variations, own)?
         }
         (Density::Spline { x, knots, .. }, own) => tables::spline(b, *x, knots, own),
-        (Density::Generic(tape), _) => b.tape(tape, values),
+        (Density::Decay(form), own) => {
+            let time = observable(b, form.t);
+            decay::decay(b, form, own, decay::Place::At(time))?
+        }
         (Density::Log(own), _) => {
             let column = observable(b, own.column);
             b.unary(Unary::Exp, column)
@@ -147,11 +188,23 @@ pub(super) fn integral(
     (lo, hi): (f64, f64),
 ) -> Option<Slot> {
     let own: Vec<Slot> = match density {
-        Density::Generic(_) | Density::Argus { .. } => return None,
+        Density::Generic(_) | Density::Argus { .. } | Density::Given(_) => return None,
         other => other.own_values().into_iter().map(|v| values(b, v)).collect(),
     };
+    integral_of(b, density, axes, &own, (lo, hi))
+}
+
+/// Appends the steps that compute an integral, as [`integral`]. `own` contains the slots of [`Density::own_values`].
+fn integral_of(
+    b: &mut Builder,
+    density: &Density,
+    axes: &[Observable],
+    own: &[Slot],
+    (lo, hi): (f64, f64),
+) -> Option<Slot> {
     let ends = (lo, hi);
-    Some(match (density, own.as_slice()) {
+    Some(match (density, own) {
+        (Density::Decay(form), own) => decay::decay(b, form, own, decay::Place::Between(lo, hi))?,
         (Density::Gaussian { .. }, &[mean, sigma]) => gaussian::integral(b, mean, sigma, ends),
         (Density::BifurcatedGaussian { .. }, &[mean, left, right]) => {
             bifurcated::integral(b, mean, left, right, ends)

@@ -8,12 +8,15 @@ mod argus;
 mod crystal_ball;
 mod exponential;
 mod gaussian;
+mod lifetime;
 mod number;
 
-use ns_core::{Density, Observable, Value};
+use ns_core::{Density, Value};
 
 use self::argus::Argus;
 use self::crystal_ball::Ball;
+use self::lifetime::Lifetime;
+use super::densities::Space;
 use super::offload::OwnKernel;
 use super::program::components;
 use super::sums::BLOCK;
@@ -32,22 +35,25 @@ pub(super) enum Kernel {
     Argus(Argus),
     /// Crystal Ball density with one width.
     CrystalBall(Ball),
+    /// A decay whose time has an error of each event.
+    Lifetime(Lifetime),
 }
 
 impl Kernel {
     /// Returns the kernel of a density. Returns `None` if no kernel suits it, for example because a parameter is
     /// constant.
-    pub(super) fn new(density: &Density, axes: &[Observable]) -> Option<Self> {
+    pub(super) fn new(density: &Density, space: Space<'_>) -> Option<Self> {
         let varies = |value: &Value| !matches!(value, Value::Number(_));
         match density {
             Density::Gaussian { x, mean, sigma } if varies(mean) && varies(sigma) && mean != sigma => {
                 Some(Self::Gaussian { x: *x })
             }
             Density::Exponential { x, slope } if varies(slope) => {
-                let axis = axes.get(*x)?;
+                let axis = space.axes.get(*x)?;
                 Some(Self::Exponential { x: *x, axis: (axis.min, axis.max) })
             }
             Density::Argus { .. } => Argus::new(density).map(Self::Argus),
+            Density::Given(_) => Lifetime::new(density, space).map(Self::Lifetime),
             _ => Ball::new(density).map(Self::CrystalBall),
         }
     }
@@ -58,7 +64,7 @@ impl Kernel {
         match *self {
             Self::Gaussian { x } => Some(OwnKernel::Gaussian { observable: x }),
             Self::Exponential { x, axis } => Some(OwnKernel::Exponential { observable: x, axis }),
-            Self::Argus(_) | Self::CrystalBall(_) => None,
+            Self::Argus(_) | Self::CrystalBall(_) | Self::Lifetime(_) => None,
         }
     }
 
@@ -69,6 +75,7 @@ impl Kernel {
             Self::Exponential { .. } => 1,
             Self::Argus(argus) => argus.variables,
             Self::CrystalBall(ball) => ball.variables,
+            Self::Lifetime(lifetime) => lifetime.variables,
         }
     }
 
@@ -100,6 +107,9 @@ impl Kernel {
             }
             (Self::CrystalBall(ball), variables) => {
                 crystal_ball::run(level, *ball, variables, &columns[ball.x][from..from + n], out);
+            }
+            (Self::Lifetime(lifetime), variables) => {
+                lifetime::run(level, *lifetime, variables, columns, (from, n), out);
             }
             _ => out.fill(f64::NAN),
         }

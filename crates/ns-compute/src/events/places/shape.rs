@@ -153,6 +153,16 @@ fn peaks(line: &mut Line<'_>, locals: &[f64], hull: &[(f64, f64)]) -> Vec<Peak> 
             Along::Nothing => {}
         }
     }
+    // At given values of the other observables it has one peak too.
+    if let Density::Given(given) = &own.density
+        && let Some(axis) = given.own()
+    {
+        let middle: Vec<f64> = hull.iter().map(|(lo, hi)| 0.5 * (lo + hi)).collect();
+        return match along(line, axis, &middle, hull) {
+            Along::Peak(peak) => vec![peak],
+            Along::Wide | Along::Nothing => Vec::new(),
+        };
+    }
     let Some(start) = highest(line, locals, hull) else { return Vec::new() };
     let of = |axis| match along(line, axis, &start, hull) {
         Along::Peak(peak) => Some(peak),

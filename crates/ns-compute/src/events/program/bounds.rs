@@ -1,8 +1,11 @@
 //! Bounds of the operations of a program within a box, by interval arithmetic.
 
+use ns_core::Special;
+
 use super::fixed;
 use super::{Binary, Interval, Slot, Step, Table, Unary};
 use crate::events::special;
+use crate::simd::Separate;
 
 /// Logarithm of the largest ratio, within a box, of two values of an exponential. With a larger ratio, a rule with a few
 /// nodes per side may miss the place where the exponential is large.
@@ -65,7 +68,17 @@ pub(in crate::events) fn wide_operand(step: Step, slot: Slot, bounds: &[Interval
         Step::Binary(Binary::Pow, a, p) => (a, is_wide_power(bounds[p], bounds[a])),
         Step::Unary(Unary::Sin | Unary::Cos, a) => (a, length(a) > 12.0),
         Step::Unary(Unary::Tan, a) => (a, length(a) > 1.5),
+        Step::Unary(Unary::Special(Special::BesselJ(_)), a) => (a, length(a) > 12.0),
+        Step::Unary(Unary::Special(Special::Erf | Special::Erfc | Special::Tanh), a) => {
+            (a, length(a) > 16.0 && bounds[slot].lo < bounds[slot].hi)
+        }
+        Step::Unary(Unary::Special(Special::Sinh | Special::Cosh), a) => (a, length(a) > WIDEST_EXPONENT),
         Step::Binary(Binary::Voigt, a, b) => (a, length(a) > 40.0 * bounds[b].hi.max(1.0)),
+        Step::Binary(Binary::FaddeevaImaginary, a, b) => (a, length(a) > 40.0 * bounds[b].hi.max(1.0)),
+        Step::Binary(Binary::SmearedDecay, a, b) => {
+            let peak = length(a) > 16.0;
+            (a, bounds[slot].hi > 0.0 && (peak || bounds[b].hi * length(a) > WIDEST_EXPONENT))
+        }
         Step::Binary(Binary::NormalIntegral, a, b) => {
             let longer = if length(a) > length(b) { a } else { b };
             (longer, bounds[slot].hi > 0.0 && length(longer) > 16.0)
@@ -132,7 +145,83 @@ fn unary_bounds(unary: Unary, x: Interval) -> Interval {
         Unary::Asinh => x.rising(libm::asinh),
         Unary::Reciprocal => x.reciprocal(),
         Unary::Power(p) => x.power(p),
-        Unary::LnGamma | Unary::Decay | Unary::Interpolation(_) => Interval::ALL,
+        Unary::Special(function) => special_bounds(function, x),
+        Unary::Decay => {
+            x.falling(|x| if x == f64::NEG_INFINITY { f64::INFINITY } else { special::decay(x)[0] })
+        }
+        Unary::Interpolation(_) => Interval::ALL,
+    }
+}
+
+fn special_bounds(function: Special, x: Interval) -> Interval {
+    // The gamma function of positive numbers is smallest at 1.46163.
+    let (before, behind) = (1.461, 1.462);
+    let at = |x: f64| function.value(x);
+    match function {
+        Special::Erf | Special::Sinh | Special::Tanh | Special::Asinh => x.rising(at),
+        Special::Erfc => x.falling(at),
+        Special::Cosh => x.abs().rising(at),
+        Special::Gamma | Special::LnGamma => {
+            let x = x.within(0.0, f64::INFINITY);
+            let least = if function == Special::Gamma { 0.8856 } else { -0.1215 };
+            if x.is_empty() || x.lo >= behind {
+                x.rising(at)
+            } else if x.hi <= before {
+                Interval::new(
+                    at(x.hi) - 1e-14,
+                    if x.lo > 0.0 { at(x.lo) * (1.0 + 1e-14) } else { f64::INFINITY },
+                )
+            } else {
+                let high = if x.lo > 0.0 { at(x.lo).max(at(x.hi)) + 1e-14 } else { f64::INFINITY };
+                Interval::new(least, high)
+            }
+        }
+        Special::BesselJ(_) if x.is_empty() => x,
+        Special::BesselJ(_) => Interval::new(-1.0, 1.0),
+    }
+}
+
+/// Returns bounds of the real or the imaginary part of the Faddeeva function in the upper half plane. `of` returns this part.
+/// There the absolute value of the function is at most 1, and that of its derivative at most `2 / sqrt(pi)`.
+fn near_middle(x: Interval, y: Interval, of: impl Fn(f64, f64) -> f64) -> Interval {
+    if x.is_empty() || y.is_empty() {
+        return Interval::EMPTY;
+    }
+    if !(y.lo >= 0.0) {
+        return Interval::ALL;
+    }
+    let middle = |i: Interval| 0.5 * i.lo + 0.5 * i.hi;
+    let reach = std::f64::consts::FRAC_2_SQRT_PI * 0.5 * f64::hypot(x.hi - x.lo, y.hi - y.lo) + 1e-12;
+    let value = of(middle(x), middle(y));
+    if value.is_finite() && reach.is_finite() {
+        Interval::new((value - reach).max(-1.0), (value + reach).min(1.0))
+    } else {
+        Interval::new(-1.0, 1.0)
+    }
+}
+
+/// Returns bounds of a smeared decay `F(u, c)`. It falls with `c`, and `exp(c u) F(u, c)` rises with `u`. At most, it is the
+/// integral of the normal density up to `u`.
+fn smeared_bounds(u: Interval, c: Interval) -> Interval {
+    if u.is_empty() || c.is_empty() {
+        return Interval::EMPTY;
+    }
+    if !(c.lo >= 0.0) {
+        return Interval::ALL;
+    }
+    let at = |u: f64, c: f64| special::smeared_decay::<Separate>(u, c, fixed::exp)[0];
+    let length = u.hi - u.lo;
+    let normal = 0.5 * libm::erfc(-u.hi * std::f64::consts::FRAC_1_SQRT_2);
+    let high = (at(u.hi, c.lo) * fixed::exp(c.lo * length)).min(normal);
+    let low = at(u.lo, c.hi) * fixed::exp(-c.hi * length);
+    // A product of an underflow and an overflow says nothing.
+    let high = if high.is_nan() { normal } else { high };
+    let low = if low.is_nan() { 0.0 } else { low };
+    let room = 1e-12 * (1.0 + c.hi * u.lo.abs().max(u.hi.abs()));
+    if room < 0.5 {
+        Interval::new(low * (1.0 - room), high * (1.0 + room))
+    } else {
+        Interval::new(0.0, normal)
     }
 }
 
@@ -145,8 +234,15 @@ fn binary_bounds(binary: Binary, a: Interval, b: Interval) -> Interval {
             let profile = a.abs().falling(|x| special::voigt(x, b.lo)[0]);
             Interval::new(profile.lo * (1.0 - 1e-12), profile.hi * (1.0 + 1e-12))
         }
-        Binary::Voigt if b.lo > 0.0 => Interval::new(0.0, special::voigt(0.0, b.lo)[0] * (1.0 + 1e-12)),
+        Binary::Voigt if b.lo >= 0.0 => {
+            let near = near_middle(a, b, |x, y| special::voigt(x, y)[0]);
+            near.within(0.0, special::voigt(0.0, b.lo)[0] * (1.0 + 1e-12))
+        }
         Binary::Voigt => Interval::ALL,
+        Binary::FaddeevaImaginary => near_middle(a, b, |x, y| special::faddeeva_imaginary(x, y)[0]),
+        Binary::SmearedDecay => smeared_bounds(a, b),
+        Binary::Atan2 if a.is_empty() || b.is_empty() => Interval::EMPTY,
+        Binary::Atan2 => Interval::new(-std::f64::consts::PI, std::f64::consts::PI).widened(),
         Binary::NormalIntegral if a.is_empty() || b.is_empty() => Interval::EMPTY,
         Binary::NormalIntegral => {
             // The integral grows with its upper limit and falls with its lower limit.
@@ -154,5 +250,61 @@ fn binary_bounds(binary: Binary, a: Interval, b: Interval) -> Interval {
             let most = special::normal_integral(a.lo, b.hi)[0];
             Interval::new(least - 1e-12 * least.abs(), most + 1e-12 * most.abs())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checks for many boxes that the values at points of the box are within the bounds.
+    fn check(name: &str, bounds: impl Fn(Interval, Interval) -> Interval, at: impl Fn(f64, f64) -> f64) {
+        for i in -12..12 {
+            for j in 0..6 {
+                for length in [0.0, 0.05, 0.8, 6.0] {
+                    let (x, y) = (0.9 * f64::from(i), 0.4 * f64::from(j));
+                    let (a, b) = (Interval::new(x, x + length), Interval::new(y, y + 0.7 * length));
+                    let all = bounds(a, b);
+                    for k in 0..=10 {
+                        for l in 0..=10 {
+                            let part = |i: Interval, k: i32| i.lo + (i.hi - i.lo) * f64::from(k) / 10.0;
+                            let value = at(part(a, k), part(b, l));
+                            let inside = all.lo <= value && value <= all.hi;
+                            assert!(inside || value.is_nan(), "{name} {a:?} {b:?}: {value} {all:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bounds_of_functions_of_two_numbers_hold() {
+        for binary in [Binary::Voigt, Binary::FaddeevaImaginary, Binary::SmearedDecay, Binary::Atan2] {
+            let name = format!("{binary:?}");
+            check(&name, |a, b| binary_bounds(binary, a, b), |x, y| binary.at::<Separate>(x, y)[0]);
+        }
+    }
+
+    #[test]
+    fn bounds_of_special_functions_hold() {
+        let all = [
+            Special::Erf,
+            Special::Erfc,
+            Special::Sinh,
+            Special::Cosh,
+            Special::Tanh,
+            Special::Asinh,
+            Special::Gamma,
+            Special::LnGamma,
+            Special::BesselJ(0),
+            Special::BesselJ(3),
+        ];
+        for function in all {
+            let name = format!("{function:?}");
+            check(&name, |a, _| special_bounds(function, a), |x, _| function.value(x));
+        }
+        check("decay", |a, _| unary_bounds(Unary::Decay, a), |x, _| special::decay(x)[0]);
+        assert_eq!(unary_bounds(Unary::Decay, Interval::ALL), Interval::new(0.0, f64::INFINITY));
     }
 }

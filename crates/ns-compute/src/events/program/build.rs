@@ -1,6 +1,6 @@
 //! Builds programs, step by step or from expressions.
 
-use ns_core::{Op, Tape, Value};
+use ns_core::{Op, Special, Tape, Value};
 
 use super::{Binary, Components, Program, Slot, Step, Table, Unary};
 
@@ -167,6 +167,9 @@ impl Builder {
             Op::Asin(a) => self.unary(Unary::Asin, at[a]),
             Op::Acos(a) => self.unary(Unary::Acos, at[a]),
             Op::Atan(a) => self.unary(Unary::Atan, at[a]),
+            Op::Atan2(a, b) => self.push(Step::Binary(Binary::Atan2, at[a], at[b])),
+            Op::Special(Special::Asinh, a) => self.unary(Unary::Asinh, at[a]),
+            Op::Special(function, a) => self.unary(Unary::Special(function), at[a]),
             Op::Less(a, b) => self.push(Step::Less(at[a], at[b])),
             Op::LessEqual(a, b) => self.push(Step::LessEqual(at[a], at[b])),
             Op::Equal(a, b) => self.push(Step::Equal(at[a], at[b])),

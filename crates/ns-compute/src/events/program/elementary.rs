@@ -1,5 +1,7 @@
 //! Functions of one and two numbers, with their first and second derivatives.
 
+use ns_core::Special;
+
 use crate::events::special;
 use crate::simd::{MulAdd, exp, ln};
 
@@ -32,8 +34,8 @@ pub(in crate::events) enum Unary {
     Asinh,
     /// `1 / x`.
     Reciprocal,
-    /// Logarithm of the gamma function.
-    LnGamma,
+    /// A special function.
+    Special(Special),
     /// `(1 - e^-x) / x`. At 0 its value is 1.
     Decay,
     /// `x` to a constant power.
@@ -49,10 +51,16 @@ pub(in crate::events) enum Binary {
     Div,
     /// `a^b`.
     Pow,
+    /// Angle of the point with the ordinate `a` and the abscissa `b`.
+    Atan2,
     /// Integral of `exp(-t^2/2)` over `t` from `a` to `b`.
     NormalIntegral,
     /// Voigt profile `Re w(a + i b)`, where `w` is the Faddeeva function.
     Voigt,
+    /// Imaginary part `Im w(a + i b)` of the Faddeeva function.
+    FaddeevaImaginary,
+    /// Convolution of `exp(-b s)`, for positive `s`, with the normal density, at `a`.
+    SmearedDecay,
 }
 
 impl Unary {
@@ -113,7 +121,7 @@ impl Unary {
                 let r = 1.0 / x;
                 [r, -r * r, 2.0 * r * r * r]
             }
-            Self::LnGamma => special::ln_gamma(x),
+            Self::Special(function) => function.derivatives(x),
             Self::Decay => special::decay(x),
             Self::Power(p) => power(x, p),
             Self::Interpolation(interpolation) => interpolation.at(x),
@@ -125,7 +133,7 @@ impl Binary {
     /// Returns six numbers at `(a, b)`: the value, the first derivatives with respect to `a` and to `b`, and the second
     /// derivatives with respect to `a` twice, to `a` and `b`, and to `b` twice.
     #[inline(always)]
-    pub(in crate::events) fn at(self, a: f64, b: f64) -> [f64; 6] {
+    pub(in crate::events) fn at<M: MulAdd>(self, a: f64, b: f64) -> [f64; 6] {
         match self {
             Self::Div => {
                 let r = 1.0 / b;
@@ -140,8 +148,16 @@ impl Binary {
                 let lower = a.powf(b - 1.0);
                 [value, first, value * l, second, lower * (1.0 + b * l), value * l * l]
             }
+            Self::Atan2 => {
+                let r = 1.0 / (a * a + b * b);
+                let (by_a, by_b) = (b * r, -a * r);
+                let twice = 2.0 * by_a * by_b;
+                [a.atan2(b), by_a, by_b, twice, by_b * by_b - by_a * by_a, -twice]
+            }
             Self::NormalIntegral => special::normal_integral(a, b),
             Self::Voigt => special::voigt(a, b),
+            Self::FaddeevaImaginary => special::faddeeva_imaginary(a, b),
+            Self::SmearedDecay => special::smeared_decay::<M>(a, b, exp::<M>),
         }
     }
 }

@@ -38,7 +38,7 @@ impl Interval {
     }
 
     /// Returns the interval, widened by the largest possible rounding errors.
-    fn widened(self) -> Self {
+    pub(super) fn widened(self) -> Self {
         let room = |x: f64| if x.is_finite() { ROUNDING * x.abs() } else { 0.0 };
         Self { lo: self.lo - room(self.lo), hi: self.hi + room(self.hi) }
     }

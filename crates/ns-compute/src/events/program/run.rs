@@ -238,7 +238,7 @@ fn run_body<M: MulAdd>(
                 unary_chain::<M>(d, active, a, &mut place);
             }
             Step::Binary(binary, a, b) => {
-                binary_slopes(binary, a, b, &mut place);
+                binary_slopes::<M>(binary, a, b, &mut place);
                 binary_chain::<M>(d, active, (a, b), &mut place);
             }
             Step::Less(a, b) => place.both(0, a, b, |x, y| if x < y { 1.0 } else { 0.0 }),
@@ -353,20 +353,27 @@ fn unary_chain<M: MulAdd>(d: usize, active: &Components, a: Slot, place: &mut Pl
 
 /// Computes a function of two operands for each event. Writes its value and its derivatives to `slopes`.
 #[inline(always)]
-fn binary_slopes(binary: Binary, a: Slot, b: Slot, place: &mut Place<'_>) {
+fn binary_slopes<M: MulAdd>(binary: Binary, a: Slot, b: Slot, place: &mut Place<'_>) {
     #[inline(always)]
     fn each(place: &mut Place<'_>, a: Slot, b: Slot, f: impl Fn(f64, f64) -> [f64; 6]) {
         let (lanes, n) = (place.lanes, place.n);
         let (x, y) = (slice(place.earlier, a, 0, place), slice(place.earlier, b, 0, place));
+        let mut columns = place.slopes.chunks_exact_mut(lanes);
+        let [Some(f0), Some(fa), Some(fb), Some(faa), Some(fab), Some(fbb)] =
+            std::array::from_fn(|_| columns.next())
+        else {
+            return;
+        };
+        let (f0, fa, fb) = (&mut f0[..n], &mut fa[..n], &mut fb[..n]);
+        let (faa, fab, fbb) = (&mut faa[..n], &mut fab[..n], &mut fbb[..n]);
         for i in 0..n {
-            for (k, to) in f(x[i], y[i]).into_iter().enumerate() {
-                place.slopes[k * lanes + i] = to;
-            }
+            [f0[i], fa[i], fb[i], faa[i], fab[i], fbb[i]] = f(x[i], y[i]);
         }
     }
     match binary {
-        Binary::Div => each(place, a, b, |x, y| Binary::Div.at(x, y)),
-        other => each(place, a, b, |x, y| other.at(x, y)),
+        Binary::Div => each(place, a, b, |x, y| Binary::Div.at::<M>(x, y)),
+        Binary::SmearedDecay => each(place, a, b, |x, y| Binary::SmearedDecay.at::<M>(x, y)),
+        other => each(place, a, b, |x, y| other.at::<M>(x, y)),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Bounds of derivatives with respect to observables, by interval arithmetic.
 
+use ns_core::Special;
+
 use super::{Binary, Interval, Slot, Step, Unary, fixed};
 
 const ZERO: Interval = Interval::point(0.0);
@@ -38,6 +40,16 @@ pub(in crate::events) fn slope_bounds(
         Step::Binary(Binary::NormalIntegral, a, b) => {
             let density = |t: Slot| bounds[t].square().mul(Interval::point(-0.5)).rising(fixed::exp);
             chain(density(b), b).sub(chain(density(a), a))
+        }
+        Step::Binary(Binary::SmearedDecay, a, b) => {
+            // The normal density minus `c` times the value, and a derivative with respect to `c` that is not bounded here.
+            if slope(b) == ZERO {
+                let density = bounds[a].square().mul(Interval::point(-0.5)).rising(fixed::exp);
+                let density = density.mul(Interval::point(0.398_942_280_401_432_7));
+                chain(density.sub(bounds[b].mul(bounds[slot])), a)
+            } else {
+                Interval::ALL
+            }
         }
         Step::Binary(_, a, b) => {
             if slope(a) == ZERO && slope(b) == ZERO {
@@ -83,6 +95,16 @@ fn derivative(unary: Unary, x: Interval, value: Interval) -> Interval {
         Unary::Asinh => x.square().add(ONE).power(-0.5),
         Unary::Reciprocal => value.square().neg(),
         Unary::Power(p) => x.power(p - 1.0).mul(Interval::point(p)),
-        Unary::Asin | Unary::Acos | Unary::LnGamma | Unary::Decay | Unary::Interpolation(_) => Interval::ALL,
+        Unary::Special(Special::Erf | Special::Erfc) => {
+            let peak =
+                x.square().neg().rising(fixed::exp).mul(Interval::point(std::f64::consts::FRAC_2_SQRT_PI));
+            if unary == Unary::Special(Special::Erf) { peak } else { peak.neg() }
+        }
+        Unary::Special(Special::Sinh) => x.abs().rising(libm::cosh),
+        Unary::Special(Special::Cosh) => x.rising(libm::sinh),
+        Unary::Special(Special::Tanh) => x.abs().rising(libm::cosh).square().reciprocal(),
+        Unary::Special(Special::BesselJ(_)) => Interval::new(-1.0, 1.0),
+        Unary::Special(_) => Interval::ALL,
+        Unary::Asin | Unary::Acos | Unary::Decay | Unary::Interpolation(_) => Interval::ALL,
     }
 }

@@ -5,7 +5,7 @@ use crate::events::program::{
     Binary, Interval, Memory, Program, Slot, Sources, Step, Table, Unary, fixed, step_bounds,
 };
 use crate::events::special;
-use crate::simd::Level;
+use crate::simd::{Level, Separate};
 
 /// The formula of a density as a function of the observables alone. The parameters have been replaced by numbers.
 #[derive(Debug, Clone, Default)]
@@ -191,8 +191,10 @@ fn unary_at(unary: Unary, x: f64) -> f64 {
         Unary::Asinh => libm::asinh(x),
         Unary::Reciprocal => 1.0 / x,
         Unary::Power(p) => fixed::power(x, p),
-        // No density of events applies any of these functions to an observable.
-        Unary::LnGamma | Unary::Decay | Unary::Interpolation(_) => f64::NAN,
+        Unary::Special(function) => function.value(x),
+        Unary::Decay => special::decay(x)[0],
+        // No density of events applies this function to an observable.
+        Unary::Interpolation(_) => f64::NAN,
     }
 }
 
@@ -201,6 +203,9 @@ fn binary_at(binary: Binary, a: f64, b: f64) -> f64 {
         Binary::Div => a * (1.0 / b),
         Binary::Pow => fixed::power(a, b),
         Binary::Voigt => special::voigt(a, b)[0],
-        Binary::NormalIntegral => f64::NAN,
+        Binary::Atan2 => libm::atan2(a, b),
+        Binary::FaddeevaImaginary => special::faddeeva_imaginary(a, b)[0],
+        Binary::SmearedDecay => special::smeared_decay::<Separate>(a, b, fixed::exp)[0],
+        Binary::NormalIntegral => special::normal_integral(a, b)[0],
     }
 }

@@ -23,8 +23,9 @@ pub(in crate::events) fn decay(x: f64) -> [f64; 3] {
         }
         return [value, first, second];
     }
-    let e = (-x).exp();
-    let value = -(-x).exp_m1() / x;
+    // Events are drawn from this function, so it has the same bits on every CPU.
+    let e = libm::exp(-x);
+    let value = -libm::expm1(-x) / x;
     let first = (e - value) / x;
     let second = -(e + 2.0 * first) / x;
     [value, first, second]

@@ -1,13 +1,17 @@
-//! Special functions that densities and their integrals need, with first and second derivatives.
+//! Special functions that densities and their integrals need, with first and second derivatives. Those that
+//! expressions may use too are [`ns_core::Special`].
 
 mod decay;
-mod gamma;
+mod erfcx;
+mod erfcx_terms;
+mod faddeeva;
 mod interpolation;
 mod normal;
-mod voigt;
+mod smeared;
 
 pub(super) use decay::decay;
-pub(super) use gamma::ln_gamma;
+pub(super) use erfcx::erfcx;
+pub(super) use faddeeva::{faddeeva_imaginary, voigt};
 pub(super) use interpolation::Interpolation;
 pub(super) use normal::normal_integral;
-pub(super) use voigt::voigt;
+pub(super) use smeared::smeared_decay;

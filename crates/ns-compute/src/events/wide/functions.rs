@@ -2,6 +2,7 @@
 
 use super::Wide;
 use crate::events::program::{Binary, Unary};
+use crate::events::special;
 use crate::simd::Separate;
 
 /// The numbers sqrt(pi / 2) and sqrt(1 / 2).
@@ -79,7 +80,8 @@ pub(super) fn binary(function: Binary, a: Wide, b: Wide) -> [Wide; 6] {
             ]
         }
         Binary::NormalIntegral => normal_integral(a.to_f64(), b.to_f64()),
-        other => other.at(a.to_f64(), b.to_f64()).map(Wide::from),
+        Binary::SmearedDecay => smeared_decay(a.to_f64(), b.to_f64()),
+        other => other.at::<Separate>(a.to_f64(), b.to_f64()).map(Wide::from),
     }
 }
 
@@ -100,6 +102,25 @@ fn erfc(x: f64) -> Wide {
         below = x + 0.5 * f64::from(k) / below;
     }
     Wide::exp(-x * x).times(0.5 * std::f64::consts::FRAC_2_SQRT_PI / below)
+}
+
+/// Returns the convolution of a decay with the normal density, as [`special::smeared_decay`].
+fn smeared_decay(u: f64, c: f64) -> [Wide; 6] {
+    let distance = c - u;
+    let gauss = Wide::exp(-0.5 * u * u);
+    let near = gauss.times(0.5 * special::erfcx::<Separate>(distance.abs() * ROOT_HALF));
+    let value = if distance < 0.0 { Wide::exp(c * (0.5 * c - u)).sub(near) } else { near };
+    let phi = gauss.times(0.5 / ROOT_HALF_PI);
+    let by_u = phi.sub(value.times(c));
+    let by_c = value.times(distance).sub(phi);
+    [
+        value,
+        by_u,
+        by_c,
+        phi.times(u).add(by_u.times(c)).neg(),
+        value.add(by_c.times(c)).neg(),
+        value.add(by_c.times(distance)),
+    ]
 }
 
 /// Returns the integral of `exp(-t^2/2)` from `a` to `b`, with its derivatives.

@@ -1,3 +1,5 @@
+use ns_core::Special;
+
 use super::*;
 use crate::events::program::{Binary, Builder, Memory, Sources, Step, Unary, components};
 use crate::simd::Level;
@@ -35,7 +37,9 @@ fn programs_give_the_same_components_with_both_kinds_of_numbers() {
         let value = b.mul(value, q);
         sum = b.add(sum, value);
     }
-    for function in [Unary::Ln, Unary::Sqrt, Unary::Reciprocal, Unary::Power(-1.5), Unary::LnGamma] {
+    for function in
+        [Unary::Ln, Unary::Sqrt, Unary::Reciprocal, Unary::Power(-1.5), Unary::Special(Special::LnGamma)]
+    {
         let value = b.unary(function, size);
         sum = b.sub(sum, value);
     }

@@ -3,7 +3,7 @@
 use ns_core::{Density, Tail, Value};
 
 use crate::hs3::check;
-use crate::hs3::document::{Arg, Argument, Distribution};
+use crate::hs3::document::{Arg, Argument, Distribution, Named};
 use crate::pyhf::names::quoted;
 use crate::pyhf::problem::Report;
 
@@ -17,7 +17,7 @@ impl Builder<'_, '_> {
             return Err(Trouble::Reported);
         };
         self.count_density(&distribution.path)?;
-        match self.direct(i, space) {
+        match self.direct(distribution, space) {
             // A density that `direct` cannot express becomes an expression, which is normalised numerically.
             Err(Trouble::Observables) => self.generic(&[i], &distribution.path, space),
             other => other,
@@ -44,12 +44,53 @@ impl Builder<'_, '_> {
                 }
             }
         }
-        if !disjoint {
+        let given = factors.iter().any(|factor| self.may_be_given(*factor));
+        if !disjoint && !given {
             return self.generic(factors, path, space);
         }
         let densities: Result<Vec<Density>, Trouble> =
             factors.iter().map(|factor| self.density(*factor, space)).collect();
-        Ok(Density::Product(densities?))
+        let densities = densities?;
+        let mut own: Vec<usize> = densities.iter().flat_map(Density::own_observables).collect();
+        let count = own.len();
+        own.sort_unstable();
+        own.dedup();
+        if own.len() < count {
+            self.report.error(
+                path.to_owned(),
+                "Two factors are densities of the same observable, and one of them depends on given observables.",
+                "Write one density of this observable.",
+            );
+            return Err(Trouble::Reported);
+        }
+        Ok(Density::Product(densities))
+    }
+
+    /// Returns whether a distribution may be a density at given values of observables, or contain one.
+    fn may_be_given(&self, i: usize) -> bool {
+        let mut open = vec![i];
+        let mut seen = std::collections::BTreeSet::new();
+        while let Some(i) = open.pop() {
+            if !seen.insert(i) {
+                continue;
+            }
+            let content = self.index.document.distributions.get(i).map(|distribution| &distribution.content);
+            let parts = match content {
+                Some(Distribution::Decay { .. } | Distribution::Given { .. }) => return true,
+                Some(
+                    Distribution::Product { factors: parts } | Distribution::Mixture { summands: parts, .. },
+                ) => parts,
+                _ => continue,
+            };
+            open.extend(parts.iter().filter_map(|part| self.index.named_distribution(part)));
+        }
+        false
+    }
+
+    /// Returns the index of a distribution of the file.
+    fn position(&self, distribution: &Named<Distribution>) -> Result<usize, Trouble> {
+        let all = &self.index.document.distributions;
+        all.iter().position(|other| other.path == distribution.path).ok_or(Trouble::Reported)
     }
 
     /// Returns the position, among the observables of the channel, of the observable that an argument names.
@@ -62,10 +103,13 @@ impl Builder<'_, '_> {
 
     /// Returns a distribution as a density for which the engine has a formula. This is possible if its observables
     /// are plain names and its parameters do not depend on observables.
-    fn direct(&mut self, i: usize, space: &Space) -> Result<Density, Trouble> {
+    pub(super) fn direct(
+        &mut self,
+        distribution: &Named<Distribution>,
+        space: &Space,
+    ) -> Result<Density, Trouble> {
         use Distribution as D;
         let index = self.index;
-        let Some(distribution) = index.document.distributions.get(i) else { return Err(Trouble::Reported) };
         let path = &distribution.path;
         Ok(match &distribution.content {
             D::Gaussian { x, mean, sigma } => {
@@ -179,7 +223,7 @@ impl Builder<'_, '_> {
                     values: values.iter().map(|value| Value::Number(*value)).collect(),
                 }
             }
-            D::Flow { .. } => self.flow(i, space)?,
+            D::Flow { .. } => self.flow(self.position(distribution)?, space)?,
             D::Histogram { axes, contents } => {
                 let observables: Option<Vec<usize>> =
                     axes.iter().map(|axis| space.observable(&axis.name)).collect();
@@ -202,7 +246,7 @@ impl Builder<'_, '_> {
             D::Template(template) => {
                 self.template(template, (distribution.name.as_str(), path.as_str()), space)?
             }
-            D::Mixture { .. } => self.mixture(i, space)?,
+            D::Mixture { .. } => self.mixture(self.position(distribution)?, space)?,
             D::Product { factors } => {
                 let factors: Vec<usize> =
                     factors.iter().filter_map(|factor| index.named_distribution(factor)).collect();
@@ -215,7 +259,23 @@ impl Builder<'_, '_> {
                     None => return Err(Trouble::Reported),
                 }
             }
-            D::Generic { .. } | D::DensityFunction { .. } | D::EfficiencyProduct { .. } | D::Gamma { .. } => {
+            D::Convolution { .. } => self.convolution(distribution, space)?,
+            D::Decay { .. } => self.decay(distribution, space)?,
+            D::Given { inner, observables } => self.conditional((distribution, inner), observables, space)?,
+            D::Truth { .. } | D::GaussModel { .. } | D::MixtureModel { .. } => {
+                let what = "A resolution as a density of its own";
+                self.unsupported(
+                    path,
+                    what,
+                    "Name it as the resolutionModel of a decay_dist, or write a gaussian_dist.",
+                );
+                return Err(Trouble::Reported);
+            }
+            D::WeightedSum { .. }
+            | D::Generic { .. }
+            | D::DensityFunction { .. }
+            | D::EfficiencyProduct { .. }
+            | D::Gamma { .. } => {
                 return Err(Trouble::Observables);
             }
             D::Poisson { .. } => {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ns_core::{Density, Op, Value};
+use ns_core::{Density, Op, Tape, Value};
 
 use crate::hs3::document::{Arg, Argument, Distribution, Function as Written, Named};
 use crate::hs3::index::Object;
@@ -101,6 +101,13 @@ impl Builder<'_, '_> {
         Ok(Density::Generic(tape))
     }
 
+    /// Returns the expression of an argument that depends on observables.
+    pub(super) fn tape_of(&mut self, argument: &Arg, space: &Space) -> Result<Tape, Trouble> {
+        let mut draft = Draft::default();
+        let last = self.operand(argument, space, &mut draft)?;
+        self.tape(draft.ops, last, &argument.path)
+    }
+
     /// Appends the formula of a distribution, without normalisation. Returns the index of the operation that gives
     /// the value of the formula.
     fn shape(&mut self, i: usize, space: &Space, draft: &mut Draft) -> Result<usize, Trouble> {
@@ -170,13 +177,16 @@ impl Builder<'_, '_> {
                 let one = draft.number(1.0);
                 draft.push(Op::Div(one, sum))
             }
-            D::Generic { expression } => {
+            D::Generic { expression, .. } => {
                 let Some(parsed) = index.distribution_expression(i) else { return Err(Trouble::Reported) };
                 self.expression(parsed, &expression.path, space, draft)?
             }
             D::DensityFunction { function, logarithmic } => {
                 let value = operand(function, draft)?;
                 if *logarithmic { draft.push(Op::Exp(value)) } else { value }
+            }
+            D::WeightedSum { samples, coefficients } => {
+                self.weighted_sum((samples, coefficients), &distribution.path, space, draft)?
             }
             D::EfficiencyProduct { pdf, efficiency } => {
                 let efficiency = operand(efficiency, draft)?;
@@ -213,6 +223,41 @@ impl Builder<'_, '_> {
                 return Err(Trouble::Reported);
             }
         })
+    }
+
+    /// Appends a weighted sum of functions and of densities before normalisation. If there is one coefficient less than
+    /// summands, the last one is 1 minus the sum of the others.
+    fn weighted_sum(
+        &mut self,
+        (samples, coefficients): (&[Arg], &[Arg]),
+        path: &str,
+        space: &Space,
+        draft: &mut Draft,
+    ) -> Result<usize, Trouble> {
+        let (n, given) = (samples.len(), coefficients.len());
+        if n == 0 || (given != n && given + 1 != n) {
+            self.report.error(
+                format!("{path}/coefficients"),
+                format!("There are {n} samples and {given} coefficients."),
+                "Write one coefficient per sample, or one less.",
+            );
+            return Err(Trouble::Reported);
+        }
+        let (mut sum, mut rest) = (draft.number(0.0), draft.number(1.0));
+        for (i, sample) in samples.iter().enumerate() {
+            let weight = match coefficients.get(i) {
+                Some(coefficient) => self.operand(coefficient, space, draft)?,
+                None => rest,
+            };
+            let value = match self.index.named_distribution(sample) {
+                Some(density) => self.shape(density, space, draft)?,
+                None => self.operand(sample, space, draft)?,
+            };
+            let product = draft.push(Op::Mul(weight, value));
+            sum = draft.push(Op::Add(sum, product));
+            rest = draft.push(Op::Sub(rest, weight));
+        }
+        Ok(sum)
     }
 
     /// Warns if a width or a slope depends on an observable. The integral of the distribution over its own observable then
@@ -347,7 +392,7 @@ impl Builder<'_, '_> {
                     coefficients.iter().map(|coefficient| self.operand(coefficient, space, draft)).collect();
                 draft.polynomial(x, &coefficients?)
             }
-            Written::Generic { expression } => {
+            Written::Generic { expression, .. } => {
                 let Some(parsed) = index.function_expression(i) else { return Err(Trouble::Reported) };
                 self.expression(parsed, &expression.path, space, draft)?
             }

@@ -5,6 +5,8 @@ mod binned;
 mod channel;
 mod constrained_modifier;
 mod constraint;
+mod convolution;
+mod decay;
 mod density;
 mod factor_function;
 mod flow;
@@ -57,6 +59,7 @@ pub(super) fn build(
         tables: Vec::new(),
         codes: Codes::default(),
         densities: 0,
+        captured: None,
         weighted: Vec::new(),
         unconstrained: Vec::new(),
         conditional: BTreeSet::new(),
@@ -77,6 +80,7 @@ pub(super) fn build(
 const MOST_DENSITIES: usize = 100_000;
 
 /// Reasons why a value or a density could not be built.
+#[derive(Debug, PartialEq)]
 enum Trouble {
     /// The value or density depends on observables, not only on parameters.
     Observables,
@@ -109,6 +113,8 @@ struct Builder<'a, 'r> {
     tables: Vec<Arc<EventTable>>,
     codes: Codes,
     densities: usize,
+    /// Expressions of parameters that depend on observables, while a density may have such parameters.
+    captured: decay::Captured,
     /// Parameters on which the weights of simulated events depend, each with the JSON pointer to the template of
     /// these events.
     weighted: Vec<(usize, String)>,

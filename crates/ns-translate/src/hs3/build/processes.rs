@@ -40,9 +40,9 @@ impl Builder<'_, '_> {
                 let others: Vec<usize> = shapes.iter().copied().filter(|i| *i != mixture).collect();
                 let other = self.product(&others, path, space).ok()?;
                 if other
-                    .observables()
+                    .own_observables()
                     .iter()
-                    .any(|x| parts.parts.iter().any(|p| p.2.observables().contains(x)))
+                    .any(|x| parts.parts.iter().any(|p| p.2.own_observables().contains(x)))
                 {
                     self.report.error(
                         path.to_owned(),

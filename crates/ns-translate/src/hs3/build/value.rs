@@ -12,11 +12,21 @@ use super::{Builder, Trouble};
 impl Builder<'_, '_> {
     /// Returns the value of an argument; `Trouble::Observables` if it depends on an observable of `space`.
     pub(super) fn value(&mut self, argument: &Arg, space: &Space) -> Result<Value, Trouble> {
-        match &argument.value {
+        // Arguments of functions that are built on the way are none of the density.
+        let captured = self.captured.take();
+        let found = match &argument.value {
             Argument::Number(number) => Ok(Value::Number(*number)),
             Argument::Name(name) => self.named_value(name, &argument.path, space),
             Argument::Broken => Err(Trouble::Reported),
+        };
+        if captured.is_none() {
+            return found;
         }
+        let found = self.captured_value(found, argument, space);
+        self.captured = captured;
+        let (value, tape) = found?;
+        self.captured.iter_mut().for_each(|all| all.push(tape.clone()));
+        Ok(value)
     }
 
     /// Returns the values of several arguments.
@@ -74,7 +84,7 @@ impl Builder<'_, '_> {
                 x: self.value(x, &space)?,
                 coefficients: self.values(coefficients, &space)?,
             },
-            Written::Generic { expression } => {
+            Written::Generic { expression, .. } => {
                 let index = self.index;
                 let Some(parsed) = index.function_expression(i) else { return Err(Trouble::Reported) };
                 let mut values = Vec::new();

@@ -35,10 +35,10 @@ pub(super) fn check(index: &Index<'_>, report: &mut Report) {
                     "Name another object, or change its kind.",
                 );
             }
-            let known = found.is_some() || (reference.role == Role::Value && leaves.contains(reference.name));
+            let value = reference.role != Role::Distribution;
+            let known = found.is_some() || (value && leaves.contains(reference.name));
             // ROOT writes some numbers as strings.
-            let number =
-                reference.role == Role::Value && reference.name.parse::<f64>().is_ok_and(f64::is_finite);
+            let number = value && reference.name.parse::<f64>().is_ok_and(f64::is_finite);
             let broken = document.broken.iter().any(|name| name == reference.name);
             if !known && !number && !broken && missing.insert(reference.name.to_owned()) {
                 undefined(index, &leaves, reference.name, reference.path, reference.role, report);
@@ -87,11 +87,12 @@ fn undefined(
     report: &mut Report,
 ) {
     let near = match role {
-        Role::Value => nearest(name, leaves.iter().copied().chain(index.names())),
+        Role::Value | Role::Either => nearest(name, leaves.iter().copied().chain(index.names())),
         Role::Distribution => nearest(name, index.document.distributions.iter().map(|d| d.name.as_str())),
     };
     let kinds = match role {
         Role::Value => "parameter, observable or function",
+        Role::Either => "distribution, function, parameter or observable",
         Role::Distribution => "distribution",
     };
     let remedy = match (near, role) {
@@ -100,6 +101,7 @@ fn undefined(
             "Give a parameter a value in 'parameter_points', name an observable as an axis of the data, or define a function."
                 .to_owned()
         }
+        (None, Role::Either) => "Define it under 'distributions' or 'functions'.".to_owned(),
         (None, Role::Distribution) => "Define it under 'distributions'.".to_owned(),
     };
     report.error(path.to_owned(), format!("There is no {kinds} {}.", quoted(name)), remedy);

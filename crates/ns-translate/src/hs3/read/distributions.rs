@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::fields::Fields;
-use super::{data, histfactory, template};
+use super::{data, decay, histfactory, template};
 use crate::hs3::document::{Argument, Distribution, Placed, Tails};
 use crate::hs3::sources::EventSources;
 use crate::pyhf::expect;
@@ -28,11 +28,16 @@ const KNOWN: &[&str] = &[
     "lognormal_dist",
     "poisson_dist",
     "gamma_dist",
+    "decay_dist",
+    "truth_model_function",
+    "gauss_model_function",
+    "mixture_model",
     "generalized_normal_dist",
     "multivariate_normal_dist",
     "nextstat.breit_wigner_dist",
     "nextstat.crystalball_dist",
     "nextstat.voigt_dist",
+    "nextstat.b_decay_dist",
     "nextstat.johnson_su_dist",
     "nextstat.spline_dist",
     "nextstat.template_dist",
@@ -44,6 +49,8 @@ const KNOWN: &[&str] = &[
     "efficiency_product_pdf_dist",
     "histfactory_dist",
     "mixture_dist",
+    "weighted_sum_dist",
+    "fft_conv_pdf",
     "product_dist",
     "rate_extended_dist",
     "extend_pdf",
@@ -58,6 +65,21 @@ pub(super) fn read(
     report: &mut Report,
 ) -> Option<Distribution> {
     let kind = fields.text("type", report)?;
+    let read = content(fields, kind, (from_root, sources), report)?;
+    let observables = fields.optional_names("nextstat.given", report);
+    Some(if observables.is_empty() {
+        read
+    } else {
+        Distribution::Given { inner: Box::new(read), observables }
+    })
+}
+
+fn content(
+    fields: &Fields<'_>,
+    kind: &str,
+    (from_root, sources): (bool, &EventSources),
+    report: &mut Report,
+) -> Option<Distribution> {
     Some(match kind {
         "gaussian_dist" | "normal_dist" => {
             let (x, mean) = (fields.argument("x", report), fields.argument("mean", report));
@@ -132,6 +154,20 @@ pub(super) fn read(
             gamma: fields.argument("gamma", report),
             delta: fields.argument("delta", report),
         },
+        "decay_dist" | "nextstat.b_decay_dist" => decay::decay(fields, kind, report)?,
+        "truth_model_function" => Distribution::Truth { x: fields.argument("x", report) },
+        "gauss_model_function" => Distribution::GaussModel {
+            x: fields.argument("x", report),
+            mean: fields.argument("mean", report),
+            sigma: fields.argument("sigma", report),
+        },
+        "mixture_model" => {
+            fields.ignore(&["extended"]);
+            Distribution::MixtureModel {
+                summands: fields.arguments("summands", report),
+                coefficients: fields.arguments("coefficients", report),
+            }
+        }
         "nextstat.spline_dist" => Distribution::Spline {
             x: fields.argument("x", report),
             knots: fields.numbers("knots", report),
@@ -147,7 +183,13 @@ pub(super) fn read(
             folder: sources.folder.clone(),
         },
         "histogram_dist" => histogram(fields, report)?,
-        "generic_dist" => Distribution::Generic { expression: fields.name("expression", report)? },
+        "generic_dist" => {
+            let variables = fields.optional_names("arguments", report);
+            Distribution::Generic {
+                expression: fields.name("expression", report)?,
+                variables: variables.into_iter().map(|name| name.value).collect(),
+            }
+        }
         "density_function_dist" | "log_density_function_dist" => Distribution::DensityFunction {
             function: fields.argument("function", report),
             logarithmic: kind.starts_with("log"),
@@ -162,6 +204,28 @@ pub(super) fn read(
             coefficients: fields.arguments("coefficients", report),
             extended: fields.optional_flag("extended", report),
         },
+        "fft_conv_pdf" => {
+            // The order of an interpolation, which formulas do not need.
+            fields.ignore(&["ipOrder"]);
+            Distribution::Convolution {
+                x: fields.argument("conv_var", report),
+                first: fields.argument("pdf1", report),
+                second: fields.argument("pdf2", report),
+            }
+        }
+        "weighted_sum_dist" => {
+            if fields.optional_flag("extended", report) == Some(true) {
+                report.error(
+                    fields.path("extended"),
+                    "An extended weighted_sum_dist is not supported.",
+                    "Write an extended mixture_dist of normalised densities, with a rate each.",
+                );
+            }
+            Distribution::WeightedSum {
+                samples: fields.arguments("samples", report),
+                coefficients: fields.arguments("coefficients", report),
+            }
+        }
         "product_dist" => Distribution::Product { factors: fields.arguments("factors", report) },
         "rate_extended_dist" => Distribution::RateExtended {
             rate: fields.argument("rate", report),

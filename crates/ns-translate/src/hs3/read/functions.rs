@@ -30,7 +30,11 @@ pub(super) fn read(fields: &Fields<'_>, report: &mut Report) -> Option<Function>
             Function::Polynomial { x, coefficients: fields.arguments("coefficients", report) }
         }
         "generic_function" | "generic" => {
-            Function::Generic { expression: fields.name("expression", report)? }
+            let variables = fields.optional_names("arguments", report);
+            Function::Generic {
+                expression: fields.name("expression", report)?,
+                variables: variables.into_iter().map(|name| name.value).collect(),
+            }
         }
         "interpolation0d" => {
             let parameters = fields.arguments("vars", report);

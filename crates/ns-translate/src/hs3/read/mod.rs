@@ -2,6 +2,7 @@
 
 mod analyses;
 mod data;
+mod decay;
 mod distributions;
 mod fields;
 mod functions;
