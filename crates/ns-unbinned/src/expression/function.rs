@@ -101,6 +101,12 @@ impl Function {
         find(name).or_else(plain).or_else(of_root)
     }
 
+    /// Returns the name of a special function in expressions; `None` if it has no name.
+    pub(super) fn name_of(special: Special) -> Option<&'static str> {
+        let is = |own: &Self| matches!(own, Self::Unary(Unary::Special(known)) if *known == special);
+        FUNCTIONS.iter().find(|(_, _, own)| is(own)).map(|(name, ..)| *name)
+    }
+
     /// Returns the names of the functions, without ROOT's, separated by commas, for messages.
     #[must_use]
     pub fn names() -> String {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ns_core::{Op, Tape, Value};
 
+use super::function::Function;
 use super::token::{Token, tokens};
 
 /// How tightly an operation binds its operands. Looser operands are put in brackets.
@@ -113,6 +114,8 @@ fn operation(
         Op::Asin(a) => call("asin", &[a]),
         Op::Acos(a) => call("acos", &[a]),
         Op::Atan(a) => call("atan", &[a]),
+        Op::Atan2(a, b) => call("atan2", &[a, b]),
+        Op::Special(function, a) => call(Function::name_of(function)?, &[a]),
         Op::Less(a, b) => infix("<", Level::Comparison, a, b),
         Op::LessEqual(a, b) => infix("<=", Level::Comparison, a, b),
         Op::Equal(a, b) => infix("===", Level::Comparison, a, b),
@@ -171,6 +174,7 @@ mod tests {
             "(a || b) && c || a && (b < c) == (a <= b)",
             "a > b ? exp(-a) : b != c ? max(a, b + 1e-7) : 2.5e20",
             "!(a && b) + log10(abs(c) + 1)*PI",
+            "erf(a) + lgamma(1 + b^2)*tanh(c) - j1(atan2(a, b))",
             "a",
         ] {
             let (first, second) =
