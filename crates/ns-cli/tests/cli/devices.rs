@@ -144,9 +144,9 @@ fn explain_for_people() {
         let explained = run(&["devices", "--explain", "-i", &input, "--threads", "4", "--format", "table"]);
         let text = shown(&explained);
         let at = text.find("predicted times").unwrap();
-        // The times of toys are measured, and differ from run to run.
-        let constant = |line: &str| match line.find("toys") {
-            Some(at) => format!("{}toys ...", &line[..at]),
+        // The times are measured, and differ from run to run.
+        let constant = |line: &str| match line.find(" cpu ").or(line.find(": about ")) {
+            Some(at) => format!("{} ...", line[..at].trim_end()),
             None => line.split(", and a fit of a toy").next().unwrap_or(line).to_owned(),
         };
         let lines: Vec<String> = text[at..].lines().map(constant).collect();

@@ -83,6 +83,12 @@ const FUNCTIONS: &[(&str, &[&str], Function)] = &[
     ("TMath::E", &[], Function::Constant("EULER")),
 ];
 
+/// Names that are functions even without arguments.
+const RESERVED: [&str; 16] = [
+    "exp", "log", "log10", "sqrt", "abs", "fabs", "pow", "min", "max", "sin", "cos", "tan", "asin", "acos",
+    "atan", "ifelse",
+];
+
 impl Function {
     /// Returns the function with the name `name`; `None` if it does not exist. Names may have the prefix `std::`. ROOT
     /// writes a name such as `TMath::SinH` as `sinH` in HS3 files; such names are known too.
@@ -99,6 +105,12 @@ impl Function {
         };
         let plain = || name.strip_prefix("std::").and_then(find);
         find(name).or_else(plain).or_else(of_root)
+    }
+
+    /// Returns whether a name without arguments cannot be that of a parameter: the functions of HS3, and ROOT's full names.
+    /// Parameters are often called `gamma`, `e` or `step`.
+    pub(super) fn is_reserved(name: &str) -> bool {
+        RESERVED.contains(&name) || (name.contains("::") && Self::of(name).is_some())
     }
 
     /// Returns the name of a special function in expressions; `None` if it has no name.

@@ -221,7 +221,7 @@ impl<'a> Parser<'a> {
         if let Some(value) = constant(name) {
             return Ok(self.push(Node::Number(value)));
         }
-        if function.is_some() {
+        if Function::is_reserved(name) {
             return Err(self.mistake(at, Mistake::WithoutArguments { name: name.to_owned() }));
         }
         Ok(self.variable(name))

@@ -121,6 +121,13 @@ fn names_are_listed_once_and_numbers_are_folded() {
     assert_eq!(parsed.constant(), None);
 }
 
+/// Parameters with the names of new functions were refused.
+#[test]
+fn parameters_may_have_the_names_of_functions_that_not_every_program_has() {
+    let parsed = Expression::parse("e + gamma*step + erf(pi) - gamma(sq)").unwrap();
+    assert_eq!(parsed.names(), ["e", "gamma", "step", "pi", "sq"]);
+}
+
 #[test]
 fn mistakes_have_a_place_and_a_remedy() {
     let cases = [

@@ -60,11 +60,12 @@ fn searches_between_kinks_end_in_the_cpu_s_minima() {
     for (seed, model, cpu, gpu) in kinked() {
         let held = |p: usize, by: f64| (p, model.parameters[p].init + by);
         let last = model.parameters.len() - 1;
-        let requests = [vec![], vec![held(0, 0.25)], vec![held(last, 0.1)]].map(|fixed| FitRequest {
-            fixed,
-            search: Search::Standard,
-            ..FitRequest::default()
-        });
+        // The CPU makes the searches of fewer fits.
+        let held =
+            [vec![], vec![held(0, 0.25)], vec![held(last, 0.1)], vec![held(0, 0.1)], vec![held(last, 0.2)]];
+        assert!(held.len() > super::FEW);
+        let requests =
+            held.map(|fixed| FitRequest { fixed, search: Search::Standard, ..FitRequest::default() });
         let (here, there) = (fits(&cpu, &requests), fits(&gpu, &requests));
         assert_eq!(here.len(), there.len(), "seed {seed}");
         for (k, (a, b)) in here.iter().zip(&there).enumerate().filter(|(_, (a, _))| a.converged()) {
@@ -76,7 +77,7 @@ fn searches_between_kinks_end_in_the_cpu_s_minima() {
         }
         own += gpu.check().map_or(0, |check| check.n_fits);
     }
-    assert!(compared > 60 && own * 4 > compared, "{own} of {compared} by the device");
+    assert!(compared > 100 && own * 4 > compared, "{own} of {compared} by the device");
     // In models with many minima, two searches do not always end in the same minimum.
     assert!(apart.len() * 50 <= compared as usize, "{apart:?} of {compared}");
 }
