@@ -764,7 +764,7 @@ def _(w):
 
 @case("function_unknown_function")
 def _(w):
-    function(w, "cosh(c)")
+    function(w, "zeta(c)")
 
 
 @case("function_unknown_name")

@@ -7,6 +7,7 @@ The numbers are the same on every machine, because the generator is seeded.
 import json
 import math
 import pathlib
+import sys
 import random
 
 PATH = pathlib.Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "hs3" / "lifetime.hs3.json"
@@ -58,6 +59,8 @@ def main():
     # One event per line.
     for event in model["data"][0]["entries"]:
         text = text.replace(json.dumps(event, indent=1).replace("\n", "\n    "), json.dumps(event), 1)
+    if "--check" in sys.argv[1:]:
+        sys.exit(0 if PATH.read_text() == text + "\n" else f"{PATH.name} is not what {pathlib.Path(__file__).name} writes")
     PATH.write_text(text + "\n")
 
 
