@@ -55,8 +55,8 @@ impl Series {
     /// Softw. 17, 1991, 233).
     ///
     /// The terms oscillate, so the difference may be near 0 by chance although the error is not. So it is taken to be at
-    /// least a fraction of what the fall from the early to the late terms predicts. Of two terms in sequence, one is
-    /// always of the size of their envelope.
+    /// least a fraction of what the fall from the early to the late terms predicts. Two terms in sequence are hardly
+    /// ever both near 0.
     pub(super) fn error(&self, difference: f64, parts: &[f64]) -> f64 {
         let [early, late] = self.terms(parts);
         let fall = (late / early).min(1.0);
