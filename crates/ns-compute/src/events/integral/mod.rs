@@ -9,6 +9,7 @@ mod reach;
 mod regions;
 mod rules;
 mod scaled;
+mod series;
 mod singular;
 
 pub(super) use conditional::{ConditionalIntegral, ConditionalIntegralMemory};

@@ -1,6 +1,7 @@
 //! Products of Kronrod rules over regions.
 
-use super::rules::{Rule, legendre};
+use super::rules::{KRONROD, Rule};
+use super::series::Series;
 use crate::events::program::{Interval, Memory, Program, Slot, Sources, Step, components};
 use crate::simd::Level;
 
@@ -35,22 +36,22 @@ pub(super) struct Found {
 #[derive(Debug, Clone)]
 struct Grid {
     rule: &'static Rule,
-    /// For each node of the rule, three factors of the integrand: the weight of the Gauss rule divided by that of the
-    /// Kronrod rule, and two Legendre polynomials.
-    factors: Vec<[f64; 3]>,
+    /// For each node of the rule, the weight of the Gauss rule divided by that of the Kronrod rule.
+    gauss: Vec<f64>,
+    /// Estimates the rate of convergence. `None` for rules of low degree.
+    series: Option<Series>,
     /// Number of nodes in a region.
     nodes: usize,
 }
 
 impl Grid {
     fn new(rule: &'static Rule, dimensions: usize) -> Self {
-        let factors = (0..rule.len()).map(|index| {
-            let (x, kronrod, gauss) = rule.node(index);
-            let [first, second] = rule.degree().map_or([0.0; 2], |degree| legendre(degree, x));
-            [gauss / kronrod, first, second]
+        let gauss = (0..rule.len()).map(|index| {
+            let (_, kronrod, gauss) = rule.node(index);
+            gauss / kronrod
         });
         let nodes = rule.len().pow(u32::try_from(dimensions).unwrap_or(u32::MAX));
-        Self { rule, factors: factors.collect(), nodes }
+        Self { rule, gauss: gauss.collect(), series: Series::new(rule), nodes }
     }
 }
 
@@ -69,9 +70,8 @@ pub(super) struct Quadrature {
     places: Vec<usize>,
     /// Index of the current node along each axis.
     index: Vec<usize>,
-    /// For each axis, three integrals of the integrand times one of the factors of this axis: the integral with the Gauss
-    /// rule along the axis and the Kronrod rule along all others, and two coefficients of Legendre polynomials.
-    moments: Vec<[f64; 3]>,
+    /// For each axis and node along it, the part of the integral that belongs to this node: [`KRONROD`] numbers per axis.
+    parts: Vec<f64>,
     /// Results of comparisons that depend on observables. For each, whether it was false and true at some node.
     comparisons: Vec<(Slot, bool, bool)>,
 }
@@ -93,7 +93,7 @@ impl Quadrature {
             weights: vec![0.0; lanes],
             places: vec![0; lanes * dimensions],
             index: vec![0; dimensions],
-            moments: vec![[0.0; 3]; dimensions],
+            parts: vec![0.0; KRONROD * dimensions],
             comparisons: comparisons.map(|(slot, _)| (slot, false, false)).collect(),
         }
     }
@@ -126,7 +126,7 @@ impl Quadrature {
     ) -> Found {
         let grid = usize::from(low);
         self.memory.set_values_only(true);
-        self.moments.fill([0.0; 3]);
+        self.parts.fill(0.0);
         self.comparisons.iter_mut().for_each(|seen| (seen.1, seen.2) = (false, false));
         let (mut value, mut size, mut largest) = (0.0, 0.0, 0.0_f64);
         self.index.fill(0);
@@ -145,11 +145,8 @@ impl Quadrature {
                 value += part;
                 size += part.abs();
                 largest = largest.max(y.abs());
-                for (axis, moments) in self.moments.iter_mut().enumerate() {
-                    let factors = &self.grids[grid].factors[self.places[axis * self.lanes + lane]];
-                    for (moment, factor) in moments.iter_mut().zip(factors) {
-                        *moment += part * factor;
-                    }
+                for (axis, parts) in self.parts.chunks_exact_mut(KRONROD).enumerate() {
+                    parts[self.places[axis * self.lanes + lane]] += part;
                 }
             }
             for (slot, no, yes) in &mut self.comparisons {
@@ -159,8 +156,11 @@ impl Quadrature {
             }
         }
         let (mut sum, mut most, mut axis) = (0.0, -1.0, 0);
-        for (k, &[by_gauss, first, second]) in self.moments.iter().enumerate() {
-            let error = estimate((value - by_gauss).abs(), first.abs().max(second.abs()));
+        let Grid { gauss, series, .. } = &self.grids[grid];
+        for (k, parts) in self.parts.chunks_exact(KRONROD).enumerate() {
+            let by_gauss: f64 = parts.iter().zip(gauss).map(|(part, gauss)| part * gauss).sum();
+            let difference = (value - by_gauss).abs();
+            let error = series.as_ref().map_or(difference, |series| series.error(difference, parts));
             sum += error;
             if error > most {
                 (most, axis) = (error, k);
@@ -258,15 +258,4 @@ impl Quadrature {
             *index = 0;
         }
     }
-}
-
-/// Estimates the error of the Kronrod rule along an axis.
-///
-/// `difference` is that to the Gauss rule, and shows the size of the terms of a Legendre series at which the Gauss rule
-/// fails. `coefficient` is the size of the terms just before. If the terms fall, those at which the Kronrod rule fails
-/// are smaller still, by the square of the ratio at least (J. Berntsen, T. O. Espelid, "Error estimation in automatic
-/// quadrature routines", ACM Trans. Math. Softw. 17, 1991, 233).
-fn estimate(difference: f64, coefficient: f64) -> f64 {
-    let ratio = difference / coefficient;
-    if ratio < 1.0 { difference * (10.0 * ratio * ratio).min(1.0) } else { difference }
 }

@@ -13,9 +13,8 @@ pub(super) struct Rule {
     weights: &'static [f64],
     /// Weights of the Gauss rule. They belong to its non-negative nodes, the largest first.
     gauss: &'static [f64],
-    /// Degree of the first of two Legendre polynomials from whose coefficients the rate of convergence is estimated. The
-    /// Kronrod rule gives these coefficients, and their degree is just below that at which the Gauss rule fails. `None`
-    /// for rules of low degree.
+    /// Degree of the first of the early terms from which the rate of convergence is estimated. `None` for rules of low
+    /// degree.
     degree: Option<usize>,
 }
 
@@ -42,8 +41,8 @@ impl Rule {
         2 * self.nodes.len() - 1
     }
 
-    /// Returns the degree of the first of two Legendre polynomials from whose coefficients the rate of convergence is
-    /// estimated; `None` if it is not estimated.
+    /// Returns the degree of the first of the early terms from which the rate of convergence is estimated; `None` if it is
+    /// not estimated.
     pub(super) fn degree(&self) -> Option<usize> {
         self.degree
     }
@@ -56,19 +55,6 @@ impl Rule {
         let gauss = if half % 2 == 1 { self.gauss[half / 2] } else { 0.0 };
         (sign * self.nodes[half], self.weights[half], gauss)
     }
-}
-
-/// Returns the Legendre polynomials of degree `degree` and `degree + 1` at `x`, each times `degree + 1/2` of its own, as in
-/// the coefficients of a series of Legendre polynomials.
-pub(super) fn legendre(degree: usize, x: f64) -> [f64; 2] {
-    let (mut before, mut here) = (0.0, 1.0);
-    for n in 0..degree {
-        let n = n as f64;
-        (before, here) = (here, ((2.0 * n + 1.0) * x * here - n * before) / (n + 1.0));
-    }
-    let n = degree as f64;
-    let next = ((2.0 * n + 1.0) * x * here - n * before) / (n + 1.0);
-    [(n + 0.5) * here, (n + 1.5) * next]
 }
 
 /// Returns node `index` of the Kronrod rule in one observable, as [`Rule::node`].

@@ -1,4 +1,5 @@
-//! Compares integrals with closed forms, and with integrals that were computed with 30 digits (mpmath).
+//! Compares integrals with closed forms, and with integrals that were computed with 30 digits (mpmath), or with 14 digits
+//! by Gauss rules on many equal parts of the box.
 
 use std::f64::consts::{PI, TAU};
 
@@ -103,6 +104,42 @@ fn a_narrow_peak_on_a_background_is_found() {
             b.add(peak, level)
         });
         assert_near(&format!("{d} {width}"), &found, 1.01 * peak, 1e-8);
+    }
+}
+
+#[test]
+fn an_error_is_seen_where_the_difference_of_the_rules_is_zero_by_chance() {
+    for (width, mean) in [
+        (0.1, 0.2265),
+        (0.14, 0.2385),
+        (0.14, 0.3955),
+        (0.16, 0.083),
+        (0.16, 0.248),
+        (0.16, 0.412),
+        (0.18, 0.0865),
+    ] {
+        let found = integrate(&[(-1.0, 1.0); 2], &[mean, width], |b| {
+            let (first, second) = (gaussian(b, 0, 0, 1), gaussian(b, 1, 0, 1));
+            b.mul(first, second)
+        });
+        let erf = |t: f64| libm::erf(t / width / std::f64::consts::SQRT_2);
+        let one = 0.5 * TAU.sqrt() * width * (erf(1.0 - mean) + erf(1.0 + mean));
+        assert_near(&format!("width {width}, mean {mean}"), &found, one * one, 1e-10);
+    }
+    // At the second mean the Gauss rule and the Kronrod rule agree for the whole box.
+    for (mean, want) in [
+        (0.1262, 5.841_995_822_903_89e-3),
+        (0.126_688, 5.822_571_146_976_645e-3),
+        (0.1272, 5.801_532_492_110_237e-3),
+    ] {
+        let covariance: [&[f64]; 3] = [
+            &[0.108_456_101, -0.006_851_454_78, 0.002_014_808_71],
+            &[-0.006_851_454_78, 0.004_415_367_19, 0.000_372_107_102],
+            &[0.002_014_808_71, 0.000_372_107_102, 0.000_512_944_283],
+        ];
+        let sides = [(0.0, 1.428), (0.0, 1.0), (0.0, 0.1582)];
+        let found = normal(&sides, &[0.880_634, 0.461_737, mean], &covariance);
+        assert_near(&format!("mean {mean}"), &found, want, 1e-10);
     }
 }
 
