@@ -77,7 +77,7 @@ fn searches_between_kinks_end_in_the_cpu_s_minima() {
         }
         own += gpu.check().map_or(0, |check| check.n_fits);
     }
-    assert!(compared > 100 && own * 4 > compared, "{own} of {compared} by the device");
+    assert!(compared > 100 && own * 5 > compared, "{own} of {compared} by the device");
     // In models with many minima, two searches do not always end in the same minimum.
     assert!(apart.len() * 50 <= compared as usize, "{apart:?} of {compared}");
 }
