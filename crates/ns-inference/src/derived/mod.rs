@@ -1,7 +1,7 @@
 //! Derived quantities: functions of the parameters of a fit, with their uncertainties.
 //!
 //! The uncertainty of a function `f` is `sqrt(f' C f')`, where `C` is the exact covariance of the parameters and `f'` the
-//! gradient at the best fit. The interval of [`profile`] needs no such linear approximation.
+//! gradient at the best fit. The interval of `profile` needs no such linear approximation.
 
 mod parse;
 mod profile;
