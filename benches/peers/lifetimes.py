@@ -131,7 +131,6 @@ def evaluate(case: str, n: int, points: list[dict]) -> dict:
     density, parameters, observables, given = roofit(case, root, keep)
     columns = events(case, n)
     data = root.RooDataSet.from_numpy({x.GetName(): columns[x.GetName()] for x in observables}, observables)
-    start = time.process_time()
     options = {"EvalBackend": "cpu"}
     if given:
         options["ConditionalObservables"] = root.RooArgSet(*given)

@@ -62,7 +62,10 @@ pub(super) fn interval(
     at: (f64, Option<f64>),
 ) -> Result<Interval, InferenceError> {
     let (centre, Some(width)) = (at.0, at.1.filter(|width| *width > 0.0)) else {
-        return Ok(without("it has no uncertainty, which sets the scale of the search"));
+        return Ok(Interval::of_name(
+            String::new(),
+            "it has no uncertainty, which sets the scale of the search",
+        ));
     };
     let own = analysis.model;
     let function = own.functions.len() + index;
@@ -98,19 +101,6 @@ pub(super) fn interval(
         lower_reason: lower.err(),
         upper_reason: upper.err(),
     })
-}
-
-/// Returns an interval without ends, and the reason.
-fn without(reason: &str) -> Interval {
-    Interval {
-        parameter: String::new(),
-        lower: None,
-        upper: None,
-        lower_crossing: None,
-        upper_crossing: None,
-        lower_reason: Some(reason.to_owned()),
-        upper_reason: Some(reason.to_owned()),
-    }
 }
 
 impl Profile<'_> {

@@ -49,8 +49,13 @@ pub struct Interval {
 impl Interval {
     /// Creates an interval without crossings, with the same reason on both sides.
     pub(crate) fn without(model: &Model, parameter: usize, reason: &str) -> Self {
+        Self::of_name(model.parameters.get(parameter).map_or_else(String::new, |p| p.name.clone()), reason)
+    }
+
+    /// Creates an interval without crossings of the quantity with this name.
+    pub(crate) fn of_name(parameter: String, reason: &str) -> Self {
         Self {
-            parameter: model.parameters.get(parameter).map_or_else(String::new, |p| p.name.clone()),
+            parameter,
             lower: None,
             upper: None,
             lower_crossing: None,

@@ -12,7 +12,7 @@ const MOST_DENSITIES: usize = 12_000;
 /// A descent is supposed to need this number of evaluations.
 const EVALUATIONS: usize = 10;
 
-/// A parameter whose bounds are positive and have at least this ratio is scattered evenly in its logarithm.
+/// A parameter whose bounds are positive and have at least this ratio is varied evenly in its logarithm.
 const WIDE: f64 = 10.0;
 
 /// Changes the shapes of densities at the best point to scattered ones, and descends from there. The number of descents
@@ -81,12 +81,20 @@ fn scattered(problem: &Problem<'_>, shapes: &[usize], best: &[f64], index: usize
             best[p] + width * at
         } else if !(lower.is_finite() && upper.is_finite()) {
             best[p] * (2.0 * at).exp()
-        } else if lower > 0.0 && upper >= WIDE * lower {
-            lower * (upper / lower).powf(part)
         } else {
-            lower + (upper - lower) * part
+            between(lower, upper, part)
         };
         theta[p] = to.clamp(lower, upper);
     }
     theta
+}
+
+/// Returns the point at the fraction `part` of the way from `lower` to `upper`, two finite bounds.
+pub(super) fn between(lower: f64, upper: f64, part: f64) -> f64 {
+    let to = if lower > 0.0 && upper >= WIDE * lower {
+        lower * (upper / lower).powf(part)
+    } else {
+        lower + (upper - lower) * part
+    };
+    to.clamp(lower, upper)
 }

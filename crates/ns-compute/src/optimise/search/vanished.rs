@@ -4,6 +4,7 @@
 use super::super::active::on_bound;
 use super::super::{Problem, Worker};
 use super::attempt::{BestSoFar, attempt_below};
+use super::shapes::between;
 
 /// Largest and smallest number of values of a parameter at which the slope of an amplitude is computed. What the search
 /// may cost decides.
@@ -22,9 +23,6 @@ const LEAST_SLOPE: f64 = 1e-6;
 
 /// Relative change of `-ln L` up to which a parameter has no effect.
 const NO_EFFECT: f64 = 1e-12;
-
-/// A parameter whose bounds are positive and have at least this ratio is varied evenly in its logarithm.
-const WIDE: f64 = 10.0;
 
 /// Descends from values of parameters without effect for which `-ln L` falls if an amplitude leaves its bound.
 ///
@@ -116,14 +114,7 @@ impl Scan<'_, '_> {
     /// Moves the parameter `s` to the value with the least slope, if it is below `least`.
     fn vary(&mut self, s: usize, least: &mut f64) {
         let (lower, upper, kept) = (self.problem.lower[s], self.problem.upper[s], self.theta[s]);
-        let at = |part: f64| {
-            let to = if lower > 0.0 && upper >= WIDE * lower {
-                lower * (upper / lower).powf(part)
-            } else {
-                lower + (upper - lower) * part
-            };
-            to.clamp(lower, upper)
-        };
+        let at = |part: f64| between(lower, upper, part);
         let mut width = 1.0 / (self.values - 1) as f64;
         let (mut slope, mut part) = (f64::INFINITY, 0.0);
         for k in 0..self.values {
