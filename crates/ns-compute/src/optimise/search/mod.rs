@@ -2,9 +2,9 @@
 //!
 //! The first descent ends in the valley of its starting point. Further methods begin at its minimum: `flips` and
 //! `lines` vary single parameters, `factors` varies free scale factors, and `combinations` varies many parameters at
-//! once. `places` moves narrow peaks, `shapes` starts from scattered shapes of densities, and
-//! `vanished` from values of parameters that are without effect at the best point. `restarts` tries
-//! combinations around other minima. `search_whole_box` tries all values within the bounds of small models. See `docs/numerics.md`.
+//! once. `places` moves narrow peaks, `vanished` tries values of parameters that have no effect at the best point, and
+//! `shapes` starts from scattered shapes of densities. `restarts` tries combinations around other minima, and
+//! `whole_box` all values within the bounds of small models. See `docs/numerics/minima.md`.
 
 mod additive;
 mod around_best;
