@@ -1,7 +1,7 @@
 //! Converts results to text and to HTML, and arrays to nested lists.
 
 use ns_core::{plain, plain_lines};
-use ns_inference::report::{Part, Table};
+use ns_inference::report::{Part, Table, html_table, html_text};
 use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -18,7 +18,7 @@ pub(crate) fn text(parts: &[Part]) -> String {
 /// Returns a result as HTML for a notebook.
 pub(crate) fn html(parts: &[Part]) -> String {
     let shown = parts.iter().map(|part| match part {
-        Part::Text(lines) => format!("<p>{}</p>", escape(&plain_lines(lines)).replace('\n', "<br>")),
+        Part::Text(lines) => html_text(lines),
         Part::Table(table) | Part::Either(table, _) | Part::Arranged { screen: table, .. } => {
             html_table(table)
         }
@@ -44,21 +44,6 @@ fn aligned(table: &Table) -> String {
     let mut lines: Vec<String> = rows.iter().map(line).collect();
     lines.insert(1, "-".repeat(widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1)));
     lines.join("\n")
-}
-
-fn html_table(table: &Table) -> String {
-    let row = |cells: &mut dyn Iterator<Item = &String>, tag: &str| {
-        let cells = cells.map(|cell| format!("<{tag}>{}</{tag}>", escape(&plain(cell))));
-        format!("<tr>{}</tr>", cells.collect::<String>())
-    };
-    let head = row(&mut table.columns.iter().map(|column| &column.title), "th");
-    let body: String = table.rows.iter().map(|cells| row(&mut cells.iter(), "td")).collect();
-    format!("<table><thead>{head}</thead><tbody>{body}</tbody></table>")
-}
-
-/// Escapes characters that have a special meaning in HTML.
-pub(crate) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// Converts a matrix to a list of lists, with None for NaN.

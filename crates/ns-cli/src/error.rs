@@ -115,8 +115,8 @@ impl From<SavedRunError> for CliError {
 /// Returns whether an error in writing a file comes from wrong usage, such as a missing folder. It is false
 /// for a failure of the system, such as a full disk.
 fn wrong_place(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound, PermissionDenied};
-    matches!(error.kind(), NotFound | PermissionDenied | IsADirectory | NotADirectory)
+    use std::io::ErrorKind::{AlreadyExists, IsADirectory, NotADirectory, NotFound, PermissionDenied};
+    matches!(error.kind(), NotFound | PermissionDenied | IsADirectory | NotADirectory | AlreadyExists)
 }
 
 /// Returns the end of the message about an unknown name, which says how to list all names. For any other error the text

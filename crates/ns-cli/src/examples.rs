@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// The names of commands, each with two examples.
-pub(crate) const EXAMPLES: [(&str, [&str; 2]); 26] = [
+pub(crate) const EXAMPLES: [(&str, [&str; 2]); 27] = [
     ("fit", ["nextstat fit ws.json", "nextstat fit ws.json --minos mu --plot pulls.pdf -o fit.json"]),
     (
         "scan",
@@ -52,6 +52,13 @@ pub(crate) const EXAMPLES: [(&str, [&str; 2]); 26] = [
         [
             "nextstat yields ws.json --format latex",
             "nextstat yields ws.json --prefit --per-bin --plot prefit.pdf",
+        ],
+    ),
+    (
+        "report",
+        [
+            "nextstat report ws.json -o report",
+            "nextstat report ws.json -o report --without limit,significance",
         ],
     ),
     (

@@ -67,6 +67,8 @@ enum Task {
     Gof(commands::gof::GofArgs),
     /// Predict the events of every channel and sample, with uncertainties, and the data beside them
     Yields(commands::yields::YieldsArgs),
+    /// Run the usual analyses and write a folder with a page that shows them
+    Report(commands::report::ReportArgs),
     /// Build a workspace from a configuration file and the histograms that it names
     Build(commands::build::BuildArgs),
     /// Show what is in a workspace
@@ -199,6 +201,7 @@ fn program() -> ExitCode {
         Task::Significance(args) => commands::significance::run(&args),
         Task::Gof(args) => commands::gof::run(&args),
         Task::Yields(args) => commands::yields::run(&args),
+        Task::Report(args) => commands::report::run(&args),
         Task::Build(args) => commands::build::run(&args),
         Task::Inspect(args) => commands::inspect::run(&args),
         Task::Validate(args) => commands::validate::run(&args),

@@ -56,7 +56,8 @@ pub(crate) struct FitArgs {
     /// Draw the correlation matrix
     #[arg(long, help_heading = "Output", value_name = "FILE")]
     plot_correlation: Option<PathBuf>,
-    /// Draw only parameters whose correlation with another parameter is at least X in size
+    /// Draw only parameters whose correlation with another parameter is at least X in size [default: 0 with up to 40
+    /// parameters, otherwise what leaves 40]
     #[arg(long, help_heading = "Output", value_name = "X", requires = "plot_correlation",
           value_parser = threshold)]
     plot_threshold: Option<f64>,

@@ -19,6 +19,7 @@ pub(crate) mod patch;
 pub(crate) mod prune;
 pub(crate) mod ranking;
 pub(crate) mod rename;
+pub(crate) mod report;
 pub(crate) mod scan;
 pub(crate) mod selftest;
 pub(crate) mod significance;

@@ -20,6 +20,7 @@ mod outputs;
 mod plots;
 mod ranking;
 mod remedies;
+mod report;
 mod scan;
 mod selftest;
 mod signals;

@@ -23,9 +23,13 @@ pub fn pulls(model: &Model, result: &FitResult) -> Pulls {
     Pulls { rows: rows.collect(), subtitle: subtitle(result), ..Pulls::default() }
 }
 
-/// Builds the plot of the correlations of all parameters that have a variance. If `threshold` is given, a parameter
-/// is shown only if its correlation with another parameter is at least `threshold` in magnitude. Returns `None` if
-/// the fit has no covariance.
+/// Number of parameters up to which a plot of correlations shows all of them by default.
+pub const MOST_CORRELATED: usize = 40;
+
+/// Builds the plot of the correlations of all parameters that have a variance. A parameter is shown only if its
+/// correlation with another parameter is at least `threshold` in magnitude. By default, all are shown if there are at
+/// most [`MOST_CORRELATED`]. With more, the threshold is the smallest multiple of 0.01 that leaves at most this number.
+/// Returns `None` if the fit has no covariance.
 #[must_use]
 pub fn correlation(result: &FitResult, threshold: Option<f64>) -> Option<Correlation> {
     let covariance = result.covariance.as_ref()?;
@@ -37,13 +41,28 @@ pub fn correlation(result: &FitResult, threshold: Option<f64>) -> Option<Correla
         // Rounding may give a coefficient slightly outside [-1, 1].
         rho.is_finite().then(|| if i == j { 1.0 } else { rho.clamp(-1.0, 1.0) })
     };
+    let matrix: Vec<Vec<Option<f64>>> =
+        known.iter().map(|i| known.iter().map(|j| coefficient(*i, *j)).collect()).collect();
     Some(Correlation {
         parameters: super::pick(&result.parameter_names, &known),
-        matrix: known.iter().map(|i| known.iter().map(|j| coefficient(*i, *j)).collect()).collect(),
-        threshold,
+        threshold: threshold.or_else(|| readable(&matrix)),
+        matrix,
         subtitle: subtitle(result),
         ..Correlation::default()
     })
+}
+
+/// Returns the threshold that leaves at most [`MOST_CORRELATED`] parameters; `None` if there are no more.
+fn readable(matrix: &[Vec<Option<f64>>]) -> Option<f64> {
+    let largest = |(i, row): (usize, &Vec<Option<f64>>)| {
+        let others = row.iter().enumerate().filter(|(j, _)| *j != i);
+        others.filter_map(|(_, rho)| *rho).map(f64::abs).fold(0.0, f64::max)
+    };
+    let mut sizes: Vec<f64> = matrix.iter().enumerate().map(largest).collect();
+    sizes.sort_by(|a, b| b.total_cmp(a));
+    let first_left_out = *sizes.get(MOST_CORRELATED)?;
+    // With perfect correlations among more parameters, all of these are shown.
+    Some(((100.0 * first_left_out).floor() / 100.0 + 0.01).min(*sizes.first()?))
 }
 
 fn subtitle(result: &FitResult) -> String {
@@ -51,4 +70,28 @@ fn subtitle(result: &FitResult) -> String {
         (!result.converged).then_some("the fit did not converge"),
         result.interrupted.then_some("interrupted"),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_parameters_are_shown_where_they_are_correlated() {
+        let matrix = |n: usize| -> Vec<Vec<Option<f64>>> {
+            let rho = |i: usize, j: usize| 1.0 / (1.0 + i.abs_diff(j) as f64 + (i + j) as f64 / 7.0);
+            (0..n).map(|i| (0..n).map(|j| Some(if i == j { 1.0 } else { rho(i, j) })).collect()).collect()
+        };
+        assert_eq!(readable(&matrix(40)), None);
+        let threshold = readable(&matrix(100)).unwrap_or(f64::NAN);
+        let kept = matrix(100)
+            .iter()
+            .enumerate()
+            .filter(|(i, row)| row.iter().enumerate().any(|(j, rho)| j != *i && *rho >= Some(threshold)))
+            .count();
+        assert!((20..=40).contains(&kept), "{kept} at {threshold}");
+        let uncorrelated: Vec<Vec<Option<f64>>> =
+            (0..60).map(|i| (0..60).map(|j| Some(f64::from(u8::from(i == j)))).collect()).collect();
+        assert_eq!(readable(&uncorrelated), Some(0.0));
+    }
 }

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::device::GpuCheck;
 use crate::present::count;
 
-pub use document::DocumentFormat;
+pub use document::{DocumentFormat, html_escaped, html_table, html_text};
 pub use flow::FlowRun;
 pub use json::to_json;
 

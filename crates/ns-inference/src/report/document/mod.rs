@@ -1,13 +1,16 @@
-//! Reports as parts of documents: Markdown, LaTeX and CSV.
+//! Reports as parts of documents: Markdown, LaTeX, CSV and HTML.
 //!
 //! The numbers are those of the tables on a screen, rounded to their uncertainties. Programs read the JSON, which has
 //! all digits.
 
 mod csv;
+mod html;
 mod latex;
 mod markdown;
 
 use super::{Part, Table};
+
+pub use html::{html_escaped, html_table, html_text};
 
 /// A format of tables in documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +22,8 @@ pub enum DocumentFormat {
     /// Comma-separated values (RFC 4180), a number per cell. Texts are left out if there is a table, and an empty line is
     /// between two tables.
     Csv,
+    /// Tables and paragraphs of HTML, without the head of a page.
+    Html,
 }
 
 impl DocumentFormat {
@@ -47,6 +52,8 @@ impl DocumentFormat {
                 (Self::Markdown, Content::Table(table)) => {
                     Some(markdown::table(&without_empty_columns(table)))
                 }
+                (Self::Html, Content::Text(text)) => Some(html_text(text)),
+                (Self::Html, Content::Table(table)) => Some(html_table(&without_empty_columns(table))),
                 (Self::Latex, Content::Text(text)) => Some(latex::text(text)),
                 (Self::Latex, Content::Table(table)) => Some(latex::table(&without_empty_columns(table))),
             })
@@ -118,6 +125,21 @@ mod tests {
     }
 
     #[test]
+    fn html_marks_numbers_and_escapes_what_means_something() {
+        assert_eq!(
+            DocumentFormat::Html.render(&[Part::Text("a < b\n\"c\" & d".to_owned())]),
+            "<p>a &lt; b<br>&quot;c&quot; &amp; d</p>\n"
+        );
+        let mut table = Table::new(&["name", "x"], &[1]);
+        table.row(["<b>", "1"]);
+        assert_eq!(
+            DocumentFormat::Html.render(&[Part::Table(table)]),
+            "<table><thead><tr><th>name</th><th class=\"number\">x</th></tr>\n</thead>\
+             <tbody><tr><td>&lt;b&gt;</td><td class=\"number\">1</td></tr>\n</tbody></table>\n"
+        );
+    }
+
+    #[test]
     fn intervals_are_below_and_above() {
         let mut table = Table::new(&["a", "interval"], &[1]);
         table.row(["mu", "-0.60 +0.65"]);
@@ -147,7 +169,9 @@ mod tests {
         let mut table = Table::new(&["a"], &[]);
         table.row(["x\ny\u{1b}[31m"]);
         let parts = [Part::Text("one\r\ntwo\u{1b}".to_owned()), Part::Table(table)];
-        for format in [DocumentFormat::Markdown, DocumentFormat::Latex, DocumentFormat::Csv] {
+        for format in
+            [DocumentFormat::Markdown, DocumentFormat::Latex, DocumentFormat::Csv, DocumentFormat::Html]
+        {
             let text = format.render(&parts);
             assert!(!text.contains('\u{1b}') && !text.contains('\r') && !text.contains("x\ny"), "{text:?}");
         }
