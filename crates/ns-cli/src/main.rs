@@ -16,6 +16,7 @@ mod output;
 mod plot;
 mod progress;
 mod save;
+mod settings;
 mod start;
 mod streams;
 mod table;
@@ -112,11 +113,20 @@ fn parsed() -> Cli {
         let one = arg.get_action().takes_values() && !arg.is_positional();
         if one { arg.allow_negative_numbers(true) } else { arg }
     };
-    let mut command = described().mut_subcommands(|command| command.mut_args(values));
+    let command = described().mut_subcommands(|command| command.mut_args(values));
+    let (mut command, settings) = settings::Settings::apply(command).unwrap_or_else(|error| {
+        output::complain("error", &error.to_string());
+        std::process::exit(i32::from(error.exit() as u8))
+    });
     let arguments = with_input(std::env::args_os().collect(), &command);
     let matches = command.try_get_matches_from_mut(arguments).unwrap_or_else(|error| with_tip(error).exit());
     let quiet = matches.subcommand().is_some_and(|(_, flags)| is_quiet(flags));
     output::announce_files(!quiet);
+    if let (Some(settings), Some((name, flags)), false) = (&settings, matches.subcommand(), quiet)
+        && let Some(used) = settings.used(name, flags)
+    {
+        output::complain("settings", &used);
+    }
     if let Some(name) = without_data_tables(&matches) {
         let message = format!(
             "nextstat {name} has no tables for HEPData, only {} have; give another --format\n",

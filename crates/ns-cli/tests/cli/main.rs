@@ -23,6 +23,7 @@ mod remedies;
 mod report;
 mod scan;
 mod selftest;
+mod settings;
 mod signals;
 mod spellings;
 mod streams;

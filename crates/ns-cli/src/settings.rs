@@ -1,0 +1,141 @@
+//! Values of flags from the file `nextstat.toml`. They are defaults: a flag on the command line has priority.
+
+use std::path::{Path, PathBuf};
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command};
+use toml::{Table, Value};
+
+use crate::error::CliError;
+
+/// Environment variable with the name of the file. An empty name means that no file is read.
+const VARIABLE: &str = "NEXTSTAT_CONFIG";
+
+/// Name of the file in the current folder.
+const FILE: &str = "nextstat.toml";
+
+/// Table of the file that holds for all commands that have its flags.
+const ALL: &str = "all";
+
+/// The flags that a file sets.
+pub(crate) struct Settings {
+    path: PathBuf,
+    given: Vec<Setting>,
+}
+
+struct Setting {
+    command: String,
+    /// Identifier of the flag.
+    id: String,
+    /// The flag with its value, as on a command line.
+    shown: String,
+}
+
+impl Settings {
+    /// Reads the file that the environment names, or that of the current folder, and makes its values the defaults of
+    /// the flags of `program`. Returns the program and what the file sets; `None` if there is no file.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is not TOML, or has a command, flag or type of value that does not exist.
+    pub(crate) fn apply(program: Command) -> Result<(Command, Option<Self>), CliError> {
+        let path = match std::env::var_os(VARIABLE) {
+            Some(name) if name.is_empty() => return Ok((program, None)),
+            Some(name) => PathBuf::from(name),
+            None if Path::new(FILE).is_file() => PathBuf::from(FILE),
+            None => return Ok((program, None)),
+        };
+        let wrong = |why: String| CliError::Usage(format!("{}: {why}", path.display()));
+        let text =
+            std::fs::read_to_string(&path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+        let table: Table = text.parse().map_err(|error: toml::de::Error| wrong(error.to_string()))?;
+        let (program, given) = applied(program, &table).map_err(wrong)?;
+        Ok((program, Some(Self { path, given })))
+    }
+
+    /// Returns a line about the settings of a command that were used; `None` if there are none. `flags` are the parsed
+    /// flags of this command.
+    pub(crate) fn used(&self, command: &str, flags: &ArgMatches) -> Option<String> {
+        let is_used = |setting: &&Setting| {
+            setting.command == command && flags.value_source(&setting.id) == Some(ValueSource::DefaultValue)
+        };
+        let used: Vec<&str> =
+            self.given.iter().filter(is_used).map(|setting| setting.shown.as_str()).collect();
+        (!used.is_empty()).then(|| format!("{} ({})", used.join(" "), self.path.display()))
+    }
+}
+
+/// Makes the values of `table` the defaults of flags. The flags of a command have priority over those of all commands.
+fn applied(mut program: Command, table: &Table) -> Result<(Command, Vec<Setting>), String> {
+    let names: Vec<String> = program.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    let mut given = Vec::new();
+    for (place, flags) in table {
+        let Value::Table(flags) = flags else {
+            return Err(format!(
+                "'{place}' stands outside of a table; write it below [all] or a command, such as [fit]"
+            ));
+        };
+        let commands: Vec<&String> = names.iter().filter(|name| place == ALL || *name == place).collect();
+        if commands.is_empty() {
+            return Err(format!("[{place}] is no command; known are {ALL}, {}", names.join(", ")));
+        }
+        for (flag, value) in flags {
+            let mut is_known = false;
+            for command in &commands {
+                if place == ALL && table.get(*command).is_some_and(|own| own.get(flag).is_some()) {
+                    is_known = true;
+                    continue;
+                }
+                let Some(id) = program.find_subcommand(command).and_then(|command| identifier(command, flag))
+                else {
+                    continue;
+                };
+                is_known = true;
+                let values = texts(value).ok_or_else(|| {
+                    format!("[{place}] {flag}: expected a text, a number, true, false, or a list of these")
+                })?;
+                let shown = match value {
+                    Value::Boolean(true) => format!("--{flag}"),
+                    _ => format!("--{flag} {}", values.join(",")),
+                };
+                given.push(Setting { command: (*command).clone(), id: id.clone(), shown });
+                program = program.mut_subcommand(command.as_str(), |command| {
+                    command.mut_arg(id, |arg| arg.required(false).default_values(values))
+                });
+            }
+            if !is_known {
+                let whose = if place == ALL { "no command" } else { place };
+                return Err(match place == ALL {
+                    true => format!("[{place}] {flag}: {whose} has this flag"),
+                    false => {
+                        format!("[{place}] {flag}: `nextstat {whose}` has no such flag; its --help lists all")
+                    }
+                });
+            }
+        }
+    }
+    Ok((program, given))
+}
+
+/// Returns the identifier of the flag of a command with a long name.
+fn identifier(command: &Command, flag: &str) -> Option<String> {
+    let is_it = |arg: &&clap::Arg| {
+        arg.get_long() == Some(flag) || arg.get_all_aliases().is_some_and(|names| names.contains(&flag))
+    };
+    command.get_arguments().find(is_it).map(|arg| arg.get_id().to_string())
+}
+
+/// Returns a value as the texts of a command line; `None` for values that no flag has.
+fn texts(value: &Value) -> Option<Vec<String>> {
+    match value {
+        Value::String(text) => Some(vec![text.clone()]),
+        Value::Integer(number) => Some(vec![number.to_string()]),
+        Value::Float(number) => Some(vec![number.to_string()]),
+        Value::Boolean(is_set) => Some(vec![is_set.to_string()]),
+        Value::Array(items) => {
+            let items = items.iter().map(texts).collect::<Option<Vec<_>>>()?;
+            let items: Vec<String> = items.into_iter().flatten().collect();
+            (!items.is_empty()).then_some(items)
+        }
+        Value::Datetime(_) | Value::Table(_) => None,
+    }
+}
