@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 /// Interval between two checks whether the user pressed Ctrl-C. Progress is shown in the same interval.
 const TICK: Duration = Duration::from_millis(50);
 
-/// The latest report of progress: the number of finished fits and the number of all fits.
+/// The latest report of progress: the numbers of finished and of all fits, or toys in an analysis of toys.
 #[derive(Default)]
 struct Counter {
     done: AtomicUsize,
@@ -58,7 +58,7 @@ impl Progress {
                 let end = if last { "\n" } else { "" };
                 let percent = 100 * done / total.max(1);
                 let stderr = py.import("sys")?.getattr("stderr")?;
-                stderr.call_method1("write", (format!("\r{done}/{total} fits ({percent} %){end}"),))?;
+                stderr.call_method1("write", (format!("\r{done}/{total} ({percent} %){end}"),))?;
                 stderr.call_method0("flush").map(|_| ())
             }
         }

@@ -75,16 +75,23 @@ pub(super) trait Reader {
     fn read(&self, model: &Model, index: u64, outcome: &TaskOutcome, round: usize) -> Reading<Self::Row>;
 }
 
-/// Observer of one batch. It reports the number of fits that are finished in all batches so far.
+/// Observer of one batch. The session counts fits. The observer reports the number of toys that are finished in all
+/// batches so far.
 struct Steps<'a> {
     control: Control<'a>,
+    /// Number of finished fits of earlier batches.
     done: usize,
-    total: usize,
+    /// Number of all fits.
+    fits: usize,
+    /// Number of all toys.
+    toys: usize,
 }
 
 impl Observer for Steps<'_> {
     fn progress(&self, done: usize, _total: usize) {
-        self.control.progress(self.done + done, self.total);
+        let fits = self.fits.max(1) as u128;
+        let toys = (self.done + done) as u128 * self.toys as u128 / fits;
+        self.control.progress(usize::try_from(toys).unwrap_or(usize::MAX).min(self.toys), self.toys);
     }
 }
 
@@ -113,8 +120,9 @@ pub(super) fn stream<R: Reader>(
     let count = |s: &ToySequence<'_, R>| s.range.end.saturating_sub(s.range.start);
     let asked: u64 = sequences.iter().map(count).sum();
     let fits = sequences.iter().map(|s| count(s).saturating_mul(s.toys.fits.len() as u64));
-    let total = usize::try_from(fits.fold(0, u64::saturating_add)).unwrap_or(usize::MAX);
-    let mut steps = Steps { control, done: 0, total };
+    let number = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    let fits = number(fits.fold(0, u64::saturating_add));
+    let mut steps = Steps { control, done: 0, fits, toys: number(asked) };
     let sizes = if session.device() == Device::Cpu { CPU_BATCH } else { DEVICE_BATCH };
     let mut size = batch.unwrap_or(sizes.0).max(1);
     let mut rest: VecDeque<ToySequence<'_, R>> =

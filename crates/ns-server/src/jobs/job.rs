@@ -83,12 +83,12 @@ impl Output {
     }
 }
 
-/// Progress of a request in fits.
+/// Progress of a request in fits, or in toys if it makes toys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
 pub(crate) struct Progress {
-    /// Number of finished fits.
+    /// Number of finished fits or toys.
     pub(crate) done: usize,
-    /// Number of all fits, finished or not, as far as it is known.
+    /// Number of all fits or toys, finished or not, as far as it is known.
     pub(crate) total: usize,
 }
 

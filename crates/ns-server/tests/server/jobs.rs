@@ -97,7 +97,7 @@ fn jobs_go_on_after_the_server_was_killed() {
     }
     let first = get(server.address, &format!("{short}/result")).text();
     let state_of_short = get(server.address, &short).json();
-    assert_eq!(state_of_short["progress"], json!({"done": 400, "total": 400}), "{state_of_short}");
+    assert_eq!(state_of_short["progress"], json!({"done": 200, "total": 200}), "{state_of_short}");
     let pieces = || {
         let folders = std::fs::read_dir(folder.path().join("toys")).unwrap();
         folders
