@@ -64,6 +64,14 @@ example:
 install-python:
     python3 -m pip install ./bindings/ns-py
 
+# The wheel of a target, or `sdist`, into dist/: `just wheel x86_64-unknown-linux-gnu`.
+wheel target:
+    scripts/wheels {{target}}
+
+# The programs of a target as an archive, into dist/.
+programs target *arguments:
+    scripts/programs {{target}} {{arguments}}
+
 # Criterion benches of load, compile, value, gradient, curvature and fit.
 bench *arguments:
     cargo bench {{arguments}}
