@@ -52,6 +52,14 @@ licences:
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 
+# The documentation as a site, in target/site: `just site --install` the first time, `just site serve` to look at it.
+site *arguments:
+    scripts/site {{arguments}}
+
+# Write the references of the command and of the Python package, after `just test`.
+reference *arguments:
+    .venv/bin/python scripts/reference {{arguments}}
+
 # Write tests/fixtures anew.
 fixtures:
     python3 scripts/make_fixtures.py
