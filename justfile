@@ -60,6 +60,10 @@ site *arguments:
 reference *arguments:
     .venv/bin/python scripts/reference {{arguments}}
 
+# Draw the chart of the read-me from the tables of docs/benchmarks.md.
+charts:
+    scripts/charts
+
 # Write tests/fixtures anew.
 fixtures:
     python3 scripts/make_fixtures.py

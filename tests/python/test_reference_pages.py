@@ -1,4 +1,4 @@
-"""The references of the command and of the package are those of this build, and the menu of the site names every page."""
+"""What scripts write into the documentation is up to date: the references, the chart of the read-me, the menu of the site."""
 
 import os
 import pathlib
@@ -20,6 +20,11 @@ def test_references_are_those_of_this_build():
         [sys.executable, ROOT / "scripts" / "reference", "--check", "--command", program], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_chart_is_that_of_the_recorded_figures():
+    done = subprocess.run([sys.executable, ROOT / "scripts" / "charts", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_menu_of_the_site_names_every_page():
