@@ -5,9 +5,11 @@ import hashlib
 import importlib.machinery
 import importlib.util
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 
 import pytest
@@ -71,3 +73,15 @@ def test_another_tag_is_refused():
     assert "the tag is v99.0.0" in done.stdout
     # These two are right between releases too.
     assert "CITATION.cff" not in done.stdout and "recipe.yaml" not in done.stdout
+
+
+def test_workflows_call_scripts_that_exist_for_every_target(monkeypatch):
+    folder = SCRIPTS.parent / ".github" / "workflows"
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in folder.glob("*.yml")}
+    for name, text in texts.items():
+        for called in re.findall(r"(?:scripts/|\.ci/)[\w-]+", text):
+            assert (SCRIPTS.parent / called).exists(), f"{name}.yml calls {called}, which is not there"
+    targets = set(script("wheels", monkeypatch).TARGETS)
+    assert set(re.findall(r"target: ([\w-]+),", texts["release"])) == targets
+    fuzzed = tomllib.loads((SCRIPTS.parent / "fuzz" / "Cargo.toml").read_text(encoding="utf-8"))["bin"]
+    assert f"target: [{', '.join(one['name'] for one in fuzzed)}]" in texts["weekly"]
