@@ -52,6 +52,18 @@ licences:
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 
+# The documentation as a site, in target/site: `just site --install` the first time, `just site serve` to look at it.
+site *arguments:
+    scripts/site {{arguments}}
+
+# Write the references of the command and of the Python package, after `just test`.
+reference *arguments:
+    .venv/bin/python scripts/reference {{arguments}}
+
+# Draw the chart of the read-me from the tables of docs/benchmarks.md.
+charts:
+    scripts/charts
+
 # Write tests/fixtures anew.
 fixtures:
     python3 scripts/make_fixtures.py
@@ -63,6 +75,14 @@ example:
 # Build and install the wheel (release profile) into the active Python environment.
 install-python:
     python3 -m pip install ./bindings/ns-py
+
+# The wheel of a target, or `sdist`, into dist/: `just wheel x86_64-unknown-linux-gnu`.
+wheel target:
+    scripts/wheels {{target}}
+
+# The programs of a target as an archive, into dist/.
+programs target *arguments:
+    scripts/programs {{target}} {{arguments}}
 
 # Criterion benches of load, compile, value, gradient, curvature and fit.
 bench *arguments:

@@ -9,6 +9,11 @@
 Arrays are NumPy arrays in the order of ``model.parameter_names()``, which is pyhf's order.
 """
 
+from . import _distribution
+
+# Before anything else, because the files that follow may be those of the other distribution.
+_distribution.refuse_two()
+
 from ._native import (
     BatchResult,
     BestFits,
