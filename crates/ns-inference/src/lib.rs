@@ -39,6 +39,7 @@ mod diagnosis;
 pub mod differentiable;
 mod error;
 mod expected_data;
+mod extrapolate;
 pub mod fit;
 pub mod goodness;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
@@ -78,6 +79,7 @@ pub use device::{
 };
 pub use differentiable::{DifferentiableSession, ProfiledDifferentiableSession};
 pub use error::InferenceError;
+pub use extrapolate::Extrapolated;
 pub use fit::{BatchFit, FitResult, WeightedUncertainties, fit, fit_batch, fit_batch_within};
 pub use goodness::{
     ChannelGoodness, EventGoodness, EventStatistic, GoodnessResult, GoodnessToys, event_goodness_of_fit,

@@ -99,6 +99,13 @@ pub struct YieldsResult {
     pub parameter_names: Vec<String>,
     /// Values of all parameters at which the yields were computed, in the order of `parameter_names`.
     pub parameters: Vec<f64>,
+    /// Names of the parameters that the fit behind the yields did not contain, because it was a fit of another model.
+    /// They have their initial values, the widths of their constraints, and no correlation with other parameters.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_in_fit: Vec<String>,
+    /// Names of the parameters of this fit that the model lacks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_in_model: Vec<String>,
     /// The channels, in the model's order.
     pub channels: Vec<ChannelYields>,
     /// Whether the fit for post-fit yields converged; true for yields that are not post-fit.
