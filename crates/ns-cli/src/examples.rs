@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// The names of commands, each with two examples.
-pub(crate) const EXAMPLES: [(&str, [&str; 2]); 26] = [
+pub(crate) const EXAMPLES: [(&str, [&str; 2]); 27] = [
     ("fit", ["nextstat fit ws.json", "nextstat fit ws.json --minos mu --plot pulls.pdf -o fit.json"]),
     (
         "scan",
@@ -82,6 +82,13 @@ pub(crate) const EXAMPLES: [(&str, [&str; 2]); 26] = [
         [
             "nextstat rename ws.json --channel SR=signal_region -o new.json",
             "nextstat rename ws.json --modifier lumi=luminosity",
+        ],
+    ),
+    (
+        "decorrelate",
+        [
+            "nextstat decorrelate ws.json --modifier jes --by channel -o new.json",
+            "nextstat decorrelate ws.json --modifier jes --by regions.json",
         ],
     ),
     (

@@ -12,8 +12,8 @@ pub struct Extrapolated {
     /// did not contain.
     pub parameters: Vec<f64>,
     /// Covariance matrix of all parameters, in the model's order. A parameter that the fit did not contain has the
-    /// variance of its constraint, and no covariance with others. Its variance is 0 if the model fixes it or it has no
-    /// constraint. `None` if the covariance of the fit is not known.
+    /// variance of its constraint, the covariances of its constraint with those of others that the fit did not contain, and
+    /// no covariance with fitted parameters. Its variance is 0 if the model fixes it or it has no constraint. `None` if the covariance of the fit is not known.
     pub covariance: Option<Covariance>,
     /// Names of the model's parameters that the fit did not contain, in the model's order.
     pub not_in_fit: Vec<String>,
@@ -100,25 +100,26 @@ impl Extrapolated {
         let (wide, held): (Vec<&String>, Vec<&String>) = self.not_in_fit.iter().partition(has_width);
         if !wide.is_empty() {
             let widths = if self.covariance.is_some() {
-                ", the widths of their constraints, and no correlation with other parameters"
+                ", the widths of their constraints, and no correlation with fitted parameters"
             } else {
                 ""
             };
             warnings.push(format!(
-                "the fit did not contain {}: they have their initial values{widths}",
+                "parameters that the fit did not contain have their initial values{widths}: {}",
                 listed(&wide)
             ));
         }
         if !held.is_empty() {
             warnings.push(format!(
-                "the fit did not contain {}: they have their initial values and add no uncertainty, because they are fixed \
-                 or have no constraint",
+                "parameters that the fit did not contain and that are fixed or have no constraint have their initial values and \
+                 add no uncertainty: {}",
                 listed(&held)
             ));
         }
         if !self.not_in_model.is_empty() {
             let names: Vec<&String> = self.not_in_model.iter().collect();
-            warnings.push(format!("the model lacks {} of the fit: they are left out", listed(&names)));
+            warnings
+                .push(format!("parameters of the fit that the model lacks are left out: {}", listed(&names)));
         }
         warnings
     }
@@ -140,6 +141,18 @@ fn carried(model: &Model, matrix: &Covariance, places: &[Option<usize>], fitted:
     for ((element, parameter), _) in diagonal.filter(|(_, fitted)| !**fitted) {
         let width = parameter.constraint.prefit_sigma().filter(|width| !parameter.fixed && width.is_finite());
         *element = width.map_or(0.0, |width| width * width);
+    }
+    let width = |values: &[f64], i: usize| values.get(i * n + i).copied().unwrap_or(0.0).max(0.0).sqrt();
+    let is_new = |i: &&usize| fitted.get(**i) == Some(&false);
+    for own in model.correlations() {
+        for &i in own.parameters().iter().filter(is_new) {
+            for &j in own.parameters().iter().filter(is_new).filter(|j| **j != i) {
+                let covariance = own.between(i, j).unwrap_or(0.0) * width(&values, i) * width(&values, j);
+                if let Some(element) = values.get_mut(i * n + j) {
+                    *element = covariance;
+                }
+            }
+        }
     }
     Covariance { n, values }
 }

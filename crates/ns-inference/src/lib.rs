@@ -31,6 +31,7 @@
 
 mod analysis;
 mod bin_centres;
+pub mod blind;
 mod conditional;
 mod context_gradient;
 pub mod derived;
@@ -72,6 +73,7 @@ mod weighted;
 mod words;
 pub mod yields;
 
+pub use blind::Blind;
 pub use context_gradient::ContextGradient;
 pub use device::{
     Choice, DeviceInfo, GpuCheck, ModelSize, Opened, Work, choose_device, devices, open_session,

@@ -61,7 +61,8 @@ pub(crate) fn run(args: &YieldsArgs) -> Result<Exit, CliError> {
     let plots = args.plot.open(args.run.output.output.as_deref())?;
     // Only the best fit needs observations, unless it is that of Asimov data.
     let is_given = args.prefit || args.at.first().is_some_and(|word| word != "bestfit");
-    let job = Job::open_for(&args.model, &args.run, Work::Fit, is_given || args.run.data.is_asimov())?;
+    let job =
+        Job::open_for(&args.model, &args.run, Work::Fit, is_given || args.run.data.needs_no_observations())?;
     args.events.check(&job.model, args.plot.wanted(), "--plot FILE")?;
     let options = args.run.data.options(&job.model)?;
     let point = point(args, &job.model)?;

@@ -100,7 +100,7 @@ pub fn fitted_yields(
 
 /// Computes the yields at the initial parameters. Parameters that are fixed in `options` have the values given there.
 ///
-/// The uncertainties of the yields come from the widths of the constraints, without correlations between parameters.
+/// The uncertainties of the yields come from the widths and correlations of the constraints.
 /// Fixed parameters and free parameters without a constraint contribute nothing. The uncertainties of single samples
 /// are not computed; [`expected_yields`] computes them.
 ///
@@ -177,7 +177,11 @@ fn given(
             (*x, *s) = (value, None);
         }
     }
-    let correlations = covariance.map_or(Correlations::None, |c| Correlations::Matrix(&c.values));
+    let correlations = match covariance {
+        Some(covariance) => Correlations::Matrix(&covariance.values),
+        None if model.correlations().next().is_some() => Correlations::Constraints(model),
+        None => Correlations::None,
+    };
     let spread = Spread { sigma, correlations };
     let mut yields = predict(model, session, (&data, &options.data), &point, &spread, samples)?;
     yields.stage = Stage::Given;
@@ -364,6 +368,7 @@ fn predict(
             data_sum: if has_data { data.iter().sum() } else { f64::NAN },
             total,
             data,
+            blinded: matches!(kind, FitData::Blind(blind) if blind.channels.contains(&channel.name)),
             data_uncertainty: Vec::new(),
             curve_positions: Vec::new(),
             blind: Vec::new(),

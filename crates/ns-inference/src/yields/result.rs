@@ -69,6 +69,9 @@ pub struct ChannelYields {
     pub uncertainty: Vec<Option<f64>>,
     /// Observed number of events, one number per bin.
     pub data: Vec<f64>,
+    /// Whether `data` are not observed, but what a fit of the other channels expects.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub blinded: bool,
     /// Standard deviation of `data` for events with weights, one number per bin: the root of the sum of squared
     /// weights. Empty for events without weights.
     #[serde(skip_serializing_if = "Vec::is_empty")]

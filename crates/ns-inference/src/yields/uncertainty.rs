@@ -26,6 +26,8 @@ const MOST_NUMBERS: usize = 1_000_000;
 pub(super) enum Correlations<'a> {
     /// The parameters are independent.
     None,
+    /// The correlations are those of the constraints of this model.
+    Constraints(&'a Model),
     /// The correlations come from this covariance matrix, stored row by row.
     Matrix(&'a [f64]),
     /// The correlations come from the curvature of the likelihood for these data. The list tells for each parameter
@@ -48,6 +50,9 @@ impl Spread<'_> {
         match self.correlations {
             _ if i == j => 1.0,
             Correlations::None | Correlations::Curvature(..) => 0.0,
+            Correlations::Constraints(model) => {
+                model.correlations().find_map(|own| own.between(i, j)).unwrap_or(0.0)
+            }
             Correlations::Matrix(matrix) => {
                 let element = matrix.get(i * self.sigma.len() + j).copied().unwrap_or(0.0);
                 let rho = element / (a * b);
@@ -248,7 +253,7 @@ fn deviation(shifts: &[(usize, f64)], varied: &[(usize, f64)], spread: &Spread<'
     let mut variance = 0.0;
     for (k, &(i, a)) in shifts.iter().enumerate() {
         variance += a * a;
-        if matches!(spread.correlations, Correlations::Matrix(_)) {
+        if matches!(spread.correlations, Correlations::Matrix(_) | Correlations::Constraints(_)) {
             let Some(first) = varied.get(i) else { continue };
             for &(j, b) in shifts.iter().skip(k + 1) {
                 if let Some(second) = varied.get(j) {
