@@ -1,7 +1,7 @@
 //! Files with correlations between the Gaussian constraints of parameters.
 
 use ns_core::{Constraint, CorrelationError, Correlations, Model, Penalty, PenaltyForm};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::pyhf::names::quoted;
@@ -17,7 +17,7 @@ pub struct CorrelationTables {
 }
 
 /// One correlation matrix of parameters, by name.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CorrelationTable {
     /// Full names of the parameters, in the order of the rows.
@@ -139,6 +139,12 @@ impl CorrelationTables {
             };
         }
         comma_separated(text).map(|table| vec![table].into()).map_err(wrong)
+    }
+
+    /// Returns the matrices as JSON that [`Self::from_slice`] reads; `None` if there are none.
+    #[must_use]
+    pub fn to_json(&self) -> Option<String> {
+        if self.tables.is_empty() { None } else { serde_json::to_string(&self.tables).ok() }
     }
 
     /// Adds the matrices of another file.
