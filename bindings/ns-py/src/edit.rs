@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use ns_core::plain;
 use ns_translate::pyhf::{
-    Combine, Decorrelate, DecorrelateBy, Edited, Join, Problem, Prune, Region, Rename, Workspace, WorkspaceError,
+    Combine, Decorrelate, DecorrelateBy, Edited, Join, Problem, Prune, Region, Rename, Workspace,
+    WorkspaceError,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -102,7 +103,8 @@ pub(crate) fn decorrelate<'py>(
         Ok("channel") => DecorrelateBy::Channel,
         Ok("sample") => DecorrelateBy::Sample,
         Ok(other) => {
-            let message = format!("unknown by '{other}'; use \"channel\", \"sample\" or a dictionary of regions");
+            let message =
+                format!("unknown by '{other}'; use \"channel\", \"sample\" or a dictionary of regions");
             return Err(PyValueError::new_err(message));
         }
         Err(_) => DecorrelateBy::Regions(regions(by)?),

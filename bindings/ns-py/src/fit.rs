@@ -60,8 +60,18 @@ pub(crate) fn fit(
     let started = Instant::now();
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common =
-        Common { device, threads, data, asimov, blind: blind.map(Names::list), fixed, init, search, integral_tolerance, progress: None };
+    let common = Common {
+        device,
+        threads,
+        data,
+        asimov,
+        blind: blind.map(Names::list),
+        fixed,
+        init,
+        search,
+        integral_tolerance,
+        progress: None,
+    };
     let mut wanted = common.fit_options(model)?.crossings(crossings);
     wanted = wanted.covariance(covariance).uncertainties(uncertainties);
     let method =

@@ -95,7 +95,18 @@ pub(crate) fn hypotest(
 ) -> PyResult<HypotestResult> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, blind: blind.map(Names::list), fixed, init, search, integral_tolerance, progress };
+    let common = Common {
+        device,
+        threads,
+        data,
+        asimov,
+        blind: blind.map(Names::list),
+        fixed,
+        init,
+        search,
+        integral_tolerance,
+        progress,
+    };
     let options = HypotestOptions::default().fit(common.fit_options(model)?).statistic(statistic(test_stat)?);
     let record = common.run(
         py,
@@ -128,7 +139,18 @@ pub(crate) fn significance(
 ) -> PyResult<SignificanceResult> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, blind: blind.map(Names::list), fixed, init, search, integral_tolerance, progress };
+    let common = Common {
+        device,
+        threads,
+        data,
+        asimov,
+        blind: blind.map(Names::list),
+        fixed,
+        init,
+        search,
+        integral_tolerance,
+        progress,
+    };
     let options = common.fit_options(model)?;
     let record = common.run(
         py,
@@ -169,7 +191,18 @@ pub(crate) fn goodness_of_fit<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, blind: blind.map(Names::list), fixed, init, search, integral_tolerance, progress };
+    let common = Common {
+        device,
+        threads,
+        data,
+        asimov,
+        blind: blind.map(Names::list),
+        fixed,
+        init,
+        search,
+        integral_tolerance,
+        progress,
+    };
     let options = common.fit_options(model)?;
     if statistic != "saturated" {
         let of = (statistic.parse().map_err(PyValueError::new_err)?, bins.unwrap_or(DEFAULT_BINS));

@@ -183,7 +183,18 @@ pub(crate) fn upper_limit<'py>(
     let grid = scan_values.map(|object| numbers("scan_values", object)).transpose()?;
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, blind: blind.map(Names::list), fixed, init, search, integral_tolerance, progress };
+    let common = Common {
+        device,
+        threads,
+        data,
+        asimov,
+        blind: blind.map(Names::list),
+        fixed,
+        init,
+        search,
+        integral_tolerance,
+        progress,
+    };
     if let Some(n_toys) = toys {
         if expected_only || grid.is_some() {
             return Err(PyValueError::new_err(

@@ -68,16 +68,15 @@ pub(crate) type Pickled<'py> = (
 );
 
 /// The same data as [`Pickled`], with the types that are extracted from Python objects.
-pub(crate) type PickledParts<'py> =
-    (
-        Bound<'py, PyBytes>,
-        Option<String>,
-        (String, String),
-        Option<String>,
-        Vec<Note>,
-        Option<String>,
-        Option<String>,
-    );
+pub(crate) type PickledParts<'py> = (
+    Bound<'py, PyBytes>,
+    Option<String>,
+    (String, String),
+    Option<String>,
+    Vec<Note>,
+    Option<String>,
+    Option<String>,
+);
 
 /// A warning from reading the workspace (path, message, remedy). Pickles store it, because the text of the workspace
 /// in a pickle no longer contains the cause of the warning.
@@ -204,7 +203,8 @@ impl Question {
         let (text, measurement, (normsys, histosys), poi, notes, folder, correlations): PickledParts<'_> =
             kept.extract()?;
         let codes = (&*normsys, &*histosys);
-        let mut origin = Origin::restored(py, text.as_bytes(), measurement, codes, poi, notes, folder, correlations)?;
+        let mut origin =
+            Origin::restored(py, text.as_bytes(), measurement, codes, poi, notes, folder, correlations)?;
         origin.text = OnceLock::from(text.unbind());
         let model = origin.workspace.model(&origin.options).map_err(|error| workspace_error(py, &error))?;
         Ok(Self { model: Arc::new(model), origin: Arc::new(origin), compiled: Arc::default() })

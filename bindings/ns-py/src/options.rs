@@ -117,7 +117,9 @@ pub(crate) fn data(
 ) -> PyResult<FitOptions> {
     if let Some(blind) = blinded(asimov, blind)? {
         return match data {
-            Some(_) => Err(PyValueError::new_err("give data or blind, not both: blinded channels replace observed data")),
+            Some(_) => Err(PyValueError::new_err(
+                "give data or blind, not both: blinded channels replace observed data",
+            )),
             None => Ok(options.data(FitData::Blind(blind))),
         };
     }

@@ -183,7 +183,18 @@ pub(crate) fn ranking(
 ) -> PyResult<RankingResult> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, blind: blind.map(Names::list), fixed, init, search, integral_tolerance, progress };
+    let common = Common {
+        device,
+        threads,
+        data,
+        asimov,
+        blind: blind.map(Names::list),
+        fixed,
+        init,
+        search,
+        integral_tolerance,
+        progress,
+    };
     let mut wanted = RankingOptions::default()
         .fit(common.fit_options(model)?)
         .impacts(definitions(impact)?)

@@ -286,7 +286,18 @@ pub(crate) fn profile_scan(
 ) -> PyResult<ScanResult> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, blind: blind.map(Names::list), fixed, init, search, integral_tolerance, progress };
+    let common = Common {
+        device,
+        threads,
+        data,
+        asimov,
+        blind: blind.map(Names::list),
+        fixed,
+        init,
+        search,
+        integral_tolerance,
+        progress,
+    };
     let wanted = common.fit_options(model)?;
     let mut question = ScanOptions::new(axis("mu_values", param, mu_values, points)?).intervals(intervals);
     question = match (param2, mu2_values) {

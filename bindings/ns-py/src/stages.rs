@@ -163,8 +163,18 @@ pub(crate) fn toys_prepare(
 ) -> PyResult<ToyTest> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common =
-        Common { device, threads, data, asimov, blind: blind.map(Names::list), fixed, init, search, integral_tolerance, progress: None };
+    let common = Common {
+        device,
+        threads,
+        data,
+        asimov,
+        blind: blind.map(Names::list),
+        fixed,
+        init,
+        search,
+        integral_tolerance,
+        progress: None,
+    };
     let options = HypotestToysOptions::default()
         .fit(common.fit_options(model)?)
         .statistic(statistic(test_stat)?)

@@ -77,7 +77,18 @@ pub(crate) fn fit_toys(
 ) -> PyResult<Py<FitToysResult>> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, blind: blind.map(Names::list), fixed, init, search, integral_tolerance, progress };
+    let common = Common {
+        device,
+        threads,
+        data,
+        asimov,
+        blind: blind.map(Names::list),
+        fixed,
+        init,
+        search,
+        integral_tolerance,
+        progress,
+    };
     let options = FitToysOptions::default()
         .fit(common.fit_options(model)?)
         .point(point(&model.inner, params)?)

@@ -96,8 +96,18 @@ pub(crate) fn yields(
 ) -> PyResult<YieldsResult> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common =
-        Common { device, threads, data, asimov, blind: blind.map(Names::list), fixed, init, search, integral_tolerance, progress: None };
+    let common = Common {
+        device,
+        threads,
+        data,
+        asimov,
+        blind: blind.map(Names::list),
+        fixed,
+        init,
+        search,
+        integral_tolerance,
+        progress: None,
+    };
     let options = common.fit_options(model)?;
     let place = YieldPoint::of(py, &model.inner, params, prefit)?;
     let mut drawn = None;

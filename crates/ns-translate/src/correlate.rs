@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::pyhf::names::quoted;
 
 /// Largest number of correlated parameters in one matrix. The time and memory of a term grow with the square.
-const MOST: usize = 2000;
+const MOST: usize = 500;
 
 /// Correlation matrices of parameters, by name. A parameter is in one matrix at most, and is independent of those of the
 /// other matrices.
@@ -176,7 +176,7 @@ impl CorrelationTable {
         if n < 2 || n > MOST {
             return Err(CorrelationsError::Form {
                 message: format!("a matrix has {n} parameters"),
-                remedy: "name 2 to 2000",
+                remedy: "name 2 to 500",
             });
         }
         let other = self.correlations.iter().position(|row| row.len() != n);

@@ -26,7 +26,9 @@ fn with_file(name: &str, text: &str, args: &dyn Fn(&str) -> Vec<String>) -> (std
 
 fn of(words: &str) -> impl Fn(&str) -> Vec<String> {
     let words = words.to_owned();
-    move |file: &str| words.split(' ').map(|word| word.replace("WS", &simple()).replace("FILE", file)).collect()
+    move |file: &str| {
+        words.split(' ').map(|word| word.replace("WS", &simple()).replace("FILE", file)).collect()
+    }
 }
 
 #[test]
@@ -73,7 +75,8 @@ fn blinded_results_say_so() {
     let fit = json(&run(&[&["fit", "-i", &simple()][..], &blind].concat()));
     assert_eq!(fit["blind"]["channels"][0], "SR");
     assert!((fit["bestfit"][0].as_f64().unwrap() - 1.0).abs() < 1.0);
-    let output = run(&["yields", "-i", &simple(), "--asimov-channels", "SR", "--asimov", "0", "--format", "table"]);
+    let output =
+        run(&["yields", "-i", &simple(), "--asimov-channels", "SR", "--asimov", "0", "--format", "table"]);
     let told = shown(&output);
     assert!(told.contains("data (blinded)") && told.contains("blinded: the data of SR"), "{told}");
     assert!(told.contains("with the parameter of interest at 0"), "{told}");
@@ -113,7 +116,8 @@ fn decorrelated_parameters_have_the_names_of_their_places() {
     let names = fit["parameter_names"].to_string();
     assert!(names.contains("\"jet_scale_CR\"") && names.contains("\"jet_scale_SR\""), "{names}");
     let regions = r#"{"jet_low": ["CR"], "jet_signal": {"samples": ["signal"]}}"#;
-    let (output, told) = with_file("by.json", regions, &of("decorrelate -i WS --modifier jet_scale --by FILE"));
+    let (output, told) =
+        with_file("by.json", regions, &of("decorrelate -i WS --modifier jet_scale --by FILE"));
     assert!(output.status.success() && told.contains("jet_signal"), "{told}");
     for (modifier, by) in [("jet_scael", "channel"), ("lumi", "channel"), ("jet_scale", "chanel")] {
         snapshot!(shown(&run(&["decorrelate", "-i", &simple(), "--modifier", modifier, "--by", by])));

@@ -17,7 +17,7 @@ use ns_core::{Control, Covariance, Data, Effect, EvaluationRequest, Model, Sampl
 use crate::diagnosis;
 use crate::weighted::has_weights;
 use crate::{Extrapolated, FitData, FitOptions, FitResult, InferenceError, fit, parameter_index};
-use uncertainty::{Correlations, Spread, Uncertainty, uncertainty};
+use uncertainty::{ConstraintCorrelations, Correlations, Spread, Uncertainty, uncertainty};
 
 /// Largest number of parameters for which a fit made only for yields computes the covariance. In larger models the
 /// covariance matrix would take more time and memory than all other work. [`postfit_yields`] then computes
@@ -179,8 +179,7 @@ fn given(
     }
     let correlations = match covariance {
         Some(covariance) => Correlations::Matrix(&covariance.values),
-        None if model.correlations().next().is_some() => Correlations::Constraints(model),
-        None => Correlations::None,
+        None => ConstraintCorrelations::new(model).map_or(Correlations::None, Correlations::Constraints),
     };
     let spread = Spread { sigma, correlations };
     let mut yields = predict(model, session, (&data, &options.data), &point, &spread, samples)?;

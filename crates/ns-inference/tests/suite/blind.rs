@@ -5,8 +5,8 @@ use std::path::Path;
 
 use ns_core::{Control, Execution, Model, Session};
 use ns_inference::{
-    Blind, FitData, FitOptions, InferenceError, YieldsAt, expected_yields, fit, fitted_yields, goodness_of_fit,
-    open_session, prefit_yields,
+    Blind, FitData, FitOptions, InferenceError, YieldsAt, expected_yields, fit, fitted_yields,
+    goodness_of_fit, open_session, prefit_yields,
 };
 use ns_translate::pyhf::{ChannelSelection, ModelOptions, Workspace};
 
@@ -85,7 +85,8 @@ fn blinded_data_are_what_a_fit_of_the_other_channels_expects() {
         if let Some(value) = poi {
             wanted = wanted.fix("mu", value);
         }
-        let expected = expected_yields(&all, session.as_ref(), &wanted, YieldsAt::Postfit(&fit_of_cr)).unwrap();
+        let expected =
+            expected_yields(&all, session.as_ref(), &wanted, YieldsAt::Postfit(&fit_of_cr)).unwrap();
         let options = blind(&["SR"], poi);
         let (yields, _) = fitted_yields(&all, session.as_ref(), &options, Control::default()).unwrap();
         for (channel, wanted) in yields.channels.iter().zip(&expected.channels) {

@@ -2,7 +2,8 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use ns_core::{
-    Constraint, Control, Correlations, Data, EvaluationRequest, Execution, Model, Penalty, PenaltyForm, Session,
+    Constraint, Control, Correlations, Data, EvaluationRequest, Execution, Model, Penalty, PenaltyForm,
+    Session,
 };
 use ns_inference::ranking::Side;
 use ns_inference::{
@@ -116,7 +117,8 @@ fn fits_are_those_of_parameters_made_independent_by_hand() {
     close(value(&ours, "a"), value(&theirs, "z1"), 1e-6);
     close(value(&ours, "b"), RHO * value(&theirs, "z1") + rest * value(&theirs, "z2"), 1e-6);
     close(ours.uncertainty("mu").unwrap(), theirs.uncertainty("mu").unwrap(), 1e-6);
-    for (a, b) in [(ours.minos[0].lower, theirs.minos[0].lower), (ours.minos[0].upper, theirs.minos[0].upper)] {
+    for (a, b) in [(ours.minos[0].lower, theirs.minos[0].lower), (ours.minos[0].upper, theirs.minos[0].upper)]
+    {
         close(a.unwrap(), b.unwrap(), 1e-6);
     }
     // The covariance is T C T' with the transformation T.
@@ -133,7 +135,8 @@ fn fits_are_those_of_parameters_made_independent_by_hand() {
     // Goodness of fit does not depend on the names of directions.
     let chi2 = |model: &Model| {
         let session = cpu(model);
-        let result = goodness_of_fit(model, session.as_ref(), &FitOptions::default(), Control::default()).unwrap();
+        let result =
+            goodness_of_fit(model, session.as_ref(), &FitOptions::default(), Control::default()).unwrap();
         (result.chi2.unwrap(), result.ndof)
     };
     let (ours, theirs) = (chi2(&model), chi2(&white));
@@ -150,7 +153,8 @@ fn toys_draw_auxiliary_data_jointly() {
         let Constraint::Gaussian { aux, .. } = model.parameters[i].constraint else { panic!("not Gaussian") };
         model.parameters[i].constraint = Constraint::Gaussian { sigma: width, aux };
     }
-    let aux = ["a", "b"].map(|name| model.parameters[model.parameter_index(name).unwrap()].constraint.aux().unwrap());
+    let aux = ["a", "b"]
+        .map(|name| model.parameters[model.parameter_index(name).unwrap()].constraint.aux().unwrap());
     let point: Vec<f64> = model.parameters.iter().map(|p| p.init + 0.25).collect();
     let session = cpu(&model);
     let source = session.toy_source(&point, &Data::observed(), 3, 0).unwrap();

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ns_core::{Control, Device, Model, Observer};
-use ns_inference::{Blind, FitData, Work};
 use ns_inference::report::{Report, RunInfo, to_json};
 use ns_inference::toys::store::{Saving, ToyDestination};
+use ns_inference::{Blind, FitData, Work};
 use ns_viz::Drawing;
 use serde::Serialize;
 

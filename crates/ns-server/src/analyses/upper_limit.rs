@@ -62,6 +62,8 @@ impl Analysis for UpperLimitBody {
         let scan = of_work(Work::Scan { points: 2 * points }, opened.model().parameters.len() as u64);
         run.reserve(&mut opened, scan)?;
         let result = upper_limit(opened.model(), &opened.session, &options, run.control())?;
-        run.answer(opened.with_data(&options.fit.data), &result, || Some(picture::limit(&result).unwrap_or_default().draw()))
+        run.answer(opened.with_data(&options.fit.data), &result, || {
+            Some(picture::limit(&result).unwrap_or_default().draw())
+        })
     }
 }

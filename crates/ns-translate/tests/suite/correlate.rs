@@ -16,8 +16,7 @@ fn model() -> Model {
 const JSON: &str = r#"{"parameters": ["lumi", "jet_scale", "signal_theory"],
     "correlations": [[1, 0.5, -0.2], [0.5, 1, 0.3], [-0.2, 0.3, 1]]}"#;
 
-const CSV: &str =
-    "\u{feff},lumi,\"jet_scale\",signal_theory\nlumi,1,0.5,-0.2\n\njet_scale,0.5,1,0.3\nsignal_theory,-0.2,0.3,1\n";
+const CSV: &str = "\u{feff},lumi,\"jet_scale\",signal_theory\nlumi,1,0.5,-0.2\n\njet_scale,0.5,1,0.3\nsignal_theory,-0.2,0.3,1\n";
 
 fn correlated() -> Model {
     let mut model = model();
@@ -50,7 +49,8 @@ fn what_is_wrong_is_told_with_its_place() {
         let read = CorrelationTables::from_slice(text.as_bytes());
         read.and_then(|tables| tables.apply(&mut model())).unwrap_err()
     };
-    let of = |names: &str, rows: &str| refused(&format!(r#"{{"parameters": {names}, "correlations": {rows}}}"#));
+    let of =
+        |names: &str, rows: &str| refused(&format!(r#"{{"parameters": {names}, "correlations": {rows}}}"#));
     let two = "[[1, 0.5], [0.5, 1]]";
     for (error, text) in [
         (of(r#"["lumi", "nothing"]"#, two), "no parameter 'nothing'"),

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use ns_translate::pyhf::{Decorrelate, DecorrelateBy, Edited, ModelOptions, Region, Rename, Workspace, WorkspaceError};
+use ns_translate::pyhf::{
+    Decorrelate, DecorrelateBy, Edited, ModelOptions, Region, Rename, Workspace, WorkspaceError,
+};
 use serde_json::{Value, json};
 
 fn workspace() -> Workspace {
@@ -47,7 +49,8 @@ fn channels_samples_and_regions_get_parameters_with_the_old_settings() {
     assert_eq!(jets(&by_sample), named(&["jet_scale_background", "jet_scale_signal"]));
     let by_region = apart(regions(&[("jet_low", &["CR"], &[])])).unwrap();
     assert_eq!(jets(&by_region), named(&["jet_low", "jet_scale"]));
-    let by_region = apart(regions(&[("jet_s", &[], &["signal"]), ("jet_b", &["SR", "CR"], &["background"])])).unwrap();
+    let by_region =
+        apart(regions(&[("jet_s", &[], &["signal"]), ("jet_b", &["SR", "CR"], &["background"])])).unwrap();
     assert_eq!(jets(&by_region), named(&["jet_b", "jet_s"]));
     // Renaming is the inverse, apart from the settings that are there twice.
     let back = BTreeMap::from(["jet_low", "jet_scale"].map(|name| (name.to_owned(), "jet_scale".to_owned())));
@@ -57,15 +60,20 @@ fn channels_samples_and_regions_get_parameters_with_the_old_settings() {
 
 #[test]
 fn functions_use_the_parameter_of_their_place() {
-    let function = |name: &str| json!({"name": name, "type": "function", "data": {"expression": "1 + 0.1*x"}});
-    let channel = |name: &str| json!({"name": name, "samples": [{"name": "s", "data": [5.0],
-        "modifiers": [function("f"), {"name": "mu", "type": "normfactor", "data": null}]}]});
+    let function =
+        |name: &str| json!({"name": name, "type": "function", "data": {"expression": "1 + 0.1*x"}});
+    let channel = |name: &str| {
+        json!({"name": name, "samples": [{"name": "s", "data": [5.0],
+        "modifiers": [function("f"), {"name": "mu", "type": "normfactor", "data": null}]}]})
+    };
     let text = json!({"version": "1.0.0", "channels": [channel("one"), channel("two")],
         "observations": [{"name": "one", "data": [5.0]}, {"name": "two", "data": [6.0]}],
         "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": [
             {"name": "x", "inits": [0.0], "bounds": [[-5.0, 5.0]], "auxdata": [0.0], "sigmas": [1.0]}]}}]});
     let workspace = Workspace::from_value(text).unwrap();
-    let of = |modifier: &str| workspace.decorrelate(&Decorrelate { modifier: modifier.to_owned(), by: DecorrelateBy::Channel });
+    let of = |modifier: &str| {
+        workspace.decorrelate(&Decorrelate { modifier: modifier.to_owned(), by: DecorrelateBy::Channel })
+    };
     let edited = of("x").unwrap();
     let model = edited.workspace.model(&ModelOptions::default()).unwrap();
     let names: Vec<&str> = model.parameters.iter().map(|p| p.name.as_str()).collect();
