@@ -9,9 +9,9 @@ use ns_core::{Device, Execution, Interpolation, Model as CoreModel, Session, Ses
 use ns_inference::device::{compiled_session, resolve};
 use ns_inference::report::RunInfo;
 use ns_inference::{CpuSession, Work};
-use ns_translate::ModelSource;
 use ns_translate::hs3::EventSources;
 use ns_translate::pyhf::{DigestCheck, ModelOptions, Problem, Severity, WorkspaceError};
+use ns_translate::{CorrelationTables, ModelSource};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};

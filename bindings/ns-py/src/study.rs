@@ -15,6 +15,7 @@ use crate::arrays::{Rows, array, bad};
 use crate::datasets::dataset;
 use crate::error::session_error;
 use crate::events::RESERVED;
+use crate::load::Names;
 use crate::model::Model;
 use crate::options;
 use crate::whole::whole;

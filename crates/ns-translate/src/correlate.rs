@@ -175,7 +175,7 @@ impl CorrelationTable {
         let n = self.parameters.len();
         if n < 2 || n > MOST {
             return Err(CorrelationsError::Form {
-                message: format!("a matrix has {n} parameters"),
+                message: format!("the number of parameters of a matrix is {n}"),
                 remedy: "name 2 to 500",
             });
         }

@@ -183,10 +183,10 @@ fn toys_draw_auxiliary_data_jointly() {
 /// In one bin the data do not constrain the parameters, and the variance of the signal is that of the count plus `d' R d`.
 #[test]
 fn impacts_of_correlated_data_add_up_to_their_variance() {
-    let (background, signal, da, db) = (1e8, 10.0, 3000.0, 2000.0);
+    let (background, signal, da, db) = (1e6, 10.0, 300.0, 200.0);
     let model = correlate(&workspace(&[background], &[background], &[("a", vec![da]), ("b", vec![db])]), RHO);
-    let groups = [Group::new("both", ["a", "b"]), Group::new("one", ["a"])];
-    let options = RankingOptions::default().impacts([Impact::Global, Impact::Refit]).groups(groups);
+    let options = RankingOptions::default().impacts([Impact::Global, Impact::Refit]);
+    let options = options.group(Group::new("both", ["a", "b"])).group(Group::new("one", ["a"]));
     let result = ranking(&model, cpu(&model).as_ref(), &options, Control::default()).unwrap();
     let group = |name: &str| result.groups.iter().find(|group| group.name == name).unwrap();
     let variance = da * da + 2.0 * RHO * da * db + db * db;

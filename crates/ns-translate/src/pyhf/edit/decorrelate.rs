@@ -11,7 +11,7 @@ use super::super::names::{list, quoted};
 use super::super::problem::Report;
 use super::super::workspace::Workspace;
 use super::edited::{Edited, Log, Operation, usable};
-use super::unknown::NameKind;
+use super::unknown::{NameKind, expressed};
 
 /// A modifier whose parameter becomes several independent parameters, the inverse of [`Rename`](super::Rename).
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -109,6 +109,7 @@ impl Workspace {
         check_regions(decorrelate, &self.document, &mut log.report);
         log.check(OPERATION)?;
 
+        let expressed = expressed(&self.document);
         let mut document = self.document.clone();
         let mut made: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut is_left = false;
@@ -137,7 +138,7 @@ impl Workspace {
                             continue;
                         }
                     };
-                    change(modifier, old, name, &path, &mut log.report);
+                    change(modifier, (old, name), &path, &expressed, &mut log.report);
                     made.entry(name.clone()).or_default().push(path);
                 }
             }
@@ -174,8 +175,15 @@ fn uses(modifier: &Modifier, name: &str) -> bool {
     modifier.name == name || in_formulas
 }
 
-/// Gives a modifier, or the parameter in its expressions, the new name.
-fn change(modifier: &mut Modifier, old: &str, new: &str, path: &str, report: &mut Report) {
+/// Gives a modifier, or the parameter in its expressions, the new name. A function whose expressions change gets a name of
+/// its own, `FUNCTION_NEW`, because one name is one function. `expressed` are the names in all expressions.
+fn change(
+    modifier: &mut Modifier,
+    (old, new): (&str, &str),
+    path: &str,
+    expressed: &BTreeSet<String>,
+    report: &mut Report,
+) {
     if matches!(modifier.effect, Effect::Lumi) {
         report.error(
             path.to_owned(),
@@ -190,6 +198,20 @@ fn change(modifier: &mut Modifier, old: &str, new: &str, path: &str, report: &mu
                 format!("Expressions of functions contain {}, and cannot contain {}.", quoted(old), quoted(new)),
                 "Give a file of regions with names of letters, digits and underscores, beginning with a letter.",
             );
+        }
+        if expressed.contains(&modifier.name) {
+            report.error(
+                path.to_owned(),
+                format!(
+                    "The function {} contains {}, and other expressions contain the function.",
+                    quoted(&modifier.name),
+                    quoted(old)
+                ),
+                "Write the function out in these expressions.",
+            );
+        }
+        if modifier.name != old {
+            modifier.name = format!("{}_{new}", modifier.name);
         }
         let map = BTreeMap::from([(old.to_owned(), new.to_owned())]);
         formulas.change(|text| *text = with_names(text, &map));
