@@ -133,7 +133,7 @@ def test_blinded_channels_have_expected_data():
         with pytest.raises(ValueError, match="cannot blind"):
             call()
     with pytest.raises(ValueError, match="give data or blind"):
-        nextstat.fit(model, data=model.data(), blind="SR")
+        nextstat.fit(model, data=model.observed_data(), blind="SR")
 
 
 def test_decorrelated_parameters_are_independent():

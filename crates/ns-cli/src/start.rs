@@ -35,10 +35,13 @@ pub(crate) fn read(path: &Path, model: &Model) -> Result<Vec<f64>, CliError> {
     match read_point(path, model)? {
         StartPoint::Values(values) => Ok(values),
         StartPoint::Fit(fit) => {
-            if !fit.not_in_model.is_empty() {
-                let names = fit.not_in_model.join(", ");
-                let text = format!("{}: the model lacks {names} of this fit; left out", path.display());
-                complain("note", &text);
+            for (names, what) in [
+                (&fit.not_in_model, "parameters of this fit that the model lacks are left out"),
+                (&fit.not_in_fit, "parameters that this fit did not contain have their initial values"),
+            ] {
+                if !names.is_empty() {
+                    complain("note", &format!("{}: {what}: {}", path.display(), names.join(", ")));
+                }
             }
             Ok(fit.parameters)
         }
