@@ -79,6 +79,12 @@ macro_rules! result_methods {
                 self.0.values.bind(py).get_item("flows")
             }
 
+            /// A dictionary with the blinded channels; None if there are none.
+            #[getter]
+            fn blind<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+                self.0.values.bind(py).get_item("blind")
+            }
+
             /// Returns the result as plain Python data, with the keys of the JSON result of the command.
             fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
                 py.import("copy")?.call_method1("deepcopy", (self.0.values.bind(py),))
@@ -164,6 +170,12 @@ macro_rules! inner_methods {
                 $crate::plain::plain(py, &self.ran.flows)
             }
 
+            /// A dictionary with the blinded channels; None if there are none.
+            #[getter]
+            fn blind<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+                $crate::plain::plain(py, &self.ran.blind)
+            }
+
             /// Names of the interpolation codes, as text.
             #[getter]
             fn interpolation(&self) -> Option<&str> {
@@ -238,6 +250,7 @@ pub(crate) struct Common<'a, 'py> {
     pub(crate) threads: usize,
     pub(crate) data: Option<&'a Bound<'py, PyAny>>,
     pub(crate) asimov: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) blind: Option<Vec<String>>,
     pub(crate) fixed: Option<&'a Bound<'py, PyAny>>,
     pub(crate) init: Option<&'a Bound<'py, PyAny>>,
     pub(crate) search: &'a str,
@@ -254,8 +267,13 @@ impl Common<'_, '_> {
     pub(crate) fn fit_options(&self, model: &Model) -> PyResult<FitOptions> {
         let wanted = FitOptions::default().search(options::search(self.search)?);
         let wanted = wanted.integral_tolerance(self.integral_tolerance);
-        let wanted = options::data(wanted, &model.inner, self.data, self.asimov)?;
+        let wanted = options::data(wanted, &model.inner, self.data, self.asimov, self.blind.clone())?;
         options::init(options::fixed(wanted, self.fixed)?, &model.inner, "init", self.init)
+    }
+
+    /// Adds the blinded channels to the information about a run.
+    fn told(&self, ran: RunInfo) -> PyResult<RunInfo> {
+        Ok(ran.blinded(options::blinded(self.asimov, self.blind.clone())?.as_ref()))
     }
 
     /// Runs an analysis and returns its result as a [`Record`]. `work` describes the fits of the analysis,
@@ -300,7 +318,7 @@ impl Common<'_, '_> {
         let short = few_fits && matches!(progress, Progress::Silent) && core.parameters.len() <= SHORT_FIT;
         let result = if short { run_short(py, work)? } else { run(py, &progress, work)? }
             .map_err(|error| inference_error(&error))?;
-        Ok((result, model.ran(opened, started)))
+        Ok((result, self.told(model.ran(opened, started))?))
     }
 
     /// Runs an analysis like [`Self::run`], but keeps the partial result of an interrupted analysis. In this case the
@@ -335,7 +353,7 @@ impl Common<'_, '_> {
             (None, None) => return Err(without_result()),
         };
         let parts = parts(&result);
-        let record = record(py, model, result, model.ran(opened, started), parts)?;
+        let record = record(py, model, result, self.told(model.ran(opened, started))?, parts)?;
         if raised.is_none() {
             record.warn(py, model)?;
         }

@@ -82,6 +82,7 @@ pub(crate) fn fit_batch(
         device,
         threads,
         data: None,
+        blind: None,
         asimov: None,
         fixed,
         init,

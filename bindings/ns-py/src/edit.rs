@@ -1,10 +1,13 @@
-//! `nextstat.prune`, `rename` and `combine`. They edit workspaces and return the result as a dictionary.
+//! `nextstat.prune`, `rename`, `decorrelate` and `combine`. They edit workspaces and return the result as a dictionary.
 
 use std::collections::BTreeMap;
 
 use ns_core::plain;
-use ns_translate::pyhf::{Combine, Edited, Join, Problem, Prune, Rename, Workspace, WorkspaceError};
-use pyo3::exceptions::PyValueError;
+use ns_translate::pyhf::{
+    Combine, Decorrelate, DecorrelateBy, Edited, Join, Problem, Prune, Region, Rename, Workspace,
+    WorkspaceError,
+};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -79,6 +82,61 @@ pub(crate) fn rename<'py>(
     };
     let text = Text::of(workspace)?;
     edit(py, return_report, || read(&text)?.rename(&rename))
+}
+
+/// Makes the parameter of a modifier independent parameters, and returns the workspace as a dictionary.
+///
+/// `by` is "channel" (one parameter per channel, called MODIFIER_CHANNEL), "sample" (one per sample), or a dictionary from
+/// the names of the new parameters to their channels. In place of the channels it may have a dictionary with the lists
+/// `channels` and `samples`. Elsewhere the old parameter stays. The settings of measurements are copied to the new names.
+/// Warnings, `return_report` and errors are as for `prune`.
+#[pyfunction]
+#[pyo3(signature = (workspace, modifier, by, *, return_report = false))]
+pub(crate) fn decorrelate<'py>(
+    py: Python<'py>,
+    workspace: &Bound<'py, PyAny>,
+    modifier: String,
+    by: &Bound<'py, PyAny>,
+    return_report: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let by = match by.extract::<String>().as_deref() {
+        Ok("channel") => DecorrelateBy::Channel,
+        Ok("sample") => DecorrelateBy::Sample,
+        Ok(other) => {
+            let message =
+                format!("unknown by '{other}'; use \"channel\", \"sample\" or a dictionary of regions");
+            return Err(PyValueError::new_err(message));
+        }
+        Err(_) => DecorrelateBy::Regions(regions(by)?),
+    };
+    let text = Text::of(workspace)?;
+    edit(py, return_report, || read(&text)?.decorrelate(&Decorrelate { modifier, by }))
+}
+
+/// Reads a dictionary of regions.
+fn regions(by: &Bound<'_, PyAny>) -> PyResult<BTreeMap<String, Region>> {
+    let wrong = |_| {
+        PyTypeError::new_err(
+            "by must be \"channel\", \"sample\", or a dictionary from new names to lists of channels, or to dictionaries \
+             with the lists channels and samples",
+        )
+    };
+    let mut regions = BTreeMap::new();
+    for (name, places) in by.cast::<PyDict>().map_err(|error| wrong(error.into()))? {
+        let list = |key: &str| -> PyResult<Vec<String>> {
+            let found = places.cast::<PyDict>().map_err(PyErr::from)?.get_item(key)?;
+            found.map_or_else(|| Ok(Vec::new()), |names| names.extract())
+        };
+        let region = match places.extract::<Vec<String>>() {
+            Ok(channels) => Region { channels, samples: Vec::new() },
+            Err(_) => Region {
+                channels: list("channels").map_err(wrong)?,
+                samples: list("samples").map_err(wrong)?,
+            },
+        };
+        regions.insert(name.extract::<String>().map_err(wrong)?, region);
+    }
+    Ok(regions)
 }
 
 /// Combines two workspaces (paths or dictionaries), and returns the result as a dictionary.

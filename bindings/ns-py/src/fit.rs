@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 use crate::analysis::Common;
 use crate::device::execution;
 use crate::error::{ConvergenceError, inference_error};
-use crate::load;
+use crate::load::{self, Names};
 use crate::result::FitResult;
 use crate::warn::warn_of_result;
 use crate::whole::whole;
@@ -33,7 +33,7 @@ use crate::work::{Progress, SHORT_FIT, run, run_short};
 /// With `strict=True` it raises `ConvergenceError` instead. If the likelihood is not finite at any starting
 /// point, `ConvergenceError` is always raised. `DeviceError` says why a device cannot be used.
 #[pyfunction]
-#[pyo3(signature = (model, *, device = "auto", data = None, asimov = None, fixed = None, init = None, minos = None,
+#[pyo3(signature = (model, *, device = "auto", data = None, asimov = None, blind = None, fixed = None, init = None, minos = None,
                     covariance = true, uncertainties = true, crossings = true, search = "standard", integral_tolerance = None, threads = 0,
                     strict = false, weighted_uncertainties = None, derived = None, derived_profile = false))]
 pub(crate) fn fit(
@@ -42,6 +42,7 @@ pub(crate) fn fit(
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
+    blind: Option<Names>,
     fixed: Option<&Bound<'_, PyAny>>,
     init: Option<&Bound<'_, PyAny>>,
     minos: Option<load::Names>,
@@ -59,8 +60,18 @@ pub(crate) fn fit(
     let started = Instant::now();
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common =
-        Common { device, threads, data, asimov, fixed, init, search, integral_tolerance, progress: None };
+    let common = Common {
+        device,
+        threads,
+        data,
+        asimov,
+        blind: blind.map(Names::list),
+        fixed,
+        init,
+        search,
+        integral_tolerance,
+        progress: None,
+    };
     let mut wanted = common.fit_options(model)?.crossings(crossings);
     wanted = wanted.covariance(covariance).uncertainties(uncertainties);
     let method =
@@ -89,5 +100,6 @@ pub(crate) fn fit(
         return Err(ConvergenceError::new_err(reasons.join("; ")));
     }
     warn_of_result(py, core, &result.warnings)?;
-    FitResult::new(py, result, model, wanted, model.ran(opened, started))
+    let ran = model.ran(opened, started).blinded(wanted.data.blind());
+    FitResult::new(py, result, model, wanted, ran)
 }

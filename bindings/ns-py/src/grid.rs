@@ -115,6 +115,7 @@ pub(crate) fn _limit_grid<'py>(
         poi,
         flows: if execution.device == Device::Auto { Device::Cpu } else { execution.device },
         unobserved: true,
+        ..ModelOptions::default()
     };
     let selection =
         ChannelSelection { keep: channels.map(Names::list), mask: mask.map(Names::list).unwrap_or_default() };

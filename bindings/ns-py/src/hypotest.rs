@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use crate::analysis::{Common, result_class};
-use crate::load;
+use crate::load::{self, Names};
 use crate::model::Model;
 use crate::whole::{perhaps_whole, whole};
 
@@ -75,7 +75,7 @@ pub(crate) fn tested(object: &Bound<'_, PyAny>) -> PyResult<f64> {
 /// p-value). `data`, `asimov`, `fixed`, `init` and `search` have the same meaning as for `fit`. `progress` is
 /// True or a function of (done, total).
 #[pyfunction]
-#[pyo3(signature = (mu, model, *, test_stat = "qtilde", device = "auto", data = None, asimov = None, fixed = None,
+#[pyo3(signature = (mu, model, *, test_stat = "qtilde", device = "auto", data = None, asimov = None, blind = None, fixed = None,
                     init = None, search = "standard", integral_tolerance = None, threads = 0, progress = None))]
 pub(crate) fn hypotest(
     py: Python<'_>,
@@ -85,6 +85,7 @@ pub(crate) fn hypotest(
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
+    blind: Option<Names>,
     fixed: Option<&Bound<'_, PyAny>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
@@ -94,7 +95,18 @@ pub(crate) fn hypotest(
 ) -> PyResult<HypotestResult> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, search, integral_tolerance, progress };
+    let common = Common {
+        device,
+        threads,
+        data,
+        asimov,
+        blind: blind.map(Names::list),
+        fixed,
+        init,
+        search,
+        integral_tolerance,
+        progress,
+    };
     let options = HypotestOptions::default().fit(common.fit_options(model)?).statistic(statistic(test_stat)?);
     let record = common.run(
         py,
@@ -109,7 +121,7 @@ pub(crate) fn hypotest(
 /// Tests the hypothesis that there is no signal. Computes the p-value `p0` and its significance `z`, observed
 /// and expected for a signal of strength 1. The arguments have the same meaning as for `hypotest`.
 #[pyfunction]
-#[pyo3(signature = (model, *, device = "auto", data = None, asimov = None, fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0,
+#[pyo3(signature = (model, *, device = "auto", data = None, asimov = None, blind = None, fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0,
                     progress = None))]
 pub(crate) fn significance(
     py: Python<'_>,
@@ -117,6 +129,7 @@ pub(crate) fn significance(
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
+    blind: Option<Names>,
     fixed: Option<&Bound<'_, PyAny>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
@@ -126,7 +139,18 @@ pub(crate) fn significance(
 ) -> PyResult<SignificanceResult> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, search, integral_tolerance, progress };
+    let common = Common {
+        device,
+        threads,
+        data,
+        asimov,
+        blind: blind.map(Names::list),
+        fixed,
+        init,
+        search,
+        integral_tolerance,
+        progress,
+    };
     let options = common.fit_options(model)?;
     let record = common.run(
         py,
@@ -144,7 +168,7 @@ pub(crate) fn significance(
 /// "chi2" (in `bins` bins of each observable) or "ks" (the distance of Kolmogorov and Smirnov). With "chi2" and "ks"
 /// the result is an `EventGoodnessResult`. The other arguments have the same meaning as for `hypotest`.
 #[pyfunction]
-#[pyo3(signature = (model, *, toys = None, seed = 0, device = "auto", data = None, asimov = None, fixed = None,
+#[pyo3(signature = (model, *, toys = None, seed = 0, device = "auto", data = None, asimov = None, blind = None, fixed = None,
                     init = None, search = "standard", integral_tolerance = None, threads = 0, progress = None, statistic = "saturated",
                     bins = None))]
 pub(crate) fn goodness_of_fit<'py>(
@@ -155,6 +179,7 @@ pub(crate) fn goodness_of_fit<'py>(
     device: &str,
     data: Option<&Bound<'py, PyAny>>,
     asimov: Option<&Bound<'py, PyAny>>,
+    blind: Option<Names>,
     fixed: Option<&Bound<'py, PyAny>>,
     init: Option<&Bound<'py, PyAny>>,
     search: &str,
@@ -166,7 +191,18 @@ pub(crate) fn goodness_of_fit<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, search, integral_tolerance, progress };
+    let common = Common {
+        device,
+        threads,
+        data,
+        asimov,
+        blind: blind.map(Names::list),
+        fixed,
+        init,
+        search,
+        integral_tolerance,
+        progress,
+    };
     let options = common.fit_options(model)?;
     if statistic != "saturated" {
         let of = (statistic.parse().map_err(PyValueError::new_err)?, bins.unwrap_or(DEFAULT_BINS));

@@ -78,7 +78,7 @@ mod _native {
     #[pymodule_export]
     use crate::differentiable::{BestFits, DifferentiableSession, ProfiledDifferentiableSession};
     #[pymodule_export]
-    use crate::edit::{combine, prune, rename};
+    use crate::edit::{combine, decorrelate, prune, rename};
     #[pymodule_export]
     use crate::events::{_event_columns, _kernel_density, read_parquet};
     #[pymodule_export]

@@ -14,7 +14,7 @@ use crate::arrays::numbers;
 use crate::device::execution;
 use crate::error::inference_error;
 use crate::hypotest::statistic;
-use crate::load;
+use crate::load::{self, Names};
 use crate::model::Question;
 use crate::options;
 use crate::pickle::{read, written};
@@ -152,7 +152,7 @@ pub(crate) fn confidence_level(cl: Option<f64>, alpha: Option<f64>) -> PyResult<
 /// meaning as for `hypotest`.
 #[pyfunction]
 #[pyo3(signature = (model, *, cl = None, test_stat = "qtilde", expected_only = false, observed_only = false,
-                    scan_values = None, toys = None, seed = 0, device = "auto", data = None, asimov = None,
+                    scan_values = None, toys = None, seed = 0, device = "auto", data = None, asimov = None, blind = None,
                     fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0, progress = None, alpha = None))]
 pub(crate) fn upper_limit<'py>(
     py: Python<'py>,
@@ -167,6 +167,7 @@ pub(crate) fn upper_limit<'py>(
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
+    blind: Option<Names>,
     fixed: Option<&Bound<'_, PyAny>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
@@ -182,7 +183,18 @@ pub(crate) fn upper_limit<'py>(
     let grid = scan_values.map(|object| numbers("scan_values", object)).transpose()?;
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, search, integral_tolerance, progress };
+    let common = Common {
+        device,
+        threads,
+        data,
+        asimov,
+        blind: blind.map(Names::list),
+        fixed,
+        init,
+        search,
+        integral_tolerance,
+        progress,
+    };
     if let Some(n_toys) = toys {
         if expected_only || grid.is_some() {
             return Err(PyValueError::new_err(

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use ns_core::{Interpolation, UnknownCode};
 use ns_translate::hs3::{EventSources, wanted_columns};
 use ns_translate::pyhf::{
-    ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, WorkspaceError, file_of,
+    ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, WorkspaceError, file_of, read_file,
 };
-use ns_translate::{ModelSource, SourceText};
+use ns_translate::{CorrelationTables, ModelSource, SourceText};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCFunction, PyDict, PyList, PyString, PyTuple};
@@ -34,13 +34,14 @@ use crate::work::released;
 /// events of data sets of an HS3 file, by the name of the data set. The events of a data set are a dictionary of
 /// columns, a NumPy array with one column per axis, or an object with columns that supports Arrow (a DataFrame of
 /// pandas or polars, a table of pyarrow). A column `weights` has the weights of the events. `flow_device` is the device
-/// on which log-densities of flows are evaluated, such as "cuda".
+/// on which log-densities of flows are evaluated, such as "cuda". `correlations` makes Gaussian constraints correlated: the
+/// path of a file, or a dictionary with the keys `parameters` (names) and `correlations` (a matrix), or a list of these.
 ///
 /// Raises `WorkspaceError` with every problem, or `OSError` if a file cannot be read.
 #[pyfunction]
 #[pyo3(signature = (source, measurement = None, patch = None, interp_defaults = "smooth", *, normsys_code = None,
                     histosys_code = None, poi = None, digest_check = true, channels = None, mask = None,
-                    memory = None, analysis = None, events = None, flow_device = "cpu"))]
+                    memory = None, analysis = None, events = None, flow_device = "cpu", correlations = None))]
 pub(crate) fn load_workspace(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
@@ -57,6 +58,7 @@ pub(crate) fn load_workspace(
     analysis: Option<String>,
     events: Option<&Bound<'_, PyAny>>,
     flow_device: &str,
+    correlations: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Model> {
     if measurement.is_some() && analysis.is_some() {
         return Err(PyTypeError::new_err(
@@ -66,8 +68,26 @@ pub(crate) fn load_workspace(
     let measurement = measurement.or(analysis);
     let interpolation = interpolation(interp_defaults, normsys_code, histosys_code)?;
     let flows = execution(flow_device, 0)?.device;
-    let options = ModelOptions { measurement, interpolation, poi, flows, unobserved: true };
+    let correlations = tables(py, correlations)?;
+    let options = ModelOptions { measurement, interpolation, poi, flows, unobserved: true, correlations };
     built(py, Text::of(source)?, options, patch, digest_check, channels, mask, memory, events)
+}
+
+/// Reads the argument `correlations`.
+///
+/// # Errors
+/// `WorkspaceError` for a file or a dictionary of another form, `TypeError` for another object.
+fn tables(py: Python<'_>, object: Option<&Bound<'_, PyAny>>) -> PyResult<CorrelationTables> {
+    let Some(object) = object else { return Ok(CorrelationTables::default()) };
+    let text = if object.is_instance_of::<PyDict>() || object.is_instance_of::<PyList>() {
+        dumps(object)?.into_bytes()
+    } else {
+        let path: PathBuf = object.extract().map_err(|_| {
+            PyTypeError::new_err("correlations must be a path, a dictionary, or a list of dictionaries")
+        })?;
+        read_file(&path).map_err(|error| workspace_error(py, &error))?
+    };
+    CorrelationTables::from_slice(&text).map_err(|error| workspace_error(py, &error.into()))
 }
 
 /// Builds the model of a workspace and compiles it. The first fit of the model is then fast. Issues the warnings of the
@@ -118,6 +138,7 @@ pub(crate) fn _text(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyBytes>> {
 
 /// Restores a pickled model from the arguments that `Model.__reduce__` returned.
 #[pyfunction]
+#[pyo3(signature = (text, measurement, codes, poi, notes, folder, correlations = None))]
 pub(crate) fn _restored(
     py: Python<'_>,
     text: &[u8],
@@ -126,8 +147,9 @@ pub(crate) fn _restored(
     poi: Option<String>,
     notes: Vec<Note>,
     folder: Option<String>,
+    correlations: Option<String>,
 ) -> PyResult<Model> {
-    let origin = Origin::restored(py, text, measurement, codes, poi, notes, folder)?;
+    let origin = Origin::restored(py, text, measurement, codes, poi, notes, folder, correlations)?;
     let model = released(py, || origin.model())?;
     ready(py, model)
 }
@@ -335,7 +357,7 @@ pub(crate) fn model<'py>(
         Err(_) => {
             let model = load_workspace(
                 py, object, None, None, "smooth", None, None, None, true, None, None, None, None, None,
-                device,
+                device, None,
             )?;
             Bound::new(py, model)
         }

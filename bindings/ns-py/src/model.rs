@@ -9,9 +9,9 @@ use ns_core::{Device, Execution, Interpolation, Model as CoreModel, Session, Ses
 use ns_inference::device::{compiled_session, resolve};
 use ns_inference::report::RunInfo;
 use ns_inference::{CpuSession, Work};
-use ns_translate::ModelSource;
 use ns_translate::hs3::EventSources;
 use ns_translate::pyhf::{DigestCheck, ModelOptions, Problem, Severity, WorkspaceError};
+use ns_translate::{CorrelationTables, ModelSource};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -64,11 +64,19 @@ pub(crate) type Pickled<'py> = (
     Option<String>,
     Vec<Note>,
     Option<String>,
+    Option<String>,
 );
 
 /// The same data as [`Pickled`], with the types that are extracted from Python objects.
-pub(crate) type PickledParts<'py> =
-    (Bound<'py, PyBytes>, Option<String>, (String, String), Option<String>, Vec<Note>, Option<String>);
+pub(crate) type PickledParts<'py> = (
+    Bound<'py, PyBytes>,
+    Option<String>,
+    (String, String),
+    Option<String>,
+    Vec<Note>,
+    Option<String>,
+    Option<String>,
+);
 
 /// A warning from reading the workspace (path, message, remedy). Pickles store it, because the text of the workspace
 /// in a pickle no longer contains the cause of the warning.
@@ -103,7 +111,9 @@ impl Origin {
         let note = |p: &Problem| (p.path.clone(), p.message.clone(), p.remedy.clone());
         let notes = self.workspace.reading_warnings().iter().map(note).collect();
         let folder = self.folder.as_ref().and_then(|folder| folder.to_str()).map(str::to_owned);
-        Ok((text.into_bound(py), options.measurement.clone(), codes, options.poi.clone(), notes, folder))
+        let correlations = options.correlations.to_json();
+        let (measurement, poi) = (options.measurement.clone(), options.poi.clone());
+        Ok((text.into_bound(py), measurement, codes, poi, notes, folder, correlations))
     }
 
     /// Restores the workspace and options from the values of [`Self::pickled`].
@@ -118,7 +128,13 @@ impl Origin {
         poi: Option<String>,
         notes: Vec<Note>,
         folder: Option<String>,
+        correlations: Option<String>,
     ) -> PyResult<Self> {
+        let correlations = match correlations {
+            Some(text) => CorrelationTables::from_slice(text.as_bytes())
+                .map_err(|error| workspace_error(py, &error.into()))?,
+            None => CorrelationTables::default(),
+        };
         if let Some(recipe) = Recipe::of_pickle(text) {
             let card = released(py, || recipe.source())?.map_err(|error| workspace_error(py, &error))?;
             return Ok(Self::new(card, recipe.options(), None).with_text(PyBytes::new(py, text).unbind()));
@@ -127,8 +143,14 @@ impl Origin {
         let (normsys, histosys) = (normsys.parse().map_err(unknown)?, histosys.parse().map_err(unknown)?);
         let interpolation = Interpolation { normsys, histosys };
         // The device of flows is not restored, because it depends on the machine.
-        let options =
-            ModelOptions { measurement, interpolation, poi, unobserved: true, ..ModelOptions::default() };
+        let options = ModelOptions {
+            measurement,
+            interpolation,
+            poi,
+            unobserved: true,
+            correlations,
+            ..ModelOptions::default()
+        };
         let folder = folder.map(PathBuf::from);
         let sources = EventSources { folder: folder.clone(), ..EventSources::default() };
         let read = || ModelSource::with_events(text, &[], DigestCheck::Verify, &sources);
@@ -178,10 +200,11 @@ impl Question {
     /// # Errors
     /// If the object has another form.
     pub(crate) fn restored(py: Python<'_>, kept: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let (text, measurement, (normsys, histosys), poi, notes, folder): PickledParts<'_> =
+        let (text, measurement, (normsys, histosys), poi, notes, folder, correlations): PickledParts<'_> =
             kept.extract()?;
         let codes = (&*normsys, &*histosys);
-        let mut origin = Origin::restored(py, text.as_bytes(), measurement, codes, poi, notes, folder)?;
+        let mut origin =
+            Origin::restored(py, text.as_bytes(), measurement, codes, poi, notes, folder, correlations)?;
         origin.text = OnceLock::from(text.unbind());
         let model = origin.workspace.model(&origin.options).map_err(|error| workspace_error(py, &error))?;
         Ok(Self { model: Arc::new(model), origin: Arc::new(origin), compiled: Arc::default() })

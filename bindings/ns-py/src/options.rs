@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ns_core::{Model, Observations, Search};
 use ns_inference::options::Point;
-use ns_inference::{FitData, FitOptions};
+use ns_inference::{Blind, FitData, FitOptions};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -88,16 +88,41 @@ pub(crate) fn shown(object: &Bound<'_, PyAny>) -> String {
     }
 }
 
-/// Adds the data to fit, from the arguments `data` and `asimov`, to the options.
+/// Reads the arguments `blind` and `asimov`. With `blind`, a number in `asimov` is the value of the parameter of interest.
 ///
 /// # Errors
-/// `ValueError` if both are given or the length is wrong.
+/// `TypeError` if `asimov` is neither a truth value nor a number.
+pub(crate) fn blinded(
+    asimov: Option<&Bound<'_, PyAny>>,
+    blind: Option<Vec<String>>,
+) -> PyResult<Option<Blind>> {
+    let Some(channels) = blind else { return Ok(None) };
+    let poi = match asimov_data(asimov)? {
+        Some(FitData::Asimov { poi }) => poi,
+        _ => None,
+    };
+    Ok(Some(Blind::new(channels, poi)))
+}
+
+/// Adds the data to fit, from the arguments `data`, `asimov` and `blind`, to the options.
+///
+/// # Errors
+/// `ValueError` if data and one of the others are given or the length is wrong.
 pub(crate) fn data(
     options: FitOptions,
     model: &Model,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
+    blind: Option<Vec<String>>,
 ) -> PyResult<FitOptions> {
+    if let Some(blind) = blinded(asimov, blind)? {
+        return match data {
+            Some(_) => Err(PyValueError::new_err(
+                "give data or blind, not both: blinded channels replace observed data",
+            )),
+            None => Ok(options.data(FitData::Blind(blind))),
+        };
+    }
     match (data, asimov_data(asimov)?) {
         (Some(_), Some(_)) => Err(PyValueError::new_err("give data or asimov, not both")),
         (Some(object), None) => Ok(options.data(FitData::Given(dataset(model, object)?))),
@@ -154,7 +179,8 @@ pub(crate) fn pickled<'py>(py: Python<'py>, options: &FitOptions) -> PyResult<Bo
         Some(Point::ByName(named)) => (None, Some(named)),
         None => (None, None),
     };
-    (data, options.fixed.clone(), start, options.search.name()).into_pyobject(py)
+    let blind = options.data.blind().map(|blind| (blind.channels.clone(), blind.poi));
+    (data, options.fixed.clone(), start, options.search.name(), blind).into_pyobject(py)
 }
 
 /// Restores the options from a tuple of [`pickled`].
@@ -171,6 +197,12 @@ pub(crate) fn restored(kept: &Bound<'_, PyAny>) -> PyResult<FitOptions> {
         }
         Some((None, poi)) => options.data(FitData::Asimov { poi }),
     };
+    // Results that an earlier version pickled have no such item.
+    if let Ok(item) = kept.get_item(4)
+        && let Some((channels, poi)) = item.extract::<Option<(Vec<String>, Option<f64>)>>()?
+    {
+        options = options.data(FitData::Blind(Blind::new(channels, poi)));
+    }
     for (name, value) in kept.get_item(1)?.extract::<Vec<(String, f64)>>()? {
         options = options.fix(name, value);
     }

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::analysis::{Common, result_class};
-use crate::load;
+use crate::load::{self, Names};
 use crate::picture::{self, Picture, check, replace};
 use crate::whole::{perhaps_whole, whole};
 
@@ -161,7 +161,7 @@ impl RankingResult {
 /// standard error, or a function of `(done, total)`. Ctrl-C stops the ranking and raises `KeyboardInterrupt`.
 #[pyfunction]
 #[pyo3(signature = (model, impact = None, *, prefit = false, top = None, groups = None, param = None, device = "auto",
-                    threads = 0, data = None, asimov = None, fixed = None, init = None, search = "standard", integral_tolerance = None, progress = None))]
+                    threads = 0, data = None, asimov = None, blind = None, fixed = None, init = None, search = "standard", integral_tolerance = None, progress = None))]
 pub(crate) fn ranking(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
@@ -174,6 +174,7 @@ pub(crate) fn ranking(
     #[pyo3(from_py_with = whole)] threads: usize,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
+    blind: Option<Names>,
     fixed: Option<&Bound<'_, PyAny>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
@@ -182,7 +183,18 @@ pub(crate) fn ranking(
 ) -> PyResult<RankingResult> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, search, integral_tolerance, progress };
+    let common = Common {
+        device,
+        threads,
+        data,
+        asimov,
+        blind: blind.map(Names::list),
+        fixed,
+        init,
+        search,
+        integral_tolerance,
+        progress,
+    };
     let mut wanted = RankingOptions::default()
         .fit(common.fit_options(model)?)
         .impacts(definitions(impact)?)

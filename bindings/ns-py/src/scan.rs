@@ -15,7 +15,7 @@ use pyo3::types::PyDict;
 
 use crate::analysis::{Common, inner_methods};
 use crate::arrays::{array, numbers, or_nan};
-use crate::load;
+use crate::load::{self, Names};
 use crate::pickle::{Reduced, attributes, read, restorer, written};
 use crate::picture::{self, Picture, check, replace};
 use crate::plain::dictionary;
@@ -261,7 +261,7 @@ inner_methods! { ScanResult {
 /// `KeyboardInterrupt`.
 #[pyfunction]
 #[pyo3(signature = (model, mu_values = None, *, param = None, points = 21, param2 = None, mu2_values = None,
-                    points2 = 21, intervals = true, device = "auto", data = None, asimov = None, fixed = None,
+                    points2 = 21, intervals = true, device = "auto", data = None, asimov = None, blind = None, fixed = None,
                     init = None, search = "standard", integral_tolerance = None, threads = 0, progress = None))]
 pub(crate) fn profile_scan(
     py: Python<'_>,
@@ -276,6 +276,7 @@ pub(crate) fn profile_scan(
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
+    blind: Option<Names>,
     fixed: Option<&Bound<'_, PyAny>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
@@ -285,7 +286,18 @@ pub(crate) fn profile_scan(
 ) -> PyResult<ScanResult> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, search, integral_tolerance, progress };
+    let common = Common {
+        device,
+        threads,
+        data,
+        asimov,
+        blind: blind.map(Names::list),
+        fixed,
+        init,
+        search,
+        integral_tolerance,
+        progress,
+    };
     let wanted = common.fit_options(model)?;
     let mut question = ScanOptions::new(axis("mu_values", param, mu_values, points)?).intervals(intervals);
     question = match (param2, mu2_values) {

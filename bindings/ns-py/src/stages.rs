@@ -17,7 +17,7 @@ use crate::analysis::{Common, Record};
 use crate::device::execution;
 use crate::error::inference_error;
 use crate::hypotest::{statistic, tested};
-use crate::load;
+use crate::load::{self, Names};
 use crate::model::{PickledParts, Question};
 use crate::pickle::{Reduced, restorer};
 use crate::toys::{HypotestToysResult, shard as read_shard, work};
@@ -142,7 +142,7 @@ impl ToyTest {
 /// for `hypotest_toys`.
 #[pyfunction]
 #[pyo3(signature = (mu, model, *, n_toys = 10_000, seed = 0, test_stat = "qtilde", shard = None, device = "auto",
-                    data = None, asimov = None, fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0))]
+                    data = None, asimov = None, blind = None, fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0))]
 pub(crate) fn toys_prepare(
     py: Python<'_>,
     #[pyo3(from_py_with = tested)] mu: f64,
@@ -154,6 +154,7 @@ pub(crate) fn toys_prepare(
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
+    blind: Option<Names>,
     fixed: Option<&Bound<'_, PyAny>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
@@ -162,8 +163,18 @@ pub(crate) fn toys_prepare(
 ) -> PyResult<ToyTest> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common =
-        Common { device, threads, data, asimov, fixed, init, search, integral_tolerance, progress: None };
+    let common = Common {
+        device,
+        threads,
+        data,
+        asimov,
+        blind: blind.map(Names::list),
+        fixed,
+        init,
+        search,
+        integral_tolerance,
+        progress: None,
+    };
     let options = HypotestToysOptions::default()
         .fit(common.fit_options(model)?)
         .statistic(statistic(test_stat)?)
@@ -214,9 +225,9 @@ pub(crate) fn _toy_test(
     device: &str,
     threads: usize,
 ) -> PyResult<ToyTest> {
-    let (text, measurement, (normsys, histosys), poi, notes, folder) = question;
+    let (text, measurement, (normsys, histosys), poi, notes, folder, correlations) = question;
     let codes = (&*normsys, &*histosys);
-    let model = load::_restored(py, text.as_bytes(), measurement, codes, poi, notes, folder)?;
+    let model = load::_restored(py, text.as_bytes(), measurement, codes, poi, notes, folder, correlations)?;
     toys_from_header(py, Bound::new(py, model)?.as_any(), header, device, threads)
 }
 

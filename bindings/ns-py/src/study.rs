@@ -15,6 +15,7 @@ use crate::arrays::{Rows, array, bad};
 use crate::datasets::dataset;
 use crate::error::session_error;
 use crate::events::RESERVED;
+use crate::load::Names;
 use crate::model::Model;
 use crate::options;
 use crate::whole::whole;
@@ -55,7 +56,7 @@ pub(crate) fn point(model: &ns_core::Model, object: Option<&Bound<'_, PyAny>>) -
 /// n_toys, seed)` returns the toys.
 #[pyfunction]
 #[pyo3(signature = (model, params = None, n_toys = 1000, seed = 0, *, parameters = None, shard = None, device = "auto",
-                    data = None, asimov = None, fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0, progress = None))]
+                    data = None, asimov = None, blind = None, fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0, progress = None))]
 pub(crate) fn fit_toys(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
@@ -67,6 +68,7 @@ pub(crate) fn fit_toys(
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
+    blind: Option<Names>,
     fixed: Option<&Bound<'_, PyAny>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
@@ -76,7 +78,18 @@ pub(crate) fn fit_toys(
 ) -> PyResult<Py<FitToysResult>> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, search, integral_tolerance, progress };
+    let common = Common {
+        device,
+        threads,
+        data,
+        asimov,
+        blind: blind.map(Names::list),
+        fixed,
+        init,
+        search,
+        integral_tolerance,
+        progress,
+    };
     let options = FitToysOptions::default()
         .fit(common.fit_options(model)?)
         .point(point(&model.inner, params)?)

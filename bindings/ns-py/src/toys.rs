@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use crate::analysis::{Common, result_class};
 use crate::error::{ToPython as _, inference_error};
 use crate::hypotest::{statistic, tested};
-use crate::load;
+use crate::load::{self, Names};
 use crate::whole::whole;
 
 result_class! {
@@ -58,7 +58,7 @@ pub(crate) fn work(options: &HypotestToysOptions) -> Work {
 /// or killed, with the missing toys, and gives the result of all.
 #[pyfunction]
 #[pyo3(signature = (mu, model, *, n_toys = 10_000, seed = 0, test_stat = "qtilde", expected_set = false, shard = None,
-                    save = None, resume = false, device = "auto", data = None, asimov = None, fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0,
+                    save = None, resume = false, device = "auto", data = None, asimov = None, blind = None, fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0,
                     progress = None))]
 pub(crate) fn hypotest_toys(
     py: Python<'_>,
@@ -74,6 +74,7 @@ pub(crate) fn hypotest_toys(
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
+    blind: Option<Names>,
     fixed: Option<&Bound<'_, PyAny>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
@@ -83,7 +84,18 @@ pub(crate) fn hypotest_toys(
 ) -> PyResult<Py<HypotestToysResult>> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, search, integral_tolerance, progress };
+    let common = Common {
+        device,
+        threads,
+        data,
+        asimov,
+        blind: blind.map(Names::list),
+        fixed,
+        init,
+        search,
+        integral_tolerance,
+        progress,
+    };
     let options = HypotestToysOptions::default()
         .fit(common.fit_options(model)?)
         .statistic(statistic(test_stat)?)

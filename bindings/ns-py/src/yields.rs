@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 
 use crate::analysis::{Common, result_class};
 use crate::error::inference_error;
-use crate::load;
+use crate::load::{self, Names};
 use crate::picture::{self, Picture, check, replace};
 use crate::result::FitResult;
 use crate::study::point;
@@ -77,7 +77,7 @@ result_class! {
 /// value have their initial values. The covariance of a `FitResult` gives the uncertainties. For given values
 /// they come from the widths of the constraints.
 #[pyfunction]
-#[pyo3(signature = (model, params = None, *, prefit = false, device = "auto", data = None, asimov = None, fixed = None, init = None, search = "standard", integral_tolerance = None,
+#[pyo3(signature = (model, params = None, *, prefit = false, device = "auto", data = None, asimov = None, blind = None, fixed = None, init = None, search = "standard", integral_tolerance = None,
                     threads = 0))]
 pub(crate) fn yields(
     py: Python<'_>,
@@ -87,6 +87,7 @@ pub(crate) fn yields(
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
+    blind: Option<Names>,
     fixed: Option<&Bound<'_, PyAny>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
@@ -95,8 +96,18 @@ pub(crate) fn yields(
 ) -> PyResult<YieldsResult> {
     let model = load::model(py, model, device)?;
     let model = model.get();
-    let common =
-        Common { device, threads, data, asimov, fixed, init, search, integral_tolerance, progress: None };
+    let common = Common {
+        device,
+        threads,
+        data,
+        asimov,
+        blind: blind.map(Names::list),
+        fixed,
+        init,
+        search,
+        integral_tolerance,
+        progress: None,
+    };
     let options = common.fit_options(model)?;
     let place = YieldPoint::of(py, &model.inner, params, prefit)?;
     let mut drawn = None;

@@ -33,6 +33,9 @@ pub(crate) struct ModelArgs {
     /// Leave these channels out; repeatable
     #[arg(long, value_name = "NAME,...")]
     pub(crate) mask: Vec<String>,
+    /// Correlations between Gaussian constraints, from a file in JSON or comma-separated values; repeatable
+    #[arg(long, value_name = "FILE")]
+    pub(crate) correlations: Vec<PathBuf>,
     /// Datacards: value of $MASS in the names of templates
     #[arg(long, value_name = "M")]
     pub(crate) mass: Option<f64>,

@@ -65,6 +65,16 @@ pub(crate) fn parts(contents: &Contents) -> Vec<Part> {
         }
         add(table);
     }
+    for row in &contents.correlations {
+        let titles: Vec<&str> =
+            std::iter::once("correlation").chain(row.parameters.iter().map(String::as_str)).collect();
+        let mut table = Table::new(&titles, &(1..titles.len()).collect::<Vec<_>>());
+        table.splits = true;
+        for (name, numbers) in row.parameters.iter().zip(&row.correlations) {
+            table.row(std::iter::once(name.clone()).chain(numbers.iter().map(|rho| significant(*rho))));
+        }
+        add(table);
+    }
     if let Some(name) = &contents.measurement {
         let poi = contents.poi.as_deref().unwrap_or("none");
         let others = contents.measurements.as_ref().map_or(0, Vec::len).saturating_sub(1);

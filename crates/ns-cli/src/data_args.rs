@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use ns_core::{Model, Search};
-use ns_inference::{FitData, FitOptions};
+use ns_inference::{Blind, FitData, FitOptions};
 use serde_json::{Value, json};
 
 use crate::args::{ExecutionArgs, OutputArgs, real};
@@ -19,6 +19,10 @@ pub(crate) struct DataArgs {
     /// [default: its initial value]
     #[arg(long, value_name = "MU", num_args = 0..=1, value_parser = real)]
     asimov: Option<Option<f64>>,
+    /// Blind channels: use the data that a fit of the other channels expects there, with the parameter of interest at the MU
+    /// of --asimov, if given; repeatable (give a name that contains commas alone)
+    #[arg(long, value_name = "CHANNEL,...", visible_alias = "asimov-channels")]
+    blind: Vec<String>,
     /// Fix a parameter at a value, or parameters by a pattern with * and ?, or all but the parameter of interest ('all=0');
     /// repeatable
     #[arg(long, value_name = "NAME=V", value_parser = assignment)]
@@ -63,9 +67,26 @@ fn assignment(text: &str) -> Result<(String, f64), String> {
 }
 
 impl DataArgs {
-    /// Returns whether Asimov data are fitted, which need no observations.
-    pub(crate) fn is_asimov(&self) -> bool {
-        self.asimov.is_some()
+    /// Returns whether channels may lack observations, because Asimov data are fitted or channels are blinded.
+    pub(crate) fn needs_no_observations(&self) -> bool {
+        self.asimov.is_some() || !self.blind.is_empty()
+    }
+
+    /// Returns the data to fit.
+    pub(crate) fn data(&self, model: &Model) -> FitData {
+        let binned = model.channels.iter().map(|channel| channel.name.as_str());
+        let known: Vec<&str> = binned.chain(model.event_channels.iter().map(|c| c.name.as_str())).collect();
+        match self.blinded(&known) {
+            Some(blind) => FitData::Blind(blind),
+            None => self.asimov.map_or(FitData::Observed, |poi| FitData::Asimov { poi }),
+        }
+    }
+
+    /// Returns the blinded channels; `None` if there are none. `known` are the names of channels that are not split at
+    /// commas.
+    pub(crate) fn blinded(&self, known: &[&str]) -> Option<Blind> {
+        let names = load::names(&self.blind, known);
+        (!names.is_empty()).then(|| Blind::new(names, self.asimov.flatten()))
     }
 
     /// Returns the flags as JSON, for the header of a file. The starting point is its file's contents.
@@ -77,6 +98,7 @@ impl DataArgs {
         let init = |path: &PathBuf| load::form::<Value>(path, &usage, "JSON");
         Ok(json!({
             "asimov": self.asimov,
+            "blind": self.blind,
             "fix": self.fix,
             "init": self.init.as_ref().map(init).transpose()?,
             "search": self.search.name(),
@@ -112,9 +134,7 @@ impl DataArgs {
     pub(crate) fn options(&self, model: &Model) -> Result<FitOptions, CliError> {
         let mut options =
             FitOptions::default().search(self.search).integral_tolerance(self.integral_tolerance);
-        if let Some(poi) = self.asimov {
-            options = options.data(FitData::Asimov { poi });
-        }
+        options = options.data(self.data(model));
         let fixed = self.fixed(model)?;
         for (i, (name, value)) in fixed.iter().enumerate() {
             let earlier = fixed.iter().take(i).find(|(known, _)| known == name);

@@ -92,6 +92,13 @@ pub(crate) const EXAMPLES: [(&str, [&str; 2]); 27] = [
         ],
     ),
     (
+        "decorrelate",
+        [
+            "nextstat decorrelate ws.json --modifier jes --by channel -o new.json",
+            "nextstat decorrelate ws.json --modifier jes --by regions.json",
+        ],
+    ),
+    (
         "combine",
         ["nextstat combine a.json b.json -o both.json", "nextstat combine a.json b.json --join outer"],
     ),

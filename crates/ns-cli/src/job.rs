@@ -8,7 +8,7 @@ use ns_core::{Control, Model, Session};
 use ns_inference::present::{count, duration};
 use ns_inference::report::hepdata::DataTable;
 use ns_inference::report::{Part, Report, RunInfo};
-use ns_inference::{InferenceError, Opened, Work, open_session_for};
+use ns_inference::{FitData, InferenceError, Opened, Work, open_session_for};
 use ns_translate::pyhf::file_of;
 use serde::Serialize;
 
@@ -44,6 +44,8 @@ pub(crate) struct Job {
     quiet: bool,
     pub(crate) model: Model,
     session: Box<dyn Session>,
+    /// The data that the fits use.
+    data: FitData,
     /// Reason why `auto` chose the device; `None` if the user named the device.
     reason: Option<String>,
 }
@@ -55,7 +57,7 @@ impl Job {
     /// # Errors
     /// For an output that cannot be written, an invalid workspace, or a device that is not available.
     pub(crate) fn open(model: &ModelArgs, run: &RunArgs, work: Work) -> Result<Self, CliError> {
-        Self::open_for(model, run, work, run.data.is_asimov())
+        Self::open_for(model, run, work, run.data.needs_no_observations())
     }
 
     /// Opens a job like [`Self::open`]. If `unobserved` is true, channels may lack observations.
@@ -79,7 +81,8 @@ impl Job {
         if run.output.verbose {
             about(&model, session.as_ref(), reason.as_deref(), started);
         }
-        Ok(Self { started, output, quiet, model, session, reason })
+        let data = run.data.data(&model);
+        Ok(Self { started, output, quiet, model, session, data, reason })
     }
 
     /// Runs `analysis` with a progress bar that shows the text `what`. The first Ctrl-C sets a flag that asks
@@ -137,7 +140,7 @@ impl Job {
         data: impl FnOnce() -> Vec<DataTable>,
     ) -> Result<(), CliError> {
         let ran = RunInfo::on(self.session.as_ref(), self.reason, self.started);
-        let ran = ran.about(&self.model, self.model.digest());
+        let ran = ran.about(&self.model, self.model.digest()).blinded(self.data.blind());
         parts.push(ran.closing(&self.model.measurement));
         self.output.write_with(&Report { result, ran, parts }, warnings, data)
     }

@@ -9,7 +9,7 @@ use ns_translate::pyhf::{
     ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, Problem, WorkspaceError, file_of,
     read_file, read_from,
 };
-use ns_translate::{Format, ModelSource, SourceText};
+use ns_translate::{CorrelationTables, Format, ModelSource, SourceText};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use wildmatch::WildMatch;
 
@@ -160,7 +160,7 @@ fn events_of(input: &Path) -> EventSources {
 
 /// Splits lists of names at commas. A list that equals one of the `known` names is not split, because names
 /// may contain commas.
-fn names(lists: &[String], known: &[&str]) -> Vec<String> {
+pub(crate) fn names(lists: &[String], known: &[&str]) -> Vec<String> {
     let mut names = Vec::new();
     for list in lists {
         if known.contains(&list.as_str()) {
@@ -217,8 +217,9 @@ pub(crate) fn matching(flag: &str, name: &str, known: &[&str]) -> Result<Vec<Str
 /// The errors of [`workspace`], and if the measurement has no valid model.
 pub(crate) fn model(args: &ModelArgs, device: Device, unobserved: bool) -> Result<Model, CliError> {
     one_reader(&args.input, &args.patch)?;
+    let options = ModelOptions { flows: device, unobserved, ..options(args)? };
     workspace(args)
-        .and_then(|workspace| workspace.model(&ModelOptions { flows: device, unobserved, ..options(args) }))
+        .and_then(|workspace| workspace.model(&options))
         .map_err(|source| CliError::Workspace { origin: origin(args), source })
 }
 
@@ -235,10 +236,21 @@ pub(crate) fn plain(input: &Path, measurement: Option<String>) -> Result<Model, 
         .map_err(|source| CliError::Workspace { origin: shown(input), source })
 }
 
-/// Returns the measurement and the interpolation codes that the flags select.
-pub(crate) fn options(args: &ModelArgs) -> ModelOptions {
+/// Returns the measurement, the interpolation codes and the correlations that the flags select.
+///
+/// # Errors
+/// If a file of correlations cannot be read or has another form.
+pub(crate) fn options(args: &ModelArgs) -> Result<ModelOptions, CliError> {
+    let mut correlations = CorrelationTables::default();
+    for path in &args.correlations {
+        let read = |source| CliError::Workspace { origin: shown(path), source };
+        let text = read_file(path).map_err(read)?;
+        let own = CorrelationTables::from_slice(&text).map_err(|error| read(error.into()))?;
+        correlations.extend(own);
+    }
     let (measurement, poi) = (args.measurement.clone(), args.poi.clone());
-    ModelOptions { measurement, poi, interpolation: args.interpolation(), ..ModelOptions::default() }
+    let interpolation = args.interpolation();
+    Ok(ModelOptions { measurement, poi, interpolation, correlations, ..ModelOptions::default() })
 }
 
 /// Reads a small JSON file into a value of type `T`. `expected` describes the contents in messages. `usage`

@@ -80,6 +80,8 @@ enum Task {
     Patch(commands::patch::PatchArgs),
     /// Remove channels, samples, modifiers or small systematics from a workspace
     Prune(commands::prune::PruneArgs),
+    /// Make a parameter independent parameters, one per channel, sample or region
+    Decorrelate(commands::decorrelate::DecorrelateArgs),
     /// Rename channels, samples, modifiers or measurements of a workspace
     Rename(commands::rename::RenameArgs),
     /// Combine workspaces into one
@@ -217,6 +219,7 @@ fn program() -> ExitCode {
         Task::Validate(args) => commands::validate::run(&args),
         Task::Patch(args) => commands::patch::run(&args),
         Task::Prune(args) => commands::prune::run(&args),
+        Task::Decorrelate(args) => commands::decorrelate::run(&args),
         Task::Rename(args) => commands::rename::run(&args),
         Task::Combine(args) => commands::combine::run(&args),
         Task::Sort(args) => commands::sort::run(&args),

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use ns_core::{Covariance, Model};
+use ns_inference::Extrapolated;
 use ns_inference::options::Point;
-use ns_inference::parameter_index;
 use serde::Deserialize;
 
 use crate::error::CliError;
 use crate::load;
+use crate::output::complain;
 
 /// The three forms of a file with a starting point.
 #[derive(Debug, Deserialize)]
@@ -31,18 +32,36 @@ enum StartFile {
 /// # Errors
 /// If the file cannot be read or has another form, or names a parameter that the model lacks.
 pub(crate) fn read(path: &Path, model: &Model) -> Result<Vec<f64>, CliError> {
-    read_with_covariance(path, model).map(|(point, _)| point)
+    match read_point(path, model)? {
+        StartPoint::Values(values) => Ok(values),
+        StartPoint::Fit(fit) => {
+            for (names, what) in [
+                (&fit.not_in_model, "parameters of this fit that the model lacks are left out"),
+                (&fit.not_in_fit, "parameters that this fit did not contain have their initial values"),
+            ] {
+                if !names.is_empty() {
+                    complain("note", &format!("{}: {what}: {}", path.display(), names.join(", ")));
+                }
+            }
+            Ok(fit.parameters)
+        }
+    }
 }
 
-/// Reads a starting point for `model`. If the file is the result of a fit with a covariance, also reads the
-/// covariance.
+/// A point that a file describes.
+pub(crate) enum StartPoint {
+    /// The values of all parameters, in the model's order.
+    Values(Vec<f64>),
+    /// The result of a fit, possibly of a model with other parameters.
+    Fit(Extrapolated),
+}
+
+/// Reads a point for `model`. The result of a fit may be that of a model with other channels.
 ///
 /// # Errors
-/// The errors of [`read`], and if the size of the covariance differs from the number of parameters.
-pub(crate) fn read_with_covariance(
-    path: &Path,
-    model: &Model,
-) -> Result<(Vec<f64>, Option<Covariance>), CliError> {
+/// If the file cannot be read or has another form, names a parameter that the model lacks, or is the result of a fit
+/// without any parameter of the model.
+pub(crate) fn read_point(path: &Path, model: &Model) -> Result<StartPoint, CliError> {
     let usage = |why: String| CliError::Usage(format!("start values {}: {why}", path.display()));
     if is_assignment(path) && !path.exists() {
         // The user wrote NAME=V, which is the form of `--fix`.
@@ -52,18 +71,25 @@ pub(crate) fn read_with_covariance(
     let expected = "an object of parameter names and numbers, a list of all values, or the result of a fit";
     let file: StartFile = load::form(path, &usage, expected)?;
     match file {
-        StartFile::Point(Point::Values(values)) => Ok((values, None)),
+        StartFile::Point(Point::Values(values)) => Ok(StartPoint::Values(values)),
         StartFile::Point(Point::ByName(named)) => {
-            by_name(named, model).map(|point| (point, None)).map_err(usage)
+            by_name(named, model).map(StartPoint::Values).map_err(usage)
         }
-        StartFile::Result { parameter_names, bestfit, covariance: matrix } => {
-            if parameter_names.len() != bestfit.len() {
+        StartFile::Result { parameter_names: names, bestfit, covariance: matrix } => {
+            if names.len() != bestfit.len() {
                 return Err(usage("parameter_names and bestfit differ in length".to_owned()));
             }
-            let matrix = matrix.map(|rows| covariance(&parameter_names, &rows, model));
-            let matrix = matrix.transpose().map_err(usage)?;
-            let named = parameter_names.into_iter().zip(bestfit).collect();
-            by_name(named, model).map(|point| (point, matrix)).map_err(usage)
+            if let Some(name) =
+                names.iter().enumerate().find_map(|(i, a)| names.get(..i)?.iter().find(|b| a == *b))
+            {
+                return Err(usage(format!(
+                    "{name} is twice in parameter_names; give each parameter one value"
+                )));
+            }
+            let matrix = matrix.map(|rows| covariance(names.len(), rows)).transpose().map_err(usage)?;
+            Extrapolated::new(model, &names, &bestfit, matrix.as_ref())
+                .map(StartPoint::Fit)
+                .map_err(|error| usage(CliError::from(error).to_string()))
         }
     }
 }
@@ -88,24 +114,11 @@ pub(crate) fn by_name(named: Vec<(String, f64)>, model: &Model) -> Result<Vec<f6
     Point::ByName(named).values(model).map_err(|error| CliError::from(error).to_string())
 }
 
-/// Reorders a covariance matrix from the order of `names` to the order of the model's parameters. Null
-/// elements become NaN. The elements of parameters that are not in `names` are 0.
-fn covariance(names: &[String], rows: &[Vec<Option<f64>>], model: &Model) -> Result<Covariance, String> {
-    if rows.len() != names.len() || rows.iter().any(|row| row.len() != names.len()) {
-        return Err(format!("covariance is no matrix of {0} x {0} numbers", names.len()));
+/// Returns a covariance matrix of `n` parameters. Null elements become NaN.
+fn covariance(n: usize, rows: Vec<Vec<Option<f64>>>) -> Result<Covariance, String> {
+    if rows.len() != n || rows.iter().any(|row| row.len() != n) {
+        return Err(format!("covariance is no matrix of {n} x {n} numbers"));
     }
-    let places: Vec<usize> = names
-        .iter()
-        .map(|name| parameter_index(model, name).map_err(|error| CliError::from(error).to_string()))
-        .collect::<Result<_, _>>()?;
-    let n = model.parameters.len();
-    let mut values = vec![0.0; n * n];
-    for (row, i) in rows.iter().zip(&places) {
-        for (value, j) in row.iter().zip(&places) {
-            if let Some(element) = values.get_mut(i * n + j) {
-                *element = value.unwrap_or(f64::NAN);
-            }
-        }
-    }
+    let values = rows.into_iter().flatten().map(|element| element.unwrap_or(f64::NAN)).collect();
     Ok(Covariance { n, values })
 }

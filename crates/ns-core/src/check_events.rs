@@ -1,6 +1,9 @@
 //! Checks indices, lengths and constants of the event channels, functions and penalties of a model.
 
-use crate::{Density, EventChannel, EventTable, FunctionForm, LogProbError, Model, Observations, Value};
+use crate::{
+    Constraint, Correlations, Density, EventChannel, EventTable, FunctionForm, LogProbError, Model,
+    Observations, Value,
+};
 
 /// Inconsistencies in the event channels, functions and penalties of a model, or in its data.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -35,6 +38,22 @@ pub enum EventModelError {
         index: usize,
         /// Number of auxiliary data.
         count: usize,
+    },
+    /// A correlated parameter has no Gaussian constraint.
+    #[error("{place} correlates parameter {index}, which has no Gaussian constraint")]
+    NotGaussian {
+        /// Description of the term.
+        place: String,
+        /// Index of the parameter.
+        index: usize,
+    },
+    /// A parameter has correlations in two terms, or twice in one.
+    #[error("{place} correlates parameter {index}, which has other correlations already")]
+    CorrelatedTwice {
+        /// Description of the term.
+        place: String,
+        /// Index of the parameter.
+        index: usize,
     },
     /// A log-density (the logarithm of a density that is not a formula) is not assigned to the next free column of the
     /// events. The columns of log-densities must follow the columns of the observables without gaps.
@@ -212,6 +231,7 @@ impl Model {
         for channel in &self.event_channels {
             self.check_channel(channel)?;
         }
+        let mut correlated = vec![false; self.parameters.len()];
         for penalty in &self.penalties {
             let place = || format!("constraint term '{}'", penalty.name);
             for value in penalty.form.values() {
@@ -220,6 +240,15 @@ impl Model {
             let count = self.observed.aux.len();
             if let Some(index) = penalty.form.datum().filter(|&index| index >= count) {
                 return Err(EventModelError::NoSuchDatum { place: place(), index, count });
+            }
+            for &index in penalty.form.correlations().into_iter().flat_map(Correlations::parameters) {
+                let constraint = self.parameters.get(index).map(|p| p.constraint);
+                if !matches!(constraint, Some(Constraint::Gaussian { .. })) {
+                    return Err(EventModelError::NotGaussian { place: place(), index });
+                }
+                if correlated.get_mut(index).is_none_or(|known| std::mem::replace(known, true)) {
+                    return Err(EventModelError::CorrelatedTwice { place: place(), index });
+                }
             }
         }
         self.check_table_count(&self.observed)?;

@@ -6,6 +6,7 @@
 mod check;
 mod check_events;
 mod control;
+mod correlations;
 mod data;
 mod digest;
 mod error;
@@ -32,6 +33,7 @@ mod toys;
 pub use check::{DeviceCheck, Difference, LeftToCpu};
 pub use check_events::EventModelError;
 pub use control::{Control, Observer};
+pub use correlations::{CorrelationError, Correlations};
 pub use data::{Data, Drawn, Expected, Seen, Yields};
 pub use digest::Digest;
 pub use error::{EXPECTED, FitFailure, SessionError};
@@ -62,4 +64,4 @@ pub use session::{
     Condition, Evaluation, EvaluationRequest, FitRequest, FitTask, OutcomeParts, ParameterTable, Search,
     Session, Sink, SquaredWeights, Start,
 };
-pub use toys::{AuxiliarySource, ToySource};
+pub use toys::{AuxiliarySource, JointSource, ToySource};

@@ -6,7 +6,8 @@
 use std::ops::Range;
 
 use crate::{
-    EventChannel, Function, Input, Interpolation, Observations, Parameter, ParameterSet, Penalty, Value,
+    Correlations, EventChannel, Function, Input, Interpolation, Observations, Parameter, ParameterSet,
+    Penalty, Value,
 };
 
 /// The effect of a modifier on the yields of its sample. A template is a list of yields, one per bin of the channel.
@@ -228,6 +229,11 @@ impl Model {
     #[must_use]
     pub fn has_event_terms(&self) -> bool {
         !self.event_channels.is_empty() || !self.penalties.is_empty()
+    }
+
+    /// Returns the correlations between the Gaussian constraints of parameters.
+    pub fn correlations(&self) -> impl Iterator<Item = &Correlations> {
+        self.penalties.iter().filter_map(|penalty| penalty.form.correlations())
     }
 
     /// Returns for each parameter the indices of the [`Penalty`] terms that depend on it, directly or through functions.

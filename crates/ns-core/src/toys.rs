@@ -4,12 +4,12 @@
 //! Poisson(expected yield), and the auxiliary datum of *every* constrained parameter, fixed ones included,
 //! from N(theta, sigma) or Poisson(tau theta), as by `pyhf.Model.make_pdf(pars).sample()`. The CPU computes
 //! the means once and copies them unchanged to every device, so that the toys are the same bit for bit on all
-//! devices. The events of event channels come after the auxiliary data, channel after channel.
+//! devices. Correlated auxiliary data are drawn independently first. The events of event channels come after the auxiliary data, channel after channel.
 
 use std::sync::Arc;
 
 use crate::random::{Normal, Poisson, Stream};
-use crate::{EventColumns, EventSource, EventTable, FitFailure, Observations};
+use crate::{EventColumns, EventSource, EventTable, FitFailure, Model, Observations};
 
 /// The distribution of one auxiliary datum.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +18,30 @@ pub enum AuxiliarySource {
     Gaussian(Normal),
     /// Distribution of the auxiliary datum of a Poisson constraint.
     Poisson(Poisson),
+}
+
+/// Auxiliary data that are drawn jointly. They have a multivariate normal distribution with the means and widths of their
+/// [`AuxiliarySource`]s.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JointSource {
+    /// Indices of the auxiliary data, whose sources are [`AuxiliarySource::Gaussian`].
+    pub data: Vec<usize>,
+    /// Cholesky factor of their correlation matrix, row by row (see [`crate::Correlations::lower`]).
+    pub lower: Arc<[f64]>,
+}
+
+impl Model {
+    /// Returns the auxiliary data that are drawn jointly, because their constraints are correlated.
+    #[must_use]
+    pub fn joint_sources(&self) -> Vec<JointSource> {
+        let datum = |p: &usize| self.parameters.get(*p).and_then(|p| p.constraint.aux());
+        self.correlations()
+            .map(|own| JointSource {
+                data: own.parameters().iter().filter_map(datum).collect(),
+                lower: Arc::clone(own.lower()),
+            })
+            .collect()
+    }
 }
 
 /// The distributions of all data at one parameter point. The seed and the hypothesis select the random
@@ -34,11 +58,42 @@ pub struct ToySource {
     pub main: Vec<Poisson>,
     /// Distributions of the auxiliary data, in the model's order.
     pub auxiliary: Vec<AuxiliarySource>,
+    /// Auxiliary data that are correlated.
+    pub joint: Vec<JointSource>,
     /// Distributions of the events, one per event channel.
     pub events: Vec<EventSource>,
 }
 
 impl ToySource {
+    /// Correlates the auxiliary data that were drawn independently. Datum `a` is element `stride a + offset`.
+    ///
+    /// With independent pulls `z`, the pulls `L z` have the correlation matrix `L L'`.
+    fn correlate(&self, auxiliary: &mut [f64], stride: usize, offset: usize) {
+        for group in &self.joint {
+            let source = |index: usize| match self.auxiliary.get(index) {
+                Some(AuxiliarySource::Gaussian(normal)) if normal.sigma() > 0.0 => Some(normal),
+                _ => None,
+            };
+            for &index in &group.data {
+                if let (Some(normal), Some(x)) = (source(index), auxiliary.get_mut(stride * index + offset)) {
+                    *x = (*x - normal.mean()) / normal.sigma();
+                }
+            }
+            // A pull depends on those before it, so the last one is computed first.
+            for (row, &index) in group.lower.chunks(group.data.len().max(1)).zip(&group.data).rev() {
+                let pulls = group.data.iter().map(|other| auxiliary.get(stride * other + offset).copied());
+                let pull: f64 = row
+                    .iter()
+                    .zip(pulls)
+                    .map(|(l, z)| if *l == 0.0 { 0.0 } else { l * z.unwrap_or(0.0) })
+                    .sum();
+                if let (Some(normal), Some(x)) = (source(index), auxiliary.get_mut(stride * index + offset)) {
+                    *x = normal.mean() + normal.sigma() * pull;
+                }
+            }
+        }
+    }
+
     /// Draws the main counts and auxiliary data of toy `index` into `main` and `auxiliary`, which must be as long as
     /// the fields with these names. Main bin `b` uses slot `b` of the toy's random [`Stream`], and auxiliary datum `a`
     /// uses slot `n_bins + a`.
@@ -56,6 +111,7 @@ impl ToySource {
             };
             slot += 1;
         }
+        self.correlate(auxiliary, 1, 0);
     }
 
     /// Draws the main counts and auxiliary data of the eight toys with the indices `first` to `first + 7`. Element
@@ -104,6 +160,9 @@ impl ToySource {
             };
             to.copy_from_slice(&drawn);
             slot += 1;
+        }
+        for lane in 0..8 {
+            self.correlate(auxiliary, 8, lane);
         }
     }
 
@@ -160,16 +219,25 @@ mod tests {
         assert_eq!(poisson.len(), means.len());
         let mut auxiliary: Vec<AuxiliarySource> =
             poisson.iter().cloned().map(AuxiliarySource::Poisson).collect();
-        auxiliary.extend(Normal::new(1.0, 0.2).ok().map(AuxiliarySource::Gaussian));
+        auxiliary.extend(
+            [0.2, 0.3]
+                .into_iter()
+                .filter_map(|sigma| Normal::new(1.0, sigma).ok())
+                .map(AuxiliarySource::Gaussian),
+        );
         let source = ToySource {
             seed: 7,
             hypothesis: 1,
             parameters: Vec::new(),
             main: poisson,
             auxiliary,
+            joint: vec![JointSource {
+                data: vec![means.len(), means.len() + 1],
+                lower: [1.0, 0.0, 0.6, 0.8].into(),
+            }],
             events: Vec::new(),
         };
-        let (mut main, mut aux) = (vec![0.0; 8 * means.len()], vec![0.0; 8 * (means.len() + 1)]);
+        let (mut main, mut aux) = (vec![0.0; 8 * means.len()], vec![0.0; 8 * (means.len() + 2)]);
         for first in (0..4000).step_by(8).chain([u64::from(u32::MAX) - 3]) {
             source.draw_eight_into(first, &mut main, &mut aux);
             for l in 0..8 {
@@ -191,8 +259,15 @@ mod tests {
             .flatten()
             .collect();
         assert_eq!((main.len(), auxiliary.len()), (3, 2));
-        let source =
-            ToySource { seed: 7, hypothesis: 1, parameters: Vec::new(), main, auxiliary, events: Vec::new() };
+        let source = ToySource {
+            seed: 7,
+            hypothesis: 1,
+            parameters: Vec::new(),
+            main,
+            auxiliary,
+            joint: Vec::new(),
+            events: Vec::new(),
+        };
         for toy in 0..50 {
             let (data, stream) = (source.draw(toy), Stream::new(7, toy, 1));
             let main: Vec<f64> =

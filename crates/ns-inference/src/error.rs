@@ -51,6 +51,12 @@ pub enum InferenceError {
         /// Names of the channels.
         channels: Vec<String>,
     },
+    /// The data of blinded channels cannot be made, or an analysis has no meaning with them.
+    #[error("cannot blind channels: {problem}")]
+    CannotBlind {
+        /// What is wrong, and what to do.
+        problem: String,
+    },
     /// The analysis varies the POI, but the POI is fixed in the fit.
     #[error(
         "{analysis} varies the parameter of interest '{name}', which is fixed in this model or by this call; release it \

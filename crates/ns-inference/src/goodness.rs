@@ -19,7 +19,7 @@ use crate::single_fits::of_single_fits;
 use crate::toys::INTERRUPTED;
 pub use crate::toys::goodness::GoodnessToys;
 use crate::toys::goodness::{Saturated, binomial_error, check_number, count};
-use crate::{FitOptions, InferenceError};
+use crate::{FitData, FitOptions, InferenceError};
 pub use events::{ChannelGoodness, EventGoodness, EventStatistic, event_goodness_of_fit};
 
 /// Default number of bins along each observable in the chi2 test of events.
@@ -75,6 +75,7 @@ pub fn goodness_of_fit(
     options: &FitOptions,
     control: Control<'_>,
 ) -> Result<GoodnessResult, InferenceError> {
+    refuse_blind(options)?;
     let mut analysis = Analysis::new(model, session, options, control)?;
     compare(&mut analysis).map(|(result, _)| result)
 }
@@ -95,6 +96,7 @@ pub fn goodness_of_fit_toys(
     control: Control<'_>,
 ) -> Result<GoodnessResult, InferenceError> {
     check_number(n_toys)?;
+    refuse_blind(options)?;
     let silent = Control { observer: None, cancel: control.cancel, task: None };
     let mut analysis = Analysis::new(model, of_single_fits(session), options, silent)?;
     let (mut result, point) = compare(&mut analysis)?;
@@ -125,6 +127,18 @@ pub fn goodness_of_fit_toys(
     }
     result.toys = Some(counts);
     Ok(result)
+}
+
+/// Returns an error for blinded data. The counts of blinded channels agree with the model by construction.
+pub(crate) fn refuse_blind(options: &FitOptions) -> Result<(), InferenceError> {
+    match options.data {
+        FitData::Blind(_) => Err(InferenceError::CannotBlind {
+            problem: "the data of blinded channels agree with the model by construction, so they say nothing about the goodness \
+                      of fit; leave these channels out of the model"
+                .to_owned(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Compares the best fit with the saturated model. Returns the result and the best-fit values of all parameters.

@@ -31,6 +31,7 @@
 
 mod analysis;
 mod bin_centres;
+pub mod blind;
 mod conditional;
 mod context_gradient;
 pub mod derived;
@@ -39,6 +40,7 @@ mod diagnosis;
 pub mod differentiable;
 mod error;
 mod expected_data;
+mod extrapolate;
 pub mod fit;
 pub mod goodness;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
@@ -71,6 +73,7 @@ mod weighted;
 mod words;
 pub mod yields;
 
+pub use blind::Blind;
 pub use context_gradient::ContextGradient;
 pub use device::{
     Choice, DeviceInfo, GpuCheck, ModelSize, Opened, Work, choose_device, devices, open_session,
@@ -78,6 +81,7 @@ pub use device::{
 };
 pub use differentiable::{DifferentiableSession, ProfiledDifferentiableSession};
 pub use error::InferenceError;
+pub use extrapolate::Extrapolated;
 pub use fit::{BatchFit, FitResult, WeightedUncertainties, fit, fit_batch, fit_batch_within};
 pub use goodness::{
     ChannelGoodness, EventGoodness, EventStatistic, GoodnessResult, GoodnessToys, event_goodness_of_fit,

@@ -10,7 +10,8 @@ pub(crate) fn may_have_several_minima(model: &Model) -> bool {
             || m.function().is_some()
             || model.parameters.get(m.first).is_some_and(|p| !p.fixed)
     };
-    model.has_event_terms()
+    !model.event_channels.is_empty()
+        || model.penalties.iter().any(|penalty| penalty.form.correlations().is_none())
         || model.channels.iter().flat_map(|channel| &channel.samples).any(|sample| {
             let bent = |m: &Modifier| match &m.effect {
                 Effect::HistoSys { lo, hi } => {

@@ -28,6 +28,9 @@ pub struct Contents {
     /// Functions of parameters; absent from the JSON if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<FunctionRow>,
+    /// Correlated constraints, one item per matrix.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub correlations: Vec<CorrelationRow>,
     /// The samples, ordered by name.
     pub samples: Option<Vec<SampleRow>>,
     /// The parameters, in the model's order.
@@ -85,6 +88,15 @@ pub struct FunctionRow {
     pub name: String,
     /// Formula, with the names of the parameters and functions that it uses.
     pub formula: String,
+}
+
+/// Correlated constraints in [`Contents`].
+#[derive(Debug, Serialize)]
+pub struct CorrelationRow {
+    /// Names of the parameters.
+    pub parameters: Vec<String>,
+    /// Correlation matrix, one list per row.
+    pub correlations: Vec<Vec<f64>>,
 }
 
 /// A sample in [`Contents`]. The nominal expected number of events (`nominal`) and the number of modifiers
@@ -208,6 +220,7 @@ impl Contents {
             channels: None,
             event_channels: Vec::new(),
             functions: Vec::new(),
+            correlations: Vec::new(),
             samples: None,
             parameters: None,
             modifier_counts: None,
@@ -231,6 +244,7 @@ impl Contents {
             channels: Some(channels(model)),
             event_channels: event_channels(model),
             functions: functions(model),
+            correlations: correlations(model),
             samples: Some(samples(model)),
             parameters: Some(parameters(model)),
             modifier_counts: Some(modifier_counts(model)),
@@ -259,6 +273,15 @@ fn functions(model: &Model) -> Vec<FunctionRow> {
         formula: crate::formula::formula(model, &function.form),
     };
     model.functions.iter().map(row).collect()
+}
+
+fn correlations(model: &Model) -> Vec<CorrelationRow> {
+    let name = |i: &usize| model.parameters.get(*i).map(|p| p.name.clone());
+    let row = |own: &ns_core::Correlations| CorrelationRow {
+        parameters: own.parameters().iter().filter_map(name).collect(),
+        correlations: own.matrix().chunks(own.parameters().len().max(1)).map(<[f64]>::to_vec).collect(),
+    };
+    model.correlations().map(row).collect()
 }
 
 fn event_channels(model: &Model) -> Vec<EventChannelRow> {

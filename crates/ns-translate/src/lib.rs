@@ -6,6 +6,7 @@
 pub mod arrow;
 pub mod build;
 mod contents;
+mod correlate;
 pub mod datacard;
 mod formula;
 pub mod histfactory;
@@ -15,6 +16,9 @@ mod recognise;
 mod source;
 mod xml_error;
 
-pub use contents::{ChannelRow, Contents, EventChannelRow, FunctionRow, ParameterRow, ProblemRow, SampleRow};
+pub use contents::{
+    ChannelRow, Contents, CorrelationRow, EventChannelRow, FunctionRow, ParameterRow, ProblemRow, SampleRow,
+};
+pub use correlate::{CorrelationTable, CorrelationTables, CorrelationsError};
 pub use recognise::{Format, SourceText};
 pub use source::ModelSource;

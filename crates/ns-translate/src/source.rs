@@ -181,13 +181,16 @@ impl ModelSource {
     /// Makes the model of one measurement or analysis.
     ///
     /// # Errors
-    /// The errors of [`Workspace::model`] and [`Hs3::model`].
+    /// The errors of [`Workspace::model`] and [`Hs3::model`], and [`WorkspaceError::Correlations`] for correlations that do
+    /// not suit the model.
     pub fn model(&self, options: &ModelOptions) -> Result<Model, WorkspaceError> {
-        match self {
-            Self::Pyhf(workspace) => workspace.model(options),
-            Self::Hs3(hs3) => hs3.model(options),
-            Self::Card(card) => Ok(card.model_of(options)?),
-        }
+        let mut model = match self {
+            Self::Pyhf(workspace) => workspace.model(options)?,
+            Self::Hs3(hs3) => hs3.model(options)?,
+            Self::Card(card) => card.model_of(options)?,
+        };
+        options.correlations.apply(&mut model)?;
+        Ok(model)
     }
 
     /// Returns the workspace or the HS3 file as JSON text, without channels that were left out.

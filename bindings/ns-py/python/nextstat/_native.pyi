@@ -89,6 +89,8 @@ class HypotestResult:
     @property
     def gpu_check(self) -> dict[str, Any] | None: ...
     @property
+    def blind(self) -> dict[str, Any] | None: ...
+    @property
     def flows(self) -> list[dict[str, Any]] | None: ...
     @property
     def interpolation(self) -> str: ...
@@ -138,6 +140,8 @@ class LimitResult:
     def device_reason(self) -> str | None: ...
     @property
     def gpu_check(self) -> dict[str, Any] | None: ...
+    @property
+    def blind(self) -> dict[str, Any] | None: ...
     @property
     def flows(self) -> list[dict[str, Any]] | None: ...
     @property
@@ -192,6 +196,8 @@ class SignificanceResult:
     @property
     def gpu_check(self) -> dict[str, Any] | None: ...
     @property
+    def blind(self) -> dict[str, Any] | None: ...
+    @property
     def flows(self) -> list[dict[str, Any]] | None: ...
     @property
     def interpolation(self) -> str: ...
@@ -242,6 +248,8 @@ class GoodnessResult:
     @property
     def gpu_check(self) -> dict[str, Any] | None: ...
     @property
+    def blind(self) -> dict[str, Any] | None: ...
+    @property
     def flows(self) -> list[dict[str, Any]] | None: ...
     @property
     def interpolation(self) -> str: ...
@@ -291,6 +299,8 @@ class EventGoodnessResult:
     def device_reason(self) -> str | None: ...
     @property
     def gpu_check(self) -> dict[str, Any] | None: ...
+    @property
+    def blind(self) -> dict[str, Any] | None: ...
     @property
     def flows(self) -> list[dict[str, Any]] | None: ...
     @property
@@ -366,6 +376,8 @@ class HypotestToysResult:
     @property
     def gpu_check(self) -> dict[str, Any] | None: ...
     @property
+    def blind(self) -> dict[str, Any] | None: ...
+    @property
     def flows(self) -> list[dict[str, Any]] | None: ...
     @property
     def interpolation(self) -> str: ...
@@ -428,6 +440,8 @@ class ToyLimitResult:
     @property
     def gpu_check(self) -> dict[str, Any] | None: ...
     @property
+    def blind(self) -> dict[str, Any] | None: ...
+    @property
     def flows(self) -> list[dict[str, Any]] | None: ...
     @property
     def interpolation(self) -> str: ...
@@ -475,6 +489,8 @@ class FitToysResult:
     def device_reason(self) -> str | None: ...
     @property
     def gpu_check(self) -> dict[str, Any] | None: ...
+    @property
+    def blind(self) -> dict[str, Any] | None: ...
     @property
     def flows(self) -> list[dict[str, Any]] | None: ...
     @property
@@ -532,6 +548,8 @@ class YieldsResult:
     def device_reason(self) -> str | None: ...
     @property
     def gpu_check(self) -> dict[str, Any] | None: ...
+    @property
+    def blind(self) -> dict[str, Any] | None: ...
     @property
     def flows(self) -> list[dict[str, Any]] | None: ...
     @property
@@ -922,6 +940,8 @@ class FitResult:
     @property
     def gpu_check(self) -> dict[str, Any] | None: ...
     @property
+    def blind(self) -> dict[str, Any] | None: ...
+    @property
     def flows(self) -> list[dict[str, Any]] | None: ...
     @property
     def interpolation(self) -> str: ...
@@ -1070,6 +1090,8 @@ class ScanResult:
     @property
     def gpu_check(self) -> dict[str, Any] | None: ...
     @property
+    def blind(self) -> dict[str, Any] | None: ...
+    @property
     def flows(self) -> list[dict[str, Any]] | None: ...
     @property
     def interpolation(self) -> str: ...
@@ -1150,6 +1172,8 @@ class RankingResult:
     @property
     def gpu_check(self) -> dict[str, Any] | None: ...
     @property
+    def blind(self) -> dict[str, Any] | None: ...
+    @property
     def flows(self) -> list[dict[str, Any]] | None: ...
     @property
     def interpolation(self) -> str: ...
@@ -1205,6 +1229,7 @@ def load_workspace(
     analysis: str | None = None,
     events: Mapping[str, Any] | None = None,
     flow_device: str = "cpu",
+    correlations: str | PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
 ) -> Model: ...
 def read_parquet(
     path: str | PathLike[str],
@@ -1286,6 +1311,22 @@ def rename(
     return_report: Literal[True],
 ) -> tuple[dict[str, Any], Report]: ...
 @overload
+def decorrelate(
+    workspace: Source,
+    modifier: str,
+    by: Literal["channel", "sample"] | Mapping[str, Sequence[str] | Mapping[str, Sequence[str]]],
+    *,
+    return_report: Literal[False] = False,
+) -> dict[str, Any]: ...
+@overload
+def decorrelate(
+    workspace: Source,
+    modifier: str,
+    by: Literal["channel", "sample"] | Mapping[str, Sequence[str] | Mapping[str, Sequence[str]]],
+    *,
+    return_report: Literal[True],
+) -> tuple[dict[str, Any], Report]: ...
+@overload
 def combine(
     left: Source, right: Source, join: Join = "none", merge_channels: bool = False, *, return_report: Literal[False] = False
 ) -> dict[str, Any]: ...
@@ -1304,6 +1345,7 @@ def fit(
     device: str = "auto",
     data: DataSet | None = None,
     asimov: bool | float | None = None,
+    blind: str | Sequence[str] | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     minos: str | Sequence[str] | None = None,
@@ -1326,6 +1368,7 @@ def hypotest(
     device: str = "auto",
     data: DataSet | None = None,
     asimov: bool | float | None = None,
+    blind: str | Sequence[str] | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     search: Search = "standard",
@@ -1347,6 +1390,7 @@ def upper_limit(
     device: str = "auto",
     data: DataSet | None = None,
     asimov: bool | float | None = None,
+    blind: str | Sequence[str] | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     search: Search = "standard",
@@ -1367,6 +1411,7 @@ def upper_limit(
     device: str = "auto",
     data: DataSet | None = None,
     asimov: bool | float | None = None,
+    blind: str | Sequence[str] | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     search: Search = "standard",
@@ -1398,6 +1443,7 @@ def hypotest_toys(
     device: str = "auto",
     data: DataSet | None = None,
     asimov: bool | float | None = None,
+    blind: str | Sequence[str] | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     search: Search = "standard",
@@ -1416,6 +1462,7 @@ def fit_toys(
     device: str = "auto",
     data: DataSet | None = None,
     asimov: bool | float | None = None,
+    blind: str | Sequence[str] | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     search: Search = "standard",
@@ -1434,6 +1481,7 @@ def toys_prepare(
     device: str = "auto",
     data: DataSet | None = None,
     asimov: bool | float | None = None,
+    blind: str | Sequence[str] | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     search: Search = "standard",
@@ -1456,6 +1504,7 @@ def significance(
     device: str = "auto",
     data: DataSet | None = None,
     asimov: bool | float | None = None,
+    blind: str | Sequence[str] | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     search: Search = "standard",
@@ -1472,6 +1521,7 @@ def goodness_of_fit(
     device: str = "auto",
     data: DataSet | None = None,
     asimov: bool | float | None = None,
+    blind: str | Sequence[str] | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     search: Search = "standard",
@@ -1490,6 +1540,7 @@ def goodness_of_fit(
     device: str = "auto",
     data: DataSet | None = None,
     asimov: bool | float | None = None,
+    blind: str | Sequence[str] | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     search: Search = "standard",
@@ -1507,6 +1558,7 @@ def yields(
     device: str = "auto",
     data: DataSet | None = None,
     asimov: bool | float | None = None,
+    blind: str | Sequence[str] | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     search: Search = "standard",
@@ -1541,6 +1593,7 @@ def profile_scan(
     device: str = "auto",
     data: DataSet | None = None,
     asimov: bool | float | None = None,
+    blind: str | Sequence[str] | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     search: Search = "standard",
@@ -1560,6 +1613,7 @@ def ranking(
     threads: int = 0,
     data: DataSet | None = None,
     asimov: bool | float | None = None,
+    blind: str | Sequence[str] | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     search: Search = "standard",

@@ -74,7 +74,7 @@ impl DifferentiableSession {
         threads: usize,
     ) -> PyResult<Self> {
         let opened = opened(model, inputs, None)?;
-        let options = options::data(FitOptions::default(), &opened, data, asimov)?;
+        let options = options::data(FitOptions::default(), &opened, data, asimov, None)?;
         let execution = Execution { threads, ..Execution::default() };
         let follow = super::inputs::follow(&follow)?;
         let inner = released(py, || Inner::open(&opened, follow, &options.data, &execution))?;

@@ -100,7 +100,7 @@ impl ProfiledDifferentiableSession {
         threads: usize,
     ) -> PyResult<Self> {
         let opened = opened(model, inputs, poi)?;
-        let FitOptions { data, .. } = options::data(FitOptions::default(), &opened, data, asimov)?;
+        let FitOptions { data, .. } = options::data(FitOptions::default(), &opened, data, asimov, None)?;
         let options = ProfiledOptions {
             follow: super::inputs::follow(&follow)?,
             data,

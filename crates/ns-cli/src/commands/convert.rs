@@ -48,18 +48,20 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, CliError> {
     load::one_reader(&args.model.input, &args.model.patch)?;
     let failed = |source| CliError::Workspace { origin: load::origin(&args.model), source };
     let source = load::workspace(&args.model).map_err(failed)?;
-    let model = source.model(&load::options(&args.model));
+    let model = source.model(&load::options(&args.model)?);
     let document = match (&source, args.to) {
         // The result keeps all analyses of the file. No analysis has to be chosen, but all of them must be
         // valid.
-        (ModelSource::Hs3(file), Target::Hs3) if args.model.measurement.is_none() => {
+        (ModelSource::Hs3(file), Target::Hs3)
+            if args.model.measurement.is_none() && args.model.correlations.is_empty() =>
+        {
             let broken = file.validate().iter().any(|p| p.severity == ns_translate::pyhf::Severity::Error);
             if broken {
                 model.map_err(failed)?;
             }
             file.restated()?
         }
-        (ModelSource::Hs3(file), Target::Hs3) => {
+        (ModelSource::Hs3(file), Target::Hs3) if args.model.correlations.is_empty() => {
             let model = model.map_err(failed)?;
             only(file.restated()?, &model.measurement)
         }
@@ -99,9 +101,13 @@ fn xml(args: &ConvertArgs) -> Result<Exit, CliError> {
     let failed = |source| CliError::Workspace { origin: load::origin(&args.model), source };
     let source = load::workspace(&args.model).map_err(failed)?;
     let workspace = match &source {
-        ModelSource::Pyhf(workspace) if args.model.measurement.is_none() => workspace.clone(),
+        ModelSource::Pyhf(workspace)
+            if args.model.measurement.is_none() && args.model.correlations.is_empty() =>
+        {
+            workspace.clone()
+        }
         _ => {
-            let model = source.model(&load::options(&args.model)).map_err(failed)?;
+            let model = source.model(&load::options(&args.model)?).map_err(failed)?;
             let document = workspace_of(&model).map_err(|error| CliError::Usage(error.to_string()))?;
             Workspace::from_value(document).map_err(failed)?
         }

@@ -123,7 +123,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     let plots = plots(args)?;
     let covariance_file = args.covariance.as_deref().map(PendingFile::create).transpose()?;
     let execution = args.execution.execution();
-    let model = load::model(&args.model, execution.device, args.data.is_asimov())?;
+    let model = load::model(&args.model, execution.device, args.data.needs_no_observations())?;
     let drawn = plots.wanted(PREFIT) || plots.wanted(POSTFIT);
     args.events.check(&model, drawn, "--plot-prefit FILE or --plot-postfit FILE")?;
     let options = options(args, &model, &plots)?;
@@ -148,7 +148,9 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     let tables = if args.output.format == Some(Format::Hepdata) { result.data_tables() } else { Vec::new() };
     let unwritten = result.take_large_covariance(args.covariance.as_deref());
     result.warnings.extend(plots.font_warning(&model));
-    let ran = RunInfo::on(session.as_ref(), reason, started).about(&model, model.digest());
+    let ran = RunInfo::on(session.as_ref(), reason, started)
+        .about(&model, model.digest())
+        .blinded(options.data.blind());
     let parts = result.parts(&model, &ran);
     output.write_with(&Report { result: &result, ran, parts }, &result.warnings, || tables)?;
     covariance_written?;

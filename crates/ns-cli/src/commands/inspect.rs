@@ -31,7 +31,8 @@ pub(crate) fn run(args: &InspectArgs) -> Result<Exit, CliError> {
     let output = Output::open(&args.output)?;
     let failed = |source| CliError::Workspace { origin: load::origin(&args.model), source };
     let workspace = load::workspace(&args.model).map_err(failed)?;
-    let (mut contents, model) = Contents::inspect(&workspace, &load::options(&args.model)).map_err(failed)?;
+    let (mut contents, model) =
+        Contents::inspect(&workspace, &load::options(&args.model)?).map_err(failed)?;
     if Format::of_file(&args.model.input) == Format::Xml {
         // The model of an XML file is made of a workspace or an HS3 model.
         contents.format = Some("HistFactory XML");

@@ -119,8 +119,8 @@ impl Grid<'_> {
         let execution = run.execution.execution();
         let made = ModelOptions {
             flows: execution.device,
-            unobserved: run.data.is_asimov(),
-            ..load::options(model)
+            unobserved: run.data.needs_no_observations(),
+            ..load::options(model)?
         };
         let prepare = |index: usize| -> Result<Prepared, String> {
             let signal = grid.signals().get(index).ok_or("there is no such signal")?;
@@ -149,10 +149,14 @@ impl Grid<'_> {
         let ran = RunInfo {
             device: Some(device.to_string()),
             interpolation: Some(model.interpolation().to_string()),
+            blind: run.data.blinded(&[]),
             ..RunInfo::without_session(started)
         };
         let mut parts = result.parts();
         let mut closing = ran.time_and_device();
+        if let Some(blind) = &ran.blind {
+            closing = format!("{closing}\n{}", blind.note());
+        }
         if earlier > 0 {
             closing = format!("{} from an earlier run\n{closing}", present::count(earlier, "point"));
         }

@@ -4,6 +4,7 @@ pub(crate) mod build;
 pub(crate) mod combine;
 pub(crate) mod completions;
 pub(crate) mod convert;
+pub(crate) mod decorrelate;
 pub(crate) mod devices;
 pub(crate) mod digest;
 pub(crate) mod fit;

@@ -31,7 +31,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, CliError> {
     load::one_reader(&args.model.input, &args.model.patch)?;
     let output = Output::open(&args.output)?;
     let read = load::workspace(&args.model);
-    let (contents, model) = Contents::validate(read, &load::options(&args.model))
+    let (contents, model) = Contents::validate(read, &load::options(&args.model)?)
         .map_err(|source| CliError::Workspace { origin: load::origin(&args.model), source })?;
     let ran = RunInfo::without_session(started);
     let ran = match &model {

@@ -4,22 +4,23 @@
 use std::path::Path;
 
 use clap::Args;
-use ns_core::{Covariance, Model};
-use ns_inference::{Work, YieldsAt, expected_yields, fitted_yields, picture};
+use ns_core::Model;
+use ns_inference::{Extrapolated, Work, YieldsAt, expected_yields, fitted_yields, picture};
 
 use crate::args::ModelArgs;
 use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
 use crate::plot::{EventPlotArgs, PlotArgs};
-use crate::start;
+use crate::start::{self, StartPoint};
 
 /// Flags of `yields`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Without --prefit and --at the model is fitted, and the uncertainties are those of the fit's \
     covariance. Before the fit, and at given values, they are the widths of the constraints: a parameter without one \
-    contributes nothing. The result of `nextstat fit` in a file brings its covariance along."
+    contributes nothing. The result of `nextstat fit` in a file brings its covariance along; parameters that the fit did \
+    not contain, for example because it was a fit of other channels, have the widths of their constraints."
 )]
 pub(crate) struct YieldsArgs {
     #[command(flatten)]
@@ -46,7 +47,8 @@ pub(crate) struct YieldsArgs {
 enum Point {
     BestFit,
     Init,
-    Given(Vec<f64>, Option<Covariance>),
+    Given(Vec<f64>),
+    Fit(Extrapolated),
 }
 
 /// Runs the command. If the fit did not converge, its yields are written and the command ends with
@@ -59,14 +61,16 @@ pub(crate) fn run(args: &YieldsArgs) -> Result<Exit, CliError> {
     let plots = args.plot.open(args.run.output.output.as_deref())?;
     // Only the best fit needs observations, unless it is that of Asimov data.
     let is_given = args.prefit || args.at.first().is_some_and(|word| word != "bestfit");
-    let job = Job::open_for(&args.model, &args.run, Work::Fit, is_given || args.run.data.is_asimov())?;
+    let job =
+        Job::open_for(&args.model, &args.run, Work::Fit, is_given || args.run.data.needs_no_observations())?;
     args.events.check(&job.model, args.plot.wanted(), "--plot FILE")?;
     let options = args.run.data.options(&job.model)?;
     let point = point(args, &job.model)?;
     let (result, interrupted) = job.work("yields", |model, session, control| {
         let at = match &point {
             Point::Init => YieldsAt::Prefit,
-            Point::Given(point, covariance) => YieldsAt::Given(point, covariance.as_ref()),
+            Point::Given(point) => YieldsAt::Given(point, None),
+            Point::Fit(fit) => YieldsAt::Extrapolated(fit),
             Point::BestFit => {
                 return fitted_yields(model, session, &options, control);
             }
@@ -90,10 +94,12 @@ fn point(args: &YieldsArgs, model: &Model) -> Result<Point, CliError> {
         [word] if word == "bestfit" => Ok(Point::BestFit),
         [word] if word == "init" => Ok(Point::Init),
         [file] if !file.contains('=') || Path::new(file).is_file() => {
-            let (point, covariance) = start::read_with_covariance(Path::new(file), model)?;
-            Ok(Point::Given(point, covariance))
+            Ok(match start::read_point(Path::new(file), model)? {
+                StartPoint::Values(point) => Point::Given(point),
+                StartPoint::Fit(fit) => Point::Fit(fit),
+            })
         }
-        texts => Ok(Point::Given(named(texts, model)?, None)),
+        texts => Ok(Point::Given(named(texts, model)?)),
     }
 }
 

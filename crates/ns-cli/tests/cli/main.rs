@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod cards;
+mod correlations;
 mod devices;
 mod dialects;
 mod documentation;

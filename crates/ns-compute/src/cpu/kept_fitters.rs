@@ -62,7 +62,15 @@ mod tests {
 
     fn source() -> Arc<ToySource> {
         let (parameters, main, auxiliary) = (Vec::new(), Vec::new(), Vec::new());
-        Arc::new(ToySource { seed: 0, hypothesis: 0, parameters, main, auxiliary, events: Vec::new() })
+        Arc::new(ToySource {
+            seed: 0,
+            hypothesis: 0,
+            parameters,
+            main,
+            auxiliary,
+            joint: Vec::new(),
+            events: Vec::new(),
+        })
     }
 
     #[test]

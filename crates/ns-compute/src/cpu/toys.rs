@@ -71,6 +71,7 @@ impl CpuSession {
                 None => AuxiliarySource::Poisson(poisson("auxiliary data", a, mean)?),
             });
         }
-        Ok(ToySource { seed, hypothesis, parameters: parameters.to_vec(), main, auxiliary, events })
+        let joint = plan.events.joint.clone();
+        Ok(ToySource { seed, hypothesis, parameters: parameters.to_vec(), main, auxiliary, joint, events })
     }
 }

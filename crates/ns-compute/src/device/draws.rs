@@ -137,6 +137,7 @@ mod tests {
             parameters: Vec::new(),
             main: means.iter().map(poisson).collect(),
             auxiliary,
+            joint: Vec::new(),
             events: Vec::new(),
         }
     }

@@ -87,7 +87,7 @@ impl GpuSession {
         if cpu.plan.has_event_terms() {
             return Err(SessionError::DeviceUnavailable {
                 device,
-                reason: "models with event channels or penalties are evaluated on the CPU".to_owned(),
+                reason: "models with event channels, correlated constraints or constraint terms of functions are evaluated on the CPU".to_owned(),
                 remedy: "Choose the device cpu or auto".to_owned(),
             });
         }

@@ -78,7 +78,8 @@ impl Dataset {
     pub(crate) fn saturate(&mut self, plan: &Plan) {
         self.saturated_main = self.main.iter().map(|&n| saturated(n)).sum();
         self.saturated_constraint = plan.numbers.gaussian_constant
-            + plan.structure.poisson.aux.iter().map(|&a| saturated(self.aux[a])).sum::<f64>();
+            + plan.structure.poisson.aux.iter().map(|&a| saturated(self.aux[a])).sum::<f64>()
+            + plan.events.saturated();
     }
 }
 

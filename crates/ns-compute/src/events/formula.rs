@@ -121,6 +121,8 @@ pub(super) fn penalty(b: &mut Builder, form: &PenaltyForm, values: Values<'_>) -
             let value = b.sub(value, power);
             b.sub(value, scale)
         }
+        // Correlations are compiled separately (`correlation`).
+        PenaltyForm::Correlated(_) => b.number(0.0),
     }
 }
 

@@ -3,12 +3,15 @@
 
 use std::sync::Arc;
 
-use ns_core::{EventModelError, EventTable, LogProbError, Model, Penalty, PenaltyForm, SessionError};
+use ns_core::{
+    EventModelError, EventTable, JointSource, LogProbError, Model, Penalty, PenaltyForm, SessionError,
+};
 
 use super::asimov::{GridOf, weighted_grid};
 use super::chain::Derivatives;
 use super::channel::ChannelPlan;
 use super::channel_sum::{ChannelMemory, differentiate, prepare_channel, sum_channel, sum_elsewhere};
+use super::correlation::CorrelationPlan;
 use super::crew::Crew;
 use super::grid::Point;
 use super::offload::{ChannelSums, Offload};
@@ -24,6 +27,9 @@ pub(crate) struct EventPlan {
     pub(super) functions: Functions,
     pub(super) channels: Vec<ChannelPlan>,
     penalties: Vec<FormulaPlan>,
+    correlations: Vec<CorrelationPlan>,
+    /// Auxiliary data that are correlated, for toys.
+    pub(crate) joint: Vec<JointSource>,
     /// Indices of the parameters for which the terms have a kink at 0, in ascending order.
     kinks: Vec<usize>,
     /// Indices of the parameters that move a jump of a density, in ascending order.
@@ -48,15 +54,16 @@ impl EventPlan {
             .iter()
             .map(|channel| ChannelPlan::new(channel, &start))
             .collect::<Result<_, _>>()?;
-        let penalties =
-            model.penalties.iter().map(|penalty| FormulaPlan::penalty(&functions.plans, penalty)).collect();
+        let formulas = model.penalties.iter().filter(|penalty| penalty.form.correlations().is_none());
+        let penalties = formulas.map(|penalty| FormulaPlan::penalty(&functions.plans, penalty)).collect();
+        let correlations = model.correlations().map(|own| CorrelationPlan::new(model, own)).collect();
         let expectation = |penalty: &Penalty| {
             let datum = penalty.form.datum()?;
             let width = match penalty.form {
                 PenaltyForm::Gaussian { sigma, .. } | PenaltyForm::Lognormal { sigma, .. } => {
                     Some(FormulaPlan::value(&functions.plans, sigma))
                 }
-                PenaltyForm::Poisson { .. } | PenaltyForm::Gamma { .. } => None,
+                PenaltyForm::Poisson { .. } | PenaltyForm::Gamma { .. } | PenaltyForm::Correlated(_) => None,
             };
             Some((datum, FormulaPlan::expected(&functions.plans, penalty), width))
         };
@@ -65,12 +72,32 @@ impl EventPlan {
             model.density_jumps().into_iter().flat_map(|jump| jump.parameters).collect();
         jumps.sort_unstable();
         jumps.dedup();
-        Ok(Self { functions, channels, penalties, kinks: model.event_kinks(), jumps, expected })
+        Ok(Self {
+            functions,
+            channels,
+            penalties,
+            correlations,
+            joint: model.joint_sources(),
+            kinks: model.event_kinks(),
+            jumps,
+            expected,
+        })
     }
 
     /// Returns whether the model has neither event channels nor penalty terms.
     pub(crate) fn is_empty(&self) -> bool {
+        self.channels.is_empty() && self.penalties.is_empty() && self.correlations.is_empty()
+    }
+
+    /// Returns whether the saturated model has a finite `-ln L`, which is so without single events and without terms that
+    /// are formulas.
+    pub(crate) fn can_saturate(&self) -> bool {
         self.channels.is_empty() && self.penalties.is_empty()
+    }
+
+    /// Returns the part of `-ln L` of the saturated model that belongs to correlations.
+    pub(crate) fn saturated(&self) -> f64 {
+        self.correlations.iter().map(|own| own.constant).sum()
     }
 
     /// Returns the indices of the parameters for which the terms have a kink at 0, in ascending order.
@@ -174,11 +201,12 @@ impl EventPlan {
         self.channels.iter().map(Offload::new).collect()
     }
 
-    /// Iterates over the terms, event channels first and penalty terms after them. Each element contains the indices of
+    /// Iterates over the terms: event channels, then penalty terms that are formulas, then correlations. Each element contains the indices of
     /// the parameters on which the term depends.
     pub(crate) fn parameters(&self) -> impl Iterator<Item = &[usize]> {
         let channels = self.channels.iter().map(|channel| channel.parameters.as_slice());
-        channels.chain(self.penalties.iter().map(|penalty| penalty.parameters.as_slice()))
+        let penalties = self.penalties.iter().map(|penalty| penalty.parameters.as_slice());
+        channels.chain(penalties).chain(self.correlations.iter().map(|own| own.parameters.as_slice()))
     }
 }
 
@@ -500,6 +528,12 @@ pub(super) fn evaluate_once(
     let forbidden = bad.is_some() && *floor == 0.0;
     if forbidden || failure.is_some() || infinite.is_some() || negative.is_some() || values.events.is_nan() {
         values.events = f64::INFINITY;
+    }
+    let (of_penalties, of_correlations) = of_penalties.split_at_mut(plan.penalties.len());
+    for (own, term) in plan.correlations.iter().zip(of_correlations) {
+        let (value, scale) = own.evaluate(theta, aux, term);
+        values.penalties += value;
+        values.scale += scale;
     }
     for ((penalty, memory), term) in plan.penalties.iter().zip(penalties).zip(of_penalties) {
         let result = plan.functions.penalty(level, penalty, theta, aux, functions, memory);

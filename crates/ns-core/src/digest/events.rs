@@ -195,10 +195,14 @@ impl Digest {
             PenaltyForm::Poisson { .. } => "poisson",
             PenaltyForm::Lognormal { .. } => "lognormal",
             PenaltyForm::Gamma { .. } => "gamma",
+            PenaltyForm::Correlated(_) => "correlated",
         });
         self.values(&form.values());
         if let Some(datum) = form.datum() {
             self.integer(datum);
+        }
+        if let Some(own) = form.correlations() {
+            self.numbers(own.matrix());
         }
     }
 }

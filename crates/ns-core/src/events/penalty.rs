@@ -1,6 +1,7 @@
 //! Constraint terms on functions of parameters.
 
 use super::Value;
+use crate::Correlations;
 
 /// A quantity that a constraint term compares with the model.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,6 +61,9 @@ pub enum PenaltyForm {
         /// Rate parameter of the distribution, i.e. 1 divided by the scale.
         rate: Value,
     },
+    /// Correlations between the Gaussian constraints of parameters. The constraints themselves are those of the
+    /// parameters.
+    Correlated(Correlations),
 }
 
 impl PenaltyForm {
@@ -81,10 +85,21 @@ impl PenaltyForm {
             Self::Gamma { x, shape, rate } => {
                 [Some(*x), measured(shape), Some(*rate)].into_iter().flatten().collect()
             }
+            Self::Correlated(own) => own.parameters().iter().map(|p| Value::Parameter(*p)).collect(),
         }
     }
 
-    /// Returns the index of the auxiliary datum that the term uses, if there is one.
+    /// Returns the correlations of a [`PenaltyForm::Correlated`]; `None` for other terms.
+    #[must_use]
+    pub fn correlations(&self) -> Option<&Correlations> {
+        match self {
+            Self::Correlated(own) => Some(own),
+            _ => None,
+        }
+    }
+
+    /// Returns the index of the auxiliary datum that the term uses, if there is one. Correlations use the data of the
+    /// parameters' constraints and have none of their own.
     #[must_use]
     pub fn datum(&self) -> Option<usize> {
         match self {

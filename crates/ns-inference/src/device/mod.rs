@@ -71,7 +71,11 @@ pub fn resolve<S>(
     open_gpu: impl FnOnce(Device) -> Result<S, SessionError>,
 ) -> (Option<S>, String) {
     if cpu.plan().has_event_terms() && cpu.n_events() == 0 {
-        return (None, "models with penalties are evaluated on the CPU".to_owned());
+        return (
+            None,
+            "models with correlated constraints or constraint terms of functions are evaluated on the CPU"
+                .to_owned(),
+        );
     }
     if cpu.plan().has_function_factors() {
         return (

@@ -38,7 +38,7 @@ impl DifferentiableSession {
             FitData::Observed if self.followers.has_data() => {
                 DeviceData::ObservedRates(self.followers.places_of_data())
             }
-            FitData::Observed => DeviceData::Constant(Data::observed()),
+            FitData::Observed | FitData::Blind(_) => DeviceData::Constant(Data::observed()),
             FitData::Given(given) => DeviceData::Constant(Data::observed().with(Arc::clone(given))),
         };
         DeviceDependence { followers: &self.followers.numbers, data }

@@ -74,6 +74,10 @@ impl DifferentiableSession {
         if matches!(data, FitData::Observed) {
             observed(model)?;
         }
+        if matches!(data, FitData::Blind(_)) {
+            let problem = "derivatives by inputs do not follow the fit of the other channels; give the data";
+            return Err(InferenceError::CannotBlind { problem: problem.to_owned() });
+        }
         options.resolve_data(model, accelerator.session())?;
         let mut asimov_point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
         if let (FitData::Asimov { poi: Some(value) }, Some(poi)) = (data, model.poi)
@@ -123,7 +127,7 @@ impl DifferentiableSession {
                 }
                 Ok(replaced.with(observed))
             }
-            FitData::Observed => Ok(replaced),
+            FitData::Observed | FitData::Blind(_) => Ok(replaced),
             FitData::Given(given) => Ok(replaced.with(Arc::clone(given))),
             FitData::Asimov { .. } => {
                 let purpose = "the Asimov set cannot be made";
@@ -154,7 +158,7 @@ impl DifferentiableSession {
                     self.followers.through_data(&numbers.values, &pulled.aux, &mut all);
                 }
             }
-            FitData::Given(_) => {}
+            FitData::Given(_) | FitData::Blind(_) => {}
         }
         Ok(self.followers.contract(yields, all))
     }

@@ -7,7 +7,7 @@ use ns_core::{Data, FitRequest, FitTask, Model, Observations, Search, Session, S
 use serde::Deserialize;
 
 use crate::options::{self, Point, WeightedUncertainties};
-use crate::{InferenceError, diagnosis, parameter_index};
+use crate::{Blind, InferenceError, blind, diagnosis, parameter_index};
 
 /// The data to which a model is fitted.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -23,8 +23,21 @@ pub enum FitData {
         /// Value of the parameter of interest; its initial value if `None`.
         poi: Option<f64>,
     },
+    /// The observed data, but in blinded channels the counts that a fit of the other channels expects.
+    Blind(Blind),
     /// Given main counts and auxiliary data; in JSON an object with the keys `main` and `aux`.
     Given(#[serde(deserialize_with = "options::binned")] Arc<Observations>),
+}
+
+impl FitData {
+    /// Returns the blinded channels; `None` if there are none.
+    #[must_use]
+    pub fn blind(&self) -> Option<&Blind> {
+        match self {
+            Self::Blind(blind) => Some(blind),
+            _ => None,
+        }
+    }
 }
 
 /// Options of [`fit`](crate::fit()), set by chained methods. The default is a fit of the observed data with
@@ -200,12 +213,13 @@ impl FitOptions {
     /// Returns the data that these options describe.
     ///
     /// # Errors
-    /// If the Asimov data cannot be computed. Possible reasons: `poi` is given and the model has no parameter of
+    /// If the Asimov data or the data of blinded channels cannot be computed. Possible reasons: `poi` is given and the model has no parameter of
     /// interest; `poi` is outside the bounds; the expected yield of a bin is negative.
     pub(crate) fn resolve_data(&self, model: &Model, session: &dyn Session) -> Result<Data, InferenceError> {
         match &self.data {
             FitData::Observed => Ok(Data::observed()),
             FitData::Given(data) => Ok(Arc::clone(data).into()),
+            FitData::Blind(blind) => blind::data(model, session, self, blind),
             FitData::Asimov { poi } => {
                 let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
                 if let Some(value) = *poi {

@@ -111,7 +111,7 @@ fn known_observables(known: &[String]) -> String {
 }
 
 /// Builds the plot of all channels with their samples, uncertainties and data. Samples that are scaled by the parameter
-/// of interest are marked as signal. The data in ranges that the model blinds are hidden as by [`blind`].
+/// of interest are marked as signal. Blinded channels have no data. The data in ranges that the model blinds are hidden as by [`blind`].
 #[must_use]
 pub fn yields(result: &YieldsResult) -> Yields {
     let channel = |channel: &crate::yields::ChannelYields| ChannelYields {
@@ -145,6 +145,12 @@ pub fn yields(result: &YieldsResult) -> Yields {
         channels: result.channels.iter().map(channel).collect(),
         ..Yields::default()
     };
+    for (shown, _) in picture.channels.iter_mut().zip(&result.channels).filter(|(_, channel)| channel.blinded)
+    {
+        shown.data.clear();
+        shown.data_errors.clear();
+        shown.note = "blinded".to_owned();
+    }
     for (index, channel) in result.channels.iter().enumerate() {
         for &range in &channel.blind {
             hide(&mut picture, index, range);

@@ -3,10 +3,13 @@
 //!
 //! For a nearly parabolic likelihood, the square of such a shift is the part of the target's variance that is due to
 //! this auxiliary measurement (Pinto et al., arXiv:2307.04007, "uncertainty components").
+//!
+//! If constraints are correlated, the other data move by what is expected of them given the one that is moved: datum `j`
+//! moves by `rho_ij sigma_j`. The derivatives of `-ln L` with respect to the other parameters then do not change.
 
 use std::sync::Arc;
 
-use ns_core::{Constraint, FitRequest, FitTask, Observations, OutcomeParts, Start};
+use ns_core::{Constraint, FitRequest, FitTask, Model, Observations, OutcomeParts, Start};
 
 use super::result::{Impacts, Shift, Side};
 use super::study::Study;
@@ -57,6 +60,7 @@ fn chunk(
             if let Some(datum) = data.aux.get_mut(moved.index) {
                 *datum = moved.datum;
             }
+            follow_correlated(study.analysis.model, parameter, side, &mut data.aux);
             let request = FitRequest {
                 start: Start::At(Arc::from(follow(study, row, moved.force))),
                 search: study.analysis.variation_search(),
@@ -103,6 +107,21 @@ fn moved(study: &Study<'_>, observed: &Observations, parameter: usize, side: Sid
             let datum = wished.max(0.0);
             let force = (datum - count) / study.best(parameter);
             Some(Moved { index: aux, datum, clipped: datum != wished, force })
+        }
+    }
+}
+
+/// Moves the auxiliary data that are correlated with that of a parameter by what is expected of them.
+fn follow_correlated(model: &Model, parameter: usize, side: Side, aux: &mut [f64]) {
+    for own in model.correlations() {
+        for &other in own.parameters().iter().filter(|other| **other != parameter) {
+            let constraint = model.parameters.get(other).map(|p| p.constraint);
+            if let (Some(rho), Some(Constraint::Gaussian { sigma, aux: index })) =
+                (own.between(parameter, other), constraint)
+                && let Some(datum) = aux.get_mut(index)
+            {
+                *datum += side.direction() * rho * sigma;
+            }
         }
     }
 }

@@ -75,7 +75,7 @@ fn members(model: &Model, group: &Group, free: &[usize]) -> Result<Members, Infe
 }
 
 /// Computes the impact of a group in two ways. The first impact is the quadratic sum of `global`, the impacts of the
-/// auxiliary data of the members. The second impact is computed from `held`, the uncertainty of the target with the
+/// auxiliary data of the members; correlated data are summed with their correlations. The second impact is computed from `held`, the uncertainty of the target with the
 /// members fixed.
 pub(super) fn impact(
     study: &Study<'_>,
@@ -87,19 +87,21 @@ pub(super) fn impact(
         |i: &usize| study.analysis.model.parameters.get(*i).map_or_else(String::new, |p| p.name.clone());
     let constrained =
         |i: &&usize| study.analysis.model.parameters.get(**i).is_some_and(|p| p.constraint.aux().is_some());
-    let squares: Option<Vec<f64>> = group
+    let shifts: Option<Vec<(usize, f64)>> = group
         .free
         .iter()
         .filter(constrained)
-        .map(|i| global.iter().find(|(j, _)| j == i).and_then(|(_, impacts)| impacts.symmetric()))
-        .map(|shift| shift.map(|x| x * x))
+        .map(|i| {
+            let found = global.iter().find(|(j, _)| j == i);
+            found.and_then(|(_, impacts)| impacts.symmetric()).map(|shift| (*i, shift))
+        })
         .collect();
     let empty = || "the group has no free member".to_owned();
-    let by_data = match squares {
+    let by_data = match shifts {
         _ if group.free.is_empty() => Err(empty()),
         None => Err("a member has no global impact".to_owned()),
         Some(list) if list.is_empty() => Err("no member has an auxiliary datum".to_owned()),
-        Some(list) => Ok(list.iter().sum::<f64>().sqrt()),
+        Some(list) => Ok(variance(study.analysis.model, &list).sqrt()),
     };
     let by_holding = if group.free.is_empty() { Err(empty()) } else { held.part(study.sigma(study.target)) };
     let mut reasons = Vec::new();
@@ -127,6 +129,14 @@ pub(super) fn impact(
         delta_mu_fixed,
         reason: (!reasons.is_empty()).then(|| reasons.join("; ")),
     }
+}
+
+/// Returns the variance of the target that is due to auxiliary data. `shifts` has the parameters of the data, and the shift
+/// of the target by each.
+fn variance(model: &Model, shifts: &[(usize, f64)]) -> f64 {
+    let alone = |i: &usize| model.correlations().all(|own| !own.parameters().contains(i));
+    let independent: f64 = shifts.iter().filter(|(i, _)| alone(i)).map(|(_, shift)| shift * shift).sum();
+    independent + model.correlations().map(|own| own.explained(shifts)).sum::<f64>()
 }
 
 /// Returns whether both shifts have the same sign, so that they cancel in half their difference.

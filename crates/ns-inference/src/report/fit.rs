@@ -37,6 +37,8 @@ impl FitResult {
             self.context_gradients.iter().map(|own| format!("{own}\n")).collect::<String>(),
             model.interpolation,
         );
+        let blind = ran.blind.as_ref().map_or_else(String::new, |blind| format!("\n{}", blind.note()));
+        let closing = closing + &blind;
         let mut parts = vec![Part::Text(heading), Part::Table(self.table())];
         if !self.derived.is_empty() {
             parts.push(Part::Table(self.derived_table()));

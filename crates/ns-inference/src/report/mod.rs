@@ -22,6 +22,7 @@ use std::time::Instant;
 use ns_core::{Device, Model, Session};
 use serde::{Deserialize, Serialize};
 
+use crate::Blind;
 use crate::device::GpuCheck;
 use crate::present::count;
 
@@ -112,6 +113,9 @@ pub struct RunInfo {
     /// flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<Vec<FlowRun>>,
+    /// Channels whose data are expected data, and not the observed ones; `None` if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blind: Option<Blind>,
     /// Interpolation codes of the model, as text.
     pub interpolation: Option<String>,
     /// Digest of the model's likelihood. Models with the same likelihood have the same digest.
@@ -150,6 +154,12 @@ impl RunInfo {
         Self { interpolation, flows: FlowRun::all(model), model_digest: Some(digest), ..self }
     }
 
+    /// Adds the blinded channels of an analysis.
+    #[must_use]
+    pub fn blinded(self, blind: Option<&Blind>) -> Self {
+        Self { blind: blind.cloned(), ..self }
+    }
+
     /// Returns the wall time and the device as text, for example `3.1 ms on cpu`. For a GPU, the text also gives the
     /// number of fits that the CPU checked.
     #[must_use]
@@ -175,6 +185,9 @@ impl RunInfo {
         let mut text = format!("measurement {measurement}, {}", self.time_and_device());
         if let Some(codes) = &self.interpolation {
             text.push_str(&format!("\ninterpolation: {codes}"));
+        }
+        if let Some(blind) = &self.blind {
+            text.push_str(&format!("\n{}", blind.note()));
         }
         for line in self.flows.iter().flatten().filter_map(FlowRun::line) {
             text.push('\n');

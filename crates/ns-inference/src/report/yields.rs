@@ -108,5 +108,5 @@ fn add(table: &mut Table, channel: &ChannelYields, bin: Option<usize>) {
         add(&sample.name, events(bin, (&sample.counts, sample.sum), error));
     }
     add("total", events(bin, (&channel.total, channel.sum), (&channel.uncertainty, channel.sum_uncertainty)));
-    add("data", observed(channel, bin));
+    add(if channel.blinded { "data (blinded)" } else { "data" }, observed(channel, bin));
 }

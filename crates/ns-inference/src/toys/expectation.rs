@@ -66,6 +66,7 @@ pub fn source_of_expectation(
         parameters,
         main: counts,
         auxiliary,
+        joint: model.joint_sources(),
         events: Vec::new(),
     })
 }

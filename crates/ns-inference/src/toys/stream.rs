@@ -352,6 +352,7 @@ mod tests {
             hypothesis: 0,
             main,
             auxiliary: Vec::new(),
+            joint: Vec::new(),
             events: Vec::new(),
         };
         let wanted = OutcomeParts { uncertainties, covariance: false, inverse: false };

@@ -135,6 +135,7 @@ pub(super) fn event_channels(
             observable: axis.map(|axis| axis.name.clone()),
             blind: axis.map(|axis| axis.blind.clone()).unwrap_or_default(),
             curve_positions,
+            blinded: false,
             data_uncertainty: squares.into_iter().flatten().map(f64::sqrt).collect(),
             bin_edges: view.edges.clone(),
             samples,

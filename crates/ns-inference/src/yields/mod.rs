@@ -16,8 +16,8 @@ use ns_core::{Control, Covariance, Data, Effect, EvaluationRequest, Model, Sampl
 
 use crate::diagnosis;
 use crate::weighted::has_weights;
-use crate::{FitData, FitOptions, FitResult, InferenceError, fit, parameter_index};
-use uncertainty::{Correlations, Spread, Uncertainty, uncertainty};
+use crate::{Extrapolated, FitData, FitOptions, FitResult, InferenceError, fit, parameter_index};
+use uncertainty::{ConstraintCorrelations, Correlations, Spread, Uncertainty, uncertainty};
 
 /// Largest number of parameters for which a fit made only for yields computes the covariance. In larger models the
 /// covariance matrix would take more time and memory than all other work. [`postfit_yields`] then computes
@@ -29,8 +29,11 @@ pub const MOST_WITH_COVARIANCE: usize = 500;
 pub enum YieldsAt<'a> {
     /// At the initial parameters, as in [`prefit_yields`].
     Prefit,
-    /// At a best fit with its covariance, as in [`postfit_yields`].
+    /// At a best fit with its covariance, as in [`postfit_yields`]. The fit may be one of another model: it is then
+    /// carried over as in [`Extrapolated::of`].
     Postfit(&'a FitResult),
+    /// At the best fit of another model, with the covariance of this fit.
+    Extrapolated(&'a Extrapolated),
     /// At given parameters in the model's order, with their covariance matrix. If there is no matrix, the
     /// uncertainties are the widths of the constraints, as before a fit.
     Given(&'a [f64], Option<&'a Covariance>),
@@ -49,9 +52,33 @@ pub fn expected_yields(
 ) -> Result<YieldsResult, InferenceError> {
     match at {
         YieldsAt::Prefit => prefit(model, session, options, true),
+        YieldsAt::Postfit(result) if is_of_other_model(model, result) => {
+            extrapolated(model, session, options, &Extrapolated::of(model, result)?)
+        }
         YieldsAt::Postfit(result) => postfit(model, session, options, result, true),
+        YieldsAt::Extrapolated(fit) => extrapolated(model, session, options, fit),
         YieldsAt::Given(point, covariance) => given(model, session, options, point, covariance, true),
     }
+}
+
+/// Returns whether the parameters of a fit are not those of the model.
+fn is_of_other_model(model: &Model, result: &FitResult) -> bool {
+    result.bestfit.len() == result.parameter_names.len()
+        && !result.parameter_names.iter().eq(model.parameters.iter().map(|p| &p.name))
+}
+
+/// Computes the yields at the best fit of another model.
+fn extrapolated(
+    model: &Model,
+    session: &dyn Session,
+    options: &FitOptions,
+    fit: &Extrapolated,
+) -> Result<YieldsResult, InferenceError> {
+    let mut yields = given(model, session, options, &fit.parameters, fit.covariance.as_ref(), true)?;
+    yields.warnings.extend(fit.warnings(model));
+    yields.not_in_fit.clone_from(&fit.not_in_fit);
+    yields.not_in_model.clone_from(&fit.not_in_model);
+    Ok(yields)
 }
 
 /// Fits the model and computes the yields at the best fit, with the uncertainties of every sample. The second part of
@@ -73,7 +100,7 @@ pub fn fitted_yields(
 
 /// Computes the yields at the initial parameters. Parameters that are fixed in `options` have the values given there.
 ///
-/// The uncertainties of the yields come from the widths of the constraints, without correlations between parameters.
+/// The uncertainties of the yields come from the widths and correlations of the constraints.
 /// Fixed parameters and free parameters without a constraint contribute nothing. The uncertainties of single samples
 /// are not computed; [`expected_yields`] computes them.
 ///
@@ -150,7 +177,10 @@ fn given(
             (*x, *s) = (value, None);
         }
     }
-    let correlations = covariance.map_or(Correlations::None, |c| Correlations::Matrix(&c.values));
+    let correlations = match covariance {
+        Some(covariance) => Correlations::Matrix(&covariance.values),
+        None => ConstraintCorrelations::new(model).map_or(Correlations::None, Correlations::Constraints),
+    };
     let spread = Spread { sigma, correlations };
     let mut yields = predict(model, session, (&data, &options.data), &point, &spread, samples)?;
     yields.stage = Stage::Given;
@@ -337,6 +367,7 @@ fn predict(
             data_sum: if has_data { data.iter().sum() } else { f64::NAN },
             total,
             data,
+            blinded: matches!(kind, FitData::Blind(blind) if blind.channels.contains(&channel.name)),
             data_uncertainty: Vec::new(),
             curve_positions: Vec::new(),
             blind: Vec::new(),
@@ -350,6 +381,8 @@ fn predict(
         measurement: model.measurement.clone(),
         parameter_names: model.parameters.iter().map(|p| p.name.clone()).collect(),
         parameters: point.to_vec(),
+        not_in_fit: Vec::new(),
+        not_in_model: Vec::new(),
         channels,
         converged: true,
         warnings,

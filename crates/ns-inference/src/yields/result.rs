@@ -69,6 +69,9 @@ pub struct ChannelYields {
     pub uncertainty: Vec<Option<f64>>,
     /// Observed number of events, one number per bin.
     pub data: Vec<f64>,
+    /// Whether `data` are not observed, but what a fit of the other channels expects.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub blinded: bool,
     /// Standard deviation of `data` for events with weights, one number per bin: the root of the sum of squared
     /// weights. Empty for events without weights.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -99,6 +102,13 @@ pub struct YieldsResult {
     pub parameter_names: Vec<String>,
     /// Values of all parameters at which the yields were computed, in the order of `parameter_names`.
     pub parameters: Vec<f64>,
+    /// Names of the parameters that the fit behind the yields did not contain, because it was a fit of another model.
+    /// They have their initial values, the widths of their constraints, and no correlation with other parameters.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_in_fit: Vec<String>,
+    /// Names of the parameters of this fit that the model lacks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_in_model: Vec<String>,
     /// The channels, in the model's order.
     pub channels: Vec<ChannelYields>,
     /// Whether the fit for post-fit yields converged; true for yields that are not post-fit.

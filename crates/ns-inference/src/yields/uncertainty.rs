@@ -26,12 +26,46 @@ const MOST_NUMBERS: usize = 1_000_000;
 pub(super) enum Correlations<'a> {
     /// The parameters are independent.
     None,
+    /// The correlations are those of the constraints.
+    Constraints(ConstraintCorrelations<'a>),
     /// The correlations come from this covariance matrix, stored row by row.
     Matrix(&'a [f64]),
     /// The correlations come from the curvature of the likelihood for these data. The list tells for each parameter
     /// whether it is free. This variant needs no covariance matrix, which would not fit in memory for models with one
     /// parameter per bin.
     Curvature(&'a Data, Vec<bool>),
+}
+
+/// The correlations of the constraints of a model, found by the indices of parameters.
+pub(super) struct ConstraintCorrelations<'a> {
+    /// For each correlated parameter, its matrix and its row.
+    places: Vec<Option<(&'a ns_core::Correlations, usize)>>,
+}
+
+impl<'a> ConstraintCorrelations<'a> {
+    /// Returns the correlations of the constraints; `None` if they are independent.
+    pub(super) fn new(model: &'a Model) -> Option<Self> {
+        let mut places = vec![None; model.parameters.len()];
+        let mut is_empty = true;
+        for own in model.correlations() {
+            for (row, p) in own.parameters().iter().enumerate() {
+                if let Some(place) = places.get_mut(*p) {
+                    (*place, is_empty) = (Some((own, row)), false);
+                }
+            }
+        }
+        (!is_empty).then_some(Self { places })
+    }
+
+    fn between(&self, i: usize, j: usize) -> f64 {
+        let place = |p: usize| self.places.get(p).copied().flatten();
+        match place(i).zip(place(j)) {
+            Some(((a, row), (b, column))) if std::ptr::eq(a, b) => {
+                a.matrix().get(row * a.parameters().len() + column).copied().unwrap_or(0.0)
+            }
+            _ => 0.0,
+        }
+    }
 }
 
 /// Uncertainties and correlations of all parameters.
@@ -48,6 +82,7 @@ impl Spread<'_> {
         match self.correlations {
             _ if i == j => 1.0,
             Correlations::None | Correlations::Curvature(..) => 0.0,
+            Correlations::Constraints(ref constraints) => constraints.between(i, j),
             Correlations::Matrix(matrix) => {
                 let element = matrix.get(i * self.sigma.len() + j).copied().unwrap_or(0.0);
                 let rho = element / (a * b);
@@ -248,7 +283,7 @@ fn deviation(shifts: &[(usize, f64)], varied: &[(usize, f64)], spread: &Spread<'
     let mut variance = 0.0;
     for (k, &(i, a)) in shifts.iter().enumerate() {
         variance += a * a;
-        if matches!(spread.correlations, Correlations::Matrix(_)) {
+        if matches!(spread.correlations, Correlations::Matrix(_) | Correlations::Constraints(_)) {
             let Some(first) = varied.get(i) else { continue };
             for &(j, b) in shifts.iter().skip(k + 1) {
                 if let Some(second) = varied.get(j) {

@@ -7,8 +7,10 @@ mod property;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod blind;
 mod conditional_fits;
 mod consistency;
+mod correlated;
 mod differentiable;
 mod event_asimov;
 mod event_consistency;

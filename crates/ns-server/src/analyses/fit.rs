@@ -89,6 +89,6 @@ impl Analysis for FitBody {
             compiled.record_fit(run.account.used());
         }
         let drawing = run.picture.then(draw).transpose()?;
-        run.answer(opened, &result, || drawing.map(Ok::<_, ServerError>))
+        run.answer(opened.with_data(&self.options.data), &result, || drawing.map(Ok::<_, ServerError>))
     }
 }

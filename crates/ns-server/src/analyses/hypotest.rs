@@ -28,6 +28,6 @@ impl Analysis for HypotestBody {
     fn run(&self, run: Run<'_>) -> Result<Answer, ServerError> {
         let opened = run.open(&self.model, self.device, Work::Test)?;
         let result = hypotest(opened.model(), &opened.session, self.mu, &self.options, run.control())?;
-        run.answer(opened, &result, no_picture)
+        run.answer(opened.with_data(&self.options.fit.data), &result, no_picture)
     }
 }

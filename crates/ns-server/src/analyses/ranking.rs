@@ -26,7 +26,7 @@ impl Analysis for RankingBody {
     fn run(&self, run: Run<'_>) -> Result<Answer, ServerError> {
         let opened = run.open(&self.model, self.device, self.options.work())?;
         let result = ranking(opened.model(), &opened.session, &self.options, run.control())?;
-        run.answer(opened, &result, || {
+        run.answer(opened.with_data(&self.options.fit.data), &result, || {
             let max_rows = Some(self.options.top.unwrap_or(picture::MOST_RANKED));
             Some(Ranking { max_rows, ..picture::ranking(&result) }.draw())
         })

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ns_core::{Control, Device, Model, Observer};
-use ns_inference::Work;
 use ns_inference::report::{Report, RunInfo, to_json};
 use ns_inference::toys::store::{Saving, ToyDestination};
+use ns_inference::{Blind, FitData, Work};
 use ns_viz::Drawing;
 use serde::Serialize;
 
@@ -54,6 +54,8 @@ pub(crate) struct Opened {
     pub(crate) compiled: Arc<Compiled>,
     pub(crate) session: PooledSession,
     reason: Option<String>,
+    /// The blinded channels of the analysis.
+    blind: Option<Blind>,
     /// The reserved memory of the fits and of the result.
     reserved: Reserved,
 }
@@ -61,6 +63,11 @@ pub(crate) struct Opened {
 impl Opened {
     pub(crate) fn model(&self) -> &Model {
         &self.compiled.model
+    }
+
+    /// Adds the blinded channels in `data`, the data of the analysis, to the answer.
+    pub(crate) fn with_data(self, data: &FitData) -> Self {
+        Self { blind: data.blind().cloned(), ..self }
     }
 }
 
@@ -81,7 +88,7 @@ impl<'a> Run<'a> {
         let bytes = if self.here { 0 } else { of_work(work, compiled.model.parameters.len() as u64) };
         let reserved = self.models.room(bytes)?;
         let opened = compiled.open(device, work, self.account, self.here)?;
-        Ok(Opened { session: opened.session, reason: opened.reason, compiled, reserved })
+        Ok(Opened { session: opened.session, reason: opened.reason, blind: None, compiled, reserved })
     }
 
     /// Reserves `bytes` for the request in addition to what its work needs.
@@ -125,6 +132,7 @@ impl<'a> Run<'a> {
     {
         let ran = RunInfo::on(&opened.session, opened.reason, self.started);
         let ran = ran.about(&opened.compiled.model, opened.compiled.digest.clone());
+        let ran = ran.blinded(opened.blind.as_ref());
         let json = to_json(&Report { result, ran, parts: Vec::new() })?;
         let picture = if self.picture { Some(draw().ok_or(ServerError::NoPicture)??) } else { None };
         Ok(Answer { json, picture, interrupted: self.account.is_cancelled() })

@@ -33,6 +33,6 @@ impl Analysis for ScanBody {
         limited("the number of points", points, MOST_POINTS)?;
         let opened = run.open(&self.model, self.device, self.options.work())?;
         let result = scan(opened.model(), &opened.session, &self.options, run.control())?;
-        run.answer(opened, &result, || Some(picture::scan(&result).draw()))
+        run.answer(opened.with_data(&self.options.fit.data), &result, || Some(picture::scan(&result).draw()))
     }
 }

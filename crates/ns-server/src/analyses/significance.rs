@@ -26,6 +26,6 @@ impl Analysis for SignificanceBody {
     fn run(&self, run: Run<'_>) -> Result<Answer, ServerError> {
         let opened = run.open(&self.model, self.device, Work::Test)?;
         let result = significance(opened.model(), &opened.session, &self.options, run.control())?;
-        run.answer(opened, &result, no_picture)
+        run.answer(opened.with_data(&self.options.data), &result, no_picture)
     }
 }

@@ -37,6 +37,6 @@ impl Analysis for ToysBody {
         result.toys_per_s = done.toys_per_s;
         result.interrupted = done.interrupted;
         result.warnings.extend(done.warnings(false));
-        run.answer(opened, &result, no_picture)
+        run.answer(opened.with_data(&self.options.fit.data), &result, no_picture)
     }
 }

@@ -48,7 +48,7 @@ impl Analysis for UpperLimitBody {
                 limited("the number of toys", toys.n_toys, MOST_TOYS)?;
                 let opened = run.open(&self.model, self.device, Work::toys_of_limit(toys.n_toys))?;
                 let result = upper_limit_toys(opened.model(), &opened.session, toys, run.control())?;
-                return run.answer(opened, &result, no_picture);
+                return run.answer(opened.with_data(&toys.fit.data), &result, no_picture);
             }
             (None, options) => options.clone().unwrap_or_default(),
         };
@@ -62,6 +62,8 @@ impl Analysis for UpperLimitBody {
         let scan = of_work(Work::Scan { points: 2 * points }, opened.model().parameters.len() as u64);
         run.reserve(&mut opened, scan)?;
         let result = upper_limit(opened.model(), &opened.session, &options, run.control())?;
-        run.answer(opened, &result, || Some(picture::limit(&result).unwrap_or_default().draw()))
+        run.answer(opened.with_data(&options.fit.data), &result, || {
+            Some(picture::limit(&result).unwrap_or_default().draw())
+        })
     }
 }

@@ -54,6 +54,6 @@ impl Analysis for YieldsBody {
                 expected_yields(model, session, &self.options, YieldsAt::Given(&point, None))?
             }
         };
-        run.answer(opened, &result, || Some(picture::yields(&result).draw()))
+        run.answer(opened.with_data(&self.options.data), &result, || Some(picture::yields(&result).draw()))
     }
 }

@@ -1,6 +1,7 @@
 //! The model of a request: a workspace, or the digests of a model that the server has stored.
 
 use ns_core::{HistosysCode, Interpolation, NormsysCode};
+use ns_translate::CorrelationTable;
 use ns_translate::pyhf::ModelOptions;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -48,6 +49,10 @@ pub(crate) struct ModelBody {
     #[serde(default, deserialize_with = "code")]
     #[schema(value_type = Option<String>)]
     pub(crate) histosys_code: Option<HistosysCode>,
+    /// Correlations between Gaussian constraints: objects with the keys `parameters` and `correlations`.
+    #[serde(default)]
+    #[schema(value_type = Vec<Object>)]
+    pub(crate) correlations: Vec<CorrelationTable>,
     /// Digest of a stored model. A request gives either this digest or `workspace`.
     #[serde(default)]
     pub(crate) model_digest: Option<String>,
@@ -110,7 +115,7 @@ impl ModelBody {
         }
     }
 
-    /// Returns measurement, parameter of interest and interpolation codes.
+    /// Returns measurement, parameter of interest, interpolation codes and correlations.
     pub(crate) fn options(&self) -> ModelOptions {
         let mut codes = match self.interpolation {
             InterpolationName::Smooth => Interpolation::SMOOTH,
@@ -119,7 +124,14 @@ impl ModelBody {
         codes.normsys = self.normsys_code.unwrap_or(codes.normsys);
         codes.histosys = self.histosys_code.unwrap_or(codes.histosys);
         let (measurement, poi) = (self.measurement.clone(), self.poi.clone());
-        ModelOptions { measurement, interpolation: codes, poi, unobserved: true, ..ModelOptions::default() }
+        ModelOptions {
+            measurement,
+            interpolation: codes,
+            poi,
+            unobserved: true,
+            correlations: self.correlations.clone().into(),
+            ..ModelOptions::default()
+        }
     }
 
     /// Returns a hash of all fields on which the model depends. Two requests have equal hashes if the texts of these

@@ -1,7 +1,7 @@
 //! Writes HistFactory models as HS3, in the notation of version 0.2.9 of the standard. Parts that version 0.2.9
 //! cannot express are written in the notation of its next version.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use ns_core::{Constraint, Effect, HistosysCode, Model, Modifier, NormsysCode, Parameter};
 use serde_json::{Map, Value, json};
@@ -52,13 +52,13 @@ impl Names {
 /// measurement.
 ///
 /// # Errors
-/// [`WriteError::NotWritten`] if the model has channels of unbinned events, or constraint terms that do not belong to
-/// a single parameter, or asymmetric normsys modifiers with the interpolation code `lnN`, for which HS3 has no word.
+/// [`WriteError::NotWritten`] if the model has channels of unbinned events, or constraint terms of functions of
+/// parameters, or asymmetric normsys modifiers with the interpolation code `lnN`, for which HS3 has no word.
 pub fn write(model: &Model) -> Result<Value, WriteError> {
     if !model.event_channels.is_empty() {
         return Err(WriteError::NotWritten { what: "channels of events" });
     }
-    if !model.penalties.is_empty() {
+    if model.penalties.iter().any(|penalty| penalty.form.correlations().is_none()) {
         return Err(WriteError::NotWritten { what: "constraint terms of functions" });
     }
     if model.interpolation.normsys == NormsysCode::AsymmetricLogNormal && has_asymmetric_normsys(model) {
@@ -110,6 +110,12 @@ pub fn write(model: &Model) -> Result<Value, WriteError> {
         .collect();
     values.extend(written.nominal);
     let name = &model.measurement;
+    let mut terms: Vec<&String> = Vec::new();
+    for term in written.names.values() {
+        if !terms.contains(&term) {
+            terms.push(term);
+        }
+    }
     let interest: Vec<&str> =
         model.poi.and_then(|i| model.parameters.get(i)).map(|p| p.name.as_str()).into_iter().collect();
     Ok(json!({
@@ -120,7 +126,7 @@ pub fn write(model: &Model) -> Result<Value, WriteError> {
         "distributions": written.distributions,
         "functions": written.functions,
         "data": data,
-        "likelihoods": [{"name": name, "distributions": channels, "data": data_names, "aux_distributions": written.names.values().collect::<Vec<_>>()}],
+        "likelihoods": [{"name": name, "distributions": channels, "data": data_names, "aux_distributions": terms}],
         "domains": [{"name": "default_domain", "type": "product_domain", "axes": axes}],
         "parameter_points": [{"name": "default_values", "parameters": values}],
         "analyses": [{"name": name, "likelihood": name, "parameters_of_interest": interest,
@@ -152,7 +158,8 @@ struct Written {
 impl Written {
     /// Writes one constraint term per constrained parameter.
     fn constraints(&mut self, model: &Model, names: &mut Names) {
-        for (i, parameter) in model.parameters.iter().enumerate() {
+        let correlated = self.correlated(model, names);
+        for (i, parameter) in model.parameters.iter().enumerate().filter(|(i, _)| !correlated.contains(i)) {
             let Some(datum) = parameter.constraint.aux().and_then(|aux| model.observed.aux.get(aux)) else {
                 continue;
             };
@@ -174,6 +181,34 @@ impl Written {
             self.distributions.push(term);
             self.names.insert(i, name);
         }
+    }
+
+    /// Writes one constraint term per group of correlated parameters. Returns the indices of these parameters.
+    fn correlated(&mut self, model: &Model, names: &mut Names) -> BTreeSet<usize> {
+        let mut correlated = BTreeSet::new();
+        for penalty in &model.penalties {
+            let Some(own) = penalty.form.correlations() else { continue };
+            let name = names.free(&penalty.name);
+            let (mut x, mut mean, mut sigmas) = (Vec::new(), Vec::new(), Vec::new());
+            for &i in own.parameters() {
+                let Some(parameter) = model.parameters.get(i) else { continue };
+                let Constraint::Gaussian { sigma, aux } = parameter.constraint else { continue };
+                let nominal = names.free(&format!("nom_{}", parameter.name));
+                self.nominal
+                    .push(json!({"name": nominal, "value": model.observed.aux.get(aux), "const": true}));
+                x.push(parameter.name.clone());
+                mean.push(nominal);
+                sigmas.push(sigma);
+                self.names.insert(i, name.clone());
+                correlated.insert(i);
+            }
+            let rows = own.matrix().chunks(sigmas.len().max(1)).zip(&sigmas);
+            let covariances: Vec<Vec<f64>> =
+                rows.map(|(row, a)| row.iter().zip(&sigmas).map(|(rho, b)| rho * a * b).collect()).collect();
+            self.distributions.push(json!({"name": name, "type": "multivariate_normal_dist", "x": x,
+                "mean": mean, "covariances": covariances}));
+        }
+        correlated
     }
 
     fn modifier(&self, model: &Model, functions: &[String], modifier: &Modifier, n_bins: usize) -> Value {

@@ -114,6 +114,9 @@ pub enum WorkspaceError {
         /// What the user can do.
         remedy: String,
     },
+    /// Correlations of constraints cannot be read, or do not suit the model.
+    #[error(transparent)]
+    Correlations(#[from] crate::CorrelationsError),
     /// A patch cannot be read or applied.
     #[error("patch {origin}: {message} {remedy}")]
     Patch {

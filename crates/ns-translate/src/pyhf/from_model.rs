@@ -66,6 +66,11 @@ pub fn workspace_of(model: &Model) -> Result<Value, NotPyhf> {
     }
     for penalty in &model.penalties {
         let name = quoted(&penalty.name);
+        if penalty.form.correlations().is_some() {
+            reasons
+                .push(format!("the term {name} correlates constraints, which a workspace has no word for"));
+            continue;
+        }
         reasons.push(format!("the term {name} is no Gaussian or Poisson constraint of one parameter"));
     }
     let entries = entries(model, &mut reasons);

@@ -47,7 +47,10 @@ mod workspace;
 mod written;
 
 pub(crate) use diagnose::expect;
-pub use edit::{Change, ChannelSelection, Combine, Edited, Join, Operation, Prune, Rename};
+pub use edit::{
+    Change, ChannelSelection, Combine, Decorrelate, DecorrelateBy, Edited, Join, Operation, Prune, Region,
+    Rename,
+};
 pub use error::WorkspaceError;
 pub use from_model::{NotPyhf, workspace_of};
 pub use input::{file_of, read_file, read_from};

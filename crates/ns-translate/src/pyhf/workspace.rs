@@ -18,6 +18,7 @@ use super::problem::{Problem, Report};
 use super::settings::resolve;
 use super::tolerate::remove_copies;
 use super::{functions, impossible, names, rules};
+use crate::CorrelationTables;
 
 /// Options for making a model from a workspace.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -34,6 +35,8 @@ pub struct ModelOptions {
     /// Whether channels of a workspace may lack observed counts. [`Model::unobserved`] then names them. Asimov data and
     /// yields before a fit need no observations.
     pub unobserved: bool,
+    /// Correlations between the constraints of parameters, in addition to those of the file.
+    pub correlations: CorrelationTables,
 }
 
 /// A pyhf workspace with a valid structure. [`Workspace::validate`] and [`Workspace::model`] check its

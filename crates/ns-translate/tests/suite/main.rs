@@ -3,6 +3,8 @@
 
 mod cards;
 mod constraints;
+mod correlate;
+mod decorrelate;
 mod edit;
 mod hs3;
 mod hs3_dialects;

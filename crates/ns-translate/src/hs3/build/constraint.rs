@@ -1,6 +1,6 @@
 //! Builds constraint terms. These are distributions that do not depend on the observables of a channel.
 
-use ns_core::{FunctionForm, Measured, Op, Penalty, PenaltyForm, Value};
+use ns_core::{Correlations, FunctionForm, Measured, Op, Penalty, PenaltyForm, Value};
 
 use crate::hs3::document::{Arg, Argument, Data, Distribution, Function, Named};
 use crate::hs3::index::Object;
@@ -89,6 +89,9 @@ impl Builder<'_, '_> {
             }
             D::MultivariateNormal { x, mean, covariances } if given.is_none() => {
                 self.check_matrix(x.len(), mean.len(), covariances, path)?;
+                if self.correlated(distribution, x, mean, covariances)? {
+                    return Ok(());
+                }
                 let (x, mean) = (self.values(x, &space)?, self.values(mean, &space)?);
                 self.multivariate(distribution, &x, &mean, covariances)?;
             }
@@ -221,6 +224,69 @@ impl Builder<'_, '_> {
     ) -> Result<Value, Trouble> {
         let tape = self.tape(vec![operation(a), operation(b), operator(0, 1)], 2, &distribution.path)?;
         Ok(self.add_function(format!("{what} {}", distribution.name), FunctionForm::Expression(tape)))
+    }
+
+    /// Makes a multivariate normal term the correlated constraints of parameters. This is possible if it compares single
+    /// parameters, which have no other constraint, with constants. Returns whether it was possible.
+    fn correlated(
+        &mut self,
+        distribution: &Named<Distribution>,
+        x: &[Arg],
+        mean: &[Arg],
+        covariances: &[Vec<f64>],
+    ) -> Result<bool, Trouble> {
+        if x.len() < 2 {
+            return Ok(false);
+        }
+        let mut parameters: Vec<usize> = Vec::with_capacity(x.len());
+        let mut written = Vec::with_capacity(x.len());
+        for (i, (x, mean)) in x.iter().zip(mean).enumerate() {
+            // The term is symmetric in `x` and `mean`. The one that is a constant number is the datum.
+            let (argument, datum) = match (self.constant(x), self.constant(mean)) {
+                (None, Some(datum)) => (x, datum),
+                (Some(datum), None) => (mean, datum),
+                _ => return Ok(false),
+            };
+            let Value::Parameter(parameter) = self.value(argument, &Space::none())? else { return Ok(false) };
+            let variance = covariances.get(i).and_then(|row| row.get(i)).copied().unwrap_or(f64::NAN);
+            if self.parameters.constraint(parameter).is_some()
+                || parameters.contains(&parameter)
+                || !(variance > 0.0 && variance.is_finite())
+            {
+                return Ok(false);
+            }
+            parameters.push(parameter);
+            written.push((variance.sqrt(), datum));
+        }
+        let element = |i: usize, j: usize, value: f64| match (written.get(i), written.get(j)) {
+            _ if i == j => 1.0,
+            (Some((a, _)), Some((b, _))) => value / (a * b),
+            _ => f64::NAN,
+        };
+        let matrix = covariances
+            .iter()
+            .enumerate()
+            .flat_map(|(i, row)| row.iter().enumerate().map(move |(j, value)| (i, j, *value)))
+            .map(|(i, j, value)| element(i, j, value))
+            .collect();
+        match Correlations::new(parameters.clone(), matrix) {
+            Ok(own) => {
+                for (parameter, (sigma, datum)) in parameters.into_iter().zip(written) {
+                    let term = Written::Gaussian { sigma, datum };
+                    self.parameters.constrain(parameter, term, &distribution.path);
+                }
+                self.penalty(&distribution.name, PenaltyForm::Correlated(own));
+                Ok(true)
+            }
+            Err(error) => {
+                self.report.error(
+                    format!("{}/covariances", distribution.path),
+                    format!("The correlations of {} cannot be used: {error}.", quoted(&distribution.name)),
+                    "Correct the covariances.",
+                );
+                Err(Trouble::Reported)
+            }
+        }
     }
 
     /// Adds a multivariate normal term as a sum of independent Gaussian terms. The covariance matrix is written as

@@ -50,6 +50,8 @@ pub enum Operation {
     Prune,
     /// The operation [`Workspace::rename`].
     Rename,
+    /// The operation [`Workspace::decorrelate`].
+    Decorrelate,
     /// The operation [`Workspace::combine`].
     Combine,
     /// The operation [`Workspace::select_channels`].
@@ -62,17 +64,19 @@ impl Operation {
         match self {
             Self::Prune => "prune the workspace",
             Self::Rename => "rename in the workspace",
+            Self::Decorrelate => "decorrelate in the workspace",
             Self::Combine => "combine the workspaces",
             Self::SelectChannels => "choose channels of the workspace",
         }
     }
 
-    /// Returns the participle that describes the result: `pruned`, `renamed`, `combined` or `masked`.
+    /// Returns the participle that describes the result: `pruned`, `renamed`, `decorrelated`, `combined` or `masked`.
     #[must_use]
     pub fn participle(self) -> &'static str {
         match self {
             Self::Prune => "pruned",
             Self::Rename => "renamed",
+            Self::Decorrelate => "decorrelated",
             Self::Combine => "combined",
             Self::SelectChannels => "masked",
         }

@@ -1,4 +1,4 @@
-//! Operations that make new workspaces: prune, rename, combine, sort, and select channels.
+//! Operations that make new workspaces: prune, rename, decorrelate, combine, sort, and select channels.
 //!
 //! Pruning, renaming, combining and sorting do what the methods `prune`, `rename`, `combine` and `sorted` of
 //! `pyhf.Workspace` do. Each operation returns a new workspace and does not change its input. References to
@@ -20,6 +20,7 @@
 
 mod channels;
 mod combine;
+mod decorrelate;
 mod edited;
 mod effect;
 mod prune;
@@ -29,6 +30,7 @@ mod unknown;
 
 pub use channels::ChannelSelection;
 pub use combine::{Combine, Join};
+pub use decorrelate::{Decorrelate, DecorrelateBy, Region};
 pub use edited::{Change, Edited, Operation};
 pub use prune::Prune;
 pub use rename::Rename;

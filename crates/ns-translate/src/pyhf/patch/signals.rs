@@ -143,8 +143,8 @@ impl<'a> SignalGrid<'a> {
     /// Makes the model of a signal.
     ///
     /// # Errors
-    /// If the patch does not fit the background, a channel of `selection` does not exist, or the patched workspace has no
-    /// valid model.
+    /// If the patch does not fit the background, a channel of `selection` does not exist, the patched workspace has no valid
+    /// model, or the correlations of `options` do not suit it.
     pub fn model(
         &self,
         signal: &Signal,
@@ -154,7 +154,9 @@ impl<'a> SignalGrid<'a> {
         let workspace = self.background.patched(&self.patch(signal)?)?;
         let whole = selection.is_everything();
         let workspace = if whole { workspace } else { workspace.select_channels(selection)? };
-        workspace.model(options)
+        let mut model = workspace.model(options)?;
+        options.correlations.apply(&mut model)?;
+        Ok(model)
     }
 }
 
