@@ -15,11 +15,11 @@ use crate::{load, start};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Fit")]
 pub(crate) struct DataArgs {
-    /// Use the data expected at the initial parameters, with the parameter of interest at MU
-    /// [default: its initial value]
+    /// Use the data expected at the initial parameters, with the parameters of interest at MU
+    /// [default: their initial values]
     #[arg(long, value_name = "MU", num_args = 0..=1, value_parser = real)]
     asimov: Option<Option<f64>>,
-    /// Fix a parameter at a value, or parameters by a pattern with * and ?, or all but the parameter of interest ('all=0');
+    /// Fix a parameter at a value, or parameters by a pattern with * and ?, or all but the parameters of interest ('all=0');
     /// repeatable
     #[arg(long, value_name = "NAME=V", value_parser = assignment)]
     fix: Vec<(String, f64)>,
@@ -84,13 +84,12 @@ impl DataArgs {
         }))
     }
 
-    /// Returns the parameters that `--fix` holds, with their values. `all` means all but the parameter of interest.
+    /// Returns the parameters that `--fix` holds, with their values. `all` means all but the parameters of interest.
     ///
     /// # Errors
     /// If a pattern matches no parameter.
     fn fixed(&self, model: &Model) -> Result<Vec<(String, f64)>, CliError> {
         let known: Vec<&str> = model.parameters.iter().map(|p| p.name.as_str()).collect();
-        let poi = model.poi.and_then(|i| known.get(i)).copied();
         let mut fixed = Vec::new();
         for (name, value) in &self.fix {
             let names = load::matching("--fix", name, &known)?;
@@ -98,7 +97,7 @@ impl DataArgs {
             fixed.extend(
                 names
                     .into_iter()
-                    .filter(|name| !is_all || Some(name.as_str()) != poi)
+                    .filter(|name| !is_all || !model.poi_names().any(|poi| poi == name))
                     .map(|name| (name, *value)),
             );
         }

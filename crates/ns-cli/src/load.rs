@@ -138,7 +138,7 @@ fn card(args: &ModelArgs) -> Result<Option<Card>, WorkspaceError> {
     }
     let mut options = CardOptions { mass: args.mass, mc_stats: args.mc_stats, ..CardOptions::default() };
     options.maps.clone_from(&args.map);
-    options.poi.clone_from(&args.poi);
+    options.pois.clone_from(&args.poi);
     let card = Card::read(&args.input, &options)?;
     let selection = selection(args, &card.channel_names());
     Ok(Some(card.selected(&selection)?))
@@ -237,8 +237,8 @@ pub(crate) fn plain(input: &Path, measurement: Option<String>) -> Result<Model, 
 
 /// Returns the measurement and the interpolation codes that the flags select.
 pub(crate) fn options(args: &ModelArgs) -> ModelOptions {
-    let (measurement, poi) = (args.measurement.clone(), args.poi.clone());
-    ModelOptions { measurement, poi, interpolation: args.interpolation(), ..ModelOptions::default() }
+    let (measurement, pois) = (args.measurement.clone(), args.poi.clone());
+    ModelOptions { measurement, pois, interpolation: args.interpolation(), ..ModelOptions::default() }
 }
 
 /// Reads a small JSON file into a value of type `T`. `expected` describes the contents in messages. `usage`

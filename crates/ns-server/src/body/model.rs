@@ -118,8 +118,8 @@ impl ModelBody {
         };
         codes.normsys = self.normsys_code.unwrap_or(codes.normsys);
         codes.histosys = self.histosys_code.unwrap_or(codes.histosys);
-        let (measurement, poi) = (self.measurement.clone(), self.poi.clone());
-        ModelOptions { measurement, interpolation: codes, poi, unobserved: true, ..ModelOptions::default() }
+        let (measurement, pois) = (self.measurement.clone(), self.poi.iter().cloned().collect());
+        ModelOptions { measurement, interpolation: codes, pois, unobserved: true, ..ModelOptions::default() }
     }
 
     /// Returns a hash of all fields on which the model depends. Two requests have equal hashes if the texts of these

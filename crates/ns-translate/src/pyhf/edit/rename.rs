@@ -105,7 +105,9 @@ fn apply(document: &mut Document, rename: &Rename) {
     }
     for measurement in &mut document.measurements {
         set(&mut measurement.name, &rename.measurements);
-        set(&mut measurement.config.poi, &rename.modifiers);
+        for name in measurement.config.poi.names_mut() {
+            set(name, &rename.modifiers);
+        }
         for setting in &mut measurement.config.parameters {
             set(&mut setting.name, &rename.modifiers);
         }
