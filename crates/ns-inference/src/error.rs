@@ -219,6 +219,12 @@ pub enum InferenceError {
         /// The remedy.
         remedy: &'static str,
     },
+    /// The point of a test is not valid.
+    #[error("the tested point is not valid: {problem}")]
+    BadPoint {
+        /// What is wrong with the list of values, and what to do.
+        problem: String,
+    },
     /// A text does not describe a valid shard. A shard is one of N equal parts of a run of toys, written as K/N.
     #[error("'{text}' is no shard; write it as K/N with 1 <= K <= N, for example 3/10")]
     BadShard {
