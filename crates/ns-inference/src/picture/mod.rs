@@ -11,7 +11,7 @@ mod ranking;
 mod scan;
 mod yields;
 
-pub use fit::{correlation, pulls};
+pub use fit::{correlation, poi_correlation, pulls};
 pub use grid::{GridPicture, GridPictureError, grid};
 pub use limit::limit;
 pub use ranking::{MOST_RANKED, ranking};
