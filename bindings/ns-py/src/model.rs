@@ -56,19 +56,19 @@ pub(crate) struct Origin {
 }
 
 /// The data that `pickle` stores for a model: the workspace as text, the measurement, the interpolation codes, the
-/// parameter of interest, the warnings from reading the workspace, and the folder with the files of the model's flows.
+/// parameters of interest, the warnings from reading the workspace, and the folder with the files of the model's flows.
 pub(crate) type Pickled<'py> = (
     Bound<'py, PyBytes>,
     Option<String>,
     (&'static str, &'static str),
-    Option<String>,
+    Vec<String>,
     Vec<Note>,
     Option<String>,
 );
 
 /// The same data as [`Pickled`], with the types that are extracted from Python objects.
 pub(crate) type PickledParts<'py> =
-    (Bound<'py, PyBytes>, Option<String>, (String, String), Option<String>, Vec<Note>, Option<String>);
+    (Bound<'py, PyBytes>, Option<String>, (String, String), Vec<String>, Vec<Note>, Option<String>);
 
 /// A warning from reading the workspace (path, message, remedy). Pickles store it, because the text of the workspace
 /// in a pickle no longer contains the cause of the warning.
@@ -79,6 +79,14 @@ impl Origin {
     /// was not in a file.
     pub(crate) fn new(workspace: ModelSource, options: ModelOptions, folder: Option<PathBuf>) -> Self {
         Self { workspace, options, folder, text: OnceLock::new() }
+    }
+
+    /// Returns an origin of the same workspace with other parameters of interest.
+    pub(crate) fn with_pois(&self, pois: Vec<String>) -> Self {
+        let options = ModelOptions { pois, ..self.options.clone() };
+        let text = self.text.get().map(|text| Python::attach(|py| text.clone_ref(py)));
+        let text = text.map_or_else(OnceLock::new, OnceLock::from);
+        Self { text, ..Self::new(self.workspace.clone(), options, self.folder.clone()) }
     }
 
     /// Sets the text that pickles store in place of that of the workspace.
@@ -103,7 +111,7 @@ impl Origin {
         let note = |p: &Problem| (p.path.clone(), p.message.clone(), p.remedy.clone());
         let notes = self.workspace.reading_warnings().iter().map(note).collect();
         let folder = self.folder.as_ref().and_then(|folder| folder.to_str()).map(str::to_owned);
-        Ok((text.into_bound(py), options.measurement.clone(), codes, options.poi.clone(), notes, folder))
+        Ok((text.into_bound(py), options.measurement.clone(), codes, options.pois.clone(), notes, folder))
     }
 
     /// Restores the workspace and options from the values of [`Self::pickled`].
@@ -115,20 +123,21 @@ impl Origin {
         text: &[u8],
         measurement: Option<String>,
         (normsys, histosys): (&str, &str),
-        poi: Option<String>,
+        pois: Vec<String>,
         notes: Vec<Note>,
         folder: Option<String>,
     ) -> PyResult<Self> {
         if let Some(recipe) = Recipe::of_pickle(text) {
             let card = released(py, || recipe.source())?.map_err(|error| workspace_error(py, &error))?;
-            return Ok(Self::new(card, recipe.options(), None).with_text(PyBytes::new(py, text).unbind()));
+            let options = ModelOptions { pois, ..ModelOptions::default() };
+            return Ok(Self::new(card, options, None).with_text(PyBytes::new(py, text).unbind()));
         }
         let unknown = |error: UnknownCode| PyValueError::new_err(error.to_string());
         let (normsys, histosys) = (normsys.parse().map_err(unknown)?, histosys.parse().map_err(unknown)?);
         let interpolation = Interpolation { normsys, histosys };
         // The device of flows is not restored, because it depends on the machine.
         let options =
-            ModelOptions { measurement, interpolation, poi, unobserved: true, ..ModelOptions::default() };
+            ModelOptions { measurement, interpolation, pois, unobserved: true, ..ModelOptions::default() };
         let folder = folder.map(PathBuf::from);
         let sources = EventSources { folder: folder.clone(), ..EventSources::default() };
         let read = || ModelSource::with_events(text, &[], DigestCheck::Verify, &sources);
@@ -178,10 +187,10 @@ impl Question {
     /// # Errors
     /// If the object has another form.
     pub(crate) fn restored(py: Python<'_>, kept: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let (text, measurement, (normsys, histosys), poi, notes, folder): PickledParts<'_> =
+        let (text, measurement, (normsys, histosys), pois, notes, folder): PickledParts<'_> =
             kept.extract()?;
         let codes = (&*normsys, &*histosys);
-        let mut origin = Origin::restored(py, text.as_bytes(), measurement, codes, poi, notes, folder)?;
+        let mut origin = Origin::restored(py, text.as_bytes(), measurement, codes, pois, notes, folder)?;
         origin.text = OnceLock::from(text.unbind());
         let model = origin.workspace.model(&origin.options).map_err(|error| workspace_error(py, &error))?;
         Ok(Self { model: Arc::new(model), origin: Arc::new(origin), compiled: Arc::default() })
@@ -214,6 +223,11 @@ impl Model {
     /// Returns the model with a limit on the memory, in bytes, of each of its sessions.
     pub(crate) fn within(self, memory: Option<u64>) -> Self {
         Self { memory, ..self }
+    }
+
+    /// Returns the limit on the memory of sessions, in bytes.
+    pub(crate) fn memory(&self) -> Option<u64> {
+        self.memory
     }
 
     /// Returns the part of the model that a result stores for later computations.
