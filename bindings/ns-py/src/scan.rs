@@ -170,11 +170,11 @@ inner_methods! { ScanResult {
     /// scan in one parameter.
     #[getter]
     fn levels(&self) -> Option<Vec<(f64, f64)>> {
-        let pair = |level: ContourLevel| (level.confidence_level, level.twice_delta_nll);
-        self.inner.second.as_ref().map(|_| ContourLevel::usual().map(pair).to_vec())
+        let pair = |level: &ContourLevel| (level.confidence_level, level.twice_delta_nll);
+        self.inner.second.as_ref().map(|_| self.inner.levels.iter().map(pair).collect())
     }
 
-    /// Intervals between the values at which `twice_delta_nll` crosses 1 and 4. The list is empty in a scan
+    /// Intervals between the values at which `twice_delta_nll` crosses the levels, by default 1 and 4. The list is empty in a scan
     /// in two parameters, and if the intervals were not requested.
     #[getter]
     fn intervals(&self) -> Vec<ScanInterval> {
@@ -256,7 +256,7 @@ inner_methods! { ScanResult {
 /// 95 %. With `param2` and
 /// `mu2_values` (or `points2`) the scan is in two parameters. `intervals=False` leaves out the search for the values
 /// at which `twice_delta_nll` is 1 and 4. `poi` names the scanned parameter of interest; a list of names gives a dictionary with one
-/// scan per name.
+/// scan per name. `levels` are the confidence levels of intervals or contours, such as `[0.683, 0.954]`.
 ///
 /// `data`, `asimov`, `fixed`, `init` and `search` have the same meaning as for `fit`. `progress` is True for a
 /// line on standard error, or a function of `(done, total)`. Ctrl-C stops the scan and raises
@@ -264,7 +264,8 @@ inner_methods! { ScanResult {
 #[pyfunction]
 #[pyo3(signature = (model, mu_values = None, *, param = None, points = 21, param2 = None, mu2_values = None,
                     points2 = 21, intervals = true, device = "auto", data = None, asimov = None, fixed = None,
-                    init = None, search = "standard", integral_tolerance = None, threads = 0, progress = None, poi = None))]
+                    init = None, search = "standard", integral_tolerance = None, threads = 0, progress = None, poi = None,
+                    levels = None))]
 pub(crate) fn profile_scan<'py>(
     py: Python<'py>,
     model: &Bound<'_, PyAny>,
@@ -285,6 +286,7 @@ pub(crate) fn profile_scan<'py>(
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
     poi: Option<Names>,
+    levels: Option<Vec<f64>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     if let Some(poi) = poi {
         if param.is_some() {
@@ -313,6 +315,7 @@ pub(crate) fn profile_scan<'py>(
                 threads,
                 progress,
                 None,
+                levels.clone(),
             )
         });
     }
@@ -320,7 +323,9 @@ pub(crate) fn profile_scan<'py>(
     let model = model.get();
     let common = Common { device, threads, data, asimov, fixed, init, search, integral_tolerance, progress };
     let wanted = common.fit_options(model)?;
-    let mut question = ScanOptions::new(axis("mu_values", param, mu_values, points)?).intervals(intervals);
+    let mut question = ScanOptions::new(axis("mu_values", param, mu_values, points)?)
+        .intervals(intervals)
+        .levels(levels.unwrap_or_default());
     question = match (param2, mu2_values) {
         (Some(name), values) => question.second(axis("mu2_values", Some(name), values, points2)?),
         (None, None) => question,

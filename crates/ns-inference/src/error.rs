@@ -93,6 +93,20 @@ pub enum InferenceError {
         /// The given confidence level.
         value: f64,
     },
+    /// A scan has too many levels of contours or intervals.
+    #[error("{n} levels of contours are more than {most}; ask for fewer")]
+    NumberOfLevels {
+        /// Requested number of levels.
+        n: usize,
+        /// Largest allowed number of levels.
+        most: usize,
+    },
+    /// The confidence level of a contour or interval does not lie between 0 and 1.
+    #[error("the level of a contour is {}; it is a probability between 0 and 1, for example 0.95", exact(*value))]
+    ContourLevel {
+        /// The given level.
+        value: f64,
+    },
     /// The analysis cannot use q0, the statistic that tests the background-only hypothesis.
     #[error(
         "{analysis} cannot use the statistic {statistic}, which tests the absence of a signal; use qtilde or q"

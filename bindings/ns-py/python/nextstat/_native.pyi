@@ -1700,6 +1700,7 @@ def profile_scan(
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
     poi: str | None = None,
+    levels: Sequence[float] | None = None,
 ) -> ScanResult: ...
 @overload
 def profile_scan(
@@ -1722,6 +1723,7 @@ def profile_scan(
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
     poi: list[str] | tuple[str, ...],
+    levels: Sequence[float] | None = None,
 ) -> dict[str, ScanResult]: ...
 @overload
 def ranking(

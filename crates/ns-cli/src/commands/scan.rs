@@ -42,6 +42,10 @@ pub(crate) struct ScanArgs {
     #[arg(long, help_heading = "Scan", value_name = "N", requires = "param2",
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     points2: Option<u32>,
+    /// Confidence levels of the contours of two parameters, or of the intervals of one [default: 0.683 and 0.95 in two
+    /// parameters; the rise of twice_nll by 1 and 4 in one]
+    #[arg(long, help_heading = "Scan", value_name = "P,...", value_delimiter = ',', value_parser = real)]
+    levels: Vec<f64>,
     #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]
@@ -58,7 +62,7 @@ pub(crate) fn run(args: &ScanArgs) -> Result<Exit, CliError> {
     let plots = args.plot.open(args.run.output.output.as_deref())?;
     let axis = args.param.as_ref().map_or_else(ScanAxis::default, ScanAxis::param);
     let axis = axis.range(args.start, args.stop).points(args.points as usize);
-    let mut options = ScanOptions::new(axis);
+    let mut options = ScanOptions::new(axis).levels(args.levels.clone());
     if let Some(name) = &args.param2 {
         let points = args.points2.unwrap_or(21) as usize;
         let second = ScanAxis::param(name).range(args.start2, args.stop2).points(points);

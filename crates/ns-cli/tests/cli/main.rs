@@ -18,6 +18,7 @@ mod messages;
 mod newcomer;
 mod outputs;
 mod plots;
+mod pois;
 mod ranking;
 mod remedies;
 mod scan;

@@ -333,7 +333,7 @@ fn z(t: f64, n_dof: usize, p_value: Option<f64>) -> Option<f64> {
         return Some(t.sqrt());
     }
     let p = p_value.filter(|p| *p > 0.0)?;
-    Some(-normal::quantile(0.5 * p)).map(|z| z.max(0.0)).filter(|z| z.is_finite())
+    Some(normal::quantile(0.5 * p).abs()).filter(|z| z.is_finite())
 }
 
 /// Adds the p-value by toys.

@@ -194,7 +194,7 @@ fn wrong_options_are_told_with_name_and_remedy() {
     let held = RankingOptions::default().fit(FitOptions::default().fix("mu", 1.0));
     assert!(error(&model, held).contains("'mu'"));
     let mut without = model.clone();
-    without.poi = None;
+    without.pois.clear();
     let refused = ranking(&without, &session, &RankingOptions::default(), Control::default()).unwrap_err();
     assert!(matches!(refused, InferenceError::NoPoi { .. }));
     // Another parameter can be the target instead of the POI.

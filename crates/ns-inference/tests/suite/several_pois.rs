@@ -7,7 +7,8 @@ use ns_core::{Control, Execution, Model, Session};
 use ns_inference::ranking::Side;
 use ns_inference::{
     FitOptions, Group, Impact, InferenceError, LimitOptions, PointOptions, RankingOptions, RankingResult,
-    fit, hypotest_point, open_session, ranking, rankings, significance, upper_limit,
+    ScanAxis, ScanOptions, fit, hypotest_point, open_session, ranking, rankings, scan, significance,
+    upper_limit,
 };
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
@@ -249,4 +250,43 @@ fn the_correlation_of_the_pois_is_that_of_the_covariance() {
     close(without.poi_correlation.unwrap().matrix[1][0].unwrap(), correlation.matrix[1][0].unwrap(), 1e-9);
     let (single, session) = opened("mu_qqH");
     assert!(fit(&single, session.as_ref(), &options, Control::default()).unwrap().poi_correlation.is_none());
+}
+
+#[test]
+fn scans_have_the_levels_that_are_asked_for() {
+    let (model, session) = opened("mu_ggH,mu_qqH");
+    let axis = |name: &str| ScanAxis::param(name).range(0.5, 2.5).points(3);
+    let levels = vec![0.9, 0.3];
+    let options = ScanOptions::new(axis("mu_ggH")).second(axis("mu_qqH")).levels(levels.clone());
+    let plane = scan(&model, session.as_ref(), &options, Control::default()).unwrap();
+    // Two degrees of freedom: the chi2 quantiles are -2 ln(1 - p).
+    close(plane.levels[0].twice_delta_nll, 4.605_170_185_988_091, 1e-12);
+    close(plane.levels[1].twice_delta_nll, 0.713_349_887_877_464_8, 1e-12);
+    // A point of the plane is the fit with both held, also with a further parameter held.
+    let options = options.fit(FitOptions::default().fix("jets", 0.5));
+    let plane = scan(&model, session.as_ref(), &options, Control::default()).unwrap();
+    let at = |options: FitOptions| {
+        fit(&model, session.as_ref(), &options.fix("jets", 0.5), Control::default()).unwrap()
+    };
+    let held = at(FitOptions::default().fix("mu_ggH", 1.5).fix("mu_qqH", 2.5));
+    close(plane.twice_delta_nll[7].unwrap(), held.twice_nll - at(FitOptions::default()).twice_nll, 1e-7);
+
+    let line = ScanOptions::new(ScanAxis::param("mu_ggH")).levels(levels);
+    let line = scan(&model, session.as_ref(), &line, Control::default()).unwrap();
+    // scipy.stats.chi2.ppf(0.9, 1)
+    close(line.intervals[0].level, 2.705_543_454_095_404, 1e-9);
+    close(line.intervals[0].confidence_level, 0.9, 0.0);
+    let held = |x: f64| {
+        let options = FitOptions::default().fix("mu_ggH", x);
+        fit(&model, session.as_ref(), &options, Control::default()).unwrap().twice_nll - line.twice_nll
+    };
+    close(held(line.intervals[0].upper.unwrap()), line.intervals[0].level, 1e-5);
+    let many = ScanOptions::new(axis("mu_ggH")).levels(vec![0.5; 101]);
+    let error = scan(&model, session.as_ref(), &many, Control::default()).unwrap_err();
+    assert!(matches!(error, InferenceError::NumberOfLevels { n: 101, .. }), "{error}");
+    for level in [0.0, 1.0, f64::NAN] {
+        let options = ScanOptions::new(axis("mu_ggH")).levels(vec![level]);
+        let error = scan(&model, session.as_ref(), &options, Control::default()).unwrap_err();
+        assert!(matches!(error, InferenceError::ContourLevel { .. }), "{error}");
+    }
 }

@@ -151,7 +151,7 @@ fn maps_choose_the_parameters_of_interest() {
     let maps = ["b1/sig:r1[2,-1,3]", "b2/.*:r2", "b2/bkg:1"];
     let options = CardOptions {
         maps: maps.iter().map(|map| map.parse().unwrap()).collect(),
-        poi: Some("r2".to_owned()),
+        pois: vec!["r2".to_owned()],
         ..CardOptions::default()
     };
     let model = read_with("", &options);
