@@ -19,8 +19,16 @@ impl Interest {
         &self.0
     }
 
-    pub(crate) fn names_mut(&mut self) -> &mut [String] {
-        &mut self.0
+    /// Changes the names. Two that become the same are one.
+    pub(crate) fn rename(&mut self, change: impl Fn(&mut String)) {
+        let mut changed: Vec<String> = Vec::with_capacity(self.0.len());
+        for mut name in std::mem::take(&mut self.0) {
+            change(&mut name);
+            if !changed.contains(&name) {
+                changed.push(name);
+            }
+        }
+        self.0 = changed;
     }
 
     pub(crate) fn is_empty(&self) -> bool {
