@@ -129,7 +129,7 @@ impl Tested {
     fn parse(lists: &[String]) -> Result<Self, CliError> {
         let usage = |text: &str| {
             CliError::Usage(format!(
-                "--mu: '{text}' is no finite number; give a value, or NAME=V for several parameters"
+                "--mu: '{text}' is no finite number; give a number, such as 1.5, or NAME=V for several parameters"
             ))
         };
         let number = |text: &str| real(text).ok().filter(|x| x.is_finite()).ok_or_else(|| usage(text));
@@ -166,7 +166,7 @@ impl Tested {
                 let all: Vec<String> = names.iter().map(|name| format!("{name}=V")).collect();
                 let remedy = match names {
                     [] | [_] => {
-                        "name the others with --poi NAME,NAME, or give values by name (NAME=V)".to_owned()
+                        "give a number, such as 1.5, name the others with --poi NAME,NAME, or give values by name (NAME=V)".to_owned()
                     }
                     _ => format!("give --mu {}, or choose one with --poi NAME", all.join(",")),
                 };

@@ -1,5 +1,7 @@
 //! Tests of several parameters of interest.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use crate::{fixture, run, shown, snapshot};
@@ -71,7 +73,8 @@ fn tables_of_several_parameters() {
 #[test]
 fn a_file_may_list_them() {
     let folder = tempfile::tempdir().unwrap();
-    let text = std::fs::read_to_string(fixture("two_signals.json")).unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = std::fs::read_to_string(root.join(fixture("two_signals.json"))).unwrap();
     let write = |poi: &str| {
         let path = folder.path().join("list.json");
         let name = "\"poi\": \"mu_ggH\"";

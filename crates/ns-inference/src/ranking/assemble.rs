@@ -124,7 +124,7 @@ fn one(
     for group in groups.iter().filter(|group| !group.left_out.is_empty()) {
         let names = diagnosis::list(group.left_out.iter().map(String::as_str));
         warnings.push(format!(
-            "group '{}' leaves out {names}: fixed in this fit, or the parameter that impacts are on",
+            "group '{}' leaves out {names}: fixed in this fit, or a parameter that impacts are on",
             group.name
         ));
     }
