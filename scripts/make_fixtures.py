@@ -859,6 +859,29 @@ def abcd():
     )
 
 
+def two_signals():
+    """Two production modes with a signal strength each, which two channels tell apart in part."""
+    background = [60.0, 40.0, 25.0]
+    return workspace(
+        [
+            channel(
+                "inclusive",
+                sample("ggH", [18.0, 24.0, 12.0], normfactor("mu_ggH"), normsys("scale", 0.9, 1.12)),
+                sample("qqH", [3.0, 5.0, 4.0], normfactor("mu_qqH")),
+                sample("background", background, normsys("rate", 0.95, 1.06), modifier("staterror", "stat", [2.0, 1.5, 1.2])),
+            ),
+            channel(
+                "dijet",
+                sample("ggH", [4.0, 3.0], normfactor("mu_ggH"), normsys("scale", 0.8, 1.25), normsys("jets", 0.85, 1.2)),
+                sample("qqH", [9.0, 14.0], normfactor("mu_qqH"), normsys("jets", 0.93, 1.06)),
+                sample("background", [30.0, 12.0], normfactor("norm"), normsys("rate", 0.97, 1.02)),
+            ),
+        ],
+        {"inclusive": [85.0, 66.0, 46.0], "dijet": [48.0, 37.0]},
+        [measurement("two_signals", "mu_ggH", free("mu_ggH", 1.0, 0.0, 10.0), free("mu_qqH", 1.0, 0.0, 10.0), free("norm", 1.0, 0.0, 5.0))],
+    )
+
+
 def fixtures():
     base = background_only()
     points = list(POINTS)
@@ -880,6 +903,7 @@ def fixtures():
         "strongly_bent.json": strongly_bent(),
         "eft.json": eft(),
         "abcd.json": abcd(),
+        "two_signals.json": two_signals(),
         "hs3/mixed.hs3.json": hs3_mixed(),
         "hs3/mixed_root.hs3.json": hs3_mixed_root(),
         "hs3/template.hs3.json": hs3_template(),

@@ -368,6 +368,22 @@ impl Common<'_, '_> {
     }
 }
 
+/// Converts a result of [`Common::ran`] to a [`Record`], and issues its warnings as Python warnings.
+///
+/// # Errors
+/// If a Python object cannot be created, or the user has made warnings errors.
+pub(crate) fn recorded(
+    py: Python<'_>,
+    model: &Model,
+    result: impl Serialize,
+    ran: RunInfo,
+    parts: Vec<Part>,
+) -> PyResult<Record> {
+    let record = record(py, model, result, ran, parts)?;
+    record.warn(py, model)?;
+    Ok(record)
+}
+
 /// Converts a result to a [`Record`]. The text of the record ends with lines about the run.
 ///
 /// # Errors

@@ -3,6 +3,7 @@
 use std::path::{PathBuf, absolute};
 
 use ns_translate::Format;
+use ns_translate::pyhf::ModelOptions;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -19,7 +20,7 @@ use crate::work::released;
 /// `source` is the path of a card, which may be compressed with gzip. `mass` is the value of `$MASS`. `map` is a map of
 /// `multiSignalModel` or a list of them, such as `".*/ggH:r_ggH[1,0,20]"`; without it, `r` in 0 to 20 multiplies all
 /// signals. `channels` names the channels to use, and `mask` the channels to leave out. `mc_stats` says what is done with
-/// `autoMCStats`: "staterror" or "ignore". `poi` names the parameter of interest, by default the first one. `memory` is the
+/// `autoMCStats`: "staterror" or "ignore". `poi` names the parameters of interest, by default those of `map`. `memory` is the
 /// largest memory that fits of the model may use, as in `load_workspace`. A pickle of the model contains the path and the
 /// options, so the card and its files must be there when it is restored.
 ///
@@ -35,7 +36,7 @@ pub(crate) fn load_datacard(
     channels: Option<Names>,
     mask: Option<Names>,
     mc_stats: Option<String>,
-    poi: Option<String>,
+    poi: Option<Names>,
     memory: Option<Memory>,
 ) -> PyResult<Model> {
     let memory = memory.map(Memory::bytes).transpose()?;
@@ -53,11 +54,11 @@ pub(crate) fn load_datacard(
         channels: channels.map(Names::list),
         mask: mask.map(Names::list).unwrap_or_default(),
         mc_stats,
-        poi,
     };
+    let options = ModelOptions { pois: poi.map(Names::list).unwrap_or_default(), ..ModelOptions::default() };
     let text = PyBytes::new(py, crate::pickle::written(&recipe)?.as_bytes()).unbind();
     let model = released(py, || {
-        let origin = Origin::new(recipe.source()?, recipe.options(), None).with_text(text);
+        let origin = Origin::new(recipe.source()?, options, None).with_text(text);
         origin.model()
     })?;
     let model = ready(py, model.map(|model| model.within(memory)))?;

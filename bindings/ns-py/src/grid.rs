@@ -112,7 +112,7 @@ pub(crate) fn _limit_grid<'py>(
     let made = ModelOptions {
         measurement,
         interpolation: interpolation(interp_defaults, normsys_code, histosys_code)?,
-        poi,
+        pois: poi.into_iter().collect(),
         flows: if execution.device == Device::Auto { Device::Cpu } else { execution.device },
         unobserved: true,
         ..ModelOptions::default()
@@ -143,7 +143,7 @@ pub(crate) fn _limit_grid<'py>(
                 ("version", json!(env!("CARGO_PKG_VERSION"))),
                 ("background", json!(grid.background().digest())),
                 ("measurement", json!(made.measurement)),
-                ("poi", json!(made.poi)),
+                ("poi", json!(made.pois.first())),
                 ("channels", json!(selection.keep)),
                 ("mask", json!(selection.mask)),
                 ("interpolation", json!(made.interpolation.to_string())),

@@ -2,7 +2,7 @@
 //! results.
 
 use ns_inference::goodness::DEFAULT_BINS;
-use ns_inference::{HypotestOptions, TestStatistic, Work};
+use ns_inference::{HypotestOptions, PointOptions, TestStatistic, Work};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyString};
 use crate::analysis::{Common, result_class};
 use crate::load::{self, Names};
 use crate::model::Model;
+use crate::pois::{for_each, with_pois};
 use crate::whole::{perhaps_whole, whole};
 
 result_class! {
@@ -18,6 +19,15 @@ result_class! {
     HypotestResult {
         param mu_test test_stat cls clsb clb q_obs q_asimov mu_hat twice_nll_free twice_nll_conditional
         expected_set converged warnings
+    }
+}
+
+result_class! {
+    /// The result of a test of a point in several parameters by the likelihood ratio. Attributes have the names of the keys
+    /// in the JSON of `nextstat hypotest --mu NAME=V`. `p_value_toys`, `p_value_toys_error` and `toys` exist with toys alone.
+    PointResult {
+        params values best_fit test_stat t n_dof p_value z p_value_toys p_value_toys_error toys twice_nll_free
+        twice_nll_conditional converged interrupted warnings
     }
 }
 
@@ -68,20 +78,41 @@ pub(crate) fn tested(object: &Bound<'_, PyAny>) -> PyResult<f64> {
     })
 }
 
+/// What `hypotest` tests: a value of the parameter of interest, or values of parameters by name.
+pub(crate) enum Tested {
+    Value(f64),
+    Point(Vec<(String, f64)>),
+}
+
+/// Reads the first argument of `hypotest`, a number or a dictionary of numbers.
+///
+/// # Errors
+/// The errors of [`tested`].
+pub(crate) fn value_or_point(object: &Bound<'_, PyAny>) -> PyResult<Tested> {
+    let Ok(dict) = object.cast::<PyDict>() else { return tested(object).map(Tested::Value) };
+    let values: PyResult<Vec<(String, f64)>> =
+        dict.iter().map(|(name, value)| Ok((name.extract()?, value.extract()?))).collect();
+    // A dictionary of anything else may be a workspace in the place of the value.
+    values.map(Tested::Point).or_else(|_| tested(object).map(Tested::Value))
+}
+
 /// Tests the hypothesis that the parameter of interest is `mu`, with asymptotic distributions.
 ///
 /// `model` is a `Model`, or a path or dictionary for `load_workspace`. `test_stat` is "qtilde" (upper limits
 /// if the signal cannot be negative), "q" (upper limits) or "q0" (discovery; tests 0, and `clsb` is its
-/// p-value). `data`, `asimov`, `fixed`, `init` and `search` have the same meaning as for `fit`. `progress` is
-/// True or a function of (done, total).
+/// p-value). If `mu` is a dictionary of names and values, the point with these values is tested by the two-sided
+/// likelihood ratio, and the result is a `PointResult`; with `toys=N` it also has the p-value of N toys at this point,
+/// which are generated with `seed`. `poi` names the parameter of interest. `data`, `asimov`, `fixed`, `init` and `search`
+/// have the same meaning as for `fit`. `progress` is True or a function of (done, total).
 #[pyfunction]
-#[pyo3(signature = (mu, model, *, test_stat = "qtilde", device = "auto", data = None, asimov = None, blind = None, fixed = None,
-                    init = None, search = "standard", integral_tolerance = None, threads = 0, progress = None))]
-pub(crate) fn hypotest(
-    py: Python<'_>,
-    #[pyo3(from_py_with = tested)] mu: f64,
+#[pyo3(signature = (mu, model, *, test_stat = None, device = "auto", data = None, asimov = None, blind = None, fixed = None,
+                    init = None, search = "standard", integral_tolerance = None, threads = 0, progress = None,
+                    poi = None, toys = None, seed = 0))]
+pub(crate) fn hypotest<'py>(
+    py: Python<'py>,
+    #[pyo3(from_py_with = value_or_point)] mu: Tested,
     model: &Bound<'_, PyAny>,
-    test_stat: &str,
+    test_stat: Option<&str>,
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
@@ -92,8 +123,15 @@ pub(crate) fn hypotest(
     integral_tolerance: Option<f64>,
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<HypotestResult> {
+    poi: Option<String>,
+    #[pyo3(from_py_with = perhaps_whole)] toys: Option<u64>,
+    #[pyo3(from_py_with = whole)] seed: u64,
+) -> PyResult<Bound<'py, PyAny>> {
     let model = load::model(py, model, device)?;
+    let model = match poi {
+        Some(name) => Bound::new(py, with_pois(py, model.get(), vec![name])?)?,
+        None => model,
+    };
     let model = model.get();
     let common = Common {
         device,
@@ -107,24 +145,55 @@ pub(crate) fn hypotest(
         integral_tolerance,
         progress,
     };
-    let options = HypotestOptions::default().fit(common.fit_options(model)?).statistic(statistic(test_stat)?);
-    let record = common.run(
-        py,
-        model,
-        Work::Test,
-        |core, session, control| ns_inference::hypotest(core, session, mu, &options, control),
-        |result| result.parts(true),
-    )?;
-    Ok(HypotestResult(record))
+    let fit = common.fit_options(model)?;
+    match mu {
+        Tested::Value(_) if toys.is_some() => Err(PyValueError::new_err(
+            "toys are for a point, as in hypotest({\"mu\": 1.0}, model, toys=1000); toys of qtilde, q and q0 are those of \
+             hypotest_toys",
+        )),
+        Tested::Value(mu) => {
+            let options =
+                HypotestOptions::default().fit(fit).statistic(statistic(test_stat.unwrap_or("qtilde"))?);
+            let record = common.run(
+                py,
+                model,
+                Work::Test,
+                |core, session, control| ns_inference::hypotest(core, session, mu, &options, control),
+                |result| result.parts(true),
+            )?;
+            Ok(Bound::new(py, HypotestResult(record))?.into_any())
+        }
+        Tested::Point(values) => {
+            if let Some(name) = test_stat {
+                return Err(PyValueError::new_err(format!(
+                    "test_stat \"{name}\" is one-sided, and a point in several parameters has no side; leave it out for the \
+                     likelihood ratio, or test one parameter with hypotest(value, model, poi=name)"
+                )));
+            }
+            let options = PointOptions::default().fit(fit).n_toys(toys).seed(seed);
+            let result = common.run_keeping(
+                py,
+                model,
+                options.work(),
+                |core, session, control| {
+                    ns_inference::hypotest_point(core, session, &values, &options, control)
+                },
+                ns_inference::PointResult::parts,
+                PointResult,
+            )?;
+            Ok(result.into_bound(py).into_any())
+        }
+    }
 }
 
 /// Tests the hypothesis that there is no signal. Computes the p-value `p0` and its significance `z`, observed
-/// and expected for a signal of strength 1. The arguments have the same meaning as for `hypotest`.
+/// and expected for a signal of strength 1. `poi` names the parameter of interest; a list of names gives a dictionary with
+/// one result per name. The arguments have the same meaning as for `hypotest`.
 #[pyfunction]
 #[pyo3(signature = (model, *, device = "auto", data = None, asimov = None, blind = None, fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0,
-                    progress = None))]
-pub(crate) fn significance(
-    py: Python<'_>,
+                    progress = None, poi = None))]
+pub(crate) fn significance<'py>(
+    py: Python<'py>,
     model: &Bound<'_, PyAny>,
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
@@ -136,7 +205,26 @@ pub(crate) fn significance(
     integral_tolerance: Option<f64>,
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<SignificanceResult> {
+    poi: Option<Names>,
+) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(poi) = poi {
+        return for_each(py, model, device, poi, |model| {
+            significance(
+                py,
+                model,
+                device,
+                data,
+                asimov,
+                fixed,
+                init,
+                search,
+                integral_tolerance,
+                threads,
+                progress,
+                None,
+            )
+        });
+    }
     let model = load::model(py, model, device)?;
     let model = model.get();
     let common = Common {
@@ -159,7 +247,7 @@ pub(crate) fn significance(
         |core, session, control| ns_inference::significance(core, session, &options, control),
         ns_inference::SignificanceResult::parts,
     )?;
-    Ok(SignificanceResult(record))
+    Ok(Bound::new(py, SignificanceResult(record))?.into_any())
 }
 
 /// Compares the best fit with the saturated model. Computes `chi2`, `ndof` and `p_value`. With `toys=N` it also

@@ -32,6 +32,7 @@ mod options;
 mod pickle;
 mod picture;
 mod plain;
+mod pois;
 mod ranking;
 mod recipe;
 mod restore;
@@ -90,8 +91,8 @@ mod _native {
     use crate::grid::{_grid_plot, _grid_shown, _limit_grid};
     #[pymodule_export]
     use crate::hypotest::{
-        EventGoodnessResult, GoodnessResult, HypotestResult, SignificanceResult, goodness_of_fit, hypotest,
-        significance,
+        EventGoodnessResult, GoodnessResult, HypotestResult, PointResult, SignificanceResult,
+        goodness_of_fit, hypotest, significance,
     };
     #[pymodule_export]
     use crate::limit::{LimitResult, upper_limit};

@@ -19,6 +19,7 @@ use crate::model::Question;
 use crate::options;
 use crate::pickle::{read, written};
 use crate::picture::{self, Picture, check, replace};
+use crate::pois::for_each;
 use crate::toys::ToyLimitResult;
 use crate::whole::{perhaps_whole, whole};
 use crate::work::{Progress, run};
@@ -148,12 +149,14 @@ pub(crate) fn confidence_level(cl: Option<f64>, alpha: Option<f64>) -> PyResult<
 /// `cl` is the confidence level, by default 0.95. `alpha=0.05` means the same. `expected_only` leaves out the
 /// observed limit, and `observed_only` the expected limits. With `scan_values`, `result.scan` has CLs at
 /// these values. With `toys=N`, CLs is computed from N toys of each hypothesis at every tested value. The
-/// toys are generated with `seed`, and the result is a `ToyLimitResult`. The other arguments have the same
-/// meaning as for `hypotest`.
+/// toys are generated with `seed`, and the result is a `ToyLimitResult`. `poi` names the parameter of interest; a list of
+/// names gives a dictionary with one result per name, in each of which the other parameters are fitted. The other arguments
+/// have the same meaning as for `hypotest`.
 #[pyfunction]
 #[pyo3(signature = (model, *, cl = None, test_stat = "qtilde", expected_only = false, observed_only = false,
                     scan_values = None, toys = None, seed = 0, device = "auto", data = None, asimov = None, blind = None,
-                    fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0, progress = None, alpha = None))]
+                    fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0, progress = None, alpha = None,
+                    poi = None))]
 pub(crate) fn upper_limit<'py>(
     py: Python<'py>,
     model: &Bound<'_, PyAny>,
@@ -175,7 +178,34 @@ pub(crate) fn upper_limit<'py>(
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
     alpha: Option<f64>,
+    poi: Option<Names>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(poi) = poi {
+        return for_each(py, model, device, poi, |model| {
+            upper_limit(
+                py,
+                model,
+                cl,
+                test_stat,
+                expected_only,
+                observed_only,
+                scan_values,
+                toys,
+                seed,
+                device,
+                data,
+                asimov,
+                fixed,
+                init,
+                search,
+                integral_tolerance,
+                threads,
+                progress,
+                alpha,
+                None,
+            )
+        });
+    }
     let cl = confidence_level(cl, alpha)?;
     if expected_only && observed_only {
         return Err(PyValueError::new_err("expected_only and observed_only leave nothing to find"));

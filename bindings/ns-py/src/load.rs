@@ -27,8 +27,8 @@ use crate::work::released;
 /// data. `patch` is a JSON Patch (a list of operations, or a path), a member of a patchset (`"patchset.json:name"`), or
 /// a list of patches in these forms. `digest_check=False` also applies a patchset that was made for another workspace.
 /// `interp_defaults` is "smooth" (normsys code4, histosys code4p, as in pyhf) or "piecewise" (code1, code0).
-/// `normsys_code` and `histosys_code` replace one of the two codes. `poi` names the parameter of interest, in place of
-/// the one that the measurement names. `channels` names the channels to use, and `mask` the channels to leave out.
+/// `normsys_code` and `histosys_code` replace one of the two codes. `poi` names the parameter of interest, or several
+/// in a list, in place of those that the measurement names. `channels` names the channels to use, and `mask` the channels to leave out.
 /// Parameters that only the omitted channels use are not in the model. `memory` is the largest memory that fits of the
 /// model may use on the host and on each GPU: a number of bytes, or text such as "500M" or "2G". `events` gives the
 /// events of data sets of an HS3 file, by the name of the data set. The events of a data set are a dictionary of
@@ -50,7 +50,7 @@ pub(crate) fn load_workspace(
     interp_defaults: &str,
     normsys_code: Option<&str>,
     histosys_code: Option<&str>,
-    poi: Option<String>,
+    poi: Option<Names>,
     digest_check: bool,
     channels: Option<Names>,
     mask: Option<Names>,
@@ -69,7 +69,8 @@ pub(crate) fn load_workspace(
     let interpolation = interpolation(interp_defaults, normsys_code, histosys_code)?;
     let flows = execution(flow_device, 0)?.device;
     let correlations = tables(py, correlations)?;
-    let options = ModelOptions { measurement, interpolation, poi, flows, unobserved: true, correlations };
+    let pois = poi.map(Names::list).unwrap_or_default();
+    let options = ModelOptions { measurement, interpolation, pois, flows, unobserved: true, correlations };
     built(py, Text::of(source)?, options, patch, digest_check, channels, mask, memory, events)
 }
 
@@ -144,12 +145,12 @@ pub(crate) fn _restored(
     text: &[u8],
     measurement: Option<String>,
     codes: (&str, &str),
-    poi: Option<String>,
+    pois: Vec<String>,
     notes: Vec<Note>,
     folder: Option<String>,
     correlations: Option<String>,
 ) -> PyResult<Model> {
-    let origin = Origin::restored(py, text, measurement, codes, poi, notes, folder, correlations)?;
+    let origin = Origin::restored(py, text, measurement, codes, pois, notes, folder, correlations)?;
     let model = released(py, || origin.model())?;
     ready(py, model)
 }

@@ -14,6 +14,7 @@ use crate::jumps;
 use crate::load::{Names, Text, built, interpolation};
 use crate::model::Model;
 use crate::pickle::{Reduced, restorer};
+use crate::pois::with_pois;
 use crate::study::{Origin, toy_data, toy_events};
 use crate::whole::whole;
 
@@ -32,7 +33,7 @@ impl Model {
         interp_defaults: &str,
         normsys_code: Option<&str>,
         histosys_code: Option<&str>,
-        poi: Option<String>,
+        poi: Option<Names>,
         digest_check: bool,
         channels: Option<Names>,
         mask: Option<Names>,
@@ -40,8 +41,9 @@ impl Model {
         events: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let interpolation = interpolation(interp_defaults, normsys_code, histosys_code)?;
+        let pois = poi.map(Names::list).unwrap_or_default();
         let options =
-            ModelOptions { measurement, interpolation, poi, unobserved: true, ..ModelOptions::default() };
+            ModelOptions { measurement, interpolation, pois, unobserved: true, ..ModelOptions::default() };
         built(py, Text::any(source)?, options, patch, digest_check, channels, mask, memory, events)
     }
 
@@ -93,16 +95,28 @@ impl Model {
         Ok(dict)
     }
 
-    /// Index of the parameter of interest, or None.
+    /// Index of the first parameter of interest, or None.
     #[getter]
     fn poi_index(&self) -> Option<usize> {
-        self.inner.poi
+        self.inner.poi()
     }
 
-    /// Name of the parameter of interest, or None.
+    /// Name of the first parameter of interest, or None.
     #[getter]
     fn poi_name(&self) -> Option<String> {
-        self.inner.poi.and_then(|i| self.inner.parameters.get(i)).map(|p| p.name.clone())
+        self.inner.poi_names().next().map(str::to_owned)
+    }
+
+    /// Names of all parameters of interest.
+    #[getter]
+    fn poi_names(&self) -> Vec<String> {
+        self.inner.poi_names().map(str::to_owned).collect()
+    }
+
+    /// Returns a model of the same workspace with the parameter of interest that `poi` names, or with several if it is a
+    /// list. Raises `WorkspaceError` for a name that is no parameter, or is given twice.
+    fn with_poi(&self, py: Python<'_>, poi: Names) -> PyResult<Self> {
+        with_pois(py, self, poi.list())
     }
 
     /// Returns the data from which `pickle` restores the model: the workspace and its options. A restored model is
@@ -284,8 +298,11 @@ impl Model {
             self.inner.channels.len(),
             self.inner.n_bins(),
             self.inner.parameters.len(),
-            self.poi_name()
-                .map_or_else(|| "no parameter of interest".to_owned(), |poi| format!("POI '{poi}'")),
+            match self.poi_names().as_slice() {
+                [] => "no parameter of interest".to_owned(),
+                [poi] => format!("POI '{poi}'"),
+                pois => format!("POIs '{}'", pois.join("', '")),
+            },
         )
     }
 }

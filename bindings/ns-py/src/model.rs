@@ -56,12 +56,12 @@ pub(crate) struct Origin {
 }
 
 /// The data that `pickle` stores for a model: the workspace as text, the measurement, the interpolation codes, the
-/// parameter of interest, the warnings from reading the workspace, and the folder with the files of the model's flows.
+/// parameters of interest, the warnings from reading the workspace, and the folder with the files of the model's flows.
 pub(crate) type Pickled<'py> = (
     Bound<'py, PyBytes>,
     Option<String>,
     (&'static str, &'static str),
-    Option<String>,
+    Vec<String>,
     Vec<Note>,
     Option<String>,
     Option<String>,
@@ -72,7 +72,7 @@ pub(crate) type PickledParts<'py> = (
     Bound<'py, PyBytes>,
     Option<String>,
     (String, String),
-    Option<String>,
+    Vec<String>,
     Vec<Note>,
     Option<String>,
     Option<String>,
@@ -87,6 +87,14 @@ impl Origin {
     /// was not in a file.
     pub(crate) fn new(workspace: ModelSource, options: ModelOptions, folder: Option<PathBuf>) -> Self {
         Self { workspace, options, folder, text: OnceLock::new() }
+    }
+
+    /// Returns an origin of the same workspace with other parameters of interest.
+    pub(crate) fn with_pois(&self, pois: Vec<String>) -> Self {
+        let options = ModelOptions { pois, ..self.options.clone() };
+        let text = self.text.get().map(|text| Python::attach(|py| text.clone_ref(py)));
+        let text = text.map_or_else(OnceLock::new, OnceLock::from);
+        Self { text, ..Self::new(self.workspace.clone(), options, self.folder.clone()) }
     }
 
     /// Sets the text that pickles store in place of that of the workspace.
@@ -112,8 +120,8 @@ impl Origin {
         let notes = self.workspace.reading_warnings().iter().map(note).collect();
         let folder = self.folder.as_ref().and_then(|folder| folder.to_str()).map(str::to_owned);
         let correlations = options.correlations.to_json();
-        let (measurement, poi) = (options.measurement.clone(), options.poi.clone());
-        Ok((text.into_bound(py), measurement, codes, poi, notes, folder, correlations))
+        let (measurement, pois) = (options.measurement.clone(), options.pois.clone());
+        Ok((text.into_bound(py), measurement, codes, pois, notes, folder, correlations))
     }
 
     /// Restores the workspace and options from the values of [`Self::pickled`].
@@ -125,7 +133,7 @@ impl Origin {
         text: &[u8],
         measurement: Option<String>,
         (normsys, histosys): (&str, &str),
-        poi: Option<String>,
+        pois: Vec<String>,
         notes: Vec<Note>,
         folder: Option<String>,
         correlations: Option<String>,
@@ -137,7 +145,8 @@ impl Origin {
         };
         if let Some(recipe) = Recipe::of_pickle(text) {
             let card = released(py, || recipe.source())?.map_err(|error| workspace_error(py, &error))?;
-            return Ok(Self::new(card, recipe.options(), None).with_text(PyBytes::new(py, text).unbind()));
+            let options = ModelOptions { pois, ..ModelOptions::default() };
+            return Ok(Self::new(card, options, None).with_text(PyBytes::new(py, text).unbind()));
         }
         let unknown = |error: UnknownCode| PyValueError::new_err(error.to_string());
         let (normsys, histosys) = (normsys.parse().map_err(unknown)?, histosys.parse().map_err(unknown)?);
@@ -146,7 +155,7 @@ impl Origin {
         let options = ModelOptions {
             measurement,
             interpolation,
-            poi,
+            pois,
             unobserved: true,
             correlations,
             ..ModelOptions::default()
@@ -200,11 +209,11 @@ impl Question {
     /// # Errors
     /// If the object has another form.
     pub(crate) fn restored(py: Python<'_>, kept: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let (text, measurement, (normsys, histosys), poi, notes, folder, correlations): PickledParts<'_> =
+        let (text, measurement, (normsys, histosys), pois, notes, folder, correlations): PickledParts<'_> =
             kept.extract()?;
         let codes = (&*normsys, &*histosys);
         let mut origin =
-            Origin::restored(py, text.as_bytes(), measurement, codes, poi, notes, folder, correlations)?;
+            Origin::restored(py, text.as_bytes(), measurement, codes, pois, notes, folder, correlations)?;
         origin.text = OnceLock::from(text.unbind());
         let model = origin.workspace.model(&origin.options).map_err(|error| workspace_error(py, &error))?;
         Ok(Self { model: Arc::new(model), origin: Arc::new(origin), compiled: Arc::default() })
@@ -237,6 +246,11 @@ impl Model {
     /// Returns the model with a limit on the memory, in bytes, of each of its sessions.
     pub(crate) fn within(self, memory: Option<u64>) -> Self {
         Self { memory, ..self }
+    }
+
+    /// Returns the limit on the memory of sessions, in bytes.
+    pub(crate) fn memory(&self) -> Option<u64> {
+        self.memory
     }
 
     /// Returns the part of the model that a result stores for later computations.

@@ -9,9 +9,10 @@ use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::analysis::{Common, result_class};
+use crate::analysis::{Common, recorded, result_class};
 use crate::load::{self, Names};
 use crate::picture::{self, Picture, check, replace};
+use crate::pois::with_pois;
 use crate::whole::{perhaps_whole, whole};
 
 result_class! {
@@ -20,7 +21,7 @@ result_class! {
     /// the order of the list `ranking`. NaN stands for a number that does not exist. `result["jet_scale"]` is
     /// the entry of the parameter `jet_scale` in this list.
     RankingResult {
-        param mu_hat mu_uncertainty impacts prefit ranking n_ranked groups breakdown twice_nll converged
+        param mu_hat mu_uncertainty impacts prefit ranking n_ranked groups group_sums sequential breakdown twice_nll converged
         n_fits n_failed interrupted warnings
     }, Ranking, {
         /// Names of the parameters, in the order of the list `ranking`.
@@ -155,15 +156,17 @@ impl RankingResult {
 /// fixed one uncertainty away from its best fit and all others are refitted. "covariance": the impact from the
 /// covariance matrix, as if the likelihood were a parabola. "global": the auxiliary datum is moved by its width.
 /// `prefit=True` adds pre-fit impacts. `top` is the number of parameters to keep, in the order of their impact.
-/// `groups` maps names to lists of parameter names or patterns (`*`, `?`).
+/// `groups` maps names to lists of parameter names or patterns (`*`, `?`). `poi` names the parameter of interest; a list of
+/// names gives a dictionary with one ranking per name, and all of them share their fits.
 ///
 /// `data`, `asimov`, `fixed`, `init` and `search` have the same meaning as for `fit`. `progress` is True for a line on
 /// standard error, or a function of `(done, total)`. Ctrl-C stops the ranking and raises `KeyboardInterrupt`.
 #[pyfunction]
 #[pyo3(signature = (model, impact = None, *, prefit = false, top = None, groups = None, param = None, device = "auto",
-                    threads = 0, data = None, asimov = None, blind = None, fixed = None, init = None, search = "standard", integral_tolerance = None, progress = None))]
-pub(crate) fn ranking(
-    py: Python<'_>,
+                    threads = 0, data = None, asimov = None, blind = None, fixed = None, init = None, search = "standard", integral_tolerance = None, progress = None,
+                    poi = None))]
+pub(crate) fn ranking<'py>(
+    py: Python<'py>,
     model: &Bound<'_, PyAny>,
     impact: Option<&Bound<'_, PyAny>>,
     prefit: bool,
@@ -180,8 +183,17 @@ pub(crate) fn ranking(
     search: &str,
     integral_tolerance: Option<f64>,
     progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<RankingResult> {
+    poi: Option<Names>,
+) -> PyResult<Bound<'py, PyAny>> {
     let model = load::model(py, model, device)?;
+    let several = matches!(poi, Some(Names::Many(_)));
+    let model = match poi {
+        Some(_) if param.is_some() => {
+            return Err(PyValueError::new_err("give param or poi, not both: each names what impacts are on"));
+        }
+        Some(names) => Bound::new(py, with_pois(py, model.get(), names.list())?)?,
+        None => model,
+    };
     let model = model.get();
     let common = Common {
         device,
@@ -204,17 +216,27 @@ pub(crate) fn ranking(
     for (name, members) in groups.into_iter().flat_map(|dict| dict.iter()) {
         wanted = wanted.group(Group::new(name.extract::<String>()?, members.extract::<Vec<String>>()?));
     }
-    let analysis = |core: &ns_core::Model, session: &dyn ns_core::Session, control: ns_core::Control<'_>| {
-        ns_inference::ranking(core, session, &wanted, control)
-    };
-    let mut drawn = None;
     let refitted = wanted.impacts.iter().filter(|impact| **impact != Impact::Covariance).count().max(1);
     let work = Work::Ranking { per_parameter: refitted as u64 * if prefit { 4 } else { 2 } };
-    let record = common.run(py, model, work, analysis, |result| {
-        drawn = Some(ns_inference::picture::ranking(result));
-        result.parts()
+    let (results, ran) = common.ran(py, model, work, |core, session, control| {
+        if several {
+            ns_inference::rankings(core, session, &wanted, control)
+        } else {
+            ns_inference::ranking(core, session, &wanted, control).map(|result| vec![result])
+        }
     })?;
-    Ok(RankingResult(record, drawn.unwrap_or_default()))
+    let by_name = PyDict::new(py);
+    for result in results {
+        let (name, drawn, parts) =
+            (result.param.clone(), ns_inference::picture::ranking(&result), result.parts());
+        let record = recorded(py, model, result, ran.clone(), parts)?;
+        let ranking = Bound::new(py, RankingResult(record, drawn))?;
+        if !several {
+            return Ok(ranking.into_any());
+        }
+        by_name.set_item(name, ranking)?;
+    }
+    Ok(by_name.into_any())
 }
 
 /// Reads the argument `impact`, one definition or several.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ns_translate::ModelSource;
 use ns_translate::datacard::{Card, CardOptions, PoiMap};
-use ns_translate::pyhf::{ChannelSelection, ModelOptions, WorkspaceError};
+use ns_translate::pyhf::{ChannelSelection, WorkspaceError};
 use serde::{Deserialize, Serialize};
 
 /// A card and the options it is read with. Pickles store it in place of a workspace: a model of a card is built again
@@ -18,7 +18,6 @@ pub(crate) struct Recipe {
     pub(crate) channels: Option<Vec<String>>,
     pub(crate) mask: Vec<String>,
     pub(crate) mc_stats: Option<String>,
-    pub(crate) poi: Option<String>,
 }
 
 impl Recipe {
@@ -40,10 +39,5 @@ impl Recipe {
         let selection = ChannelSelection { keep: self.channels.clone(), mask: self.mask.clone() };
         let all = selection.is_everything();
         Ok(ModelSource::Card(Box::new(if all { card } else { card.selected(&selection)? })))
-    }
-
-    /// Returns the options of the model.
-    pub(crate) fn options(&self) -> ModelOptions {
-        ModelOptions { poi: self.poi.clone(), ..ModelOptions::default() }
     }
 }

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::analysis::Record;
-use crate::hypotest::{EventGoodnessResult, GoodnessResult, HypotestResult, SignificanceResult};
+use crate::hypotest::{EventGoodnessResult, GoodnessResult, HypotestResult, PointResult, SignificanceResult};
 use crate::limit::{Drawn, LimitResult};
 use crate::pickle::read;
 use crate::ranking::RankingResult;
@@ -26,6 +26,7 @@ pub(crate) fn _result(
     let record = Record { values, parts: read(parts)? };
     let text = || more.extract::<String>();
     Ok(match class {
+        "PointResult" => Py::new(py, PointResult(record))?.into_any(),
         "HypotestResult" => Py::new(py, HypotestResult(record))?.into_any(),
         "SignificanceResult" => Py::new(py, SignificanceResult(record))?.into_any(),
         "EventGoodnessResult" => Py::new(py, EventGoodnessResult(record))?.into_any(),

@@ -144,7 +144,7 @@ inner_methods! { FitResult {
     nll: f64,
     /// `-2 ln L` at the minimum.
     twice_nll: f64,
-    /// Index of the parameter of interest, or None.
+    /// Index of the first parameter of interest, or None.
     poi_index: Option<usize>,
     /// Whether the fit converged, i.e. whether `edm` is below its tolerance at the best fit.
     converged: bool,

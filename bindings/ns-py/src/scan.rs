@@ -19,6 +19,7 @@ use crate::load::{self, Names};
 use crate::pickle::{Reduced, attributes, read, restorer, written};
 use crate::picture::{self, Picture, check, replace};
 use crate::plain::dictionary;
+use crate::pois::for_each;
 use crate::warn::warn_of_result;
 use crate::whole::whole;
 
@@ -169,11 +170,11 @@ inner_methods! { ScanResult {
     /// scan in one parameter.
     #[getter]
     fn levels(&self) -> Option<Vec<(f64, f64)>> {
-        let pair = |level: ContourLevel| (level.confidence_level, level.twice_delta_nll);
-        self.inner.second.as_ref().map(|_| ContourLevel::usual().map(pair).to_vec())
+        let pair = |level: &ContourLevel| (level.confidence_level, level.twice_delta_nll);
+        self.inner.second.as_ref().map(|_| self.inner.levels.iter().map(pair).collect())
     }
 
-    /// Intervals between the values at which `twice_delta_nll` crosses 1 and 4. The list is empty in a scan
+    /// Intervals between the values at which `twice_delta_nll` crosses the levels, by default 1 and 4. The list is empty in a scan
     /// in two parameters, and if the intervals were not requested.
     #[getter]
     fn intervals(&self) -> Vec<ScanInterval> {
@@ -254,7 +255,8 @@ inner_methods! { ScanResult {
 /// below the best fit to as many above it, within the bounds; in two parameters, the range goes beyond the contour of
 /// 95 %. With `param2` and
 /// `mu2_values` (or `points2`) the scan is in two parameters. `intervals=False` leaves out the search for the values
-/// at which `twice_delta_nll` is 1 and 4.
+/// at which `twice_delta_nll` is 1 and 4. `poi` names the scanned parameter of interest; a list of names gives a dictionary with one
+/// scan per name. `levels` are the confidence levels of intervals or contours, such as `[0.683, 0.954]`.
 ///
 /// `data`, `asimov`, `fixed`, `init` and `search` have the same meaning as for `fit`. `progress` is True for a
 /// line on standard error, or a function of `(done, total)`. Ctrl-C stops the scan and raises
@@ -262,9 +264,10 @@ inner_methods! { ScanResult {
 #[pyfunction]
 #[pyo3(signature = (model, mu_values = None, *, param = None, points = 21, param2 = None, mu2_values = None,
                     points2 = 21, intervals = true, device = "auto", data = None, asimov = None, blind = None, fixed = None,
-                    init = None, search = "standard", integral_tolerance = None, threads = 0, progress = None))]
-pub(crate) fn profile_scan(
-    py: Python<'_>,
+                    init = None, search = "standard", integral_tolerance = None, threads = 0, progress = None, poi = None,
+                    levels = None))]
+pub(crate) fn profile_scan<'py>(
+    py: Python<'py>,
     model: &Bound<'_, PyAny>,
     mu_values: Option<&Bound<'_, PyAny>>,
     param: Option<String>,
@@ -283,7 +286,40 @@ pub(crate) fn profile_scan(
     integral_tolerance: Option<f64>,
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<ScanResult> {
+    poi: Option<Names>,
+    levels: Option<Vec<f64>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(poi) = poi {
+        if param.is_some() {
+            return Err(PyValueError::new_err(
+                "give param or poi, not both: each names the scanned parameter",
+            ));
+        }
+        return for_each(py, model, device, poi, |model| {
+            profile_scan(
+                py,
+                model,
+                mu_values,
+                None,
+                points,
+                param2.clone(),
+                mu2_values,
+                points2,
+                intervals,
+                device,
+                data,
+                asimov,
+                fixed,
+                init,
+                search,
+                integral_tolerance,
+                threads,
+                progress,
+                None,
+                levels.clone(),
+            )
+        });
+    }
     let model = load::model(py, model, device)?;
     let model = model.get();
     let common = Common {
@@ -299,7 +335,9 @@ pub(crate) fn profile_scan(
         progress,
     };
     let wanted = common.fit_options(model)?;
-    let mut question = ScanOptions::new(axis("mu_values", param, mu_values, points)?).intervals(intervals);
+    let mut question = ScanOptions::new(axis("mu_values", param, mu_values, points)?)
+        .intervals(intervals)
+        .levels(levels.unwrap_or_default());
     question = match (param2, mu2_values) {
         (Some(name), values) => question.second(axis("mu2_values", Some(name), values, points2)?),
         (None, None) => question,
@@ -315,7 +353,8 @@ pub(crate) fn profile_scan(
         ns_inference::scan(core, session, &question, control)
     })?;
     warn_of_result(py, &model.inner, &result.warnings)?;
-    ScanResult::new(py, result, model.inner.measurement.clone(), ran)
+    let scan = ScanResult::new(py, result, model.inner.measurement.clone(), ran)?;
+    Ok(Bound::new(py, scan)?.into_any())
 }
 
 /// Reads the arguments of one scanned parameter.

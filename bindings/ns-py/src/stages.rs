@@ -225,9 +225,9 @@ pub(crate) fn _toy_test(
     device: &str,
     threads: usize,
 ) -> PyResult<ToyTest> {
-    let (text, measurement, (normsys, histosys), poi, notes, folder, correlations) = question;
+    let (text, measurement, (normsys, histosys), pois, notes, folder, correlations) = question;
     let codes = (&*normsys, &*histosys);
-    let model = load::_restored(py, text.as_bytes(), measurement, codes, poi, notes, folder, correlations)?;
+    let model = load::_restored(py, text.as_bytes(), measurement, codes, pois, notes, folder, correlations)?;
     toys_from_header(py, Bound::new(py, model)?.as_any(), header, device, threads)
 }
 

@@ -20,9 +20,9 @@ pub(crate) struct ModelArgs {
     /// no Asimov data]
     #[arg(long, visible_alias = "analysis", value_name = "NAME")]
     pub(crate) measurement: Option<String>,
-    /// Parameter of interest [default: that of the measurement]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) poi: Option<String>,
+    /// Parameters of interest; repeatable [default: those of the measurement]
+    #[arg(long, value_name = "NAME,...")]
+    pub(crate) poi: Vec<String>,
     /// JSON Patch to apply, or a patchset and the name of its patch; `-` reads standard input; repeatable,
     /// applied in order
     #[arg(long, value_name = "FILE[:NAME]", allow_hyphen_values = true)]

@@ -76,10 +76,13 @@ pub(crate) fn parts(contents: &Contents) -> Vec<Part> {
         add(table);
     }
     if let Some(name) = &contents.measurement {
-        let poi = contents.poi.as_deref().unwrap_or("none");
+        let (what, poi) = match contents.pois.as_slice() {
+            [] => ("parameter", contents.poi.clone().unwrap_or_else(|| "none".to_owned())),
+            names => ("parameters", names.join(", ")),
+        };
         let others = contents.measurements.as_ref().map_or(0, Vec::len).saturating_sub(1);
         let others = if others == 0 { String::new() } else { format!(" (and {others} more)") };
-        parts.insert(0, Part::Text(format!("measurement {name}{others}, parameter of interest {poi}")));
+        parts.insert(0, Part::Text(format!("measurement {name}{others}, {what} of interest {poi}")));
     }
     if let Some(counts) = &contents.modifier_counts {
         let list: Vec<String> = counts.iter().map(|(name, n)| format!("{n} {name}")).collect();

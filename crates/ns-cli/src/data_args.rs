@@ -15,15 +15,15 @@ use crate::{load, start};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Fit")]
 pub(crate) struct DataArgs {
-    /// Use the data expected at the initial parameters, with the parameter of interest at MU
-    /// [default: its initial value]
+    /// Use the data expected at the initial parameters, with the parameters of interest at MU
+    /// [default: their initial values]
     #[arg(long, value_name = "MU", num_args = 0..=1, value_parser = real)]
     asimov: Option<Option<f64>>,
     /// Blind channels: use the data that a fit of the other channels expects there, with the parameter of interest at the MU
     /// of --asimov, if given; repeatable (give a name that contains commas alone)
     #[arg(long, value_name = "CHANNEL,...", visible_alias = "asimov-channels")]
     blind: Vec<String>,
-    /// Fix a parameter at a value, or parameters by a pattern with * and ?, or all but the parameter of interest ('all=0');
+    /// Fix a parameter at a value, or parameters by a pattern with * and ?, or all but the parameters of interest ('all=0');
     /// repeatable
     #[arg(long, value_name = "NAME=V", value_parser = assignment)]
     fix: Vec<(String, f64)>,
@@ -106,13 +106,12 @@ impl DataArgs {
         }))
     }
 
-    /// Returns the parameters that `--fix` holds, with their values. `all` means all but the parameter of interest.
+    /// Returns the parameters that `--fix` holds, with their values. `all` means all but the parameters of interest.
     ///
     /// # Errors
     /// If a pattern matches no parameter.
     fn fixed(&self, model: &Model) -> Result<Vec<(String, f64)>, CliError> {
         let known: Vec<&str> = model.parameters.iter().map(|p| p.name.as_str()).collect();
-        let poi = model.poi.and_then(|i| known.get(i)).copied();
         let mut fixed = Vec::new();
         for (name, value) in &self.fix {
             let names = load::matching("--fix", name, &known)?;
@@ -120,7 +119,7 @@ impl DataArgs {
             fixed.extend(
                 names
                     .into_iter()
-                    .filter(|name| !is_all || Some(name.as_str()) != poi)
+                    .filter(|name| !is_all || !model.poi_names().any(|poi| poi == name))
                     .map(|name| (name, *value)),
             );
         }

@@ -2,9 +2,10 @@
 //! session. During the analysis it shows progress and handles Ctrl-C. After the analysis it writes the
 //! result.
 
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use ns_core::{Control, Model, Session};
+use ns_core::{Control, Execution, Model, Session};
 use ns_inference::present::{count, duration};
 use ns_inference::report::hepdata::DataTable;
 use ns_inference::report::{Part, Report, RunInfo};
@@ -37,6 +38,14 @@ pub(crate) fn about(model: &Model, session: &dyn Session, reason: Option<&str>, 
     complain("device", &format!("{}{why}", session.device()));
 }
 
+/// The results of an analysis of each parameter of interest, in the order of `pois`. After an interruption the last ones
+/// are missing.
+#[derive(Serialize)]
+struct PerPoi<'a, R> {
+    pois: Vec<String>,
+    results: &'a [R],
+}
+
 /// A running analysis command.
 pub(crate) struct Job {
     started: Instant,
@@ -46,6 +55,8 @@ pub(crate) struct Job {
     session: Box<dyn Session>,
     /// The data that the fits use.
     data: FitData,
+    execution: Execution,
+    work: Work,
     /// Reason why `auto` chose the device; `None` if the user named the device.
     reason: Option<String>,
 }
@@ -82,7 +93,7 @@ impl Job {
             about(&model, session.as_ref(), reason.as_deref(), started);
         }
         let data = run.data.data(&model);
-        Ok(Self { started, output, quiet, model, session, data, reason })
+        Ok(Self { started, output, quiet, model, session, data, execution, work, reason })
     }
 
     /// Runs `analysis` with a progress bar that shows the text `what`. The first Ctrl-C sets a flag that asks
@@ -113,6 +124,76 @@ impl Job {
             }
         }
         result
+    }
+
+    /// Runs `analysis` like [`Self::work`] once for each parameter of interest, which is the first one of the model that
+    /// `analysis` gets. Stops at the first interruption; then fewer results than parameters of interest come back.
+    ///
+    /// # Errors
+    /// The errors of the analysis, and if a session cannot be opened.
+    pub(crate) fn work_for_each_poi<T, E>(
+        &self,
+        what: &'static str,
+        analysis: impl Fn(&Model, &dyn Session, Control<'_>) -> Result<T, E>,
+    ) -> Result<Vec<T>, CliError>
+    where
+        CliError: From<E>,
+    {
+        let mut results = vec![self.work(what, &analysis)?];
+        for &poi in self.model.pois.iter().skip(1) {
+            if interrupt::listen().load(Ordering::Relaxed) {
+                break;
+            }
+            let model = self.model.with_first_poi(poi);
+            let Opened { session, .. } = open_session_for(&model, &self.execution, self.work)?;
+            let bar = Bar::new(what, self.quiet);
+            let control = Control { observer: Some(&bar), cancel: Some(interrupt::listen()), task: None };
+            let result = analysis(&model, session.as_ref(), control).map_err(CliError::from);
+            bar.finish();
+            match result {
+                Err(CliError::Inference(InferenceError::Cancelled)) => break,
+                other => results.push(other?),
+            }
+        }
+        Ok(results)
+    }
+
+    /// Returns whether an analysis of each parameter of interest has several results.
+    pub(crate) fn has_several_pois(&self) -> bool {
+        self.model.pois.len() > 1
+    }
+
+    /// Writes the results of an analysis of each parameter of interest. A single result is written as by [`Self::finish`].
+    /// Several are a list in one object, with the names of the parameters of interest.
+    ///
+    /// # Errors
+    /// If the results cannot be written.
+    pub(crate) fn finish_for_each_poi<R: Serialize>(
+        self,
+        results: &[R],
+        warnings: impl Fn(&R) -> &[String],
+        parts: impl Fn(&R) -> Vec<Part>,
+        data: impl Fn(&R) -> Vec<DataTable>,
+    ) -> Result<(), CliError> {
+        if let [result] = results
+            && !self.has_several_pois()
+        {
+            return self.finish_with(result, warnings(result), parts(result), || data(result));
+        }
+        let pois: Vec<String> = self.model.poi_names().map(str::to_owned).collect();
+        let mut all = Vec::new();
+        for warning in results.iter().flat_map(&warnings) {
+            if !all.contains(warning) {
+                all.push(warning.clone());
+            }
+        }
+        let mut shown: Vec<Part> = results.iter().flat_map(parts).collect();
+        shown.push(Part::Text(format!(
+            "one after another for {}; in each, the others are fitted unless --fix holds them",
+            pois.join(", ")
+        )));
+        let together = PerPoi { pois, results };
+        self.finish_with(&together, &all, shown, || results.iter().flat_map(data).collect())
     }
 
     /// Writes the result as JSON or as text. The text ends with lines about the run.

@@ -138,7 +138,7 @@ fn card(args: &ModelArgs) -> Result<Option<Card>, WorkspaceError> {
     }
     let mut options = CardOptions { mass: args.mass, mc_stats: args.mc_stats, ..CardOptions::default() };
     options.maps.clone_from(&args.map);
-    options.poi.clone_from(&args.poi);
+    options.pois.clone_from(&args.poi);
     let card = Card::read(&args.input, &options)?;
     let selection = selection(args, &card.channel_names());
     Ok(Some(card.selected(&selection)?))
@@ -248,9 +248,9 @@ pub(crate) fn options(args: &ModelArgs) -> Result<ModelOptions, CliError> {
         let own = CorrelationTables::from_slice(&text).map_err(|error| read(error.into()))?;
         correlations.extend(own);
     }
-    let (measurement, poi) = (args.measurement.clone(), args.poi.clone());
+    let (measurement, pois) = (args.measurement.clone(), args.poi.clone());
     let interpolation = args.interpolation();
-    Ok(ModelOptions { measurement, poi, interpolation, correlations, ..ModelOptions::default() })
+    Ok(ModelOptions { measurement, pois, interpolation, correlations, ..ModelOptions::default() })
 }
 
 /// Reads a small JSON file into a value of type `T`. `expected` describes the contents in messages. `usage`

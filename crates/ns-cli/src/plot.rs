@@ -8,6 +8,7 @@ use ns_inference::picture::BlindRange;
 use ns_viz::{Components, Drawing, Format, PictureError, Yields};
 
 use crate::error::{CliError, Exit};
+use crate::job::Job;
 use crate::output::{PendingFile, complain, distinct};
 
 /// Flag that asks for a picture of the result of an analysis.
@@ -91,6 +92,21 @@ struct Target {
 }
 
 impl Plots {
+    /// Checks that a picture is about one parameter of interest.
+    ///
+    /// # Errors
+    /// [`CliError::Usage`] if a picture is asked for and the model has several parameters of interest.
+    pub(crate) fn only_one(&self, job: &Job) -> Result<(), CliError> {
+        if self.files.is_empty() || !job.has_several_pois() {
+            return Ok(());
+        }
+        let names: Vec<&str> = job.model.poi_names().collect();
+        Err(CliError::Usage(format!(
+            "a picture shows one parameter of interest, and there are {}; choose one with --poi NAME",
+            names.join(", ")
+        )))
+    }
+
     /// Opens the file that each flag names. `result` is the file of `--output`.
     ///
     /// # Errors

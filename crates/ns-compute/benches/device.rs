@@ -160,7 +160,7 @@ fn refits(
         let mut tasks = || {
             let mut tasks = Vec::new();
             for (p, sigma) in best.uncertainties.iter().enumerate() {
-                let Some(sigma) = sigma.filter(|_| Some(p) != model.poi) else { continue };
+                let Some(sigma) = sigma.filter(|_| Some(p) != model.poi()) else { continue };
                 for sign in [1.0, -1.0] {
                     let shift = sign * sigma * (1.0 + 1e-3 * wiggle.next());
                     let value = (best.parameters[p] + shift).clamp(bounds[p].0, bounds[p].1);
@@ -293,9 +293,9 @@ fn device(c: &mut Criterion) {
         values(&mut group, &sessions);
         fits(&mut group, &sessions, &model, wanted);
         refits(&mut group, &sessions, &model, &best);
-        scan(&mut group, &sessions, model.poi.unwrap(), &best);
+        scan(&mut group, &sessions, model.poi().unwrap(), &best);
         differentiable::rows(&mut group, &model);
-        toys(&mut group, &sessions, model.poi.unwrap(), &best, n_toys);
+        toys(&mut group, &sessions, model.poi().unwrap(), &best, n_toys);
         group.finish();
         let check = cuda.check().unwrap();
         assert!(check.violation().is_none(), "{name}: {check:?}");

@@ -255,7 +255,7 @@ fn fits(cpu: &CpuSession, gpu: &dyn Session, model: &Model) {
     let best = Arc::<[f64]>::from(here.parameters.as_slice());
     let mut tasks = Vec::new();
     for (p, sigma) in here.uncertainties.iter().enumerate() {
-        let Some(sigma) = sigma.filter(|_| Some(p) != model.poi) else { continue };
+        let Some(sigma) = sigma.filter(|_| Some(p) != model.poi()) else { continue };
         for sign in [1.0, -1.0] {
             let bounds = cpu.parameters().bounds[p];
             let value = (best[p] + sign * sigma).clamp(bounds.0, bounds.1);
@@ -286,7 +286,7 @@ fn fits(cpu: &CpuSession, gpu: &dyn Session, model: &Model) {
     for (a, b) in here.iter().zip(&there) {
         match (&a.fits[0], &b.fits[0]) {
             (Ok(a), Ok(b)) if a.converged() && b.converged() => {
-                if let Some(poi) = model.poi {
+                if let Some(poi) = model.poi() {
                     worst = worst.max((a.parameters[poi] - b.parameters[poi]).abs());
                 }
                 higher = higher.max((b.nll - a.nll).abs());
@@ -303,7 +303,7 @@ fn fits(cpu: &CpuSession, gpu: &dyn Session, model: &Model) {
 }
 
 fn toys(cpu: &CpuSession, gpu: &dyn Session, model: &Model, n_toys: u64, search: Search) {
-    let Some(poi) = model.poi else { return };
+    let Some(poi) = model.poi() else { return };
     let task = |fixed: Vec<(usize, f64)>| FitTask {
         data: Data::observed(),
         fits: vec![FitRequest { fixed, ..FitRequest::default() }],

@@ -107,7 +107,7 @@ fn model(
         channels: Vec::new(),
         parameters,
         parameter_sets,
-        poi: Some(0),
+        pois: vec![0],
         interpolation: Interpolation::SMOOTH,
         functions: Vec::new(),
         event_channels: vec![EventChannel {

@@ -167,7 +167,7 @@ fn mixed() -> Model {
     model.parameters[1].constraint = Constraint::Gaussian { sigma: 0.05, aux: 0 };
     model.observed.main = vec![24.0, 17.0];
     model.observed.aux = vec![1.0];
-    model.poi = Some(0);
+    model.pois = vec![0];
     model
 }
 

@@ -158,8 +158,9 @@ pub struct Model {
     pub parameters: Vec<Parameter>,
     /// Groups of consecutive parameters that share a name.
     pub parameter_sets: Vec<ParameterSet>,
-    /// Index of the parameter of interest; `None` if the model has none.
-    pub poi: Option<usize>,
+    /// Indices of the parameters of interest, without repetition; empty if the model has none. Analyses of one parameter
+    /// are about the first ([`Model::poi`]).
+    pub pois: Vec<usize>,
     /// Interpolation codes of the normsys and histosys modifiers.
     pub interpolation: Interpolation,
     /// Functions of parameters that samples, event channels and penalties use, each defined before its use.
@@ -179,6 +180,25 @@ pub struct Model {
 }
 
 impl Model {
+    /// Returns the index of the first parameter of interest; `None` if the model has none.
+    #[must_use]
+    pub fn poi(&self) -> Option<usize> {
+        self.pois.first().copied()
+    }
+
+    /// Returns a copy of the model with the parameter of index `poi` as the first parameter of interest. The others follow
+    /// in their order.
+    #[must_use]
+    pub fn with_first_poi(&self, poi: usize) -> Self {
+        let others = self.pois.iter().copied().filter(|other| *other != poi);
+        Self { pois: std::iter::once(poi).chain(others).collect(), ..self.clone() }
+    }
+
+    /// Returns the names of the parameters of interest.
+    pub fn poi_names(&self) -> impl Iterator<Item = &str> {
+        self.pois.iter().filter_map(|i| self.parameters.get(*i)).map(|p| p.name.as_str())
+    }
+
     /// Returns the number of main bins in all channels.
     #[must_use]
     pub fn n_bins(&self) -> usize {

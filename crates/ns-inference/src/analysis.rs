@@ -113,7 +113,7 @@ impl<'a> Analysis<'a> {
     /// [`InferenceError::NoPoi`] if the model has no POI.
     pub(crate) fn poi(&self, analysis: &'static str) -> Result<usize, InferenceError> {
         let (measurement, format) = (&self.model.measurement, self.model.format);
-        self.model.poi.ok_or_else(|| InferenceError::NoPoi {
+        self.model.poi().ok_or_else(|| InferenceError::NoPoi {
             analysis,
             measurement: measurement.clone(),
             format,

@@ -99,6 +99,20 @@ pub enum InferenceError {
         /// The given confidence level.
         value: f64,
     },
+    /// A scan has too many levels of contours or intervals.
+    #[error("{n} levels of contours are more than {most}; ask for fewer")]
+    NumberOfLevels {
+        /// Requested number of levels.
+        n: usize,
+        /// Largest allowed number of levels.
+        most: usize,
+    },
+    /// The confidence level of a contour or interval does not lie between 0 and 1.
+    #[error("the level of a contour is {}; it is a probability between 0 and 1, for example 0.95", exact(*value))]
+    ContourLevel {
+        /// The given level.
+        value: f64,
+    },
     /// The analysis cannot use q0, the statistic that tests the background-only hypothesis.
     #[error(
         "{analysis} cannot use the statistic {statistic}, which tests the absence of a signal; use qtilde or q"
@@ -224,6 +238,12 @@ pub enum InferenceError {
         problem: String,
         /// The remedy.
         remedy: &'static str,
+    },
+    /// The point of a test is not valid.
+    #[error("the tested point is not valid: {problem}")]
+    BadPoint {
+        /// What is wrong with the list of values, and what to do.
+        problem: String,
     },
     /// A text does not describe a valid shard. A shard is one of N equal parts of a run of toys, written as K/N.
     #[error("'{text}' is no shard; write it as K/N with 1 <= K <= N, for example 3/10")]

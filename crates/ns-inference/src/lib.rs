@@ -82,19 +82,21 @@ pub use device::{
 pub use differentiable::{DifferentiableSession, ProfiledDifferentiableSession};
 pub use error::InferenceError;
 pub use extrapolate::Extrapolated;
-pub use fit::{BatchFit, FitResult, WeightedUncertainties, fit, fit_batch, fit_batch_within};
+pub use fit::{BatchFit, FitResult, PoiCorrelation, WeightedUncertainties, fit, fit_batch, fit_batch_within};
 pub use goodness::{
     ChannelGoodness, EventGoodness, EventStatistic, GoodnessResult, GoodnessToys, event_goodness_of_fit,
     goodness_of_fit, goodness_of_fit_toys,
 };
 pub use grid::{GridPoint, GridResult, GridRow, GridStatus};
-pub use hypotest::{HypotestOptions, HypotestResult, TestStatistic, hypotest};
+pub use hypotest::{
+    HypotestOptions, HypotestResult, PointOptions, PointResult, TestStatistic, hypotest, hypotest_point,
+};
 pub use limit::{LimitOptions, LimitResult, upper_limit};
 pub use lookup::parameter_index;
 pub use minos::Interval;
 pub use ns_compute::CpuSession;
 pub use options::{FitData, FitOptions, observed};
-pub use ranking::{Group, Impact, RankingOptions, RankingResult, ranking};
+pub use ranking::{Group, Impact, RankingOptions, RankingResult, ranking, rankings};
 pub use scan::{ScanAxis, ScanInterval, ScanOptions, ScanResult, scan};
 pub use significance::{SignificanceResult, significance};
 pub use splot::{SplotWeights, splot};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fit::FitResult;
-use crate::scan::{ScanInterval, ScanResult, SecondAxis};
+use crate::scan::{ContourLevel, ScanInterval, ScanResult, SecondAxis};
 
 /// The result of a fit, stored with all its fields except the covariance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,6 +49,8 @@ struct PlainScan {
     #[serde(default)]
     asimov_error: Option<f64>,
     reasons: Vec<Option<String>>,
+    #[serde(default)]
+    levels: Vec<ContourLevel>,
     intervals: Vec<ScanInterval>,
     n_iter: usize,
     warnings: Vec<String>,

@@ -70,7 +70,7 @@ fn parameters_are_renamed_inside_expressions() {
     let workspace = fixture("eft.json");
     let renamed = workspace.rename(&rename).unwrap().workspace;
     let (before, after) = (model(&workspace), model(&renamed));
-    assert_eq!(after.parameters[after.poi.unwrap()].name, "kappa");
+    assert_eq!(after.parameters[after.poi().unwrap()].name, "kappa");
     let values = EFT.map(|(name, value)| (if name == "cH" { "kappa" } else { name }, value));
     assert_eq!(nll(&before, &EFT), nll(&after, &values));
     let text = renamed.to_value().to_string();

@@ -76,7 +76,7 @@ fn describe(model: &Model) -> Value {
         })
         .collect();
     json!({
-        "parameters": parameters, "channels": channels, "poi": model.poi,
+        "parameters": parameters, "channels": channels, "poi": model.poi(),
         "main": model.observed.main, "aux": model.observed.aux, "warnings": model.warnings,
     })
 }

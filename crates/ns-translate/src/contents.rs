@@ -18,8 +18,11 @@ pub struct Contents {
     pub measurement: Option<String>,
     /// Names of all measurements of a workspace; null for an HS3 model.
     pub measurements: Option<Vec<String>>,
-    /// Name of the parameter of interest, if there is one.
+    /// Name of the first parameter of interest, if there is one.
     pub poi: Option<String>,
+    /// Names of all parameters of interest, if there are several; otherwise absent from the JSON.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pois: Vec<String>,
     /// The channels, in the model's order.
     pub channels: Option<Vec<ChannelRow>>,
     /// Channels in which single events are fitted; absent from the JSON if there are none.
@@ -217,6 +220,7 @@ impl Contents {
             measurement: None,
             measurements: None,
             poi: None,
+            pois: Vec::new(),
             channels: None,
             event_channels: Vec::new(),
             functions: Vec::new(),
@@ -240,7 +244,12 @@ impl Contents {
             format: Some(workspace.format()),
             measurement: Some(model.measurement.clone()),
             measurements: Some(workspace.measurement_names()),
-            poi: model.poi.and_then(|i| model.parameters.get(i)).map(|p| p.name.clone()),
+            poi: model.poi_names().next().map(str::to_owned),
+            pois: if model.pois.len() > 1 {
+                model.poi_names().map(str::to_owned).collect()
+            } else {
+                Vec::new()
+            },
             channels: Some(channels(model)),
             event_channels: event_channels(model),
             functions: functions(model),

@@ -228,7 +228,7 @@ fn each_wrong_option_gets_its_message() {
     };
     say(message(folder.path(), COUNTS, &mask(&["b11"])));
     say(message(folder.path(), COUNTS, &mask(&["b1", "b2"])));
-    let poi = CardOptions { poi: Some("mu".to_owned()), ..CardOptions::default() };
+    let poi = CardOptions { pois: vec!["mu".to_owned()], ..CardOptions::default() };
     say(message(folder.path(), COUNTS, &poi));
     let confined = CardOptions { confined: true, ..CardOptions::default() };
     say(message(folder.path(), &SHAPES.replace("shapes.root", "../shapes.root"), &confined));

@@ -32,11 +32,11 @@ fn a_patchset_member_is_found_by_name_and_by_values() {
     assert_eq!(by_name, patched("patchset.json:(1600, 400.0)").unwrap());
     assert_ne!(by_name, patched("patchset.json:gluino_1400_200").unwrap());
     let model = by_name.model(&ModelOptions::default()).unwrap();
-    assert_eq!(model.parameters[model.poi.unwrap()].name, "mu_sig");
+    assert_eq!(model.parameters[model.poi().unwrap()].name, "mu_sig");
     // Without a patch no modifier uses the parameter of interest.
     let background = Workspace::from_path(fixtures().join("background_only.json")).unwrap();
     let model = background.model(&ModelOptions::default()).unwrap();
-    assert_eq!(model.poi, None);
+    assert_eq!(model.poi(), None);
     assert!(model.warnings.iter().any(|w| w.contains("'mu_sig'")), "{:?}", model.warnings);
 }
 

@@ -107,6 +107,64 @@ class HypotestResult:
     def _repr_html_(self) -> str: ...
 
 @final
+class PointResult:
+    """The result of a test of a point in several parameters. None stands for a number that does not exist."""
+
+    @property
+    def params(self) -> list[str]: ...
+    @property
+    def values(self) -> list[float]: ...
+    @property
+    def best_fit(self) -> list[float]: ...
+    @property
+    def test_stat(self) -> str: ...
+    @property
+    def t(self) -> float: ...
+    @property
+    def n_dof(self) -> int: ...
+    @property
+    def p_value(self) -> float | None: ...
+    @property
+    def z(self) -> float | None: ...
+    @property
+    def p_value_toys(self) -> float | None: ...
+    @property
+    def p_value_toys_error(self) -> float | None: ...
+    @property
+    def toys(self) -> dict[str, Any] | None: ...
+    @property
+    def twice_nll_free(self) -> float: ...
+    @property
+    def twice_nll_conditional(self) -> float: ...
+    @property
+    def converged(self) -> bool: ...
+    @property
+    def interrupted(self) -> bool: ...
+    @property
+    def warnings(self) -> list[str]: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def device_reason(self) -> str | None: ...
+    @property
+    def gpu_check(self) -> dict[str, Any] | None: ...
+    @property
+    def flows(self) -> list[dict[str, Any]] | None: ...
+    @property
+    def interpolation(self) -> str: ...
+    @property
+    def model_digest(self) -> str: ...
+    @property
+    def wall_s(self) -> float: ...
+    def to_dict(self) -> dict[str, Any]: ...
+    def to_latex(self) -> str: ...
+    def to_markdown(self) -> str: ...
+    def to_csv(self) -> str: ...
+    def to_pandas(self) -> Any: ...
+    def to_polars(self) -> Any: ...
+    def _repr_html_(self) -> str: ...
+
+@final
 class LimitResult:
     """The result of a CLs upper limit. A limit is None if CLs does not cross `1 - cl` within the bounds."""
 
@@ -806,7 +864,7 @@ class Model:
         *,
         normsys_code: str | None = None,
         histosys_code: str | None = None,
-        poi: str | None = None,
+        poi: str | Sequence[str] | None = None,
         digest_check: bool = True,
         channels: str | Sequence[str] | None = None,
         mask: str | Sequence[str] | None = None,
@@ -822,6 +880,9 @@ class Model:
     def poi_index(self) -> int | None: ...
     @property
     def poi_name(self) -> str | None: ...
+    @property
+    def poi_names(self) -> list[str]: ...
+    def with_poi(self, poi: str | Sequence[str]) -> Model: ...
     @property
     def interpolation(self) -> str: ...
     @property
@@ -1140,6 +1201,10 @@ class RankingResult:
     @property
     def groups(self) -> list[dict[str, Any]]: ...
     @property
+    def group_sums(self) -> dict[str, float | None] | None: ...
+    @property
+    def sequential(self) -> dict[str, Any] | None: ...
+    @property
     def breakdown(self) -> dict[str, float | None]: ...
     @property
     def twice_nll(self) -> float: ...
@@ -1210,7 +1275,7 @@ def load_datacard(
     channels: str | Sequence[str] | None = None,
     mask: str | Sequence[str] | None = None,
     mc_stats: Literal["staterror", "ignore"] | None = None,
-    poi: str | None = None,
+    poi: str | Sequence[str] | None = None,
     memory: int | str | None = None,
 ) -> Model: ...
 def load_workspace(
@@ -1221,7 +1286,7 @@ def load_workspace(
     *,
     normsys_code: str | None = None,
     histosys_code: str | None = None,
-    poi: str | None = None,
+    poi: str | Sequence[str] | None = None,
     digest_check: bool = True,
     channels: str | Sequence[str] | None = None,
     mask: str | Sequence[str] | None = None,
@@ -1360,11 +1425,12 @@ def fit(
     derived: dict[str, str] | None = None,
     derived_profile: bool = False,
 ) -> FitResult: ...
+@overload
 def hypotest(
     mu: float,
     model: Model | Source,
     *,
-    test_stat: Statistic = "qtilde",
+    test_stat: Statistic | None = None,
     device: str = "auto",
     data: DataSet | None = None,
     asimov: bool | float | None = None,
@@ -1375,7 +1441,29 @@ def hypotest(
     integral_tolerance: float | None = None,
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
+    poi: str | None = None,
+    toys: None = None,
+    seed: int = 0,
 ) -> HypotestResult: ...
+@overload
+def hypotest(
+    mu: dict[str, float],
+    model: Model | Source,
+    *,
+    test_stat: None = None,
+    device: str = "auto",
+    data: DataSet | None = None,
+    asimov: bool | float | None = None,
+    fixed: dict[str, float] | None = None,
+    init: ArrayLike | dict[str, float] | None = None,
+    search: Search = "standard",
+    integral_tolerance: float | None = None,
+    threads: int = 0,
+    progress: bool | Callable[[int, int], object] | None = None,
+    poi: str | None = None,
+    toys: int | None = None,
+    seed: int = 0,
+) -> PointResult: ...
 @overload
 def upper_limit(
     model: Model | Source,
@@ -1398,6 +1486,7 @@ def upper_limit(
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
     alpha: float | None = None,
+    poi: str | None = None,
 ) -> LimitResult: ...
 @overload
 def upper_limit(
@@ -1419,7 +1508,52 @@ def upper_limit(
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
     alpha: float | None = None,
+    poi: str | None = None,
 ) -> ToyLimitResult: ...
+@overload
+def upper_limit(
+    model: Model | Source,
+    *,
+    cl: float | None = None,
+    test_stat: Statistic = "qtilde",
+    expected_only: bool = False,
+    observed_only: bool = False,
+    scan_values: ArrayLike | None = None,
+    toys: None = None,
+    seed: int = 0,
+    device: str = "auto",
+    data: DataSet | None = None,
+    asimov: bool | float | None = None,
+    fixed: dict[str, float] | None = None,
+    init: ArrayLike | dict[str, float] | None = None,
+    search: Search = "standard",
+    integral_tolerance: float | None = None,
+    threads: int = 0,
+    progress: bool | Callable[[int, int], object] | None = None,
+    alpha: float | None = None,
+    poi: list[str] | tuple[str, ...],
+) -> dict[str, LimitResult]: ...
+@overload
+def upper_limit(
+    model: Model | Source,
+    *,
+    cl: float | None = None,
+    test_stat: Statistic = "qtilde",
+    observed_only: bool = False,
+    toys: int,
+    seed: int = 0,
+    device: str = "auto",
+    data: DataSet | None = None,
+    asimov: bool | float | None = None,
+    fixed: dict[str, float] | None = None,
+    init: ArrayLike | dict[str, float] | None = None,
+    search: Search = "standard",
+    integral_tolerance: float | None = None,
+    threads: int = 0,
+    progress: bool | Callable[[int, int], object] | None = None,
+    alpha: float | None = None,
+    poi: list[str] | tuple[str, ...],
+) -> dict[str, ToyLimitResult]: ...
 def _limit_grid(workspace: Source, patches: Any, **options: Any) -> tuple[dict[str, Any], list[tuple[str, str] | None], Any]: ...
 def _grid_shown(json: str, format: str) -> str: ...
 def _grid_plot(
@@ -1498,6 +1632,7 @@ def toys_summarise(
     expected_set: bool = False,
     wall_s: float | None = None,
 ) -> HypotestToysResult: ...
+@overload
 def significance(
     model: Model | Source,
     *,
@@ -1511,7 +1646,23 @@ def significance(
     integral_tolerance: float | None = None,
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
+    poi: str | None = None,
 ) -> SignificanceResult: ...
+@overload
+def significance(
+    model: Model | Source,
+    *,
+    device: str = "auto",
+    data: DataSet | None = None,
+    asimov: bool | float | None = None,
+    fixed: dict[str, float] | None = None,
+    init: ArrayLike | dict[str, float] | None = None,
+    search: Search = "standard",
+    integral_tolerance: float | None = None,
+    threads: int = 0,
+    progress: bool | Callable[[int, int], object] | None = None,
+    poi: list[str] | tuple[str, ...],
+) -> dict[str, SignificanceResult]: ...
 @overload
 def goodness_of_fit(
     model: Model | Source,
@@ -1580,6 +1731,7 @@ def fit_batch(
     progress: bool | Callable[[int, int], object] | None = None,
     bounds: Bounds = None,
 ) -> BatchResult: ...
+@overload
 def profile_scan(
     model: Model | Source,
     mu_values: ArrayLike | None = None,
@@ -1600,7 +1752,33 @@ def profile_scan(
     integral_tolerance: float | None = None,
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
+    poi: str | None = None,
+    levels: Sequence[float] | None = None,
 ) -> ScanResult: ...
+@overload
+def profile_scan(
+    model: Model | Source,
+    mu_values: ArrayLike | None = None,
+    *,
+    param: str | None = None,
+    points: int = 21,
+    param2: str | None = None,
+    mu2_values: ArrayLike | None = None,
+    points2: int = 21,
+    intervals: bool = True,
+    device: str = "auto",
+    data: DataSet | None = None,
+    asimov: bool | float | None = None,
+    fixed: dict[str, float] | None = None,
+    init: ArrayLike | dict[str, float] | None = None,
+    search: Search = "standard",
+    integral_tolerance: float | None = None,
+    threads: int = 0,
+    progress: bool | Callable[[int, int], object] | None = None,
+    poi: list[str] | tuple[str, ...],
+    levels: Sequence[float] | None = None,
+) -> dict[str, ScanResult]: ...
+@overload
 def ranking(
     model: Model | Source,
     impact: Impact | Sequence[Impact] | None = None,
@@ -1619,7 +1797,28 @@ def ranking(
     search: Search = "standard",
     integral_tolerance: float | None = None,
     progress: bool | Callable[[int, int], object] | None = None,
+    poi: str | None = None,
 ) -> RankingResult: ...
+@overload
+def ranking(
+    model: Model | Source,
+    impact: Impact | Sequence[Impact] | None = None,
+    *,
+    prefit: bool = False,
+    top: int | None = None,
+    groups: dict[str, Sequence[str]] | None = None,
+    param: str | None = None,
+    device: str = "auto",
+    threads: int = 0,
+    data: DataSet | None = None,
+    asimov: bool | float | None = None,
+    fixed: dict[str, float] | None = None,
+    init: ArrayLike | dict[str, float] | None = None,
+    search: Search = "standard",
+    integral_tolerance: float | None = None,
+    progress: bool | Callable[[int, int], object] | None = None,
+    poi: list[str] | tuple[str, ...],
+) -> dict[str, RankingResult]: ...
 def devices() -> list[DeviceInfo]: ...
 def selftest(device: str = "auto") -> dict[str, Any]: ...
 def has_cuda() -> bool: ...

@@ -103,6 +103,7 @@ _COLUMNS = {
     "LimitResult": ("observed", "expected"),
     "ToyLimitResult": ("observed", "observed_error", "expected"),
     "HypotestResult": ("cls", "clsb", "clb"),
+    "PointResult": ("t", "p_value", "p_value_toys"),
     "HypotestToysResult": ("cls", "cls_error", "clsb", "clb"),
     "SignificanceResult": ("p0", "z", "z_expected"),
     "GoodnessResult": ("chi2", "ndof", "p_value", "p_value_toys"),

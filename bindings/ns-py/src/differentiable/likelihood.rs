@@ -38,7 +38,7 @@ pub(super) fn opened(model: &Model, object: &Bound<'_, PyAny>, poi: Option<&str>
     let mut opened = model.inner.open(&list).map_err(|error| inputs::refused(&model.inner, &error))?;
     if let Some(name) = poi {
         let index = ns_inference::parameter_index(&opened, name).map_err(rows::failed)?;
-        opened.poi = Some(index);
+        opened.pois = vec![index];
     }
     Ok(opened)
 }

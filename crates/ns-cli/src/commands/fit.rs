@@ -61,6 +61,9 @@ pub(crate) struct FitArgs {
     #[arg(long, help_heading = "Output", value_name = "X", requires = "plot_correlation",
           value_parser = threshold)]
     plot_threshold: Option<f64>,
+    /// Draw the correlation matrix of the parameters of interest
+    #[arg(long, help_heading = "Output", value_name = "FILE")]
+    plot_poi_correlation: Option<PathBuf>,
     /// Draw expected and observed events of all channels before the fit
     #[arg(long, help_heading = "Output", value_name = "FILE")]
     plot_prefit: Option<PathBuf>,
@@ -73,6 +76,7 @@ pub(crate) struct FitArgs {
 
 const PULLS: &str = "--plot";
 const CORRELATION: &str = "--plot-correlation";
+const POI_CORRELATION: &str = "--plot-poi-correlation";
 const PREFIT: &str = "--plot-prefit";
 const POSTFIT: &str = "--plot-postfit";
 
@@ -124,6 +128,11 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     let covariance_file = args.covariance.as_deref().map(PendingFile::create).transpose()?;
     let execution = args.execution.execution();
     let model = load::model(&args.model, execution.device, args.data.needs_no_observations())?;
+    if plots.wanted(POI_CORRELATION) && model.pois.len() < 2 {
+        return Err(CliError::Usage(format!(
+            "{POI_CORRELATION} needs at least two parameters of interest; name them with --poi NAME,NAME"
+        )));
+    }
     let drawn = plots.wanted(PREFIT) || plots.wanted(POSTFIT);
     args.events.check(&model, drawn, "--plot-prefit FILE or --plot-postfit FILE")?;
     let options = options(args, &model, &plots)?;
@@ -160,6 +169,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     plots.finish(exit, |flag| {
         Ok(match flag {
             CORRELATION => picture::correlation(&result, args.plot_threshold).unwrap_or_default().draw()?,
+            POI_CORRELATION => picture::poi_correlation(&result).unwrap_or_default().draw()?,
             PREFIT => {
                 let yields = prefit_yields(&model, session.as_ref(), &options)?;
                 args.events.draw(picture::yields(&yields))?
@@ -179,10 +189,11 @@ fn plots(args: &FitArgs) -> Result<Plots, CliError> {
 }
 
 /// Returns the flag of each picture, with the file that the flag names; `None` if the flag was not given.
-fn pictures(args: &FitArgs) -> [(&'static str, Option<&Path>); 4] {
+fn pictures(args: &FitArgs) -> [(&'static str, Option<&Path>); 5] {
     let files = [
         (PULLS, &args.plot),
         (CORRELATION, &args.plot_correlation),
+        (POI_CORRELATION, &args.plot_poi_correlation),
         (PREFIT, &args.plot_prefit),
         (POSTFIT, &args.plot_postfit),
     ];

@@ -4,8 +4,8 @@ use clap::Args;
 use ns_inference::toys::{Summary, ToyTest};
 use ns_inference::{HypotestToysOptions, HypotestToysResult, TestStatistic};
 
-use super::hypotest::statistics;
-use crate::args::{ModelArgs, real, whole};
+use super::hypotest::{Values, statistics, tested};
+use crate::args::{ModelArgs, whole};
 use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
@@ -22,8 +22,8 @@ pub(crate) struct HypotestToysArgs {
     #[command(flatten)]
     model: ModelArgs,
     /// Value of the parameter of interest to test
-    #[arg(long, help_heading = "Test", value_name = "MU", value_parser = real)]
-    mu: f64,
+    #[arg(long, help_heading = "Test", value_name = "MU", allow_hyphen_values = true)]
+    mu: String,
     /// Test statistic: qtilde (upper limits, signal not negative), q (upper limits) or q0 (discovery;
     /// tests 0)
     #[arg(long, help_heading = "Test", value_name = "NAME", default_value = "qtilde", value_parser = statistics(),
@@ -49,9 +49,6 @@ pub(crate) struct HypotestToysArgs {
 /// For a wrong flag, an invalid workspace, a device that is not available, a likelihood that is not finite, a
 /// saved file of a different run, or a file that cannot be written.
 pub(crate) fn run(args: &HypotestToysArgs) -> Result<Exit, CliError> {
-    if !args.mu.is_finite() {
-        return Err(CliError::Usage("--mu must be a finite number".to_owned()));
-    }
     let place = args.save.claim(args.run.output.output.as_deref())?;
     let options = HypotestToysOptions::default()
         .statistic(args.test_stat)
@@ -60,9 +57,16 @@ pub(crate) fn run(args: &HypotestToysArgs) -> Result<Exit, CliError> {
         .shard(args.save.shard())
         .batch(args.save.batch());
     let job = Job::open(&args.model, &args.run, options.work())?;
+    let Values::One(mu) = tested(std::slice::from_ref(&args.mu), &job.model)? else {
+        return Err(CliError::Usage(
+            "hypotest-toys tests one value of one parameter of interest; toys of a point in several parameters are those \
+             of `nextstat hypotest --mu NAME=V,NAME=V --toys N`"
+                .to_owned(),
+        ));
+    };
     let options = options.fit(args.run.data.options(&job.model)?);
     let (result, observed, done) = job.work("toys", |model, session, control| {
-        let test = ToyTest::prepare(model, session, args.mu, &options, control)?;
+        let test = ToyTest::prepare(model, session, mu, &options, control)?;
         let observed = test.header().converged;
         let mut summary = Summary::new(test.header()).expected_set(args.expected_set);
         let done = args.save.run(place, test, (model, session), control, &mut summary)?;

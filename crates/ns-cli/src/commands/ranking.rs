@@ -1,10 +1,9 @@
 //! `nextstat ranking`: computes the impact of every nuisance parameter on the parameter of interest.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use ns_inference::{Group, Impact, RankingOptions, picture, ranking};
+use ns_inference::{Group, Impact, RankingOptions, RankingResult, picture, rankings};
 use ns_viz::Ranking;
 
 use crate::args::ModelArgs;
@@ -35,11 +34,11 @@ pub(crate) struct RankingArgs {
     #[arg(long, help_heading = "Ranking", value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,
-    /// Also find the impact of groups of parameters; the file is a JSON object of group names and lists of
-    /// parameter names or patterns (* and ?)
+    /// Also find the impact of groups of parameters, each alone and held one after another in the order of the file; the
+    /// file is a JSON object of group names and lists of parameter names or patterns (* and ?)
     #[arg(long, help_heading = "Ranking", value_name = "FILE")]
     group: Option<PathBuf>,
-    /// Rank by the impact on this parameter [default: the parameter of interest]
+    /// Rank by the impact on this parameter [default: each parameter of interest]
     #[arg(long, help_heading = "Ranking", value_name = "NAME")]
     param: Option<String>,
     #[command(flatten)]
@@ -64,16 +63,28 @@ pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
     options.groups = groups;
     let job = Job::open(&args.model, &args.run, options.work())?;
     let options = options.fit(args.run.data.options(&job.model)?);
-    let mut result =
-        job.work("ranking", |model, session, control| ranking(model, session, &options, control))?;
-    result.warnings.extend(plots.font_warning(&job.model));
-    let without_any =
-        !result.ranking.is_empty() && result.ranking.iter().all(|e| e.impacts.largest().is_none());
-    let exit = Exit::of(result.interrupted, result.converged && !without_any);
-    job.finish(&result, &result.warnings, result.parts())?;
+    if options.parameter.is_none() {
+        plots.only_one(&job)?;
+    }
+    let mut results =
+        job.work("ranking", |model, session, control| rankings(model, session, &options, control))?;
+    for result in &mut results {
+        result.warnings.extend(plots.font_warning(&job.model));
+    }
+    let without_any = |result: &RankingResult| {
+        !result.ranking.is_empty() && result.ranking.iter().all(|e| e.impacts.largest().is_none())
+    };
+    let interrupted = results.iter().any(|result| result.interrupted);
+    let complete = results.iter().all(|result| result.converged && !without_any(result));
+    let exit = Exit::of(interrupted, complete);
+    match results.as_slice() {
+        [result] => job.finish(result, &result.warnings, result.parts())?,
+        several => job.finish_for_each_poi(several, |r| &r.warnings, |r| r.parts(), |_| Vec::new())?,
+    }
     plots.finish(exit, |_| {
         let max_rows = Some(top.unwrap_or(picture::MOST_RANKED));
-        Ok(Ranking { max_rows, ..picture::ranking(&result) }.draw()?)
+        let drawn = results.first().map(picture::ranking).unwrap_or_default();
+        Ok(Ranking { max_rows, ..drawn }.draw()?)
     })
 }
 
@@ -81,11 +92,10 @@ pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
 fn read_groups(path: &Path) -> Result<Vec<Group>, CliError> {
     let usage = |why: String| CliError::Usage(format!("groups {}: {why}", path.display()));
     let bytes = std::fs::read(path).map_err(|error| usage(format!("cannot be read: {error}")))?;
-    let groups: BTreeMap<String, Vec<String>> = serde_json::from_slice(&bytes).map_err(|error| {
+    Group::read_all(&bytes).map_err(|error| {
         usage(format!(
             "expected an object of group names and lists of parameter names, \
              for example {{\"jets\": [\"JES_*\", \"JER\"]}}: {error}"
         ))
-    })?;
-    Ok(groups.into_iter().map(|(name, members)| Group::new(name, members)).collect())
+    })
 }

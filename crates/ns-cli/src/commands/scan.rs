@@ -1,7 +1,8 @@
 //! `nextstat scan`: scans the profile likelihood in one or two parameters.
 
 use clap::Args;
-use ns_inference::{ScanAxis, ScanOptions, picture, scan};
+use ns_core::{Control, Model, Session};
+use ns_inference::{InferenceError, ScanAxis, ScanOptions, ScanResult, picture, scan};
 
 use crate::args::{ModelArgs, real};
 use crate::data_args::RunArgs;
@@ -14,7 +15,7 @@ use crate::plot::PlotArgs;
 pub(crate) struct ScanArgs {
     #[command(flatten)]
     model: ModelArgs,
-    /// Parameter to scan [default: the parameter of interest]
+    /// Parameter to scan [default: each parameter of interest]
     #[arg(long, help_heading = "Scan", value_name = "NAME")]
     param: Option<String>,
     /// First value [default: 3 uncertainties below the best fit (in two parameters: beyond the contour of 95 %), or
@@ -41,6 +42,10 @@ pub(crate) struct ScanArgs {
     #[arg(long, help_heading = "Scan", value_name = "N", requires = "param2",
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     points2: Option<u32>,
+    /// Confidence levels of the contours of two parameters, or of the intervals of one [default: 0.683 and 0.95 in two
+    /// parameters; the rise of twice_nll by 1 and 4 in one]
+    #[arg(long, help_heading = "Scan", value_name = "P,...", value_delimiter = ',', value_parser = real)]
+    levels: Vec<f64>,
     #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]
@@ -57,7 +62,7 @@ pub(crate) fn run(args: &ScanArgs) -> Result<Exit, CliError> {
     let plots = args.plot.open(args.run.output.output.as_deref())?;
     let axis = args.param.as_ref().map_or_else(ScanAxis::default, ScanAxis::param);
     let axis = axis.range(args.start, args.stop).points(args.points as usize);
-    let mut options = ScanOptions::new(axis);
+    let mut options = ScanOptions::new(axis).levels(args.levels.clone());
     if let Some(name) = &args.param2 {
         let points = args.points2.unwrap_or(21) as usize;
         let second = ScanAxis::param(name).range(args.start2, args.stop2).points(points);
@@ -65,9 +70,26 @@ pub(crate) fn run(args: &ScanArgs) -> Result<Exit, CliError> {
     }
     let job = Job::open(&args.model, &args.run, options.work())?;
     let options = options.fit(args.run.data.options(&job.model)?);
-    let mut result = job.work("scan", |model, session, control| scan(model, session, &options, control))?;
-    result.warnings.extend(plots.font_warning(&job.model));
-    let exit = Exit::of(result.interrupted, result.usable());
-    job.finish_with(&result, &result.warnings, result.parts(), || result.data_tables())?;
-    plots.finish(exit, |_| Ok(picture::scan(&result).draw()?))
+    let work =
+        |model: &Model, session: &dyn Session, control: Control<'_>| scan(model, session, &options, control);
+    if args.param.is_some() || args.param2.is_some() {
+        let mut result = job.work("scan", work)?;
+        result.warnings.extend(plots.font_warning(&job.model));
+        let exit = Exit::of(result.interrupted, result.usable());
+        job.finish_with(&result, &result.warnings, result.parts(), || result.data_tables())?;
+        return plots.finish(exit, |_| Ok(picture::scan(&result).draw()?));
+    }
+    plots.only_one(&job)?;
+    let mut results = job.work_for_each_poi("scan", work)?;
+    for result in &mut results {
+        result.warnings.extend(plots.font_warning(&job.model));
+    }
+    let missing = results.len() < job.model.pois.len();
+    let interrupted = missing || results.iter().any(|result| result.interrupted);
+    let exit = Exit::of(interrupted, results.iter().all(ScanResult::usable));
+    job.finish_for_each_poi(&results, |r| &r.warnings, |r| r.parts(), |r| r.data_tables())?;
+    plots.finish(exit, |_| match results.first() {
+        Some(result) => Ok(picture::scan(result).draw()?),
+        None => Err(CliError::Inference(InferenceError::Cancelled)),
+    })
 }

@@ -26,8 +26,11 @@ pub(crate) struct SignificanceArgs {
 pub(crate) fn run(args: &SignificanceArgs) -> Result<Exit, CliError> {
     let job = Job::open(&args.model, &args.run, Work::Test)?;
     let options = args.run.data.options(&job.model)?;
-    let result =
-        job.work("test", |model, session, control| significance(model, session, &options, control))?;
-    job.finish(&result, &result.warnings, result.parts())?;
-    Ok(Exit::of(false, result.converged))
+    let results = job.work_for_each_poi("test", |model, session, control| {
+        significance(model, session, &options, control)
+    })?;
+    let interrupted = results.len() < job.model.pois.len();
+    let converged = results.iter().all(|result| result.converged);
+    job.finish_for_each_poi(&results, |r| &r.warnings, |r| r.parts(), |_| Vec::new())?;
+    Ok(Exit::of(interrupted, converged))
 }

@@ -2,7 +2,8 @@
 
 use clap::Args;
 use ns_inference::{
-    LimitOptions, TestStatistic, ToyLimitOptions, Work, picture, upper_limit, upper_limit_toys,
+    LimitOptions, LimitResult, TestStatistic, ToyLimitOptions, ToyLimitResult, Work, picture, upper_limit,
+    upper_limit_toys,
 };
 
 use super::hypotest::statistics;
@@ -85,6 +86,12 @@ pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
         .expected_only(args.expected)
         .observed_only(args.observed);
     if args.grid.patchset.is_some() {
+        if args.model.poi.len() > 1 || args.model.poi.iter().any(|list| list.contains(',')) {
+            return Err(CliError::Usage(
+                "--patchset finds the limits of one parameter of interest; give one name with --poi"
+                    .to_owned(),
+            ));
+        }
         return Grid { args: &args.grid, model: &args.model, run: &args.run, options, plots }.run();
     }
     let work = match args.toys {
@@ -102,28 +109,39 @@ pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
             .seed(args.run.execution.seed());
         return with_toys(job, &options);
     }
+    plots.only_one(&job)?;
     let options = options
         .fit(args.run.data.options(&job.model)?)
         .scan(grid)
         .auto_scan(args.plot.wanted().then_some(args.scan_points as usize));
-    let mut result =
-        job.work("limit", |model, session, control| upper_limit(model, session, &options, control))?;
-    result.warnings.extend(plots.font_warning(&job.model));
-    let found = result.observed.is_some() || result.expected.iter().any(Option::is_some);
-    let exit = Exit::of(result.interrupted, result.converged && found);
-    job.finish_with(&result, &result.warnings, result.parts(&options), || result.data_tables())?;
+    let mut results = job.work_for_each_poi("limit", |model, session, control| {
+        upper_limit(model, session, &options, control)
+    })?;
+    for result in &mut results {
+        result.warnings.extend(plots.font_warning(&job.model));
+    }
+    let missing = results.len() < job.model.pois.len();
+    let interrupted = missing || results.iter().any(|result| result.interrupted);
+    let found = |r: &LimitResult| r.observed.is_some() || r.expected.iter().any(Option::is_some);
+    let exit = Exit::of(interrupted, results.iter().all(|result| result.converged && found(result)));
+    job.finish_for_each_poi(&results, |r| &r.warnings, |r| r.parts(&options), |r| r.data_tables())?;
     // An interrupted run has no scan. Drawing its empty picture returns an error.
-    plots.finish(exit, |_| Ok(picture::limit(&result).unwrap_or_default().draw()?))
+    let drawn = results.first().and_then(picture::limit);
+    plots.finish(exit, |_| Ok(drawn.clone().unwrap_or_default().draw()?))
 }
 
 /// Computes the limits with toys and writes them. If no limit was found, the command ends with
 /// [`Exit::Failed`].
 fn with_toys(job: Job, options: &ToyLimitOptions) -> Result<Exit, CliError> {
-    let result =
-        job.work("toys", |model, session, control| upper_limit_toys(model, session, options, control))?;
-    let found = result.observed.is_some() || result.expected.iter().any(Option::is_some);
-    job.finish(&result, &result.warnings, result.parts())?;
-    Ok(Exit::of(result.interrupted, found))
+    let results = job.work_for_each_poi("toys", |model, session, control| {
+        upper_limit_toys(model, session, options, control)
+    })?;
+    let missing = results.len() < job.model.pois.len();
+    let interrupted = missing || results.iter().any(|result| result.interrupted);
+    let found = |r: &ToyLimitResult| r.observed.is_some() || r.expected.iter().any(Option::is_some);
+    let all_found = results.iter().all(found);
+    job.finish_for_each_poi(&results, |r| &r.warnings, |r| r.parts(), |_| Vec::new())?;
+    Ok(Exit::of(interrupted, all_found))
 }
 
 /// Returns the equally spaced values of the grid on which CLs is computed, both ends included. Without `--scan-start`

@@ -19,6 +19,7 @@ mod messages;
 mod newcomer;
 mod outputs;
 mod plots;
+mod pois;
 mod ranking;
 mod remedies;
 mod report;

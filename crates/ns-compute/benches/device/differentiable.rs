@@ -207,6 +207,6 @@ pub(crate) fn rows(group: &mut BenchmarkGroup<'_, WallTime>, model: &Model) {
     let table = here.session().parameters();
     likelihood(group, &here, &table.init, &table.bounds);
     for warm in [false, true] {
-        profiled(group, &here, model.poi.unwrap(), warm);
+        profiled(group, &here, model.poi().unwrap(), warm);
     }
 }

@@ -267,7 +267,7 @@ fn valley_model(observed: [f64; 2]) -> Model {
         channels: vec![Channel { name: "c".into(), first_bin: 0, n_bins: 2, samples }],
         parameters,
         parameter_sets,
-        poi: Some(0),
+        pois: vec![0],
         interpolation: Interpolation::SMOOTH,
         functions: Vec::new(),
         event_channels: Vec::new(),

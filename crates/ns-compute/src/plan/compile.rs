@@ -57,7 +57,7 @@ impl Plan {
                     init: model.parameters.iter().map(|p| p.init).collect(),
                     bounds: model.parameters.iter().map(|p| p.bounds).collect(),
                     fixed: model.parameters.iter().map(|p| p.fixed).collect(),
-                    poi: model.poi,
+                    poi: model.poi(),
                 },
                 n_bins: model.n_bins(),
                 n_aux: model.observed.aux.len(),

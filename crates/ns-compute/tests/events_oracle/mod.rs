@@ -399,7 +399,7 @@ pub(crate) fn model(
         channels: Vec::new(),
         parameters,
         parameter_sets,
-        poi: None,
+        pois: Vec::new(),
         interpolation: Interpolation::SMOOTH,
         functions: Vec::new(),
         event_channels,

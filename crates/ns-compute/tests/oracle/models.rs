@@ -144,7 +144,7 @@ pub(super) fn random_model(seed: u64) -> Model {
         channels,
         parameters,
         parameter_sets,
-        poi: Some(mu),
+        pois: vec![mu],
         interpolation: CODES[r.below(CODES.len())],
         functions: Vec::new(),
         event_channels: Vec::new(),

@@ -58,7 +58,7 @@ pub(super) fn model() -> Model {
         channels: vec![Channel { name: "c".into(), first_bin: 0, n_bins: NONLINEAR_BINS + 1, samples }],
         parameters,
         parameter_sets,
-        poi: Some(0),
+        pois: vec![0],
         interpolation: Interpolation::SMOOTH,
         functions: Vec::new(),
         event_channels: Vec::new(),

@@ -45,13 +45,16 @@ impl Digest {
 
 impl Model {
     /// Returns a SHA-256 hash, as hexadecimal text, of everything that determines the likelihood except the
-    /// data: names, yields, modifiers, parameters, the parameter of interest and interpolation codes.
+    /// data: names, yields, modifiers, parameters, the parameters of interest and interpolation codes.
     #[must_use]
     pub fn digest(&self) -> String {
         let mut d = Digest::default();
         d.text(&self.interpolation.to_string());
         d.text(&self.measurement);
-        d.integer(self.poi.map_or(usize::MAX, |i| i));
+        d.integer(self.poi().unwrap_or(usize::MAX));
+        for poi in self.pois.iter().skip(1) {
+            d.integer(*poi);
+        }
         for channel in &self.channels {
             d.text(&channel.name);
             d.integer(channel.samples.len());

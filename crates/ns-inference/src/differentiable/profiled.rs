@@ -112,7 +112,7 @@ impl ProfiledDifferentiableSession {
     /// Returns the index of the parameter of interest.
     pub(super) fn poi(&self) -> Result<usize, InferenceError> {
         let model = &self.inner.model;
-        model.poi.ok_or_else(|| InferenceError::NoPoi {
+        model.poi().ok_or_else(|| InferenceError::NoPoi {
             analysis: "a profiled statistic",
             measurement: model.measurement.clone(),
             format: model.format,

@@ -80,7 +80,7 @@ impl DifferentiableSession {
         }
         options.resolve_data(model, accelerator.session())?;
         let mut asimov_point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
-        if let (FitData::Asimov { poi: Some(value) }, Some(poi)) = (data, model.poi)
+        if let (FitData::Asimov { poi: Some(value) }, Some(poi)) = (data, model.poi())
             && let Some(x) = asimov_point.get_mut(poi)
         {
             *x = *value;

@@ -1,10 +1,12 @@
 //! Maximum-likelihood fits of one or many data sets.
 
 mod batch;
+mod interest;
 mod result;
 
 pub use crate::options::{FitData, FitOptions, WeightedUncertainties};
 pub use batch::{BatchFit, fit_batch, fit_batch_within};
+pub use interest::PoiCorrelation;
 pub use result::{FitResult, IntegralErrorOf, MOST_WITH_COVARIANCE};
 
 use std::sync::Arc;
@@ -47,7 +49,9 @@ pub fn fit(
     let covariance = options.covariance
         || !derived.is_empty()
         || ((weighted || bin_centres::has_centres(model)) && options.uncertainties);
-    let wanted = OutcomeParts { uncertainties: options.uncertainties, covariance, inverse: false };
+    // The correlations of the parameters of interest need a few rows of the covariance matrix.
+    let inverse = options.uncertainties && !covariance && model.pois.len() > 1;
+    let wanted = OutcomeParts { uncertainties: options.uncertainties, covariance, inverse };
     let data = analysis.data.clone();
     let first = analysis.fit(&data, request.clone(), wanted)?;
     let mut lowest = Lowest::new(analysis.settle_expected(first, &request, wanted)?);
@@ -99,11 +103,13 @@ pub fn fit(
     }
     let (quantities, problems) =
         derived::of_fit(&analysis, options, &derived, &fit, fit.covariance.as_deref())?;
+    let correlation = PoiCorrelation::of(model, &fit).filter(|_| options.uncertainties);
     if !options.covariance {
         fit.covariance = None;
     }
     let mut result = name_result(&analysis, options, method, (fit, &minos, intervals), notes);
     result.derived = quantities;
+    result.poi_correlation = correlation;
     result.warnings.extend(problems);
     Ok(result)
 }
@@ -212,7 +218,8 @@ fn name_result(
         context_gradients: context_gradient::of_model(model),
         nll: outcome.nll,
         twice_nll: 2.0 * outcome.nll,
-        poi_index: model.poi,
+        poi_index: model.poi(),
+        poi_correlation: None,
         converged: outcome.converged() && !analysis.has_inexact_data(),
         asimov_error: analysis.asimov_error(),
         edm: edm.is_finite().then_some(edm),

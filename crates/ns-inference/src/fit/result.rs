@@ -6,6 +6,7 @@ use ns_core::Covariance;
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::interest::PoiCorrelation;
 use crate::context_gradient::ContextGradient;
 use crate::derived::Derived;
 use crate::minos::Interval;
@@ -58,8 +59,11 @@ pub struct FitResult {
     pub nll: f64,
     /// Twice `nll`, which is `-2` times pyhf's `logpdf`.
     pub twice_nll: f64,
-    /// Index of the parameter of interest; `None` if the model has none.
+    /// Index of the first parameter of interest; `None` if the model has none.
     pub poi_index: Option<usize>,
+    /// Correlations of the parameters of interest; `None` if there are fewer than two, or without uncertainties.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub poi_correlation: Option<PoiCorrelation>,
     /// Whether the best fit is certified to be a minimum.
     pub converged: bool,
     /// Estimated error of differences of `twice_nll` of Asimov data, which comes from the numerical integration of

@@ -17,10 +17,10 @@ pub enum FitData {
     /// The observed data of the workspace.
     #[default]
     Observed,
-    /// The Asimov data, i.e. the main and auxiliary data that are expected at the initial parameters with the parameter
+    /// The Asimov data, i.e. the main and auxiliary data that are expected at the initial parameters with all parameters
     /// of interest at `poi`.
     Asimov {
-        /// Value of the parameter of interest; its initial value if `None`.
+        /// Value of the parameters of interest; their initial values if `None`.
         poi: Option<f64>,
     },
     /// The observed data, but in blinded channels the counts that a fit of the other channels expects.
@@ -223,14 +223,18 @@ impl FitOptions {
             FitData::Asimov { poi } => {
                 let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
                 if let Some(value) = *poi {
-                    let index = model.poi.ok_or_else(|| InferenceError::NoPoi {
-                        analysis: "Asimov data at a given value",
-                        measurement: model.measurement.clone(),
-                        format: model.format,
-                    })?;
-                    check_value(model, "the Asimov value", index, value, None)?;
-                    if let Some(x) = point.get_mut(index) {
-                        *x = value;
+                    if model.pois.is_empty() {
+                        return Err(InferenceError::NoPoi {
+                            analysis: "Asimov data at a given value",
+                            measurement: model.measurement.clone(),
+                            format: model.format,
+                        });
+                    }
+                    for &index in &model.pois {
+                        check_value(model, "the Asimov value", index, value, None)?;
+                        if let Some(x) = point.get_mut(index) {
+                            *x = value;
+                        }
                     }
                 }
                 let purpose = "the Asimov set cannot be made";

@@ -4,7 +4,7 @@ use ns_core::Model;
 use ns_viz::{Correlation, PullRow, Pulls};
 
 use super::remarks;
-use crate::FitResult;
+use crate::{FitResult, PoiCorrelation};
 
 /// Builds the plot of the pulls of all free parameters that have a constraint, and of the ratios of their post-fit to
 /// pre-fit uncertainties. The parameters have the order of `model`.
@@ -50,6 +50,14 @@ pub fn correlation(result: &FitResult, threshold: Option<f64>) -> Option<Correla
         subtitle: subtitle(result),
         ..Correlation::default()
     })
+}
+
+/// Builds the plot of the correlations of the parameters of interest. Returns `None` if there are fewer than two, or if
+/// the fit has no uncertainties.
+#[must_use]
+pub fn poi_correlation(result: &FitResult) -> Option<Correlation> {
+    let PoiCorrelation { parameters, matrix } = result.poi_correlation.clone()?;
+    Some(Correlation { parameters, matrix, subtitle: subtitle(result), ..Correlation::default() })
 }
 
 /// Returns the threshold that leaves at most [`MOST_CORRELATED`] parameters; `None` if there are no more.

@@ -11,7 +11,7 @@ mod ranking;
 mod scan;
 mod yields;
 
-pub use fit::{MOST_CORRELATED, correlation, pulls};
+pub use fit::{MOST_CORRELATED, correlation, poi_correlation, pulls};
 pub use grid::{GridPicture, GridPictureError, grid};
 pub use limit::limit;
 pub use ranking::{MOST_RANKED, ranking};

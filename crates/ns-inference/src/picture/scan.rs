@@ -4,7 +4,7 @@ use ns_viz::{Contour, Drawing, PictureError, Scan};
 
 use super::{increasing, pick, remarks};
 use crate::ScanResult;
-use crate::scan::{ContourLevel, SecondAxis};
+use crate::scan::SecondAxis;
 
 /// The plot of a scan: a curve for one parameter, or contours for two parameters.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,7 +79,7 @@ fn plane(result: &ScanResult, second: &SecondAxis) -> Contour {
         y: pick(&second.mu_values, &up),
         twice_delta_nll,
         best_fit: Some([result.mu_hat, second.mu_hat]),
-        levels: ContourLevel::usual().iter().map(|level| level.twice_delta_nll).collect(),
+        levels: result.levels.iter().map(|level| level.twice_delta_nll).collect(),
         subtitle: subtitle(result),
         ..Contour::default()
     }

@@ -5,32 +5,57 @@ use ns_core::Inactive;
 use super::kind::kinds;
 use super::result::{RankedParameter, RankingResult, Side};
 use super::study::Study;
-use super::{Impact, Members, RankingOptions, Variations, group, held, refit};
+use super::{Held, Impact, Impacts, Members, RankingOptions, Variations, group, held, refit};
 use crate::analysis::Analysis;
 use crate::diagnosis;
 use crate::fit::pulls;
 
-/// Builds the result of a ranking from the best fit and the results of its variations, i.e. of the fits in which one
-/// parameter or its auxiliary datum is moved.
+/// Builds the results of a ranking, one per target, from the best fit and the results of its variations, i.e. of the fits
+/// in which one parameter or its auxiliary datum is moved.
 pub(super) fn assemble(
     study: &Study<'_>,
     parameters: &[usize],
     groups: &[Members],
     options: &RankingOptions,
-    variations: Variations,
+    variations: &Variations,
+) -> Vec<RankingResult> {
+    let of =
+        |(at, target): (usize, &usize)| one(study, (at, *target), parameters, groups, options, variations);
+    study.targets.iter().enumerate().map(of).collect()
+}
+
+/// Builds the result for the parameter `target`, which is the target at the position `at`.
+fn one(
+    study: &Study<'_>,
+    (at, target): (usize, usize),
+    parameters: &[usize],
+    groups: &[Members],
+    options: &RankingOptions,
+    variations: &Variations,
 ) -> RankingResult {
     let model = study.analysis.model;
-    let Variations { listed, impacts, members, held } = variations;
+    let Variations { listed, varied, impacts, members, held } = variations;
+    let listed = listed.get(at).map(Vec::as_slice).unwrap_or_default();
+    let mut places = vec![None; model.parameters.len()];
+    for (k, i) in varied.iter().enumerate() {
+        if let Some(place) = places.get_mut(*i) {
+            *place = Some(k);
+        }
+    }
+    let place = |i: usize| places.get(i).copied().flatten();
+    let read = |(_, list): &(Impact, Vec<Vec<Impacts>>), i: usize| {
+        place(i).and_then(|k| list.get(k)).and_then(|by_target| by_target.get(at)).cloned()
+    };
     let name = |i: usize| model.parameters.get(i).map_or_else(String::new, |p| p.name.clone());
     let kinds = kinds(model);
     let terms = model.penalties_of_parameters();
     let term = |index: &usize| model.penalties.get(*index).map(|penalty| penalty.name.clone());
     let pulls =
         pulls(model, &study.analysis.data, &study.lowest.fit.parameters, |i| study.analysis.is_fixed(i));
-    let by = |impact: Impact, k: usize| {
-        impacts.iter().find(|(found, _)| *found == impact).and_then(|(_, list)| list.get(k).cloned())
+    let by = |impact: Impact, i: usize| {
+        impacts.iter().find(|(found, _)| *found == impact).and_then(|found| read(found, i))
     };
-    let entry = |(k, &i): (usize, &usize)| {
+    let entry = |&i: &usize| {
         let side = |side| refit::distance(study, i, side).ok();
         let width =
             model.parameters.get(i).and_then(|p| p.constraint.prefit_sigma()).filter(|s| s.is_finite());
@@ -49,21 +74,32 @@ pub(super) fn assemble(
             constraint: uncertainty.zip(width).map(|(sigma, width)| sigma / width).filter(|c| c.is_finite()),
             at_bound: matches!(study.inactive(i), Some(Inactive::LowerBound | Inactive::UpperBound)),
             at_kink: matches!(study.inactive(i), Some(Inactive::Kink | Inactive::TwoSided)),
-            impacts: impacts.first().and_then(|(_, list)| list.get(k).cloned()).unwrap_or_default(),
-            refit: by(Impact::Refit, k),
-            covariance: by(Impact::Covariance, k),
-            global: by(Impact::Global, k),
+            impacts: impacts.first().and_then(|found| read(found, i)).unwrap_or_default(),
+            refit: by(Impact::Refit, i),
+            covariance: by(Impact::Covariance, i),
+            global: by(Impact::Global, i),
         }
     };
-    let ranking: Vec<RankedParameter> = listed.iter().enumerate().map(entry).collect();
+    let ranking: Vec<RankedParameter> = listed.iter().map(entry).collect();
 
-    let mut held = held.iter();
-    let (breakdown, gap) = match (held.next(), held.next()) {
-        (Some(constrained), Some(mc)) => held::breakdown(study, constrained, mc),
+    let total = study.sigma(target);
+    let (breakdown, gap) = match (held.constrained.get(at), held.mc.get(at)) {
+        (Some(constrained), Some(mc)) => held::breakdown(total, constrained, mc),
         _ => Default::default(),
     };
-    let mut group_impacts: Vec<_> =
-        groups.iter().zip(held).map(|(group, held)| group::impact(study, group, &members, held)).collect();
+    let mut group_impacts: Vec<_> = groups
+        .iter()
+        .zip(&held.groups)
+        .filter_map(|(group, held)| Some(group::impact(study, group, members, held.get(at)?, at)))
+        .collect();
+    let in_turn: Vec<&Held> = held.in_turn.iter().filter_map(|held| held.get(at)).collect();
+    let (sequential, sequence_gap) = if groups.is_empty() {
+        (None, None)
+    } else {
+        let names = groups.iter().map(|group| group.name.as_str());
+        let (sequence, gap) = held::sequence(total, names, &in_turn);
+        (Some(sequence), gap)
+    };
     let size = |g: &super::GroupImpact| g.delta_mu_fixed.or(g.delta_mu_global).unwrap_or(-1.0);
     group_impacts.sort_by(|a, b| size(b).total_cmp(&size(a)));
 
@@ -88,7 +124,7 @@ pub(super) fn assemble(
     for group in groups.iter().filter(|group| !group.left_out.is_empty()) {
         let names = diagnosis::list(group.left_out.iter().map(String::as_str));
         warnings.push(format!(
-            "group '{}' leaves out {names}: fixed in this fit, or the parameter that impacts are on",
+            "group '{}' leaves out {names}: fixed in this fit, or a parameter that impacts are on",
             group.name
         ));
     }
@@ -100,20 +136,25 @@ pub(super) fn assemble(
     if let Some(reason) = gap.filter(|_| !interrupted) {
         warnings.push(format!("the breakdown has gaps: {reason}"));
     }
+    if let Some(reason) = sequence_gap.filter(|_| !interrupted) {
+        warnings.push(format!("the parts of groups held in turn have gaps: {reason}"));
+    }
     let n_failed = definitions(&ranking)
         .flat_map(|(_, _, impacts)| Side::ALL.map(|side| impacts.get(side).converged == Some(false)))
         .filter(|failed| *failed)
         .count();
 
     RankingResult {
-        param: name(study.target),
-        mu_hat: study.best(study.target),
-        mu_uncertainty: study.sigma(study.target),
+        param: name(target),
+        mu_hat: study.best(target),
+        mu_uncertainty: study.sigma(target),
         impacts: options.impacts.iter().map(|impact| impact.name()).collect(),
         prefit: options.prefit,
         ranking,
         n_ranked: parameters.len(),
+        group_sums: (!groups.is_empty()).then(|| group::sums(&group_impacts)),
         groups: group_impacts,
+        sequential,
         breakdown,
         twice_nll: 2.0 * study.lowest.fit.nll,
         converged: study.lowest.fit.converged() && !study.analysis.has_inexact_data(),

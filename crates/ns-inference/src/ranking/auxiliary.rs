@@ -11,18 +11,18 @@ use std::sync::Arc;
 
 use ns_core::{Constraint, FitRequest, FitTask, Model, Observations, OutcomeParts, Start};
 
-use super::result::{Impacts, Shift, Side};
+use super::result::{Impacts, Shift, Side, set_all, set_each};
 use super::study::Study;
 use crate::lowest::Stop;
 
-/// Computes the impacts of the auxiliary data of `parameters`. Writes them to `impacts`, in the same order.
+/// Computes the impacts of the auxiliary data of `parameters` on all targets. Writes them to `impacts`, in the same order.
 ///
 /// # Errors
 /// [`Stop::Lower`] if a refit finds a lower minimum than the parent fit.
 pub(super) fn global(
     study: &mut Study<'_>,
     parameters: &[usize],
-    impacts: &mut [Impacts],
+    impacts: &mut [Vec<Impacts>],
 ) -> Result<(), Stop> {
     let observed = study.analysis.data.counts(study.analysis.model).clone();
     let at_once = study.at_once();
@@ -36,7 +36,7 @@ fn chunk(
     study: &mut Study<'_>,
     observed: &Observations,
     parameters: &[usize],
-    impacts: &mut [Impacts],
+    impacts: &mut [Vec<Impacts>],
 ) -> Result<(), Stop> {
     let mut jobs: Vec<(usize, Side, f64, bool)> = Vec::with_capacity(2 * parameters.len());
     let mut tasks: Vec<FitTask> = Vec::with_capacity(jobs.capacity());
@@ -44,16 +44,17 @@ fn chunk(
     for (k, (&parameter, impacts)) in parameters.iter().zip(impacts.iter_mut()).enumerate() {
         let row = rows.get(k).and_then(Option::as_deref);
         for side in [Side::PrefitUp, Side::PrefitDown] {
-            impacts.set(side, Shift::usual("the shift of a datum has one size, before and after the fit"));
+            let shift = Shift::usual("the shift of a datum has one size, before and after the fit");
+            set_all(impacts, side, &shift);
         }
         for side in [Side::Up, Side::Down] {
             let Some(moved) = moved(study, observed, parameter, side) else {
-                impacts.set(side, Shift::usual("unconstrained: there is no auxiliary datum"));
+                set_all(impacts, side, &Shift::usual("unconstrained: there is no auxiliary datum"));
                 continue;
             };
             if moved.force == 0.0 {
                 let shift = Shift { value: Some(moved.datum), clipped: moved.clipped, ..Shift::known(0.0) };
-                impacts.set(side, shift);
+                set_all(impacts, side, &shift);
                 continue;
             }
             let mut data = observed.clone();
@@ -74,7 +75,7 @@ fn chunk(
     let fits = study.vary(&tasks, OutcomeParts::default(), false)?;
     for ((k, side, value, clipped), fit) in jobs.into_iter().zip(fits) {
         if let Some(impacts) = impacts.get_mut(k) {
-            impacts.set(side, study.read(&fit, value, clipped));
+            set_each(impacts, side, study.read(&fit, value, clipped));
         }
     }
     Ok(())

@@ -6,7 +6,7 @@ use wildmatch::WildMatch;
 
 use super::held::Held;
 use super::options::Group;
-use super::result::{GroupImpact, Impacts, Side};
+use super::result::{GroupImpact, GroupSums, Impacts, Side};
 use super::study::Study;
 use crate::{InferenceError, diagnosis, parameter_index};
 
@@ -74,14 +74,16 @@ fn members(model: &Model, group: &Group, free: &[usize]) -> Result<Members, Infe
     })
 }
 
-/// Computes the impact of a group in two ways. The first impact is the quadratic sum of `global`, the impacts of the
-/// auxiliary data of the members; correlated data are summed with their correlations. The second impact is computed from `held`, the uncertainty of the target with the
-/// members fixed.
+/// Computes the impact of a group on a target in two ways. `target` is the target's position among the targets. The first
+/// impact is the quadratic sum of `global`, the impacts of the auxiliary data of the members; correlated data are summed
+/// with their correlations. The second impact is computed from `held`, the uncertainty of the target with the members
+/// fixed.
 pub(super) fn impact(
     study: &Study<'_>,
     group: &Members,
-    global: &[(usize, Impacts)],
+    global: &[(usize, Vec<Impacts>)],
     held: &Held,
+    target: usize,
 ) -> GroupImpact {
     let name =
         |i: &usize| study.analysis.model.parameters.get(*i).map_or_else(String::new, |p| p.name.clone());
@@ -93,7 +95,7 @@ pub(super) fn impact(
         .filter(constrained)
         .map(|i| {
             let found = global.iter().find(|(j, _)| j == i);
-            found.and_then(|(_, impacts)| impacts.symmetric()).map(|shift| (*i, shift))
+            found.and_then(|(_, impacts)| impacts.get(target)?.symmetric()).map(|shift| (*i, shift))
         })
         .collect();
     let empty = || "the group has no free member".to_owned();
@@ -103,12 +105,16 @@ pub(super) fn impact(
         Some(list) if list.is_empty() => Err("no member has an auxiliary datum".to_owned()),
         Some(list) => Ok(variance(study.analysis.model, &list).sqrt()),
     };
-    let by_holding = if group.free.is_empty() { Err(empty()) } else { held.part(study.sigma(study.target)) };
+    let by_holding = if group.free.is_empty() {
+        Err(empty())
+    } else {
+        held.part(study.targets.get(target).and_then(|i| study.sigma(*i)))
+    };
     let mut reasons = Vec::new();
     let one_way: Vec<&str> = group
         .free
         .iter()
-        .filter(|i| global.iter().any(|(j, impacts)| j == *i && is_one_way(impacts)))
+        .filter(|i| global.iter().any(|(j, impacts)| j == *i && impacts.get(target).is_some_and(is_one_way)))
         .filter_map(|i| study.analysis.model.parameters.get(*i).map(|p| p.name.as_str()))
         .collect();
     if !one_way.is_empty() {
@@ -137,6 +143,17 @@ fn variance(model: &Model, shifts: &[(usize, f64)]) -> f64 {
     let alone = |i: &usize| model.correlations().all(|own| !own.parameters().contains(i));
     let independent: f64 = shifts.iter().filter(|(i, _)| alone(i)).map(|(_, shift)| shift * shift).sum();
     independent + model.correlations().map(|own| own.explained(shifts)).sum::<f64>()
+}
+
+/// Returns the quadratic sums of the impacts of groups.
+pub(super) fn sums(groups: &[GroupImpact]) -> GroupSums {
+    let sum = |of: fn(&GroupImpact) -> Option<f64>| {
+        groups.iter().map(|group| of(group).map(|x| x * x)).sum::<Option<f64>>().map(f64::sqrt)
+    };
+    GroupSums {
+        delta_mu_global: sum(|group| group.delta_mu_global),
+        delta_mu_fixed: sum(|group| group.delta_mu_fixed),
+    }
 }
 
 /// Returns whether both shifts have the same sign, so that they cancel in half their difference.

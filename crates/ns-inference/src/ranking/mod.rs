@@ -20,7 +20,10 @@ mod result;
 mod study;
 
 pub use options::{Group, Impact, RankingOptions};
-pub use result::{Breakdown, GroupImpact, Impacts, RankedParameter, RankingResult, Shift, Side};
+pub use result::{
+    Breakdown, GroupImpact, GroupSums, Impacts, RankedParameter, RankingResult, Sequence, SequencePart,
+    Shift, Side,
+};
 
 use ns_core::{Control, Model, Session};
 
@@ -31,8 +34,8 @@ use group::Members;
 use held::Held;
 use study::Study;
 
-/// Ranks the free parameters of `model` by their impact on the target. The target is the parameter of interest or the
-/// parameter named in the options.
+/// Ranks the nuisance parameters of `model` by their impact on the target. The target is the first parameter of interest or
+/// the parameter named in the options. Every free parameter is a nuisance parameter unless it is a parameter of interest.
 ///
 /// A variation is a fit in which one parameter or its auxiliary datum is moved. If a variation ends below the best fit,
 /// the ranking is restarted from this lower minimum. If a variation fails, or is skipped because of an interruption,
@@ -48,22 +51,62 @@ pub fn ranking(
     options: &RankingOptions,
     control: Control<'_>,
 ) -> Result<RankingResult, InferenceError> {
-    let mut analysis = Analysis::new(model, session, &options.fit, control)?;
+    let analysis = Analysis::new(model, session, &options.fit, control)?;
     let target = match &options.parameter {
         Some(name) => parameter_index(model, name)?,
         None => analysis.poi("a ranking")?,
     };
+    let results = of_targets(analysis, vec![target], options)?;
+    results.into_iter().next().ok_or_else(|| no_poi(model))
+}
+
+/// Ranks the nuisance parameters of `model` by their impact on each parameter of interest. All rankings share their fits:
+/// the fits of a ranking move a nuisance parameter and minimise over all others, also the parameters of interest.
+///
+/// Returns one result per parameter of interest, in the order of the model. If the options name a parameter, there is one
+/// result, for this parameter.
+///
+/// # Errors
+/// The errors of [`ranking`].
+pub fn rankings(
+    model: &Model,
+    session: &dyn Session,
+    options: &RankingOptions,
+    control: Control<'_>,
+) -> Result<Vec<RankingResult>, InferenceError> {
+    if options.parameter.is_some() || model.pois.len() < 2 {
+        return ranking(model, session, options, control).map(|result| vec![result]);
+    }
+    let analysis = Analysis::new(model, session, &options.fit, control)?;
+    of_targets(analysis, model.pois.clone(), options)
+}
+
+fn no_poi(model: &Model) -> InferenceError {
+    let (measurement, format) = (model.measurement.clone(), model.format);
+    InferenceError::NoPoi { analysis: "a ranking", measurement, format }
+}
+
+/// Ranks the nuisance parameters by their impact on each of `targets`.
+fn of_targets(
+    mut analysis: Analysis<'_>,
+    targets: Vec<usize>,
+    options: &RankingOptions,
+) -> Result<Vec<RankingResult>, InferenceError> {
+    let model = analysis.model;
     let free = |i: &usize| {
         !analysis.is_fixed(*i) && model.parameters.get(*i).is_some_and(|p| p.bounds.0 < p.bounds.1)
     };
-    if !free(&target) {
-        let name = model.parameters.get(target).map_or_else(String::new, |p| p.name.clone());
+    if let Some(held) = targets.iter().find(|target| !free(target)) {
+        let name = model.parameters.get(*held).map_or_else(String::new, |p| p.name.clone());
         return Err(InferenceError::PoiFixed { analysis: "a ranking", name, format: model.format });
     }
-    let parameters: Vec<usize> = (0..model.parameters.len()).filter(|i| *i != target && free(i)).collect();
+    // A ranking by the impact on a nuisance parameter ranks the parameters of interest, too.
+    let of_interest = targets.iter().all(|target| model.pois.contains(target));
+    let is_left_out = |i: &usize| targets.contains(i) || (of_interest && model.pois.contains(i));
+    let parameters: Vec<usize> = (0..model.parameters.len()).filter(|i| !is_left_out(i) && free(i)).collect();
     let groups = group::resolve(model, &options.groups, &parameters)?;
     analysis.expect(1 + count(&parameters, &groups, options));
-    let mut study = Study::open(analysis, target)?;
+    let mut study = Study::open(analysis, targets)?;
     loop {
         study.analysis.expect(count(&parameters, &groups, options));
         match vary(&mut study, &parameters, &groups, options) {
@@ -71,7 +114,7 @@ pub fn ranking(
                 if study.renew_expected()? {
                     continue;
                 }
-                return Ok(assemble::assemble(&study, &parameters, &groups, options, variations));
+                return Ok(assemble::assemble(&study, &parameters, &groups, options, &variations));
             }
             Err(Stop::Lower(point, depth)) => study.restart(point, depth)?,
             Err(Stop::Error(error)) => return Err(error),
@@ -81,16 +124,30 @@ pub fn ranking(
 
 /// The results of all variations, i.e. of all fits in which a parameter is fixed or its auxiliary datum is moved.
 struct Variations {
-    /// Indices of the ranked parameters, the parameter with the largest impact first.
-    listed: Vec<usize>,
-    /// For each requested definition of impact, the impacts of the parameters in `listed`.
-    impacts: Vec<(Impact, Vec<Impacts>)>,
-    /// Parameter index and impacts of each member of a group. These are the impacts of moving the auxiliary data.
-    members: Vec<(usize, Impacts)>,
-    /// Uncertainties of the target with some parameters fixed. For the first uncertainty, all constrained parameters
-    /// are fixed. For the second, the parameters that describe the limited size of the simulation are fixed. After
-    /// these two, there is one uncertainty per group, with the members of the group fixed.
-    held: Vec<Held>,
+    /// For each target, the indices of its ranked parameters, the parameter with the largest impact first.
+    listed: Vec<Vec<usize>>,
+    /// Indices of the parameters that a target lists.
+    varied: Vec<usize>,
+    /// For each requested definition of impact, the impacts of the parameters in `varied`, one per target.
+    impacts: Vec<(Impact, Vec<Vec<Impacts>>)>,
+    /// Parameter index of each member of a group, and its impacts, one per target. These are the impacts of moving the
+    /// auxiliary data.
+    members: Vec<(usize, Vec<Impacts>)>,
+    /// Uncertainties of the targets with some parameters fixed.
+    held: HeldSets,
+}
+
+/// Uncertainties with some parameters fixed. Each entry has one uncertainty per target.
+struct HeldSets {
+    /// All constrained parameters are fixed.
+    constrained: Vec<Held>,
+    /// The parameters that describe the limited size of the simulation are fixed.
+    mc: Vec<Held>,
+    /// One entry per group: its members are fixed.
+    groups: Vec<Vec<Held>>,
+    /// One entry per group: its members and those of the groups before it are fixed. Then an entry with all constrained
+    /// parameters fixed, too. Empty without groups.
+    in_turn: Vec<Vec<Held>>,
 }
 
 /// Returns an upper bound on the number of fits that the variations (fits with a moved parameter or auxiliary datum)
@@ -105,7 +162,7 @@ fn count(parameters: &[usize], groups: &[Members], options: &RankingOptions) -> 
     let prefit = if options.prefit && options.impacts.contains(&Impact::Refit) { 2 * listed } else { 0 };
     let global = options.impacts.contains(&Impact::Global);
     let members = if groups.is_empty() || global { 0 } else { 2 * distinct(groups).len() };
-    options.impacts.iter().map(fits).sum::<usize>() + prefit + members + 2 + groups.len()
+    options.impacts.iter().map(fits).sum::<usize>() + prefit + members + 2 + 2 * groups.len()
 }
 
 /// Returns the indices of all members of groups, in ascending order and without repetition.
@@ -128,35 +185,51 @@ fn vary(
     }
     // Parameters whose covariance predicts a large impact come first, so that an interrupted ranking contains them.
     let expected = covariance::impacts(study, parameters, options.prefit);
-    let expected: Vec<(usize, Impacts)> = parameters.iter().copied().zip(expected).collect();
-    let (order, by_covariance): (Vec<usize>, Vec<Impacts>) = sorted(expected).into_iter().unzip();
+    let expected: Vec<(usize, Vec<Impacts>)> = parameters.iter().copied().zip(expected).collect();
+    let scales = scales(study);
+    let largest = |impacts: &[Impacts]| {
+        let sizes = impacts.iter().zip(&scales).filter_map(|(i, scale)| Some(i.largest()? / scale));
+        sizes.reduce(f64::max)
+    };
+    let (order, by_covariance): (Vec<usize>, Vec<Vec<Impacts>>) =
+        sorted(expected, |impacts| largest(impacts)).into_iter().unzip();
     let first = options.impacts.first().copied().unwrap_or(Impact::Refit);
     let all_prefit = options.prefit && options.top.is_none();
     let found = one_definition(study, first, &order, by_covariance, options.prefit, all_prefit)?;
-    let mut list = sorted(order.into_iter().zip(found).collect());
-    list.truncate(options.top.unwrap_or(usize::MAX));
-    let (listed, mut found): (Vec<usize>, Vec<Impacts>) = list.into_iter().unzip();
+    let found: Vec<(usize, Vec<Impacts>)> = order.into_iter().zip(found).collect();
+    let list = |target: usize| {
+        let impacts = found.iter().map(|(i, impacts)| (*i, impacts.get(target).and_then(Impacts::largest)));
+        let listed = sorted(impacts.collect(), |size| *size).into_iter().map(|(i, _)| i);
+        listed.take(options.top.unwrap_or(usize::MAX)).collect()
+    };
+    let listed: Vec<Vec<usize>> = (0..study.targets.len()).map(list).collect();
+    let (varied, mut found) = varied(&listed, found);
     if first == Impact::Refit && options.prefit && !all_prefit {
-        refit::refits(study, &listed, &[&[Side::PrefitUp, Side::PrefitDown]], &mut found)?;
+        refit::refits(study, &varied, &[&[Side::PrefitUp, Side::PrefitDown]], &mut found)?;
     }
     let mut impacts = vec![(first, found)];
     for definition in options.impacts.iter().skip(1) {
-        let by_covariance = covariance::impacts(study, &listed, options.prefit);
+        let by_covariance = covariance::impacts(study, &varied, options.prefit);
         let found =
-            one_definition(study, *definition, &listed, by_covariance, options.prefit, options.prefit)?;
+            one_definition(study, *definition, &varied, by_covariance, options.prefit, options.prefit)?;
         impacts.push((*definition, found));
     }
 
-    let mut members: Vec<(usize, Impacts)> = Vec::new();
+    let mut members: Vec<(usize, Vec<Impacts>)> = Vec::new();
     if let Some((_, found)) = impacts.iter().find(|(impact, _)| *impact == Impact::Global) {
-        members.extend(listed.iter().copied().zip(found.iter().cloned()));
+        members.extend(varied.iter().copied().zip(found.iter().cloned()));
     }
     let mut missing = distinct(groups);
     missing.retain(|i| !members.iter().any(|(j, _)| i == j));
-    let mut further = vec![Impacts::pending(false); missing.len()];
+    let mut further = vec![pending(study, false); missing.len()];
     auxiliary::global(study, &missing, &mut further)?;
     members.extend(missing.into_iter().zip(further));
+    let held = held_sets(study, parameters, groups)?;
+    Ok(Variations { listed, varied, impacts, members, held })
+}
 
+/// Makes the fits with sets of parameters fixed.
+fn held_sets(study: &mut Study<'_>, parameters: &[usize], groups: &[Members]) -> Result<HeldSets, Stop> {
     let kinds = kind::kinds(study.analysis.model);
     let model = study.analysis.model;
     let terms = model.penalties_of_parameters();
@@ -165,13 +238,48 @@ fn vary(
         own || terms.get(**i).is_some_and(|terms| !terms.is_empty())
     };
     let mc = |i: &&usize| constrained(i) && kinds.get(**i).is_some_and(|k| kind::is_mc_statistical(k));
-    let mut sets: Vec<Vec<usize>> = vec![
-        parameters.iter().filter(constrained).copied().collect(),
-        parameters.iter().filter(mc).copied().collect(),
-    ];
+    let constrained: Vec<usize> = parameters.iter().filter(constrained).copied().collect();
+    let mut sets: Vec<Vec<usize>> =
+        vec![constrained.clone(), parameters.iter().filter(mc).copied().collect()];
     sets.extend(groups.iter().map(|group| group.free.clone()));
-    let held = held::hold(study, &sets)?;
-    Ok(Variations { listed, impacts, members, held })
+    let mut in_turn: Vec<usize> = Vec::new();
+    for further in groups.iter().map(|group| &group.free).chain((!groups.is_empty()).then_some(&constrained))
+    {
+        in_turn.extend(further);
+        in_turn.sort_unstable();
+        in_turn.dedup();
+        sets.push(in_turn.clone());
+    }
+    let mut held = held::hold(study, &sets)?.into_iter();
+    Ok(HeldSets {
+        constrained: held.next().unwrap_or_default(),
+        mc: held.next().unwrap_or_default(),
+        groups: held.by_ref().take(groups.len()).collect(),
+        in_turn: held.collect(),
+    })
+}
+
+/// Returns the sizes by which impacts on different targets are compared: their uncertainties. A single target needs none.
+fn scales(study: &Study<'_>) -> Vec<f64> {
+    let scale =
+        |target: &usize| if study.targets.len() > 1 { study.sigma(*target).unwrap_or(1.0) } else { 1.0 };
+    study.targets.iter().map(scale).collect()
+}
+
+/// Returns the parameters that any target lists, in the order of the lists, with their impacts.
+fn varied(listed: &[Vec<usize>], mut found: Vec<(usize, Vec<Impacts>)>) -> (Vec<usize>, Vec<Vec<Impacts>>) {
+    let mut varied = Vec::new();
+    for i in listed.iter().flatten() {
+        if let Some(k) = found.iter().position(|(j, _)| i == j) {
+            varied.push(found.swap_remove(k));
+        }
+    }
+    varied.into_iter().unzip()
+}
+
+/// Returns the impacts of a parameter before any is computed, one per target.
+fn pending(study: &Study<'_>, prefit: bool) -> Vec<Impacts> {
+    vec![Impacts::pending(prefit); study.targets.len()]
 }
 
 /// Computes the impacts of `parameters` by the definition `impact`. `by_covariance` are the impacts of the parameters
@@ -181,13 +289,13 @@ fn one_definition(
     study: &mut Study<'_>,
     impact: Impact,
     parameters: &[usize],
-    by_covariance: Vec<Impacts>,
+    by_covariance: Vec<Vec<Impacts>>,
     prefit: bool,
     prefit_now: bool,
-) -> Result<Vec<Impacts>, Stop> {
+) -> Result<Vec<Vec<Impacts>>, Stop> {
     let mut impacts = match impact {
         Impact::Covariance => return Ok(by_covariance),
-        Impact::Refit | Impact::Global => vec![Impacts::pending(prefit); parameters.len()],
+        Impact::Refit | Impact::Global => vec![pending(study, prefit); parameters.len()],
     };
     match impact {
         Impact::Global => auxiliary::global(study, parameters, &mut impacts)?,
@@ -200,10 +308,10 @@ fn one_definition(
     Ok(impacts)
 }
 
-/// Sorts a list of parameter indices and impacts by decreasing post-fit impact. Parameters without an impact come last.
-/// Parameters with the same impact keep their order.
-fn sorted(mut list: Vec<(usize, Impacts)>) -> Vec<(usize, Impacts)> {
-    let size = |impacts: &Impacts| impacts.largest().unwrap_or(-1.0);
+/// Sorts a list of parameters by decreasing post-fit impact, whose size `size` returns. Parameters without an impact come
+/// last. Parameters with the same impact keep their order.
+fn sorted<T>(mut list: Vec<(usize, T)>, size: impl Fn(&T) -> Option<f64>) -> Vec<(usize, T)> {
+    let size = |impact: &T| size(impact).unwrap_or(-1.0);
     list.sort_by(|a, b| size(&b.1).total_cmp(&size(&a.1)));
     list
 }

@@ -61,6 +61,18 @@ impl Group {
     pub fn new(name: impl Into<String>, members: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { name: name.into(), members: members.into_iter().map(Into::into).collect() }
     }
+
+    /// Reads groups from JSON: an object whose keys are group names and whose values are lists of members. The groups
+    /// keep the order of the text.
+    ///
+    /// # Errors
+    /// If the text is not such an object.
+    pub fn read_all(text: &[u8]) -> Result<Vec<Self>, serde_json::Error> {
+        let mut from = serde_json::Deserializer::from_slice(text);
+        let found = groups(&mut from)?;
+        from.end()?;
+        Ok(found)
+    }
 }
 
 /// Options of [`ranking`](crate::ranking()), set by chained methods. The default computes the post-fit impact

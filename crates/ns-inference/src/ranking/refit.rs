@@ -4,11 +4,11 @@
 use ns_core::{FitRequest, FitTask, Inactive, OutcomeParts};
 
 use super::predict::{KnownRefit, along};
-use super::result::{Impacts, Shift, Side, UNCONSTRAINED};
+use super::result::{Impacts, Shift, Side, UNCONSTRAINED, set_all, set_each};
 use super::study::Study;
 use crate::lowest::Stop;
 
-/// Computes the impacts of `parameters` and writes them to `impacts`, in the same order. Each entry of `rounds` lists
+/// Computes the impacts of `parameters` on all targets and writes them to `impacts`, in the same order. Each entry of `rounds` lists
 /// the variations (up, down, pre-fit up, pre-fit down) that are made for all parameters in one round.
 ///
 /// In the first round, fits start at the points that the covariance predicts. In later rounds, the starting points also
@@ -20,7 +20,7 @@ pub(super) fn refits(
     study: &mut Study<'_>,
     parameters: &[usize],
     rounds: &[&[Side]],
-    impacts: &mut [Impacts],
+    impacts: &mut [Vec<Impacts>],
 ) -> Result<(), Stop> {
     let at_once = study.at_once();
     for (parameters, impacts) in parameters.chunks(at_once).zip(impacts.chunks_mut(at_once)) {
@@ -59,17 +59,17 @@ fn round(
     (parameters, rows): (&[usize], &[Option<Vec<f64>>]),
     sides: &[Side],
     known: &mut [Vec<KnownRefit>],
-    impacts: &mut [Impacts],
+    impacts: &mut [Vec<Impacts>],
 ) -> Result<(), Stop> {
     let mut jobs: Vec<RefitJob> = Vec::with_capacity(parameters.len() * sides.len());
     let mut tasks: Vec<FitTask> = Vec::with_capacity(jobs.capacity());
     for (place, (&parameter, impacts)) in parameters.iter().zip(impacts.iter_mut()).enumerate() {
         for &side in sides {
             match held_at(study, parameter, side) {
-                Err(absent) => impacts.set(side, absent),
+                Err(absent) => set_all(impacts, side, &absent),
                 Ok(held) if held.value == study.best(parameter) => {
                     let shift = Shift { value: Some(held.value), clipped: held.clipped, ..Shift::known(0.0) };
-                    impacts.set(side, shift);
+                    set_all(impacts, side, &shift);
                 }
                 Ok(held) => {
                     let near = known.get(place).map_or(&[][..], Vec::as_slice);
@@ -87,12 +87,11 @@ fn round(
     let fits = study.vary(&tasks, OutcomeParts::default(), true)?;
     for (RefitJob { place, side, held }, fit) in jobs.into_iter().zip(fits) {
         let rise = fit.as_ref().map_or(0.0, |fit| 2.0 * (fit.nll - study.lowest.fit.nll));
-        let shift = match held.without_crossing {
-            Some(reason) if rise > 1.0 => Shift::missing(reason),
-            _ => study.read(&fit, held.value, held.clipped),
-        };
         if let Some(impacts) = impacts.get_mut(place) {
-            impacts.set(side, shift);
+            match held.without_crossing {
+                Some(reason) if rise > 1.0 => set_all(impacts, side, &Shift::missing(reason)),
+                _ => set_each(impacts, side, study.read(&fit, held.value, held.clipped)),
+            }
         }
         if let (Ok(fit), Some(known), Some(&parameter)) = (fit, known.get_mut(place), parameters.get(place)) {
             known.push((held.value - study.best(parameter), fit.parameters));

@@ -188,6 +188,16 @@ impl Serialize for Reasons<'_> {
     }
 }
 
+/// Sets the same shift of one variation for every target.
+pub(super) fn set_all(impacts: &mut [Impacts], side: Side, shift: &Shift) {
+    impacts.iter_mut().for_each(|impacts| impacts.set(side, shift.clone()));
+}
+
+/// Sets the shifts of one variation, one for every target.
+pub(super) fn set_each(impacts: &mut [Impacts], side: Side, shifts: Vec<Shift>) {
+    impacts.iter_mut().zip(shifts).for_each(|(impacts, shift)| impacts.set(side, shift));
+}
+
 /// One nuisance parameter of a ranking.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
@@ -274,6 +284,46 @@ pub struct Breakdown {
     pub systematic_without_mc: Option<f64>,
 }
 
+/// Parts of the uncertainty of the target that groups contribute if they are fixed one after another. The squares of all
+/// parts add up to the square of the total uncertainty.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Sequence {
+    /// Total uncertainty of the target, from the Hessian.
+    pub total: Option<f64>,
+    /// The groups, in the order in which they are fixed.
+    pub groups: Vec<SequencePart>,
+    /// Part of the constrained parameters that are in no group, which are fixed after all groups.
+    pub other: Option<f64>,
+    /// What is left: the uncertainty with all groups and all constrained parameters fixed.
+    pub statistical: Option<f64>,
+    /// Square root of the sum of the squares of the parts of `groups`, `other` and `statistical`.
+    pub sum: Option<f64>,
+}
+
+/// The part of one group of a [`Sequence`].
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct SequencePart {
+    /// Name of the group.
+    pub name: String,
+    /// `sqrt(before^2 - after^2)`, the uncertainties of the target before and after the group is fixed.
+    pub delta_mu: Option<f64>,
+    /// Uncertainty of the target with this group and those before it fixed.
+    pub left: Option<f64>,
+}
+
+/// Sums over groups: square roots of the sums of the squares of their impacts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct GroupSums {
+    /// Sum of `delta_mu_global`; `None` if a group has none.
+    pub delta_mu_global: Option<f64>,
+    /// Sum of `delta_mu_fixed`; `None` if a group has none. Correlations between groups count in each of them, so that it is no
+    /// part of the total uncertainty.
+    pub delta_mu_fixed: Option<f64>,
+}
+
 /// Nuisance parameters in the order of their impact. Serialises to the JSON of `nextstat ranking`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
@@ -296,6 +346,10 @@ pub struct RankingResult {
     pub n_ranked: usize,
     /// Impacts of groups, largest first.
     pub groups: Vec<GroupImpact>,
+    /// Sums over groups; `None` without groups.
+    pub group_sums: Option<GroupSums>,
+    /// Parts of groups that are fixed one after another; `None` without groups.
+    pub sequential: Option<Sequence>,
     /// Statistical and systematic parts of the uncertainty of the target.
     pub breakdown: Breakdown,
     /// `-2 ln L` at the best fit.

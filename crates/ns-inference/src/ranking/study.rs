@@ -26,8 +26,8 @@ const NUMBERS_AT_ONCE: usize = 1 << 20;
 /// The parent fit of a ranking (its best fit), and the data that its variations use.
 pub(super) struct Study<'a> {
     pub(super) analysis: Analysis<'a>,
-    /// Index of the target, which is the parameter whose shifts are the impacts.
-    pub(super) target: usize,
+    /// Indices of the targets, which are the parameters whose shifts are the impacts. All targets share the fits.
+    pub(super) targets: Vec<usize>,
     /// The parent fit: the best fit with its covariance.
     pub(super) lowest: Lowest,
     /// Whether a bin has a negative expected yield at the best fit.
@@ -47,7 +47,7 @@ impl<'a> Study<'a> {
     ///
     /// # Errors
     /// The errors of [`Analysis::fit`].
-    pub(super) fn open(mut analysis: Analysis<'a>, target: usize) -> Result<Self, InferenceError> {
+    pub(super) fn open(mut analysis: Analysis<'a>, targets: Vec<usize>) -> Result<Self, InferenceError> {
         let (data, request) = (analysis.data.clone(), analysis.base.clone());
         let parent = analysis.parent_fit(&data, request.clone(), WITH_INVERSE)?;
         let parent = analysis.settle_expected(parent, &request, WITH_INVERSE)?;
@@ -55,7 +55,7 @@ impl<'a> Study<'a> {
         let negative_yield = diagnosis::has_negative_yield(analysis.session, &data, &parent);
         Ok(Self {
             analysis,
-            target,
+            targets,
             lowest: Lowest::new(parent),
             negative_yield,
             intervals: Vec::new(),
@@ -123,14 +123,14 @@ impl<'a> Study<'a> {
     }
 
     /// Finds the values at which `-2 ln L` is 1 above its minimum, for all parameters at a bound or on a kink of an
-    /// interpolation. The target is left out.
+    /// interpolation. The targets are left out.
     pub(super) fn find_crossings(&mut self) -> Result<(), Stop> {
         let parameters: Vec<usize> = self
             .lowest
             .fit
             .inactive
             .iter()
-            .filter(|(i, why)| *why != Inactive::Flat && *i != self.target)
+            .filter(|(i, why)| *why != Inactive::Flat && !self.targets.contains(i))
             .map(|(i, _)| *i)
             .collect();
         if parameters.is_empty() || !self.lowest.fit.converged() {
@@ -276,17 +276,21 @@ impl<'a> Study<'a> {
         Ok(())
     }
 
-    /// Returns the shift of the target in a varied fit. `value` is the value to which the parameter was moved, and
+    /// Returns the shift of every target in a varied fit. `value` is the value to which the parameter was moved, and
     /// `clipped` is true if a bound limited this value.
-    pub(super) fn read(&self, fit: &Fitted, value: f64, clipped: bool) -> Shift {
-        let flat = |fit: &FitOutcome| fit.inactive.contains(&(self.target, Inactive::Flat));
+    pub(super) fn read(&self, fit: &Fitted, value: f64, clipped: bool) -> Vec<Shift> {
+        self.targets.iter().map(|target| self.read_one(*target, fit, value, clipped)).collect()
+    }
+
+    fn read_one(&self, target: usize, fit: &Fitted, value: f64, clipped: bool) -> Shift {
+        let flat = |fit: &FitOutcome| fit.inactive.contains(&(target, Inactive::Flat));
         let (delta, converged, reason) = match fit {
             Ok(fit) if fit.converged() && (flat(fit) || flat(&self.lowest.fit)) => {
-                let name = self.analysis.model.parameters.get(self.target).map_or("the target", |p| &p.name);
+                let name = self.analysis.model.parameters.get(target).map_or("the target", |p| &p.name);
                 (None, Some(true), Some(format!("the data do not determine {name}: a flat direction")))
             }
             Ok(fit) if fit.converged() => {
-                let delta = fit.parameters.get(self.target).map(|mu| mu - self.best(self.target));
+                let delta = fit.parameters.get(target).map(|mu| mu - self.best(target));
                 (delta, Some(true), None)
             }
             Ok(fit) => (None, Some(false), Some(diagnosis::termination(fit))),

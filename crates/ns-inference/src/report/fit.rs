@@ -3,16 +3,32 @@
 use ns_core::Model;
 
 use super::{Part, RunInfo, Table};
-use crate::FitResult;
 use crate::present::{count, measurement, rounded, sign, signed, significant};
+use crate::{FitResult, PoiCorrelation};
+
+impl PoiCorrelation {
+    /// Builds the table of the coefficients.
+    fn table(&self) -> Table {
+        let titles = std::iter::once("correlation").chain(self.parameters.iter().map(String::as_str));
+        let titles: Vec<&str> = titles.collect();
+        let mut table = Table::new(&titles, &(1..titles.len()).collect::<Vec<_>>());
+        for (name, row) in self.parameters.iter().zip(&self.matrix) {
+            let cells = row.iter().map(|x| x.map_or_else(|| "none".to_owned(), |x| sign(x, 3)));
+            table.row(std::iter::once(name.clone()).chain(cells));
+        }
+        table
+    }
+}
 
 impl FitResult {
     /// Returns the report of a fit of `model`: tables and texts.
     #[must_use]
     pub fn parts(&self, model: &Model, ran: &RunInfo) -> Vec<Part> {
-        let poi = match self.poi_index.and_then(|i| self.parameter_names.get(i)) {
-            Some(name) => format!("parameter of interest {name}"),
-            None => "no parameter of interest".to_owned(),
+        let pois: Vec<&str> = model.poi_names().collect();
+        let poi = match pois.as_slice() {
+            [] => "no parameter of interest".to_owned(),
+            [name] => format!("parameter of interest {name}"),
+            names => format!("parameters of interest {}", names.join(", ")),
         };
         let heading = format!(
             "measurement {}, {poi}, {}, {}, {} ({} free)",
@@ -39,7 +55,10 @@ impl FitResult {
         );
         let blind = ran.blind.as_ref().map_or_else(String::new, |blind| format!("\n{}", blind.note()));
         let closing = closing + &blind;
-        let mut parts = vec![Part::Text(heading), Part::Table(self.table())];
+        let mut parts = vec![Part::Text(heading), Part::Table(self.table(&pois))];
+        if let Some(correlation) = &self.poi_correlation {
+            parts.push(Part::Table(correlation.table()));
+        }
         if !self.derived.is_empty() {
             parts.push(Part::Table(self.derived_table()));
         }
@@ -69,7 +88,7 @@ impl FitResult {
 
     /// Builds the table with the best fit and the pull of every parameter. If the fit has intervals, the table has a
     /// column with them.
-    fn table(&self) -> Table {
+    fn table(&self, pois: &[&str]) -> Table {
         let intervals = !(self.minos.is_empty() && self.crossings.is_empty());
         let mut table = match intervals {
             true => Table::new(&["parameter", "best fit", "interval", "pull", ""], &[1, 2, 3]),
@@ -87,7 +106,7 @@ impl FitResult {
                 .find(|(names, _)| names.contains(name))
                 .map_or("", |(_, note)| note);
             let mut cells = vec![
-                if self.poi_index == Some(i) { format!("{name} (POI)") } else { name.clone() },
+                if pois.contains(&name.as_str()) { format!("{name} (POI)") } else { name.clone() },
                 match sigma {
                     Some(sigma) => measurement(best, sigma),
                     None => rounded(best, scale),

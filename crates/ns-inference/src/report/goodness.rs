@@ -63,7 +63,7 @@ impl EventGoodness {
 }
 
 /// Returns a line about the toys; an empty text if there are no toys.
-fn toys(toys: Option<&GoodnessToys>, p_value: Option<f64>, error: Option<f64>) -> String {
+pub(super) fn toys(toys: Option<&GoodnessToys>, p_value: Option<f64>, error: Option<f64>) -> String {
     toys.map_or_else(String::new, |toys| {
         format!(
             "\np-value with toys {} ({} toys, {} not converged, {} failed, seed {}{})",

@@ -1,10 +1,11 @@
 //! Reports of asymptotic tests: the test of one value of the parameter of interest, and the test of the
 //! background-only hypothesis.
 
+use super::goodness::toys;
 use super::{Part, Table};
 use crate::hypotest::ExpectedSet;
 use crate::present::{or_none, significant};
-use crate::{HypotestResult, SignificanceResult};
+use crate::{HypotestResult, PointResult, SignificanceResult};
 
 /// Labels of the five expected values of a result: the values two and one standard deviations below the median, the
 /// median, and the values one and two standard deviations above the median.
@@ -43,6 +44,32 @@ impl HypotestResult {
                 significant(self.q_obs),
                 significant(self.q_asimov),
                 significant(self.mu_hat),
+            )),
+        ]
+    }
+}
+
+impl PointResult {
+    /// Returns the report of a test of a point: a table of the tested values, and the p-values.
+    #[must_use]
+    pub fn parts(&self) -> Vec<Part> {
+        let mut table = Table::new(&["parameter", "tested", "best fit"], &[1, 2]);
+        for ((name, value), best) in self.params.iter().zip(&self.values).zip(&self.best_fit) {
+            table.row([name.clone(), significant(*value), significant(*best)]);
+        }
+        let freedom = match self.n_dof {
+            1 => "1 degree of freedom".to_owned(),
+            n => format!("{n} degrees of freedom"),
+        };
+        let toys = toys(self.toys.as_ref(), self.p_value_toys, self.p_value_toys_error);
+        vec![
+            Part::Text("test of a point by the likelihood ratio".to_owned()),
+            Part::Table(table),
+            Part::Text(format!(
+                "t {}, {freedom}: p-value {}, Z {} (two-sided){toys}",
+                significant(self.t),
+                or_none(self.p_value),
+                or_none(self.z),
             )),
         ]
     }

@@ -3,7 +3,7 @@
 
 use super::{Part, Table};
 use crate::present::{best_fit, sign, signed};
-use crate::ranking::{Impacts, RankedParameter, RankingResult, Shift, Side};
+use crate::ranking::{Impacts, RankedParameter, RankingResult, Sequence, Shift, Side};
 
 impl RankingResult {
     /// Returns the report of a ranking. If there is a single definition of impact and the display is wide enough, the
@@ -16,6 +16,7 @@ impl RankingResult {
         };
         if !self.groups.is_empty() {
             parts.push(Part::Table(self.group_table()));
+            parts.extend(self.sequential.as_ref().map(|sequence| Part::Table(self.sequence_table(sequence))));
         }
         parts.push(Part::Text(self.summary()));
         parts
@@ -116,6 +117,26 @@ impl RankingResult {
             let impacts = [group.delta_mu_global, group.delta_mu_fixed].map(number);
             table.row([group.name.clone(), members].into_iter().chain(impacts));
         }
+        if let Some(sums) = &self.group_sums {
+            let sums = [sums.delta_mu_global, sums.delta_mu_fixed].map(number);
+            table.row(["quadratic sum".to_owned(), String::new()].into_iter().chain(sums));
+        }
+        table
+    }
+
+    /// Builds the table of the parts of groups that are fixed one after another.
+    fn sequence_table(&self, sequence: &Sequence) -> Table {
+        let scale = self.mu_uncertainty.map(|sigma| sigma / 10.0);
+        let number = |x: Option<f64>| x.map_or_else(|| "none".to_owned(), |x| without_plus(x, scale));
+        let mut table = Table::new(&["held in turn", "part", "left"], &[1, 2]);
+        table.row(["nothing".to_owned(), String::new(), number(sequence.total)]);
+        for part in &sequence.groups {
+            table.row([part.name.clone(), number(part.delta_mu), number(part.left)]);
+        }
+        let other = "other constrained parameters".to_owned();
+        table.row([other, number(sequence.other), number(sequence.statistical)]);
+        table.row(["statistical".to_owned(), number(sequence.statistical), String::new()]);
+        table.row(["quadratic sum".to_owned(), number(sequence.sum), String::new()]);
         table
     }
 

@@ -14,17 +14,13 @@ use super::grid::Grid;
 use super::order::Along;
 use super::predict::{Node, interpolate, interpolate_value};
 use super::profile::{Centre, starting_at};
-use super::result::ScanInterval;
+use super::result::{ContourLevel, ScanInterval};
 use crate::InferenceError;
 use crate::analysis::{Analysis, Fitted};
 use crate::lowest::Stop;
 use crate::minos::crossing;
 use crate::minos::side::{Probe, Side};
 use crate::present::{exact, significant};
-
-/// Levels of `twice_delta_nll` (the rise of `-2 ln L` above its minimum) for intervals. A parabolic profile reaches
-/// these levels at one and at two standard deviations from the best fit.
-pub(super) const LEVELS: [f64; 2] = [1.0, 4.0];
 
 /// A Newton step ends the search if the rise of `-2 ln L` differs from the level by at most this number times the
 /// square root of the level. For a parabolic profile, a Newton step reduces a difference `d` between rise and level to
@@ -41,12 +37,14 @@ struct ProfilePoint {
 
 /// A search in progress for a crossing between two points of the profile.
 struct Open {
-    level: usize,
+    /// Position of the interval.
+    at: usize,
+    level: f64,
     direction: f64,
     side: Side,
 }
 
-/// Finds the values at which the profile crosses the [`LEVELS`]. For each level, the result has the nearest crossing
+/// Finds the values at which the profile crosses `levels`. For each level, the result has the nearest crossing
 /// below and the nearest crossing above the best fit.
 ///
 /// # Errors
@@ -55,19 +53,19 @@ pub(super) fn crossings(
     analysis: &mut Analysis<'_>,
     grid: &Grid,
     centre: &Centre<'_>,
-    fits: &[Fitted],
+    (fits, levels): (&[Fitted], &[ContourLevel]),
     tally: &mut Tally,
 ) -> Result<Vec<ScanInterval>, Stop> {
     let index = grid.first.index;
     let best = centre.fit.parameters.get(index).copied().unwrap_or(f64::NAN);
     let mut known = profile_points(grid, centre, fits);
     let mut intervals: Vec<ScanInterval> =
-        LEVELS.iter().map(|level| ScanInterval::new(*level, "interrupted")).collect();
-    let mut open: Vec<Open> = Vec::with_capacity(2 * LEVELS.len());
-    for (level, interval) in intervals.iter_mut().enumerate() {
+        levels.iter().map(|level| ScanInterval::new(*level, "interrupted")).collect();
+    let mut open: Vec<Open> = Vec::with_capacity(2 * levels.len());
+    for (at, interval) in intervals.iter_mut().enumerate() {
         for direction in [-1.0, 1.0] {
-            match bracket(analysis, grid, &known, best, LEVELS[level], direction) {
-                Ok(side) => open.push(Open { level, direction, side }),
+            match bracket(analysis, grid, &known, best, interval.level, direction) {
+                Ok(side) => open.push(Open { at, level: interval.level, direction, side }),
                 Err(reason) => interval.record(direction, Err(reason)),
             }
         }
@@ -106,11 +104,12 @@ pub(super) fn crossings(
                     point: point.clone(),
                 });
             }
-            let level = LEVELS[search.level];
+            let level = search.level;
+            let Some(interval) = intervals.get_mut(search.at) else { continue };
             if (rise - level).abs() <= NEAR * level.sqrt() {
                 let x = best + search.direction * distance;
                 if let Some(crossing) = newton(analysis, index, x, rise - level, &point)? {
-                    intervals[search.level].record(search.direction, Ok(crossing));
+                    interval.record(search.direction, Ok(crossing));
                     continue;
                 }
             }
@@ -120,7 +119,7 @@ pub(super) fn crossings(
                     let which = if search.direction < 0.0 { "lower" } else { "upper" };
                     let value = |d: f64| best + search.direction * d;
                     let answer = crossing(&end, which, &significant(level), value);
-                    intervals[search.level].record(search.direction, answer);
+                    interval.record(search.direction, answer);
                 }
             }
         }

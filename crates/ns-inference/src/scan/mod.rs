@@ -67,15 +67,16 @@ pub fn scan(
             remedy: "ask for fewer points",
         });
     };
+    let levels = ContourLevel::of(&options.levels, second.is_some())?;
+    let widest = levels.iter().map(|level| level.twice_delta_nll).fold(0.0, f64::max);
     analysis.expect(1 + n_points);
     let (data, request) = (analysis.data.clone(), analysis.base.clone());
     let first_fit = analysis.fit(&data, request.clone(), WITH_INVERSE)?;
     let mut lowest = Lowest::new(analysis.settle_expected(first_fit, &request, WITH_INVERSE)?);
     let mut tally = Tally { notes: Vec::new(), n_iter: lowest.fit.all_iterations(), n_fits: 1 };
 
-    let [_, widest] = ContourLevel::usual();
     loop {
-        let contour = second.as_ref().map(|_| widest.twice_delta_nll);
+        let contour = second.as_ref().map(|_| widest);
         let (values, values2);
         values = axis::values(&analysis, &options.first, &first, &lowest.fit, contour)?;
         let mut grid = Grid { first: Line::new(first.index, &values), second: None };
@@ -92,7 +93,7 @@ pub fn scan(
             // A crossing lies between two points. A scan with one point therefore has no crossing.
             let crossed = options.intervals && second.is_none() && grid.len() > 1;
             let intervals = if crossed {
-                crossings(&mut analysis, &grid, &centre, &fits, &mut tally)?
+                crossings(&mut analysis, &grid, &centre, (&fits, &levels), &mut tally)?
             } else {
                 Vec::new()
             };
@@ -109,7 +110,9 @@ pub fn scan(
                     lowest = Lowest::new(next);
                     continue;
                 }
-                let shape = Shape { first: &first, second: second.as_ref(), grid: &grid, values, values2 };
+                let contours = if second.is_some() { levels.clone() } else { Vec::new() };
+                let shape =
+                    Shape { first: &first, second: second.as_ref(), grid: &grid, values, values2, contours };
                 return Ok(name_result(&analysis, options, &lowest.fit, shape, fits, intervals, tally));
             }
             Err(Stop::Lower(point, depth)) => (point, depth),
@@ -156,6 +159,8 @@ struct Shape<'a> {
     grid: &'a Grid,
     values: Vec<f64>,
     values2: Option<Vec<f64>>,
+    /// Levels of the contours; empty in one parameter.
+    contours: Vec<ContourLevel>,
 }
 
 impl Shape<'_> {
@@ -241,6 +246,7 @@ fn name_result(
         bestfit_converged: parent.converged() && !analysis.has_inexact_data(),
         asimov_error: analysis.asimov_error(),
         reasons: Vec::new(),
+        levels: shape.contours.clone(),
         intervals,
         n_iter: tally.n_iter,
         n_fits: tally.n_fits,

@@ -76,11 +76,20 @@ pub struct ScanOptions {
     /// Whether to find the values at which `twice_delta_nll` crosses 1 and 4. It has an effect only for a scan in one
     /// parameter.
     pub intervals: bool,
+    /// Confidence levels of contours, or of intervals in one parameter, between 0 and 1. If the list is empty, contours
+    /// have 68.27 % and 95 %, and intervals are those at which `twice_delta_nll` is 1 and 4.
+    pub levels: Vec<f64>,
 }
 
 impl Default for ScanOptions {
     fn default() -> Self {
-        Self { fit: FitOptions::default(), first: ScanAxis::default(), second: None, intervals: true }
+        Self {
+            fit: FitOptions::default(),
+            first: ScanAxis::default(),
+            second: None,
+            intervals: true,
+            levels: Vec::new(),
+        }
     }
 }
 
@@ -100,6 +109,13 @@ impl ScanOptions {
         let points = |axis: &ScanAxis| axis.values.as_ref().map_or(axis.points, Vec::len) as u64;
         let second = self.second.as_ref().map_or(1, points);
         Work::Scan { points: points(&self.first).saturating_mul(second) }
+    }
+
+    /// Sets the confidence levels of contours or intervals.
+    #[must_use]
+    pub fn levels(mut self, levels: Vec<f64>) -> Self {
+        self.levels = levels;
+        self
     }
 
     /// Adds the axis of the second scanned parameter.

@@ -3,12 +3,15 @@
 use serde::ser::{SerializeSeq, SerializeStruct};
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::InferenceError;
+use crate::normal::quantile;
+
 /// The values of a parameter below and above its best fit at which `twice_delta_nll` (the rise of `-2 ln L` above its
 /// minimum) crosses a level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ScanInterval {
-    /// Rise of `-2 ln L` above its minimum at the crossings: 1 or 4.
+    /// Rise of `-2 ln L` above its minimum at the crossings, by default 1 and 4.
     pub level: f64,
     /// Confidence level: the probability, for large samples, that the interval contains the true value.
     pub confidence_level: f64,
@@ -22,6 +25,8 @@ pub struct ScanInterval {
     pub upper_reason: Option<String>,
 }
 
+/// Largest number of levels. Each level of a scan in one parameter needs fits of its own.
+const MOST_LEVELS: usize = 100;
 /// Probability that a chi-square variable with one degree of freedom is below 1.
 const ONE_SIGMA: f64 = 0.682_689_492_137_085_9;
 /// Probability that a chi-square variable with one degree of freedom is below 4.
@@ -29,11 +34,11 @@ const TWO_SIGMA: f64 = 0.954_499_736_103_641_6;
 
 impl ScanInterval {
     /// Creates an interval without crossings, with the same reason on both sides.
-    pub(super) fn new(level: f64, reason: &str) -> Self {
+    pub(super) fn new(height: ContourLevel, reason: &str) -> Self {
         let reason = Some(reason.to_owned());
         Self {
-            level,
-            confidence_level: if level == 1.0 { ONE_SIGMA } else { TWO_SIGMA },
+            level: height.twice_delta_nll,
+            confidence_level: height.confidence_level,
             lower: None,
             upper: None,
             lower_reason: reason.clone(),
@@ -56,14 +61,15 @@ impl ScanInterval {
     }
 }
 
-/// A level of `twice_delta_nll` (the rise of `-2 ln L` above its minimum) for a contour in two parameters, and the
-/// confidence level of the contour.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// A level of `twice_delta_nll` (the rise of `-2 ln L` above its minimum) for a contour in two parameters or an
+/// interval in one, and its confidence level.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ContourLevel {
     /// Confidence level: the probability for large samples that the contour contains the true values.
     pub confidence_level: f64,
-    /// Level of `twice_delta_nll`: `-2 ln(1 - confidence_level)`.
+    /// Level of `twice_delta_nll`: the quantile of chi2 with one degree of freedom per parameter. In two parameters it is
+    /// `-2 ln(1 - confidence_level)`.
     pub twice_delta_nll: f64,
 }
 
@@ -72,7 +78,35 @@ impl ContourLevel {
     /// for 95 %.
     #[must_use]
     pub fn usual() -> [Self; 2] {
-        [ONE_SIGMA, 0.95].map(|p| Self { confidence_level: p, twice_delta_nll: -2.0 * (-p).ln_1p() })
+        [ONE_SIGMA, 0.95].map(Self::in_two)
+    }
+
+    fn in_two(p: f64) -> Self {
+        Self { confidence_level: p, twice_delta_nll: -2.0 * (-p).ln_1p() }
+    }
+
+    /// Returns the levels of a scan in one parameter, or in two if `in_two` is true, that have the confidence levels
+    /// `asked`; the usual ones if there are none.
+    ///
+    /// # Errors
+    /// [`InferenceError::ContourLevel`] for a number that is not between 0 and 1; [`InferenceError::NumberOfLevels`] for
+    /// too many.
+    pub(super) fn of(asked: &[f64], in_two: bool) -> Result<Vec<Self>, InferenceError> {
+        if asked.len() > MOST_LEVELS {
+            return Err(InferenceError::NumberOfLevels { n: asked.len(), most: MOST_LEVELS });
+        }
+        if let Some(&value) = asked.iter().find(|p| !(**p > 0.0 && **p < 1.0)) {
+            return Err(InferenceError::ContourLevel { value });
+        }
+        let in_one = |p: f64| Self { confidence_level: p, twice_delta_nll: quantile(0.5 - 0.5 * p).powi(2) };
+        Ok(match (asked, in_two) {
+            ([], true) => Self::usual().to_vec(),
+            ([], false) => [(ONE_SIGMA, 1.0), (TWO_SIGMA, 4.0)]
+                .map(|(confidence_level, twice_delta_nll)| Self { confidence_level, twice_delta_nll })
+                .to_vec(),
+            (asked, true) => asked.iter().map(|p| Self::in_two(*p)).collect(),
+            (asked, false) => asked.iter().map(|p| in_one(*p)).collect(),
+        })
     }
 }
 
@@ -126,7 +160,9 @@ pub struct ScanResult {
     pub asimov_error: Option<f64>,
     /// For each point, the reason why its fit failed or did not converge; `None` if the fit converged.
     pub reasons: Vec<Option<String>>,
-    /// Intervals between the values at which `twice_delta_nll` crosses the levels 1 and 4. Empty for a scan in two
+    /// Levels of the contours of a scan in two parameters; empty for a scan in one.
+    pub levels: Vec<ContourLevel>,
+    /// Intervals between the values at which `twice_delta_nll` crosses the levels, by default 1 and 4. Empty for a scan in two
     /// parameters, for a scan with one point, and if intervals were not asked for.
     pub intervals: Vec<ScanInterval>,
     /// Number of iterations, summed over all fits.
@@ -173,7 +209,7 @@ impl Serialize for ScanResult {
         if let Some(second) = &self.second {
             map.serialize_field("mu2_hat", &second.mu_hat)?;
             map.serialize_field("uncertainty2", &second.uncertainty)?;
-            map.serialize_field("levels", &ContourLevel::usual())?;
+            map.serialize_field("levels", &self.levels)?;
             map.serialize_field("converged", &Rows(&self.converged, row))?;
             map.serialize_field("reasons", &Rows(&self.reasons, row))?;
         } else {

@@ -10,6 +10,7 @@ pub(crate) mod goodness;
 mod header;
 mod limit;
 mod options;
+pub(crate) mod point;
 mod prepare;
 mod result;
 mod row;

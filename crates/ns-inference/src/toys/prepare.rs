@@ -206,7 +206,7 @@ fn free_parent(analysis: &Analysis<'_>, base: &FitRequest, point: &[f64]) -> Fit
 
 /// Makes the parent fits, i.e. fits to expected data whose covariances are used by the fits of toys. A result is `None`
 /// if its fit did not converge.
-fn parent_fits<const N: usize>(
+pub(super) fn parent_fits<const N: usize>(
     analysis: &mut Analysis<'_>,
     jobs: [(Data, FitRequest); N],
 ) -> Result<[Option<FitOutcome>; N], InferenceError> {

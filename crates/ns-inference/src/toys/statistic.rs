@@ -202,7 +202,7 @@ mod tests {
             channels: Vec::new(),
             parameters: Vec::new(),
             parameter_sets: Vec::new(),
-            poi: Some(0),
+            pois: vec![0],
             interpolation: Interpolation::SMOOTH,
             functions: Vec::new(),
             event_channels: Vec::new(),

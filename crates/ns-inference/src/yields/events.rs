@@ -107,7 +107,7 @@ pub(super) fn event_channels(
             let curve = curves.next().unwrap_or_default();
             samples.push(SampleYields {
                 name: process.name.clone(),
-                signal: model.poi.is_some_and(|poi| depends(model, process.rate, poi)),
+                signal: model.pois.iter().any(|poi| depends(model, process.rate, *poi)),
                 counts: counts.clone(),
                 curve,
                 uncertainty,

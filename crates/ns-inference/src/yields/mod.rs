@@ -288,9 +288,9 @@ fn postfit(
 /// Returns whether the parameter of interest is a normfactor of the sample, or a function of it is a factor.
 fn is_signal(model: &Model, sample: &Sample) -> bool {
     let scales = |m: &ns_core::Modifier| match &m.effect {
-        Effect::NormFactor => model.poi == Some(m.first),
+        Effect::NormFactor => model.pois.contains(&m.first),
         Effect::Function { values } => {
-            model.poi.is_some_and(|poi| values.iter().any(|&value| model.dependencies(value).contains(&poi)))
+            values.iter().any(|&value| model.dependencies(value).iter().any(|p| model.pois.contains(p)))
         }
         _ => false,
     };

@@ -82,7 +82,7 @@ impl Subject<'_> {
 
     /// Chooses parameters to check: the POI, followed by up to `n` other free parameters.
     pub fn choose(&mut self, n: usize) -> Vec<usize> {
-        let poi = self.model.poi;
+        let poi = self.model.poi();
         let free: Vec<usize> = (0..self.model.parameters.len())
             .filter(|i| Some(*i) != poi && !self.best.fixed.contains(&self.model.parameters[*i].name))
             .filter(|i| self.model.parameters[*i].bounds.0 < self.model.parameters[*i].bounds.1)
@@ -171,7 +171,7 @@ pub fn check_model(index: u64, model: &Model, depth: Depth) -> Report {
         .filter(|p| !p.fixed && p.bounds.0 < p.bounds.1)
         .map(|p| p.name.as_str())
         .collect();
-    let mut names: Vec<&str> = model.poi.map(|i| model.parameters[i].name.as_str()).into_iter().collect();
+    let mut names: Vec<&str> = model.poi().map(|i| model.parameters[i].name.as_str()).into_iter().collect();
     names.retain(|n| free.contains(n));
     names.extend(draw.some(&free, 2));
     if !turn(0) && !asked("MINOS") {

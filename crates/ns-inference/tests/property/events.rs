@@ -103,7 +103,7 @@ pub fn draw(index: u64) -> Model {
         measurement: "random".to_owned(),
         parameter_sets: parts.parameters.iter().enumerate().map(|(i, p)| sets(p, i)).collect(),
         parameters: parts.parameters,
-        poi: Some(mu),
+        pois: vec![mu],
         interpolation: Interpolation::SMOOTH,
         functions: parts.functions,
         penalties: parts.penalties,

@@ -123,7 +123,7 @@ pub fn products(s: &mut Subject<'_>) {
 /// an uncertainty must not depend on rounding, so data that differ in their last digits must give the same kind of
 /// answer.
 pub fn slope_zero(s: &mut Subject<'_>) {
-    let Some(poi) = s.model.poi else { return };
+    let Some(poi) = s.model.poi() else { return };
     let (lower, upper) = s.model.parameters[poi].bounds;
     if lower != 0.0 || upper <= 0.0 {
         return;

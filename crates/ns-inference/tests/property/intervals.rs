@@ -177,7 +177,7 @@ pub fn uncertainties(s: &mut Subject<'_>) {
 /// Checks that the points and crossings of a scan lie on the profile likelihood. The reference values are from fits
 /// with the thorough search.
 pub fn scan(s: &mut Subject<'_>) {
-    let Some(poi) = s.model.poi else { return };
+    let Some(poi) = s.model.poi() else { return };
     let options = ScanOptions::new(ScanAxis::default().points(5));
     let result = match profile(s.model, s.session, &options, Control::default()) {
         Ok(result) => result,
@@ -221,7 +221,7 @@ pub fn scan(s: &mut Subject<'_>) {
 /// the lowest `-ln L` must not rise. At most `most` parameters are checked. If `all` is false, half of the rankings have no
 /// impacts before the fit.
 pub fn ranking(s: &mut Subject<'_>, most: usize, all: bool) {
-    let Some(poi) = s.model.poi else { return };
+    let Some(poi) = s.model.poi() else { return };
     let prefit = s.draw.chance(0.5) || all;
     let options = RankingOptions::default().prefit(prefit);
     let result = match rank(s.model, s.session, &options, Control::default()) {

@@ -38,7 +38,7 @@ fn aside(s: &mut Subject<'_>, warnings: &[String]) {
 
 /// Checks the free, conditional and Asimov fits of hypothesis tests at two values of the parameter of interest.
 pub fn hypotest(s: &mut Subject<'_>, turns: Turns) {
-    let Some(poi) = s.model.poi else { return };
+    let Some(poi) = s.model.poi() else { return };
     let upper = s.model.parameters[poi].bounds.1;
     let sigma = s.best.uncertainties[poi].unwrap_or(0.5);
     let near = s.best.bestfit[poi].max(0.0) + s.draw.between(0.5, 3.0) * sigma;
@@ -140,7 +140,7 @@ pub fn thorough_is_above(s: &mut Subject<'_>, what: &str, depth: f64) {
 
 /// Checks that q0 is twice the difference in `-ln L` between the conditional fit at 0 and the best fit.
 pub fn significance(s: &mut Subject<'_>) {
-    let Some(poi) = s.model.poi else { return };
+    let Some(poi) = s.model.poi() else { return };
     let result = match discover(s.model, s.session, &FitOptions::default(), Control::default()) {
         Ok(result) => result,
         Err(error) => {
@@ -174,7 +174,7 @@ fn spelled(which: Option<usize>) -> &'static str {
 /// Checks the observed limit and the five expected limits. A test at a limit must give CLs = `1 - cl`, where `cl` is
 /// the confidence level.
 pub fn limit(s: &mut Subject<'_>, turns: Turns) {
-    let Some(poi) = s.model.poi else { return };
+    let Some(poi) = s.model.poi() else { return };
     let options = LimitOptions::default();
     let result = match upper_limit(s.model, s.session, &options, Control::default()) {
         Ok(result) => result,

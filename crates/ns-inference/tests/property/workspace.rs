@@ -342,7 +342,7 @@ fn observe(d: &mut Draw, case: &Case) -> Option<Vec<f64>> {
         .iter()
         .enumerate()
         .map(|(i, p)| {
-            let value = if Some(i) == model.poi {
+            let value = if Some(i) == model.poi() {
                 strength
             } else if asimov {
                 p.init

@@ -171,7 +171,7 @@ fn mistakes_have_typed_errors() {
         Err(InferenceError::WrongStatistic { .. })
     ));
     let mut fixed = opened();
-    let poi = fixed.poi.unwrap();
+    let poi = fixed.poi().unwrap();
     fixed.parameters[poi].fixed = true;
     let options = ProfiledOptions::default();
     let refused = ProfiledDifferentiableSession::open(&fixed, &options, &single());

@@ -197,7 +197,7 @@ fn wrong_options_are_told_with_name_and_remedy() {
     let held = FitOptions::default().fix("mu", 1.0).minos("mu");
     assert_eq!(error(held), InferenceError::FixedParameter { name: "mu".to_owned() });
     let mut no_poi = model.clone();
-    no_poi.poi = None;
+    no_poi.pois.clear();
     let asimov = FitOptions::default().data(FitData::Asimov { poi: Some(1.0) });
     let refused = fit(&no_poi, &session, &asimov, Control::default()).unwrap_err();
     assert!(matches!(refused, InferenceError::NoPoi { .. }));

@@ -32,6 +32,7 @@ mod peaks;
 mod ranking;
 mod ranking_reference;
 mod scan;
+mod several_pois;
 mod small_models;
 mod tolerances;
 mod toys;

@@ -194,7 +194,7 @@ fn wrong_options_are_told_with_name_and_remedy() {
     let held = RankingOptions::default().fit(FitOptions::default().fix("mu", 1.0));
     assert!(error(&model, held).contains("'mu'"));
     let mut without = model.clone();
-    without.poi = None;
+    without.pois.clear();
     let refused = ranking(&without, &session, &RankingOptions::default(), Control::default()).unwrap_err();
     assert!(matches!(refused, InferenceError::NoPoi { .. }));
     // Another parameter can be the target instead of the POI.
@@ -208,7 +208,7 @@ fn agrees_with_full_fits(model: &Model, what: &str) -> usize {
     let session = cpu(model, 1);
     let options = RankingOptions::default().prefit(true).impacts([Impact::Refit, Impact::Global]);
     let result = rank(model, session.as_ref(), &options);
-    let poi = model.poi.unwrap();
+    let poi = model.poi().unwrap();
     let quick = FitOptions::default().uncertainties(false);
     let mut n = 0;
     for entry in &result.ranking {
@@ -285,11 +285,11 @@ fn groups_without_what_a_number_needs_say_so() {
     let model = workspace("all_modifiers.json", Interpolation::SMOOTH);
     let free = |i: &usize| model.parameters[*i].constraint == ns_core::Constraint::None;
     let factor = (0..model.parameters.len())
-        .filter(|i| Some(*i) != model.poi && !model.parameters[*i].fixed)
+        .filter(|i| Some(*i) != model.poi() && !model.parameters[*i].fixed)
         .find(free)
         .map(|i| model.parameters[i].name.clone())
         .unwrap();
-    let poi = model.parameters[model.poi.unwrap()].name.clone();
+    let poi = model.parameters[model.poi().unwrap()].name.clone();
     let session = cpu(&model, 1);
     let options = RankingOptions::default()
         .impacts([Impact::Covariance])

@@ -78,7 +78,7 @@ fn pulls_of_an_unbiased_model_have_mean_0_and_width_1() {
 fn parameters_at_bounds_are_left_out_of_pulls_and_counted() {
     let model = load("simple_workspace.json");
     let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
-    point[model.poi.unwrap()] = 0.0;
+    point[model.poi().unwrap()] = 0.0;
     let options = FitToysOptions::default()
         .point(GeneratingPoint::At(point.into()))
         .params(vec!["mu".into()])

@@ -39,7 +39,7 @@ impl Wells {
             init: model.parameters.iter().map(|p| p.init).collect(),
             bounds: model.parameters.iter().map(|p| p.bounds).collect(),
             fixed: model.parameters.iter().map(|p| p.fixed).collect(),
-            poi: model.poi,
+            poi: model.poi(),
         };
         Self {
             wells,
@@ -241,7 +241,7 @@ pub fn model(mu_bounds: (f64, f64)) -> Model {
             ParameterSet { name: "mu".to_owned(), range: 0..1, scalar: true },
             ParameterSet { name: "alpha".to_owned(), range: 1..2, scalar: true },
         ],
-        poi: Some(0),
+        pois: vec![0],
         interpolation: Interpolation::SMOOTH,
         functions: Vec::new(),
         event_channels: Vec::new(),

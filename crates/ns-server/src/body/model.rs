@@ -123,11 +123,11 @@ impl ModelBody {
         };
         codes.normsys = self.normsys_code.unwrap_or(codes.normsys);
         codes.histosys = self.histosys_code.unwrap_or(codes.histosys);
-        let (measurement, poi) = (self.measurement.clone(), self.poi.clone());
+        let (measurement, pois) = (self.measurement.clone(), self.poi.iter().cloned().collect());
         ModelOptions {
             measurement,
             interpolation: codes,
-            poi,
+            pois,
             unobserved: true,
             correlations: self.correlations.clone().into(),
             ..ModelOptions::default()

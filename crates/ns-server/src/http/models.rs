@@ -63,7 +63,7 @@ pub(super) async fn add(
             data_digest: compiled.data_digest.clone(),
             measurement: model.measurement.clone(),
             measurements: compiled.workspace.measurement_names(),
-            poi: model.poi.and_then(|i| model.parameters.get(i)).map(|p| p.name.clone()),
+            poi: model.poi_names().next().map(str::to_owned),
             n_parameters: model.parameters.len(),
             n_bins: model.n_bins(),
             warnings: model.warnings.clone(),

@@ -178,11 +178,11 @@ impl Card {
                 remedy: "Leave the name out.".to_owned(),
             });
         }
-        if options.poi.is_none() {
+        if options.pois.is_empty() {
             return self.model();
         }
         let mut card = self.clone();
-        card.options.poi.clone_from(&options.poi);
+        card.options.pois.clone_from(&options.pois);
         card.model()
     }
 

@@ -121,8 +121,8 @@ pub struct CardOptions {
     pub masks: Vec<String>,
     /// Parameters of interest (`--map`); if the list is empty, `r` in 0 to 20 multiplies all signal processes.
     pub maps: Vec<PoiMap>,
-    /// Name of the parameter of interest; `None` for the first one.
-    pub poi: Option<String>,
+    /// Names of the parameters of interest, also as lists separated by commas; an empty vector for those of the maps.
+    pub pois: Vec<String>,
     /// Whether files that the card names must be in its folder or below. This is for cards from strangers.
     pub confined: bool,
 }

@@ -19,8 +19,8 @@ pub(super) struct Measurement {
     pub(super) lumi: f64,
     /// Uncertainty relative to `lumi`.
     pub(super) uncertainty: f64,
-    /// Empty without one.
-    pub(super) poi: String,
+    /// Names of the parameters of interest.
+    pub(super) interest: Vec<String>,
     pub(super) settings: Vec<Setting>,
     pub(super) terms: Vec<Term>,
 }

@@ -56,7 +56,7 @@ pub(super) fn write(
         let (domain, point) = (format!("{name}_domain"), format!("{name}_init"));
         domains.push(json!({"name": domain, "type": "product_domain", "axes": w.axes(view)}));
         points.push(json!({"name": point, "parameters": w.values(view)}));
-        analyses.push(json!({"name": name, "likelihood": name, "parameters_of_interest": w.interest(&view.measurement.poi),
+        analyses.push(json!({"name": name, "likelihood": name, "parameters_of_interest": w.interest(&view.measurement.interest),
                              "domain": domain, "init": point}));
     }
     json!({
@@ -279,17 +279,17 @@ impl<'a> Writer<'a> {
         out
     }
 
-    /// The parameter of interest as the file calls it.
-    fn interest(&self, poi: &str) -> Vec<String> {
-        if poi.is_empty() {
-            return Vec::new();
-        }
-        let own = self.group(Kind::Norm, poi).map(|(_, name)| name.to_owned());
-        let alpha = || {
-            let (_, name) = self.group(Kind::Alpha, poi.strip_prefix("alpha_").unwrap_or(poi))?;
-            Some(name.to_owned())
+    /// The parameters of interest as the file calls them.
+    fn interest(&self, pois: &[String]) -> Vec<String> {
+        let called = |poi: &String| {
+            let own = self.group(Kind::Norm, poi).map(|(_, name)| name.to_owned());
+            let alpha = || {
+                let (_, name) = self.group(Kind::Alpha, poi.strip_prefix("alpha_").unwrap_or(poi))?;
+                Some(name.to_owned())
+            };
+            own.or_else(alpha).unwrap_or_else(|| poi.clone())
         };
-        vec![own.or_else(alpha).unwrap_or_else(|| poi.to_owned())]
+        pois.iter().map(called).collect()
     }
 }
 

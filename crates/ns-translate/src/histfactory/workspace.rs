@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::describe::{Channel, Combination, Effect, Modifier, Sample};
 use super::settle::{Constraint, Groups, Kind};
 use super::view::View;
+use crate::pyhf::interest::Interest;
 
 /// Why a workspace of pyhf cannot say the same, in words; nothing if it can.
 pub(super) fn obstacle(groups: &Groups, views: &[View<'_>]) -> Option<String> {
@@ -145,5 +146,6 @@ fn measurement(view: &View<'_>, groups: &Groups) -> Value {
         }
         parameters.push(Value::Object(entry));
     }
-    json!({"name": view.measurement.name, "config": {"poi": view.measurement.poi, "parameters": parameters}})
+    let poi = Interest::new(view.measurement.interest.clone());
+    json!({"name": view.measurement.name, "config": {"poi": poi, "parameters": parameters}})
 }

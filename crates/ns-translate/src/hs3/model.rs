@@ -188,7 +188,7 @@ impl Hs3 {
         let index = Index::new(&self.document, &mut Report::default());
         for choice in choose::choices(&self.document) {
             let mut own = Report::default();
-            if let Some(model) = build::build(&index, &choice, (None, Device::Cpu), &mut own) {
+            if let Some(model) = build::build(&index, &choice, (&[], Device::Cpu), &mut own) {
                 jumps::warn(&index, &model, &mut own);
             }
             own.problems.retain(|problem| !report.problems.contains(problem));
@@ -213,7 +213,7 @@ impl Hs3 {
         let choice = choose::choose(&self.document, options.measurement.as_deref())?;
         let mut report = self.notes.clone();
         let index = Index::new(&self.document, &mut Report::default());
-        match build::build(&index, &choice, (options.poi.as_deref(), options.flows), &mut report) {
+        match build::build(&index, &choice, (options.pois.as_slice(), options.flows), &mut report) {
             Some(model) => Ok(model),
             None => Err(WorkspaceError::InvalidHs3 { report }),
         }

@@ -116,8 +116,7 @@ pub fn write(model: &Model) -> Result<Value, WriteError> {
             terms.push(term);
         }
     }
-    let interest: Vec<&str> =
-        model.poi.and_then(|i| model.parameters.get(i)).map(|p| p.name.as_str()).into_iter().collect();
+    let interest: Vec<&str> = model.poi_names().collect();
     Ok(json!({
         "metadata": {
             "hs3_version": "0.2.9",

@@ -52,14 +52,15 @@ pub(crate) fn build(
             samples: channel.samples.iter().map(|s| sample(channel, s, &starts, &built)).collect(),
         });
     }
-    let poi = resolution.poi.and_then(|set| parameters.sets.get(set)).map(|set| set.range.start);
+    let pois = resolution.pois.iter().filter_map(|set| parameters.sets.get(*set)).map(|set| set.range.start);
+    let pois = pois.collect();
     Model {
         format: ns_core::ModelFormat::Pyhf,
         measurement: measurement.name.clone(),
         channels,
         parameters: parameters.scalars,
         parameter_sets: parameters.sets,
-        poi,
+        pois,
         interpolation,
         functions: built.functions,
         event_channels: Vec::new(),

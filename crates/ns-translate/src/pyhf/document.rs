@@ -7,6 +7,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::interest::Interest;
+
 /// The contents of a workspace file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Document {
@@ -195,9 +197,9 @@ pub(crate) struct Measurement {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
-    /// Name of the parameter of interest; empty in a background-only workspace.
-    pub(crate) poi: String,
-    /// Whether the name of the parameter of interest could not be read.
+    /// Names of the parameters of interest; none in a background-only workspace.
+    pub(crate) poi: Interest,
+    /// Whether the parameters of interest could not be read.
     #[serde(skip)]
     pub(crate) poi_broken: bool,
     #[serde(deserialize_with = "super::parse::objects")]

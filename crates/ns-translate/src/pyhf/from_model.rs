@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 use super::from_functions::{self, WrittenFunctions};
+use super::interest::Interest;
 use super::names::quoted;
 
 /// The error that a pyhf workspace cannot express some parts of the model.
@@ -99,13 +100,11 @@ pub fn workspace_of(model: &Model) -> Result<Value, NotPyhf> {
     };
     let observations: Vec<Value> =
         model.channels.iter().map(|c| json!({"name": c.name, "data": counts(c)})).collect();
-    let poi = model.poi.and_then(|i| match entries.get(&i) {
-        Some(entry) => Some(entry.name.as_str()),
-        None => {
-            model.parameters.get(i).filter(|_| functions.parameters.contains(&i)).map(|p| p.name.as_str())
-        }
-    });
-    let poi = poi.unwrap_or_default();
+    let name = |i: &usize| match entries.get(i) {
+        Some(entry) => Some(entry.name.clone()),
+        None => model.parameters.get(*i).filter(|_| functions.parameters.contains(i)).map(|p| p.name.clone()),
+    };
+    let poi = Interest::new(model.pois.iter().filter_map(name).collect());
     Ok(json!({
         "channels": channels,
         "observations": observations,

@@ -32,6 +32,7 @@ mod from_model;
 mod functions;
 mod impossible;
 mod input;
+pub(crate) mod interest;
 mod layout;
 mod listed;
 mod mark;

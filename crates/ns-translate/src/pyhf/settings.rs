@@ -35,12 +35,12 @@ pub(crate) enum ResolvedConstraint {
 pub(crate) struct Resolution {
     /// The parameter sets, in the order of the declared sets.
     pub(crate) sets: Vec<Resolved>,
-    /// Index of the declared set that is the parameter of interest, if there is one.
-    pub(crate) poi: Option<usize>,
+    /// Indices of the declared sets that are the parameters of interest.
+    pub(crate) pois: Vec<usize>,
 }
 
 /// Determines the start values, bounds, fixed flags and constraints of every parameter set for `measurement`, and the
-/// parameter of interest.
+/// parameters of interest.
 pub(crate) fn resolve(
     document: &Document,
     measurement: &Measurement,
@@ -54,8 +54,8 @@ pub(crate) fn resolve(
         .iter()
         .map(|set| resolve_set(document, measurement, set, settings.get(set.name.as_str()).copied(), report))
         .collect();
-    let poi = find_poi(document, measurement, declared, &by_name, report);
-    Resolution { sets, poi }
+    let pois = find_pois(document, measurement, declared, &by_name, report);
+    Resolution { sets, pois }
 }
 
 /// Returns the settings of a measurement, by the name of the parameter set to which they apply. Reports repeated and
@@ -421,38 +421,68 @@ fn check_values(resolved: &Resolved, path: &str, set: &Declared, setting: &Setti
     }
 }
 
-fn find_poi(
+fn find_pois(
     document: &Document,
     measurement: &Measurement,
     declared: &[Declared],
     by_name: &HashMap<&str, usize>,
     report: &mut Report,
-) -> Option<usize> {
-    let poi = measurement.config.poi.as_str();
+) -> Vec<usize> {
+    let names = measurement.config.poi.names();
     let path = format!("/measurements/{}/config/poi", measurement.at);
+    if names.is_empty() && document.known.modifiers && !measurement.config.poi_broken {
+        report.warn(
+            path.clone(),
+            format!("Measurement {} names no parameter of interest.", quoted(&measurement.name)),
+            "Fits work; limits, significances and rankings need one.",
+        );
+    }
+    let mut found = Vec::with_capacity(names.len());
+    for (at, name) in names.iter().enumerate() {
+        let path = if names.len() > 1 { format!("{path}/{at}") } else { path.clone() };
+        if names.iter().take(at).any(|earlier| earlier == name) {
+            let message = format!(
+                "The list of parameters of interest of measurement {} has {} twice.",
+                quoted(&measurement.name),
+                quoted(name)
+            );
+            report.error(path, message, "Give every name once.");
+            continue;
+        }
+        found.extend(find_poi(document, measurement, (name, path), declared, by_name, report));
+    }
+    found
+}
+
+/// Returns the index of the declared set with the name of a parameter of interest, which is written at `path`.
+fn find_poi(
+    document: &Document,
+    measurement: &Measurement,
+    (poi, path): (&str, String),
+    declared: &[Declared],
+    by_name: &HashMap<&str, usize>,
+    report: &mut Report,
+) -> Option<usize> {
     let Some(&index) = by_name.get(poi) else {
         if !document.known.modifiers || measurement.config.poi_broken {
             return None;
         }
-        if poi.is_empty() {
-            report.warn(
-                path,
-                format!("Measurement {} names no parameter of interest.", quoted(&measurement.name)),
-                "Fits work; limits, significances and rankings need one.",
-            );
+        let near = nearest(poi, declared.iter().map(|d| d.name.as_str()));
+        let hint = near.map_or(String::new(), |near| format!(" Did you mean {}?", quoted(near)));
+        let (then, remedy) = if measurement.config.poi.names().len() > 1 {
+            ("the model has only the others", "Correct the name, or leave it out.")
         } else {
-            let near = nearest(poi, declared.iter().map(|d| d.name.as_str()));
-            let hint = near.map_or(String::new(), |near| format!(" Did you mean {}?", quoted(near)));
-            report.warn(
-                path,
-                format!(
-                    "The parameter of interest {} of measurement {} is used by no modifier, so the model has none.",
-                    quoted(poi),
-                    quoted(&measurement.name)
-                ),
-                format!("Fits work; limits, significances and rankings need one.{hint}"),
-            );
-        }
+            ("the model has none", "Fits work; limits, significances and rankings need one.")
+        };
+        report.warn(
+            path,
+            format!(
+                "The parameter of interest {} of measurement {} is used by no modifier, so {then}.",
+                quoted(poi),
+                quoted(&measurement.name)
+            ),
+            format!("{remedy}{hint}"),
+        );
         return None;
     };
     let n = declared.get(index).map_or(0, |d| d.kind.n());

@@ -55,8 +55,11 @@ pub struct ParameterSummary {
 pub struct MeasurementSummary {
     /// Name of the measurement.
     pub name: String,
-    /// Name of the parameter of interest; empty if there is none.
+    /// Name of the first parameter of interest; empty if there is none.
     pub poi: String,
+    /// Names of all parameters of interest, if there are several; otherwise absent from the JSON.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pois: Vec<String>,
     /// Names of the parameters for which the measurement has settings.
     pub configured: Vec<String>,
 }
@@ -111,7 +114,8 @@ impl Workspace {
             .iter()
             .map(|m| MeasurementSummary {
                 name: m.name.clone(),
-                poi: m.config.poi.clone(),
+                poi: m.config.poi.names().first().cloned().unwrap_or_default(),
+                pois: Some(m.config.poi.names()).filter(|names| names.len() > 1).unwrap_or_default().to_vec(),
                 configured: m.config.parameters.iter().map(|p| p.name.clone()).collect(),
             })
             .collect();

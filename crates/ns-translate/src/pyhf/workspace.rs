@@ -7,10 +7,11 @@ use ns_core::{Device, Interpolation, Model};
 use serde_json::Value;
 
 use super::build::build;
-use super::declare::declare;
+use super::declare::{Declared, declare};
 use super::document::{Document, Measurement};
 use super::error::WorkspaceError;
 use super::input::{read_file, read_from};
+use super::interest::{self, Interest};
 use super::mark::without_mark;
 use super::names::{nearest, quoted};
 use super::patch::{DigestCheck, Patch};
@@ -27,8 +28,9 @@ pub struct ModelOptions {
     pub measurement: Option<String>,
     /// Interpolation codes; by default the smooth codes.
     pub interpolation: Interpolation,
-    /// Name of the parameter of interest; `None` stands for the parameter of interest of the measurement.
-    pub poi: Option<String>,
+    /// Names of the parameters of interest, also as lists separated by commas. An empty vector stands for those of the
+    /// measurement.
+    pub pois: Vec<String>,
     /// Device on which the log-densities of flows are evaluated. The CPU evaluates them if the device is `auto`, or
     /// if this build has no provider of ONNX Runtime for the device. Workspaces have no flows.
     pub flows: Device,
@@ -256,41 +258,8 @@ impl Workspace {
             rules::check_observed(&self.document, &mut report);
         }
         let declared = declare(&self.document, &mut report);
-        let chosen;
-        let measurement = match &options.poi {
-            None => measurement,
-            Some(poi) => {
-                let Some(set) = declared.iter().find(|d| d.name == *poi) else {
-                    let near = nearest(poi, declared.iter().map(|d| d.name.as_str()));
-                    return Err(WorkspaceError::BadPoi {
-                        name: poi.clone(),
-                        message: "no modifier has this name.".to_owned(),
-                        remedy: near.map_or_else(
-                            || {
-                                let names: Vec<&str> = declared
-                                    .iter()
-                                    .filter(|d| d.kind.scalar())
-                                    .map(|d| d.name.as_str())
-                                    .collect();
-                                names::list("The scalar parameters are", &names)
-                            },
-                            |near| format!("Did you mean {}?", quoted(near)),
-                        ),
-                    });
-                };
-                if set.kind.n() != 1 {
-                    return Err(WorkspaceError::BadPoi {
-                        name: poi.clone(),
-                        message: format!("it has {} elements, one per bin.", set.kind.n()),
-                        remedy: "Choose a scalar parameter.".to_owned(),
-                    });
-                }
-                let mut copy = measurement.clone();
-                copy.config.poi.clone_from(poi);
-                chosen = copy;
-                &chosen
-            }
-        };
+        let chosen = self::chosen(&options.pois, measurement, &declared)?;
+        let measurement = chosen.as_ref().unwrap_or(measurement);
         let resolution = resolve(&self.document, measurement, &declared, &mut report);
         if !report.has_errors() {
             functions::check_start(&self.document, measurement, &declared, &resolution, &mut report);
@@ -354,4 +323,41 @@ pub(crate) fn validate_document(document: &Document, interpolation: Interpolatio
         impossible::check(document, &declared, &resolutions, &mut report);
     }
     report
+}
+
+/// Returns a copy of the measurement with the parameters of interest that the options name; `None` if they name none.
+///
+/// # Errors
+/// [`WorkspaceError::BadPoi`] for a list with an empty name or a double, and for a name that is no scalar parameter.
+fn chosen(
+    lists: &[String],
+    measurement: &Measurement,
+    declared: &[Declared],
+) -> Result<Option<Measurement>, WorkspaceError> {
+    let bad = |name: &str, message: String, remedy: String| WorkspaceError::BadPoi {
+        name: name.to_owned(),
+        message,
+        remedy,
+    };
+    let names = interest::wanted(lists, |name| declared.iter().any(|d| d.name == name))
+        .map_err(|list| bad(&list.name, list.message, list.remedy))?;
+    for name in &names {
+        let Some(set) = declared.iter().find(|d| d.name == *name) else {
+            let scalars = declared.iter().filter(|d| d.kind.scalar()).map(|d| d.name.as_str());
+            let remedy = nearest(name, declared.iter().map(|d| d.name.as_str())).map_or_else(
+                || names::list("The scalar parameters are", &scalars.collect::<Vec<_>>()),
+                |near| format!("Did you mean {}?", quoted(near)),
+            );
+            return Err(bad(name, "no modifier has this name.".to_owned(), remedy));
+        };
+        if set.kind.n() != 1 {
+            let message = format!("it has {} elements, one per bin.", set.kind.n());
+            return Err(bad(name, message, "Choose a scalar parameter.".to_owned()));
+        }
+    }
+    Ok((!names.is_empty()).then(|| {
+        let mut copy = measurement.clone();
+        copy.config.poi = Interest::new(names);
+        copy
+    }))
 }

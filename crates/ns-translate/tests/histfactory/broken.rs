@@ -72,7 +72,7 @@ const CASES: [(&str, &str, &str, &str); 38] = [
         "<Function Name=\"f\" Expression=\"a*b\" Dependents=\"a,b\"/>\n<Input>",
     ),
     ("negative luminosity", "combination.xml", "Lumi=\"2\"", "Lumi=\"-2\""),
-    ("two parameters of interest", "combination.xml", "<POI>mu</POI>", "<POI>mu norm</POI>"),
+    ("a parameter of interest twice", "combination.xml", "<POI>mu</POI>", "<POI>mu mu</POI>"),
     ("setting of nothing", "combination.xml", "<ParamSetting Val=\"1.5\">", "<ParamSetting>"),
     ("setting without a name", "combination.xml", ">norm<", "><"),
 ];

@@ -61,7 +61,7 @@ fn parameters_are_in_the_order_of_the_card() {
     assert_eq!(model.observed.aux, [0.0, 0.0]);
     let r = parameter(&model, "r");
     assert_eq!((r.init, r.bounds, r.fixed, r.constraint), (1.0, (0.0, 20.0), false, Constraint::None));
-    assert_eq!(model.poi, Some(0));
+    assert_eq!(model.poi(), Some(0));
     assert_eq!(parameter(&model, "xs").bounds, (-7.0, 7.0));
     assert_eq!(parameter(&model, "n").bounds, (0.0, 5.0));
     assert_eq!(factors(&model, "b2", "sig", "xs"), Some((1.0 / 1.2, 1.2)));
@@ -151,14 +151,14 @@ fn maps_choose_the_parameters_of_interest() {
     let maps = ["b1/sig:r1[2,-1,3]", "b2/.*:r2", "b2/bkg:1"];
     let options = CardOptions {
         maps: maps.iter().map(|map| map.parse().unwrap()).collect(),
-        poi: Some("r2".to_owned()),
+        pois: vec!["r2".to_owned()],
         ..CardOptions::default()
     };
     let model = read_with("", &options);
     assert_eq!(names(&model), ["r1", "r2"]);
     assert_eq!(parameter(&model, "r1").bounds, (-1.0, 3.0));
     assert_eq!(parameter(&model, "r2").bounds, (0.0, 20.0));
-    assert_eq!(model.poi, Some(1));
+    assert_eq!(model.poi(), Some(1));
     assert!(sample(&model, "b2", "bkg").modifiers.is_empty());
     assert_eq!(sample(&model, "b2", "sig").modifiers.len(), 1);
 }

@@ -99,7 +99,7 @@ fn a_pruned_modifier_takes_settings_and_parameter_of_interest_along() {
         assert!(all.contains(part), "{part} is not in {all}");
     }
     assert!(warnings(&edited).contains("has none"), "{}", warnings(&edited));
-    assert_eq!(model(&edited.workspace).poi, None);
+    assert_eq!(model(&edited.workspace).poi(), None);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_pruned_signal_can_be_patched_in_again() {
     assert_eq!(edited.workspace.to_value()["measurements"], before["measurements"]);
     let said = warnings(&edited);
     assert!(said.contains("keeps the parameter of interest 'mu'") && said.contains("'lumi', 'mu'"), "{said}");
-    assert_eq!(model(&edited.workspace).poi, None);
+    assert_eq!(model(&edited.workspace).poi(), None);
 }
 
 #[test]
@@ -541,7 +541,7 @@ fn a_mask_leaves_the_model_that_pruning_leaves() {
 #[test]
 fn a_masked_parameter_of_interest_is_a_warning_and_nothing_else_is() {
     let masked = model(&simple().select_channels(&keep(&["CR"])).unwrap());
-    assert_eq!(masked.poi, None);
+    assert_eq!(masked.poi(), None);
     let [warning] = &masked.warnings[..] else { panic!("{:?}", masked.warnings) };
     assert!(warning.contains("The parameter of interest 'mu'"), "{warning}");
 }

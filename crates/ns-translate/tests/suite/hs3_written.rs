@@ -57,7 +57,7 @@ fn written_models_are_read_back() {
             assert!(!uses("normsys") || again.interpolation.normsys == interpolation.normsys, "{name}");
             assert!(!uses("histosys") || again.interpolation.histosys == interpolation.histosys, "{name}");
             assert!(again.penalties.is_empty(), "{name}: a constraint became a term of its own");
-            let poi = |model: &Model| model.poi.map(|i| model.parameters[i].name.clone());
+            let poi = |model: &Model| model.poi().map(|i| model.parameters[i].name.clone());
             assert_eq!(poi(&again), poi(&model), "{name}");
             assert_eq!(again.observed.main, model.observed.main, "{name}");
             assert_eq!(again.parameters.len(), model.parameters.len(), "{name}");

@@ -69,7 +69,7 @@ fn nine_workspaces_have_pyhfs_parameters_and_data() {
         assert!(constrained.eq(0..aux.len()), "{name:?}: auxiliary data follow the parameters");
 
         assert_eq!(
-            model.poi.map(|i| model.parameters[i].name.as_str()),
+            model.poi().map(|i| model.parameters[i].name.as_str()),
             reference["poi"].as_str(),
             "{name:?}"
         );

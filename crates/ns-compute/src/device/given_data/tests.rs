@@ -162,7 +162,7 @@ pub(super) fn model_of(
         channels: channels.into_iter().enumerate().map(channel).collect(),
         parameter_sets: parameters.iter().enumerate().map(set).collect(),
         parameters,
-        poi: Some(0),
+        pois: vec![0],
         interpolation: Interpolation::SMOOTH,
         functions: Vec::new(),
         event_channels: Vec::new(),

@@ -93,7 +93,7 @@ pub fn upper_limit_toys(
         .observed_only(!options.expected);
     let start = upper_limit(model, of_single_fits(session), &asymptotic, silent)?;
     let (lower, upper) = model
-        .poi
+        .poi()
         .and_then(|i| model.parameters.get(i))
         .map_or((f64::NEG_INFINITY, f64::INFINITY), |p| p.bounds);
 

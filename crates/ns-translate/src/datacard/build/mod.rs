@@ -23,6 +23,7 @@ use super::error::CardError;
 use super::options::CardOptions;
 use super::shapes::Shapes;
 use crate::pyhf::Problem;
+use crate::pyhf::interest::wanted;
 use crate::pyhf::names::{list, quoted};
 use crate::pyhf::problem::Report;
 use parameters::{Entry, Parameters};
@@ -83,28 +84,37 @@ pub(super) fn build(card: &Card) -> Result<(Model, Report), CardError> {
     builder.add_mc_stats();
     builder.check_unused();
     builder.freeze();
-    let poi = builder.poi(&pois)?;
+    let pois = builder.pois(&pois)?;
     if builder.report.has_errors() {
         return Err(CardError::Invalid { file: card.file.clone(), report: builder.report });
     }
     let report = builder.report.clone();
-    Ok((builder.model(card, poi), report))
+    Ok((builder.model(card, pois), report))
 }
 
 impl Builder<'_> {
-    /// Returns the index of the parameter of interest, among the parameters of interest of the options.
-    fn poi(&mut self, pois: &[String]) -> Result<Option<usize>, CardError> {
+    /// Returns the indices of the parameters of interest: those of the options, or by default `pois`, which the maps name.
+    fn pois(&mut self, pois: &[String]) -> Result<Vec<usize>, CardError> {
+        let bad = |value: String, message: String, remedy: String| CardError::BadOption {
+            option: "poi",
+            value,
+            message,
+            remedy,
+        };
         let used: Vec<&String> = pois.iter().filter(|name| self.parameters.find(name).is_some()).collect();
-        if let Some(name) = &self.options.poi {
-            return self.parameters.find(name).map(Some).ok_or_else(|| CardError::BadOption {
-                option: "poi",
-                value: name.clone(),
-                message: "no process uses a parameter of this name.".to_owned(),
-                remedy: list("The parameters of interest are", &used),
+        let asked = wanted(&self.options.pois, |name| self.parameters.find(name).is_some())
+            .map_err(|list| bad(list.name, list.message, list.remedy))?;
+        if !asked.is_empty() {
+            let found = asked.into_iter().map(|name| {
+                self.parameters.find(&name).ok_or_else(|| {
+                    let message = "no process uses a parameter of this name.".to_owned();
+                    bad(name, message, list("The parameters of interest are", &used))
+                })
             });
+            return found.collect();
         }
-        let first = used.first().and_then(|name| self.parameters.find(name));
-        if first.is_none() && !self.report.has_errors() {
+        let found: Vec<usize> = used.iter().filter_map(|name| self.parameters.find(name)).collect();
+        if found.is_empty() && !self.report.has_errors() {
             let place = self.document.columns.first().map(|c| c.place.to_string()).unwrap_or_default();
             self.report.warn(
                 place,
@@ -112,10 +122,10 @@ impl Builder<'_> {
                 "Give signals the number 0 or a negative one, or put the card together with others.",
             );
         }
-        Ok(first)
+        Ok(found)
     }
 
-    fn model(self, card: &Card, poi: Option<usize>) -> Model {
+    fn model(self, card: &Card, pois: Vec<usize>) -> Model {
         let mut order: Vec<usize> = (0..self.document.channels.len())
             .filter(|i| self.kept.get(*i).copied().unwrap_or(false))
             .collect();
@@ -150,7 +160,7 @@ impl Builder<'_> {
             channels,
             parameters,
             parameter_sets,
-            poi,
+            pois,
             interpolation: interpolation(),
             functions: self.functions,
             event_channels: Vec::new(),

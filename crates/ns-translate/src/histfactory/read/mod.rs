@@ -106,28 +106,28 @@ fn measurement(element: Element<'_>, notes: &mut Vec<Problem>) -> Result<Measure
         name: element.text_of("Name")?.to_owned(),
         lumi,
         uncertainty,
-        poi: String::new(),
+        interest: Vec::new(),
         settings: Vec::new(),
         terms: Vec::new(),
     };
-    let mut interest: Vec<&str> = Vec::new();
     for child in element.children(&["POI", "ParamSetting", "ConstraintTerm"])? {
         match child.tag() {
             "POI" => {
                 child.only(&[])?;
-                interest.extend(child.words()?);
-                if let [_, _, ..] = *interest {
-                    return Err(child.error(
-                        format!("There are {} parameters of interest.", interest.len()),
-                        "Leave one; scans take other parameters by name.",
-                    ));
+                for name in child.words()? {
+                    if out.interest.iter().any(|known| known == name) {
+                        return Err(child.error(
+                            format!("The parameter of interest '{name}' is listed twice."),
+                            "Give every name once.",
+                        ));
+                    }
+                    out.interest.push(name.to_owned());
                 }
             }
             "ParamSetting" => out.settings.append(&mut settings(child)?),
             _ => out.terms.append(&mut terms(child)?),
         }
     }
-    interest.first().copied().unwrap_or_default().clone_into(&mut out.poi);
     Ok(out)
 }
 

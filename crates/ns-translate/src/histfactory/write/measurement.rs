@@ -41,7 +41,9 @@ pub(super) fn write(
             measurement.name
         ));
     } else {
-        xml.with("POI", &[], &named(&config.poi, context).next().unwrap_or_else(|| config.poi.clone()))?;
+        let names = config.poi.names().iter();
+        let names = names.map(|name| named(name, context).next().unwrap_or_else(|| name.clone()));
+        xml.with("POI", &[], &names.collect::<Vec<_>>().join(" "))?;
     }
     if lumi.is_none() && context.role("lumi").is_none() {
         xml.with("ParamSetting", &[("Const", "True".to_owned())], "Lumi")?;

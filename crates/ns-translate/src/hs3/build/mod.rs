@@ -27,6 +27,7 @@ use ns_core::{
     ParameterSet, Penalty, Value,
 };
 
+use crate::pyhf::interest::{BadList, wanted};
 use crate::pyhf::names::{nearest, quoted};
 use crate::pyhf::problem::{Problem, Report};
 
@@ -40,7 +41,7 @@ use parameters::{Parameters, Written};
 pub(super) fn build(
     index: &Index<'_>,
     choice: &Choice<'_>,
-    (poi, device): (Option<&str>, Device),
+    (pois, device): (&[String], Device),
     report: &mut Report,
 ) -> Option<Model> {
     let mut builder = Builder {
@@ -72,7 +73,7 @@ pub(super) fn build(
     if builder.report.has_errors() {
         return None;
     }
-    builder.finish(choice, poi)
+    builder.finish(choice, pois)
 }
 
 /// Largest number of densities in a model. A small file can refer to shared parts so often that the number of
@@ -172,10 +173,10 @@ impl Builder<'_, '_> {
     }
 
     /// Builds the model from its parts.
-    fn finish(mut self, choice: &Choice<'_>, poi: Option<&str>) -> Option<Model> {
+    fn finish(mut self, choice: &Choice<'_>, pois: &[String]) -> Option<Model> {
         self.check_weighted();
         self.check_unconstrained();
-        let poi = self.interest(choice, poi);
+        let pois = self.interest(choice, pois);
         let interpolation = self.codes.common(self.report);
         if self.report.has_errors() {
             return None;
@@ -225,7 +226,7 @@ impl Builder<'_, '_> {
             channels,
             parameters,
             parameter_sets,
-            poi,
+            pois,
             interpolation,
             functions: self.functions,
             event_channels: self.channels,
@@ -248,41 +249,52 @@ impl Builder<'_, '_> {
         Some(model)
     }
 
-    /// Returns the index of the parameter of interest. This is the parameter `poi`, or by default the
-    /// parameter of interest of the analysis.
-    fn interest(&mut self, choice: &Choice<'_>, poi: Option<&str>) -> Option<usize> {
-        let written =
-            choice.analysis.map(|analysis| analysis.content.interest.as_slice()).unwrap_or_default();
-        let (name, path) = match (poi, written.first()) {
-            (Some(name), _) => (name, String::new()),
-            (None, Some(first)) => (first.value.as_str(), first.path.clone()),
-            (None, None) => return None,
+    /// Returns the indices of the parameters of interest: those that `lists` names, or by default those of the analysis.
+    fn interest(&mut self, choice: &Choice<'_>, lists: &[String]) -> Vec<usize> {
+        let asked = match wanted(lists, |name| self.parameters.find(name).is_some()) {
+            Ok(names) => names,
+            Err(BadList { name, message, remedy }) => {
+                let message = format!("Parameter of interest {}: {message}", quoted(&name));
+                self.report.error(String::new(), message, remedy);
+                return Vec::new();
+            }
         };
-        if poi.is_none() && written.len() > 1 {
-            self.report.warn(
-                path.clone(),
-                format!(
-                    "The analysis has {} parameters of interest; the first, {}, is used.",
-                    written.len(),
-                    quoted(name)
-                ),
-                "Choose another one by name where a command asks for it.",
-            );
-        }
-        let found = self.parameters.find(name);
-        if found.is_none() {
-            let names = self.parameters.entries.iter().map(|entry| entry.name.as_str());
-            let near = nearest(name, names);
-            let hint = near.map_or(String::new(), |near| format!(" Did you mean {}?", quoted(near)));
-            let message =
-                format!("The parameter of interest {} has no influence on the likelihood.", quoted(name));
-            if poi.is_some() {
-                self.report.error(path, message, format!("Choose another one.{hint}"));
+        let is_asked = !asked.is_empty();
+        let written = choice.analysis.map(|analysis| analysis.content.interest.as_slice());
+        let named: Vec<(String, String)> = if is_asked {
+            asked.into_iter().map(|name| (name, String::new())).collect()
+        } else {
+            let written = written.unwrap_or_default().iter();
+            written.map(|name| (name.value.clone(), name.path.clone())).collect()
+        };
+        let mut found = Vec::with_capacity(named.len());
+        for (name, path) in named {
+            let Some(index) = self.parameters.find(&name) else {
+                self.without_influence(&name, path, is_asked);
+                continue;
+            };
+            if found.contains(&index) {
+                let message = format!("The analysis has the parameter of interest {} twice.", quoted(&name));
+                self.report.warn(path, message, "Give every name once.");
             } else {
-                let remedy = format!("Fits work; limits, significances and rankings need one.{hint}");
-                self.report.warn(path, message, remedy);
+                found.push(index);
             }
         }
         found
+    }
+
+    /// Reports a parameter of interest that the likelihood does not depend on.
+    fn without_influence(&mut self, name: &str, path: String, is_asked: bool) {
+        let names = self.parameters.entries.iter().map(|entry| entry.name.as_str());
+        let near = nearest(name, names);
+        let hint = near.map_or(String::new(), |near| format!(" Did you mean {}?", quoted(near)));
+        let message =
+            format!("The parameter of interest {} has no influence on the likelihood.", quoted(name));
+        if is_asked {
+            self.report.error(path, message, format!("Choose another one.{hint}"));
+        } else {
+            let remedy = format!("Fits work; limits, significances and rankings need one.{hint}");
+            self.report.warn(path, message, remedy);
+        }
     }
 }

@@ -8,6 +8,7 @@ use crate::pyhf::document::{
     Channel, Config, Document, Effect, Formulas, Measurement, Modifier, ModifierType, Observation, ReadParts,
     Sample, Setting,
 };
+use crate::pyhf::interest::Interest;
 use crate::pyhf::names::{list, nearest, quoted};
 use crate::pyhf::parse::VERSION;
 use crate::pyhf::problem::Report;
@@ -367,7 +368,7 @@ fn config(value: &Value, place: &ValueLocation, report: &mut Report) -> Option<C
             );
             return None;
         }
-        string(value, &place, report)
+        interest(value, &place, report)
     });
     let mut parameters = Vec::new();
     if let Some(value) = map.get("parameters") {
@@ -379,7 +380,29 @@ fn config(value: &Value, place: &ValueLocation, report: &mut Report) -> Option<C
             parameters.extend(setting(item, at, &list, report));
         }
     }
-    Some(Config { poi: poi.unwrap_or_default().to_owned(), poi_broken: poi.is_none(), parameters })
+    Some(Config { poi_broken: poi.is_none(), poi: poi.unwrap_or_default(), parameters })
+}
+
+/// Reads the names of the parameters of interest: a text or a list of texts.
+fn interest(value: &Value, place: &ValueLocation, report: &mut Report) -> Option<Interest> {
+    let Value::Array(items) = value else {
+        return string(value, place, report).map(|name| Interest::new(vec![name.to_owned()]));
+    };
+    if items.is_empty() {
+        report.error(
+            place.path.clone(),
+            format!("{} is an empty list.", place.what),
+            "List the names of parameters, or write \"poi\": \"\" if there is none.",
+        );
+        return None;
+    }
+    let name = |(at, item): (usize, &Value)| {
+        let what = format!("Entry {at} of {}", lower(&place.what));
+        let place = ValueLocation::new(format!("{}/{at}", place.path), what);
+        string(item, &place, report).map(str::to_owned)
+    };
+    let names: Vec<Option<String>> = items.iter().enumerate().map(name).collect();
+    names.into_iter().collect::<Option<_>>().map(Interest::new)
 }
 
 fn setting(value: &Value, at: usize, list: &ValueLocation, report: &mut Report) -> Option<Setting> {

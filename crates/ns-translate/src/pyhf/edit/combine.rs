@@ -349,8 +349,8 @@ fn merge_settings(measurement: &mut Measurement, other: &Measurement, log: &mut 
             format!(
                 "Measurement {} has the parameter of interest {} in the left workspace and {} in the right one.",
                 quoted(&measurement.name),
-                quoted(&measurement.config.poi),
-                quoted(&other.config.poi)
+                measurement.config.poi.quoted(),
+                other.config.poi.quoted()
             ),
             "Rename one of the two measurements, or one of the two parameters.",
         );

@@ -29,7 +29,8 @@ struct Size {
 /// Removes the modifiers whose effects do not exceed the thresholds. Adds one change per removed modifier to the log,
 /// and the number of removed modifiers at the end.
 pub(super) fn prune(document: &mut Document, thresholds: &Thresholds, log: &mut Log) {
-    let pois: HashSet<String> = document.measurements.iter().map(|m| m.config.poi.clone()).collect();
+    let pois: HashSet<String> =
+        document.measurements.iter().flat_map(|m| m.config.poi.names().iter().cloned()).collect();
     let (mut norm, mut shape) = (Count::default(), Count::default());
     for_each_sample(document, |channel, sample| {
         let place = format!("channel {}, sample {}", quoted(&channel.name), quoted(&sample.name));

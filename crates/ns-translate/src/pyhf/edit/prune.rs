@@ -250,30 +250,38 @@ fn follow(gone: &HashSet<&str>, unused: &HashSet<&str>, document: &mut Document,
                 "Prune the modifiers by name to remove them.",
             );
         }
-        let poi = measurement.config.poi.as_str();
         let path = format!("/measurements/{}/config/poi", measurement.at);
-        if unused.contains(poi) {
-            log.report.warn(
-                path,
-                format!(
-                    "Measurement {} keeps the parameter of interest {}, which no modifier uses any more.",
-                    quoted(&measurement.name),
-                    quoted(poi)
-                ),
-                "Patch a signal in, or fit without a parameter of interest.",
-            );
-        } else if gone.contains(poi) {
-            log.change(path.clone(), format!("parameter of interest {}", quoted(poi)));
-            log.report.warn(
-                path,
-                format!(
-                    "The parameter of interest {} is pruned, so measurement {} has none.",
-                    quoted(poi),
-                    quoted(&measurement.name)
-                ),
-                "Fits work; limits, significances and rankings need one.",
-            );
-            measurement.config.poi = String::new();
+        for poi in measurement.config.poi.names().to_vec() {
+            let poi = poi.as_str();
+            if unused.contains(poi) {
+                log.report.warn(
+                    path.clone(),
+                    format!(
+                        "Measurement {} keeps the parameter of interest {}, which no modifier uses any more.",
+                        quoted(&measurement.name),
+                        quoted(poi)
+                    ),
+                    "Patch a signal in, or fit without a parameter of interest.",
+                );
+            } else if gone.contains(poi) {
+                log.change(path.clone(), format!("parameter of interest {}", quoted(poi)));
+                measurement.config.poi.remove(poi);
+                let left = &measurement.config.poi;
+                let (has, remedy) = if left.is_empty() {
+                    ("none".to_owned(), "Fits work; limits, significances and rankings need one.")
+                } else {
+                    (left.quoted(), "Limits, significances and rankings are about what is left.")
+                };
+                log.report.warn(
+                    path.clone(),
+                    format!(
+                        "The parameter of interest {} is pruned, so measurement {} has {has}.",
+                        quoted(poi),
+                        quoted(&measurement.name)
+                    ),
+                    remedy,
+                );
+            }
         }
         measurement.config.parameters.retain(|s| !gone.contains(s.name.as_str()));
     }

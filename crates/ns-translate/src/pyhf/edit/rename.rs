@@ -105,7 +105,7 @@ fn apply(document: &mut Document, rename: &Rename) {
     }
     for measurement in &mut document.measurements {
         set(&mut measurement.name, &rename.measurements);
-        set(&mut measurement.config.poi, &rename.modifiers);
+        measurement.config.poi.rename(|name| set(name, &rename.modifiers));
         for setting in &mut measurement.config.parameters {
             set(&mut setting.name, &rename.modifiers);
         }

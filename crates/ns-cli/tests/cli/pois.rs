@@ -1,0 +1,129 @@
+//! Tests of several parameters of interest.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::{fixture, run, shown, snapshot};
+
+fn json(args: &[&str]) -> Value {
+    let output = run(args);
+    assert!(output.status.success(), "{}", shown(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn near(a: &Value, b: &Value) {
+    let (a, b) = (a.as_f64().unwrap(), b.as_f64().unwrap());
+    assert!((a - b).abs() < 1e-7 * (1.0 + b.abs()), "{a} {b}");
+}
+
+const BOTH: [&str; 2] = ["--poi", "mu_ggH,mu_qqH"];
+
+#[test]
+fn each_analysis_has_one_result_per_parameter() {
+    let file = fixture("two_signals.json");
+    for (command, key) in [
+        ("upper-limit", "observed"),
+        ("significance", "z"),
+        ("scan", "uncertainty"),
+        ("ranking", "mu_uncertainty"),
+    ] {
+        let both = json(&[&[command, "-i", &file], &BOTH[..]].concat());
+        assert_eq!(both["pois"], serde_json::json!(["mu_ggH", "mu_qqH"]), "{command}");
+        for (k, name) in ["mu_ggH", "mu_qqH"].iter().enumerate() {
+            let alone = json(&[command, "-i", &file, "--poi", name]);
+            near(&both["results"][k][key], &alone[key]);
+            assert_eq!(both["results"][k]["param"], *name);
+        }
+    }
+    // Another parameter of interest is held on request.
+    let held = json(&[&["upper-limit", "-i", &file, "--fix", "norm=1"], &BOTH[..]].concat());
+    let alone = json(&["upper-limit", "-i", &file, "--poi", "mu_qqH", "--fix", "norm=1"]);
+    near(&held["results"][1]["observed"], &alone["observed"]);
+}
+
+#[test]
+fn tables_of_several_parameters() {
+    let file = fixture("two_signals.json");
+    snapshot!(shown(&run(&[&["significance", "-i", &file, "--format", "table"], &BOTH[..]].concat())));
+    snapshot!(shown(&run(&[&["fit", "-i", &file, "--format", "table"], &BOTH[..]].concat())));
+    snapshot!(
+        shown(&run(&[
+            "hypotest",
+            "-i",
+            &file,
+            "--mu",
+            "mu_ggH=1,mu_qqH=2",
+            "--toys",
+            "100",
+            "--format",
+            "table"
+        ]))
+        .lines()
+        .map(|line| line
+            .split(" toys/s")
+            .next()
+            .unwrap_or_default()
+            .trim_end_matches(|c: char| c.is_ascii_digit() || ",. ".contains(c)))
+        .collect::<Vec<_>>()
+        .join("\n")
+    );
+}
+
+#[test]
+fn a_file_may_list_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = std::fs::read_to_string(root.join(fixture("two_signals.json"))).unwrap();
+    let write = |poi: &str| {
+        let path = folder.path().join("list.json");
+        let name = "\"poi\": \"mu_ggH\"";
+        assert!(text.contains(name));
+        std::fs::write(&path, text.replace(name, &format!("\"poi\": {poi}"))).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let file = write("[\"mu_qqH\", \"mu_ggH\"]");
+    assert_eq!(json(&["significance", "-i", &file])["pois"], serde_json::json!(["mu_qqH", "mu_ggH"]));
+    assert_eq!(json(&["inspect", "-i", &file])["pois"], serde_json::json!(["mu_qqH", "mu_ggH"]));
+    let renamed = json(&["rename", "-i", &file, "--modifier", "mu_qqH=mu_vbf"]);
+    assert_eq!(renamed["measurements"][0]["config"]["poi"], serde_json::json!(["mu_vbf", "mu_ggH"]));
+    let pruned = json(&["prune", "-i", &file, "--modifier", "mu_qqH"]);
+    assert_eq!(pruned["measurements"][0]["config"]["poi"], "mu_ggH");
+    let hs3 = folder.path().join("list.hs3.json");
+    let hs3 = hs3.to_str().unwrap();
+    assert!(run(&["convert", "-i", &file, "--to", "hs3", "-o", hs3]).status.success());
+    assert_eq!(json(&["inspect", "-i", hs3])["pois"], serde_json::json!(["mu_qqH", "mu_ggH"]));
+
+    let told =
+        |poi: &str| shown(&run(&["fit", "-i", &write(poi)])).replace(folder.path().to_str().unwrap(), "");
+    snapshot!(told("[\"mu_ggH\", \"mu_ggH\"]"));
+    snapshot!(told("[]"));
+    snapshot!(told("[\"mu_ggH\", 3]"));
+    snapshot!(told("[\"mu_ggH\", \"stat\"]"));
+    let output = shown(&run(&["validate", "-i", &write("[\"mu_ggH\", \"mu_qqh\"]")]));
+    snapshot!(output.replace(folder.path().to_str().unwrap(), ""));
+}
+
+#[test]
+fn wrong_lists_and_questions() {
+    let file = fixture("two_signals.json");
+    let folder = tempfile::tempdir().unwrap();
+    let picture = folder.path().join("picture.svg");
+    let picture = picture.to_str().unwrap();
+    let told = |args: &[&str]| shown(&run(&[&[args[0], "-i", &file], &args[1..]].concat()));
+    snapshot!(told(&["fit", "--poi", "mu_ggH,mu_ggH"]));
+    snapshot!(told(&["fit", "--poi", "mu_ggH,mu_qq"]));
+    snapshot!(told(&["fit", "--poi", ""]));
+    snapshot!(told(&["fit", "--poi", "mu_ggH,stat"]));
+    snapshot!(told(&["hypotest", "--poi", "mu_ggH,mu_qqH", "--mu", "1"]));
+    snapshot!(told(&["hypotest", "--mu", "1,2"]));
+    snapshot!(told(&["hypotest", "--mu", "mu_ggH=1,2"]));
+    snapshot!(told(&["hypotest", "--mu", "mu_ggH=1,mu_qqH=1", "--test-stat", "qtilde"]));
+    snapshot!(told(&["hypotest", "--mu", "mu_ggH=1", "--expected-set"]));
+    snapshot!(told(&["hypotest", "--mu", "mu_ggH=1,mu_ggH=2"]));
+    snapshot!(told(&["hypotest", "--mu", "1", "--toys", "10"]));
+    snapshot!(told(&["hypotest-toys", "--mu", "mu_ggH=1,mu_qqH=1", "--n-toys", "10"]));
+    snapshot!(told(&["upper-limit", "--poi", "mu_ggH,mu_qqH", "--plot", picture]));
+    snapshot!(told(&["fit", "--plot-poi-correlation", picture]));
+    snapshot!(told(&["scan", "--levels", "68"]));
+}

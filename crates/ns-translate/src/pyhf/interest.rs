@@ -1,0 +1,154 @@
+//! Lists of parameters of interest: those of a measurement, and those that options name.
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::names::quoted;
+
+/// Names of the parameters of interest of a measurement. pyhf's format has one name, or an empty text if there is none. A
+/// list of several names is an extension, which pyhf refuses because its schema asks for a text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Interest(Vec<String>);
+
+impl Interest {
+    pub(crate) fn new(names: Vec<String>) -> Self {
+        Self(names.into_iter().filter(|name| !name.is_empty()).collect())
+    }
+
+    pub(crate) fn names(&self) -> &[String] {
+        &self.0
+    }
+
+    /// Changes the names. Two that become the same are one.
+    pub(crate) fn rename(&mut self, change: impl Fn(&mut String)) {
+        let mut changed: Vec<String> = Vec::with_capacity(self.0.len());
+        for mut name in std::mem::take(&mut self.0) {
+            change(&mut name);
+            if !changed.contains(&name) {
+                changed.push(name);
+            }
+        }
+        self.0 = changed;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.0.retain(|known| known != name);
+    }
+
+    /// Returns the names for messages.
+    pub(crate) fn quoted(&self) -> String {
+        match self.0.as_slice() {
+            [] => quoted(""),
+            names => names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", "),
+        }
+    }
+}
+
+/// What a file has in the place of the name.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl<'de> Deserialize<'de> for Interest {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        match Written::deserialize(from)? {
+            Written::One(name) => Ok(Self::new(vec![name])),
+            // An empty list says neither which parameter it means nor that there is none.
+            Written::Several(names) if names.is_empty() => Err(D::Error::custom("an empty list")),
+            Written::Several(names) => Ok(Self(names)),
+        }
+    }
+}
+
+impl Serialize for Interest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.as_slice() {
+            [] => serializer.serialize_str(""),
+            [name] => serializer.serialize_str(name),
+            names => names.serialize(serializer),
+        }
+    }
+}
+
+/// A list of parameters of interest that cannot be used.
+pub(crate) struct BadList {
+    /// The list, or the name in it that is wrong.
+    pub(crate) name: String,
+    pub(crate) message: String,
+    pub(crate) remedy: String,
+}
+
+/// Returns the names in lists that are separated by commas. A list that is the name of a parameter is not split, because
+/// names may contain commas. No lists mean that the file decides.
+///
+/// # Errors
+/// If a list is empty, or a name is given twice.
+pub(crate) fn wanted(lists: &[String], is_known: impl Fn(&str) -> bool) -> Result<Vec<String>, BadList> {
+    let mut names: Vec<String> = Vec::new();
+    for list in lists {
+        if is_known(list) {
+            names.push(list.clone());
+        } else {
+            names.extend(list.split(',').map(|name| name.trim().to_owned()));
+        }
+    }
+    for (i, name) in names.iter().enumerate() {
+        let problem = if name.is_empty() {
+            Some((
+                "the list of parameters of interest has an empty name.",
+                "Give one name or several, separated by commas.",
+            ))
+        } else if names.iter().take(i).any(|earlier| earlier == name) {
+            Some(("the list of parameters of interest has it twice.", "Give every name once."))
+        } else {
+            None
+        };
+        if let Some((message, remedy)) = problem {
+            let name = if name.is_empty() { lists.join(",") } else { name.clone() };
+            return Err(BadList { name, message: message.to_owned(), remedy: remedy.to_owned() });
+        }
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(texts: &[&str]) -> Result<Vec<String>, BadList> {
+        let lists: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+        wanted(&lists, |name| name == "a,b")
+    }
+
+    #[test]
+    fn lists_are_split_at_commas_unless_they_are_a_name() {
+        assert_eq!(list(&["x, y", "z"]).ok().unwrap(), ["x", "y", "z"]);
+        assert_eq!(list(&["a,b", "a"]).ok().unwrap(), ["a,b", "a"]);
+        assert!(list(&[]).ok().unwrap().is_empty());
+    }
+
+    #[test]
+    fn an_empty_name_and_a_double_are_errors() {
+        assert_eq!(list(&["x,x"]).err().unwrap().name, "x");
+        for text in ["", "x,", ","] {
+            assert_eq!(list(&[text]).err().unwrap().name, text);
+        }
+    }
+
+    #[test]
+    fn one_name_is_written_as_a_text() {
+        let read = |text: &str| serde_json::from_str::<Interest>(text);
+        for text in [r#""""#, r#""mu""#, r#"["a","b"]"#] {
+            assert_eq!(serde_json::to_string(&read(text).unwrap()).unwrap(), text);
+        }
+        assert_eq!(serde_json::to_string(&read(r#"["a"]"#).unwrap()).unwrap(), r#""a""#);
+        assert!(read("[]").is_err() && read("3").is_err());
+    }
+}

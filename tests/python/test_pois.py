@@ -1,0 +1,95 @@
+"""Several parameters of interest in Python, against scipy and independent fits."""
+
+import copy
+import json
+import pathlib
+import pickle
+
+import nextstat
+import numpy as np
+import pytest
+
+FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures"
+FILE = FIXTURES / "two_signals.json"
+BOTH = ["mu_ggH", "mu_qqH"]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return nextstat.load_workspace(FILE, poi=BOTH)
+
+
+def test_models_have_lists(model):
+    assert (model.poi_name, model.poi_names) == ("mu_ggH", BOTH)
+    assert model.with_poi("mu_qqH").poi_names == ["mu_qqH"]
+    assert pickle.loads(pickle.dumps(model)).poi_names == BOTH
+    document = json.loads(FILE.read_text())
+    document["measurements"][0]["config"]["poi"] = BOTH[::-1]
+    assert nextstat.load_workspace(document).poi_names == BOTH[::-1]
+    for wrong in (["mu_ggH", "mu_ggH"], ["mu_ggH", "nobody"], [""], ["stat"]):
+        with pytest.raises(nextstat.WorkspaceError):
+            nextstat.load_workspace(FILE, poi=wrong)
+    with pytest.raises(ValueError, match="empty"):
+        model.with_poi([])
+
+
+def test_pyhf_refuses_a_list():
+    pyhf = pytest.importorskip("pyhf")
+    document = json.loads(FILE.read_text())
+    document["measurements"][0]["config"]["poi"] = BOTH
+    with pytest.raises(pyhf.exceptions.InvalidSpecification):
+        pyhf.Workspace(document)
+    with pytest.raises(Exception):  # noqa: B017, PT011
+        pyhf.Workspace(document, validate=False).model(validate=False)
+
+
+def test_each_analysis_by_name_and_by_list(model):
+    for function, key in [
+        (nextstat.upper_limit, "observed"),
+        (nextstat.significance, "z"),
+        (nextstat.ranking, "mu_uncertainty"),
+        (nextstat.profile_scan, "uncertainty"),
+    ]:
+        together = function(model, poi=BOTH)
+        assert list(together) == BOTH
+        for name in BOTH:
+            alone = function(FILE, poi=name)
+            assert together[name].param == name
+            assert getattr(together[name], key) == pytest.approx(getattr(alone, key), rel=1e-7)
+    limits = nextstat.upper_limit(model, poi=tuple(BOTH), fixed={"norm": 1.0})
+    assert limits["mu_qqH"].observed == pytest.approx(
+        nextstat.upper_limit(FILE, poi="mu_qqH", fixed={"norm": 1.0}).observed, rel=1e-7
+    )
+
+
+def test_a_point_follows_chi2(model):
+    stats = pytest.importorskip("scipy.stats")
+    test = nextstat.hypotest({"mu_ggH": 2.0, "mu_qqH": 0.5}, model)
+    best, held = nextstat.fit(model), nextstat.fit(model, fixed={"mu_ggH": 2.0, "mu_qqH": 0.5})
+    assert test.t == pytest.approx(held.twice_nll - best.twice_nll, abs=1e-8)
+    assert test.p_value == pytest.approx(stats.chi2.sf(test.t, 2), rel=1e-10)
+    assert test.z == pytest.approx(stats.norm.isf(test.p_value / 2), rel=1e-9)
+    assert pickle.loads(pickle.dumps(test)).t == test.t
+    assert copy.copy(test).to_dict() == test.to_dict()
+    toys = nextstat.hypotest({"mu_ggH": 2.0, "mu_qqH": 0.5}, model, toys=500, seed=2)
+    assert abs(toys.p_value_toys - toys.p_value) < 5 * toys.p_value_toys_error
+    with pytest.raises(ValueError, match="one-sided"):
+        nextstat.hypotest({"mu_ggH": 1.0}, model, test_stat="q")
+    with pytest.raises(ValueError, match="hypotest_toys"):
+        nextstat.hypotest(1.0, model, toys=10)
+    assert nextstat.hypotest(1.0, model, poi="mu_qqH").param == "mu_qqH"
+
+
+def test_correlations_sequence_and_levels(model):
+    fit = nextstat.fit(model)
+    i, j = (fit.parameter_names.index(name) for name in BOTH)
+    covariance = np.asarray(fit.covariance)
+    matrix = fit.to_dict()["poi_correlation"]["matrix"]
+    assert matrix[0][1] == pytest.approx(covariance[i, j] / np.sqrt(covariance[i, i] * covariance[j, j]), rel=1e-10)
+    ranking = nextstat.ranking(model, groups={"theory": ["scale"], "jets": ["jets"]}, poi=BOTH)["mu_qqH"]
+    sequence = ranking.sequential
+    assert [part["name"] for part in sequence["groups"]] == ["theory", "jets"]
+    assert sequence["sum"] == pytest.approx(ranking.mu_uncertainty, rel=1e-10)
+    assert ranking.group_sums["delta_mu_fixed"] > 0
+    plane = nextstat.profile_scan(model, points=3, param2="mu_qqH", points2=3, levels=[0.5])
+    assert plane.levels == [(0.5, pytest.approx(-2 * np.log(0.5)))]
