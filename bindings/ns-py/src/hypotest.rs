@@ -215,6 +215,7 @@ pub(crate) fn significance<'py>(
                 device,
                 data,
                 asimov,
+                blind.clone(),
                 fixed,
                 init,
                 search,

@@ -195,6 +195,7 @@ pub(crate) fn upper_limit<'py>(
                 device,
                 data,
                 asimov,
+                blind.clone(),
                 fixed,
                 init,
                 search,

@@ -139,7 +139,7 @@ pub(crate) fn _text(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyBytes>> {
 
 /// Restores a pickled model from the arguments that `Model.__reduce__` returned.
 #[pyfunction]
-#[pyo3(signature = (text, measurement, codes, poi, notes, folder, correlations = None))]
+#[pyo3(signature = (text, measurement, codes, pois, notes, folder, correlations = None))]
 pub(crate) fn _restored(
     py: Python<'_>,
     text: &[u8],
@@ -167,6 +167,7 @@ pub(crate) fn ready(py: Python<'_>, model: Result<Model, WorkspaceError>) -> PyR
 }
 
 /// An argument with one name or several names.
+#[derive(Clone)]
 pub(crate) enum Names {
     One(String),
     Many(Vec<String>),

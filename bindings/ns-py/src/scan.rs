@@ -309,6 +309,7 @@ pub(crate) fn profile_scan<'py>(
                 device,
                 data,
                 asimov,
+                blind.clone(),
                 fixed,
                 init,
                 search,

@@ -145,12 +145,17 @@ fn fitted(others: &Model, options: &FitOptions, blind: &Blind) -> Result<Vec<f64
         }
     }
     if let Some(value) = blind.poi {
-        let poi = others.poi.and_then(|i| others.parameters.get(i)).ok_or_else(|| InferenceError::NoPoi {
-            analysis: "blinded data at a given value",
-            measurement: others.measurement.clone(),
-            format: others.format,
-        })?;
-        wanted = wanted.fix(&poi.name, value);
+        if others.pois.is_empty() {
+            return Err(InferenceError::NoPoi {
+                analysis: "blinded data at a given value",
+                measurement: others.measurement.clone(),
+                format: others.format,
+            });
+        }
+        // As in Asimov data, all parameters of interest have the value.
+        for poi in others.pois.iter().filter_map(|&i| others.parameters.get(i)) {
+            wanted = wanted.fix(&poi.name, value);
+        }
     }
     for (name, value) in &options.fixed {
         wanted = wanted.fix(name, *value);

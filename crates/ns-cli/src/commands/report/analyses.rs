@@ -106,14 +106,18 @@ impl Analyses<'_> {
 
     fn contents(&self, contents: &Contents) -> Section {
         let warnings = contents.warnings.iter().map(|warning| warning.trim_end().to_owned()).collect();
+        let mut summary = vec![
+            ("measurement".to_owned(), self.model.measurement.clone()),
+            ("file".to_owned(), super::input_name(&self.args.model.input)),
+        ];
+        if let Some(blind) = self.options.data.blind() {
+            summary.push(("data".to_owned(), blind.note()));
+        }
         Section {
             id: "model",
             title: "Model",
             command: self.command("inspect", &[]),
-            summary: vec![
-                ("measurement".to_owned(), self.model.measurement.clone()),
-                ("file".to_owned(), super::input_name(&self.args.model.input)),
-            ],
+            summary,
             warnings,
             parts: contents::parts(contents),
             good: true,
@@ -268,7 +272,9 @@ impl Analyses<'_> {
     }
 
     fn ran(&self, started: Instant) -> RunInfo {
-        RunInfo::on(self.session, self.reason.clone(), started).about(self.model, self.model.digest())
+        RunInfo::on(self.session, self.reason.clone(), started)
+            .about(self.model, self.model.digest())
+            .blinded(self.options.data.blind())
     }
 
     fn command(&self, name: &str, more: &[&str]) -> String {

@@ -103,8 +103,11 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, CliError> {
 
 /// Reads the model, and what is in its file.
 fn inspected(args: &ReportArgs, device: Device) -> Result<(Contents, ns_core::Model), CliError> {
-    let options =
-        ModelOptions { flows: device, unobserved: args.data.is_asimov(), ..load::options(&args.model) };
+    let options = ModelOptions {
+        flows: device,
+        unobserved: args.data.needs_no_observations(),
+        ..load::options(&args.model)?
+    };
     load::workspace(&args.model)
         .and_then(|workspace| Contents::inspect(&workspace, &options))
         .map_err(|source| CliError::Workspace { origin: load::origin(&args.model), source })

@@ -293,11 +293,15 @@ fn copy_settings(
         }
     }
     config.parameters = settings;
-    if config.poi == old
+    if config.poi.names().iter().any(|name| name == old)
         && !is_left
         && let Some(first) = names.first()
     {
-        config.poi.clone_from(first);
+        config.poi.rename(|name| {
+            if name == old {
+                name.clone_from(first);
+            }
+        });
         report.warn(
             format!("{path}/poi"),
             format!(
