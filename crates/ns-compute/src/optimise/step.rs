@@ -196,14 +196,19 @@ fn minimise_with(
     }
     worker.spent += Prices::multiplications((k * (k * k + n)) as f64);
     let mut force: Vec<f64> = held.iter().map(|h| worker.newton[h.parameter] - h.to).collect();
-    let pairs = held.iter().flat_map(|a| held.iter().map(move |b| (a.parameter, b.parameter)));
-    let mut matrix: Vec<f64> = pairs.map(|(a, b)| inverse(worker, known, a, b)).collect();
+    // Where the column of each held parameter begins.
+    let place = |h: &Held| known.iter().position(|&p| p == h.parameter).unwrap_or(0) * n;
+    let places: Vec<usize> = held.iter().map(place).collect();
+    let mut matrix = Vec::with_capacity(k * k);
+    for &at in &places {
+        let column = &worker.columns[at..at + n];
+        matrix.extend(held.iter().map(|h| column[h.parameter]));
+    }
     if !solve_small(&mut matrix, &mut force, k) {
         return None;
     }
     worker.step.copy_from_slice(&worker.newton);
-    for (force, h) in force.iter().zip(held) {
-        let at = known.iter().position(|&p| p == h.parameter).unwrap_or(0) * n;
+    for (force, &at) in force.iter().zip(&places) {
         for (d, c) in worker.step.iter_mut().zip(&worker.columns[at..at + n]) {
             *d -= force * c;
         }
