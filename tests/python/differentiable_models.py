@@ -1,4 +1,4 @@
-"""Five models for tests of derivatives: all modifiers, bounds that hold parameters, signals without yields in some bins."""
+"""Models for tests of derivatives: all modifiers, bounds that hold parameters, signals without yields in some bins, functions."""
 
 import copy
 import json
@@ -58,7 +58,17 @@ def two_bins():
     return json.loads((FIXTURES / "simple_workspace.json").read_text()), None, {"asimov": 1.0}
 
 
-MODELS = [all_modifiers, every_number, at_bounds, empty_bins, two_bins]
+def abcd():
+    """A background that is a function of the rates of three control regions."""
+    return json.loads((FIXTURES / "abcd.json").read_text()), ["signal", ("nominal", "A", "background")], {}
+
+
+def eft():
+    """Quadratic yields, interference that changes its sign, and a function of functions."""
+    return json.loads((FIXTURES / "eft.json").read_text()), ["signal", "interference"], {}
+
+
+MODELS = [all_modifiers, every_number, at_bounds, empty_bins, two_bins, abcd]
 
 
 def opened(make, kind=nextstat.ProfiledDifferentiableSession, **options):

@@ -1,4 +1,4 @@
-"""nextstat.torch: gradcheck of every function on five models, batches, types, messages, and a training loop.
+"""nextstat.torch: gradcheck of every function on several models, batches, types, messages, and a training loop.
 
 PyTorch's wheels for Linux bring gigabytes of CUDA libraries, so that it is not among what the tests install:
 ``pip install torch`` into the environment runs these tests.
@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from differentiable_models import MODELS, all_modifiers, at_bounds, empty_bins, opened, two_bins, without_rates
+from differentiable_models import MODELS, abcd, all_modifiers, at_bounds, eft, empty_bins, opened, two_bins, without_rates
 
 import nextstat
 
@@ -46,7 +46,10 @@ def test_gradcheck(make, name):
     )
 
 
-@pytest.mark.parametrize("make", [all_modifiers, without_rates, at_bounds, empty_bins], ids=lambda make: make.__name__)
+LIKELIHOODS = [all_modifiers, without_rates, at_bounds, empty_bins, abcd, eft]
+
+
+@pytest.mark.parametrize("make", LIKELIHOODS, ids=lambda make: make.__name__)
 def test_gradcheck_of_the_likelihood_and_of_its_derivatives(make):
     session = opened(make, nextstat.DifferentiableSession)
     yields = moved(session)

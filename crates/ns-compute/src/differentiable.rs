@@ -31,11 +31,7 @@ impl DifferentiableAccelerator {
             let remedy = "derivatives by inputs exist for binned models";
             return Err(SessionError::ForeignData { remedy });
         }
-        let session = CpuSession::open(model, execution)?;
-        if session.plan.has_function_factors() {
-            return Err(SessionError::ForeignData { remedy: crate::cpu::NO_FUNCTIONS });
-        }
-        Ok(Self { session })
+        Ok(Self { session: CpuSession::open(model, execution)? })
     }
 
     /// Uploads the model to the CUDA device `index`. `dependence` contains the data, and the formulae of those inputs

@@ -30,6 +30,18 @@ pub(crate) struct FactorFunctions {
     products: Vec<(usize, Function)>,
     /// Parameters at whose value 0 a factor has a kink, in ascending order.
     kinks: Vec<usize>,
+    /// The same functions with values and first derivatives only. Empty until [`Self::finish`].
+    slopes: Functions,
+}
+
+/// Values and derivatives of the factors at one point per lane.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LaneFactors {
+    at: FunctionMemory,
+    /// For each function and lane, the derivative of `-ln L` with respect to the value of the function.
+    pub(crate) slopes: Vec<f64>,
+    /// Whether second derivatives are computed.
+    second: bool,
 }
 
 /// Values and derivatives of the factors at one point.
@@ -51,7 +63,7 @@ pub(crate) struct FactorMemory {
 impl FactorFunctions {
     /// Compiles the functions of a model. [`Self::factor`] chooses those that are evaluated.
     pub(crate) fn new(functions: &[Function]) -> Self {
-        Self { functions: Functions::new(functions), ..Self::default() }
+        Self { functions: Functions::new(functions).with_squares(), ..Self::default() }
     }
 
     /// Returns the factors that a sample has in a channel with `n_bins` bins: the index of the function that multiplies all
@@ -102,10 +114,19 @@ impl FactorFunctions {
         index
     }
 
-    /// Sets the parameters at whose value 0 a function may have a kink.
-    pub(crate) fn set_kinks(&mut self, kinks: &[usize]) {
+    /// Completes the functions after [`Self::of_sample`] was called for all samples. `kinks` are the parameters at whose
+    /// value 0 a function may have a kink.
+    pub(crate) fn finish(&mut self, kinks: &[usize]) {
         let has = |p: &usize| self.factors.iter().any(|&f| self.parameters(f).contains(p));
         self.kinks = kinks.iter().copied().filter(has).collect();
+        if !self.is_empty() {
+            self.slopes = self.functions.without_second();
+        }
+    }
+
+    /// Iterates over the indices of all parameters of factors. A parameter occurs once for each factor.
+    pub(crate) fn all_parameters(&self) -> impl Iterator<Item = usize> {
+        self.factors.iter().flat_map(|&function| self.parameters(function).iter().copied())
     }
 
     /// Returns whether no function is a factor.
@@ -139,6 +160,89 @@ impl FactorFunctions {
             point: Vec::new(),
             rest: 0.0,
             slot: std::array::from_fn(|_| vec![0.0; slots]),
+        }
+    }
+
+    /// Allocates the memory for evaluations at `lanes` points at once, with second derivatives if `second` is true.
+    pub(crate) fn lane_memory(&self, lanes: usize, second: bool) -> LaneFactors {
+        if self.is_empty() {
+            return LaneFactors::default();
+        }
+        let at = self.functions.memory_of_points(lanes);
+        LaneFactors { at, slopes: vec![0.0; self.functions.len() * lanes], second }
+    }
+
+    /// Evaluates all factors, with their derivatives, at one point per lane. The index order of `theta` is parameter, lane.
+    pub(crate) fn evaluate_lanes(&self, level: Level, theta: &[f64], lanes: usize, memory: &mut LaneFactors) {
+        let functions = if memory.second { &self.functions } else { &self.slopes };
+        functions.evaluate_points(level, (theta, lanes), &self.order, &mut memory.at);
+    }
+
+    /// Returns a function at the last points of [`Self::evaluate_lanes`]. The index order is component (value, first
+    /// derivatives, second derivatives), lane.
+    #[inline(always)]
+    pub(crate) fn in_lanes<'a>(&self, function: usize, memory: &'a LaneFactors) -> &'a [f64] {
+        self.functions.result(function, &memory.at)
+    }
+
+    /// Adds the derivatives of `-ln L` through the functions to `gradient`, whose index order is parameter, lane.
+    /// `memory.slopes` contains the derivatives with respect to the values of the functions.
+    pub(crate) fn pull_back_lanes(&self, memory: &LaneFactors, lanes: usize, gradient: &mut [f64]) {
+        for &function in &self.factors {
+            let own = self.in_lanes(function, memory).chunks_exact(lanes).skip(1);
+            let slopes = &memory.slopes[function * lanes..][..lanes];
+            for (&p, derivative) in self.parameters(function).iter().zip(own) {
+                let sums = &mut gradient[p * lanes..][..lanes];
+                for ((sum, slope), derivative) in sums.iter_mut().zip(slopes).zip(derivative) {
+                    *sum += slope * derivative;
+                }
+            }
+        }
+    }
+
+    /// Returns the number of functions, of which only some are factors.
+    pub(crate) fn len(&self) -> usize {
+        self.functions.len()
+    }
+
+    /// Iterates over the indices of the functions that are factors, in ascending order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = usize> {
+        self.factors.iter().copied()
+    }
+
+    /// Returns whether a factor has branches, at which its derivatives may jump (`abs`, `min`, `max`, `a ? b : c`).
+    pub(crate) fn has_branches(&self) -> bool {
+        self.functions.have_branches(&self.order)
+    }
+
+    /// Writes the branches that the factors take at `theta`.
+    pub(crate) fn branches(
+        &self,
+        level: Level,
+        theta: &[f64],
+        memory: &mut FactorMemory,
+        to: &mut Vec<bool>,
+    ) {
+        self.evaluate(level, theta, memory);
+        self.functions.branches(&self.order, &memory.at, to);
+    }
+
+    /// Returns third derivatives of all functions at `theta`, twice along `direction`. The index order is parameter, function;
+    /// the list of a parameter of no factor is empty. Returns `None` if an operation of a function has no third derivative.
+    pub(crate) fn third(&self, theta: &[f64], direction: &[f64]) -> Option<Vec<Vec<f64>>> {
+        let mut all = vec![Vec::new(); theta.len()];
+        for p in self.all_parameters() {
+            if all[p].is_empty() {
+                all[p] = self.functions.third(theta, direction, p, &self.order)?;
+            }
+        }
+        Some(all)
+    }
+
+    /// Allocates the memory for evaluations at one point, unless `memory` is such memory.
+    pub(crate) fn fit_memory(&self, memory: &mut FactorMemory) {
+        if memory.slopes.len() != self.functions.len() {
+            *memory = self.memory(0);
         }
     }
 

@@ -11,6 +11,9 @@ pub(crate) trait Number: Vector {
     /// Returns a number with the given value. Its first derivative along the direction is `along`, and its second
     /// derivative is 0. For the type `f64` the argument `along` is ignored.
     fn moving(value: f64, along: f64) -> Self;
+    /// Returns a number with the given value and derivatives along the direction. For the type `f64` the derivatives are
+    /// ignored.
+    fn with_derivatives(derivatives: [f64; 3]) -> Self;
     /// Returns `f(x)` for a function `f`, where `x` is this number. `derivatives` contains the value and the first and
     /// second derivatives of `f` at the value of `x`.
     fn mapped(self, derivatives: [f64; 3]) -> Self;
@@ -42,6 +45,11 @@ impl Number for f64 {
     }
 
     #[inline(always)]
+    fn with_derivatives([value, ..]: [f64; 3]) -> Self {
+        value
+    }
+
+    #[inline(always)]
     fn mapped(self, [value, ..]: [f64; 3]) -> Self {
         value
     }
@@ -64,6 +72,11 @@ impl Number for Jet {
     #[inline(always)]
     fn moving(value: f64, along: f64) -> Self {
         Self { value, first: along, second: 0.0 }
+    }
+
+    #[inline(always)]
+    fn with_derivatives([value, first, second]: [f64; 3]) -> Self {
+        Self { value, first, second }
     }
 
     #[inline(always)]

@@ -20,6 +20,7 @@ mod number;
 
 use std::sync::Arc;
 
+use functions::with_functions;
 use inputs::all_inputs;
 use likelihood::{expected, nll};
 use models::{Random, random_model, random_point};
@@ -93,7 +94,10 @@ struct Case {
 }
 
 fn case(seed: u64, interpolation: Interpolation) -> Option<Case> {
-    let closed = Model { interpolation, ..random_model(seed) };
+    let mut closed = Model { interpolation, ..random_model(seed) };
+    if seed % 2 == 1 {
+        closed = with_functions(closed, &mut Random(seed ^ 0x77));
+    }
     let model = closed.open(&all_inputs(&closed)).unwrap();
     let mut random = Random(seed ^ 0x1234);
     let theta = random_point(&model, &mut random);
@@ -120,7 +124,7 @@ fn open(model: &Model) -> DifferentiableAccelerator {
 }
 
 /// Calls `check` for each pair of interpolation codes with `wanted` random cases. The arguments of `check` are the seed
-/// and the case.
+/// and the case. Models with an odd seed have factors that are functions of parameters.
 fn for_all_codes(wanted: usize, mut check: impl FnMut(u64, Case)) {
     for &normsys in NormsysCode::ALL {
         for &histosys in HistosysCode::ALL {
@@ -298,7 +302,10 @@ fn replaced_numbers_are_those_of_a_model_compiled_with_them() {
         assert_eq!(free_fit(&session, &same), free_fit(&session, &own), "seed {seed}");
         let closed = CpuSession::open(&Model { open: Vec::new(), ..model.clone() }, &Execution::default());
         let (a, b) = (free_fit(&closed.unwrap(), &own), free_fit(&session, &own));
-        if let (Ok(a), Ok(b)) = (&a.fits[0], &b.fits[0]) {
+        if let (Ok(a), Ok(b)) = (&a.fits[0], &b.fits[0])
+            && a.empty_bins.is_empty()
+            && b.empty_bins.is_empty()
+        {
             assert!((a.nll - b.nll).abs() < 1e-9 * (1.0 + a.nll.abs()), "seed {seed}: {} {}", a.nll, b.nll);
         }
     });

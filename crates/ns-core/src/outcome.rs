@@ -43,7 +43,8 @@ pub enum Inactive {
     LowerBound,
     /// The parameter is at its upper bound, beyond which `-ln L` would be lower.
     UpperBound,
-    /// The parameter is at 0, on the kink of a piecewise interpolation.
+    /// The parameter is on a kink: at 0 of a piecewise interpolation, or at a value where the slope of a function of parameters
+    /// jumps (`abs`, `min`, `max`, `a ? b : c`).
     Kink,
     /// The parameter is at 0, where an interpolation has a kink. The slopes of `-ln L` on both sides of the kink are 0,
     /// as with Asimov data. The curvatures of the two sides differ. The covariance uses their mean.

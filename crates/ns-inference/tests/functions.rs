@@ -87,6 +87,49 @@ fn both_minima_of_a_quadratic_yield_are_searched() {
     }
 }
 
+/// At such a minimum the slope of `-ln L` jumps. All else is as if the parameter were fixed there.
+#[test]
+fn minima_on_kinks_of_functions_are_certified() {
+    let model = |expression: &str, counts: [f64; 2]| {
+        let function =
+            serde_json::json!({"name": "f", "type": "function", "data": {"expression": expression}});
+        let workspace = serde_json::json!({
+            "channels": [{"name": "c", "samples": [
+                {"name": "s", "data": [10.0, 20.0], "modifiers": [function]},
+                {"name": "b", "data": [50.0, 60.0], "modifiers": [
+                    {"name": "mu", "type": "normfactor", "data": null},
+                    {"name": "a", "type": "normsys", "data": {"hi": 1.05, "lo": 0.95}}]}]}],
+            "observations": [{"name": "c", "data": counts}],
+            "measurements": [{"name": "m", "config": {"poi": "mu",
+                "parameters": [{"name": "x", "inits": [0.5], "bounds": [[-5.0, 5.0]]}]}}],
+            "version": "1.0.0",
+        });
+        Workspace::from_slice(workspace.to_string().as_bytes())
+            .unwrap()
+            .model(&ModelOptions::default())
+            .unwrap()
+    };
+    for (expression, counts, x) in [
+        ("1 + abs(x)", [55.0, 70.0], 0.0),
+        ("2 - abs(x)", [75.0, 110.0], 0.0),
+        ("x > 0.7 ? 1 + (x - 0.7) : 1 - 0.3*(x - 0.7)", [55.0, 70.0], 0.7),
+        ("max(1 - 0.2*x, 0.4 + x)", [55.0, 70.0], 0.5),
+    ] {
+        let model = model(expression, counts);
+        let mut fixed = model.clone();
+        let p = model.parameter_index("x").unwrap();
+        (fixed.parameters[p].init, fixed.parameters[p].fixed) = (x, true);
+        let options = FitOptions::default();
+        let (fit, fixed) = (fitted(&model, &options), fitted(&fixed, &options));
+        assert!(fit.converged, "{expression}: {:?}", fit.warnings);
+        assert!((fit.value("x").unwrap() - x).abs() < 1e-12, "{expression}: {:?}", fit.value("x"));
+        assert_eq!((&fit.at_kink[..], fit.uncertainty("x")), (&["x".to_owned()][..], None), "{expression}");
+        assert!((fit.twice_nll - fixed.twice_nll).abs() < 1e-9, "{expression}");
+        let (sigma, other) = (fit.uncertainty("mu").unwrap(), fixed.uncertainty("mu").unwrap());
+        assert!((sigma - other).abs() < 1e-6 * sigma, "{expression}: {sigma} {other}");
+    }
+}
+
 #[test]
 fn a_derived_parameter_has_the_uncertainties_of_the_parameter() {
     let options = FitOptions::default().minos("mu").derive("same", "mu").derive("twice", "2*same - 1");

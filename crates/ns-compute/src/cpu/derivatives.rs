@@ -13,9 +13,8 @@ use crate::number::Jet;
 use crate::pull::{Ray, Sweep, of_expected, of_likelihood};
 use crate::task::{check_data, finite, length};
 
-/// Says for which models derivatives by inputs exist, in messages about a model with functions.
-pub(crate) const NO_FUNCTIONS: &str =
-    "derivatives by inputs exist for models whose factors are products of parameters";
+/// Says for which models derivatives of uncertainties exist, in messages about a model with functions.
+const NO_THIRD: &str = "derivatives of uncertainties exist where functions consist of arithmetic, powers and elementary functions";
 
 /// Working memory for the computation of derivatives. A session keeps this memory between calls.
 #[derive(Default)]
@@ -70,7 +69,7 @@ impl CpuSession {
             let mut sweeps = session.take_sweeps();
             let made = match along {
                 None => {
-                    let ray = Ray { theta, along: None, numbers: None };
+                    let ray = Ray { level: session.level, theta, along: None, numbers: None, third: None };
                     of_likelihood(plan, ray, observations, parameters, &mut sweeps.plain);
                     collected(&sweeps.plain, parameters, |&x| x)
                 }
@@ -85,7 +84,20 @@ impl CpuSession {
                         }
                         None => None,
                     };
-                    let ray = Ray { theta, along: Some(direction), numbers: numbers.as_ref() };
+                    let third = match order {
+                        Order::Second if plan.has_function_factors() => {
+                            let third = plan.factors.third(theta, direction);
+                            Some(third.ok_or(SessionError::ForeignData { remedy: NO_THIRD })?)
+                        }
+                        _ => None,
+                    };
+                    let ray = Ray {
+                        level: session.level,
+                        theta,
+                        along: Some(direction),
+                        numbers: numbers.as_ref(),
+                        third: third.as_deref(),
+                    };
                     of_likelihood(plan, ray, observations, parameters, &mut sweeps.jets);
                     let part = |jet: &Jet| if order == Order::First { jet.first } else { jet.second };
                     collected(&sweeps.jets, parameters, part)
@@ -110,7 +122,7 @@ impl CpuSession {
         length("the factors of auxiliary data", aux.len(), self.plan.n_aux())?;
         self.with_numbers(of, Purpose::Evaluation, |session| {
             let mut sweeps = session.take_sweeps();
-            of_expected(&session.plan, theta, (main, aux), &mut sweeps.plain);
+            of_expected(session.level, &session.plan, theta, (main, aux), &mut sweeps.plain);
             let (parameters, yields) = (sweeps.plain.by_parameters.clone(), sweeps.plain.by_inputs.clone());
             session.put_sweeps(sweeps);
             Derivatives { parameters, pulled: Pulled { yields, ..Pulled::default() } }
@@ -168,10 +180,6 @@ impl CpuSession {
     fn can_differentiate(&self, theta: &[f64]) -> Result<(), SessionError> {
         if !self.plan.events.is_empty() {
             let remedy = "derivatives by inputs exist for binned models";
-            return Err(SessionError::ForeignData { remedy });
-        }
-        if self.plan.has_function_factors() {
-            let remedy = NO_FUNCTIONS;
             return Err(SessionError::ForeignData { remedy });
         }
         length("the point", theta.len(), self.plan.n_parameters())?;

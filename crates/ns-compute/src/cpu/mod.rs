@@ -11,7 +11,6 @@ mod replaced;
 mod toys;
 mod work_unit;
 
-pub(crate) use derivatives::NO_FUNCTIONS;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 

@@ -141,7 +141,7 @@ impl CpuSession {
         for_gpu: bool,
     ) -> Vec<Option<ToyFitter>> {
         let plan = &self.plan;
-        if plan.has_event_terms() || plan.has_function_factors() {
+        if plan.has_event_terms() {
             return requests.iter().map(|_| None).collect();
         }
         let aux: Vec<f64> = source

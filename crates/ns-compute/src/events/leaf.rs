@@ -162,7 +162,7 @@ impl Leaf {
         } else if self.kernel.is_none() {
             // The program of a density with context subtracts the values of its variables from these variables.
             let variables = memory.variables.as_slice();
-            let sources = Sources { variables, inputs: &[], data: variables };
+            let sources = Sources { data: variables, ..Sources::of(variables) };
             self.program.prepare(level, sources, &mut memory.memory);
         }
     }

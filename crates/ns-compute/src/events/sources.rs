@@ -3,7 +3,9 @@
 use ns_core::{Function, FunctionForm, Penalty, Value};
 
 use super::formula;
-use super::program::{Builder, Components, Input, Memory, Program, Slot, Sources, Step, Values};
+use super::program::{
+    Builder, Components, Input, Inputs, Memory, Program, Slot, Sources, Step, Truncated, Values,
+};
 use crate::simd::Level;
 
 /// A value that a channel or a penalty term uses: a parameter or a function of parameters.
@@ -36,11 +38,26 @@ pub(crate) struct Functions {
     pub(super) plans: Vec<FormulaPlan>,
 }
 
-/// Values and derivatives of all functions at one point.
+/// Values and derivatives of all functions at one point, or at one point per lane.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FunctionMemory {
     memories: Vec<Memory>,
     variables: Vec<f64>,
+}
+
+/// The results of those functions that a formula uses.
+#[derive(Debug)]
+struct Results<'a> {
+    formula: &'a FormulaPlan,
+    functions: &'a Functions,
+    memories: &'a [Memory],
+}
+
+impl Inputs for Results<'_> {
+    fn get(&self, i: usize) -> Input<'_> {
+        let (f, variables) = &self.formula.inputs[i];
+        Input { result: self.memories[*f].value(&self.functions.plans[*f].program), variables }
+    }
 }
 
 /// The functions of a model, with their values at the initial parameters.
@@ -182,15 +199,28 @@ impl FormulaPlan {
     ) -> &'a [f64] {
         variables.clear();
         variables.extend(self.parameters.iter().map(|&p| theta[p]));
-        let (plans, memories) = functions;
-        let inputs: Vec<Input<'_>> = self
-            .inputs
-            .iter()
-            .map(|(f, map)| Input { result: memories[*f].value(&plans.plans[*f].program), variables: map })
-            .collect();
+        let (functions, memories) = functions;
+        let inputs = Results { formula: self, functions, memories };
         let sources = Sources { variables, inputs: &inputs, data: aux };
         self.program.prepare(level, sources, memory);
         memory.value(&self.program)
+    }
+
+    /// Evaluates the formula at one point per lane of the memories. The index order of `theta` is parameter, lane.
+    fn at_points(
+        &self,
+        level: Level,
+        theta: &[f64],
+        (functions, memories): (&Functions, &[Memory]),
+        (variables, lanes): (&mut Vec<f64>, usize),
+        memory: &mut Memory,
+    ) {
+        variables.clear();
+        for &p in &self.parameters {
+            variables.extend_from_slice(&theta[p * lanes..][..lanes]);
+        }
+        let inputs = Results { formula: self, functions, memories };
+        self.program.at_points(level, Sources { variables, inputs: &inputs, data: &[] }, memory);
     }
 }
 
@@ -222,6 +252,12 @@ impl Functions {
         self.plans.len() - 1
     }
 
+    /// Returns the same functions with products in place of squares, which are faster than powers.
+    pub(crate) fn with_squares(&self) -> Self {
+        let plan = |plan: &FormulaPlan| FormulaPlan { program: plan.program.with_squares(), ..plan.clone() };
+        Self { plans: self.plans.iter().map(plan).collect() }
+    }
+
     /// Returns the number of functions.
     pub(crate) fn len(&self) -> usize {
         self.plans.len()
@@ -246,10 +282,22 @@ impl Functions {
 
     /// Allocates the working memory for evaluations of all functions.
     pub(crate) fn memory(&self) -> FunctionMemory {
+        self.memory_of_points(1)
+    }
+
+    /// Allocates the working memory for evaluations of all functions at `lanes` points at once.
+    pub(crate) fn memory_of_points(&self, lanes: usize) -> FunctionMemory {
         FunctionMemory {
-            memories: self.plans.iter().map(FormulaPlan::memory).collect(),
+            memories: self.plans.iter().map(|plan| Memory::new(&plan.program, lanes)).collect(),
             variables: Vec::new(),
         }
+    }
+
+    /// Returns the same functions without second derivatives: all of them are zero.
+    pub(crate) fn without_second(&self) -> Self {
+        let plan =
+            |plan: &FormulaPlan| FormulaPlan { program: plan.program.without_second(), ..plan.clone() };
+        Self { plans: self.plans.iter().map(plan).collect() }
     }
 
     /// Returns the indices of the parameters on which a value depends, in ascending order.
@@ -280,6 +328,65 @@ impl Functions {
         for &f in order {
             self.evaluate_one(level, theta, f, memory);
         }
+    }
+
+    /// Evaluates the functions with the indices `order`, with their derivatives, at one point per lane: as many as
+    /// `memory` has been allocated for. The index order of `theta` is parameter, lane, and that of the results component,
+    /// lane. The functions that a function uses must come before it.
+    pub(crate) fn evaluate_points(
+        &self,
+        level: Level,
+        (theta, lanes): (&[f64], usize),
+        order: &[usize],
+        memory: &mut FunctionMemory,
+    ) {
+        let FunctionMemory { memories, variables } = memory;
+        for &f in order {
+            let Some(plan) = self.plans.get(f) else { continue };
+            let (earlier, rest) = memories.split_at_mut(f);
+            if let Some(own) = rest.first_mut() {
+                plan.at_points(level, theta, (self, earlier), (variables, lanes), own);
+            }
+        }
+    }
+
+    /// Returns whether one of the functions with the indices `order` has branches.
+    pub(crate) fn have_branches(&self, order: &[usize]) -> bool {
+        order.iter().any(|&f| self.plans.get(f).is_some_and(|plan| plan.program.has_branches()))
+    }
+
+    /// Writes the branches that the functions with the indices `order` took at the last point.
+    pub(crate) fn branches(&self, order: &[usize], memory: &FunctionMemory, to: &mut Vec<bool>) {
+        to.clear();
+        for &f in order {
+            if let (Some(plan), Some(memory)) = (self.plans.get(f), memory.memories.get(f)) {
+                plan.program.branches(memory, to);
+            }
+        }
+    }
+
+    /// Returns, for each of the functions, the third derivative at `theta` twice along `direction` and once with respect to
+    /// parameter `p`. Only the functions with the indices `order` are evaluated. Returns `None` if an operation of one of
+    /// them has no third derivative.
+    pub(crate) fn third(
+        &self,
+        theta: &[f64],
+        direction: &[f64],
+        p: usize,
+        order: &[usize],
+    ) -> Option<Vec<f64>> {
+        let variable = |q: usize| Truncated::new(theta[q], direction[q], f64::from(u8::from(p == q)));
+        let mut results: Vec<Option<Truncated>> = vec![None; self.plans.len()];
+        for &f in order {
+            let plan = self.plans.get(f)?;
+            let variables: Vec<Truncated> = plan.parameters.iter().map(|&q| variable(q)).collect();
+            let input = |i: usize| plan.inputs.get(i).and_then(|(g, _)| results.get(*g).copied().flatten());
+            let result = plan.program.truncated(&variables, &input)?;
+            if let Some(place) = results.get_mut(f) {
+                *place = Some(result);
+            }
+        }
+        Some(results.into_iter().map(|result| result.map_or(0.0, Truncated::third)).collect())
     }
 
     fn evaluate_one(&self, level: Level, theta: &[f64], f: usize, memory: &mut FunctionMemory) {

@@ -121,7 +121,9 @@ impl Columns {
             for b in 0..n_bins {
                 let scale = plan.scale_factors(block).iter().map(|&p| p as usize);
                 let binwise = plan.per_bin_factors(block).iter().map(|&first| first as usize + b);
-                factors.extend(scale.chain(binwise).map(|p| (bin, bin + b, p)));
+                let functions = plan.functions_of_bin(block, b).flat_map(|f| plan.factors.parameters(f));
+                let all = scale.chain(binwise).chain(functions.copied());
+                factors.extend(all.map(|p| (bin, bin + b, p)));
             }
         }
         let adding: BTreeSet<(usize, usize)> = factors.iter().map(|&(channel, _, p)| (channel, p)).collect();

@@ -12,9 +12,10 @@
 //! for these omissions.
 
 use super::columns::{Column, Columns};
-use super::evaluate::{add_product, at, put};
+use super::evaluate::{add_product, at, bin_function, put, with_function};
 use super::scratch::Scratch;
 use super::{WIDTH, metric::Metric, own_norms};
+use crate::events::pair;
 use crate::plan::{Block, Plan};
 use crate::simd::{MulAdd, Vector};
 use crate::terms::{per_bin, scale};
@@ -182,17 +183,22 @@ fn of_factors<M: MulAdd>(
     to: &mut Derivatives,
 ) {
     let n = plan.n_parameters();
-    let norm: M::V8 = at(&scratch.norm, index);
+    let without: M::V8 = at(&scratch.norm, index);
+    let norm = with_function(plan, block, without, scratch);
     let (factors, per_bin_factors) = (plan.scale_factors(block), plan.per_bin_factors(block));
     let factor = |p| at::<M::V8>(theta, p);
     let scale = scale::product(norm, factors, [], factor);
+    if block.function.is_some() || !plan.bin_functions(block).is_empty() {
+        of_functions::<M>(plan, block, scale::product(without, factors, [], factor), theta, scratch, to);
+    }
     let mut total = M::V8::splat(0.0);
     for b in 0..block.n_bins {
         let slope: M::V8 = at(&scratch.slope, block.bin + b);
         let additive: M::V8 = at(&scratch.additive, block.cell + b);
         let binwise: M::V8 = at(&scratch.binwise, block.cell + b);
+        let own = bin_function::<M::V8>(plan, block, b, scratch);
         for (k, &first) in per_bin_factors.iter().enumerate() {
-            let others = per_bin::product(additive.mul(scale), per_bin_factors, b, [k], factor);
+            let others = per_bin::product(additive.mul(scale).mul(own), per_bin_factors, b, [k], factor);
             let p = first as usize + b;
             let sum: M::V8 = at(&scratch.reaction, p);
             put(&mut scratch.reaction, p, sum.add(others));
@@ -209,6 +215,58 @@ fn of_factors<M: MulAdd>(
         put(&mut scratch.binwise, block.cell + b, binwise.mul(scale));
     }
     put(&mut scratch.norm, index, total);
+}
+
+/// Adds the derivatives with respect to the parameters of the functions that are factors of one block (one sample in one
+/// channel) and of its bins. `rest` is the product of the other factors of the whole block.
+#[inline(always)]
+fn of_functions<M: MulAdd>(
+    plan: &Plan,
+    block: &Block,
+    rest: M::V8,
+    theta: &[f64],
+    scratch: &Scratch,
+    to: &mut Derivatives,
+) {
+    let factor = |p| at::<M::V8>(theta, p);
+    for b in 0..block.n_bins {
+        let additive: M::V8 = at(&scratch.additive, block.cell + b);
+        let binwise: M::V8 = at(&scratch.binwise, block.cell + b);
+        if let Some(function) = block.function {
+            of_function::<M>(
+                plan,
+                function.index,
+                block.bin + b,
+                additive.mul(binwise).mul(rest),
+                scratch,
+                to,
+            );
+        }
+        if let Some(&function) = plan.bin_functions(block).get(b) {
+            let rest = with_function(plan, block, rest, scratch);
+            let others = per_bin::product(additive.mul(rest), plan.per_bin_factors(block), b, [], factor);
+            of_function::<M>(plan, function as usize, block.bin + b, others, scratch, to);
+        }
+    }
+}
+
+/// Adds the derivatives of the yield of one bin of a sample through a function. `others` is the yield without the function.
+#[inline(always)]
+fn of_function<M: MulAdd>(
+    plan: &Plan,
+    function: usize,
+    bin: usize,
+    others: M::V8,
+    scratch: &Scratch,
+    to: &mut Derivatives,
+) {
+    let (n, parameters) = (plan.n_parameters(), plan.factors.parameters(function));
+    let result = plan.factors.in_lanes(function, &scratch.factors);
+    let weight = others.mul(at(&scratch.slope, bin));
+    for (i, &p) in parameters.iter().enumerate() {
+        add_product(&mut to.rows, bin * n + p, others, at(result, 1 + i));
+        add_product(&mut to.second, p, weight, at(result, pair(parameters.len(), i, i)));
+    }
 }
 
 /// Returns the contribution of the normsys effects of a column to the second derivative of `-ln L`, from the second

@@ -8,16 +8,35 @@ use super::WIDTH;
 use super::scratch::Scratch;
 use crate::plan::{Block, LANES, NormRun, Plan};
 use crate::shared_constants::FEWEST;
-use crate::simd::{MulAdd, Vector, exp, isa_fn};
+use crate::simd::{Level, MulAdd, Vector, exp, isa_fn};
 use crate::terms::normsys::{exponent_and_slope, second, signed_rate, value_and_slope};
 use crate::terms::poisson::{deviance_derivatives, term};
 use crate::terms::{gaussian, histosys, per_bin, scale};
 
+/// Computes `-ln L`, relative to the saturated model, and its gradient for eight fits (lanes) at the points `theta`. `main`
+/// contains the counts and `aux` the auxiliary data of every lane. The results are written to `scratch`. The value of a
+/// lane is infinite if a bin with counts has an expected yield of zero or less.
+pub(super) fn evaluate(
+    level: Level,
+    plan: &Plan,
+    theta: &[f64],
+    main: &[f64],
+    aux: &[f64],
+    scratch: &mut Scratch,
+) {
+    if plan.has_function_factors() {
+        plan.factors.evaluate_lanes(level, theta, WIDTH, &mut scratch.factors);
+        scratch.factors.slopes.fill(0.0);
+    }
+    of_bins_and_constraints(level, plan, theta, main, aux, scratch);
+    // With derivatives of the expected yields, these contain those through functions.
+    if plan.has_function_factors() && scratch.derivatives.is_none() {
+        plan.factors.pull_back_lanes(&scratch.factors, WIDTH, &mut scratch.gradient);
+    }
+}
+
 isa_fn! {
-    /// Computes `-ln L`, relative to the saturated model, and its gradient for eight fits (lanes) at the points
-    /// `theta`. `main` contains the counts and `aux` the auxiliary data of every lane. The results are written to
-    /// `scratch`. The value of a lane is infinite if a bin with counts has an expected yield of zero or less.
-    pub(super) fn evaluate(plan: &Plan, theta: &[f64], main: &[f64], aux: &[f64], scratch: &mut Scratch) = body
+    fn of_bins_and_constraints(plan: &Plan, theta: &[f64], main: &[f64], aux: &[f64], scratch: &mut Scratch) = body
 }
 
 #[inline(always)]
@@ -68,10 +87,17 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], main: &[f64], aux: &[f64], scratc
     constraints::<M>(plan, theta, aux, scratch);
 }
 
+/// Computes the expected yields and the Poisson terms of the main bins for eight fits (lanes) at the points `theta`,
+/// without derivatives.
+pub(super) fn expect(level: Level, plan: &Plan, theta: &[f64], main: &[f64], scratch: &mut Scratch) {
+    if plan.has_function_factors() {
+        plan.factors.evaluate_lanes(level, theta, WIDTH, &mut scratch.factors);
+    }
+    of_bins(level, plan, theta, main, scratch);
+}
+
 isa_fn! {
-    /// Computes the expected yields and the Poisson terms of the main bins for eight fits (lanes) at the points
-    /// `theta`, without derivatives.
-    pub(super) fn expect(plan: &Plan, theta: &[f64], main: &[f64], scratch: &mut Scratch) = expect_body
+    fn of_bins(plan: &Plan, theta: &[f64], main: &[f64], scratch: &mut Scratch) = expect_body
 }
 
 #[inline(always)]
@@ -257,10 +283,12 @@ fn forward<M: MulAdd, const APART: bool>(
     scratch: &mut Scratch,
 ) {
     let factor = |p| at::<M::V8>(theta, p);
-    let scale = scale::product(at(&scratch.norm, index), plan.scale_factors(block), [], factor);
+    let norm = with_function::<M::V8>(plan, block, at(&scratch.norm, index), scratch);
+    let scale = scale::product(norm, plan.scale_factors(block), [], factor);
     put(&mut scratch.block_scale, index, scale);
     for b in 0..block.n_bins {
-        let product = per_bin::product(M::V8::splat(1.0), plan.per_bin_factors(block), b, [], factor);
+        let own = bin_function::<M::V8>(plan, block, b, scratch);
+        let product = per_bin::product(own, plan.per_bin_factors(block), b, [], factor);
         put(&mut scratch.binwise, block.cell + b, product);
     }
     if APART {
@@ -272,6 +300,24 @@ fn forward<M: MulAdd, const APART: bool>(
     for b in 0..block.n_bins {
         let yields = at::<M::V8>(&scratch.additive, block.cell + b).mul(scale);
         add_product(&mut scratch.lambda, block.bin + b, yields, at(&scratch.binwise, block.cell + b));
+    }
+}
+
+/// Returns `norm` times the function that is a factor of the whole block (one sample in one channel), if there is one.
+#[inline(always)]
+pub(super) fn with_function<V: Vector>(plan: &Plan, block: &Block, norm: V, scratch: &Scratch) -> V {
+    match block.function {
+        Some(function) => norm.mul(at(plan.factors.in_lanes(function.index, &scratch.factors), 0)),
+        None => norm,
+    }
+}
+
+/// Returns the function that is a factor of bin `b` of the block (one sample in one channel), or 1.
+#[inline(always)]
+pub(super) fn bin_function<V: Vector>(plan: &Plan, block: &Block, b: usize, scratch: &Scratch) -> V {
+    match plan.bin_functions(block).get(b) {
+        Some(&function) => at(plan.factors.in_lanes(function as usize, &scratch.factors), 0),
+        None => V::splat(1.0),
     }
 }
 
@@ -347,7 +393,8 @@ fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
 /// product of factors in `scratch.norm`.
 #[inline(always)]
 fn backward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mut Scratch) {
-    let norm: M::V8 = at(&scratch.norm, index);
+    let without: M::V8 = at(&scratch.norm, index);
+    let norm = with_function(plan, block, without, scratch);
     let (factors, per_bin_factors) = (plan.scale_factors(block), plan.per_bin_factors(block));
     let factor = |p| at::<M::V8>(theta, p);
     let scale = scale::product(norm, factors, [], factor);
@@ -357,7 +404,12 @@ fn backward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], 
         let additive: M::V8 = at(&scratch.additive, block.cell + b);
         let weight = slope.mul(at(&scratch.binwise, block.cell + b));
         total = weight.mul_add(additive, total);
-        let yields = additive.mul(scale);
+        let mut yields = additive.mul(scale);
+        if let Some(&function) = plan.bin_functions(block).get(b) {
+            let others = per_bin::product(yields, per_bin_factors, b, [], factor);
+            add_product(&mut scratch.factors.slopes, function as usize, slope, others);
+            yields = yields.mul(at(plan.factors.in_lanes(function as usize, &scratch.factors), 0));
+        }
         for (k, &first) in per_bin_factors.iter().enumerate() {
             let others = per_bin::product(yields, per_bin_factors, b, [k], factor);
             let p = first as usize + b;
@@ -369,6 +421,10 @@ fn backward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], 
     for (k, &p) in factors.iter().enumerate() {
         let others = scale::product(norm, factors, [k], factor);
         add_product(&mut scratch.gradient, p as usize, others, total);
+    }
+    if let Some(function) = block.function {
+        let others = scale::product(without, factors, [], factor);
+        add_product(&mut scratch.factors.slopes, function.index, others, total);
     }
     eight_by_eight!(block, b => templates(plan, block, b, scale, scratch));
     put(&mut scratch.norm, index, scale.mul(total));

@@ -129,7 +129,10 @@ fn add_block(
     let (of_templates, rest) = places.split_at(templates.len());
     let (of_norms, of_factors) = rest.split_at(block.norm.1 - block.norm.0);
     let scale = scratch.scale[index];
+    let value = |function: usize| plan.factors.value(function, &scratch.factors);
+    let whole = block.function.map_or(1.0, |function| value(function.index));
     for b in 0..block.n_bins {
+        let of_bin = plan.bin_functions(block).get(b).map_or(1.0, |&function| value(function as usize));
         let (additive, factor) = (scratch.additive[block.cell + b], scratch.binwise[block.cell + b]);
         for (template, place) in plan.templates_in(block, b).zip(of_templates) {
             let slope = template.slope + scratch.curved_first[template.param] * template.curve;
@@ -141,12 +144,27 @@ fn add_block(
         }
         for (k, place) in of_factors.iter().enumerate() {
             let others = scale::product(1.0, factors, [k], |q| theta[q]);
-            out.values[place + b] += additive * factor * scratch.norm[index] * others;
+            out.values[place + b] += additive * factor * scratch.norm[index] * others * whole;
         }
         for (k, &first) in plan.per_bin_factors(block).iter().enumerate() {
             let others = per_bin::product(1.0, plan.per_bin_factors(block), b, [k], |q| theta[q]);
             let place = out.position(first as usize + b, block.bin + b);
-            out.values[place] += additive * scale * others;
+            out.values[place] += additive * scale * others * of_bin;
+        }
+        let mut add = |function: usize, others: f64| {
+            let own = &plan.factors.result(function, &scratch.factors.at)[1..];
+            for (&p, derivative) in plan.factors.parameters(function).iter().zip(own) {
+                let place = out.position(p, block.bin + b);
+                out.values[place] += others * derivative;
+            }
+        };
+        if let Some(function) = block.function {
+            let rest = scale::product(scratch.norm[index], factors, [], |q| theta[q]);
+            add(function.index, additive * factor * rest);
+        }
+        if let Some(&function) = plan.bin_functions(block).get(b) {
+            let others = per_bin::product(1.0, plan.per_bin_factors(block), b, [], |q| theta[q]);
+            add(function as usize, additive * scale * others);
         }
     }
 }

@@ -105,6 +105,10 @@ pub(crate) struct Metric {
     /// Derivatives of the expected yields with respect to the primal parameters (those that are not eliminated from the
     /// metric). The index order is parameter, bin.
     pub(crate) primal_rows: Vec<f64>,
+    /// For each primal parameter (one that is not eliminated from the metric), whether a function that is a factor depends on
+    /// it. If lanes have derivatives of their own, such parameters have the positive part of the second derivatives of the
+    /// expected yields in the metric.
+    pub(super) primal_bends: Vec<bool>,
 }
 
 impl Metric {
@@ -146,6 +150,7 @@ impl Metric {
             primal: Vec::new(),
             primal_stiffness: Vec::new(),
             primal_rows: Vec::new(),
+            primal_bends: Vec::new(),
         };
         let mut others = Vec::new();
         for &p in &metric.free {
@@ -186,6 +191,7 @@ impl Metric {
         for &p in &metric.primal {
             metric.primal_stiffness.push(stiffness[p]);
             jacobian.write_row(p, n_bins, &mut metric.primal_rows);
+            metric.primal_bends.push(plan.factors.all_parameters().any(|q| q == p));
         }
         if !metric.dual.is_empty() {
             metric.fill_kernel(n_bins);
@@ -196,7 +202,7 @@ impl Metric {
 
     /// Returns whether each lane can have a Jacobian of its own.
     pub(super) fn may_have_own_derivatives(&self, plan: &Plan) -> bool {
-        !self.dual.is_empty() && derivatives::numbers(plan) > 0
+        (!self.dual.is_empty() || plan.has_function_factors()) && derivatives::numbers(plan) > 0
     }
 
     /// Returns the number of multiplications in one factorisation with one solution, for one lane.
@@ -316,6 +322,9 @@ fn pure_factors(plan: &Plan) -> Vec<bool> {
     }
     for run in &plan.structure.norm_runs {
         factors[run.param] = false;
+    }
+    for p in plan.factors.all_parameters() {
+        factors[p] = false;
     }
     factors
 }

@@ -19,6 +19,7 @@ pub(crate) mod directions;
 mod evaluate;
 mod factor_starts;
 mod flips;
+mod folds;
 mod group;
 mod jacobian;
 mod known_minimum;

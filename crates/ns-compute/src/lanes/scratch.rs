@@ -6,6 +6,7 @@
 use super::WIDTH;
 use super::derivatives::Derivatives;
 use super::own_norms;
+use crate::factors::LaneFactors;
 use crate::plan::Plan;
 
 /// Intermediate results of one evaluation in all lanes.
@@ -61,6 +62,8 @@ pub(super) struct Scratch {
     pub(super) least: [f64; WIDTH],
     /// Derivatives of the expected yields. `None` in models whose metric does not use [`Derivatives`].
     pub(super) derivatives: Option<Derivatives>,
+    /// Values and derivatives of functions that are factors of samples.
+    pub(super) factors: LaneFactors,
 }
 
 impl Scratch {
@@ -96,6 +99,7 @@ impl Scratch {
             gradient: vec![0.0; n],
             reaction: vec![0.0; n],
             least: [1.0; WIDTH],
+            factors: plan.factors.lane_memory(WIDTH, derivatives.is_some()),
             derivatives,
         }
     }

@@ -4,6 +4,7 @@ use super::WIDTH;
 use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind, descend};
 use super::directions::Direction;
 use super::flips::Flips;
+use super::folds::{self, Fold};
 use super::known_minimum::{KnownMinimum, ToBeat};
 use super::metric::Metric;
 use super::starts::Starts;
@@ -65,6 +66,8 @@ pub(super) struct FurtherStarts<'a> {
     /// Finds starting points at which one parameter in `nonlinear` has the opposite sign. `None` unless the model is
     /// strongly nonlinear.
     pub(super) flips: Option<&'a Flips>,
+    /// Parameters of functions along which there may be other valleys.
+    pub(super) folds: &'a [Fold],
     /// What the search of a toy may cost.
     pub(super) allowance: Allowance,
 }
@@ -75,6 +78,11 @@ impl FurtherStarts<'_> {
     /// descent.
     fn mirrors_first(&self) -> bool {
         self.directions.len() < MOST_DIRECTIONS
+    }
+
+    /// Returns whether descents start from points that all fits share, and from points along directions.
+    fn scatters(&self) -> bool {
+        !self.nonlinear.is_empty() || !self.directions.is_empty()
     }
 
     /// Searches for minima that are lower than `ends`, which are the results of the first descents. Returns for each
@@ -94,6 +102,8 @@ impl FurtherStarts<'_> {
     ///
     /// In strongly nonlinear models, descents finally start from the lowest minimum of every toy with the sign of a
     /// single parameter changed.
+    ///
+    /// If functions turn along parameters, descents start from other valleys along these parameters.
     ///
     /// In strongly nonlinear models, `-ln L` of a toy can fall without limit in the first descent. Such toys are
     /// treated before all other toys: descents start from all points that fits share.
@@ -115,7 +125,7 @@ impl FurtherStarts<'_> {
             search.rescue(&self.starts.others, &fallen, memory);
         }
         let converged = search.converged();
-        let mut open = converged.clone();
+        let mut open = if self.scatters() { converged.clone() } else { Vec::new() };
         for (shared, round) in [(&self.starts.first, 0), (&self.starts.second, 1)] {
             let own: Vec<Vec<Vec<f64>>> =
                 open.iter().map(|&i| self.own_starts(kind, &search.ends[i].theta, round)).collect();
@@ -127,7 +137,10 @@ impl FurtherStarts<'_> {
             open.retain(|&i| search.several_minima[i]);
         }
         if let Some(flips) = self.flips {
-            search.flip(flips, converged, memory);
+            search.flip(flips, converged.clone(), memory);
+        }
+        if !self.folds.is_empty() {
+            search.unfold(self.folds, converged, memory);
         }
         search.lower()
     }
@@ -262,6 +275,27 @@ impl Search<'_> {
             let starts: Vec<(usize, &[f64])> =
                 points.iter().map(|(i, point)| (*i, point.as_slice())).collect();
             self.from(&starts, true, memory);
+            open.retain(|&i| self.ends[i].value < before[i] - SAME);
+        }
+    }
+
+    /// For the toys with the indices `open`: descends from points in other valleys along parameters of functions. Repeats this
+    /// for the toys in which a lower minimum was found.
+    fn unfold(&mut self, folds: &[Fold], mut open: Vec<usize>, memory: &mut DescentMemory) {
+        for _ in 0..FLIP_ROUNDS {
+            open.retain(|&i| self.ends[i].evaluations < self.limits[i]);
+            let before: Vec<f64> = self.ends.iter().map(|best| best.value).collect();
+            let mut points: Vec<(usize, Vec<f64>)> = Vec::new();
+            for &i in &open {
+                if self.kind.is_cancelled() {
+                    return;
+                }
+                let found = folds::starts(self.kind, folds, &self.jobs[i], &self.ends[i], memory);
+                points.extend(found.into_iter().map(|point| (i, point)));
+            }
+            let starts: Vec<(usize, &[f64])> =
+                points.iter().map(|(i, point)| (*i, point.as_slice())).collect();
+            self.from(&starts, false, memory);
             open.retain(|&i| self.ends[i].value < before[i] - SAME);
         }
     }

@@ -40,7 +40,7 @@ pub(super) struct SingleMoves {
 
 impl SingleMoves {
     /// Returns the effects of each of the parameters `params`. Returns `None` if one of the parameters is also a factor
-    /// on a sample (a scale factor or a per-bin factor), or has a Poisson constraint.
+    /// on a sample (a scale factor or a per-bin factor) or moves a function that is one, or has a Poisson constraint.
     pub(super) fn of_all(plan: &Plan, params: &[usize]) -> Option<Vec<Self>> {
         let structure = &plan.structure;
         let mut place = vec![None; plan.n_parameters()];
@@ -61,7 +61,9 @@ impl SingleMoves {
             let per_bin = plan.per_bin_factors(block).iter();
             let per_bin = per_bin.flat_map(|&first| first as usize..first as usize + block.n_bins);
             let mut factors = plan.scale_factors(block).iter().map(|&p| p as usize).chain(per_bin);
-            if factors.any(|p| place[p].is_some()) {
+            let functions = (0..block.n_bins).flat_map(|b| plan.functions_of_bin(block, b));
+            let mut functions = functions.flat_map(|function| plan.factors.parameters(function));
+            if factors.any(|p| place[p].is_some()) || functions.any(|&p| place[p].is_some()) {
                 return None;
             }
             let mut add = |p: usize, template: Option<usize>, normsys: Option<usize>| {

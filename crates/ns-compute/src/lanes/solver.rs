@@ -250,7 +250,11 @@ fn inner<M: MulAdd>(metric: &Metric, held: &[f64], derivatives: Option<&Derivati
             let mut element = dot::<M::V8>(n_bins, column(u), column(v));
             if u == v {
                 // A held parameter has 1 on the diagonal.
-                let stiffness = splat(metric.primal_stiffness.get(u).copied().unwrap_or(0.0));
+                let mut stiffness = splat(metric.primal_stiffness.get(u).copied().unwrap_or(0.0));
+                if let Some(own) = derivatives.filter(|_| metric.primal_bends[u]) {
+                    let bend: M::V8 = at(&own.second, p);
+                    stiffness = stiffness.add(zero.below(bend, bend, zero));
+                }
                 element = half.below(moves, element.add(stiffness), one);
             }
             put(&mut solver.inner, row(u) + v, element);

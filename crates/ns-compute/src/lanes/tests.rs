@@ -1,7 +1,7 @@
 //! Compares results of SIMD lanes (eight fits that are computed at once) with evaluations of single points. Checks that
 //! the result of a lane does not depend on the other lanes.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use ns_core::{
     Channel, Constraint, Data, Effect, EvaluationRequest, Execution, HistosysCode, Interpolation, Model,
@@ -32,14 +32,25 @@ mod models;
 #[path = "../../tests/oracle/nonlinear.rs"]
 mod nonlinear;
 
+#[allow(dead_code)]
+#[path = "../../tests/oracle/number.rs"]
+mod number;
+
+#[allow(dead_code)]
+#[path = "../../tests/oracle/functions.rs"]
+mod functions;
+
+use functions::with_functions;
 use models::{Random, random_model, random_point};
 
 /// Interpolation codes that fits in SIMD lanes support.
 const CODES: [Interpolation; 2] =
     [Interpolation::SMOOTH, Interpolation { normsys: NormsysCode::Code4, histosys: HistosysCode::Code2 }];
 
+/// Returns a random model. Every third one has factors that are functions of parameters.
 fn model(seed: u64) -> Model {
-    Model { interpolation: CODES[seed as usize % CODES.len()], ..random_model(seed) }
+    let model = Model { interpolation: CODES[seed as usize % CODES.len()], ..random_model(seed) };
+    if seed % 3 == 2 { with_functions(model, &mut Random(seed ^ 0x77)) } else { model }
 }
 
 /// Interleaves vectors: the result contains element 0 of all vectors, then element 1 of all vectors, and so on. The

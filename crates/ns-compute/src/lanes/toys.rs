@@ -8,6 +8,7 @@ use ns_core::{Certificate, FitOutcome, FitStatus, Inactive, Reason};
 use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind, descend};
 use super::directions::{Direction, directions};
 use super::flips::Flips;
+use super::folds::{Fold, folds};
 use super::group::Bounds;
 use super::jacobian::{has_ridge, jacobian};
 use super::known_minimum::KnownMinimum;
@@ -36,6 +37,8 @@ pub(crate) struct ToyFitter {
     /// Finds starting points at which one nonlinear parameter has the opposite sign. `None` unless the model is
     /// strongly nonlinear.
     flips: Option<Flips>,
+    /// Parameters of functions along which there may be other valleys.
+    folds: Vec<Fold>,
     /// Starting points of further descents, which are the same for all toys.
     starts: Starts,
     /// Directions along which normsys effects add up. Descents start from points that lie along these directions from
@@ -129,7 +132,16 @@ impl ToyFitter {
         let flipped = if plan.structure.has_kinks { &plan.policy.asymmetric } else { &plan.policy.nonlinear };
         // The CPU fits large models one by one, without a search in toys. A GPU does the same.
         let searches = further != Further::None && !(suit_lanes(plan) && metric.divided);
-        let nonlinear: Vec<usize> = metric.free.iter().copied().filter(|&p| searches && flipped[p]).collect();
+        let bent = plan.factors.bent_parameters();
+        // The search along parameters of functions is another one.
+        let through_functions =
+            |p: &usize| bent.binary_search(p).is_ok() && !plan.policy.nonlinearity.is_nonlinear(*p);
+        let nonlinear: Vec<usize> = metric
+            .free
+            .iter()
+            .copied()
+            .filter(|p| searches && flipped[*p] && (for_gpu || !through_functions(p)))
+            .collect();
         let mut width = vec![None; plan.n_parameters()];
         for (p, _, w) in plan.gaussian() {
             width[p] = Some(1.0 / w);
@@ -138,6 +150,11 @@ impl ToyFitter {
             barrier[p] = true;
             width[p] = Some(1.0 / tau.sqrt());
         }
+        let folds = if searches && !for_gpu && !bent.is_empty() {
+            folds(level, plan, point, (&lower, &upper), (&metric.free, &width))
+        } else {
+            Vec::new()
+        };
         let bounds = Bounds { lower, upper, barrier };
         // `jacobian` has written the expected yields at `point` to `scratch`.
         let directions = if plan.structure.has_kinks || !searches {
@@ -151,6 +168,7 @@ impl ToyFitter {
             bounds,
             flips: plan.policy.strongly_nonlinear.then(|| Flips::new(plan, &nonlinear)),
             nonlinear,
+            folds,
             width,
             starts: Starts::default(),
             directions,
@@ -160,11 +178,15 @@ impl ToyFitter {
         if !for_gpu {
             fitter.choose_derivatives(level, plan, point, pilots);
         }
+        let mut common = point.to_vec();
+        for &p in &fitter.metric.free {
+            common[p] = common[p].clamp(fitter.bounds.lower[p], fitter.bounds.upper[p]);
+        }
+        if !fitter.folds.is_empty() {
+            // The scalar optimiser searches in fits that have a further starting point.
+            fitter.starts.others = vec![common.clone()];
+        }
         if searches && fitter.is_nonlinear() {
-            let mut common = point.to_vec();
-            for &p in &fitter.metric.free {
-                common[p] = common[p].clamp(fitter.bounds.lower[p], fitter.bounds.upper[p]);
-            }
             if !suit_lanes(plan) {
                 // All other starting points need descents in SIMD lanes, which do not support this model.
                 let starts = Starts::between_kinks(&fitter.kind(level, plan, Stop::default()), &common);
@@ -232,11 +254,17 @@ impl ToyFitter {
             .map(|toy| DescentJob { main: toy.main, aux: toy.aux, start: toy.start, beat: None })
             .collect();
         let mut ends = descend(&kind, &jobs, &mut memory);
-        let lower = if self.is_nonlinear() {
+        let lower = if self.is_nonlinear() || !self.folds.is_empty() {
             let (starts, directions, nonlinear) = (&self.starts, &self.directions[..], &self.nonlinear[..]);
             let allowance = Allowance::new(plan, &self.metric);
-            let further =
-                FurtherStarts { starts, directions, nonlinear, flips: self.flips.as_ref(), allowance };
+            let further = FurtherStarts {
+                starts,
+                directions,
+                nonlinear,
+                flips: self.flips.as_ref(),
+                folds: &self.folds,
+                allowance,
+            };
             further.find_lower(&kind, &jobs, &mut ends, &mut memory)
         } else {
             ends.iter().map(|_| None).collect()

@@ -11,6 +11,7 @@ use super::active::classify;
 use super::curved_step::curve_step;
 use super::endless::{FIRST_CHECK, falls_without_end};
 use super::escape::escape;
+use super::function_kinks::settle_on_kinks;
 use super::not_finite::not_finite;
 use super::step::step;
 use super::wall::descend_within_walls;
@@ -107,6 +108,8 @@ pub(crate) struct Descent {
     pub(crate) flat: Vec<usize>,
     /// If an expected number of events is 0 at the final point and cannot fall further, one element per event channel.
     pub(crate) walls: Option<Vec<Wall>>,
+    /// Indices of the parameters that are held on a kink of a function.
+    pub(crate) kinks: Vec<usize>,
     /// Smallest ratio of a pivot to its diagonal element in the last factorisation of the Hessian; 1 if there was none.
     /// It is close to 0 if the likelihood is nearly flat along a direction.
     pub(crate) least_pivot: f64,
@@ -138,7 +141,9 @@ pub(crate) fn descend(
     if problem.plan.events.has_totals() {
         return descend_within_walls(worker, problem, theta, mode);
     }
-    from_finite(worker, problem, theta, mode)
+    let mut found = from_finite(worker, problem, theta, mode)?;
+    settle_on_kinks(worker, problem, mode, &mut found);
+    Ok(found)
 }
 
 /// Moves the point `theta` to a point at which `-ln L` is finite, if it is not, and minimises from there.
@@ -409,7 +414,18 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             }
         }
     }
-    Descent { theta, likelihood: here, edm, status, iterations, indefinite, flat, least_pivot, walls: None }
+    Descent {
+        theta,
+        likelihood: here,
+        edm,
+        status,
+        iterations,
+        indefinite,
+        flat,
+        least_pivot,
+        walls: None,
+        kinks: Vec::new(),
+    }
 }
 
 /// Returns the EDM (estimated distance to the minimum) of the worst case in which every parameter is as close to the

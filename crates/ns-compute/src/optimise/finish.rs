@@ -70,20 +70,28 @@ pub(crate) fn fit(
 fn finish(
     worker: &mut Worker,
     problem: &Problem<'_>,
-    found: BestSoFar,
+    mut found: BestSoFar,
     wanted: OutcomeParts,
 ) -> Result<FitOutcome, FitFailure> {
     // If the search was interrupted, a lower minimum may have been missed.
     if problem.is_cancelled() {
         return Err(FitFailure::Cancelled);
     }
-    let mut best = found.best;
+    let mut best = found.best.clone();
+    // Parameters on kinks of functions are held there.
+    let mut held = problem.clone();
+    for &p in &best.kinks {
+        held.fixed[p] = true;
+    }
+    let kinks = best.kinks.clone();
+    let (whole, problem) = (problem, if kinks.is_empty() { problem } else { &held });
     let (mut iterations, searching) = (found.first_iterations, found.iterations - found.first_iterations);
     if let Some(on_kink) = onto_kinks(problem, &best.theta)
         && let Ok(other) = descend(worker, problem, &on_kink, Mode::from(false))
     {
         iterations += other.iterations;
-        if other.status == FitStatus::Converged && other.value() <= best.value() + EDM_TOLERANCE {
+        let is_same = other.kinks.is_empty() && other.value() <= best.value() + EDM_TOLERANCE;
+        if other.status == FitStatus::Converged && is_same {
             best = other;
         }
     }
@@ -121,8 +129,16 @@ fn finish(
             if confirmed || falls || round == 2 {
                 break;
             }
-            let again = descend(worker, problem, &best.theta, Mode { verify: true, ..Mode::from(false) })?;
+            let mut again =
+                descend(worker, problem, &best.theta, Mode { verify: true, ..Mode::from(false) })?;
             iterations += again.iterations;
+            if !again.kinks.is_empty() {
+                again.kinks.extend(kinks);
+                (found.best, found.first_iterations) = (again, iterations);
+                found.iterations = iterations + searching;
+                return finish(worker, whole, found, wanted);
+            }
+            again.kinks.clone_from(&kinks);
             best = again;
             outcome = describe(worker, problem, &best, found.improved);
         }
@@ -172,6 +188,7 @@ fn finish(
         outcome.status = FitStatus::NotConverged(Reason::NoProgress);
     }
     withdraw_at_jumps(problem, &mut outcome);
+    outcome.inactive.extend(kinks.into_iter().map(|p| (p, Inactive::Kink)));
     outcome.n_iterations = iterations;
     outcome.n_search_iterations = searching;
     outcome.n_evaluations = worker.n_evaluations;

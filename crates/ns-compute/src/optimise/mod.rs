@@ -10,6 +10,7 @@ mod endless;
 mod escape;
 mod finish;
 mod flat;
+mod function_kinks;
 mod memory;
 mod neighbour;
 mod not_finite;

@@ -85,6 +85,7 @@ pub(super) fn approach(
                 indefinite: 0,
                 flat: Vec::new(),
                 walls: None,
+                kinks: Vec::new(),
                 least_pivot: 1.0,
             });
         }

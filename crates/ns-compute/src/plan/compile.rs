@@ -112,7 +112,7 @@ impl Plan {
         for &p in events.kinks() {
             structure.kinked[p] = true;
         }
-        factors.set_kinks(events.kinks());
+        factors.finish(events.kinks());
         structure.has_kinks = structure.kinked.iter().any(|&k| k);
         let incidence = Incidence::new(&structure);
         structure.layout = Layout::nested(&structure, &incidence);

@@ -149,6 +149,13 @@ impl Plan {
         &self.structure.bin_function[block.bin_functions.0..block.bin_functions.1]
     }
 
+    /// Iterates over the functions that multiply bin `b` of a block (one sample in one channel): the one of the whole block,
+    /// and the one of the bin.
+    pub(crate) fn functions_of_bin(&self, block: &Block, b: usize) -> impl Iterator<Item = usize> {
+        let own = self.bin_functions(block).get(b).map(|&function| function as usize);
+        block.function.map(|function| function.index).into_iter().chain(own)
+    }
+
     /// Returns the index of the parameter of a normsys term of a block (one sample in one channel). `i` must be in the
     /// range `Block::norm`.
     #[inline(always)]

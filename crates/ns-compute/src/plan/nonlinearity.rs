@@ -84,7 +84,7 @@ impl Nonlinearity {
 
     /// Returns whether the effect of parameter `p` is nonlinear enough for a second minimum in a model with smooth
     /// interpolation codes.
-    pub(super) fn is_nonlinear(&self, p: usize) -> bool {
+    pub(crate) fn is_nonlinear(&self, p: usize) -> bool {
         self.amount[p] > LEAST_NONLINEARITY
     }
 

@@ -4,9 +4,11 @@
 //! The yield of a sample in bin `b` is `nu_b = D_b N g_b`. `D_b` is the nominal yield plus its histosys variations. `N`
 //! is the product of the scale factors and normsys factors, and `g_b` the product of the per-bin factors. Let `r_b` be
 //! the derivative of the result with respect to the expected yield of bin `b`. Then the derivatives with respect to
-//! `D_b`, `N` and `g_b` are `r_b N g_b`, `sum_b r_b D_b g_b` and `r_b D_b N`.
+//! `D_b`, `N` and `g_b` are `r_b N g_b`, `sum_b r_b D_b g_b` and `r_b D_b N`. Functions of parameters are factors of `N` or
+//! of `g_b`.
 
 use super::forward::{Ray, Sweep};
+use crate::events::pair;
 use crate::number::{Jet, Number};
 use crate::plan::{Block, LANES, Plan};
 use crate::terms::poisson::{deviance_derivatives, log_factorial_slope};
@@ -98,8 +100,12 @@ pub(super) fn inputs<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>)
         let terms = &plan.structure.norm_of_block[block.norm.0..block.norm.1];
         let Some(at) = terms.iter().position(|&term| term as usize == open.term) else { continue };
         let i = block.norm.0 + at;
-        let mut others =
-            scale::product(total(block, sweep), plan.scale_factors(block), [], |p| sweep.theta[p]);
+        let mut others = scale::product(
+            with_function(block, total(block, sweep), sweep),
+            plan.scale_factors(block),
+            [],
+            |p| sweep.theta[p],
+        );
         for k in (block.norm.0..block.norm.1).filter(|&k| k != i) {
             others = others.mul(sweep.kappa[k]);
         }
@@ -111,6 +117,12 @@ pub(super) fn inputs<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>)
             }
         }
     }
+}
+
+/// Returns `x` times the function that is a factor of the whole block (one sample in one channel), if there is one.
+#[inline(always)]
+fn with_function<T: Number>(block: &Block, x: T, sweep: &Sweep<T>) -> T {
+    block.function.map_or(x, |function| x.mul(sweep.function[function.index]))
 }
 
 /// Returns the derivatives of the normsys factor `value` with respect to the factor's values at the parameter values -1
@@ -167,20 +179,57 @@ pub(super) fn parameters<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep
             *to = element.mul_add(scale, *to);
         }
         let factors = plan.scale_factors(block);
-        normsys(plan, block, scale::product(sum, factors, [], |p| sweep.theta[p]), sweep);
+        let rest = scale::product(sum, factors, [], |p| sweep.theta[p]);
+        if let Some(function) = block.function {
+            let others = sweep.kappa[block.norm.0..block.norm.1]
+                .iter()
+                .fold(rest, |product, &kappa| product.mul(kappa));
+            let to = &mut sweep.by_function[function.index];
+            *to = to.add(others);
+        }
+        normsys(plan, block, with_function(block, rest, sweep), sweep);
         for (i, &p) in factors.iter().enumerate() {
             let others = scale::product(sum.mul(sweep.norm[index]), factors, [i], |q| sweep.theta[q]);
             let to = &mut sweep.by_parameters[p as usize];
             *to = to.add(others);
         }
         let list = plan.per_bin_factors(block);
+        let of_bins = plan.bin_functions(block);
+        for (b, &function) in of_bins.iter().enumerate() {
+            let whole = sweep.slope[block.bin + b].mul(sweep.additive[block.cell + b]).mul(scale);
+            let others = per_bin::product(whole, list, b, [], |q| sweep.theta[q]);
+            let to = &mut sweep.by_function[function as usize];
+            *to = to.add(others);
+        }
         for (i, &first) in list.iter().enumerate() {
             for (b, cell) in (block.cell..block.cell + block.n_bins).enumerate() {
-                let whole = sweep.slope[block.bin + b].mul(sweep.additive[cell]).mul(scale);
+                let mut whole = sweep.slope[block.bin + b].mul(sweep.additive[cell]).mul(scale);
+                if let Some(&function) = of_bins.get(b) {
+                    whole = whole.mul(sweep.function[function as usize]);
+                }
                 let others = per_bin::product(whole, list, b, [i], |q| sweep.theta[q]);
                 let to = &mut sweep.by_parameters[first as usize + b];
                 *to = to.add(others);
             }
+        }
+    }
+    functions(plan, ray, sweep);
+}
+
+/// Adds the derivatives with respect to the parameters of functions that are factors.
+fn functions<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>) {
+    for function in plan.factors.all() {
+        let slope = sweep.by_function[function];
+        let result = plan.factors.result(function, &sweep.factors.at);
+        let parameters = plan.factors.parameters(function);
+        for (i, &p) in parameters.iter().enumerate() {
+            let mixed = |direction: &[f64]| -> f64 {
+                let each = parameters.iter().enumerate();
+                each.map(|(j, &q)| result[pair(parameters.len(), i, j)] * direction[q]).sum()
+            };
+            let third = ray.third.and_then(|third| third.get(p)?.get(function)).copied().unwrap_or(0.0);
+            let derivative = T::with_derivatives([result[1 + i], ray.along.map_or(0.0, mixed), third]);
+            sweep.by_parameters[p] = slope.mul_add(derivative, sweep.by_parameters[p]);
         }
     }
 }

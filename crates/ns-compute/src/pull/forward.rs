@@ -3,8 +3,11 @@
 //! The formulas are the same as in `eval::forward`, but without SIMD vectors. Every number may carry derivatives
 //! ([`Number`]).
 
+use crate::events::pair;
+use crate::factors::FactorMemory;
 use crate::number::{Jet, Number};
 use crate::plan::{Block, LANES, Numbers, Plan};
+use crate::simd::Level;
 use crate::terms::normsys::{signed_rate, value_and_slope};
 use crate::terms::{histosys, per_bin, scale};
 
@@ -22,13 +25,20 @@ pub(crate) struct Sweep<T> {
     pub(super) kappa: Vec<T>,
     /// Derivative of each normsys factor with respect to its parameter, in the same order as `kappa`.
     pub(super) kappa_first: Vec<T>,
-    /// Product of the normsys factors, per block (one sample in one channel).
+    /// Values and derivatives of the functions of parameters that are factors.
+    pub(super) factors: FactorMemory,
+    /// For each function that is a factor, its value.
+    pub(super) function: Vec<T>,
+    /// For each function that is a factor, the derivative of the result (the number that is differentiated) with respect to
+    /// its value.
+    pub(super) by_function: Vec<T>,
+    /// Product of the normsys factors and the function of the whole block, per block (one sample in one channel).
     pub(super) norm: Vec<T>,
-    /// Product of the normsys factors and scale factors, per block (one sample in one channel).
+    /// Product of `norm` and the scale factors, per block (one sample in one channel).
     pub(super) scale: Vec<T>,
     /// Nominal yield plus histosys variations, per cell. A cell is one bin of one sample.
     pub(super) additive: Vec<T>,
-    /// Product of the per-bin factors, per cell (one bin of one sample).
+    /// Product of the per-bin factors and the function of the bin, per cell (one bin of one sample).
     pub(super) binwise: Vec<T>,
     /// Expected yield of each bin.
     pub(super) lambda: Vec<T>,
@@ -51,6 +61,8 @@ pub(crate) struct Sweep<T> {
 /// A point in parameter space, and the direction along which derivatives are taken.
 #[derive(Clone, Copy)]
 pub(crate) struct Ray<'a> {
+    /// Instruction set with which functions of parameters are evaluated.
+    pub(crate) level: Level,
     pub(crate) theta: &'a [f64],
     /// Changes of the parameters along the direction; `None` if the parameters do not change.
     pub(crate) along: Option<&'a [f64]>,
@@ -58,6 +70,11 @@ pub(crate) struct Ray<'a> {
     /// `sigma` contains changes of Gaussian widths. The field `tau` contains changes of the relative uncertainties
     /// `1/sqrt(tau)`.
     pub(crate) numbers: Option<&'a Numbers>,
+    /// Third derivatives of functions, twice along the direction ([`FactorFunctions::third`]); `None` if the second derivatives
+    /// along the direction are not used.
+    ///
+    /// [`FactorFunctions::third`]: crate::factors::FactorFunctions::third
+    pub(crate) third: Option<&'a [Vec<f64>]>,
 }
 
 impl<'a> Ray<'a> {
@@ -112,6 +129,7 @@ pub(crate) fn forward<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>
     }
     sweep.lambda.clear();
     sweep.lambda.resize(structure.n_bins, zero);
+    functions(plan, ray, sweep);
     for (index, block) in structure.blocks.iter().enumerate() {
         let mut norm = T::splat(1.0);
         for i in block.norm.0..block.norm.1 {
@@ -120,10 +138,45 @@ pub(crate) fn forward<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>
             (sweep.kappa[i], sweep.kappa_first[i]) = (kappa, first);
             norm = norm.mul(kappa);
         }
+        if let Some(function) = block.function {
+            norm = norm.mul(sweep.function[function.index]);
+        }
         sweep.norm[index] = norm;
         sweep.scale[index] = scale::product(norm, plan.scale_factors(block), [], |p| sweep.theta[p]);
         add_up(plan, ray, index, block, sweep);
     }
+}
+
+/// Evaluates the functions of parameters that are factors.
+fn functions<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>) {
+    if !plan.has_function_factors() {
+        return;
+    }
+    plan.factors.fit_memory(&mut sweep.factors);
+    plan.factors.evaluate(ray.level, ray.theta, &mut sweep.factors);
+    for array in [&mut sweep.function, &mut sweep.by_function] {
+        array.clear();
+        array.resize(plan.factors.len(), T::splat(0.0));
+    }
+    for function in plan.factors.all() {
+        let result = plan.factors.result(function, &sweep.factors.at);
+        sweep.function[function] =
+            T::with_derivatives(along(result, plan.factors.parameters(function), ray.along));
+    }
+}
+
+/// Returns the value of a function and its first two derivatives along a direction. `result` contains the value, the first
+/// and the second derivatives with respect to `parameters`.
+fn along(result: &[f64], parameters: &[usize], direction: Option<&[f64]>) -> [f64; 3] {
+    let Some(direction) = direction else { return [result[0], 0.0, 0.0] };
+    let (mut first, mut second) = (0.0, 0.0);
+    for (i, &p) in parameters.iter().enumerate() {
+        first += result[1 + i] * direction[p];
+        for (j, &q) in parameters.iter().enumerate() {
+            second += result[pair(parameters.len(), i, j)] * direction[p] * direction[q];
+        }
+    }
+    [result[0], first, second]
 }
 
 /// Computes the yields of one block (one sample in one channel) in all its bins, and adds them to the expected yields.
@@ -149,8 +202,10 @@ fn add_up<T: Number>(plan: &Plan, ray: Ray<'_>, index: usize, block: &Block, swe
         }
     }
     let factors = plan.per_bin_factors(block);
+    let of_bins = plan.bin_functions(block);
     for (b, cell) in cells.enumerate() {
-        let g = per_bin::product(T::splat(1.0), factors, b, [], |p| sweep.theta[p]);
+        let own = of_bins.get(b).map_or(T::splat(1.0), |&function| sweep.function[function as usize]);
+        let g = per_bin::product(own, factors, b, [], |p| sweep.theta[p]);
         sweep.binwise[cell] = g;
         let lambda = &mut sweep.lambda[block.bin + b];
         *lambda = sweep.additive[cell].mul(scale).mul_add(g, *lambda);

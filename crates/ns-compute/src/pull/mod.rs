@@ -13,6 +13,7 @@ pub(crate) use forward::{Ray, Sweep};
 
 use crate::number::Number;
 use crate::plan::Plan;
+use crate::simd::Level;
 
 /// Computes the derivatives of `-ln L` for the main counts `main` and the auxiliary data `aux`, and stores them in
 /// `sweep`. Derivatives with respect to parameters are computed only if `parameters` is true.
@@ -36,8 +37,14 @@ pub(crate) fn of_likelihood<T: Number>(
 /// Computes the derivatives of a weighted sum of all expected data with respect to parameters and inputs (numbers of
 /// the model that data may replace), and stores them in `sweep`. `main` contains one weight per bin, and `aux` one
 /// weight per auxiliary datum.
-pub(crate) fn of_expected(plan: &Plan, theta: &[f64], (main, aux): (&[f64], &[f64]), sweep: &mut Sweep<f64>) {
-    let ray = Ray { theta, along: None, numbers: None };
+pub(crate) fn of_expected(
+    level: Level,
+    plan: &Plan,
+    theta: &[f64],
+    (main, aux): (&[f64], &[f64]),
+    sweep: &mut Sweep<f64>,
+) {
+    let ray = Ray { level, theta, along: None, numbers: None, third: None };
     forward::forward(plan, ray, sweep);
     backward::clear(plan, sweep);
     sweep.slope.clear();

@@ -331,7 +331,7 @@ fn missing_uncertainties(
         line(fixed, "fixed"),
         line(at_bound, "at a bound; `crossings` has the points where twice_nll rises by 1, and the other uncertainties hold with this value"),
         line(two_sided, "on a kink where both slopes vanish, and the curvature differs between its sides; `crossings` has the points where twice_nll rises by 1; in the other uncertainties and the covariance the mean of both curvatures stands for it"),
-        line(at_kink, "on the kink of a piecewise interpolation; `crossings` has the points where twice_nll rises by 1, and the other uncertainties hold with this value"),
+        line(at_kink, "on the kink of a piecewise interpolation or of a function; `crossings` has the points where twice_nll rises by 1, and the other uncertainties hold with this value"),
     ]
     .into_iter()
     .flatten()

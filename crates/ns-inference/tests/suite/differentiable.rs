@@ -63,6 +63,27 @@ fn derivatives_are_those_of_differences() {
     check("uncertainty", &yields, |y| session.uncertainty(y).unwrap());
 }
 
+/// The factors of these models are functions of parameters.
+#[test]
+fn derivatives_through_functions_are_those_of_differences() {
+    let opened = |name: &str, samples: &[&str]| {
+        let path = format!("{}/../../tests/fixtures/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        let model = Workspace::from_path(path).unwrap().model(&ModelOptions::default()).unwrap();
+        let inputs: Vec<Input> = samples.iter().flat_map(|sample| model.nominal_inputs(sample)).collect();
+        let options = ProfiledOptions::default();
+        ProfiledDifferentiableSession::open(&model.open(&inputs).unwrap(), &options, &single()).unwrap()
+    };
+    let abcd = opened("abcd", &["signal", "background"]);
+    let yields = moved(&abcd);
+    check("q0", &yields, |y| abcd.statistic(TestStatistic::Q0, 0.0, y, None).unwrap());
+    check("qtilde", &yields, |y| abcd.statistic(TestStatistic::Qtilde, 3.0, y, None).unwrap());
+    check("significance", &yields, |y| abcd.significance(y).unwrap().expected.remove(0));
+    check("uncertainty", &yields, |y| abcd.uncertainty(y).unwrap());
+    // The parameter of interest is a coupling in which the yields are quadratic.
+    let eft = opened("eft", &["signal", "interference"]);
+    check("uncertainty of a coupling", &moved(&eft), |y| eft.uncertainty(y).unwrap());
+}
+
 #[test]
 fn an_expected_significance_is_that_of_the_analysis() {
     let session = profiled(&ProfiledOptions::default());

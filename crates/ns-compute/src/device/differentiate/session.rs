@@ -129,6 +129,15 @@ impl DeviceNll {
         device: Device,
         dependence: &DeviceDependence<'_>,
     ) -> Result<Self, SessionError> {
+        if cpu.plan.has_function_factors() {
+            return Err(SessionError::DeviceUnavailable {
+                device,
+                reason:
+                    "derivatives for models whose factors are functions of parameters are computed on the CPU"
+                        .to_owned(),
+                remedy: "Give arrays in the memory of the CPU".to_owned(),
+            });
+        }
         let backend = Limited::around(backend, device, cpu.memory_limit);
         let mut arena = Arena::default();
         let (plan, places) = upload::plan(&cpu.plan, &mut arena);

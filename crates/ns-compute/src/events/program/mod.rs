@@ -17,6 +17,7 @@ mod lookup;
 mod run;
 mod slopes;
 mod step;
+mod third;
 
 pub(super) use active::Components;
 pub(super) use bounds::{is_pole, step_bounds, wide_operand};
@@ -24,9 +25,11 @@ pub(super) use build::{Builder, Values};
 pub(super) use elementary::{Binary, Unary};
 pub(super) use interval::Interval;
 pub(crate) use lookup::Table;
-pub(super) use run::{Input, Memory, Sources};
+pub(super) use run::{Input, Inputs, Memory, Sources};
 pub(super) use slopes::slope_bounds;
+use step::Branches;
 pub(super) use step::Step;
+pub(super) use third::Truncated;
 
 /// Index of an operation in a program. The result of the operation has the same index.
 pub(super) type Slot = usize;
@@ -82,6 +85,37 @@ impl Program {
             && self.steps.len() == other.steps.len()
             && self.active == other.active
             && self.steps.iter().zip(&other.steps).all(is_same)
+    }
+
+    /// Returns the same program with products in place of squares, which are faster than powers.
+    pub(super) fn with_squares(&self) -> Self {
+        let faster = |step: &Step| match *step {
+            Step::Unary(Unary::Power(2.0), a) => Step::Mul(a, a),
+            other => other,
+        };
+        Self { steps: self.steps.iter().map(faster).collect(), ..self.clone() }
+    }
+
+    /// Returns whether the program has branches: operations whose derivatives may jump.
+    pub(super) fn has_branches(&self) -> bool {
+        self.steps.iter().any(|step| step.branches().is_some())
+    }
+
+    /// Appends the branches that a program without events took at the last point, one for each operation that has branches.
+    pub(super) fn branches(&self, memory: &Memory, to: &mut Vec<bool>) {
+        for (slot, step) in self.steps.iter().enumerate() {
+            match step.branches() {
+                Some(Branches::Sign(a)) => to.push(memory.number(self, a) < 0.0),
+                Some(Branches::Truth) => to.push(memory.number(self, slot) != 0.0),
+                None => {}
+            }
+        }
+    }
+
+    /// Returns the same program without second derivatives. All second derivatives of its results are zero.
+    pub(super) fn without_second(&self) -> Self {
+        let first = |active: &Components| Components { first: active.first.clone(), second: Vec::new() };
+        Self { active: self.active.iter().map(first).collect(), ..self.clone() }
     }
 
     /// Returns the tables that the operations of the program use.

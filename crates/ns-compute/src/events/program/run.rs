@@ -1,5 +1,7 @@
 //! Runs programs on columns of numbers.
 
+use std::fmt;
+
 use super::{Binary, Components, Program, Slot, Step, Unary, components, pair};
 use crate::events::wide::{Wide, WideMemory, WideSources};
 use crate::simd::{Level, MulAdd, isa_fn};
@@ -7,19 +9,41 @@ use crate::simd::{Level, MulAdd, isa_fn};
 /// The result of another computation, which is an input of a program.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::events) struct Input<'a> {
-    /// Value and derivatives of the input with respect to its `variables.len()` variables.
+    /// Value and derivatives of the input with respect to its `variables.len()` variables, with one number per lane for
+    /// each of them.
     pub(in crate::events) result: &'a [f64],
     /// For each variable of the input, the index of the same variable in the program.
     pub(in crate::events) variables: &'a [usize],
 }
 
+/// The results of other computations that a program reads, by their index.
+pub(in crate::events) trait Inputs: fmt::Debug {
+    /// Returns the input with the index `i`.
+    fn get(&self, i: usize) -> Input<'_>;
+}
+
+impl<const N: usize> Inputs for [Input<'_>; N] {
+    fn get(&self, i: usize) -> Input<'_> {
+        self[i]
+    }
+}
+
+impl Inputs for Vec<Input<'_>> {
+    fn get(&self, i: usize) -> Input<'_> {
+        self[i]
+    }
+}
+
+/// The inputs of a program without any.
+pub(in crate::events) const NONE: [Input<'static>; 0] = [];
+
 /// Everything that a program reads, except the columns of events.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::events) struct Sources<'a> {
-    /// Values of the program's variables.
+    /// Values of the program's variables, with one number per lane for each of them.
     pub(in crate::events) variables: &'a [f64],
     /// Results of other computations, which are inputs of the program.
-    pub(in crate::events) inputs: &'a [Input<'a>],
+    pub(in crate::events) inputs: &'a dyn Inputs,
     /// Auxiliary data that the program reads.
     pub(in crate::events) data: &'a [f64],
 }
@@ -27,7 +51,7 @@ pub(in crate::events) struct Sources<'a> {
 impl<'a> Sources<'a> {
     /// Returns sources with the given variables, and without inputs and data.
     pub(in crate::events) fn of(variables: &'a [f64]) -> Self {
-        Self { variables, inputs: &[], data: &[] }
+        Self { variables, inputs: &NONE, data: &[] }
     }
 }
 
@@ -112,6 +136,12 @@ impl Program {
                 }
             }
         }
+    }
+
+    /// Computes all operations of a program without events at as many points as `memory` has lanes. Variables, inputs and
+    /// results have one number per point.
+    pub(in crate::events) fn at_points(&self, level: Level, sources: Sources<'_>, memory: &mut Memory) {
+        run(level, self, sources, None, 0, memory.lanes, memory);
     }
 
     /// Computes the operations that depend on events, for the events `from..from + n` of `columns`.
@@ -205,10 +235,10 @@ fn run_body<M: MulAdd>(
         match *step {
             Step::Number(x) => place.out[..n].fill(x),
             Step::Variable(i) => {
-                place.out[..n].fill(sources.variables[i]);
+                place.out[..n].copy_from_slice(&sources.variables[i * n..][..n]);
                 place.out[(1 + i) * lanes..][..n].fill(1.0);
             }
-            Step::Input(i) => input(sources.inputs[i], d, &mut place),
+            Step::Input(i) => input(sources.inputs.get(i), d, &mut place),
             Step::Datum(i) => place.out[..n].fill(sources.data[i]),
             Step::Observable(i) => {
                 if let Some(columns) = columns {
@@ -261,19 +291,24 @@ fn run_body<M: MulAdd>(
 /// Copies an input to the result. Its derivatives become derivatives with respect to the `d` variables of the program.
 /// If several variables of the input are the same variable of the program, their derivatives are added.
 fn input(input: Input<'_>, d: usize, place: &mut Place<'_>) {
-    let lanes = place.lanes;
     let own = input.variables.len();
     place.out.fill(0.0);
-    place.out[0] = input.result[0];
+    let mut add = |to: usize, factor: f64, from: usize| {
+        let from = &input.result[from * place.n..][..place.n];
+        for (sum, x) in place.out[to * place.lanes..].iter_mut().zip(from) {
+            *sum += factor * x;
+        }
+    };
     for (i, &to) in input.variables.iter().enumerate() {
-        place.out[(1 + to) * lanes] += input.result[1 + i];
+        add(1 + to, 1.0, 1 + i);
         for (j, &other) in input.variables[..=i].iter().enumerate() {
             // If two different variables of the input are the same variable of the program, their mixed
             // derivative counts twice.
             let twice = if i != j && to == other { 2.0 } else { 1.0 };
-            place.out[pair(d, to, other) * lanes] += twice * input.result[pair(own, i, j)];
+            add(pair(d, to, other), twice, pair(own, i, j));
         }
     }
+    place.out[..place.n].copy_from_slice(&input.result[..place.n]);
 }
 
 #[inline(always)]

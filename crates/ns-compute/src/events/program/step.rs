@@ -40,3 +40,23 @@ pub(in crate::events) enum Step {
     /// The second result where the first result is not 0; the third result elsewhere.
     Select(Slot, Slot, Slot),
 }
+
+/// What decides which branch an operation takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Branches {
+    /// The sign of an earlier result.
+    Sign(Slot),
+    /// The result of the operation: 1 or 0.
+    Truth,
+}
+
+impl Step {
+    /// Returns what decides which branch the operation takes, if it has branches.
+    pub(super) fn branches(self) -> Option<Branches> {
+        match self {
+            Self::Unary(Unary::Abs, a) => Some(Branches::Sign(a)),
+            Self::Less(..) | Self::LessEqual(..) | Self::Equal(..) => Some(Branches::Truth),
+            _ => None,
+        }
+    }
+}

@@ -3,6 +3,7 @@
 
 use ns_core::{HistosysCode, InterpolationForm};
 
+use crate::number::{Jet, Number};
 use crate::terms::histosys::{Curved, curved};
 
 /// A factor that is a polynomial of the nuisance parameter near 0, and an exponential function on either side farther
@@ -80,6 +81,14 @@ impl Interpolation {
             Form::Factor(factor) => factor.at(alpha),
         }
     }
+
+    /// Returns the third derivative of the function at the value `alpha` of the nuisance parameter.
+    pub(in crate::events) fn third(&self, alpha: f64) -> f64 {
+        match self.form {
+            Form::Sum { code, bend, .. } => curved(code, Jet::moving(alpha, 1.0)).second.first * bend,
+            Form::Factor(factor) => factor.third(alpha),
+        }
+    }
 }
 
 impl Factor {
@@ -105,6 +114,27 @@ impl Factor {
             value = value * alpha + c;
         }
         [value, first, second]
+    }
+}
+
+impl Factor {
+    fn third(&self, alpha: f64) -> f64 {
+        let beyond = |rate: f64| rate.powi(3) * (rate * alpha).exp();
+        if self.inside == 0.0 && alpha == 0.0 {
+            return 0.5 * (beyond(self.rates.0) + beyond(self.rates.1));
+        }
+        if alpha >= self.inside {
+            return beyond(self.rates.1);
+        }
+        if alpha <= -self.inside {
+            return beyond(self.rates.0);
+        }
+        let terms = self.polynomial.iter().enumerate().skip(3);
+        let term = |(k, c): (usize, &f64)| {
+            let k = k as f64;
+            k * (k - 1.0) * (k - 2.0) * c * alpha.powf(k - 3.0)
+        };
+        terms.map(term).sum()
     }
 }
 
@@ -148,6 +178,12 @@ mod tests {
                 let ([up, ..], [here, ..], [down, ..]) = (f.at(alpha + h), f.at(alpha), f.at(alpha - h));
                 assert!(((up - down) / (2.0 * h) - first).abs() < 1e-6, "code {code} at {alpha}");
                 assert!(((up - 2.0 * here + down) / (h * h) - second).abs() < 1e-5, "code {code} at {alpha}");
+                let ([.., above], [.., below]) = (f.at(alpha + h), f.at(alpha - h));
+                let third = f.third(alpha);
+                assert!(
+                    ((above - below) / (2.0 * h) - third).abs() < 1e-5,
+                    "code {code} at {alpha}: {third}"
+                );
             }
         }
     }

@@ -108,9 +108,14 @@ fn second_derivatives_by_one_parameter_are_those_of_difference_quotients() {
         let second = &with.derivatives.as_ref().unwrap().second;
         let templates = |p: usize| plan.structure.hist_param.contains(&(p as u32));
         let normsys = |p: usize| plan.structure.norm_runs.iter().any(|run| run.param == p);
-        let mut single = crate::eval::Scratch::new(plan);
+        let mut alone = crate::eval::Scratch::new(plan);
         for (l, point) in lanes.points.iter().enumerate().filter(|(l, _)| with.value[*l].is_finite()) {
-            for p in (0..model.parameters.len()).filter(|&p| templates(p) != normsys(p)) {
+            let functions = |p: usize| plan.factors.all_parameters().any(|q| q == p);
+            let single = |&p: &usize| match functions(p) {
+                true => acts_through_one_function(plan, p),
+                false => templates(p) != normsys(p),
+            };
+            for p in (0..model.parameters.len()).filter(single) {
                 // The polynomials of both effects end at 1 and -1, where the second derivative may jump.
                 if (point[p].abs() - 1.0).abs() < 2.0 * STEP || point[p].abs() < 2.0 * STEP {
                     continue;
@@ -118,7 +123,7 @@ fn second_derivatives_by_one_parameter_are_those_of_difference_quotients() {
                 let mut slope = |to: f64| -> f64 {
                     let mut moved = point.clone();
                     moved[p] += to;
-                    let rows = all_rows(level, plan, &moved, &mut single);
+                    let rows = all_rows(level, plan, &moved, &mut alone);
                     let row = &rows[p * plan.n_bins()..(p + 1) * plan.n_bins()];
                     row.iter().enumerate().map(|(b, x)| x * with.slope[b * WIDTH + l]).sum()
                 };
@@ -136,6 +141,22 @@ fn second_derivatives_by_one_parameter_are_those_of_difference_quotients() {
             }
         }
     });
+}
+
+/// Returns whether a parameter acts on each block through a single function, and not in another way.
+fn acts_through_one_function(plan: &Plan, p: usize) -> bool {
+    let uses = |&function: &usize| plan.factors.parameters(function).contains(&p);
+    plan.structure.blocks.iter().all(|block| {
+        let functions = |b| plan.functions_of_bin(block, b).filter(uses).count();
+        let factors = plan.scale_factors(block).iter().chain(plan.templates(block));
+        let mut others = factors.map(|&q| q as usize);
+        let mut norms = (block.norm.0..block.norm.1).map(|i| plan.norm_param(block, i));
+        let per_bin = |&first: &u32| (first as usize..first as usize + block.n_bins).contains(&p);
+        !others.any(|q| q == p)
+            && !norms.any(|q| q == p)
+            && !plan.per_bin_factors(block).iter().any(per_bin)
+            && (0..block.n_bins).all(|b| functions(b) <= 1)
+    })
 }
 
 #[test]
