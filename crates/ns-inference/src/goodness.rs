@@ -192,7 +192,7 @@ fn unconstrained(analysis: &Analysis<'_>) -> usize {
 }
 
 /// Computes the probability that a chi2-distributed variable with `ndof` degrees of freedom exceeds `chi2`.
-fn chi2_tail(chi2: f64, ndof: f64) -> f64 {
+pub(crate) fn chi2_tail(chi2: f64, ndof: f64) -> f64 {
     if chi2 <= 0.0 {
         return 1.0;
     }

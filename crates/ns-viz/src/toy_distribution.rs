@@ -9,7 +9,7 @@ use crate::error::{PictureError, drawable, increasing, same_length};
 use crate::frame;
 use crate::header::Header;
 use crate::legend::{Entry, Symbol};
-use crate::number::{fixed, present, trimmed, usable};
+use crate::number::{extent, fixed, present, trimmed, usable};
 use crate::panel::{Layout, Panel};
 
 const PICTURE: &str = "toy distribution";
@@ -22,6 +22,9 @@ const SPIKE: f64 = 6.0;
 const SPIKE_GAP: f64 = 2.0;
 /// Room for the bars of the toys at 0, as a fraction of the range of the axis.
 const SPIKE_ROOM: f64 = 0.04;
+/// Largest distance between the observed value and the toys at which the axis holds both, as a fraction of the range of
+/// the toys. An observed value that is farther away is an arrow at the edge.
+const FARTHEST: f64 = 1.5;
 
 /// The histogram of the statistic in the toys of one hypothesis.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -143,7 +146,12 @@ impl ToyDistribution {
         let curve: Vec<_> = self.curve_positions.iter().copied().zip(self.curve.iter().copied()).collect();
         panel.curve(&curve, CURVE);
         if let Some(observed) = present(self.observed) {
-            panel.curve(&[(observed, panel.y.lo), (observed, panel.y.hi)], OBSERVED);
+            if panel.x.holds(observed) {
+                panel.curve(&[(observed, panel.y.lo), (observed, panel.y.hi)], OBSERVED);
+            } else {
+                let right = observed > panel.x.hi;
+                arrow(&mut panel, right);
+            }
         }
         Ok(panel.finish())
     }
@@ -157,12 +165,16 @@ impl ToyDistribution {
         let most = fractions.chain(self.curve.iter().copied()).fold(0.0, f64::max).max(smallest);
         let y =
             if self.log_y { Axis::log(0.5 * smallest, 3.0 * most) } else { Axis::linear(0.0, 1.12 * most) };
-        let observed = present(self.observed);
-        let ends = self.bin_edges.iter().copied().chain(observed);
-        let (first, last) = crate::number::extent(ends).unwrap_or((0.0, 1.0));
+        let ends = self.bin_edges.iter().chain(&self.curve_positions).copied();
         let spikes = self.histograms.iter().any(|one| one.at_zero > 0);
-        let (first, last) = if spikes { (first.min(0.0), last.max(0.0)) } else { (first, last) };
-        // The line of an observed value at the end of the axis would be hidden by the frame.
+        let ends = ends.chain(spikes.then_some(0.0));
+        let (first, last) =
+            extent(ends.chain(self.bin_edges.is_empty().then_some(1.0))).unwrap_or((0.0, 1.0));
+        let observed = present(self.observed);
+        let near = observed.filter(|value| {
+            (first - FARTHEST * (last - first)..=last + FARTHEST * (last - first)).contains(value)
+        });
+        let (first, last) = near.map_or((first, last), |value| (first.min(value), last.max(value)));
         let room = |wanted: bool| if wanted { SPIKE_ROOM * (last - first) } else { 0.0 };
         let mut entries = Vec::new();
         for (index, one) in self.histograms.iter().enumerate() {
@@ -175,14 +187,16 @@ impl ToyDistribution {
             entries.push(Entry::new(Symbol::Line(CURVE), self.curve_name.clone()));
         }
         if observed.is_some() {
-            entries.push(Entry::new(Symbol::Line(OBSERVED), self.observed_text.clone()));
+            let beyond = if near.is_none() { " (beyond the axis)" } else { "" };
+            entries.push(Entry::new(Symbol::Line(OBSERVED), format!("{}{beyond}", self.observed_text)));
         }
         Layout {
             header: Header { title: &self.title, subtitle: &self.subtitle, entries },
             description: format!("Distribution of {} in toys", self.statistic),
             x: Axis::linear(
-                first - room(spikes || observed.is_some_and(|value| value <= first)),
-                last + room(observed.is_some_and(|value| value >= last)),
+                // The line of an observed value at the end of the axis would be hidden by the frame.
+                first - room(spikes || near.is_some_and(|value| value <= first)),
+                last + room(near.is_some_and(|value| value >= last)),
             ),
             y,
             x_title: &self.statistic,
@@ -231,6 +245,15 @@ impl ToyDistribution {
             panel.drawing.rect(bar, Ink::fill(colour(index)));
         }
     }
+}
+
+/// Draws an arrow at the right or left edge, for an observed value beyond the axis.
+fn arrow(panel: &mut Panel<'_>, right: bool) {
+    let y = panel.area.top + 0.3 * panel.area.height();
+    let (tip, inwards) = if right { (panel.area.right - 2.0, -1.0) } else { (panel.area.left + 2.0, 1.0) };
+    panel.drawing.line((tip + 42.0 * inwards, y), (tip + 8.0 * inwards, y), OBSERVED);
+    let back = tip + 11.0 * inwards;
+    panel.drawing.polygon(&[(tip, y), (back, y - 5.5), (back, y + 5.5)], Ink::fill(BLACK));
 }
 
 fn colour(index: usize) -> Colour {
