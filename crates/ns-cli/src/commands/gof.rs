@@ -2,7 +2,9 @@
 
 use clap::Args;
 use ns_inference::goodness::DEFAULT_BINS;
-use ns_inference::{EventStatistic, Work, picture, event_goodness_of_fit, goodness_of_fit, goodness_of_fit_toys};
+use ns_inference::{
+    EventStatistic, Work, event_goodness_of_fit, goodness_of_fit, goodness_of_fit_toys, picture,
+};
 
 use crate::args::{ModelArgs, whole};
 use crate::data_args::RunArgs;

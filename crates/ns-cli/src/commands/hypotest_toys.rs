@@ -57,7 +57,7 @@ pub(crate) fn run(args: &HypotestToysArgs) -> Result<Exit, CliError> {
         return Err(CliError::Usage("--mu must be a finite number".to_owned()));
     }
     let plots = args.plot.open(args.run.output.output.as_deref())?;
-    let place = args.save.claim(args.run.output.output.as_deref())?;
+    let place = args.save.claim(args.run.output.output.as_deref(), args.plot.path())?;
     let options = HypotestToysOptions::default()
         .statistic(args.test_stat)
         .n_toys(args.n_toys)

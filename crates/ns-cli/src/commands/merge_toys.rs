@@ -45,7 +45,8 @@ pub(crate) struct MergeToysArgs {
 pub(crate) fn run(args: &MergeToysArgs) -> Result<Exit, CliError> {
     let started = Instant::now();
     for file in &args.files {
-        distinct([("FILE", Some(file.as_path())), ("--output", args.output.output.as_deref())])?;
+        let written = [("--output", args.output.output.as_deref()), ("--plot", args.plot.path())];
+        distinct([("FILE", Some(file.as_path()))].into_iter().chain(written))?;
     }
     let plots = args.plot.open(args.output.output.as_deref())?;
     let output = Output::open(&args.output)?;

@@ -88,7 +88,7 @@ impl Point {
 /// saved file of a different run, or a file or a picture that cannot be written.
 pub(crate) fn run(args: &ToysArgs) -> Result<Exit, CliError> {
     let plots = args.plot.open(args.run.output.output.as_deref())?;
-    let place = args.save.claim(args.run.output.output.as_deref())?;
+    let place = args.save.claim(args.run.output.output.as_deref(), args.plot.path())?;
     let shard = args.save.shard().range(args.n_toys);
     let work = Work::Toys { toys: shard.end.saturating_sub(shard.start), fits: 1 };
     let job = Job::open(&args.model, &args.run, work)?;
