@@ -4,7 +4,7 @@ use ns_viz::{ToyDistribution, ToyHistogram, ToyPullRow, ToyPulls};
 
 use super::remarks;
 use crate::goodness::chi2_tail;
-use crate::present::{count, or_none, significant, with_error};
+use crate::present::{count, significant, with_error};
 use crate::toys::{CommonBins, StatisticHistogram};
 use crate::{EventGoodness, EventStatistic, FitToysResult, GoodnessResult, GoodnessToys, HypotestToysResult};
 
@@ -39,7 +39,7 @@ pub fn toy_test(result: &HypotestToysResult) -> ToyDistribution {
         (one.name, one.left_out) = (name, left_out);
         one.tail = p_value(label, p, error);
     }
-    let observed = format!("observed {statistic} = {}", significant(result.q_obs));
+    let observed = format!("observed {statistic} = {}", rough(result.q_obs));
     ToyDistribution {
         statistic: format!("test statistic {statistic}"),
         bin_edges: common.edges,
@@ -135,7 +135,8 @@ fn observed(plot: ToyDistribution, statistic: &str, value: Option<f64>) -> ToyDi
     ToyDistribution {
         statistic: statistic.to_owned(),
         observed: value,
-        observed_text: format!("observed {statistic} = {}", or_none(value)),
+        observed_text: value
+            .map_or_else(String::new, |value| format!("observed {statistic} = {}", rough(value))),
         ..plot
     }
 }
@@ -155,7 +156,7 @@ fn with_curve(mut plot: ToyDistribution, ndof: Option<i64>, p_value: Option<f64>
     let probability = |x: &f64| chi2_tail(x - half, n) - chi2_tail(x + half, n);
     plot.curve = plot.curve_positions.iter().map(probability).collect();
     let degrees = if ndof == 1 { "1 degree".to_owned() } else { format!("{ndof} degrees") };
-    plot.curve_name = format!("χ² distribution, {degrees} of freedom: p-value {}", significant(p));
+    plot.curve_name = format!("χ² distribution, {degrees} of freedom: p-value {}", rough(p));
     plot
 }
 
@@ -182,9 +183,9 @@ fn cls(result: &HypotestToysResult) -> String {
     text
 }
 
-/// Formats a number with three significant digits.
+/// Formats a number with four significant digits.
 fn rough(value: f64) -> String {
-    let rounded = format!("{value:.2e}").parse().unwrap_or(value);
+    let rounded = format!("{value:.3e}").parse().unwrap_or(value);
     significant(rounded)
 }
 
@@ -215,7 +216,7 @@ mod tests {
         assert_eq!(p_value("CLb", Some(0.25), Some(0.0123)), "CLb = 0.250 ± 0.012");
         assert_eq!(
             p_value("CLb", Some(0.0), Some(0.001_839_1)),
-            "CLb = 0 (below 0.00184 at one standard deviation)"
+            "CLb = 0 (below 0.001839 at one standard deviation)"
         );
         assert_eq!(p_value("CLb", None, None), "CLb = none");
     }

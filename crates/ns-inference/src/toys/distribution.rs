@@ -80,8 +80,8 @@ impl StatisticHistogram {
 }
 
 impl CommonBins {
-    /// Rebins histograms of the same statistic. The number of bins grows with the cube root of the number of toys (the
-    /// rule of Rice), from 10 to 60. The bins start at 0 if `from_zero`, and at the lowest value otherwise. They end at
+    /// Rebins histograms of the same statistic. The number of bins is three times the cube root of the number of toys,
+    /// from 16 to 60. The bins start at 0 if `from_zero`, and at the lowest value otherwise. They end at
     /// the highest value, or where a few values are far beyond all others.
     #[must_use]
     pub fn new(histograms: &[&StatisticHistogram], from_zero: bool) -> Self {
@@ -107,7 +107,7 @@ impl CommonBins {
         let first = if from_zero { 0 } else { lowest };
         let last = highest.min(most_of(&sums, first));
         let most = fine.iter().map(StatisticHistogram::n).max().unwrap_or(0) as f64;
-        let wanted = (2.0 * most.cbrt()).clamp(10.0, 60.0) as usize;
+        let wanted = (3.0 * most.cbrt()).clamp(16.0, 60.0) as usize;
         let size = (last + 1 - first).div_ceil(wanted).max(1);
         let n = (last + 1 - first).div_ceil(size);
         let edges = (0..=n).map(|edge| (first + edge * size) as f64 * width(exponent)).collect();
@@ -170,7 +170,7 @@ mod tests {
         let sb = filled((0..1000).map(|i| 0.000_7 * f64::from(i)));
         let common = CommonBins::new(&[&b, &sb], true);
         assert_eq!(common.edges[0], 0.0);
-        assert!((15..=20).contains(&common.counts[0].len()), "{}", common.counts[0].len());
+        assert!((24..=30).contains(&common.counts[0].len()), "{}", common.counts[0].len());
         for (counts, one) in common.counts.iter().zip([&b, &sb]) {
             assert_eq!(counts.iter().sum::<u64>() + one.at_zero(), 1000);
         }
