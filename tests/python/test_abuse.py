@@ -108,7 +108,14 @@ def test_restored_results_can_be_drawn(model):
         assert fit.plot(kind=kind).svg == nextstat.fit(model).plot(kind=kind).svg
     limit = nextstat.upper_limit(model)
     assert pickle.loads(pickle.dumps(limit)).plot(points=5).svg == limit.plot(points=5).svg
-    for result in (nextstat.ranking(model), nextstat.yields(model), nextstat.profile_scan(model, points=5)):
+    for result in (
+        nextstat.ranking(model),
+        nextstat.yields(model),
+        nextstat.profile_scan(model, points=5),
+        nextstat.hypotest_toys(1.0, model, n_toys=20),
+        nextstat.fit_toys(model, n_toys=20),
+        nextstat.goodness_of_fit(model, toys=20),
+    ):
         assert pickle.loads(pickle.dumps(result)).plot().svg == result.plot().svg
 
 

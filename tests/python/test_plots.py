@@ -53,6 +53,9 @@ def results(model):
         "ranking": (nextstat.ranking(model), {}, f"Impact on {model.poi_name}"),
         "limit": (nextstat.upper_limit(model), {"points": 11}, "α = 0.05"),
         "limit with a scan": (nextstat.upper_limit(model, scan_values=np.linspace(0, 4, 9)), {}, "α = 0.05"),
+        "toys": (nextstat.hypotest_toys(2.0, model, n_toys=50), {}, "CLs+b = "),
+        "goodness": (nextstat.goodness_of_fit(model, toys=50), {"log_y": True}, "observed χ² = "),
+        "toy pulls": (nextstat.fit_toys(model, n_toys=50), {"columns": 1}, "width of pulls"),
     }
 
 
@@ -62,6 +65,19 @@ def drawn(model):
 
 
 KINDS = ["pulls", "correlation", "prefit", "postfit", "yields", "scan", "contours", "ranking", "limit", "limit with a scan"]
+KINDS += ["toys", "goodness", "toy pulls"]
+
+
+def test_a_goodness_of_fit_without_toys_says_how_to_get_them(model):
+    with pytest.raises(ValueError, match=r"no toys to draw: get it with toys, as in goodness_of_fit\(model, toys=1000\)"):
+        nextstat.goodness_of_fit(model).plot()
+
+
+def test_toys_of_several_processes_have_the_picture_of_one(model):
+    test = nextstat.toys_prepare(2.0, model, n_toys=40)
+    parts = [(name, *test.run(name, *part)) for name in ("b", "sb") for part in ((20, 40), (0, 20))]
+    merged = nextstat.toys_summarise(test.header, parts)
+    assert merged.plot().svg == nextstat.hypotest_toys(2.0, model, n_toys=40).plot().svg
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -323,13 +323,15 @@ impl Common<'_, '_> {
 
     /// Runs an analysis like [`Self::run`], but keeps the partial result of an interrupted analysis. In this case the
     /// function returns the exception that interrupted the analysis. The attribute `result` of this exception is the
-    /// partial result. `wrap` converts a [`Record`] to the Python class of the result.
+    /// partial result. `describe` returns the text and tables of the report, and what else the object of Python keeps, such as
+    /// a picture. `wrap` converts a [`Record`] with it to the Python class of the result.
     ///
     /// # Errors
     /// The errors of [`Self::run`].
     pub(crate) fn run_keeping<
         T: Serialize + Send,
         E: ToPython + Send,
+        M,
         C: Into<PyClassInitializer<C>> + PyClass,
     >(
         &self,
@@ -337,8 +339,8 @@ impl Common<'_, '_> {
         model: &Model,
         work: Work,
         analysis: impl FnOnce(&ns_core::Model, &dyn Session, Control<'_>) -> Result<T, E> + Send,
-        parts: impl FnOnce(&T) -> Vec<Part>,
-        wrap: impl FnOnce(Record) -> C,
+        describe: impl FnOnce(&T) -> (Vec<Part>, M),
+        wrap: impl FnOnce(Record, M) -> C,
     ) -> PyResult<Py<C>> {
         let started = Instant::now();
         let opened = model.open(py, &execution(self.device, self.threads)?, work)?;
@@ -352,12 +354,12 @@ impl Common<'_, '_> {
             (_, Some(error)) => return Err(error.clone_ref(py)),
             (None, None) => return Err(without_result()),
         };
-        let parts = parts(&result);
+        let (parts, more) = describe(&result);
         let record = record(py, model, result, self.told(model.ran(opened, started))?, parts)?;
         if raised.is_none() {
             record.warn(py, model)?;
         }
-        let object = Py::new(py, wrap(record))?;
+        let object = Py::new(py, wrap(record, more))?;
         match raised {
             None => Ok(object),
             Some(error) => {

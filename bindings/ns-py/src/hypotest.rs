@@ -1,8 +1,12 @@
 //! The functions `nextstat.hypotest`, `nextstat.significance` and `nextstat.goodness_of_fit` and their
 //! results.
 
+use std::path::PathBuf;
+
 use ns_inference::goodness::DEFAULT_BINS;
+use ns_inference::picture::{event_goodness, goodness};
 use ns_inference::{HypotestOptions, PointOptions, TestStatistic, Work};
+use ns_viz::ToyDistribution;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -10,6 +14,7 @@ use pyo3::types::{PyDict, PyString};
 use crate::analysis::{Common, result_class};
 use crate::load::{self, Names};
 use crate::model::Model;
+use crate::picture::{self, Picture};
 use crate::pois::{for_each, with_pois};
 use crate::whole::{perhaps_whole, whole};
 
@@ -45,6 +50,25 @@ result_class! {
     GoodnessResult {
         chi2 ndof p_value p_value_toys p_value_toys_error toys n_bins n_unconstrained twice_nll
         twice_nll_saturated converged warnings
+    }, ToyDistribution, {
+        /// Returns the data from which `pickle` and `copy` restore the result.
+        fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
+            self.0.reduced(py, "GoodnessResult", crate::pickle::written(&self.1)?)
+        }
+
+        /// Draws `chi2` in the toys, with the observed value and the asymptotic distribution.
+        /// `log_y` chooses a logarithmic vertical axis. Saves the picture if `path` is given.
+        #[pyo3(signature = (path = None, *, log_y = false, title = None, subtitle = None))]
+        fn plot(
+            &self,
+            py: Python<'_>,
+            path: Option<PathBuf>,
+            log_y: bool,
+            title: Option<String>,
+            subtitle: Option<String>,
+        ) -> PyResult<Picture> {
+            picture::toys(py, &self.1, path, log_y, (title, subtitle), "goodness_of_fit(model, toys=1000)")
+        }
     }
 }
 
@@ -54,6 +78,25 @@ result_class! {
     EventGoodnessResult {
         statistic value ndof p_value p_value_toys p_value_toys_error toys channels n_unconstrained twice_nll converged
         warnings
+    }, ToyDistribution, {
+        /// Returns the data from which `pickle` and `copy` restore the result.
+        fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
+            self.0.reduced(py, "EventGoodnessResult", crate::pickle::written(&self.1)?)
+        }
+
+        /// Draws the statistic in the toys, with the observed value and, for chi2, the asymptotic distribution.
+        /// `log_y` chooses a logarithmic vertical axis. Saves the picture if `path` is given.
+        #[pyo3(signature = (path = None, *, log_y = false, title = None, subtitle = None))]
+        fn plot(
+            &self,
+            py: Python<'_>,
+            path: Option<PathBuf>,
+            log_y: bool,
+            title: Option<String>,
+            subtitle: Option<String>,
+        ) -> PyResult<Picture> {
+            picture::toys(py, &self.1, path, log_y, (title, subtitle), "goodness_of_fit(model, statistic=\"ks\", toys=1000)")
+        }
     }
 }
 
@@ -304,7 +347,7 @@ pub(crate) fn goodness_of_fit<'py>(
             |core, session, control| {
                 ns_inference::event_goodness_of_fit(core, session, &options, of, toys, control)
             },
-            ns_inference::EventGoodness::parts,
+            |result| (result.parts(), event_goodness(result)),
             EventGoodnessResult,
         )?;
         return Ok(result.into_bound(py).into_any());
@@ -322,7 +365,7 @@ pub(crate) fn goodness_of_fit<'py>(
                 |core, session, control| ns_inference::goodness_of_fit(core, session, &options, control),
                 parts,
             )?;
-            Py::new(py, GoodnessResult(record))?
+            Py::new(py, GoodnessResult(record, ToyDistribution::default()))?
         }
         Some(n_toys) => common.run_keeping(
             py,
@@ -331,7 +374,7 @@ pub(crate) fn goodness_of_fit<'py>(
             |core, session, control| {
                 ns_inference::goodness_of_fit_toys(core, session, &options, n_toys, seed, control)
             },
-            parts,
+            |result| (parts(result), goodness(result)),
             GoodnessResult,
         )?,
     };

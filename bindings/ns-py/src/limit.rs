@@ -244,8 +244,8 @@ pub(crate) fn upper_limit<'py>(
             model,
             Work::toys_of_limit(n_toys),
             |core, session, control| ns_inference::upper_limit_toys(core, session, &options, control),
-            ns_inference::ToyLimitResult::parts,
-            ToyLimitResult,
+            |result| (result.parts(), ()),
+            |record, ()| ToyLimitResult(record),
         )?;
         return Ok(limit.into_bound(py).into_any());
     }

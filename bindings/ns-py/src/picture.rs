@@ -5,7 +5,7 @@ use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
 use ns_inference::picture::BlindRange;
-use ns_viz::{Components, Drawing, Format, PictureError, Yields};
+use ns_viz::{Components, Drawing, Format, PictureError, ToyDistribution, Yields};
 use pyo3::exceptions::{PyOSError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -113,6 +113,31 @@ pub(crate) fn finish(
         Some(path) => picture.save(py, path).map(|()| picture),
         None => Ok(picture),
     }
+}
+
+/// Draws the distribution of a statistic in toys, and saves the picture if there is a path. `remedy` is the call that
+/// gives a result with toys.
+///
+/// # Errors
+/// The errors of [`check`] and [`finish`]. `ValueError` if the result has no toys.
+pub(crate) fn toys(
+    py: Python<'_>,
+    plot: &ToyDistribution,
+    path: Option<PathBuf>,
+    log_y: bool,
+    (title, subtitle): (Option<String>, Option<String>),
+    remedy: &str,
+) -> PyResult<Picture> {
+    check(path.as_deref())?;
+    if plot.histograms.is_empty() {
+        return Err(PyValueError::new_err(format!(
+            "the result has no toys to draw: get it with toys, as in {remedy}"
+        )));
+    }
+    let mut plot = ToyDistribution { log_y, ..plot.clone() };
+    replace(&mut plot.title, title);
+    replace(&mut plot.subtitle, subtitle);
+    finish(py, plot.draw(), path)
 }
 
 /// Sets a field to the given value; does nothing for `None`.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ns_core::{Control, Session};
 use ns_inference::Work;
+use ns_inference::picture::toy_test;
 use ns_inference::report::{Report, RunInfo};
 use ns_inference::toys::{HypotestToysOptions, Hypothesis, Summary, ToyHeader, ToyPlan, ToyRow, ToyStatus};
 use numpy::PyArray1;
@@ -301,7 +302,7 @@ pub(crate) fn toys_summarise(
         wall_s,
         ..RunInfo::default()
     };
-    let parts = result.parts();
+    let (parts, plot) = (result.parts(), toy_test(&result));
     warn(py, result.warnings.iter().map(String::as_str))?;
-    Ok(HypotestToysResult(Record::new(py, Report { result, ran, parts })?))
+    Ok(HypotestToysResult(Record::new(py, Report { result, ran, parts })?, plot))
 }

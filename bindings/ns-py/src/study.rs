@@ -1,10 +1,13 @@
 //! The function `nextstat.fit_toys` with its result, and the method `Model.toy_data`.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ns_core::{Data, Execution, Observations, Session, SessionError, ToySource};
 use ns_inference::Work;
+use ns_inference::picture::toy_pulls;
 use ns_inference::toys::{FitToysOptions, GeneratingPoint, STUDY_HYPOTHESIS, source_of_expectation};
+use ns_viz::ToyPulls;
 use numpy::PyArrayDyn;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
@@ -18,7 +21,8 @@ use crate::events::RESERVED;
 use crate::load::Names;
 use crate::model::Model;
 use crate::options;
-use crate::whole::whole;
+use crate::picture::{self, Picture};
+use crate::whole::{perhaps_whole, whole};
 use crate::work::released;
 use crate::{load, toys};
 
@@ -27,6 +31,29 @@ result_class! {
     /// toys`. `parameters` has one dictionary per parameter.
     FitToysResult {
         parameters n_toys n_failed n_nonconverged n_error seed search shard toys_per_s converged warnings
+    }, ToyPulls, {
+        /// Returns the data from which `pickle` and `copy` restore the result.
+        fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
+            self.0.reduced(py, "FitToysResult", crate::pickle::written(&self.1)?)
+        }
+
+        /// Draws the means and widths of the pulls in a row for each parameter. Long lists are arranged in `columns`;
+        /// None chooses their number. Saves the picture if `path` is given.
+        #[pyo3(signature = (path = None, *, columns = None, title = None, subtitle = None))]
+        fn plot(
+            &self,
+            py: Python<'_>,
+            path: Option<PathBuf>,
+            #[pyo3(from_py_with = perhaps_whole)] columns: Option<usize>,
+            title: Option<String>,
+            subtitle: Option<String>,
+        ) -> PyResult<Picture> {
+            picture::check(path.as_deref())?;
+            let mut plot = ToyPulls { columns: columns.or(self.1.columns), ..self.1.clone() };
+            picture::replace(&mut plot.title, title);
+            picture::replace(&mut plot.subtitle, subtitle);
+            picture::finish(py, plot.draw(), path)
+        }
     }
 }
 
@@ -103,7 +130,7 @@ pub(crate) fn fit_toys(
         model,
         Work::Toys { toys: range.end.saturating_sub(range.start), fits: 1 },
         |core, session, control| ns_inference::fit_toys(core, session, &options, control),
-        ns_inference::FitToysResult::parts,
+        |result| (result.parts(), toy_pulls(result)),
         FitToysResult,
     )
 }

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ns_inference::Work;
+use ns_inference::picture::toy_test;
 use ns_inference::toys::store::{SavedRunError, Saving, ToyDestination, run_saved};
-use ns_inference::toys::{HypotestToysOptions, HypotestToysResult as Answer, Shard, Summary, ToyTest};
+use ns_inference::toys::{HypotestToysOptions, Shard, Summary, ToyTest};
+use ns_viz::ToyDistribution;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -13,6 +15,7 @@ use crate::analysis::{Common, result_class};
 use crate::error::{ToPython as _, inference_error};
 use crate::hypotest::{statistic, tested};
 use crate::load::{self, Names};
+use crate::picture::{self, Picture};
 use crate::whole::whole;
 
 result_class! {
@@ -22,6 +25,25 @@ result_class! {
         param mu_test test_stat cls clsb clb cls_error clsb_error clb_error cls_upper cls_failed_low
         cls_failed_high q_obs mu_hat n_toys n_nonconverged n_error seed search shard toys_per_s expected_set
         converged warnings
+    }, ToyDistribution, {
+        /// Returns the data from which `pickle` and `copy` restore the result.
+        fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
+            self.0.reduced(py, "HypotestToysResult", crate::pickle::written(&self.1)?)
+        }
+
+        /// Draws the test statistic in the toys of both hypotheses, with the observed value and the p-values.
+        /// `log_y` chooses a logarithmic vertical axis. Saves the picture if `path` is given.
+        #[pyo3(signature = (path = None, *, log_y = true, title = None, subtitle = None))]
+        fn plot(
+            &self,
+            py: Python<'_>,
+            path: Option<PathBuf>,
+            log_y: bool,
+            title: Option<String>,
+            subtitle: Option<String>,
+        ) -> PyResult<Picture> {
+            picture::toys(py, &self.1, path, log_y, (title, subtitle), "hypotest_toys(1.0, model, n_toys=1000)")
+        }
     }
 }
 
@@ -130,7 +152,7 @@ pub(crate) fn hypotest_toys(
             }
             Ok::<_, SavedRunError>(result)
         },
-        Answer::parts,
+        |result| (result.parts(), toy_test(result)),
         HypotestToysResult,
     )
 }

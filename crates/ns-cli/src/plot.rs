@@ -26,6 +26,11 @@ impl PlotArgs {
         self.plot.is_some()
     }
 
+    /// Returns the file of the picture.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.plot.as_deref()
+    }
+
     /// Opens the file of the picture. `result` is the file of `--output`.
     ///
     /// # Errors

@@ -54,12 +54,16 @@ impl SaveArgs {
     }
 
     /// Reserves the file of toys for this run, before any fit. Returns `None` without `--save`. `result` is
-    /// the file of `--output`.
+    /// the file of `--output`, and `picture` that of `--plot`.
     ///
     /// # Errors
-    /// If the file cannot be written, another run uses it, or `result` is the same file.
-    pub(crate) fn claim(&self, result: Option<&Path>) -> Result<Option<ToyDestination>, CliError> {
-        distinct([("--output", result), ("--save", self.save.as_deref())])?;
+    /// If the file cannot be written, another run uses it, or `result` or `picture` is the same file.
+    pub(crate) fn claim(
+        &self,
+        result: Option<&Path>,
+        picture: Option<&Path>,
+    ) -> Result<Option<ToyDestination>, CliError> {
+        distinct([("--output", result), ("--plot", picture), ("--save", self.save.as_deref())])?;
         Ok(self.save.as_ref().map(|path| ToyDestination::claim(path, self.resume)).transpose()?)
     }
 

@@ -62,7 +62,7 @@ pub(crate) fn pull_range<'a>(
     if most <= 0.95 * usual { usual } else { (most * 1.05).ceil().clamp(usual, 5.0) }
 }
 
-/// Draws a pull at the height `y`, as a point with its error bar. A pull beyond the axis becomes an arrow at
+/// Draws a pull at the height `y`, as a black point with its error bar. A pull beyond the axis becomes an arrow at
 /// the edge.
 pub(crate) fn pull(
     drawing: &mut Drawing,
@@ -73,22 +73,35 @@ pub(crate) fn pull(
     error: Option<f64>,
     row: f64,
 ) {
-    let Some(pull) = present(pull) else { return };
+    point(drawing, area, axis, y, (pull, error), row, BLACK);
+}
+
+/// Draws a value with its error like [`pull`], in the given colour.
+pub(crate) fn point(
+    drawing: &mut Drawing,
+    area: &Area,
+    axis: &Axis,
+    y: f64,
+    (value, error): (Option<f64>, Option<f64>),
+    row: f64,
+    colour: Colour,
+) {
+    let Some(value) = present(value) else { return };
     let radius = (0.17 * row).clamp(2.0, 3.5);
     if let Some(error) = present(error) {
-        let ends = [(axis.at(pull - error.abs()), y), (axis.at(pull + error.abs()), y)];
+        let ends = [(axis.at(value - error.abs()), y), (axis.at(value + error.abs()), y)];
         for part in clip::polyline(&ends, area) {
-            drawing.polyline(&part, Stroke::solid(BLACK, 1.4));
+            drawing.polyline(&part, Stroke::solid(colour, 1.4));
         }
     }
-    if axis.holds(pull) {
-        drawing.circle(axis.at(pull), y, radius, Ink::fill(BLACK));
+    if axis.holds(value) {
+        drawing.circle(axis.at(value), y, radius, Ink::fill(colour));
     } else {
-        let (tip, back) = if pull > axis.hi {
+        let (tip, back) = if value > axis.hi {
             (area.right - 1.0, area.right - 9.0)
         } else {
             (area.left + 1.0, area.left + 9.0)
         };
-        drawing.polygon(&[(tip, y), (back, y - 4.0), (back, y + 4.0)], Ink::fill(BLACK));
+        drawing.polygon(&[(tip, y), (back, y - 4.0), (back, y + 4.0)], Ink::fill(colour));
     }
 }

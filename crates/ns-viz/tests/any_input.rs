@@ -2,7 +2,7 @@
 
 use ns_viz::{
     ChannelYields, Contour, Correlation, Drawing, Exclusion, Limit, LimitCurve, PictureError, PullRow, Pulls,
-    Ranking, RankingRow, SampleYields, Scan, Yields,
+    Ranking, RankingRow, SampleYields, Scan, ToyDistribution, ToyHistogram, ToyPullRow, ToyPulls, Yields,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -111,6 +111,36 @@ proptest! {
         let observed = observed.into_iter().take(x.len()).collect();
         let excluded_below = level.abs();
         check(Exclusion { x_label: label, x, y, observed, expected, excluded_below, ..Exclusion::default() }.draw());
+    }
+
+    #[test]
+    fn toy_distributions(bin_edges in steps(0..8), counts in vec(0..9u64, 16), others in vec(0..3u64, 6), observed in maybe(),
+                         curve_positions in steps(0..6), curve in vec(number(), 6), log_y in any::<bool>(),
+                         name in "[a-hA-M0-9_ <&θ中̂]{0,90}") {
+        let bins = bin_edges.len().saturating_sub(1);
+        let histograms = counts.chunks(8).zip(others.chunks(3)).map(|(counts, others)| ToyHistogram {
+            name: name.clone(),
+            counts: counts.iter().copied().take(bins).collect(),
+            at_zero: others[0],
+            beyond: others[1],
+            left_out: others[2],
+            tail: name.clone(),
+        });
+        let curve = curve.into_iter().take(curve_positions.len()).collect();
+        let histograms = histograms.collect();
+        check(ToyDistribution {
+            statistic: name.clone(), bin_edges, histograms, observed, curve_positions, curve, log_y,
+            ..ToyDistribution::default()
+        }.draw());
+    }
+
+    #[test]
+    fn toy_pulls(rows in vec(("[a-hA-M0-9_ <&θ中̂]{0,90}", maybe(), maybe(), maybe(), maybe()), 0..70),
+                 columns in prop::option::of(0..9usize)) {
+        let rows = rows.into_iter().map(|(parameter, mean, mean_error, width, width_error)| {
+            ToyPullRow { parameter, mean, mean_error, width, width_error }
+        });
+        check(ToyPulls { rows: rows.collect(), columns, ..ToyPulls::default() }.draw());
     }
 
     #[test]

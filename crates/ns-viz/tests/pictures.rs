@@ -5,7 +5,7 @@ mod inputs;
 
 use ns_viz::{
     ChannelYields, Contour, Correlation, Drawing, Exclusion, Format, Limit, LimitCurve, PictureError, Pulls,
-    Ranking, SampleYields, Scan, Yields,
+    Ranking, SampleYields, Scan, ToyDistribution, ToyPulls, Yields,
 };
 
 fn all() -> Vec<(String, Drawing)> {
@@ -177,6 +177,8 @@ fn empty_inputs_say_what_is_missing() {
     assert_eq!(field(Limit::default().draw()), "observed");
     assert_eq!(field(LimitCurve::default().draw()), "observed");
     assert_eq!(field(Exclusion::default().draw()), "observed");
+    assert_eq!(field(ToyDistribution::default().draw()), "histograms");
+    assert_eq!(field(ToyPulls::default().draw()), "rows");
     assert_eq!(field(Yields::default().draw()), "channels");
     let bare = Yields {
         channels: vec![ChannelYields { name: "SR".into(), ..Default::default() }],
@@ -220,6 +222,12 @@ fn pictures_travel_through_json() {
     let (curve, plane) = (inputs::limit_curve(3), inputs::exclusion(400.0));
     assert_eq!(serde_json::from_str::<LimitCurve>(&serde_json::to_string(&curve).unwrap()).unwrap(), curve);
     assert_eq!(serde_json::from_str::<Exclusion>(&serde_json::to_string(&plane).unwrap()).unwrap(), plane);
+    let (toys, pulls) = (inputs::goodness_toys(50), inputs::toy_pulls(12));
+    assert_eq!(
+        serde_json::from_str::<ToyDistribution>(&serde_json::to_string(&toys).unwrap()).unwrap(),
+        toys
+    );
+    assert_eq!(serde_json::from_str::<ToyPulls>(&serde_json::to_string(&pulls).unwrap()).unwrap(), pulls);
     assert!(scan.draw().unwrap().labels().iter().any(|label| label.text == "fit failed"));
     assert!(serde_json::from_str::<Scan>(r#"{"parametre": "mu"}"#).is_err(), "misspelt fields are errors");
 }

@@ -2,12 +2,15 @@
 
 use clap::Args;
 use ns_inference::goodness::DEFAULT_BINS;
-use ns_inference::{EventStatistic, Work, event_goodness_of_fit, goodness_of_fit, goodness_of_fit_toys};
+use ns_inference::{
+    EventStatistic, Work, event_goodness_of_fit, goodness_of_fit, goodness_of_fit_toys, picture,
+};
 
 use crate::args::{ModelArgs, whole};
 use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
+use crate::plot::PlotArgs;
 
 /// Flags of `gof`.
 #[derive(Debug, Args)]
@@ -26,6 +29,8 @@ pub(crate) struct GofArgs {
     bins: Option<u64>,
     #[command(flatten)]
     run: RunArgs,
+    #[command(flatten)]
+    plot: PlotArgs,
 }
 
 /// The statistic of a goodness-of-fit test. `None` means the comparison with the saturated model.
@@ -45,8 +50,12 @@ fn statistic(text: &str) -> Result<Statistic, String> {
 ///
 /// # Errors
 /// For a wrong flag, an invalid workspace, a device that is not available, a likelihood that is not finite,
-/// or a result that cannot be written.
+/// or a result or picture that cannot be written.
 pub(crate) fn run(args: &GofArgs) -> Result<Exit, CliError> {
+    let plots = args.plot.open(args.run.output.output.as_deref())?;
+    if args.plot.wanted() && args.toys.is_none() {
+        return Err(CliError::Usage("--plot draws the statistic of toys: add --toys N".to_owned()));
+    }
     let work = args.toys.map_or(Work::Test, |toys| Work::Toys { toys, fits: 1 });
     let job = Job::open(&args.model, &args.run, work)?;
     let options = args.run.data.options(&job.model)?;
@@ -57,19 +66,23 @@ pub(crate) fn run(args: &GofArgs) -> Result<Exit, CliError> {
         let toys = args.toys.map(|n_toys| (n_toys, args.run.execution.seed()));
         let bins = args.bins.map_or(DEFAULT_BINS, |bins| usize::try_from(bins).unwrap_or(usize::MAX));
         let what = if toys.is_some() { "toys" } else { "fit" };
-        let result = job.work(what, |model, session, control| {
+        let mut result = job.work(what, |model, session, control| {
             event_goodness_of_fit(model, session, &options, (statistic, bins), toys, control)
         })?;
+        result.warnings.extend(plots.font_warning(&job.model));
         job.finish(&result, &result.warnings, result.parts())?;
-        return Ok(Exit::of(result.toys.as_ref().is_some_and(|toys| toys.interrupted), result.converged));
+        let exit = Exit::of(result.toys.as_ref().is_some_and(|toys| toys.interrupted), result.converged);
+        return plots.finish(exit, |_| Ok(picture::event_goodness(&result).draw()?));
     }
     let what = if args.toys.is_some() { "toys" } else { "fit" };
-    let result = job.work(what, |model, session, control| match args.toys {
+    let mut result = job.work(what, |model, session, control| match args.toys {
         None => goodness_of_fit(model, session, &options, control),
         Some(n_toys) => {
             goodness_of_fit_toys(model, session, &options, n_toys, args.run.execution.seed(), control)
         }
     })?;
+    result.warnings.extend(plots.font_warning(&job.model));
     job.finish(&result, &result.warnings, result.parts())?;
-    Ok(Exit::of(result.toys.as_ref().is_some_and(|toys| toys.interrupted), result.converged))
+    let exit = Exit::of(result.toys.as_ref().is_some_and(|toys| toys.interrupted), result.converged);
+    plots.finish(exit, |_| Ok(picture::goodness(&result).draw()?))
 }

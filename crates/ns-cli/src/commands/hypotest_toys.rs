@@ -1,6 +1,7 @@
 //! `nextstat hypotest-toys`: hypothesis test of one value of the parameter of interest with toys.
 
 use clap::Args;
+use ns_inference::picture;
 use ns_inference::toys::{Summary, ToyTest};
 use ns_inference::{HypotestToysOptions, HypotestToysResult, TestStatistic};
 
@@ -9,6 +10,7 @@ use crate::args::{ModelArgs, whole};
 use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
+use crate::plot::PlotArgs;
 use crate::save::SaveArgs;
 
 /// Flags of `hypotest-toys`.
@@ -39,6 +41,8 @@ pub(crate) struct HypotestToysArgs {
     save: SaveArgs,
     #[command(flatten)]
     run: RunArgs,
+    #[command(flatten)]
+    plot: PlotArgs,
 }
 
 /// Runs the command. The result counts the toys whose fits failed. If a fit of the observed data did not converge, or a
@@ -47,9 +51,10 @@ pub(crate) struct HypotestToysArgs {
 ///
 /// # Errors
 /// For a wrong flag, an invalid workspace, a device that is not available, a likelihood that is not finite, a
-/// saved file of a different run, or a file that cannot be written.
+/// saved file of a different run, or a file or a picture that cannot be written.
 pub(crate) fn run(args: &HypotestToysArgs) -> Result<Exit, CliError> {
-    let place = args.save.claim(args.run.output.output.as_deref())?;
+    let plots = args.plot.open(args.run.output.output.as_deref())?;
+    let place = args.save.claim(args.run.output.output.as_deref(), args.plot.path())?;
     let options = HypotestToysOptions::default()
         .statistic(args.test_stat)
         .n_toys(args.n_toys)
@@ -65,7 +70,7 @@ pub(crate) fn run(args: &HypotestToysArgs) -> Result<Exit, CliError> {
         ));
     };
     let options = options.fit(args.run.data.options(&job.model)?);
-    let (result, observed, done) = job.work("toys", |model, session, control| {
+    let (mut result, observed, done) = job.work("toys", |model, session, control| {
         let test = ToyTest::prepare(model, session, mu, &options, control)?;
         let observed = test.header().converged;
         let mut summary = Summary::new(test.header()).expected_set(args.expected_set);
@@ -76,9 +81,10 @@ pub(crate) fn run(args: &HypotestToysArgs) -> Result<Exit, CliError> {
         result.warnings.extend(done.warnings());
         Ok::<_, CliError>((result, observed, done))
     })?;
+    result.warnings.extend(plots.font_warning(&job.model));
     let parts = result.parts().into_iter().chain(done.about()).collect();
     job.finish(&result, &result.warnings, parts)?;
-    Ok(exit(&result, observed))
+    plots.finish(exit(&result, observed), |_| Ok(picture::toy_test(&result).draw()?))
 }
 
 /// Returns the exit code of the command. The command succeeds if the fits of the observed data converged (`observed`)

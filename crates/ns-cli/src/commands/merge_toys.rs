@@ -4,12 +4,14 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use ns_inference::merge::{MergeOptions, merge_toys};
+use ns_inference::merge::{MergeOptions, MergedResult, merge_toys};
+use ns_inference::picture;
 use ns_inference::report::Report;
 
 use crate::args::OutputArgs;
 use crate::error::{CliError, Exit};
 use crate::output::{Output, distinct};
+use crate::plot::PlotArgs;
 
 /// Flags of `merge-toys`.
 #[derive(Debug, Args)]
@@ -30,22 +32,32 @@ pub(crate) struct MergeToysArgs {
     expected_set: bool,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    plot: PlotArgs,
 }
 
 /// Runs the command.
 ///
 /// # Errors
 /// If a file cannot be read, is damaged, or belongs to another run than the first file; if two files contain
-/// the same toy; if toys are missing, unless `--allow-incomplete` is given; if the result cannot be written.
+/// the same toy; if toys are missing, unless `--allow-incomplete` is given; if the result or the picture cannot
+/// be written.
 pub(crate) fn run(args: &MergeToysArgs) -> Result<Exit, CliError> {
     let started = Instant::now();
     for file in &args.files {
-        distinct([("FILE", Some(file.as_path())), ("--output", args.output.output.as_deref())])?;
+        let written = [("--output", args.output.output.as_deref()), ("--plot", args.plot.path())];
+        distinct([("FILE", Some(file.as_path()))].into_iter().chain(written))?;
     }
+    let plots = args.plot.open(args.output.output.as_deref())?;
     let output = Output::open(&args.output)?;
     let options = MergeOptions { allow_incomplete: args.allow_incomplete, expected_set: args.expected_set };
     let merged = merge_toys(&args.files, options)?;
     let (ran, parts) = (merged.run_info(started), merged.parts());
     output.write(&Report { result: &merged.result, ran, parts }, merged.warnings())?;
-    Ok(Exit::of(false, merged.good))
+    plots.finish(Exit::of(false, merged.good), |_| {
+        Ok(match &merged.result {
+            MergedResult::Test(result) => picture::toy_test(result).draw()?,
+            MergedResult::Study(result) => picture::toy_pulls(result).draw()?,
+        })
+    })
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use ns_core::Model;
+use ns_inference::picture;
 use ns_inference::toys::{FitToysSummary, FitToysTest, GeneratingPoint};
 use ns_inference::{FitToysOptions, Work};
 
@@ -12,6 +13,7 @@ use crate::args::{ModelArgs, whole};
 use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
+use crate::plot::PlotArgs;
 use crate::save::SaveArgs;
 use crate::{expectation, load, start};
 
@@ -45,6 +47,8 @@ pub(crate) struct ToysArgs {
     save: SaveArgs,
     #[command(flatten)]
     run: RunArgs,
+    #[command(flatten)]
+    plot: PlotArgs,
 }
 
 /// Point at which toys are generated.
@@ -81,9 +85,10 @@ impl Point {
 ///
 /// # Errors
 /// For a wrong flag, an invalid workspace, a device that is not available, a likelihood that is not finite, a
-/// saved file of a different run, or a file that cannot be written.
+/// saved file of a different run, or a file or a picture that cannot be written.
 pub(crate) fn run(args: &ToysArgs) -> Result<Exit, CliError> {
-    let place = args.save.claim(args.run.output.output.as_deref())?;
+    let plots = args.plot.open(args.run.output.output.as_deref())?;
+    let place = args.save.claim(args.run.output.output.as_deref(), args.plot.path())?;
     let shard = args.save.shard().range(args.n_toys);
     let work = Work::Toys { toys: shard.end.saturating_sub(shard.start), fits: 1 };
     let job = Job::open(&args.model, &args.run, work)?;
@@ -97,7 +102,7 @@ pub(crate) fn run(args: &ToysArgs) -> Result<Exit, CliError> {
         .seed(args.run.execution.seed())
         .shard(args.save.shard())
         .batch(args.save.batch());
-    let (result, done) = job.work("toys", |model, session, control| {
+    let (mut result, done) = job.work("toys", |model, session, control| {
         let test = FitToysTest::prepare(model, session, &options, control)?;
         let mut summary = FitToysSummary::new(test.header());
         let done = args.save.run(place, test, (model, session), control, &mut summary)?;
@@ -107,7 +112,9 @@ pub(crate) fn run(args: &ToysArgs) -> Result<Exit, CliError> {
         result.warnings.extend(done.warnings());
         Ok::<_, CliError>((result, done))
     })?;
+    result.warnings.extend(plots.font_warning(&job.model));
     let parts = result.parts().into_iter().chain(done.about()).collect();
     job.finish(&result, &result.warnings, parts)?;
-    Ok(Exit::of(result.interrupted, result.n_toys == 0 || result.n_failed < result.n_toys))
+    let exit = Exit::of(result.interrupted, result.n_toys == 0 || result.n_failed < result.n_toys);
+    plots.finish(exit, |_| Ok(picture::toy_pulls(&result).draw()?))
 }

@@ -35,7 +35,7 @@ fn check(path: &Path) {
 
 /// Pairs of a command and the words that its picture must contain. The last argument of a command is the flag of the
 /// picture.
-const PICTURES: [(&[&str], &[&str]); 9] = [
+const PICTURES: [(&[&str], &[&str]); 12] = [
     (&["fit", "--plot"], &["jet_scale", "±1 standard deviation"]),
     (&["fit", "--plot-correlation"], &["jet_scale", "mu"]),
     (&["fit", "--plot-threshold", "0.2", "--plot-correlation"], &["with a correlation of at least 0.20"]),
@@ -48,6 +48,15 @@ const PICTURES: [(&[&str], &[&str]); 9] = [
     ),
     (&["ranking", "--prefit", "--plot"], &["Impact on mu", "jet_scale", "pull and constraint"]),
     (&["upper-limit", "--scan-points", "11", "--plot"], &["mu", "observed", "expected", "α = 0.05"]),
+    (
+        &["hypotest-toys", "--mu", "2", "--n-toys", "50", "--plot"],
+        &["mu = 0: 50 toys", "mu = 2: 50 toys", "CLb = ", "CLs+b = ", "observed q\u{303} = ", "CLₛ = "],
+    ),
+    (
+        &["gof", "--toys", "50", "--plot"],
+        &["50 toys", "p-value = ", "degrees of freedom: p-value", "observed χ² = "],
+    ),
+    (&["toys", "--n-toys", "50", "--plot"], &["50 toys", "jet_scale", "mean of pulls", "width of pulls"]),
 ];
 
 #[test]
@@ -151,6 +160,39 @@ fn nothing_to_draw_is_told_and_the_result_is_kept() {
     let stderr = String::from_utf8_lossy(&output.stderr).replace(folder.path().to_str().unwrap(), "[folder]");
     snapshot!(stderr);
     snapshot!(shown(&plot(&["fit", "--plot-threshold", "2", "--plot-correlation"], Path::new("x.svg"))));
+}
+
+#[test]
+fn a_goodness_of_fit_without_toys_has_no_picture() {
+    let output = plot(&["gof", "--plot"], Path::new("x.svg"));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        shown(&output).contains("--plot draws the statistic of toys: add --toys N"),
+        "{}",
+        shown(&output)
+    );
+    assert!(!Path::new("x.svg").exists());
+}
+
+#[test]
+fn merged_toys_have_the_picture_of_the_whole_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let input = fixture(WORKSPACE);
+    for (command, flags) in [("hypotest-toys", &["--mu", "2"][..]), ("toys", &[])] {
+        let start = [&[command, "-i", &input, "--n-toys", "40"], flags].concat();
+        let (whole, merged) = (at("whole.svg"), at("merged.svg"));
+        assert!(run(&[&start[..], &["--plot", &whole]].concat()).status.success());
+        let shards = ["1/2", "2/2"].map(|shard| (shard, at(&format!("{command}-{}.parquet", &shard[..1]))));
+        for (shard, file) in &shards {
+            assert!(run(&[&start[..], &["--shard", shard, "--save", file]].concat()).status.success());
+        }
+        let output = run(&["merge-toys", &shards[0].1, &shards[1].1, "--plot", &merged]);
+        assert!(output.status.success(), "{}", shown(&output));
+        assert_eq!(fs::read_to_string(&whole).unwrap(), fs::read_to_string(&merged).unwrap(), "{command}");
+        let same = run(&["merge-toys", &shards[0].1, "--output", &merged, "--plot", &merged]);
+        assert_eq!(same.status.code(), Some(2), "{}", shown(&same));
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod grid;
 mod limit;
 mod ranking;
 mod scan;
+mod toys;
 mod yields;
 
 pub use fit::{MOST_CORRELATED, correlation, poi_correlation, pulls};
@@ -16,6 +17,7 @@ pub use grid::{GridPicture, GridPictureError, grid};
 pub use limit::limit;
 pub use ranking::{MOST_RANKED, ranking};
 pub use scan::{Scanned, scan};
+pub use toys::{event_goodness, goodness, toy_pulls, toy_test};
 pub use yields::{BlindError, BlindRange, blind, yields};
 
 /// Returns the indices of the finite `values`, sorted by increasing value. If several values are equal, only one of

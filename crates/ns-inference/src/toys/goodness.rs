@@ -13,7 +13,7 @@ pub(crate) use super::summary::binomial_error;
 
 use super::prepare::free_request;
 use super::stream::{Reader, Reading, ToySequence, Toys, stream, worth_repeating};
-use super::{SAME_STATISTIC, ToyStatus};
+use super::{SAME_STATISTIC, StatisticHistogram, ToyStatus};
 use crate::InferenceError;
 use crate::analysis::Analysis;
 use crate::diagnosis;
@@ -39,6 +39,9 @@ pub struct GoodnessToys {
     /// Whether the caller stopped the work. Only finished toys are counted.
     #[serde(skip)]
     pub interrupted: bool,
+    /// Distribution of the statistic in the converged toys.
+    #[serde(skip)]
+    pub distribution: StatisticHistogram,
 }
 
 /// A goodness-of-fit statistic of a toy, computed after the fit of the toy.
@@ -83,12 +86,22 @@ pub(crate) fn count(
     let reader = StatisticReader { measure, source: Arc::clone(&source), base };
     let toys = Toys { of, source, fits: vec![free], wanted: OutcomeParts::default() };
     let mut above = 0;
-    let mut counts =
-        GoodnessToys { n_toys: 0, n_nonconverged: 0, n_error: 0, seed, toys_per_s: None, interrupted: false };
+    let mut counts = GoodnessToys {
+        n_toys: 0,
+        n_nonconverged: 0,
+        n_error: 0,
+        seed,
+        toys_per_s: None,
+        interrupted: false,
+        distribution: StatisticHistogram::default(),
+    };
     let mut take = |rows: &[(ToyStatus, f64)]| {
         for (status, toy) in rows {
             match status {
-                ToyStatus::Converged => above += u64::from(*toy >= value - SAME_STATISTIC),
+                ToyStatus::Converged => {
+                    above += u64::from(*toy >= value - SAME_STATISTIC);
+                    counts.distribution.add(*toy);
+                }
                 ToyStatus::NotConverged => counts.n_nonconverged += 1,
                 ToyStatus::Failed => counts.n_error += 1,
             }

@@ -5,6 +5,7 @@
 //! runs merged from several parts (shards). A toy depends only on model, data, tested value, statistic, seed and index.
 //! It does not depend on threads, batches, shards or devices.
 
+mod distribution;
 mod expectation;
 pub(crate) mod goodness;
 mod header;
@@ -26,6 +27,7 @@ mod turns;
 
 use ns_core::{Control, Model, Session};
 
+pub use distribution::{CommonBins, StatisticHistogram};
 pub use expectation::source_of_expectation;
 pub use header::{FitToysHeader, SAME_POINT, SAME_STATISTIC, ToyHeader, ToyOrigin};
 pub use limit::{ToyLimitOptions, ToyLimitPoint, ToyLimitResult, upper_limit_toys};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Hypothesis;
+use super::{Hypothesis, StatisticHistogram};
 use crate::hypotest::ExpectedSet;
 
 /// Two values, one for each hypothesis of a test: the alternative (`b`) and the tested hypothesis (`sb`).
@@ -91,4 +91,7 @@ pub struct HypotestToysResult {
     /// Whether the caller stopped the work. Only finished toys are counted.
     #[serde(skip)]
     pub interrupted: bool,
+    /// Distribution of the test statistic in the converged toys of each hypothesis.
+    #[serde(skip)]
+    pub distributions: PerHypothesis<StatisticHistogram>,
 }

@@ -1,7 +1,10 @@
 //! Counts the toys of a hypothesis test and computes the result of the test.
 
 use super::result::{HypotestToysResult, PerHypothesis};
-use super::{Hypothesis, INTERRUPTED, RowSink, SAME_STATISTIC, ToyHeader, ToyRow, ToyRun, ToyStatus};
+use super::{
+    Hypothesis, INTERRUPTED, RowSink, SAME_STATISTIC, StatisticHistogram, ToyHeader, ToyRow, ToyRun,
+    ToyStatus,
+};
 use crate::InferenceError;
 use crate::hypotest::ExpectedSet;
 use crate::present::significant;
@@ -17,6 +20,7 @@ const ONE_SIGMA: f64 = 0.841_344_746_068_542_9;
 pub struct Summary {
     header: ToyHeader,
     counts: PerHypothesis<Counts>,
+    distributions: PerHypothesis<StatisticHistogram>,
     /// Test statistics of the converged toys of each hypothesis; `None` if no expected values are wanted.
     kept: Option<PerHypothesis<Vec<f64>>>,
     wall_s: Option<f64>,
@@ -42,6 +46,7 @@ impl Summary {
         Self {
             header: header.clone(),
             counts: PerHypothesis::default(),
+            distributions: PerHypothesis::default(),
             kept: None,
             wall_s: None,
             interrupted: false,
@@ -64,6 +69,7 @@ impl Summary {
             (ToyStatus::Converged, Some(q)) => {
                 counts.good += 1;
                 counts.above += u64::from(q >= self.header.q_obs - SAME_STATISTIC);
+                self.distributions.of_mut(row.hypothesis).add(q);
                 if let Some(kept) = &mut self.kept {
                     kept.of_mut(row.hypothesis).push(q);
                 }
@@ -195,6 +201,7 @@ impl Summary {
             converged: header.converged && failed(b) + failed(sb) == 0,
             warnings,
             interrupted: self.interrupted,
+            distributions: self.distributions,
         }
     }
 }

@@ -3,7 +3,8 @@
 
 use ns_viz::{
     ChannelYields, Components, Contour, Correlation, Drawing, Exclusion, Limit, LimitCurve, PictureError,
-    PullRow, Pulls, Ranking, RankingRow, SampleYields, Scan, Yields,
+    PullRow, Pulls, Ranking, RankingRow, SampleYields, Scan, ToyDistribution, ToyHistogram, ToyPullRow,
+    ToyPulls, Yields,
 };
 
 /// Pseudo-random numbers that are the same on every machine (a linear congruential generator).
@@ -237,6 +238,84 @@ pub(crate) fn exclusion(step: f64) -> Exclusion {
     plane
 }
 
+/// Returns the histogram of `values` with bins between `edges`. Values of 0 are counted on their own.
+fn histogram(name: &str, edges: &[f64], values: &[f64], tail: &str) -> ToyHistogram {
+    let within =
+        |pair: &[f64]| values.iter().filter(|x| **x > 0.0 && **x >= pair[0] && **x < pair[1]).count();
+    ToyHistogram {
+        name: name.into(),
+        counts: edges.windows(2).map(|pair| within(pair) as u64).collect(),
+        at_zero: values.iter().filter(|x| **x == 0.0).count() as u64,
+        beyond: values.iter().filter(|x| Some(*x) >= edges.last()).count() as u64,
+        left_out: 0,
+        tail: tail.into(),
+    }
+}
+
+/// Returns the statistic of a test of an upper limit in toys of two hypotheses. A toy with more signal than tested has
+/// the statistic 0.
+pub(crate) fn toy_distribution(toys: usize) -> ToyDistribution {
+    let mut dice = Dice::new(13);
+    let mut values =
+        |mean: f64| -> Vec<f64> { (0..toys).map(|_| (mean - dice.normal()).max(0.0).powi(2)).collect() };
+    let (background, signal) = (values(2.1), values(0.0));
+    let edges: Vec<f64> = (0..=48).map(|edge| 0.5 * f64::from(edge)).collect();
+    ToyDistribution {
+        title: "mu = 1 tested with toys".into(),
+        statistic: "test statistic q\u{303}".into(),
+        histograms: vec![
+            histogram("background", &edges, &background, "CLb = 0.644 ± 0.005"),
+            histogram("mu = 1", &edges, &signal, "CLs+b = 0.0418 ± 0.0020"),
+        ],
+        bin_edges: edges,
+        observed: Some(3.0),
+        observed_text: "observed 3.00: CLₛ = 0.065 ± 0.003".into(),
+        log_y: true,
+        ..ToyDistribution::default()
+    }
+}
+
+/// Returns chi2 of toys with the curve of its asymptotic distribution.
+pub(crate) fn goodness_toys(toys: usize) -> ToyDistribution {
+    let mut dice = Dice::new(17);
+    let values: Vec<f64> = (0..toys).map(|_| (0..6).map(|_| dice.normal().powi(2)).sum()).collect();
+    let edges: Vec<f64> = (0..=24).map(f64::from).collect();
+    let positions: Vec<f64> = (0..=120).map(|at| 0.2 * f64::from(at)).collect();
+    ToyDistribution {
+        title: "Goodness of fit".into(),
+        statistic: "χ²".into(),
+        histograms: vec![histogram("", &edges, &values, "p-value 0.279 ± 0.010")],
+        bin_edges: edges,
+        curve: positions.iter().map(|x| x * x * (-0.5 * x).exp() / 16.0).collect(),
+        curve_positions: positions,
+        curve_name: "χ² with 6 degrees of freedom: p-value 0.277".into(),
+        observed: Some(7.5),
+        observed_text: "observed 7.50".into(),
+        ..ToyDistribution::default()
+    }
+}
+
+/// Returns means and widths of the pulls of `count` parameters in 1000 toys. One mean is far from 0, and one parameter
+/// has no pulls.
+pub(crate) fn toy_pulls(count: usize) -> ToyPulls {
+    let mut dice = Dice::new(19);
+    let row = |parameter: String| ToyPullRow {
+        parameter,
+        mean: Some(0.032 * dice.normal()),
+        mean_error: Some(0.032),
+        width: Some(1.0 + 0.022 * dice.normal()),
+        width_error: Some(0.022),
+    };
+    let mut rows: Vec<_> = names(count).into_iter().map(row).collect();
+    if let Some(far) = rows.get_mut(5) {
+        far.mean = Some(0.163);
+    }
+    if let Some(none) = rows.get_mut(9) {
+        *none = ToyPullRow { parameter: none.parameter.clone(), ..ToyPullRow::default() };
+    }
+    ToyPulls { title: "Pulls in toys".into(), subtitle: "1000 toys".into(), rows, columns: None }
+}
+
 pub(crate) fn channel(name: &str, bins: usize, size: f64, seed: u64) -> ChannelYields {
     let mut dice = Dice::new(seed);
     let shape = |at: f64, width: f64, total: f64, tail: f64| -> Vec<f64> {
@@ -436,6 +515,21 @@ pub(crate) fn hard() -> Vec<(String, Result<Drawing, PictureError>)> {
         });
     }
     many.data = vec![Some(1200.0); 6];
+    let mut nulls = toy_distribution(60);
+    for one in &mut nulls.histograms {
+        one.at_zero += one.counts.iter().sum::<u64>();
+        one.counts.fill(0);
+        (one.beyond, one.left_out) = (3, 12);
+    }
+    nulls.observed = Some(0.0);
+    nulls.statistic = long_name(8);
+    let mut far_toys = goodness_toys(100);
+    (far_toys.observed, far_toys.observed_text) = (Some(310.0), "observed 310".into());
+    let mut long_toy_pulls = toy_pulls(12);
+    for (i, row) in long_toy_pulls.rows.iter_mut().enumerate() {
+        row.parameter = long_name(i);
+    }
+    (long_toy_pulls.rows[3].mean, long_toy_pulls.rows[5].width) = (Some(40.0), Some(f64::NAN));
     let page = |channels: Vec<ChannelYields>, log_y| Yields {
         title: "Pre-fit".into(),
         channels,
@@ -469,6 +563,15 @@ pub(crate) fn hard() -> Vec<(String, Result<Drawing, PictureError>)> {
         ("exclusion-inside".into(), inside.draw()),
         ("exclusion-fine".into(), exclusion(40.0).draw()),
         ("exclusion-on-a-line".into(), on_a_line.draw()),
+        ("toys-few".into(), toy_distribution(60).draw()),
+        ("toys-linear".into(), ToyDistribution { log_y: false, ..toy_distribution(1000) }.draw()),
+        ("toys-at-zero".into(), nulls.draw()),
+        ("goodness-far".into(), far_toys.draw()),
+        ("toy-pulls-1".into(), toy_pulls(1).draw()),
+        ("toy-pulls-60".into(), toy_pulls(60).draw()),
+        ("toy-pulls-184".into(), toy_pulls(184).draw()),
+        ("toy-pulls-1000".into(), toy_pulls(1000).draw()),
+        ("toy-pulls-long".into(), long_toy_pulls.draw()),
         ("yields-log".into(), yields(true).draw()),
         ("events-log".into(), Yields { log_y: true, ..diphoton_blinded() }.draw()),
         ("events-page".into(), page(vec![events("one", 3), channel("bins", 8, 60.0, 4)], false).draw()),
@@ -490,6 +593,9 @@ pub(crate) fn typical() -> Vec<(String, Result<Drawing, PictureError>)> {
         ("limit".into(), limit(false).draw()),
         ("limit-curve".into(), limit_curve(13).draw()),
         ("exclusion".into(), exclusion(100.0).draw()),
+        ("toys".into(), toy_distribution(10_000).draw()),
+        ("goodness".into(), goodness_toys(2000).draw()),
+        ("toy-pulls".into(), toy_pulls(24).draw()),
         ("yields".into(), yields(false).draw()),
         ("yields-page".into(), yields_page().draw()),
         ("events".into(), diphoton().draw()),
