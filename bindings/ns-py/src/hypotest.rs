@@ -221,8 +221,8 @@ pub(crate) fn hypotest<'py>(
                 |core, session, control| {
                     ns_inference::hypotest_point(core, session, &values, &options, control)
                 },
-                ns_inference::PointResult::parts,
-                PointResult,
+                |result| (result.parts(), ()),
+                |record, ()| PointResult(record),
             )?;
             Ok(result.into_bound(py).into_any())
         }

@@ -7,7 +7,7 @@ use ns_core::{Control, FitOutcome, FitRequest, Model, OutcomeParts, Search, Sess
 use super::goodness::GoodnessToys;
 use super::prepare::{free_request, parent_fits};
 use super::stream::{MOST_ROUNDS, Reader, Reading, ToySequence, Toys, stream, worth_repeating};
-use super::{SAME_STATISTIC, ToyStatus};
+use super::{SAME_STATISTIC, StatisticHistogram, ToyStatus};
 use crate::InferenceError;
 use crate::analysis::Analysis;
 use crate::diagnosis;
@@ -54,12 +54,22 @@ pub(crate) fn count(
     let of = analysis.data.clone();
     let toys = Toys { of, source, fits: vec![free, conditional], wanted: OutcomeParts::default() };
     let mut above = 0;
-    let mut counts =
-        GoodnessToys { n_toys: 0, n_nonconverged: 0, n_error: 0, seed, toys_per_s: None, interrupted: false };
+    let mut counts = GoodnessToys {
+        n_toys: 0,
+        n_nonconverged: 0,
+        n_error: 0,
+        seed,
+        toys_per_s: None,
+        interrupted: false,
+        distribution: StatisticHistogram::default(),
+    };
     let mut take = |rows: &[(ToyStatus, f64)]| {
         for (status, toy) in rows {
             match status {
-                ToyStatus::Converged => above += u64::from(*toy >= t - SAME_STATISTIC),
+                ToyStatus::Converged => {
+                    counts.distribution.add(*toy);
+                    above += u64::from(*toy >= t - SAME_STATISTIC);
+                }
                 ToyStatus::NotConverged => counts.n_nonconverged += 1,
                 ToyStatus::Failed => counts.n_error += 1,
             }
