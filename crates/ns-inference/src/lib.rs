@@ -58,6 +58,7 @@ pub mod normal;
 pub mod options;
 #[cfg(feature = "pictures")]
 pub mod picture;
+mod point_test;
 pub mod present;
 pub mod ranking;
 pub mod report;
@@ -88,14 +89,13 @@ pub use goodness::{
     goodness_of_fit, goodness_of_fit_toys,
 };
 pub use grid::{GridPoint, GridResult, GridRow, GridStatus};
-pub use hypotest::{
-    HypotestOptions, HypotestResult, PointOptions, PointResult, TestStatistic, hypotest, hypotest_point,
-};
+pub use hypotest::{HypotestOptions, HypotestResult, TestStatistic, hypotest};
 pub use limit::{LimitOptions, LimitResult, upper_limit};
 pub use lookup::parameter_index;
 pub use minos::Interval;
 pub use ns_compute::CpuSession;
 pub use options::{FitData, FitOptions, observed};
+pub use point_test::{PointOptions, PointResult, hypotest_point};
 pub use ranking::{Group, Impact, RankingOptions, RankingResult, ranking, rankings};
 pub use scan::{ScanAxis, ScanInterval, ScanOptions, ScanResult, scan};
 pub use significance::{SignificanceResult, significance};

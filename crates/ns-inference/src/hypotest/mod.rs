@@ -8,7 +8,6 @@ mod asimov;
 pub(crate) mod asymptotic;
 mod compare;
 mod ends;
-pub(crate) mod point;
 pub(crate) mod power;
 pub(crate) mod profile;
 pub(crate) mod tester;
@@ -17,7 +16,6 @@ use ns_core::{Control, Model, Session};
 use serde::{Deserialize, Serialize};
 
 pub use asymptotic::EXPECTED_SIGMAS;
-pub use point::{PointOptions, PointResult, hypotest_point};
 
 use crate::analysis::Analysis;
 use crate::{FitOptions, InferenceError, options};

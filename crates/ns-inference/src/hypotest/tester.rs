@@ -451,7 +451,7 @@ impl<'a> Tester<'a> {
 
 /// Makes the free fit and returns the lowest minimum found. In a small model, the function also makes a thorough
 /// search, and fits in which parameters at a bound start at their opposite bound.
-pub(super) fn free_fit(analysis: &mut Analysis<'_>, poi: usize) -> Result<FitOutcome, InferenceError> {
+pub(crate) fn free_fit(analysis: &mut Analysis<'_>, poi: usize) -> Result<FitOutcome, InferenceError> {
     let data = analysis.data.clone();
     let base = analysis.base.clone();
     let mut best = analysis.fit(&data, base.clone(), WITH_INVERSE)?;

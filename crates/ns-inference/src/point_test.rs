@@ -12,10 +12,10 @@ use ns_core::{
 };
 use serde::Serialize;
 
-use super::tester::free_fit;
 use crate::analysis::{Analysis, Fitted, WITH_INVERSE};
 use crate::diagnosis;
 use crate::goodness::chi2_tail;
+use crate::hypotest::tester::free_fit;
 use crate::lowest::Lowest;
 use crate::single_fits::of_single_fits;
 use crate::toys::INTERRUPTED;
