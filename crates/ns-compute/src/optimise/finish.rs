@@ -155,6 +155,12 @@ fn finish(
             outcome = describe(worker, problem, &best, found.improved);
         }
     }
+    // A descent from the end of a valley may have ended on another kink.
+    if !best.kinks.is_empty() && best.kinks != kinks && !problem.is_cancelled() {
+        best.kinks.extend(kinks);
+        (found.best, found.first_iterations, found.iterations) = (best, iterations, iterations + searching);
+        return finish(worker, whole, found, wanted);
+    }
     // A fit that was interrupted on its way along a valley has no result.
     if problem.is_cancelled() {
         return Err(FitFailure::Cancelled);

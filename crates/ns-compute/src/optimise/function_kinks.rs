@@ -21,7 +21,7 @@ const BISECTIONS: usize = 200;
 /// Distance from a kink, in units of `1 + |x|`, at which the slopes of its sides are computed.
 const BESIDE: f64 = 1e-8;
 
-/// A slope towards the kink counts as zero up to this number times `1 + |x|`.
+/// A slope counts as zero up to this number divided by `1 + |x|`.
 const NO_SLOPE: f64 = 1e-6;
 
 /// Replaces `found`, the end of a descent that has not converged, by a minimum on kinks of functions, if there is one close
@@ -129,6 +129,7 @@ fn rises(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], p: usize) ->
         }
         let value = worker.evaluate(problem, &point, 0.0).value();
         worker.gradient(problem, &point);
-        !value.is_finite() || side * worker.scratch.gradient[p] * size > -NO_SLOPE
+        // Where one side is flat, the fit says that the likelihood does not depend on the parameter.
+        !value.is_finite() || side * worker.scratch.gradient[p] * size > NO_SLOPE
     })
 }
