@@ -1,29 +1,31 @@
-//! The distribution of a statistic in toys, as a histogram whose memory does not grow with the number of toys.
+//! The distribution of a statistic in toys, in memory that does not grow with the number of toys.
+
+use std::collections::BTreeMap;
 
 use super::SAME_STATISTIC;
 
-/// Number of bins of the histogram.
-const BINS: usize = 8192;
-/// Exponent of the width of the first bins.
-const NARROWEST: i32 = -40;
+/// Number of bits of a value that are left out. Sign, exponent and 12 bits of the mantissa remain.
+const LEFT_OUT: u32 = 40;
+/// Fewest and most bins of a picture.
+const FEWEST: f64 = 16.0;
+const MOST: f64 = 60.0;
 
-/// The histogram of a statistic that is not negative. Its bins start at 0 and have a width that is a power of two.
+/// Counts of a statistic that is not negative. Values are rounded down by at most 1/4096 of their size, so there are at
+/// most 4096 different values between two powers of two. The counts do not depend on the order of the toys.
 ///
-/// When a value is beyond the last bin, neighbouring bins are merged until it has a bin. The histogram therefore does
-/// not depend on the order of the toys. Values of at most [`SAME_STATISTIC`] are counted as 0.
+/// Values of at most [`SAME_STATISTIC`] are counted as 0.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StatisticHistogram {
-    /// Numbers of toys; empty if all values are 0.
-    bins: Vec<u64>,
-    /// The width of a bin is 2 to this power.
-    exponent: i32,
+    /// Number of toys for each rounded value. A key is the leading bits of a positive number, so keys have the order
+    /// of the values.
+    counts: BTreeMap<u64, u64>,
     at_zero: u64,
 }
 
-/// Histograms of the same statistic with common bins.
+/// Histograms of the same statistic with common bins of equal width.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CommonBins {
-    /// Edges of the bins. There are at least two.
+    /// Edges of the bins, multiples of a round width. There are at least two.
     pub edges: Vec<f64>,
     /// Number of toys in each bin, for each histogram. Values of 0 are not counted.
     pub counts: Vec<Vec<u64>>,
@@ -39,18 +41,8 @@ impl StatisticHistogram {
         }
         if value <= SAME_STATISTIC {
             self.at_zero += 1;
-            return;
-        }
-        if self.bins.is_empty() {
-            self.bins = vec![0; BINS];
-            self.exponent = NARROWEST;
-        }
-        while value / width(self.exponent) >= BINS as f64 {
-            self.merge_pairs();
-        }
-        // The quotient is below the number of bins.
-        if let Some(count) = self.bins.get_mut((value / width(self.exponent)) as usize) {
-            *count += 1;
+        } else {
+            *self.counts.entry(value.to_bits() >> LEFT_OUT).or_default() += 1;
         }
     }
 
@@ -63,83 +55,72 @@ impl StatisticHistogram {
     /// Returns the number of toys.
     #[must_use]
     pub fn n(&self) -> u64 {
-        self.at_zero + self.bins.iter().sum::<u64>()
+        self.at_zero + self.counts.values().sum::<u64>()
     }
 
-    /// Doubles the width of the bins.
-    fn merge_pairs(&mut self) {
-        for bin in 0..BINS {
-            let pair = self.bins.get(2 * bin..2 * bin + 2);
-            let sum = pair.map_or(0, |pair| pair.iter().sum());
-            if let Some(count) = self.bins.get_mut(bin) {
-                *count = sum;
-            }
-        }
-        self.exponent += 1;
+    /// Returns the rounded values above 0 in ascending order, with the numbers of toys.
+    fn values(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
+        self.counts.iter().map(|(key, n)| (f64::from_bits(key << LEFT_OUT), *n))
     }
 }
 
 impl CommonBins {
-    /// Rebins histograms of the same statistic. The number of bins is three times the cube root of the number of toys,
-    /// from 16 to 60. The bins start at 0 if `from_zero`, and at the lowest value otherwise. They end at
+    /// Bins histograms of the same statistic. The number of bins is at most three times the cube root of the number of
+    /// toys, and between 16 and 60. The bins start at 0 if `from_zero`, and at the lowest value otherwise. They end at
     /// the highest value, or where a few values are far beyond all others.
     #[must_use]
     pub fn new(histograms: &[&StatisticHistogram], from_zero: bool) -> Self {
-        let filled = || histograms.iter().filter(|one| !one.bins.is_empty());
-        let Some(exponent) = filled().map(|one| one.exponent).max() else {
+        let mut all: BTreeMap<u64, u64> = BTreeMap::new();
+        for (key, n) in histograms.iter().flat_map(|one| &one.counts) {
+            *all.entry(*key).or_default() += n;
+        }
+        let all = StatisticHistogram { counts: all, at_zero: 0 };
+        let (Some((lowest, _)), Some((highest, _))) = (all.values().next(), all.values().last()) else {
             let n = histograms.len();
             return Self { edges: vec![0.0, 1.0], counts: vec![vec![0]; n], beyond: vec![0; n] };
         };
-        let fine: Vec<StatisticHistogram> = histograms
-            .iter()
-            .map(|one| {
-                let mut one = (*one).clone();
-                while !one.bins.is_empty() && one.exponent < exponent {
-                    one.merge_pairs();
+        let first = if from_zero { 0.0 } else { lowest };
+        let last = highest.min(first + 4.0 * (all.below_99_percent() - first)).max(first);
+        let most = histograms.iter().map(|one| one.n()).max().unwrap_or(0) as f64;
+        // A single value has a bin of a tenth of its size.
+        let span = (last - first).max(0.1 * last);
+        let width = round_up(span / (3.0 * most.cbrt()).clamp(FEWEST, MOST));
+        let (low, high) = ((first / width).floor(), (last / width).floor() + 1.0);
+        let n = (high - low) as usize;
+        let edges = (0..=n).map(|edge| (low + edge as f64) * width).collect();
+        let mut counts = vec![vec![0; n]; histograms.len()];
+        let mut beyond = vec![0; histograms.len()];
+        for ((one, counts), beyond) in histograms.iter().zip(&mut counts).zip(&mut beyond) {
+            for (value, toys) in one.values() {
+                match counts.get_mut(((value / width).floor() - low) as usize) {
+                    Some(count) => *count += toys,
+                    None => *beyond += toys,
                 }
-                one
-            })
-            .collect();
-        let of_bin = |bin: usize| fine.iter().filter_map(move |one| one.bins.get(bin)).sum::<u64>();
-        let sums: Vec<u64> = (0..BINS).map(of_bin).collect();
-        let lowest = sums.iter().position(|n| *n > 0).unwrap_or(0);
-        let highest = sums.iter().rposition(|n| *n > 0).unwrap_or(0);
-        let first = if from_zero { 0 } else { lowest };
-        let last = highest.min(most_of(&sums, first));
-        let most = fine.iter().map(StatisticHistogram::n).max().unwrap_or(0) as f64;
-        let wanted = (3.0 * most.cbrt()).clamp(16.0, 60.0) as usize;
-        let size = (last + 1 - first).div_ceil(wanted).max(1);
-        let n = (last + 1 - first).div_ceil(size);
-        let edges = (0..=n).map(|edge| (first + edge * size) as f64 * width(exponent)).collect();
-        let within = |one: &StatisticHistogram, bin: usize| {
-            let bins = one.bins.get(first + bin * size..(first + (bin + 1) * size).min(BINS));
-            bins.map_or(0, |bins| bins.iter().sum())
-        };
-        let counts: Vec<Vec<u64>> =
-            fine.iter().map(|one| (0..n).map(|bin| within(one, bin)).collect()).collect();
-        let beyond = fine
-            .iter()
-            .zip(&counts)
-            .map(|(one, counts)| one.n() - one.at_zero - counts.iter().sum::<u64>())
-            .collect();
+            }
+        }
         Self { edges, counts, beyond }
     }
 }
 
-fn width(exponent: i32) -> f64 {
-    2_f64.powi(exponent)
+impl StatisticHistogram {
+    /// Returns the smallest value that at least 99 % of the toys above 0 do not exceed; 0 if there are none.
+    fn below_99_percent(&self) -> f64 {
+        let all = self.n() - self.at_zero;
+        let mut below = 0;
+        let place = self.values().find(|(_, n)| {
+            below += n;
+            below as f64 >= 0.99 * all as f64
+        });
+        place.map_or(0.0, |(value, _)| value)
+    }
 }
 
-/// Returns the bin beyond which values are left out. It is four times as far from the bin `first` as the bin below which
-/// 99 % of the toys are.
-fn most_of(sums: &[u64], first: usize) -> usize {
-    let all: u64 = sums.iter().sum();
-    let mut below = 0;
-    let bin = sums.iter().position(|n| {
-        below += n;
-        below as f64 >= 0.99 * all as f64
-    });
-    first + 4 * (bin.unwrap_or(first).max(first) + 1 - first)
+/// Returns the smallest of 1, 2, 2.5 and 5 times a power of ten that is at least `width`.
+fn round_up(width: f64) -> f64 {
+    let power = 10_f64.powf(width.log10().floor());
+    let factors = [1.0, 2.0, 2.5, 5.0, 10.0];
+    let fits = factors.into_iter().find(|factor| factor * power >= width * (1.0 - 1e-9));
+    fits.unwrap_or(10.0) * power
 }
 
 #[cfg(test)]
@@ -158,10 +139,16 @@ mod tests {
         let forwards = filled(values);
         assert_eq!(forwards, filled(values.into_iter().rev()));
         assert_eq!((forwards.n(), forwards.at_zero()), (8, 2));
-        assert!(
-            width(forwards.exponent) * BINS as f64 > 1e7
-                && width(forwards.exponent - 1) * (BINS as f64) <= 1e7
-        );
+        let rounded: Vec<f64> = forwards.values().map(|(value, _)| value).collect();
+        for (rounded, value) in rounded.iter().zip([2e-7, 0.02, 0.4, 5.0, 17.3, 1e7]) {
+            assert!(*rounded <= value && *rounded > value * (1.0 - 1.0 / 4096.0), "{rounded} {value}");
+        }
+    }
+
+    #[test]
+    fn the_memory_is_that_of_the_different_values() {
+        let many = filled((0..200_000).map(|i| 1.0 + f64::from(i) / 200_000.0));
+        assert_eq!((many.counts.len(), many.n()), (4096, 200_000));
     }
 
     #[test]
@@ -169,16 +156,12 @@ mod tests {
         let b = filled((0..1000).map(|i| 0.013 * f64::from(i)));
         let sb = filled((0..1000).map(|i| 0.000_7 * f64::from(i)));
         let common = CommonBins::new(&[&b, &sb], true);
-        assert_eq!(common.edges[0], 0.0);
-        assert!((24..=30).contains(&common.counts[0].len()), "{}", common.counts[0].len());
+        assert_eq!((common.edges[0], common.edges[1], common.edges.len()), (0.0, 0.5, 27));
         for (counts, one) in common.counts.iter().zip([&b, &sb]) {
             assert_eq!(counts.iter().sum::<u64>() + one.at_zero(), 1000);
         }
         assert_eq!(common.beyond, [0, 0]);
-        assert_eq!(common.edges.len(), common.counts[0].len() + 1);
-        // A toy lies in the bin whose edges enclose it: the statistics of the second histogram end at 0.7.
-        let last = common.counts[1].iter().rposition(|n| *n > 0).unwrap();
-        assert!(common.edges[last] <= 0.7 && 0.7 <= common.edges[last + 1], "{common:?}");
+        assert_eq!(&common.counts[1][..3], [714, 285, 0]);
     }
 
     #[test]
@@ -187,12 +170,18 @@ mod tests {
         let common = CommonBins::new(&[&filled(values.chain([9e4]))], false);
         assert_eq!(common.beyond, [1]);
         assert!(common.edges.last().is_some_and(|last| *last < 300.0), "{:?}", common.edges);
-        assert!(common.edges.first().is_some_and(|first| *first > 80.0), "{:?}", common.edges);
+        assert!(common.edges.first().is_some_and(|first| *first > 90.0), "{:?}", common.edges);
+        assert!(common.counts[0].iter().filter(|n| **n > 0).count() >= 4, "{common:?}");
     }
 
     #[test]
-    fn toys_at_zero_alone_have_an_empty_bin() {
+    fn toys_with_one_value_have_bins() {
         let none = CommonBins::new(&[&filled([0.0, 0.0]), &StatisticHistogram::default()], true);
         assert_eq!((none.edges, none.counts), (vec![0.0, 1.0], vec![vec![0], vec![0]]));
+        for value in [1e-7, 3.0, 1e300] {
+            let one = CommonBins::new(&[&filled([value; 5])], false);
+            assert_eq!(one.counts.concat().iter().sum::<u64>(), 5, "{one:?}");
+            assert!(one.edges.windows(2).all(|pair| pair[0] < pair[1]), "{one:?}");
+        }
     }
 }
