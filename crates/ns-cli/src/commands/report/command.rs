@@ -17,7 +17,7 @@ pub(super) fn command(arguments: &[OsString], name: &str, more: &[&str]) -> Stri
         };
         if OWN.contains(&word.as_str()) {
             given.next();
-        } else if !(OWN.iter().any(|flag| is_own(&flag)) || word == "-q" || word == "--quiet") {
+        } else if !(OWN.iter().any(is_own) || word == "-q" || word == "--quiet") {
             words.push(word);
         }
     }
