@@ -173,7 +173,7 @@ impl CorrelationTable {
     fn resolve(&self, model: &Model, known: &mut Vec<usize>) -> Result<Correlations, CorrelationsError> {
         let first = self.parameters.first().cloned().unwrap_or_default();
         let n = self.parameters.len();
-        if n < 2 || n > MOST {
+        if !(2..=MOST).contains(&n) {
             return Err(CorrelationsError::Form {
                 message: format!("the number of parameters of a matrix is {n}"),
                 remedy: "name 2 to 500",
