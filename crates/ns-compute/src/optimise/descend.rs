@@ -343,7 +343,8 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             continue;
         }
         // Smaller steps would have to move a parameter between two neighbouring numbers.
-        if exact && !pushed && floor == 0.0 && edm <= NEIGHBOURS * edm_of_rounding(worker, &theta) {
+        let undamped = exact && damping == 0.0 && !pushed && floor == 0.0;
+        if undamped && edm > tolerance && edm <= NEIGHBOURS * edm_of_rounding(worker, &theta) {
             status = STUCK;
             break;
         }

@@ -82,7 +82,7 @@ fn functions_use_the_parameter_of_their_place() {
     // The parameter of interest becomes the first of the new ones, with a warning.
     let edited = of("mu").unwrap();
     let model = edited.workspace.model(&ModelOptions::default()).unwrap();
-    assert_eq!(model.poi.map(|i| model.parameters[i].name.as_str()), Some("mu_one"));
+    assert_eq!(model.poi().map(|i| model.parameters[i].name.as_str()), Some("mu_one"));
     assert!(edited.warnings.iter().any(|warning| warning.message.contains("'mu_one'")));
 }
 
