@@ -882,6 +882,11 @@ def two_signals():
     )
 
 
+def correlations():
+    """Correlations of two constraints of simple_workspace.json."""
+    return {"parameters": ["jet_scale", "signal_theory"], "correlations": [[1.0, 0.4], [0.4, 1.0]]}
+
+
 def fixtures():
     base = background_only()
     points = list(POINTS)
@@ -904,6 +909,7 @@ def fixtures():
         "eft.json": eft(),
         "abcd.json": abcd(),
         "two_signals.json": two_signals(),
+        "correlations.json": correlations(),
         "hs3/mixed.hs3.json": hs3_mixed(),
         "hs3/mixed_root.hs3.json": hs3_mixed_root(),
         "hs3/template.hs3.json": hs3_template(),
