@@ -101,7 +101,7 @@ def test_a_job_is_waited_for(client):
     toys = client._analysis("hypotest-toys", SIMPLE, {"n_toys": 20_000, "seed": 1}, mu=1.0, wait_s=0,
                             progress=lambda done, total: steps.append((done, total)))
     assert toys["n_toys"] == {"b": 20_000, "sb": 20_000}
-    assert steps and steps[-1][1] == 80_000
+    assert steps and steps[-1][1] == 40_000
     assert toys["cls"] == client.hypotest_toys(1.0, SIMPLE, n_toys=20_000, seed=1)["cls"]
 
 

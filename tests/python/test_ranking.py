@@ -14,8 +14,8 @@ SMALL = ["simple_workspace.json", "all_modifiers.json", "shared_names.json", "ov
 SIDES = ["up", "down", "prefit_up", "prefit_down"]
 # The JSON keys of `nextstat ranking`.
 KEYS = {
-    "param", "mu_hat", "mu_uncertainty", "impacts", "prefit", "ranking", "n_ranked", "groups", "breakdown", "twice_nll",
-    "converged", "n_fits", "n_failed", "interrupted", "warnings", "device", "device_reason", "gpu_check", "interpolation", "model_digest", "wall_s",
+    "param", "mu_hat", "mu_uncertainty", "impacts", "prefit", "ranking", "n_ranked", "groups", "group_sums", "sequential", "breakdown",
+    "twice_nll", "converged", "n_fits", "n_failed", "interrupted", "warnings", "device", "device_reason", "gpu_check", "interpolation", "model_digest", "wall_s",
 }  # fmt: skip
 
 
