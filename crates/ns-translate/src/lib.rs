@@ -6,7 +6,6 @@
 pub mod arrow;
 pub mod build;
 mod contents;
-mod correlate;
 pub mod datacard;
 mod formula;
 pub mod histfactory;
@@ -19,6 +18,6 @@ mod xml_error;
 pub use contents::{
     ChannelRow, Contents, CorrelationRow, EventChannelRow, FunctionRow, ParameterRow, ProblemRow, SampleRow,
 };
-pub use correlate::{CorrelationTable, CorrelationTables, CorrelationsError};
+pub use pyhf::{CorrelationTable, CorrelationTables, CorrelationsError};
 pub use recognise::{Format, SourceText};
 pub use source::ModelSource;

@@ -22,6 +22,7 @@
 //! accepted with a warning. All problems of a file are reported at once.
 
 mod build;
+mod correlate;
 mod declare;
 pub(crate) mod diagnose;
 pub(crate) mod document;
@@ -47,6 +48,7 @@ mod tolerate;
 mod workspace;
 mod written;
 
+pub use correlate::{CorrelationTable, CorrelationTables, CorrelationsError};
 pub(crate) use diagnose::expect;
 pub use edit::{
     Change, ChannelSelection, Combine, Decorrelate, DecorrelateBy, Edited, Join, Operation, Prune, Region,

@@ -4,7 +4,7 @@ use ns_core::{Constraint, CorrelationError, Correlations, Model, Penalty, Penalt
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::pyhf::names::quoted;
+use super::names::quoted;
 
 /// Largest number of correlated parameters in one matrix. The time and memory of a term grow with the square.
 const MOST: usize = 500;
