@@ -31,8 +31,7 @@
 
 mod analysis;
 mod bin_centres;
-pub mod blind;
-mod conditional;
+pub mod conditional;
 mod context_gradient;
 pub mod derived;
 pub mod device;
@@ -74,7 +73,6 @@ mod weighted;
 mod words;
 pub mod yields;
 
-pub use blind::Blind;
 pub use context_gradient::ContextGradient;
 pub use device::{
     Choice, DeviceInfo, GpuCheck, ModelSize, Opened, Work, choose_device, devices, open_session,
@@ -94,7 +92,7 @@ pub use limit::{LimitOptions, LimitResult, upper_limit};
 pub use lookup::parameter_index;
 pub use minos::Interval;
 pub use ns_compute::CpuSession;
-pub use options::{FitData, FitOptions, observed};
+pub use options::{Blind, FitData, FitOptions, observed};
 pub use point_test::{PointOptions, PointResult, hypotest_point};
 pub use ranking::{Group, Impact, RankingOptions, RankingResult, ranking, rankings};
 pub use scan::{ScanAxis, ScanInterval, ScanOptions, ScanResult, scan};

@@ -6,8 +6,9 @@ use ns_core::{Data, FitRequest, FitTask, Model, Observations, Search, Session, S
 
 use serde::Deserialize;
 
+use super::blind::{self, Blind};
 use crate::options::{self, Point, WeightedUncertainties};
-use crate::{Blind, InferenceError, blind, diagnosis, parameter_index};
+use crate::{InferenceError, diagnosis, parameter_index};
 
 /// The data to which a model is fitted.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]

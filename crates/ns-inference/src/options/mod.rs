@@ -1,6 +1,7 @@
 //! Reads the options of analyses from JSON or another format that serde supports. An error message contains the path of
 //! the wrong entry.
 
+mod blind;
 mod fit;
 mod weighted;
 
@@ -13,6 +14,7 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
+pub use blind::Blind;
 pub use fit::{FitData, FitOptions, observed};
 pub use weighted::WeightedUncertainties;
 

@@ -1,10 +1,14 @@
 //! Data with blinded channels: their counts are those that a fit of the other channels expects.
 
-use ns_core::{Control, Data, EvaluationRequest, Execution, Model, Observations, Session};
+use ns_compute::CpuSession;
+use ns_core::{
+    Control, Data, EvaluationRequest, Execution, FitStatus, Model, Observations, OutcomeParts, Session,
+    TaskOutcome,
+};
 use serde::{Deserialize, Serialize};
 
-use crate::fit::fit;
-use crate::{FitData, FitOptions, InferenceError, diagnosis, open_session};
+use super::fit::{FitData, FitOptions};
+use crate::{InferenceError, diagnosis};
 
 /// Channels whose observed counts an analysis does not use.
 ///
@@ -160,20 +164,26 @@ fn fitted(others: &Model, options: &FitOptions, blind: &Blind) -> Result<Vec<f64
     for (name, value) in &options.fixed {
         wanted = wanted.fix(name, *value);
     }
-    let session = open_session(
-        others,
-        &Execution { device: ns_core::Device::Cpu, threads: 1, ..Execution::default() },
-    )?;
-    let result = fit(others, session.as_ref(), &wanted, Control::default())?;
-    if !result.converged {
+    let session = CpuSession::open(others, &Execution { threads: 1, ..Execution::default() })?;
+    let task = wanted.task(others, &session)?;
+    let mut outcomes: Vec<TaskOutcome> = Vec::new();
+    session.fit_batch(&[task], OutcomeParts::default(), Control::default(), &mut outcomes)?;
+    let outcome = match outcomes.pop().and_then(|mut outcome| outcome.fits.pop()) {
+        None => return Err(InferenceError::Cancelled),
+        Some(Err(failure)) => {
+            return Err(InferenceError::FitFailed { reason: diagnosis::failure(others, &failure) });
+        }
+        Some(Ok(outcome)) => outcome,
+    };
+    if outcome.status != FitStatus::Converged {
         return Err(InferenceError::CannotBlind {
             problem: format!(
                 "the fit of the other channels did not converge ({}); fit them alone to find out why",
-                result.termination_reason
+                diagnosis::termination(&outcome)
             ),
         });
     }
-    Ok(result.bestfit)
+    Ok(outcome.parameters)
 }
 
 /// Returns for each parameter whether a channel or a constraint term depends on it.
