@@ -121,7 +121,16 @@ fn parsed() -> Cli {
         std::process::exit(i32::from(error.exit() as u8))
     });
     let arguments = with_input(std::env::args_os().collect(), &command);
-    let matches = command.try_get_matches_from_mut(arguments).unwrap_or_else(|error| with_tip(error).exit());
+    let name = arguments.get(1).map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let matches = command.try_get_matches_from_mut(arguments).unwrap_or_else(|error| {
+        // The wrong value may be one of the file.
+        if matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation)
+            && let Some(given) = settings.as_ref().and_then(|settings| settings.all(&name))
+        {
+            output::complain("settings", &given);
+        }
+        with_tip(error).exit()
+    });
     let quiet = matches.subcommand().is_some_and(|(_, flags)| is_quiet(flags));
     output::announce_files(!quiet);
     if let (Some(settings), Some((name, flags)), false) = (&settings, matches.subcommand(), quiet)

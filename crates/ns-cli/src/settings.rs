@@ -52,15 +52,23 @@ impl Settings {
         Ok((program, Some(Self { path, given })))
     }
 
+    /// Returns a line about all settings of a command, for an error in one of them; `None` if there are none.
+    pub(crate) fn all(&self, command: &str) -> Option<String> {
+        self.line(|setting| setting.command == command)
+    }
+
     /// Returns a line about the settings of a command that were used; `None` if there are none. `flags` are the parsed
     /// flags of this command.
     pub(crate) fn used(&self, command: &str, flags: &ArgMatches) -> Option<String> {
-        let is_used = |setting: &&Setting| {
+        self.line(|setting| {
             setting.command == command && flags.value_source(&setting.id) == Some(ValueSource::DefaultValue)
-        };
-        let used: Vec<&str> =
-            self.given.iter().filter(is_used).map(|setting| setting.shown.as_str()).collect();
-        (!used.is_empty()).then(|| format!("{} ({})", used.join(" "), self.path.display()))
+        })
+    }
+
+    fn line(&self, is_shown: impl Fn(&Setting) -> bool) -> Option<String> {
+        let settings = self.given.iter().filter(|setting| is_shown(setting));
+        let shown: Vec<&str> = settings.map(|setting| setting.shown.as_str()).collect();
+        (!shown.is_empty()).then(|| format!("{} ({})", shown.join(" "), self.path.display()))
     }
 }
 
@@ -103,11 +111,10 @@ fn applied(mut program: Command, table: &Table) -> Result<(Command, Vec<Setting>
                 });
             }
             if !is_known {
-                let whose = if place == ALL { "no command" } else { place };
                 return Err(match place == ALL {
-                    true => format!("[{place}] {flag}: {whose} has this flag"),
+                    true => format!("[{place}] {flag}: no command has this flag"),
                     false => {
-                        format!("[{place}] {flag}: `nextstat {whose}` has no such flag; its --help lists all")
+                        format!("[{place}] {flag}: `nextstat {place}` has no such flag; its --help lists all")
                     }
                 });
             }

@@ -108,6 +108,15 @@ fn a_model_without_a_parameter_of_interest_has_no_limit() {
 }
 
 #[test]
+fn no_folder_is_left_where_there_is_no_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("report");
+    let output = run(&["report", "no_such_file.json", "-o", to.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+    assert!(!to.exists());
+}
+
+#[test]
 fn a_folder_that_cannot_be_made_is_told_before_the_analyses() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");

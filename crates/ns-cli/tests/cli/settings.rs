@@ -92,6 +92,17 @@ fn what_is_not_known_is_refused_with_its_place() {
 }
 
 #[test]
+fn a_value_that_a_flag_does_not_take_is_shown_with_its_file() {
+    let output = run_with_settings("[fit]\nquiet = \"yes\"\n", &["fit", "ws.json"]);
+    assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+    let said = said(&output);
+    assert!(
+        said.contains("settings: --quiet yes (nextstat.toml)\nerror: invalid value 'yes' for '--quiet'"),
+        "{said}"
+    );
+}
+
+#[test]
 fn another_file_can_be_named_or_none() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mine.toml");

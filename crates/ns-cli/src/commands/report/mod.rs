@@ -68,10 +68,10 @@ impl ReportArgs {
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, CliError> {
     let started = Instant::now();
     load::one_reader(&args.model.input, &args.model.patch)?;
-    let folder = Folder::open(&args.output)?;
     let execution = args.execution.execution();
     let (contents, model) = inspected(args, execution.device)?;
     let options = args.data.options(&model)?;
+    let folder = Folder::open(&args.output)?;
     let Opened { session, reason } = open_session_for(&model, &execution, RankingOptions::default().work())?;
     let analyses = Analyses { args, model: &model, session: session.as_ref(), options: &options, reason };
     let stop = interrupt::listen();
