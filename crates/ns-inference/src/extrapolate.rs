@@ -13,7 +13,8 @@ pub struct Extrapolated {
     pub parameters: Vec<f64>,
     /// Covariance matrix of all parameters, in the model's order. A parameter that the fit did not contain has the
     /// variance of its constraint, the covariances of its constraint with those of others that the fit did not contain, and
-    /// no covariance with fitted parameters. Its variance is 0 if the model fixes it or it has no constraint. `None` if the covariance of the fit is not known.
+    /// no covariance with fitted parameters. Its variance is 0 if the model fixes it or it has no constraint. `None` if the
+    /// covariance of the fit is not known.
     pub covariance: Option<Covariance>,
     /// Names of the model's parameters that the fit did not contain, in the model's order.
     pub not_in_fit: Vec<String>,

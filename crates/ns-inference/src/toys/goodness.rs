@@ -85,6 +85,19 @@ pub(crate) fn count(
     let of = analysis.data.clone();
     let reader = StatisticReader { measure, source: Arc::clone(&source), base };
     let toys = Toys { of, source, fits: vec![free], wanted: OutcomeParts::default() };
+    let sequence = ToySequence { toys: &toys, range: 0..n_toys, reader: &reader };
+    counted((model, session), sequence, value, seed, control)
+}
+
+/// Runs a sequence of toys whose rows are statistics. Returns the number of toys that were run and the numbers of toys that
+/// were left out. Also returns the number of converged toys whose statistic is at least `value`.
+pub(super) fn counted<R: Reader<Row = (ToyStatus, f64)>>(
+    (model, session): (&Model, &dyn Session),
+    sequence: ToySequence<'_, R>,
+    value: f64,
+    seed: u64,
+    control: Control<'_>,
+) -> Result<(GoodnessToys, u64), InferenceError> {
     let mut above = 0;
     let mut counts = GoodnessToys {
         n_toys: 0,
@@ -108,7 +121,6 @@ pub(crate) fn count(
         }
         Ok(())
     };
-    let sequence = ToySequence { toys: &toys, range: 0..n_toys, reader: &reader };
     let run = stream((model, session), &[sequence], None, control, &mut take)?;
     if run.n_rows == 0 {
         return Err(InferenceError::Cancelled);

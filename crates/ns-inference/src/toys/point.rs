@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use ns_core::{Control, FitOutcome, FitRequest, Model, OutcomeParts, Search, Session, Start, TaskOutcome};
 
-use super::goodness::GoodnessToys;
+use super::ToyStatus;
+use super::goodness::{GoodnessToys, counted};
 use super::prepare::{free_request, parent_fits};
-use super::stream::{MOST_ROUNDS, Reader, Reading, ToySequence, Toys, stream, worth_repeating};
-use super::{SAME_STATISTIC, StatisticHistogram, ToyStatus};
+use super::stream::{MOST_ROUNDS, Reader, Reading, ToySequence, Toys, worth_repeating};
 use crate::InferenceError;
 use crate::analysis::Analysis;
 use crate::diagnosis;
@@ -53,37 +53,8 @@ pub(crate) fn count(
     let reader = PointReader { held: held.to_vec(), is_inside: held.iter().all(within), base };
     let of = analysis.data.clone();
     let toys = Toys { of, source, fits: vec![free, conditional], wanted: OutcomeParts::default() };
-    let mut above = 0;
-    let mut counts = GoodnessToys {
-        n_toys: 0,
-        n_nonconverged: 0,
-        n_error: 0,
-        seed,
-        toys_per_s: None,
-        interrupted: false,
-        distribution: StatisticHistogram::default(),
-    };
-    let mut take = |rows: &[(ToyStatus, f64)]| {
-        for (status, toy) in rows {
-            match status {
-                ToyStatus::Converged => {
-                    counts.distribution.add(*toy);
-                    above += u64::from(*toy >= t - SAME_STATISTIC);
-                }
-                ToyStatus::NotConverged => counts.n_nonconverged += 1,
-                ToyStatus::Failed => counts.n_error += 1,
-            }
-        }
-        Ok(())
-    };
     let sequence = ToySequence { toys: &toys, range: 0..n_toys, reader: &reader };
-    let run = stream((model, session), &[sequence], None, control, &mut take)?;
-    if run.n_rows == 0 {
-        return Err(InferenceError::Cancelled);
-    }
-    (counts.n_toys, counts.interrupted) = (run.n_rows, run.interrupted);
-    counts.toys_per_s = (run.wall_s > 0.0).then(|| run.n_rows as f64 / run.wall_s);
-    Ok((counts, above))
+    counted((model, session), sequence, t, seed, control)
 }
 
 /// Returns a copy of a request with the tested parameters held.
