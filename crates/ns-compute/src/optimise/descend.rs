@@ -343,8 +343,9 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             continue;
         }
         // Smaller steps would have to move a parameter between two neighbouring numbers.
-        let undamped = exact && damping == 0.0 && !pushed && floor == 0.0;
-        if undamped && edm > tolerance && edm <= NEIGHBOURS * edm_of_rounding(worker, &theta) {
+        // A large damping would make the EDM too small.
+        let certain = exact && damping < 1.0 && !pushed && floor == 0.0;
+        if certain && edm > tolerance && edm <= NEIGHBOURS * edm_of_rounding(worker, &theta) {
             status = STUCK;
             break;
         }
