@@ -60,7 +60,7 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scr
         norms::<M>(plan, theta, scratch);
     }
     if plan.structure.has_kinks {
-        jumps(plan, theta, scratch);
+        jumps(plan, |p| theta[p] == 0.0, scratch);
     }
     constraints(plan, theta, data, &mut scratch.gradient);
 }
@@ -289,15 +289,16 @@ fn vec_of_totals(plan: &Plan, scratch: &Scratch) -> Vec<f64> {
         .collect()
 }
 
-/// Computes half the difference of the two one-sided derivatives for each parameter at a kink.
+/// Computes half the difference of the two one-sided derivatives for each parameter that `at_kink` names: exact for a
+/// parameter at its kink, and else an estimate of what it will be there. Needs the state that a gradient left.
 #[inline(always)]
-fn jumps(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
+pub(crate) fn jumps(plan: &Plan, at_kink: impl Fn(usize) -> bool, scratch: &mut Scratch) {
     scratch.jump.fill(0.0);
     for (index, block) in plan.structure.blocks.iter().enumerate() {
         let stride = block.n_lanes * LANES;
         for (i, &p) in plan.structure.hist_param[block.hist.0..block.hist_curved].iter().enumerate() {
             let p = p as usize;
-            if theta[p] == 0.0 && plan.structure.histosys.has_kink() {
+            if at_kink(p) && plan.structure.histosys.has_kink() {
                 let a = &plan.numbers.hist_curve[block.curve + i * stride..][..block.n_bins];
                 let w = &scratch.weight[block.cell..][..block.n_bins];
                 let sum: f64 = a.iter().zip(w).map(|(a, w)| a * w).sum();
@@ -306,7 +307,7 @@ fn jumps(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
         }
     }
     if plan.structure.normsys.has_kink() {
-        for run in plan.structure.norm_runs.iter().filter(|run| theta[run.param] == 0.0) {
+        for run in plan.structure.norm_runs.iter().filter(|run| at_kink(run.param)) {
             for i in run.start..run.end {
                 let half = 0.5 * (plan.numbers.norm_rate_hi[i] + plan.numbers.norm_rate_lo[i]);
                 scratch.jump[run.param] += half * scratch.block_sum[plan.structure.norm_block[i] as usize];

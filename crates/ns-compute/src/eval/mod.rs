@@ -7,6 +7,6 @@ mod likelihood;
 mod scratch;
 
 pub(crate) use forward::{forward, kappa_derivatives, norm_ratios};
-pub(crate) use gradient::{constraint_curvatures, gradient};
+pub(crate) use gradient::{constraint_curvatures, gradient, jumps};
 pub(crate) use likelihood::{Dataset, Likelihood, likelihood};
 pub(crate) use scratch::Scratch;

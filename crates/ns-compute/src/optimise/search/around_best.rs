@@ -10,6 +10,7 @@ use super::factors::factors;
 use super::flips::{flips, mirror_strong_pulls};
 use super::lines::{Along, lines, strain};
 use super::restarts::{Restarts, restarts};
+use super::sides::sides;
 use super::whole_box::{crossings, search_whole_box};
 
 /// Largest number of free parameters of a model for which combinations of many parameters are tried. In larger models a
@@ -72,8 +73,7 @@ pub(super) fn look_around(
     let mut elsewhere = !neighbour;
     let mut flipped = found.improved;
     for _ in 0..MOST_ROUNDS {
-        found.begin(worker, Method::Flips);
-        flips(worker, inside, found, effort);
+        turn(worker, inside, effort, found);
         flipped = found.improved;
         if !toy {
             found.begin(worker, Method::Lines);
@@ -111,7 +111,16 @@ pub(super) fn look_around(
     // The last minimum may have been found after the sign changes of its round. Without kinks there is rarely a
     // minimum at the opposite sign.
     if kinks && found.improved > flipped {
-        found.begin(worker, Method::Flips);
-        flips(worker, inside, found, effort);
+        turn(worker, inside, effort, found);
+    }
+}
+
+/// Tries single parameters at the opposite sign.
+fn turn(worker: &mut Worker, problem: &Problem<'_>, effort: Search, found: &mut BestSoFar) {
+    found.begin(worker, Method::Flips);
+    if problem.plan.structure.has_kinks && effort != Search::Thorough {
+        sides(worker, problem, found);
+    } else {
+        flips(worker, problem, found, effort);
     }
 }

@@ -4,7 +4,7 @@ use ns_core::Search;
 
 use super::super::{Problem, Worker};
 use super::attempt::{BestSoFar, attempt, attempt_below};
-use crate::shared_constants::{MOST_FLIPS, MOST_FLIPS_BETWEEN_KINKS, MOST_RISE, MOST_RISE_BETWEEN_KINKS};
+use crate::shared_constants::{MOST_FLIPS, MOST_RISE};
 
 /// Descends from a point at which all nonlinear parameters whose absolute value is above 1 have the opposite sign. In a
 /// second minimum, several of these parameters often have the opposite sign.
@@ -24,10 +24,10 @@ pub(super) fn mirror_strong_pulls(worker: &mut Worker, problem: &Problem<'_>, fo
 
 /// Tries asymmetric parameters at the opposite sign, one parameter at a time.
 ///
-/// A descent starts from the point with one changed sign if `-ln L` is low there. In the default search of models
-/// without kinks, the rise of `-ln L` to this point must also be less than 1.5 times the rise to the point with the
-/// parameter at 0. In a single valley `-ln L` is a parabola, and this ratio is 4. In models with kinks, every orthant
-/// (combination of signs) may have its own minimum.
+/// A descent starts from the point with one changed sign if `-ln L` is low there. In the default search the rise of
+/// `-ln L` to this point must also be less than 1.5 times the rise to the point with the parameter at 0. In a single
+/// valley `-ln L` is a parabola, and this ratio is 4. The default search of models with kinks has [`sides`](super::sides)
+/// instead.
 pub(super) fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut BestSoFar, effort: Search) {
     let plan = problem.plan;
     // Two limits: the largest rise of `-ln L` from the minimum to the point with one changed sign, and the largest
@@ -35,10 +35,9 @@ pub(super) fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut Best
     let (threshold, most) = match (effort, plan.structure.has_kinks) {
         (Search::Thorough, true) => (10.0, 1024),
         (Search::Thorough, false) => (10.0, 64),
-        (_, true) => (MOST_RISE_BETWEEN_KINKS, MOST_FLIPS_BETWEEN_KINKS),
-        (_, false) => (MOST_RISE, MOST_FLIPS),
+        _ => (MOST_RISE, MOST_FLIPS),
     };
-    let every_valley = plan.structure.has_kinks || effort == Search::Thorough;
+    let every_valley = effort == Search::Thorough;
     let smallest = if every_valley { 0.0 } else { 0.25 };
     let mut descents = 0;
     let mut tried = vec![false; found.best.theta.len()];

@@ -1,6 +1,6 @@
 //! Searches for the lowest minimum by descents from several starting points.
 //!
-//! The first descent ends in the valley of its starting point. Further methods begin at its minimum: `flips` and
+//! The first descent ends in the valley of its starting point. Further methods begin at its minimum: `flips`, `sides` and
 //! `lines` vary single parameters, `factors` varies free scale factors, and `combinations` varies many parameters at
 //! once. `places` moves narrow peaks, `vanished` tries values of parameters that have no effect at the best point, and
 //! `shapes` starts from scattered shapes of densities. `restarts` tries combinations around other minima, and
@@ -20,6 +20,7 @@ mod recover;
 mod restarts;
 mod scatter;
 mod shapes;
+mod sides;
 mod single_parameter;
 mod vanished;
 mod whole_box;
