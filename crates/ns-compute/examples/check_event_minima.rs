@@ -9,9 +9,9 @@
 //! from random points.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
-#[path = "../tests/events_oracle/mod.rs"]
+#[path = "../tests/event/events_oracle/mod.rs"]
 mod events_oracle;
-#[path = "../tests/random_events/mod.rs"]
+#[path = "../tests/event/random_events/mod.rs"]
 mod random_events;
 
 use std::collections::BTreeMap;

@@ -7,9 +7,9 @@
 //! toys are run in batches of other sizes.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
-#[path = "../tests/event_models/mod.rs"]
+#[path = "../tests/event/event_models/mod.rs"]
 mod event_models;
-#[path = "../tests/events_oracle/mod.rs"]
+#[path = "../tests/event/events_oracle/mod.rs"]
 mod events_oracle;
 
 use std::ops::Range;

@@ -6,9 +6,9 @@
 //! ```
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
-#[path = "../tests/event_models/mod.rs"]
+#[path = "../tests/event/event_models/mod.rs"]
 mod event_models;
-#[path = "../tests/events_oracle/mod.rs"]
+#[path = "../tests/event/events_oracle/mod.rs"]
 mod events_oracle;
 
 use std::sync::Arc;

@@ -1,23 +1,12 @@
 //! Compares fits of toys in SIMD lanes (several toys per vector) with fits of the same toys one by one, for
 //! random models and for every instruction set of this machine. The minima must agree, and the bits of a
 //! toy's outcome must not depend on the other toys in its vector.
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
-
-#[allow(dead_code)]
-#[path = "oracle/functions.rs"]
-mod functions;
-#[allow(dead_code)]
-#[path = "oracle/models.rs"]
-mod models;
-#[allow(dead_code)]
-#[path = "oracle/number.rs"]
-mod number;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use functions::with_functions;
-use models::{Random, hold_idle, random_model};
+use crate::functions::with_functions;
+use crate::models::{Random, hold_idle, random_model};
 use ns_compute::{CpuSession, Level};
 use ns_core::{
     Condition, Control, Covariance, Data, Drawn, EvaluationRequest, Execution, FitFailure, FitOutcome,

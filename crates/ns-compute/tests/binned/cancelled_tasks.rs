@@ -1,14 +1,9 @@
 //! Checks that cancelling a task does not affect the other tasks of its batch.
-#![allow(missing_docs, clippy::unwrap_used)]
-
-#[allow(dead_code)]
-#[path = "oracle/models.rs"]
-mod models;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use models::random_model;
+use crate::models::random_model;
 use ns_compute::CpuSession;
 use ns_core::{
     Control, Data, Drawn, Execution, FitFailure, FitRequest, FitTask, OutcomeParts, Session, TaskOutcome,

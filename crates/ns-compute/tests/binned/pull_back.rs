@@ -2,35 +2,20 @@
 //! replace), with Richardson-extrapolated differences of the textbook formulae. Checks that a model whose numbers
 //! are replaced by the data agrees with a model that was compiled with the same numbers. Uses random models and all
 //! interpolation codes.
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
-
-#[allow(dead_code)]
-#[path = "oracle/functions.rs"]
-mod functions;
-#[path = "oracle/inputs.rs"]
-mod inputs;
-#[path = "oracle/likelihood.rs"]
-mod likelihood;
-#[allow(dead_code)]
-#[path = "oracle/models.rs"]
-mod models;
-#[allow(dead_code)]
-#[path = "oracle/number.rs"]
-mod number;
 
 use std::sync::Arc;
 
-use functions::with_functions;
-use inputs::all_inputs;
-use likelihood::{expected, nll};
-use models::{Random, random_model, random_point};
+use crate::functions::with_functions;
+use crate::inputs::all_inputs;
+use crate::likelihood::{expected, nll};
+use crate::models::{Random, random_model, random_point};
+use crate::number::Hyper;
 use ns_compute::CpuSession;
 use ns_compute::differentiable::DifferentiableAccelerator;
 use ns_core::{
     Constraint, Control, Data, Effect, EvaluationRequest, Execution, FitRequest, FitTask, HistosysCode,
     Input, Interpolation, Model, NormsysCode, Observations, OutcomeParts, Session, SessionError, TaskOutcome,
 };
-use number::Hyper;
 
 /// Returns a copy of the model in which `values` replace the values of the open inputs, such as nominal yields.
 fn with_numbers(model: &Model, values: &[f64]) -> Model {

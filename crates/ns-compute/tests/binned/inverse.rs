@@ -1,13 +1,8 @@
 //! Compares two forms of the inverse Hessian of large models: the full covariance matrix, and stored factors of the
 //! Hessian. Fits that start near a known minimum are made with either form and without one. All must end at the same
 //! minimum.
-#![allow(missing_docs, clippy::unwrap_used)]
 
-#[allow(dead_code)]
-#[path = "oracle/models.rs"]
-mod models;
-
-use models::random_model;
+use crate::models::random_model;
 use ns_compute::CpuSession;
 use ns_core::{
     Control, Data, Effect, Execution, FitOutcome, FitRequest, FitTask, Interpolation, InverseHessian, Model,

@@ -1,16 +1,12 @@
 //! Compares toys of event models that are drawn and fitted by the CUDA kernels, compiled for the CPU, with the toys of
 //! the CPU code.
 #![cfg(feature = "cuda-on-host")]
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
-
-mod event_models;
-mod events_oracle;
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use event_models::{Case, cases, constrained, gaussian_on_exponential};
+use crate::event_models::{Case, cases, constrained, gaussian_on_exponential};
 use ns_compute::CpuSession;
 use ns_compute::device::host::open_events;
 use ns_core::{

@@ -1,14 +1,10 @@
 //! Tests of toys of event models: the distribution of the events, the fits, and independence of the numbers
 //! of threads and batches.
-#![allow(clippy::unwrap_used, clippy::panic)]
-
-mod event_models;
-mod events_oracle;
 
 use std::sync::Arc;
 
-use event_models::{Case, cases, constrained, gaussian_on_exponential};
-use events_oracle::densities;
+use crate::event_models::{Case, cases, constrained, gaussian_on_exponential};
+use crate::events_oracle::densities;
 use ns_compute::CpuSession;
 use ns_core::{
     Control, Data, Density, Drawn, EventTable, Execution, FitFailure, FitRequest, FitTask, OutcomeParts,

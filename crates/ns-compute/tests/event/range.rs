@@ -1,9 +1,6 @@
 //! Tests of likelihoods whose densities are beyond the range of doubles: values, derivatives and minima.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
-mod events_oracle;
-
-use events_oracle::{channel, model, table};
+use crate::events_oracle::{channel, model, table};
 use ns_compute::CpuSession;
 use ns_core::random::{Stream, open_uniform};
 use ns_core::{

@@ -1,13 +1,11 @@
 //! Tests of the search for the lowest minimum in models of events. The first steps of this search use gathered events
 //! (few weighted events in place of all events).
-#![allow(clippy::unwrap_used, clippy::panic)]
 
-mod events_oracle;
-mod random_events;
-
+use crate::random_events::{
+    fit, lowest_of_places, lowest_of_three, narrow_peak, random_model, random_spectrum,
+};
 use ns_compute::CpuSession;
 use ns_core::{Execution, Search, Start};
-use random_events::{fit, lowest_of_places, lowest_of_three, narrow_peak, random_model, random_spectrum};
 
 #[test]
 fn gathered_events_lead_to_the_minima_that_all_events_have() {

@@ -1,11 +1,7 @@
 //! Compares values, gradients and Hessians of event channels with a calculation, event by event, that is independent of
 //! the engine.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
-mod events_oracle;
-
-use events_oracle::{channel, channel_nll, even, model, table};
+use crate::events_oracle::{channel, channel_nll, even, model, table};
 use ns_compute::CpuSession;
 use ns_core::{
     Data, Decay, DecaySides, Density, EvaluationRequest, Execution, Given, HistosysCode, Model, Op,

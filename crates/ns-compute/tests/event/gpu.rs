@@ -1,12 +1,8 @@
 //! Compares sums over events that are computed by the CUDA kernels, compiled for the CPU, with the sums that the CPU
 //! code computes.
 #![cfg(feature = "cuda-on-host")]
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
-mod event_models;
-mod events_oracle;
-
-use event_models::{cases, constrained, gaussian_on_exponential};
+use crate::event_models::{cases, constrained, gaussian_on_exponential};
 use ns_compute::CpuSession;
 use ns_compute::device::host::open_events;
 use ns_core::{

@@ -1,9 +1,6 @@
 //! Tests of functions of parameters, of penalties, and of models in which bins and events share parameters.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
-mod events_oracle;
-
-use events_oracle::{channel, channel_nll, even, model, table};
+use crate::events_oracle::{channel, channel_nll, even, model, table};
 use ns_compute::CpuSession;
 use ns_core::{
     Channel, Constraint, Control, Data, Density, Effect, EvaluationRequest, EventModelError, Execution,

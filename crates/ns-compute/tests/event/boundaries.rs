@@ -1,10 +1,7 @@
 //! Tests of likelihoods of events at the ends of the region where they exist: expected numbers of events that are 0,
 //! densities that are 0, and `-ln L` that falls without end.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
-mod events_oracle;
-
-use events_oracle::{channel, model, table};
+use crate::events_oracle::{channel, model, table};
 use ns_compute::CpuSession;
 use ns_core::{
     Constraint, Control, Data, Density, EventTable, Execution, FitFailure, FitOutcome, FitRequest, FitStatus,
@@ -39,7 +36,7 @@ fn held(parameter: usize, value: f64) -> FitRequest {
 
 /// Returns `count` events that fill the range `lo..hi` evenly.
 fn even((lo, hi): (f64, f64), count: usize) -> Vec<f64> {
-    events_oracle::even(count, 0).iter().map(|u| lo + (hi - lo) * u).collect()
+    crate::events_oracle::even(count, 0).iter().map(|u| lo + (hi - lo) * u).collect()
 }
 
 const FLAT: Density = Density::Uniform { x: 0 };

@@ -1,24 +1,13 @@
 //! Compares `-ln L`, its gradient and its Hessian with the textbook formulae, which are evaluated with hyper-dual
 //! numbers (numbers that carry first and second derivatives). The comparison uses random models and points, and every
 //! instruction set of this machine.
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
-#[path = "oracle/functions.rs"]
-mod functions;
-#[path = "oracle/likelihood.rs"]
-mod likelihood;
-#[allow(dead_code)]
-#[path = "oracle/models.rs"]
-mod models;
-#[path = "oracle/number.rs"]
-mod number;
-
-use functions::with_functions;
-use likelihood::{expected, nll};
-use models::{Random, random_model, random_point};
+use crate::functions::with_functions;
+use crate::likelihood::{expected, nll};
+use crate::models::{Random, random_model, random_point};
+use crate::number::Hyper;
 use ns_compute::{CpuSession, Level};
 use ns_core::{Data, EvaluationRequest, Execution, HistosysCode, Interpolation, Model, NormsysCode, Session};
-use number::Hyper;
 use proptest::prelude::*;
 
 const ALL: EvaluationRequest =

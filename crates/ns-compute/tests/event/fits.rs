@@ -1,10 +1,7 @@
 //! Fits five models of events. Compares the minimum and the covariance with a calculation of `-ln L`, event by event,
 //! that is independent of the engine.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
-mod events_oracle;
-
-use events_oracle::{channel, channel_nll, density, model, table};
+use crate::events_oracle::{channel, channel_nll, density, model, table};
 use ns_compute::CpuSession;
 use ns_core::random::{Stream, open_uniform};
 use ns_core::{
