@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 import os
 import pathlib
 import shutil
@@ -48,6 +51,16 @@ def keep(browser, name: str) -> None:
         browser.save_screenshot(str(pathlib.Path(folder) / f"{name}.png"))
 
 
+def drop(browser, *files: tuple[str, bytes]) -> None:
+    """Drops files on the page. Their bytes come from the test because pages cannot read files by name."""
+    browser.execute_script("""
+        const transfer = new DataTransfer();
+        for (const [name, text] of arguments[0])
+          transfer.items.add(new File([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))], name));
+        document.getElementById("drop").dispatchEvent(new DragEvent("drop", {dataTransfer: transfer, bubbles: true}));
+    """, [[name, base64.b64encode(data).decode()] for name, data in files])
+
+
 def test_a_dropped_workspace_is_analysed(browser, url):  # noqa: F811
     def wait(condition):
         return WebDriverWait(browser, 120).until(lambda _: condition())
@@ -59,14 +72,8 @@ def test_a_dropped_workspace_is_analysed(browser, url):  # noqa: F811
         find(f"[data-key={key}]")[0].click()
 
     browser.get(url)
-    # A drop is a file in a DataTransfer; the text comes from the test because pages cannot read files by name.
-    drop = """
-        const transfer = new DataTransfer();
-        transfer.items.add(new File([arguments[0]], arguments[1]));
-        document.getElementById("drop").dispatchEvent(new DragEvent("drop", {dataTransfer: transfer, bubbles: true}));
-    """
     file = workspace()
-    browser.execute_script(drop, file.read_text(), file.name)
+    drop(browser, (file.name, file.read_bytes()))
     wait(lambda: find("#panel table"))
     assert "parameters" in find("#summary")[0].text
     keep(browser, "summary")
@@ -93,8 +100,69 @@ def test_a_dropped_workspace_is_analysed(browser, url):  # noqa: F811
     assert "CLs" in find("#list li")[0].text
     keep(browser, "cancelled")
 
-    browser.execute_script(drop, '{"channels": []}', "broken.json")
+    drop(browser, ("broken.json", b'{"channels": []}'))
     wait(lambda: find("#message")[0].is_displayed())
     assert "/model/workspace" in find("#message")[0].text
     severe = [line["message"] for line in browser.get_log("browser") if line["level"] == "SEVERE"]
     assert all("422" in line for line in severe), severe
+
+
+def test_every_tab_of_the_example_shows_its_numbers(browser, url):  # noqa: F811
+    def wait(condition):
+        return WebDriverWait(browser, 120).until(lambda _: condition())
+
+    def text(key):
+        browser.find_element(By.CSS_SELECTOR, f"[data-key={key}]").click()
+        return wait(lambda: browser.find_elements(By.CSS_SELECTOR, "#panel a[download]")
+                    and browser.find_element(By.ID, "panel").text)
+
+    browser.get(url)
+    assert "statistical models of particle physics" in browser.find_element(By.TAG_NAME, "main").text
+    browser.find_element(By.ID, "example").click()
+    wait(lambda: browser.find_elements(By.CSS_SELECTOR, "#panel table"))
+    for key, words in [("fit", "mu = 1.23 ± 0.57. Converged"), ("ranking", "All parameters"),
+                       ("yields", "data 758 185"), ("scan", "68.3 %"), ("limit", "observed 2.23"),
+                       ("significance", "standard deviations"), ("goodness", "of freedom")]:
+        shown = text(key)
+        assert words in " ".join(shown.split()), (key, shown)
+        keep(browser, f"example-{key}")
+    browser.get(f"{url}/#example/limit")
+    browser.refresh()
+    wait(lambda: "Upper limit on mu at 95 % confidence" in browser.find_element(By.ID, "panel").text)
+
+
+def test_files_that_are_no_models_get_our_words(browser, url):  # noqa: F811
+    def message():
+        wait = WebDriverWait(browser, 60)
+        return wait.until(lambda _: (found := browser.find_element(By.ID, "message")).is_displayed() and found.text)
+
+    def shown(words):
+        WebDriverWait(browser, 60).until(lambda _: words in browser.find_element(By.ID, "name").text)
+
+    browser.get(url)
+    workspace = {
+        "channels": [{"name": "c", "samples": [{"name": "s", "data": [5.0], "modifiers": [
+            {"name": "mu", "type": "normfactor", "data": None}]}]}],
+        "observations": [{"name": "c", "data": [6.0]}],
+        "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": []}}], "version": "1.0.0",
+    }
+    patch = {"metadata": {"name": "p", "description": "", "digests": {}, "labels": ["m"], "references": {}}, "version": "1.0.0",
+             "patches": [{"metadata": {"name": f"point{m}", "values": [m]},
+                          "patch": [{"op": "replace", "path": "/channels/0/samples/0/data", "value": [float(m)]}]} for m in (3, 4)]}
+    for name, data, words in [
+        ("README.md", b"# Title\ntext", 'README.md is not a model: it begins with "# Title". The page takes'),
+        ("card.txt", b"imax 1\njmax 1\nkmax *\n", "card.txt is a datacard. Convert it"),
+        ("cut.json", b'{"channels": [', "cut.json is not complete JSON"),
+        ("cut.json.gz", gzip.compress(b"{}" * 500)[:20], "cut.json.gz begins like a file of gzip"),
+        ("fit.json", b'{"bestfit": [1]}', "with the keys bestfit, but not a model"),
+        ("set.json", json.dumps(patch).encode(), "set.json is a patchset. Drop the workspace that it changes first"),
+    ]:
+        drop(browser, (name, data))
+        WebDriverWait(browser, 60).until(lambda _, words=words: words in message())
+    drop(browser, ("model.json.gz", gzip.compress(json.dumps(workspace).encode())))
+    shown("model")
+    drop(browser, ("set.json", json.dumps(patch).encode()))
+    shown("model with set.json")
+    choices = browser.find_elements(By.CSS_SELECTOR, "#patch option")
+    assert [choice.text for choice in choices] == ["point3", "point4"]
+    keep(browser, "patchset")

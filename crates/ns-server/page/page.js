@@ -1,15 +1,8 @@
 "use strict";
-// The page for analyses. A workspace is sent once. The server computes all pictures and numbers.
+// The page for analyses. A model is sent once. The server computes all pictures and numbers.
 
 const by = (id) => document.getElementById(id);
-const state = { model: null, name: "", results: new Map(), tab: "summary", generation: 0 };
-
-// Makes an element with properties and children. Text is never read as HTML.
-function make(tag, properties = {}, ...children) {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children.filter((child) => child !== null && child !== undefined));
-  return element;
-}
+const state = { model: null, name: "", workspace: null, patch: null, results: new Map(), tab: "summary", generation: 0 };
 
 function headers(further = {}) {
   const token = by("token").value.trim();
@@ -67,59 +60,22 @@ function complain(error) {
 }
 
 const quiet = () => { by("message").hidden = true; };
-const number = (x) => (typeof x === "number" ? Number(x.toPrecision(6)).toString() : "none");
-
-function table(titles, rows, numbers = []) {
-  const cell = (tag, text, i) =>
-    make(tag, { textContent: text, className: numbers.includes(i) ? "number" : "" });
-  const head = make("tr", {}, ...titles.map((title, i) => cell("th", title, i)));
-  const body = rows.map((row) => make("tr", {}, ...row.map((text, i) => cell("td", text, i))));
-  return make("div", { className: "scroll" }, make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)));
-}
-
 function download(name, blob) {
   return make("a", { textContent: name, href: URL.createObjectURL(blob), download: name });
 }
 
-// The tabs: the path of the analysis, the body of its request, and the numbers that are shown with its picture.
+// The tabs: the path of the analysis, the body of its request, and what is shown above its picture.
 const tabs = {
   summary: { title: "Summary", path: "/v1/inspect", show: contents },
   fit: { title: "Fit", path: "/v1/fit", plot: true, show: fitted, label: "Pulls and constraints" },
   correlation: { title: "Correlations", path: "/v1/fit", body: { picture: "correlation" }, plot: true, only: true, label: "Correlations" },
   ranking: { title: "Ranking", path: "/v1/ranking", plot: true, show: ranked, label: "Ranking of nuisance parameters" },
-  scan: { title: "Scan", path: "/v1/scan", plot: true, label: "Profile likelihood" },
+  yields: { title: "Yields", path: "/v1/yields", plot: true, show: counted, label: "Expected and observed events" },
+  scan: { title: "Scan", path: "/v1/scan", plot: true, show: scanned, label: "Profile likelihood" },
   limit: { title: "Limit", path: "/v1/upper-limit", plot: true, show: limited, label: "CLs upper limit" },
-  yields: { title: "Yields", path: "/v1/yields", plot: true, label: "Expected and observed events" },
+  significance: { title: "Significance", path: "/v1/significance", show: discovered },
+  goodness: { title: "Goodness of fit", path: "/v1/gof", show: good },
 };
-
-function contents(result) {
-  return [
-    table(["channel", "bins", "observed", "nominal"], result.channels.map((c) => [c.name, c.n_bins, number(c.observed), number(c.nominal)]), [1, 2, 3]),
-    make("h2", { textContent: "Samples" }),
-    table(["sample", "nominal", "channels"], result.samples.map((s) => [s.name, number(s.nominal), s.channels.length]), [1, 2]),
-    make("h2", { textContent: `${result.parameters.length} parameters` }),
-    table(["parameter", "initial", "bounds", "constraint"], result.parameters.slice(0, 200).map((p) => [p.name, number(p.init), p.bounds.map(number).join(" to "), p.constraint]), [1]),
-  ];
-}
-
-function fitted(result) {
-  const rows = result.parameter_names.map((name, i) => [name, number(result.bestfit[i]), number(result.uncertainties[i])]);
-  const poi = result.poi_index;
-  const line = poi === null ? "" : `${rows[poi][0]} = ${rows[poi][1]} ± ${rows[poi][2]}. `;
-  return [
-    make("p", { id: "fitted", textContent: `${line}${result.converged ? "Converged" : "Not converged"}, 2 nll = ${number(result.twice_nll)}` }),
-    make("details", {}, make("summary", { textContent: "All parameters" }), table(["parameter", "best fit", "uncertainty"], rows, [1, 2])),
-  ];
-}
-
-function ranked(result) {
-  return result.warnings.map((text) => make("p", { className: "quiet", textContent: text }));
-}
-
-function limited(result) {
-  const expected = (result.expected || []).map(number).join(", ");
-  return [make("p", { textContent: `Observed ${number(result.observed)}; expected (-2 to +2 sigma) ${expected}` })];
-}
 
 function request(further = {}) {
   const device = by("device").value;
@@ -149,21 +105,22 @@ async function open(key) {
   try {
     const parts = [];
     const links = make("p", {});
+    const whole = path === "/v1/inspect" ? { model: state.model } : request(body);
+    if (!only) {
+      const answer = path === "/v1/inspect" ? await post(path, whole) : await answered(path, whole, progress);
+      const text = await answer.text();
+      links.append(download(`${state.name}-${key}.json`, new Blob([text], { type: "application/json" })), " ");
+      const result = JSON.parse(text);
+      const warnings = (result.warnings || []).map((warning) => make("li", { textContent: warning }));
+      parts.push(...show(result), ...(warnings.length ? [make("ul", { className: "warnings" }, ...warnings)] : []));
+    }
     if (plot) {
-      const whole = path === "/v1/inspect" ? { model: state.model } : request(body);
       const answer = await answered(`${path}?plot=svg`, whole, progress);
       const blob = await answer.blob();
       const picture = make("img", { src: URL.createObjectURL(blob), alt: label });
       await picture.decode();
       parts.push(make("figure", {}, picture));
-      links.append(download(`${state.name}-${key}.svg`, blob), " ");
-    }
-    if (!only) {
-      const whole = path === "/v1/inspect" ? { model: state.model } : request(body);
-      const answer = path === "/v1/inspect" ? await post(path, whole) : await answered(path, whole, progress);
-      const text = await answer.text();
-      links.append(download(`${state.name}-${key}.json`, new Blob([text], { type: "application/json" })));
-      if (show) parts.push(...show(JSON.parse(text)));
+      links.append(download(`${state.name}-${key}.svg`, blob));
     }
     parts.push(links);
     if (generation !== state.generation) return;
@@ -176,31 +133,57 @@ async function open(key) {
   }
 }
 
-// Sends the workspace once. Later requests refer to it by its digests.
-async function load(workspace, measurement) {
+// The patches of the chosen model, as the server takes them.
+function patches() {
+  if (!state.patch) return {};
+  if (state.patch.kind === "patch") return { patches: [{ patch: state.patch.value }] };
+  return { patches: [{ patchset: state.patch.value, name: by("patch").value }] };
+}
+
+// Sends the model once. Later requests refer to it by its digests.
+async function load(measurement) {
   quiet();
   state.generation += 1;
   state.results.clear();
-  const answer = await post("/v1/models", { model: { workspace, ...(measurement ? { measurement } : {}) } });
-  const kept = await answer.json();
+  const model = { workspace: state.workspace, ...patches(), ...(measurement ? { measurement } : {}) };
+  const kept = await (await post("/v1/models", { model })).json();
   state.model = { model_digest: kept.model_digest, data_digest: kept.data_digest };
-  state.workspace = workspace;
   const names = kept.measurements.map((name) => make("option", { textContent: name, selected: name === kept.measurement }));
   by("measurement").replaceChildren(...names);
   by("summary").textContent =
-    `${kept.n_parameters} parameters, ${kept.n_bins} bins, parameter of interest ${kept.poi ?? "none"}`;
+    `${count(kept.n_parameters, "parameter")}, ${count(kept.n_bins, "bin")}, parameter of interest ${kept.poi ?? "none"}`;
   by("work").hidden = by("jobs").hidden = false;
-  await open("summary");
+  await open(state.tab);
 }
 
-async function read(file) {
+// Takes a model, and patches that belong to it. Patches alone are for the model that is there.
+async function read(files, tab = "summary") {
+  quiet();
   try {
-    state.name = file.name.replace(/\.json$/, "");
-    by("name").textContent = file.name;
-    await load(JSON.parse(await file.text()));
+    const all = await Promise.all([...files].map(async (file) => ({ file, ...(await readFile(file)) })));
+    const model = all.find(({ kind }) => kind === "model");
+    const patch = all.find(({ kind }) => kind !== "model");
+    if (model) {
+      state.workspace = model.value;
+      state.name = model.file.name.replace(/(\.json)?(\.gz)?$/, "");
+      state.tab = tab;
+    } else if (!state.workspace) {
+      throw new Error(`${patch.file.name} is a ${patch.kind}. Drop the workspace that it changes first, or both together.`);
+    }
+    state.patch = patch ?? null;
+    const names = patch?.kind === "patchset" ? patch.value.patches.map(({ metadata }) => metadata.name) : [];
+    by("patch").replaceChildren(...names.map((name) => make("option", { textContent: name })));
+    by("patches").hidden = names.length === 0;
+    by("name").textContent = [state.name, patch?.file.name].filter(Boolean).join(" with ");
+    await load();
   } catch (error) {
     complain(error);
   }
+}
+
+async function example(tab) {
+  const text = await (await fetch("/page/example.json")).text();
+  await read([new File([text], "example.json")], tab in tabs ? tab : "summary");
 }
 
 async function toys(form) {
@@ -244,17 +227,24 @@ for (const [key, { title }] of Object.entries(tabs)) {
   tab.dataset.key = key;
   by("tabs").append(tab);
 }
+// A file that is dropped beside the frame must not replace the page.
+for (const name of ["dragover", "drop"]) window.addEventListener(name, (event) => event.preventDefault());
 const drop = by("drop");
 drop.ondragover = (event) => { event.preventDefault(); drop.classList.add("over"); };
 drop.ondragleave = () => drop.classList.remove("over");
 drop.ondrop = (event) => {
   event.preventDefault();
   drop.classList.remove("over");
-  if (event.dataTransfer.files.length) read(event.dataTransfer.files[0]);
+  if (event.dataTransfer.files.length) read(event.dataTransfer.files);
 };
-by("file").onchange = (event) => { if (event.target.files.length) read(event.target.files[0]); };
-by("measurement").onchange = (event) => load(state.workspace, event.target.value).catch(complain);
+by("file").onchange = (event) => { if (event.target.files.length) read(event.target.files); };
+by("example").onclick = () => example().catch(complain);
+by("measurement").onchange = (event) => load(event.target.value).catch(complain);
+by("patch").onchange = () => load().catch(complain);
 by("device").onchange = () => { state.generation += 1; state.results.clear(); open(state.tab); };
 by("toys").onsubmit = (event) => { event.preventDefault(); quiet(); toys(event.target).catch(complain); };
 by("token").onchange = () => devices().catch(complain);
+// `/#example` shows the example, `/#example/limit` one of its tabs.
+const [first, second] = location.hash.slice(1).split("/");
+if (first === "example") example(second).catch(complain);
 devices().catch(() => { /* The server asks for a token first. */ });

@@ -10,6 +10,9 @@ fn the_page_and_its_files_come_from_the_server_alone() {
         ("/", "text/html; charset=utf-8"),
         ("/api", "text/html; charset=utf-8"),
         ("/page/page.js", "text/javascript; charset=utf-8"),
+        ("/page/reading.js", "text/javascript; charset=utf-8"),
+        ("/page/results.js", "text/javascript; charset=utf-8"),
+        ("/page/example.json", "application/json"),
         ("/page/api.js", "text/javascript; charset=utf-8"),
         ("/page/page.css", "text/css; charset=utf-8"),
     ] {
