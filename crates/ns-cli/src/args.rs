@@ -172,8 +172,8 @@ impl ExecutionArgs {
         let device = match self.gpu {
             None => self.device,
             Some(Gpu::Cuda) => Device::Cuda(0),
-            Some(Gpu::Metal) => Device::Metal,
-            Some(Gpu::Default) if cfg!(target_os = "macos") => Device::Metal,
+            Some(Gpu::Metal) => Device::Metal(None),
+            Some(Gpu::Default) if cfg!(target_os = "macos") => Device::Metal(None),
             Some(Gpu::Default) => Device::Cuda(0),
         };
         Execution { device, threads: self.threads, memory_limit: self.memory, ..Execution::default() }

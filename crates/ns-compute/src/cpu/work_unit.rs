@@ -176,7 +176,12 @@ impl CpuSession {
                 self.draw(&UnitToys { source, range, fitters: Arc::default() })
             };
             let scratch = &mut worker.scratch;
-            ToyFitter::new(self.level, plan, &point, &aux, parts, further, for_gpu, &pilots, scratch)
+            let fitter =
+                ToyFitter::new(self.level, plan, &point, &aux, parts, further, for_gpu, &pilots, scratch)?;
+            Some(match &self.descents {
+                Some(device) if !for_gpu => fitter.by(device.as_ref(), self.level, plan),
+                _ => fitter,
+            })
         });
         let fitters = fitters.collect();
         put(&self.workers, worker);
