@@ -10,11 +10,16 @@ fn before(corrects: bool, next: u32) {
     if corrects {
         for (var age = 1u; age <= PAIRS; age++) {
             let slot = (next + PAIRS - age) % PAIRS;
+            let inverse = $inverse_of_pair[slot];
+            // The same for all threads. The memory of a pair that is not used may hold anything.
+            if !agreed(inverse != 0.0) {
+                continue;
+            }
             var product = real(0.0);
             for (var p = thread; p < PARAMS; p += THREADS) {
                 product = fma($steps[slot * PARAMS + p], $from[p], product);
             }
-            let weight = sum_one(product) * $inverse_of_pair[slot];
+            let weight = sum_one(product) * inverse;
             if thread == 0u {
                 $weight_of_pair[slot] = weight;
             }
@@ -31,11 +36,15 @@ fn after(corrects: bool, next: u32) -> real {
     if corrects {
         for (var age = PAIRS; age >= 1u; age--) {
             let slot = (next + PAIRS - age) % PAIRS;
+            let inverse = $inverse_of_pair[slot];
+            if !agreed(inverse != 0.0) {
+                continue;
+            }
             var product = real(0.0);
             for (var p = thread; p < PARAMS; p += THREADS) {
                 product = fma($changes[slot * PARAMS + p], $to[p], product);
             }
-            let weight = $weight_of_pair[slot] - sum_one(product) * $inverse_of_pair[slot];
+            let weight = $weight_of_pair[slot] - sum_one(product) * inverse;
             for (var p = thread; p < PARAMS; p += THREADS) {
                 $to[p] = fma(weight, $steps[slot * PARAMS + p], $to[p]);
             }

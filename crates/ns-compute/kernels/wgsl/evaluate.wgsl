@@ -122,6 +122,77 @@ fn weights() {
     }
 }
 
+// The product of the factors that act on all bins of block `k`, without the scale factor `place`.
+fn factors_without(k: u32, place: u32) -> real {
+    var others = $norm[k];
+    for (var j = indices[I_FACTOR + k]; j < indices[I_FACTOR + k + 1u]; j++) {
+        if j != place {
+            others *= $trial[indices[I_FACTOR_PARAM + j]];
+        }
+    }
+    return others;
+}
+
+// The yield of cell `c` without its per-bin factor `place`.
+fn cell_without(c: u32, place: u32) -> real {
+    let k = indices[I_CELL_BLOCK + c];
+    let b = c - indices[I_BLOCK_CELL + k];
+    var others = $additive[c] * $scale[k];
+    for (var j = indices[I_PER_BIN + k]; j < indices[I_PER_BIN + k + 1u]; j++) {
+        if j != place {
+            others *= $trial[indices[I_PER_BIN_FIRST + j] + b];
+        }
+    }
+    return others;
+}
+
+// Computes the derivatives of the expected yields by the dual and the primal parameters, for a metric with the derivatives
+// at the point of the descent.
+fn derivatives() {
+    for (var r = thread; r < DUALS + PRIMALS; r += THREADS) {
+        // The primal parameters follow the dual ones.
+        let p = indices[I_DUAL + r];
+        for (var b = 0u; b < BINS; b++) {
+            $rows[r * BINS + b] = 0.0;
+        }
+        for (var i = indices[I_OF_HIST + p]; i < indices[I_OF_HIST + p + 1u]; i++) {
+            let k = indices[I_OF_HIST_BLOCK + i];
+            let at = N_HISTOSYS + indices[I_OF_HIST_NUMBERS + i];
+            let first = indices[I_BLOCK_CELL + k];
+            for (var c = first; c < indices[I_BLOCK_CELL + k + 1u]; c++) {
+                let slope = fma($curved_first[p], numbers[at + 2u * (c - first) + 1u], numbers[at + 2u * (c - first)]);
+                let place = r * BINS + indices[I_BLOCK_BIN + k] + c - first;
+                $rows[place] = fma(slope * $binwise[c], $scale[k], $rows[place]);
+            }
+        }
+        for (var i = indices[I_OF_NORM + p]; i < indices[I_OF_NORM + p + 1u]; i++) {
+            let term = indices[I_OF_NORM_TERM + i];
+            let k = indices[I_NORM_BLOCK + term];
+            scaled_block(r, k, $ratio[term] * $scale[k]);
+        }
+        for (var i = indices[I_OF_FACTOR + p]; i < indices[I_OF_FACTOR + p + 1u]; i++) {
+            let place = indices[I_OF_FACTOR_PLACE + i];
+            let k = indices[I_FACTOR_BLOCK + place];
+            scaled_block(r, k, factors_without(k, place));
+        }
+        for (var i = indices[I_OF_PER_BIN + p]; i < indices[I_OF_PER_BIN + p + 1u]; i++) {
+            let c = indices[I_OF_PER_BIN_CELL + i];
+            let k = indices[I_CELL_BLOCK + c];
+            let place = r * BINS + indices[I_BLOCK_BIN + k] + c - indices[I_BLOCK_CELL + k];
+            $rows[place] += cell_without(c, indices[I_OF_PER_BIN_PLACE + i]);
+        }
+    }
+}
+
+// Adds the yields of block `k` without its common factors, times `factor`, to row `r` of the derivatives.
+fn scaled_block(r: u32, k: u32, factor: real) {
+    let first = indices[I_BLOCK_CELL + k];
+    for (var c = first; c < indices[I_BLOCK_CELL + k + 1u]; c++) {
+        let place = r * BINS + indices[I_BLOCK_BIN + k] + c - first;
+        $rows[place] = fma(factor * $additive[c], $binwise[c], $rows[place]);
+    }
+}
+
 // Adds the derivatives through the effects of parameter `p`.
 fn effects(p: u32) -> real {
     var gradient = real(0.0);
@@ -145,13 +216,7 @@ fn effects(p: u32) -> real {
     for (var i = indices[I_OF_FACTOR + p]; i < indices[I_OF_FACTOR + p + 1u]; i++) {
         let place = indices[I_OF_FACTOR_PLACE + i];
         let k = indices[I_FACTOR_BLOCK + place];
-        var others = $norm[k];
-        for (var j = indices[I_FACTOR + k]; j < indices[I_FACTOR + k + 1u]; j++) {
-            if j != place {
-                others *= $trial[indices[I_FACTOR_PARAM + j]];
-            }
-        }
-        gradient = fma(others, $total[k], gradient);
+        gradient = fma(factors_without(k, place), $total[k], gradient);
     }
     return gradient;
 }
@@ -162,15 +227,9 @@ fn per_bin_effects(p: u32) -> real {
     var reaction = real(0.0);
     for (var i = indices[I_OF_PER_BIN + p]; i < indices[I_OF_PER_BIN + p + 1u]; i++) {
         let c = indices[I_OF_PER_BIN_CELL + i];
-        let place = indices[I_OF_PER_BIN_PLACE + i];
         let k = indices[I_CELL_BLOCK + c];
         let b = c - indices[I_BLOCK_CELL + k];
-        var others = $additive[c] * $scale[k];
-        for (var j = indices[I_PER_BIN + k]; j < indices[I_PER_BIN + k + 1u]; j++) {
-            if j != place {
-                others *= $trial[indices[I_PER_BIN_FIRST + j] + b];
-            }
-        }
+        let others = cell_without(c, indices[I_OF_PER_BIN_PLACE + i]);
         gradient = fma($slope_of_bin[indices[I_BLOCK_BIN + k] + b], others, gradient);
         reaction += others;
     }
@@ -190,6 +249,9 @@ fn evaluate() -> Value {
     cells();
     barrier();
     var here = bins();
+    if OWN {
+        derivatives();
+    }
     barrier();
     weights();
     barrier();

@@ -6,6 +6,39 @@ fn triangle(i: u32, j: u32) -> u32 {
     return i * (i + 1u) / 2u + j;
 }
 
+// The derivative of the expected yield of bin `b` by dual parameter `i`: at the point of the descent, or the one that all
+// fits share.
+fn dual_row(i: u32, b: u32) -> real {
+    if OWN {
+        return $rows[i * BINS + b];
+    }
+    return numbers[N_DUAL + i * BINS + b];
+}
+
+// The same by primal parameter `u`.
+fn primal_row(u: u32, b: u32) -> real {
+    if OWN {
+        return $rows[(DUALS + u) * BINS + b];
+    }
+    return numbers[N_PRIMAL + u * BINS + b];
+}
+
+// Returns an element of the product `J D^-1 J'` over the bins. A parameter that is held is not in it.
+fn kernel(e: u32, i: u32, j: u32, any_held: bool) -> real {
+    var element = select(numbers[N_KERNEL + e], real(0.0), OWN);
+    if OWN {
+        for (var d = 0u; d < DUALS; d++) {
+            element = fma($dual[d] * dual_row(d, i), dual_row(d, j), element);
+        }
+    } else if any_held {
+        for (var d = 0u; d < DUALS; d++) {
+            let taken = numbers[N_DUAL_INVERSE + d] - $dual[d];
+            element = fma(-taken * dual_row(d, i), dual_row(d, j), element);
+        }
+    }
+    return element;
+}
+
 // Returns the product of row `b` of the inverse of the matrix over the bins with `$bins`.
 fn over_bins(b: u32) -> real {
     if DUALS == 0u {
@@ -48,7 +81,8 @@ fn factor() -> bool {
     for (var b = thread; b < BINS; b += THREADS) {
         var total = real(0.0);
         for (var i = indices[I_BIN_LOCAL + b]; i < indices[I_BIN_LOCAL + b + 1u]; i++) {
-            total = fma($local_reaction[i] * $local_reaction[i], $local[i], total);
+            let local = indices[I_BIN_LOCAL_INDEX + i];
+            total = fma($local_reaction[local] * $local_reaction[local], $local[local], total);
         }
         let weight = $root[b] * $root[b];
         $bins[b] = fma(weight, total, 1.0);
@@ -64,16 +98,7 @@ fn factor() -> bool {
             let place = indices[I_TRIANGLE + e];
             let i = place >> 16u;
             let j = place & 0xffffu;
-            var element = numbers[N_KERNEL + e];
-            if any_held {
-                // A held parameter is removed from the kernel.
-                for (var d = 0u; d < DUALS; d++) {
-                    let row = N_DUAL + d * BINS;
-                    let taken = numbers[N_DUAL_INVERSE + d] - $dual[d];
-                    element = fma(-taken * numbers[row + i], numbers[row + j], element);
-                }
-            }
-            $lower[e] = fma(element * $root[i], $root[j], select(real(0.0), $bins[i], i == j));
+            $lower[e] = fma(kernel(e, i, j, any_held) * $root[i], $root[j], select(real(0.0), $bins[i], i == j));
         }
         barrier();
         positive = invert_lower();
@@ -81,7 +106,7 @@ fn factor() -> bool {
     for (var u = 0u; u < PRIMALS; u++) {
         let moves = $held[indices[I_PRIMAL + u]] == 0.0;
         for (var b = thread; b < BINS; b += THREADS) {
-            $bins[b] = select(real(0.0), $root[b] * numbers[N_PRIMAL + u * BINS + b], moves);
+            $bins[b] = select(real(0.0), $root[b] * primal_row(u, b), moves);
         }
         barrier();
         for (var b = thread; b < BINS; b += THREADS) {
@@ -95,7 +120,7 @@ fn factor() -> bool {
         let v = place & 0xffffu;
         var element = real(0.0);
         for (var b = 0u; b < BINS; b++) {
-            element = fma($root[b] * numbers[N_PRIMAL + u * BINS + b], $columns[v * BINS + b], element);
+            element = fma($root[b] * primal_row(u, b), $columns[v * BINS + b], element);
         }
         let holds_u = $held[indices[I_PRIMAL + u]] != 0.0;
         let holds_v = $held[indices[I_PRIMAL + v]] != 0.0;
@@ -124,10 +149,11 @@ fn solve() {
     for (var b = thread; b < BINS; b += THREADS) {
         var total = real(0.0);
         for (var i = indices[I_BIN_LOCAL + b]; i < indices[I_BIN_LOCAL + b + 1u]; i++) {
-            total = fma($local_reaction[i], $to[indices[I_LOCAL_PARAM + i]], total);
+            let local = indices[I_BIN_LOCAL_INDEX + i];
+            total = fma($local_reaction[local], $to[indices[I_LOCAL_PARAM + local]], total);
         }
         for (var i = 0u; i < DUALS; i++) {
-            total = fma(numbers[N_DUAL + i * BINS + b], $to[indices[I_DUAL + i]], total);
+            total = fma(dual_row(i, b), $to[indices[I_DUAL + i]], total);
         }
         $bins[b] = total * $root[b];
     }
@@ -165,7 +191,7 @@ fn solve() {
         let p = indices[I_DUAL + i];
         var total = real(0.0);
         for (var b = 0u; b < BINS; b++) {
-            total = fma(numbers[N_DUAL + i * BINS + b], $back[b], total);
+            total = fma(dual_row(i, b), $back[b], total);
         }
         $to[p] = fma(-$dual[i], total, $to[p]);
     }

@@ -67,6 +67,7 @@ impl Arrays {
             ("slope", n),
             ("direction", n),
             ("reaction", n),
+            ("rows", if metric.own_derivatives { (dual + primal) * bins } else { 0 }),
             ("ratio", terms),
             ("steps", PAIRS * n),
             ("changes", PAIRS * n),

