@@ -106,9 +106,9 @@ impl CpuSession {
         let threads = self.threads.max(1);
         let each = NUMBERS_WAITING / n.max(1);
         let usual = each.clamp(FEWEST_WAITING, MOST_WAITING) * threads;
-        let most = if self.descents.is_some() { TOYS_PER_UNIT_ON_DEVICES } else { TOYS_PER_UNIT };
         let (Some(room), Some(limit)) = (self.memory_for_batches()?, self.memory_limit) else {
-            return Ok((usual, most));
+            let on_device = self.descents.is_some();
+            return Ok((usual, if on_device { TOYS_PER_UNIT_ON_DEVICES } else { TOYS_PER_UNIT }));
         };
         let uncertainties = if wanted.uncertainties || wanted.covariance { 16 * n } else { 0 };
         let covariance = if wanted.covariance { 8 * n * n } else { 0 };
@@ -125,7 +125,7 @@ impl CpuSession {
                 (Device::Cpu, "the outcome of one task", "do not ask for covariances");
             return Err(SessionError::MemoryLimit { device, what, needed, limit, remedy });
         }
-        Ok((fitting.min(usual), (fitting as u64 / threads as u64).clamp(1, most)))
+        Ok((fitting.min(usual), (fitting as u64 / threads as u64).clamp(1, TOYS_PER_UNIT)))
     }
 
     /// Returns the largest number of fits that one thread may have in progress at the same time. Each of these fits
