@@ -119,7 +119,7 @@ impl ModelArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Execution")]
 pub(crate) struct ExecutionArgs {
-    /// Device: auto, cpu, cuda, cuda:I, cuda:all, metal, metal:I, vulkan or vulkan:I
+    /// auto, cpu, cuda[:I], cuda:all, metal[:I] or vulkan[:I]
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     device: Device,
     /// Short form of `--device cuda`, `metal` or `vulkan`; without KIND, metal on macOS and cuda elsewhere

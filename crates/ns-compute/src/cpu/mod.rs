@@ -157,7 +157,7 @@ impl CpuSession {
     }
 
     /// Returns this session, changed so that `device` makes the descents of toys.
-    #[cfg(feature = "metal")]
+    #[cfg(any(test, feature = "metal"))]
     pub(crate) fn with_descents(self, device: Arc<dyn DescentDevice>) -> Self {
         Self { descents: Some(device), fitters: KeptFitters::default(), ..self }
     }

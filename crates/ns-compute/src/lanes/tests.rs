@@ -24,6 +24,7 @@ use crate::simd::Level;
 use crate::stop::Stop;
 
 mod derivatives;
+mod other_device;
 
 #[allow(dead_code)]
 #[path = "../../tests/oracle/models.rs"]
