@@ -1,4 +1,4 @@
-//! `nextstat.devices()`, `has_cuda()` and `has_metal()`, and the arguments `device`, `threads` and `memory`.
+//! `nextstat.devices()`, `has_cuda()`, `has_metal()` and `has_vulkan()`, and the arguments `device`, `threads` and `memory`.
 
 use std::sync::Arc;
 
@@ -50,20 +50,22 @@ pub(crate) fn devices() -> Vec<DeviceInfo> {
     ns_inference::devices().into_iter().map(DeviceInfo::from).collect()
 }
 
-fn has(kind: &str) -> bool {
-    ns_inference::devices().iter().any(|d| d.available && d.name.split(':').next() == Some(kind))
-}
-
 /// Returns whether fits can run on an NVIDIA GPU of this machine.
 #[pyfunction]
 pub(crate) fn has_cuda() -> bool {
-    has("cuda")
+    ns_inference::has_gpu(Device::Cuda(0))
 }
 
 /// Returns whether fits can run on an Apple GPU of this machine.
 #[pyfunction]
 pub(crate) fn has_metal() -> bool {
-    has("metal")
+    ns_inference::has_gpu(Device::Metal(None))
+}
+
+/// Returns whether fits can run on a GPU of this machine through Vulkan. Software that behaves like a GPU does not count.
+#[pyfunction]
+pub(crate) fn has_vulkan() -> bool {
+    ns_inference::has_gpu(Device::Vulkan(None))
 }
 
 /// Returns the execution settings for the arguments `device` and `threads`.

@@ -70,7 +70,7 @@ mod _native {
     #[pymodule_export]
     use crate::datacard::load_datacard;
     #[pymodule_export]
-    use crate::device::{_device, DeviceInfo, devices, has_cuda, has_metal};
+    use crate::device::{_device, DeviceInfo, devices, has_cuda, has_metal, has_vulkan};
     #[pymodule_export]
     use crate::device_events::upload_parquet;
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]

@@ -119,10 +119,10 @@ impl ModelArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Execution")]
 pub(crate) struct ExecutionArgs {
-    /// Device: auto, cpu, cuda, cuda:I, cuda:all, metal or vulkan
+    /// auto, cpu, cuda[:I], cuda:all, metal[:I] or vulkan[:I]
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     device: Device,
-    /// Short form of `--device cuda` or `--device metal`; without KIND, metal on macOS and cuda elsewhere
+    /// Short form of `--device cuda`, `metal` or `vulkan`; without KIND, metal on macOS and cuda elsewhere
     #[arg(long, value_name = "KIND", num_args = 0..=1, default_missing_value = "default",
           conflicts_with = "device", hide_possible_values = true)]
     gpu: Option<Gpu>,
@@ -162,6 +162,7 @@ pub(crate) fn threads(text: &str) -> Result<usize, String> {
 enum Gpu {
     Cuda,
     Metal,
+    Vulkan,
     #[value(hide = true)]
     Default,
 }
@@ -172,8 +173,9 @@ impl ExecutionArgs {
         let device = match self.gpu {
             None => self.device,
             Some(Gpu::Cuda) => Device::Cuda(0),
-            Some(Gpu::Metal) => Device::Metal,
-            Some(Gpu::Default) if cfg!(target_os = "macos") => Device::Metal,
+            Some(Gpu::Metal) => Device::Metal(None),
+            Some(Gpu::Vulkan) => Device::Vulkan(None),
+            Some(Gpu::Default) if cfg!(target_os = "macos") => Device::Metal(None),
             Some(Gpu::Default) => Device::Cuda(0),
         };
         Execution { device, threads: self.threads, memory_limit: self.memory, ..Execution::default() }

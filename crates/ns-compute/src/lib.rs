@@ -1,5 +1,7 @@
 //! Compiles models, and evaluates and fits them on the CPU and on GPUs.
 
+#[cfg(feature = "metal")]
+pub mod any_gpu;
 pub mod cpu;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub mod cuda_parquet;

@@ -59,6 +59,14 @@ pub enum LeftToCpu {
     FewEvents,
     /// A density uses a function that the GPU kernels do not implement.
     Density,
+    /// The device makes fits of toys only, and only those that suit vector lanes.
+    NotToys,
+    /// Factors are functions of parameters, which the kernels of the device lack.
+    Functions,
+    /// A parameter has several constraint terms, and the kernels of the device have one per parameter.
+    Constraints,
+    /// Many effects are strongly asymmetric, and descents in single precision lose their way.
+    Asymmetric,
 }
 
 impl std::fmt::Display for LeftToCpu {
@@ -72,6 +80,12 @@ impl std::fmt::Display for LeftToCpu {
             Self::Released => "a fit sets a parameter free that the model fixes",
             Self::FewEvents => "a GPU takes the sums over 32 768 events or more, and the data have fewer",
             Self::Density => "a density has a function that the kernels lack",
+            Self::NotToys => {
+                "this device makes the fits of toys, of models without kinks and events that are not too large"
+            }
+            Self::Asymmetric => "many effects are strongly asymmetric, and descents in single precision lose their way",
+            Self::Functions => "factors are functions of parameters, which the kernels lack",
+            Self::Constraints => "a parameter has several constraint terms, and the kernels have one per parameter",
         })
     }
 }

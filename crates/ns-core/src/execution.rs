@@ -18,10 +18,12 @@ pub enum Device {
     /// All NVIDIA GPUs of the same model as the first one, in double precision. The fits of a batch are divided among
     /// them.
     CudaAll,
-    /// An Apple GPU, in mixed precision ([`Precision::Mixed`]).
-    Metal,
-    /// Any Vulkan GPU, in mixed precision ([`Precision::Mixed`]).
-    Vulkan,
+    /// An Apple GPU, in mixed precision ([`Precision::Mixed`]): the one with this index, or without an index the first that
+    /// is a GPU.
+    Metal(Option<usize>),
+    /// A GPU of any maker through Vulkan, in mixed precision ([`Precision::Mixed`]): the one with this index, or without an
+    /// index the first that is a GPU. Software that behaves like a GPU needs its index.
+    Vulkan(Option<usize>),
 }
 
 impl fmt::Display for Device {
@@ -31,8 +33,10 @@ impl fmt::Display for Device {
             Self::Cpu => f.write_str("cpu"),
             Self::Cuda(i) => write!(f, "cuda:{i}"),
             Self::CudaAll => f.write_str("cuda:all"),
-            Self::Metal => f.write_str("metal"),
-            Self::Vulkan => f.write_str("vulkan"),
+            Self::Metal(None) => f.write_str("metal"),
+            Self::Metal(Some(i)) => write!(f, "metal:{i}"),
+            Self::Vulkan(None) => f.write_str("vulkan"),
+            Self::Vulkan(Some(i)) => write!(f, "vulkan:{i}"),
         }
     }
 }
@@ -46,16 +50,19 @@ impl FromStr for Device {
             "cpu" => Ok(Self::Cpu),
             "cuda" => Ok(Self::Cuda(0)),
             "cuda:all" => Ok(Self::CudaAll),
-            "metal" => Ok(Self::Metal),
-            "vulkan" => Ok(Self::Vulkan),
+            "metal" => Ok(Self::Metal(None)),
+            "vulkan" => Ok(Self::Vulkan(None)),
             other => {
-                other.strip_prefix("cuda:").and_then(|index| index.parse().ok()).map(Self::Cuda).ok_or_else(
-                    || {
-                        format!(
-                            "unknown device '{other}'; use auto, cpu, cuda, cuda:I, cuda:all, metal or vulkan"
-                        )
-                    },
-                )
+                let (kind, index) = other.split_once(':').unwrap_or((other, ""));
+                match (kind, index.parse()) {
+                    ("cuda", Ok(index)) => Ok(Self::Cuda(index)),
+                    ("metal", Ok(index)) => Ok(Self::Metal(Some(index))),
+                    ("vulkan", Ok(index)) => Ok(Self::Vulkan(Some(index))),
+                    _ => Err(format!(
+                        "unknown device '{other}'; use auto, cpu, cuda, cuda:I, cuda:all, metal, metal:I, vulkan or \
+                         vulkan:I"
+                    )),
+                }
             }
         }
     }
@@ -200,14 +207,17 @@ mod tests {
             Device::Cuda(0),
             Device::Cuda(12),
             Device::CudaAll,
-            Device::Metal,
-            Device::Vulkan,
+            Device::Metal(None),
+            Device::Metal(Some(1)),
+            Device::Vulkan(None),
+            Device::Vulkan(Some(0)),
         ];
         for device in all {
             assert_eq!(device.to_string().parse(), Ok(device));
         }
         assert_eq!("cuda".parse(), Ok(Device::Cuda(0)));
-        for text in ["", "gpu", "cuda:", "cuda:-1", "cuda:ALL", "cuda:all:0", "cudaall"] {
+        for text in ["", "gpu", "cuda:", "cuda:-1", "cuda:ALL", "cuda:all:0", "cudaall", "vulkan:", "metal:x"]
+        {
             let refused = text.parse::<Device>();
             assert!(
                 refused.is_err_and(|e| e.contains(&format!("'{text}'")) && e.contains("cuda:all")),

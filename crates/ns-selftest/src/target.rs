@@ -40,7 +40,8 @@ impl FromStr for Target {
             (_, Ok(Device::Cpu)) => Ok(Self::Cpu),
             (_, Ok(device)) => Ok(Self::Device(device)),
             (_, Err(_)) => Err(format!(
-                "unknown device '{text}'; use auto, cpu, cuda, cuda:I, cuda:all, tensorrt, metal or vulkan"
+                "unknown device '{text}'; use auto, cpu, cuda, cuda:I, cuda:all, tensorrt, metal, metal:I, vulkan or \
+                 vulkan:I"
             )),
         }
     }

@@ -4,7 +4,7 @@
 use ns_core::{Device, EvaluationRequest, Execution, FitOutcome, FitTask, OutcomeParts, SessionError};
 
 use super::CpuSession;
-use super::work_unit::TOYS_PER_UNIT;
+use super::work_unit::{TOYS_PER_UNIT, TOYS_PER_UNIT_ON_DEVICES};
 use crate::curvature::Curvature;
 use crate::lanes::metric::MOST_DUAL_BINS;
 use crate::lanes::{WIDTH, derivatives};
@@ -107,7 +107,8 @@ impl CpuSession {
         let each = NUMBERS_WAITING / n.max(1);
         let usual = each.clamp(FEWEST_WAITING, MOST_WAITING) * threads;
         let (Some(room), Some(limit)) = (self.memory_for_batches()?, self.memory_limit) else {
-            return Ok((usual, TOYS_PER_UNIT));
+            let on_device = self.descents.is_some();
+            return Ok((usual, if on_device { TOYS_PER_UNIT_ON_DEVICES } else { TOYS_PER_UNIT }));
         };
         let uncertainties = if wanted.uncertainties || wanted.covariance { 16 * n } else { 0 };
         let covariance = if wanted.covariance { 8 * n * n } else { 0 };

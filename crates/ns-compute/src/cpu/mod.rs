@@ -22,6 +22,7 @@ use ns_core::{
 
 use crate::eval::Dataset;
 use crate::events::{ChannelSums, Crew};
+use crate::lanes::DescentDevice;
 use crate::optimise::Worker;
 use crate::plan::Plan;
 pub(crate) use crate::pool::Pool;
@@ -59,6 +60,8 @@ pub struct CpuSession {
     event_sums: Option<Arc<dyn ChannelSums>>,
     /// Device that fits toys with events; `None` if the CPU fits them.
     event_toys: Option<Arc<dyn EventToyFits>>,
+    /// Device that makes the descents of toys; `None` if lanes make them.
+    descents: Option<Arc<dyn DescentDevice>>,
 }
 
 impl CpuSession {
@@ -101,6 +104,7 @@ impl CpuSession {
             sweeps: Arc::default(),
             event_sums: None,
             event_toys: None,
+            descents: None,
         }
         .sharing(execution)
     }
@@ -130,6 +134,7 @@ impl CpuSession {
             sweeps: Arc::clone(&self.sweeps),
             event_sums: self.event_sums.clone(),
             event_toys: self.event_toys.clone(),
+            descents: self.descents.clone(),
         };
         session.memory_for_batches()?;
         if threads > 1 {
@@ -149,6 +154,12 @@ impl CpuSession {
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(crate) fn with_event_toys(self, toys: Arc<dyn EventToyFits>) -> Self {
         Self { event_toys: Some(toys), ..self }
+    }
+
+    /// Returns this session, changed so that `device` makes the descents of toys.
+    #[cfg(any(test, feature = "metal"))]
+    pub(crate) fn with_descents(self, device: Arc<dyn DescentDevice>) -> Self {
+        Self { descents: Some(device), fitters: KeptFitters::default(), ..self }
     }
 
     /// Returns whether the model has kinks (jumps of the slope of `-ln L`). The session then also has the same model

@@ -102,6 +102,7 @@ impl CpuSession {
             sweeps: Arc::clone(&self.sweeps),
             event_sums: self.event_sums.clone(),
             event_toys: None,
+            descents: None,
         }
     }
 }

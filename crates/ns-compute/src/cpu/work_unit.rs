@@ -22,6 +22,9 @@ use crate::task::{FitDomain, needed, start_of};
 /// once), and small enough to give all threads about the same work. Results of fits do not depend on it.
 pub(super) const TOYS_PER_UNIT: u64 = 128;
 
+/// Largest number of toys in one unit whose descents another device makes. A device needs many descents at a time.
+pub(super) const TOYS_PER_UNIT_ON_DEVICES: u64 = 1024;
+
 /// Number of the first toy of the trial that decides how lanes descend. No analysis has so many toys.
 const FIRST_PILOT: u64 = 1 << 40;
 
@@ -176,7 +179,12 @@ impl CpuSession {
                 self.draw(&UnitToys { source, range, fitters: Arc::default() })
             };
             let scratch = &mut worker.scratch;
-            ToyFitter::new(self.level, plan, &point, &aux, parts, further, for_gpu, &pilots, scratch)
+            let fitter =
+                ToyFitter::new(self.level, plan, &point, &aux, parts, further, for_gpu, &pilots, scratch)?;
+            Some(match &self.descents {
+                Some(device) if !for_gpu => fitter.by(device.as_ref(), self.level, plan),
+                _ => fitter,
+            })
         });
         let fitters = fitters.collect();
         put(&self.workers, worker);

@@ -11,6 +11,7 @@
 
 use super::WIDTH;
 use super::derivatives::Derivatives;
+use super::descents::Descents;
 use super::evaluate::evaluate;
 use super::group::{Bounds, Group, absorb, advance, after, before, reach};
 use super::known_minimum::{Progress, ToBeat};
@@ -27,7 +28,7 @@ use crate::simd::Level;
 use crate::stop::Stop;
 
 /// Working memory of one thread, for fits that share one [`FitKind`].
-pub(super) struct DescentMemory {
+pub(crate) struct DescentMemory {
     pub(super) group: Group,
     pub(super) scratch: Scratch,
     pub(super) solver: Solver,
@@ -47,38 +48,40 @@ impl DescentMemory {
 }
 
 /// Inputs that all fits of one kind share, such as plan, bounds and metric.
-pub(super) struct FitKind<'a> {
-    pub(super) plan: &'a Plan,
+pub(crate) struct FitKind<'a> {
+    pub(crate) plan: &'a Plan,
     pub(super) level: Level,
-    pub(super) metric: &'a Metric,
-    pub(super) bounds: &'a Bounds,
+    pub(crate) metric: &'a Metric,
+    pub(crate) bounds: &'a Bounds,
     /// For each parameter, the width of its constraint; `None` without a constraint.
     pub(super) width: &'a [Option<f64>],
+    /// Device that makes the descents.
+    pub(super) descents: &'a dyn Descents,
     /// Flag that is set when the caller wants to stop. The results of descents are not used after that.
     pub(super) stop: Stop<'a>,
 }
 
 impl FitKind<'_> {
     /// Returns true once the caller has asked to stop.
-    pub(super) fn is_cancelled(&self) -> bool {
+    pub(crate) fn is_cancelled(&self) -> bool {
         self.stop.asked()
     }
 }
 
 /// The data and the starting point of one descent.
 #[derive(Clone, Copy)]
-pub(super) struct DescentJob<'a> {
-    pub(super) main: &'a [f64],
-    pub(super) aux: &'a [f64],
+pub(crate) struct DescentJob<'a> {
+    pub(crate) main: &'a [f64],
+    pub(crate) aux: &'a [f64],
     /// Starting point, which is inside the bounds. Fixed parameters have their fixed values.
-    pub(super) start: &'a [f64],
+    pub(crate) start: &'a [f64],
     /// A known minimum. The descent ends early, without a certificate, if it is not expected to reach a lower value.
     pub(super) beat: Option<ToBeat<'a>>,
 }
 
 impl DescentJob<'_> {
     /// Returns the result of a descent that was cancelled: the starting point, with infinite `-ln L` and EDM.
-    fn never_done(&self) -> DescentEnd {
+    pub(crate) fn never_done(&self) -> DescentEnd {
         DescentEnd {
             theta: self.start.to_vec(),
             value: f64::INFINITY,
@@ -95,23 +98,23 @@ impl DescentJob<'_> {
 
 /// Result of a descent: the last accepted point, and whether this point is a minimum.
 #[derive(Debug, Clone)]
-pub(super) struct DescentEnd {
-    pub(super) theta: Vec<f64>,
+pub(crate) struct DescentEnd {
+    pub(crate) theta: Vec<f64>,
     /// `-ln L` minus its value in the saturated model. It is infinite if the likelihood at the starting point is
     /// zero.
-    pub(super) value: f64,
+    pub(crate) value: f64,
     /// Indices of the parameters that are held at a bound.
-    pub(super) held: Vec<usize>,
+    pub(crate) held: Vec<usize>,
     /// Indices of the bins without counts whose expected yield is zero or negative.
-    pub(super) empty: Vec<usize>,
-    pub(super) edm: f64,
+    pub(crate) empty: Vec<usize>,
+    pub(crate) edm: f64,
     /// Whether the point is certified as a minimum.
-    pub(super) converged: bool,
+    pub(crate) converged: bool,
     /// Whether `-ln L` falls without limit in this descent and in the descents from all other starting points of the
     /// toy.
-    pub(super) falls: bool,
-    pub(super) iterations: usize,
-    pub(super) evaluations: usize,
+    pub(crate) falls: bool,
+    pub(crate) iterations: usize,
+    pub(crate) evaluations: usize,
 }
 
 impl DescentEnd {

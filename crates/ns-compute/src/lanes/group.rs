@@ -120,9 +120,9 @@ impl Group {
 
 /// The bounds of all parameters in a fit.
 #[derive(Debug, Clone)]
-pub(super) struct Bounds {
-    pub(super) lower: Vec<f64>,
-    pub(super) upper: Vec<f64>,
+pub(crate) struct Bounds {
+    pub(crate) lower: Vec<f64>,
+    pub(crate) upper: Vec<f64>,
     /// For each parameter, whether it has a Poisson constraint. The constraint term rises like a logarithm when the
     /// parameter approaches 0. Therefore no step reduces the parameter to less than a tenth of its value.
     pub(super) barrier: Vec<bool>,

@@ -15,6 +15,7 @@ mod bin_groups;
 mod columns;
 pub(crate) mod derivatives;
 mod descend;
+mod descents;
 pub(crate) mod directions;
 mod evaluate;
 mod factor_starts;
@@ -35,6 +36,11 @@ mod starts;
 mod tests;
 mod toys;
 
+#[cfg(feature = "metal")]
+pub(crate) use descend::{DescentEnd, DescentJob, DescentMemory, FitKind};
+pub(crate) use descents::DescentDevice;
+#[cfg(feature = "metal")]
+pub(crate) use descents::Descents;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use jacobian::{Jacobian, jacobian};
 pub(crate) use metric::{is_too_large, is_too_large_for_gpus};

@@ -1,7 +1,8 @@
 //! Searches for lower minima of toys, in models that can have several minima.
 
 use super::WIDTH;
-use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind, descend};
+use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind};
+use super::descents::descend;
 use super::directions::Direction;
 use super::flips::Flips;
 use super::folds::{self, Fold};

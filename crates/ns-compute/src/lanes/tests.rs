@@ -10,6 +10,7 @@ use ns_core::{
 
 use super::WIDTH;
 use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind, descend};
+use super::descents::Lanes;
 use super::evaluate::evaluate;
 use super::factor_starts::factor_starts;
 use super::flips::Flips;
@@ -23,6 +24,7 @@ use crate::simd::Level;
 use crate::stop::Stop;
 
 mod derivatives;
+mod other_device;
 
 #[allow(dead_code)]
 #[path = "../../tests/oracle/models.rs"]
@@ -195,6 +197,7 @@ fn a_descent_has_the_same_bits_after_and_beside_impossible_ones() {
                 metric: &metric,
                 bounds: &bounds,
                 width: &width,
+                descents: &Lanes,
                 stop: Stop::default(),
             };
             let job = |main, aux, start| DescentJob { main, aux, start, beat: None };
@@ -306,8 +309,15 @@ fn with_kind(model: &Model, look: impl Fn(&FitKind<'_>, &[f64], &mut DescentMemo
             barrier: vec![false; start.len()],
         };
         let width = vec![None, Some(1.0), Some(1.0)];
-        let kind =
-            FitKind { plan, level, metric: &metric, bounds: &bounds, width: &width, stop: Stop::default() };
+        let kind = FitKind {
+            plan,
+            level,
+            metric: &metric,
+            bounds: &bounds,
+            width: &width,
+            descents: &Lanes,
+            stop: Stop::default(),
+        };
         look(&kind, &start, &mut DescentMemory::new(plan, &metric));
     }
 }
@@ -454,8 +464,15 @@ fn factors_that_make_up_for_each_other_are_fitted_with_a_jacobian_per_lane() {
         barrier: vec![false; start.len()],
     };
     let width: Vec<_> = (0..start.len()).map(|p| (p >= 3).then_some(1.0)).collect();
-    let kind =
-        FitKind { plan, level, metric: &metric, bounds: &bounds, width: &width, stop: Stop::default() };
+    let kind = FitKind {
+        plan,
+        level,
+        metric: &metric,
+        bounds: &bounds,
+        width: &width,
+        descents: &Lanes,
+        stop: Stop::default(),
+    };
     let mut r = Random(7);
     let toys: Vec<_> = (0..24).map(|_| other_data(&model, &mut r)).collect();
     let job = |(main, aux)| DescentJob { main, aux, start: &start, beat: None };

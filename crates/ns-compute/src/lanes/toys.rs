@@ -5,7 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use ns_core::{Certificate, FitOutcome, FitStatus, Inactive, Reason};
 
-use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind, descend};
+use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind};
+use super::descents::{DescentDevice, Descents, Lanes, descend};
 use super::directions::{Direction, directions};
 use super::flips::Flips;
 use super::folds::{Fold, folds};
@@ -50,6 +51,8 @@ pub(crate) struct ToyFitter {
     /// sessions use this field.
     #[cfg_attr(not(any(feature = "cuda", feature = "cuda-on-host")), allow(dead_code))]
     ridge: bool,
+    /// Device that makes the descents.
+    descents: Box<dyn Descents>,
     /// Working memory that no thread uses at the moment.
     spare: Mutex<Vec<DescentMemory>>,
 }
@@ -173,6 +176,7 @@ impl ToyFitter {
             starts: Starts::default(),
             directions,
             ridge,
+            descents: Box::new(Lanes),
             spare: Mutex::default(),
         };
         if !for_gpu {
@@ -228,9 +232,18 @@ impl ToyFitter {
             .map(|toy| DescentJob { main: &toy.main, aux: &toy.aux, start: &start, beat: None })
             .collect();
         let mut memory = DescentMemory::new(plan, &self.metric);
-        let ends = descend(&self.kind(level, plan, Stop::default()), &jobs, &mut memory);
+        let ends = Lanes.descend(&self.kind(level, plan, Stop::default()), &jobs, &mut memory);
         let hard = ends.iter().filter(|end| !end.converged || end.evaluations > LONG_PILOT).count();
         self.metric.own_derivatives = hard >= HARD_PILOTS;
+    }
+
+    /// Has the descents of the fits made by `device`, if it can make them. `plan` is the one that the fits were prepared
+    /// with.
+    pub(crate) fn by(mut self, device: &dyn DescentDevice, level: Level, plan: &Plan) -> Self {
+        if let Some(descents) = device.prepare(&self.kind(level, plan, Stop::default())) {
+            self.descents = descents;
+        }
+        self
     }
 
     /// Returns whether the model can have several minima.
@@ -239,7 +252,8 @@ impl ToyFitter {
     }
 
     fn kind<'a>(&'a self, level: Level, plan: &'a Plan, stop: Stop<'a>) -> FitKind<'a> {
-        FitKind { plan, level, metric: &self.metric, bounds: &self.bounds, width: &self.width, stop }
+        let (metric, bounds, width) = (&self.metric, &self.bounds, &self.width);
+        FitKind { plan, level, metric, bounds, width, descents: self.descents.as_ref(), stop }
     }
 
     /// Makes the fits of all `toys`, and returns the results in the order of the toys. If `stop` is set, returns

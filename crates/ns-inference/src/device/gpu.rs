@@ -35,17 +35,6 @@ pub(super) fn cuda_session(model: &Model, execution: &Execution) -> Result<Box<d
     cuda::open(model, &Execution { device, ..execution.clone() })
 }
 
-/// Returns the error for Apple GPUs, on which no session can be opened.
-///
-/// # Errors
-/// Always [`SessionError::DeviceUnavailable`], because no build has a Metal backend yet.
-pub(super) fn metal_session(
-    _model: &Model,
-    _execution: &Execution,
-) -> Result<Box<dyn Session>, SessionError> {
-    Err(no_metal())
-}
-
 /// Lists the CUDA GPUs on which a session can be opened. The list has at least one entry.
 ///
 /// # Errors
@@ -92,14 +81,6 @@ pub(super) fn reason_and_remedy(error: &SessionError) -> (String, String) {
         Some((reason, remedy)) => (reason.to_owned(), remedy.to_owned()),
         None => (text, USE_CPU.to_owned()),
     }
-}
-
-pub(super) fn no_metal() -> SessionError {
-    unavailable(Device::Metal, "this build has no Metal backend")
-}
-
-pub(super) fn no_vulkan() -> SessionError {
-    unavailable(Device::Vulkan, "this build has no Vulkan backend")
 }
 
 pub(super) fn unknown(device: Device) -> SessionError {

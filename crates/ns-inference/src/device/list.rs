@@ -1,8 +1,9 @@
 //! Lists the devices of this host, and the types of devices that are not available, with the reasons.
 
-use ns_core::SessionError;
+use ns_core::{Device, SessionError};
 use serde::Serialize;
 
+use super::any_gpu::{self, AnyGpu};
 use super::gpu;
 
 /// A device, and whether a session can be opened on it.
@@ -19,7 +20,8 @@ pub struct DeviceInfo {
     pub memory: Option<u64>,
     /// Compute capability of an NVIDIA GPU, such as 9.0; `None` for other devices.
     pub capability: Option<String>,
-    /// Newest CUDA version that the driver of an NVIDIA GPU supports, such as 13.0; `None` for other devices.
+    /// Newest CUDA version that the driver of an NVIDIA GPU supports, such as 13.0; for GPUs through Vulkan or Metal, the name
+    /// and version of the driver. `None` for other devices.
     pub driver: Option<String>,
     /// Reason why the device is not available; `None` if it is available.
     pub reason: Option<String>,
@@ -56,7 +58,7 @@ impl DeviceInfo {
     }
 }
 
-/// Lists the CPU, each NVIDIA GPU, and the types of devices that are not available on this host.
+/// Lists the CPU, each NVIDIA GPU, each GPU that Vulkan or Metal shows, and the types of devices that are not available on this host.
 #[must_use]
 pub fn devices() -> Vec<DeviceInfo> {
     let mut list = vec![DeviceInfo::there("cpu".to_owned(), describe_cpu())];
@@ -69,9 +71,40 @@ pub fn devices() -> Vec<DeviceInfo> {
             ..DeviceInfo::there(format!("cuda:{}", gpu.index), describe_gpu(&gpu))
         })),
     }
-    list.push(DeviceInfo::missing("metal", &gpu::no_metal()));
-    list.push(DeviceInfo::missing("vulkan", &gpu::no_vulkan()));
+    for (name, device) in [("metal", Device::Metal(None)), ("vulkan", Device::Vulkan(None))] {
+        match any_gpu::gpus(device) {
+            Err(error) => list.push(DeviceInfo::missing(name, &error)),
+            Ok(gpus) => list.extend(gpus.into_iter().enumerate().map(|(i, gpu)| of_any_maker(name, i, gpu))),
+        }
+    }
     list
+}
+
+/// Returns whether a session can be opened on a GPU of the kind of `device`. Software that behaves like a GPU does not
+/// count.
+#[must_use]
+pub fn has_gpu(device: Device) -> bool {
+    match device {
+        Device::Cuda(_) | Device::CudaAll => gpu::cuda_gpus().is_ok(),
+        Device::Metal(_) | Device::Vulkan(_) => any_gpu::gpus(device)
+            .is_ok_and(|gpus| gpus.iter().any(|gpu| gpu.unusable.is_none() && !gpu.software)),
+        _ => false,
+    }
+}
+
+/// Describes a GPU that Vulkan or Metal shows.
+fn of_any_maker(kind: &str, index: usize, gpu: AnyGpu) -> DeviceInfo {
+    let there = DeviceInfo::there(format!("{kind}:{index}"), gpu.description);
+    match gpu.unusable {
+        None => DeviceInfo { driver: Some(gpu.driver), ..there },
+        Some(reason) => DeviceInfo {
+            available: false,
+            reason: Some(format!("{}: {reason}", there.description.unwrap_or_default())),
+            remedy: Some(gpu::USE_CPU.to_owned()),
+            description: None,
+            ..there
+        },
+    }
 }
 
 /// Describes a GPU in one line.
@@ -125,7 +158,9 @@ mod tests {
         let list = devices();
         let kinds: Vec<&str> = list.iter().filter_map(|d| d.name.split(':').next()).collect();
         assert_eq!(kinds.first(), Some(&"cpu"));
-        assert!(kinds.ends_with(&["cuda", "metal", "vulkan"]), "{kinds:?}");
+        let mut distinct = kinds.clone();
+        distinct.dedup();
+        assert_eq!(distinct, ["cpu", "cuda", "metal", "vulkan"]);
         for device in list {
             assert_eq!(device.available, device.reason.is_none());
             assert_eq!(device.available, device.description.is_some());

@@ -1,5 +1,6 @@
 //! Opens sessions on the requested device, and chooses between devices.
 
+mod any_gpu;
 mod auto;
 mod check;
 mod costs;
@@ -16,10 +17,10 @@ use ns_core::{Device, Execution, Model, Session, SessionError};
 pub(crate) use auto::GpuCandidate;
 pub use auto::{Choice, ModelSize};
 pub use check::{Compared, GpuCheck};
-pub use list::{DeviceInfo, devices};
+pub use list::{DeviceInfo, devices, has_gpu};
 pub use work::Work;
 
-use gpu::{cuda_session, metal_session};
+use gpu::cuda_session;
 
 /// A session, and the reason for the choice of its device.
 pub struct Opened {
@@ -39,8 +40,7 @@ pub fn open_session(model: &Model, execution: &Execution) -> Result<Box<dyn Sess
     match execution.device {
         Device::Auto | Device::Cpu => Ok(Box::new(CpuSession::open(model, execution)?)),
         Device::Cuda(_) | Device::CudaAll => cuda_session(model, execution),
-        Device::Metal => metal_session(model, execution),
-        Device::Vulkan => Err(gpu::no_vulkan()),
+        Device::Metal(_) | Device::Vulkan(_) => any_gpu::open(model, execution),
         device => Err(gpu::unknown(device)),
     }
 }

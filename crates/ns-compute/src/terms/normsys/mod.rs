@@ -187,6 +187,44 @@ impl Beyond {
     }
 }
 
+/// One factor at one value of its parameter, for products of many factors.
+#[cfg(all(test, feature = "metal"))]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Factor<V> {
+    /// The factor without its exponential.
+    pub(crate) value: V,
+    /// The exponent of its exponential; 0 without one. The exponents of all factors of a block are added.
+    pub(crate) exponent: V,
+    /// The derivative of the factor divided by the factor.
+    pub(crate) ratio: V,
+}
+
+/// Returns the factor of an interpolation code that is smooth at 0. `c` are the coefficients of its polynomial, `hi` and
+/// `lo` its rates beyond it.
+#[cfg(all(test, feature = "metal"))]
+#[inline(always)]
+pub(crate) fn factor<V: Vector>(code: &Normsys, alpha: V, c: [V; 6], hi: V, lo: V) -> Factor<V> {
+    let (zero, one, inside) = (V::splat(0.0), V::splat(1.0), V::splat(code.inside));
+    let (size, rate) = (alpha.abs(), alpha.below(zero, lo, hi));
+    let signed = signed_rate(alpha.sign(), hi, lo);
+    if code.has_exponent() {
+        let (exponent, slope) = exponent_and_slope(alpha, c);
+        let exponent = size.below(inside, exponent, size.mul(rate));
+        return Factor { value: one, exponent, ratio: size.below(inside, slope, signed) };
+    }
+    let (value, first) = value_and_slope(alpha, c);
+    let (beyond, exponent) = match code.beyond {
+        Beyond::Exponential => (one, size.below(inside, zero, size.mul(rate))),
+        Beyond::Linear => (linear::value(size, rate), zero),
+    };
+    let (slope, _) = code.beyond.relative(signed, beyond);
+    Factor {
+        value: size.below(inside, value, beyond),
+        exponent,
+        ratio: size.below(inside, first.mul(value.reciprocal()), slope),
+    }
+}
+
 /// Returns the derivative of `rate |alpha|` with respect to the parameter `alpha`. `hi` is the rate for positive and
 /// `lo` the rate for negative `alpha`. The result is `hi` if the sign of `alpha` is 1, `-lo` if it is -1, and the mean
 /// of both if it is 0 (at a kink).

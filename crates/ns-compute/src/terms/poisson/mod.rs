@@ -7,6 +7,8 @@ mod saturated;
 use crate::simd::MulAdd;
 use deviance::deviance;
 pub(crate) use deviance::deviance_derivatives;
+#[cfg(all(test, feature = "metal"))]
+pub(crate) use deviance::near;
 pub(crate) use saturated::{log_factorial_slope, saturated};
 
 /// The Poisson term of one bin, with the expected yield and the count from which it was computed. Both numbers are
