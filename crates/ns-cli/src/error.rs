@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use ns_core::SessionError;
 use ns_inference::InferenceError;
-use ns_inference::grid::GridFileError;
+use ns_inference::row_file::RowFileError;
 use ns_inference::toys::store::{SavedRunError, StoreError};
 use ns_translate::build::BuildError;
 use ns_translate::pyhf::WorkspaceError;
@@ -67,7 +67,7 @@ pub(crate) enum CliError {
     Toys(#[from] StoreError),
     /// The file of a grid is not valid, or cannot be read or written.
     #[error(transparent)]
-    Grid(#[from] GridFileError),
+    Rows(#[from] RowFileError),
     /// A flag, or a file that a flag names, is wrong. The text is the message.
     #[error("{0}")]
     Usage(String),
@@ -153,8 +153,8 @@ impl CliError {
         match self {
             Self::Workspace { .. } | Self::Build(_) | Self::Usage(_) => Exit::Input,
             Self::Toys(error) if error.is_failure() => Exit::Failed,
-            Self::Grid(error) if error.is_failure() => Exit::Failed,
-            Self::Toys(_) | Self::Grid(_) => Exit::Input,
+            Self::Rows(error) if error.is_failure() => Exit::Failed,
+            Self::Toys(_) | Self::Rows(_) => Exit::Input,
             Self::Write { source, .. } if wrong_place(source) => Exit::Input,
             Self::Write { .. } | Self::Lost { .. } | Self::Picture { .. } | Self::Json(_) => Exit::Failed,
             Self::Inference(error) => match error {

@@ -245,6 +245,12 @@ pub enum InferenceError {
         /// What is wrong with the list of values, and what to do.
         problem: String,
     },
+    /// The settings of a confidence interval are not valid.
+    #[error("the interval cannot be searched: {problem}")]
+    BadInterval {
+        /// What is wrong with the settings, and what to do.
+        problem: String,
+    },
     /// A text does not describe a valid shard. A shard is one of N equal parts of a run of toys, written as K/N.
     #[error("'{text}' is no shard; write it as K/N with 1 <= K <= N, for example 3/10")]
     BadShard {

@@ -46,6 +46,7 @@ pub mod goodness;
 pub mod gpu_session;
 pub mod grid;
 pub mod hypotest;
+pub mod interval;
 pub mod limit;
 mod lookup;
 mod lowest;
@@ -62,6 +63,8 @@ pub mod present;
 pub mod ranking;
 pub mod report;
 mod root;
+#[cfg(feature = "toy-files")]
+pub mod row_file;
 pub mod scan;
 mod several_minima;
 pub mod significance;
@@ -88,6 +91,7 @@ pub use goodness::{
 };
 pub use grid::{GridPoint, GridResult, GridRow, GridStatus};
 pub use hypotest::{HypotestOptions, HypotestResult, TestStatistic, hypotest};
+pub use interval::{IntervalOptions, IntervalResult, interval};
 pub use limit::{LimitOptions, LimitResult, upper_limit};
 pub use lookup::parameter_index;
 pub use minos::Interval;
