@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use ns_core::SessionError;
 use ns_inference::InferenceError;
+use ns_inference::interval::SavedIntervalError;
 use ns_inference::row_file::RowFileError;
 use ns_inference::toys::store::{SavedRunError, StoreError};
 use ns_translate::build::BuildError;
@@ -65,7 +66,7 @@ pub(crate) enum CliError {
     /// A file of toys is not valid, or cannot be read or written.
     #[error(transparent)]
     Toys(#[from] StoreError),
-    /// The file of a grid is not valid, or cannot be read or written.
+    /// The file of a grid or of an interval is not valid, or cannot be read or written.
     #[error(transparent)]
     Rows(#[from] RowFileError),
     /// A flag, or a file that a flag names, is wrong. The text is the message.
@@ -101,6 +102,15 @@ pub(crate) enum CliError {
     /// The result cannot be written as JSON.
     #[error("cannot write the result as JSON: {0}")]
     Json(#[from] serde_json::Error),
+}
+
+impl From<SavedIntervalError> for CliError {
+    fn from(error: SavedIntervalError) -> Self {
+        match error {
+            SavedIntervalError::File(error) => error.into(),
+            SavedIntervalError::Inference(error) => error.into(),
+        }
+    }
 }
 
 impl From<SavedRunError> for CliError {

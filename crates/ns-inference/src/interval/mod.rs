@@ -7,7 +7,6 @@
 //! construction of G. J. Feldman and R. D. Cousins, Phys. Rev. D 57 (1998) 3873, arXiv:physics/9711021.
 
 mod blocks;
-mod observed;
 mod options;
 mod result;
 #[cfg(feature = "toy-files")]
@@ -19,16 +18,17 @@ use ns_core::{Control, Model, Session};
 
 pub use blocks::Block;
 pub use options::IntervalOptions;
-pub use result::{Border, IntervalPoint, IntervalResult, LikelihoodInterval};
+pub use result::{IntervalPoint, IntervalResult, LikelihoodInterval};
 #[cfg(feature = "toy-files")]
 pub use saved::{SavedIntervalError, interval_saved};
 
 use self::blocks::{NoStore, Store};
-use self::observed::Observed;
+use self::result::Border;
 use self::search::{Search, Side, Tested};
 use self::tester::{Ended, Tester};
 use crate::analysis::Analysis;
 use crate::goodness::chi2_tail;
+use crate::observed::Observed;
 use crate::present::{exact, significant};
 use crate::single_fits::of_single_fits;
 use crate::toys::goodness::{binomial_error, check_number};
@@ -95,10 +95,14 @@ fn search_interval<S: Store>(
         method: "likelihood",
         cl: options.cl,
         best_fit: observed.best_value(index),
-        lower: lower.clone(),
-        upper: upper.clone(),
+        lower: lower.value,
+        lower_error: None,
+        lower_reason: lower.reason.clone(),
+        upper: upper.value,
+        upper_error: None,
+        upper_reason: upper.reason.clone(),
         connected: None,
-        asymptotic: LikelihoodInterval { level, lower, upper },
+        asymptotic: LikelihoodInterval::new(level, lower, upper),
         points: Vec::new(),
         accepted_error: None,
         n_toys: 0,
@@ -185,8 +189,8 @@ fn likelihood_border(
 fn half_width(result: &IntervalResult, observed: &Observed, index: usize) -> f64 {
     let best = result.best_fit;
     let sigma = observed.best().uncertainties.get(index).copied().flatten();
-    let reach = |border: &Border| border.value.map(|value| (value - best).abs());
-    let (below, above) = (reach(&result.asymptotic.lower), reach(&result.asymptotic.upper));
+    let reach = |border: Option<f64>| border.map(|value| (value - best).abs());
+    let (below, above) = (reach(result.asymptotic.lower), reach(result.asymptotic.upper));
     let half = match (below, above) {
         (Some(below), Some(above)) => 0.5 * (below + above),
         (Some(one), None) | (None, Some(one)) if one > 0.0 => one,
@@ -198,8 +202,8 @@ fn half_width(result: &IntervalResult, observed: &Observed, index: usize) -> f64
 /// Returns the values that are tested first: equally spaced around the interval of the chi2 law, within the bounds.
 fn grid(result: &IntervalResult, half: f64, (lower, upper): (f64, f64), points: usize) -> Vec<f64> {
     let best = result.best_fit;
-    let low = result.asymptotic.lower.value.unwrap_or(best - half) - MARGIN * half;
-    let high = result.asymptotic.upper.value.unwrap_or(best + half) + MARGIN * half;
+    let low = result.asymptotic.lower.unwrap_or(best - half) - MARGIN * half;
+    let high = result.asymptotic.upper.unwrap_or(best + half) + MARGIN * half;
     let (low, high) = (low.max(lower), high.min(upper));
     let last = points - 1;
     let at = |i: usize| if i == last { high } else { low + (high - low) * i as f64 / last as f64 };
@@ -258,8 +262,8 @@ fn with_toys(result: &mut IntervalResult, search: &Search, accepted: f64, ended:
             (Some(_), Some(error)) => {
                 is_known = false;
                 result.warnings.push(format!(
-                    "the error {} of the {which} border is above the accepted {}; take more toys (--toys), or accept a \
-                     larger error (--precision)",
+                    "the error {} of the {which} end is above the accepted {}; take more toys, or accept a larger error \
+                     (precision)",
                     significant(error),
                     significant(accepted)
                 ));
@@ -267,18 +271,18 @@ fn with_toys(result: &mut IntervalResult, search: &Search, accepted: f64, ended:
             _ => {
                 is_known = false;
                 let reason = border.reason.as_deref().unwrap_or("it was not found");
-                result.warnings.push(format!("the {which} border is null: {reason}"));
+                result.warnings.push(format!("the {which} end is null: {reason}"));
             }
         }
         match side {
-            Side::Lower => result.lower = border,
-            Side::Upper => result.upper = border,
+            Side::Lower => result.set_lower(border),
+            Side::Upper => result.set_upper(border),
         }
     }
     result.points = search.tested.iter().map(point).collect();
     if result.connected == Some(false) {
         result.warnings.push(
-            "values between the borders are outside: the set of accepted values is not connected; the p-values of the \
+            "values between the ends are outside: the set of accepted values is not connected; the p-values of the \
              points show where"
                 .to_owned(),
         );
@@ -286,7 +290,7 @@ fn with_toys(result: &mut IntervalResult, search: &Search, accepted: f64, ended:
     let left_out: u64 = result.points.iter().map(|p| p.n_nonconverged + p.n_error).sum();
     if left_out > 0 {
         result.warnings.push(format!(
-            "{left_out} toys did not converge or failed and are left out; the errors of the borders contain them"
+            "{left_out} toys did not converge or failed and are left out; the errors of the ends contain them"
         ));
     }
     if result.interrupted {

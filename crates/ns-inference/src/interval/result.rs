@@ -26,28 +26,39 @@ pub struct IntervalPoint {
 }
 
 /// One end of an interval.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-#[non_exhaustive]
-pub struct Border {
-    /// Value of the parameter; `None` if there is none.
-    pub value: Option<f64>,
-    /// Error of `value` that comes from the number of toys and from the distance between tested values. It is 0 at a bound
-    /// of the parameter, and `None` without toys.
-    pub error: Option<f64>,
-    /// Why there is no border inside the bounds of the parameter; `None` if there is one.
-    pub reason: Option<String>,
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Border {
+    pub(super) value: Option<f64>,
+    pub(super) error: Option<f64>,
+    pub(super) reason: Option<String>,
 }
 
 /// The interval of the chi2 law: the values at which `-2 ln L` rises by at most the quantile of chi2.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[non_exhaustive]
 pub struct LikelihoodInterval {
-    /// Rise of `-2 ln L` at the borders.
+    /// Rise of `-2 ln L` at the ends.
     pub level: f64,
-    /// Lower border.
-    pub lower: Border,
-    /// Upper border.
-    pub upper: Border,
+    /// Lower end; `None` if there is none.
+    pub lower: Option<f64>,
+    /// Why `-2 ln L` does not rise by `level` below the best fit; `None` if it does.
+    pub lower_reason: Option<String>,
+    /// Upper end; `None` if there is none.
+    pub upper: Option<f64>,
+    /// Why `-2 ln L` does not rise by `level` above the best fit; `None` if it does.
+    pub upper_reason: Option<String>,
+}
+
+impl LikelihoodInterval {
+    pub(super) fn new(level: f64, lower: Border, upper: Border) -> Self {
+        Self {
+            level,
+            lower: lower.value,
+            lower_reason: lower.reason,
+            upper: upper.value,
+            upper_reason: upper.reason,
+        }
+    }
 }
 
 /// The result of a confidence interval. Serialises to the JSON of `nextstat interval`.
@@ -62,18 +73,27 @@ pub struct IntervalResult {
     pub cl: f64,
     /// Best-fit value of the parameter.
     pub best_fit: f64,
-    /// Lower border.
-    pub lower: Border,
-    /// Upper border.
-    pub upper: Border,
-    /// Whether the tested values inside the interval are all next to each other. If not, the borders are those of the
+    /// Lower end of the interval; `None` if there is none.
+    pub lower: Option<f64>,
+    /// Error of `lower` that comes from the number of toys and from the distance between tested values. It is 0 at a bound
+    /// of the parameter, and `None` without toys.
+    pub lower_error: Option<f64>,
+    /// Why there is no lower end inside the bounds of the parameter; `None` if there is one.
+    pub lower_reason: Option<String>,
+    /// Upper end of the interval; `None` if there is none.
+    pub upper: Option<f64>,
+    /// Error of `upper`, like `lower_error`.
+    pub upper_error: Option<f64>,
+    /// Why there is no upper end inside the bounds of the parameter; `None` if there is one.
+    pub upper_reason: Option<String>,
+    /// Whether the tested values inside the interval are all next to each other. If not, the ends are those of the
     /// smallest interval that contains them. `None` without toys.
     pub connected: Option<bool>,
     /// The interval of the chi2 law.
     pub asymptotic: LikelihoodInterval,
     /// The values that were tested with toys, in ascending order; empty without toys.
     pub points: Vec<IntervalPoint>,
-    /// Largest accepted error of a border, in units of the parameter; `None` without toys.
+    /// Largest accepted error of an end, in units of the parameter; `None` without toys.
     pub accepted_error: Option<f64>,
     /// Number of toys of all tested values, with those of an earlier run.
     pub n_toys: u64,
@@ -81,10 +101,20 @@ pub struct IntervalResult {
     pub seed: u64,
     /// Number of toys per second of wall time; `None` if no toy was run.
     pub toys_per_s: Option<f64>,
-    /// Whether the fits of the data converged and both borders are known well enough.
+    /// Whether the fits of the data converged and both ends are known well enough.
     pub converged: bool,
     /// Whether the caller stopped the work.
     pub interrupted: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,
+}
+
+impl IntervalResult {
+    pub(super) fn set_lower(&mut self, border: Border) {
+        (self.lower, self.lower_error, self.lower_reason) = (border.value, border.error, border.reason);
+    }
+
+    pub(super) fn set_upper(&mut self, border: Border) {
+        (self.upper, self.upper_error, self.upper_reason) = (border.value, border.error, border.reason);
+    }
 }

@@ -18,7 +18,6 @@ impl SavedRow for Block {
 
 /// Why an interval with saved toys has no result.
 #[derive(Debug, Error)]
-#[non_exhaustive]
 pub enum SavedIntervalError {
     /// The file of toys cannot be written or read.
     #[error(transparent)]

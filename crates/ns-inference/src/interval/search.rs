@@ -269,7 +269,7 @@ impl Search {
 
 /// Standard deviations of a normal distribution, two-sided, that have the probability `p`.
 fn significance(p: f64) -> f64 {
-    -normal::quantile(0.5 * p)
+    normal::quantile(0.5 * p)
 }
 
 #[cfg(test)]
@@ -316,7 +316,7 @@ mod tests {
         let (search, _) = solve(2000, two_sided, (-1.0, 10.0));
         let lower = search.border(Side::Lower, "x");
         assert_eq!((lower.value, lower.error), (Some(-1.0), Some(0.0)));
-        assert!(lower.reason.unwrap().contains("lower bound -1.0"));
+        assert!(lower.reason.unwrap().contains("lower bound -1 "));
     }
 
     #[test]

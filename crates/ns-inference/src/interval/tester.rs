@@ -5,9 +5,9 @@ use std::time::Instant;
 use ns_core::{Control, Model, Observer, Session};
 
 use super::blocks::{Block, Counts, Store};
-use super::observed::At;
 use crate::InferenceError;
 use crate::analysis::Analysis;
+use crate::observed::At;
 use crate::toys::point::PointToys;
 
 /// Number of toys in the first block of a run.

@@ -24,6 +24,8 @@ pub use recording::{Recording, ToyDestination};
 pub use run::{SavedRun, SavedRunError, Saving, run_saved};
 pub use set::ToySet;
 pub use writer::FORMAT;
+pub(crate) use column::{Content, Spec, Value};
+pub(crate) use writer::Table;
 
 #[cfg(test)]
 #[allow(clippy::indexing_slicing)]

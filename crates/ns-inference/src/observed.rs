@@ -14,26 +14,26 @@ use crate::point_test::conditional_fit;
 
 /// A tested point: the observed statistic, and all parameters at the conditional minimum.
 #[derive(Debug, Clone)]
-pub(super) struct At {
-    pub(super) t: f64,
-    pub(super) parameters: Vec<f64>,
+pub(crate) struct At {
+    pub(crate) t: f64,
+    pub(crate) parameters: Vec<f64>,
 }
 
 /// The fits of the observed data. If a conditional fit ends below the free fit, the free fit is repeated from there, and
 /// earlier values of the statistic are no longer valid ([`Self::generation`]).
-pub(super) struct Observed {
+pub(crate) struct Observed {
     lowest: Lowest,
     /// Parameter whose bounds the free fit looks at first.
     first: usize,
     /// How often the free fit was replaced by a lower one.
-    pub(super) generation: usize,
-    pub(super) converged: bool,
-    pub(super) notes: Vec<String>,
+    pub(crate) generation: usize,
+    pub(crate) converged: bool,
+    pub(crate) notes: Vec<String>,
 }
 
 impl Observed {
     /// Makes the free fit. `first` is the index of the (first) tested parameter.
-    pub(super) fn begin(analysis: &mut Analysis<'_>, first: usize) -> Result<Self, InferenceError> {
+    pub(crate) fn begin(analysis: &mut Analysis<'_>, first: usize) -> Result<Self, InferenceError> {
         let free = free_fit(analysis, first)?;
         let base = analysis.base.clone();
         let lowest = Lowest::new(analysis.settle_expected(free, &base, WITH_INVERSE)?);
@@ -41,17 +41,17 @@ impl Observed {
     }
 
     /// Returns the free fit.
-    pub(super) fn best(&self) -> &FitOutcome {
+    pub(crate) fn best(&self) -> &FitOutcome {
         &self.lowest.fit
     }
 
     /// Returns the best-fit value of a parameter.
-    pub(super) fn best_value(&self, index: usize) -> f64 {
+    pub(crate) fn best_value(&self, index: usize) -> f64 {
         self.best().parameters.get(index).copied().unwrap_or(f64::NAN)
     }
 
     /// Finds the values of a parameter at which `-2 ln L` has risen by `level`.
-    pub(super) fn crossings(
+    pub(crate) fn crossings(
         &mut self,
         analysis: &mut Analysis<'_>,
         index: usize,
@@ -86,7 +86,7 @@ impl Observed {
     }
 
     /// Makes the fit with the parameters in `held` at the given values.
-    pub(super) fn at(
+    pub(crate) fn at(
         &mut self,
         analysis: &mut Analysis<'_>,
         held: &[(usize, f64)],
