@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn chains_apart_disagree() {
-        let chains: Vec<_> = (1..5).map(|seed| chain(seed, 1000, 0.0, if seed == 1 { 1.0 } else { 0.0 })).collect();
+        let chains: Vec<_> = (1..5).map(|seed| chain(seed, 1000, 0.0, if seed == 1 { 2.0 } else { 0.0 })).collect();
         assert!(r_hat(&of(&chains)).unwrap() > 1.1);
         let wide: Vec<_> = (1..5u64)
             .map(|seed| chain(seed, 1000, 0.0, 0.0).iter().map(|x| x * if seed == 1 { 3.0 } else { 1.0 }).collect())
