@@ -174,7 +174,8 @@ impl CliError {
                     | SessionError::MemoryLimit { .. }
                     | SessionError::DeviceDisagrees { .. },
                 )
-                | InferenceError::FitFailed { .. } => Exit::Failed,
+                | InferenceError::FitFailed { .. }
+                | InferenceError::Sampling { .. } => Exit::Failed,
                 InferenceError::Cancelled => Exit::Interrupted,
                 _ => Exit::Input,
             },

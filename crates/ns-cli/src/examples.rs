@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// The names of commands, each with two examples.
-pub(crate) const EXAMPLES: [(&str, [&str; 2]); 31] = [
+pub(crate) const EXAMPLES: [(&str, [&str; 2]); 32] = [
     ("fit", ["nextstat fit ws.json", "nextstat fit ws.json --minos mu --plot pulls.pdf -o fit.json"]),
     (
         "scan",
@@ -31,6 +31,13 @@ pub(crate) const EXAMPLES: [(&str, [&str; 2]); 31] = [
         [
             "nextstat compatibility ws.json --plot channels.pdf",
             "nextstat compatibility ws.json --toys 1e4 --leave-out",
+        ],
+    ),
+    (
+        "simplify",
+        [
+            "nextstat simplify ws.json --regions SR --at cr.json --save simplified.json",
+            "nextstat simplify ws.json --linear --save simplified.json -o report.json",
         ],
     ),
     (

@@ -54,6 +54,8 @@ enum Task {
     Sample(commands::sample::SampleArgs),
     /// Test whether all channels have the same value of the parameter of interest
     Compatibility(commands::compatibility::CompatibilityArgs),
+    /// Make a simplified likelihood of the signal regions
+    Simplify(commands::simplify::SimplifyArgs),
     /// Rank nuisance parameters by their impact on the parameter of interest
     Ranking(commands::ranking::RankingArgs),
     /// Test a value of the parameter of interest (asymptotic CLs)
@@ -222,6 +224,7 @@ fn program() -> ExitCode {
         Task::Interval(args) => commands::interval::run(&args),
         Task::Sample(args) => commands::sample::run(&args),
         Task::Compatibility(args) => commands::compatibility::run(&args),
+        Task::Simplify(args) => commands::simplify::run(&args),
         Task::Ranking(args) => commands::ranking::run(&args),
         Task::Hypotest(args) => commands::hypotest::run(&args),
         Task::HypotestToys(args) => commands::hypotest_toys::run(&args),

@@ -50,6 +50,7 @@ pub mod hypotest;
 pub mod injection;
 pub mod interval;
 pub mod limit;
+mod linear;
 mod lookup;
 mod lowest;
 #[cfg(feature = "toy-files")]
@@ -72,6 +73,7 @@ pub mod row_file;
 pub mod scan;
 mod several_minima;
 pub mod significance;
+pub mod simplify;
 mod single_fits;
 pub mod splot;
 pub mod stored;
@@ -108,6 +110,7 @@ pub use posterior::{PosteriorOptions, PosteriorResult, sample};
 pub use ranking::{Group, Impact, RankingOptions, RankingResult, ranking, rankings};
 pub use scan::{ScanAxis, ScanInterval, ScanOptions, ScanResult, scan};
 pub use significance::{SignificanceResult, significance};
+pub use simplify::{SimplifyOptions, SimplifyResult, simplify};
 pub use splot::{SplotWeights, splot};
 pub use toys::{
     FitToysOptions, FitToysResult, HypotestToysOptions, HypotestToysResult, ToyLimitOptions, ToyLimitResult,

@@ -3,22 +3,26 @@
 use serde::{Deserialize, Serialize};
 
 use crate::axis::Axis;
-use crate::colour::{BAND_ONE, BLACK, BLUE, GREY, VERMILION};
+use crate::colour::{BAND_ONE, BLACK, BLUE, Colour, GREY, VERMILION, WHITE};
 use crate::drawing::{Drawing, Ink, Stroke};
 use crate::error::{PictureError, increasing, same_length};
 use crate::font;
 use crate::frame::TICK_SIZE;
 use crate::header::Header;
 use crate::legend::{Entry, Symbol};
-use crate::limit::confidence;
+use crate::limit::{confidence, plain};
 use crate::number::{extent, present, resolved};
 use crate::panel::Layout;
-use crate::refine;
 use crate::text::{Style, drop};
 
 const PICTURE: &str = "confidence";
 const TOYS: Stroke = Stroke { colour: BLUE, width: 1.4, dash: None };
 const ASYMPTOTIC: Stroke = Stroke { colour: BLACK, width: 1.6, dash: Some((6.0, 4.0)) };
+
+/// Colour of the interval from toys, light enough for what is drawn on it.
+fn band() -> Colour {
+    BAND_ONE.mix(WHITE, 0.75)
+}
 
 /// The picture of p-values along a parameter, from toys and from the chi2 law.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -74,16 +78,15 @@ impl Confidence {
             let (left, right) = (panel.x.at(low.max(panel.x.lo)), panel.x.at(high.min(panel.x.hi)));
             let (top, bottom) = (panel.area.top, panel.area.bottom);
             let corners = [(left, top), (right, top), (right, bottom), (left, bottom)];
-            panel.drawing.polygon(&corners, Ink::fill(BAND_ONE));
+            panel.drawing.polygon(&corners, Ink::fill(band()));
         }
         panel.curve(&[(panel.x.lo, level), (panel.x.hi, level)], Stroke::dashed(VERMILION, 1.6, 8.0, 4.0));
         let style = Style::new(TICK_SIZE).coloured(VERMILION);
         let (x, y) = (panel.area.right + 6.0, panel.y.at(level) + drop(TICK_SIZE));
         panel.drawing.text(x, y, self.label(), style);
-        let asymptotic: Vec<Option<f64>> = self.asymptotic.iter().map(|p| present(Some(*p))).collect();
-        let curve = refine::positions(&self.x, 8).into_iter().zip(refine::resample(&self.x, &asymptotic, 8));
-        let curve: Vec<(f64, f64)> = curve.filter_map(|(x, p)| Some((x, p?.clamp(0.0, 1.0)))).collect();
-        panel.curve(&curve, ASYMPTOTIC);
+        // The p-value has a kink at the best fit, so no smooth curve is drawn through its values.
+        let curve = self.x.iter().zip(&self.asymptotic).filter_map(|(x, p)| Some((*x, present(Some(*p))?)));
+        panel.curve(&curve.collect::<Vec<_>>(), ASYMPTOTIC);
         for end in self.asymptotic_interval.iter().filter_map(|end| present(*end)) {
             panel.curve(&[(end, floor), (end, level)], ASYMPTOTIC);
         }
@@ -102,7 +105,7 @@ impl Confidence {
     }
 
     fn label(&self) -> String {
-        format!("p = {}", resolved(self.alpha, self.alpha))
+        format!("p = {}", plain(self.alpha))
     }
 
     fn layout(&self) -> Layout<'_> {
@@ -115,7 +118,7 @@ impl Confidence {
         let confidence = confidence(self.alpha);
         if let [Some((low, _)), Some((high, _))] = self.interval {
             let text = format!("{confidence} by toys: {} to {}", resolved(low, span), resolved(high, span));
-            entries.push(Entry::new(Symbol::Box(Ink::fill(BAND_ONE)), text));
+            entries.push(Entry::new(Symbol::Box(Ink::fill(band())), text));
         }
         if let [Some(low), Some(high)] = self.asymptotic_interval {
             let text =
@@ -152,7 +155,7 @@ mod tests {
             ..Confidence::default()
         };
         let labels = picture.draw().unwrap().labels();
-        for text in ["90 % by toys: 0.00 to 1.70", "90 % by the chi2 law: 0.00 to 1.60", "p = 0.100"] {
+        for text in ["90 % by toys: 0.00 to 1.70", "90 % by the chi2 law: 0.00 to 1.60", "p = 0.1"] {
             assert!(labels.iter().any(|label| label.text == text), "{text}: {labels:?}");
         }
         assert!(Confidence { p_value: vec![None; 3], ..picture.clone() }.draw().is_err());

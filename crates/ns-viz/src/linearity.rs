@@ -78,8 +78,8 @@ impl Linearity {
         if let Some([intercept, slope, error]) = self.line {
             let text = format!(
                 "slope {} ± {}, intercept {}",
-                resolved(slope, error),
-                resolved(error, error),
+                resolved(slope, 20.0 * error),
+                resolved(error, 20.0 * error),
                 resolved(intercept, high - low)
             );
             entries.push(Entry::new(Symbol::Line(LINE), text));

@@ -27,6 +27,7 @@ pub(crate) mod sample;
 pub(crate) mod scan;
 pub(crate) mod selftest;
 pub(crate) mod significance;
+pub(crate) mod simplify;
 pub(crate) mod sort;
 pub(crate) mod toys;
 pub(crate) mod upper_limit;

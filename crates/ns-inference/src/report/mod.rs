@@ -18,6 +18,7 @@ mod limit;
 mod posterior;
 mod ranking;
 mod scan;
+mod simplify;
 mod toys;
 mod yields;
 
