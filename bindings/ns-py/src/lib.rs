@@ -44,6 +44,7 @@ mod result;
 mod scan;
 mod selftest;
 mod signals;
+mod simplify;
 mod splot;
 mod stages;
 mod study;
@@ -124,6 +125,8 @@ mod _native {
     use crate::scan::{_scan, _scan_interval, ScanInterval, ScanResult, profile_scan};
     #[pymodule_export]
     use crate::selftest::selftest;
+    #[pymodule_export]
+    use crate::simplify::{SimplifyResult, simplify};
     #[pymodule_export]
     use crate::splot::splot;
     #[pymodule_export]

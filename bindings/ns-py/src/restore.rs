@@ -14,6 +14,7 @@ use crate::limit::{Drawn, LimitResult};
 use crate::pickle::read;
 use crate::posterior::PosteriorResult;
 use crate::ranking::RankingResult;
+use crate::simplify::SimplifyResult;
 use crate::study::FitToysResult;
 use crate::toys::{HypotestToysResult, ToyLimitResult};
 use crate::yields::YieldsResult;
@@ -41,6 +42,7 @@ pub(crate) fn _result(
         "PosteriorResult" => Py::new(py, PosteriorResult(record, read(&text()?)?))?.into_any(),
         "CompatibilityResult" => Py::new(py, CompatibilityResult(record, read(&text()?)?))?.into_any(),
         "InjectionResult" => Py::new(py, InjectionResult(record, read(&text()?)?))?.into_any(),
+        "SimplifyResult" => Py::new(py, SimplifyResult(record, text()?))?.into_any(),
         "FitToysResult" => Py::new(py, FitToysResult(record, read(&text()?)?))?.into_any(),
         "YieldsResult" => Py::new(py, YieldsResult(record, read(&text()?)?))?.into_any(),
         "RankingResult" => Py::new(py, RankingResult(record, read(&text()?)?))?.into_any(),

@@ -8,7 +8,7 @@
 
 use std::error::Error;
 
-use ns_core::{Control, Data, Execution, Observations, Session};
+use ns_core::{Control, Data, Execution, Observations};
 use ns_inference::{FitData, FitOptions, PointOptions, hypotest_point, open_session};
 use ns_translate::ModelSource;
 use ns_translate::pyhf::ModelOptions;
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let whole = |i: usize, usual: u64| text(i).map_or(Ok(usual), str::parse);
     let (n, toys, seed) = (whole(2, 2000)?, whole(3, 500)?, whole(4, 1)?);
     let alpha = 1.0 - text(5).map_or(Ok(0.9), str::parse::<f64>)?;
-    let model = ModelSource::from_path(path)?.model(&ModelOptions::default())?;
+    let model = ModelSource::from_slice(&std::fs::read(path)?)?.model(&ModelOptions::default())?;
     let session = open_session(&model, &Execution::default())?;
     let poi = model.poi().ok_or("the model has no parameter of interest")?;
     let name = model.parameters[poi].name.clone();

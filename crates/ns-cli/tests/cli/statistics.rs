@@ -17,7 +17,7 @@ fn an_interval_is_saved_continued_and_drawn() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let (input, file, picture) = (fixture("counting.json"), at("toys.json"), at("interval.svg"));
-    let arguments = ["interval", "-i", &input, "--cl", "0.9", "--toys", "3000", "--save", &file];
+    let arguments = ["interval", "-i", &input, "--cl", "0.9", "--toys", "5000", "--save", &file];
     let (first, code) = json(&[&arguments[..], &["--plot", &picture]].concat());
     assert_eq!((code, &first["method"], &first["lower"]), (Some(0), &"feldman-cousins".into(), &0.0.into()));
     let (upper, error) = (first["upper"].as_f64().unwrap(), first["upper_error"].as_f64().unwrap());
@@ -83,4 +83,29 @@ fn channels_and_injected_values_have_rows_and_pictures() {
     let slope = result["line"]["slope"].as_f64().unwrap();
     assert!((slope - 1.0).abs() < 4.0 * result["line"]["slope_error"].as_f64().unwrap() + 0.02, "{slope}");
     assert!(fs::read_to_string(&picture).unwrap().contains("slope"));
+}
+
+#[test]
+fn a_simplified_likelihood_has_nearly_the_limits_of_the_full_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (simple, fit, made) = (fixture("simple_workspace.json"), at("cr.json"), at("made.json"));
+    assert!(run(&["fit", "-i", &simple, "--mask", "SR", "-o", &fit]).status.success());
+    let arguments = ["simplify", "-i", &simple, "--regions", "SR", "--at", &fit, "--draws", "20000", "--save", &made];
+    let (result, code) = json(&arguments);
+    assert_eq!((code, result["bins"].as_array().unwrap().len()), (Some(0), 4), "{result}");
+    let rows = result["validation"].as_array().unwrap();
+    for row in rows.iter().filter(|row| row["quantity"].as_str().unwrap().contains("limit")) {
+        let ratio = row["simplified"].as_f64().unwrap() / row["full"].as_f64().unwrap();
+        assert!((ratio - 1.0).abs() < 0.1, "{row}");
+    }
+    let (limit, code) = json(&["upper-limit", "-i", &made]);
+    let observed = rows.iter().find(|row| row["quantity"] == "observed limit").unwrap();
+    assert_eq!(code, Some(0));
+    let written = limit["observed"].as_f64().unwrap() / observed["simplified"].as_f64().unwrap();
+    assert!((written - 1.0).abs() < 1e-6, "{limit}");
+    let (linear, code) = json(&[&arguments[..], &["--linear"]].concat());
+    assert_eq!((code, &linear["bins"][0]["c"]), (Some(0), &0.0.into()));
+    let text = fs::read_to_string(&made).unwrap();
+    assert!(text.contains("histosys") && !text.contains("function"), "{text}");
 }
