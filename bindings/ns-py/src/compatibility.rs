@@ -79,9 +79,7 @@ pub(crate) fn compatibility(
         py,
         model,
         options.work(),
-        |core, session, control| {
-            ns_inference::compatibility(core, session, &options, &execution, control)
-        },
+        |core, session, control| ns_inference::compatibility(core, session, &options, &execution, control),
         |result| (result.parts(), drawn(result)),
         CompatibilityResult,
     )

@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 
 use ns_core::Device;
-use ns_inference::grid::{
-    GridFile, GridPoint, GridResult, GridRow, Labels, Prepared, upper_limits,
-};
+use ns_inference::grid::{GridFile, GridPoint, GridResult, GridRow, Labels, Prepared, upper_limits};
 use ns_inference::report::DocumentFormat;
 use ns_inference::row_file::{RowFileError, RowHeader};
 use ns_inference::{FitOptions, LimitOptions};
@@ -154,8 +152,7 @@ pub(crate) fn _limit_grid<'py>(
                 ("observed_only", json!(observed_only)),
                 ("fit", header_fit),
             ];
-            let header: RowHeader =
-                entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+            let header: RowHeader = entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
             let recording = file.begin(header, &points)?;
             rows = recording.taken().to_vec();
             saving = Some(recording);

@@ -93,7 +93,9 @@ pub(crate) fn interval(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<IntervalResult>> {
     if toys.is_none() && save.is_some() {
-        return Err(PyValueError::new_err("save keeps the toys of an interval; give their number with toys=N"));
+        return Err(PyValueError::new_err(
+            "save keeps the toys of an interval; give their number with toys=N",
+        ));
     }
     if resume && save.is_none() {
         return Err(PyValueError::new_err("resume continues a saved run; name its file with save"));
@@ -111,7 +113,8 @@ pub(crate) fn interval(
         .points(points)
         .precision(precision)
         .seed(seed);
-    let file = save.map(|path| RowFile::claim(path, resume)).transpose().map_err(|error| error.exception())?;
+    let file =
+        save.map(|path| RowFile::claim(path, resume)).transpose().map_err(|error| error.exception())?;
     common.run_keeping(
         py,
         model,

@@ -58,7 +58,9 @@ pub(crate) fn simplify(
         None => Extrapolated::new(&model.inner, &[], &[], Some(&Covariance { n: 0, values: Vec::new() })),
         Some(object) => {
             let Ok(fit) = object.cast::<FitResult>() else {
-                return Err(PyValueError::new_err("at is not the result of a fit; give what nextstat.fit returned"));
+                return Err(PyValueError::new_err(
+                    "at is not the result of a fit; give what nextstat.fit returned",
+                ));
             };
             Extrapolated::of(&model.inner, &fit.get().whole(py)?)
         }
@@ -91,8 +93,7 @@ pub(crate) fn simplify(
         model,
         options.work(),
         |core, session, control| {
-            let mut made =
-                ns_inference::simplify(core, session, (&point, &covariance), &options, control)?;
+            let mut made = ns_inference::simplify(core, session, (&point, &covariance), &options, control)?;
             made.warnings.extend(notes);
             Ok::<_, ns_inference::InferenceError>(made)
         },

@@ -40,8 +40,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             let drawn: Observations = source.draw(i);
             let fit = FitOptions::default().data(FitData::Given(drawn.into()));
             let options = PointOptions::default().fit(fit).n_toys(Some(toys)).seed(seed.wrapping_add(i));
-            let test =
-                hypotest_point(&model, session.as_ref(), &[(name.clone(), value)], &options, Control::default())?;
+            let test = hypotest_point(
+                &model,
+                session.as_ref(),
+                &[(name.clone(), value)],
+                &options,
+                Control::default(),
+            )?;
             let (Some(p), Some(law)) = (test.p_value_toys, test.p_value) else {
                 left_out += 1;
                 continue;

@@ -39,7 +39,8 @@ pub(crate) fn eigen(matrix: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
         }
     };
     for _ in 0..60 {
-        let off: f64 = (0..n).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| get(&a, i, j).powi(2)).sum();
+        let off: f64 =
+            (0..n).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| get(&a, i, j).powi(2)).sum();
         if off < 1e-26 {
             break;
         }

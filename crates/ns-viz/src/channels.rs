@@ -125,7 +125,11 @@ mod tests {
     #[test]
     fn every_channel_has_a_row() {
         let bar = |value: f64| Bar { value, lower: Some(value - 0.5), upper: None };
-        let row = |channel: &str, value| ChannelRow { channel: channel.into(), own: bar(value), others: Some(bar(1.0)) };
+        let row = |channel: &str, value| ChannelRow {
+            channel: channel.into(),
+            own: bar(value),
+            others: Some(bar(1.0)),
+        };
         let picture = Channels {
             parameter: "mu".into(),
             rows: vec![row("SR1", 0.8), row("SR2", 1.4)],

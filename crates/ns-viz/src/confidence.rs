@@ -111,10 +111,8 @@ impl Confidence {
     fn layout(&self) -> Layout<'_> {
         let (first, last) = extent(self.x.iter().copied()).unwrap_or((0.0, 1.0));
         let span = if last > first { last - first } else { last };
-        let mut entries = vec![
-            Entry::new(Symbol::Dotted(TOYS), "toys"),
-            Entry::new(Symbol::Line(ASYMPTOTIC), "chi2 law"),
-        ];
+        let mut entries =
+            vec![Entry::new(Symbol::Dotted(TOYS), "toys"), Entry::new(Symbol::Line(ASYMPTOTIC), "chi2 law")];
         let confidence = confidence(self.alpha);
         if let [Some((low, _)), Some((high, _))] = self.interval {
             let text = format!("{confidence} by toys: {} to {}", resolved(low, span), resolved(high, span));

@@ -5,9 +5,7 @@ use std::time::Instant;
 
 use clap::Args;
 use ns_core::{Control, Device};
-use ns_inference::grid::{
-    GridFile, GridPoint, GridResult, GridRow, Labels, Prepared, upper_limits,
-};
+use ns_inference::grid::{GridFile, GridPoint, GridResult, GridRow, Labels, Prepared, upper_limits};
 use ns_inference::report::{Part, Report, RunInfo};
 use ns_inference::row_file::RowHeader;
 use ns_inference::{LimitOptions, picture, present};

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use ns_core::{Control, Covariance, Model, Session};
-use ns_inference::simplify::Compared;
 use ns_inference::report::to_json;
+use ns_inference::simplify::Compared;
 use ns_inference::{
     FitOptions, InferenceError, LimitOptions, SimplifyOptions, SimplifyResult, fit, open_session, simplify,
     upper_limit,
@@ -85,10 +85,18 @@ pub(crate) fn run(args: &SimplifyArgs) -> Result<Exit, CliError> {
 }
 
 /// Returns the values and the covariance of all parameters, with warnings about them.
-fn starting_point(args: &SimplifyArgs, model: &Model) -> Result<(Vec<f64>, Covariance, Vec<String>), CliError> {
+fn starting_point(
+    args: &SimplifyArgs,
+    model: &Model,
+) -> Result<(Vec<f64>, Covariance, Vec<String>), CliError> {
     let Some(path) = &args.at else {
-        let carried = ns_inference::Extrapolated::new(model, &[], &[], Some(&Covariance { n: 0, values: Vec::new() }))?;
-        return Ok((carried.parameters, carried.covariance.unwrap_or(Covariance { n: 0, values: Vec::new() }), Vec::new()));
+        let carried =
+            ns_inference::Extrapolated::new(model, &[], &[], Some(&Covariance { n: 0, values: Vec::new() }))?;
+        return Ok((
+            carried.parameters,
+            carried.covariance.unwrap_or(Covariance { n: 0, values: Vec::new() }),
+            Vec::new(),
+        ));
     };
     match start::read_point(path, model)? {
         StartPoint::Fit(fit) => {
@@ -124,11 +132,12 @@ fn compared(
     let simple = open_session(&model, &ns_core::Execution { threads: 1, ..ns_core::Execution::default() })?;
     let both = [(full, session), (&model, simple.as_ref())];
     let mut rows: Vec<Compared> = Vec::new();
-    let mut column = |place: usize, quantity: String, value: Option<f64>| {
-        match rows.iter_mut().find(|row| row.quantity == quantity) {
-            Some(row) if place == 1 => row.simplified = value,
-            _ => rows.push(Compared { quantity, full: value, simplified: None }),
-        }
+    let mut column = |place: usize, quantity: String, value: Option<f64>| match rows
+        .iter_mut()
+        .find(|row| row.quantity == quantity)
+    {
+        Some(row) if place == 1 => row.simplified = value,
+        _ => rows.push(Compared { quantity, full: value, simplified: None }),
     };
     for (place, (model, session)) in both.into_iter().enumerate() {
         let best = fit(model, session, &FitOptions::default(), silent)?;
@@ -139,7 +148,9 @@ fn compared(
             other => other?,
         };
         column(place, "observed limit".to_owned(), limit.observed);
-        for (value, label) in limit.expected.iter().zip(["-2 sigma", "-1 sigma", "median", "+1 sigma", "+2 sigma"]) {
+        for (value, label) in
+            limit.expected.iter().zip(["-2 sigma", "-1 sigma", "median", "+1 sigma", "+2 sigma"])
+        {
             column(place, format!("expected limit, {label}"), *value);
         }
     }

@@ -48,7 +48,10 @@ fn wrong_flags_are_told() {
         (vec!["interval", "-i", &input, "--toys", "10", "--points", "1"], "2 to 10000"),
         (vec!["sample", "-i", &input, "--chains", "2000"], "1 to 1000"),
         (vec!["compatibility", "-i", &input], "compatibility needs two channels"),
-        (vec!["toys", "-i", &input, "--n-toys", "10", "--inject", "1", "--at", "init"], "cannot be used with"),
+        (
+            vec!["toys", "-i", &input, "--n-toys", "10", "--inject", "1", "--at", "init"],
+            "cannot be used with",
+        ),
     ] {
         let output = run(&arguments);
         assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
@@ -91,7 +94,8 @@ fn a_simplified_likelihood_has_nearly_the_limits_of_the_full_one() {
     let at = |name: &str| folder.path().join(name).display().to_string();
     let (simple, fit, made) = (fixture("simple_workspace.json"), at("cr.json"), at("made.json"));
     assert!(run(&["fit", "-i", &simple, "--mask", "SR", "-o", &fit]).status.success());
-    let arguments = ["simplify", "-i", &simple, "--regions", "SR", "--at", &fit, "--draws", "20000", "--save", &made];
+    let arguments =
+        ["simplify", "-i", &simple, "--regions", "SR", "--at", &fit, "--draws", "20000", "--save", &made];
     let (result, code) = json(&arguments);
     assert_eq!((code, result["bins"].as_array().unwrap().len()), (Some(0), 4), "{result}");
     let rows = result["validation"].as_array().unwrap();

@@ -104,7 +104,9 @@ pub fn compatibility(
         result.interrupted = found.interrupted;
         if found.left_out > 0 {
             let (left_out, run) = (found.left_out, found.run);
-            result.warnings.push(format!("{left_out} of {run} toys did not converge or failed and are left out"));
+            result
+                .warnings
+                .push(format!("{left_out} of {run} toys did not converge or failed and are left out"));
         }
         if good == 0 {
             result.warnings.push("p_value_toys is null: there is no toy to count".to_owned());

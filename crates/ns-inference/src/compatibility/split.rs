@@ -1,6 +1,8 @@
 //! A model in which one parameter has a value of its own in each channel.
 
-use ns_core::{Constraint, Density, Effect, Function, FunctionForm, Model, Op, Parameter, ParameterSet, Tape, Value};
+use ns_core::{
+    Constraint, Density, Effect, Function, FunctionForm, Model, Op, Parameter, ParameterSet, Tape, Value,
+};
 
 use crate::InferenceError;
 
@@ -29,7 +31,8 @@ pub(super) fn split(model: &Model, poi: usize, only: Option<&str>) -> Result<Spl
     }
     let names = dependent(model, poi);
     if names.len() < 2 {
-        let found = names.first().map_or_else(|| "no channel".to_owned(), |name| format!("channel '{name}' alone"));
+        let found =
+            names.first().map_or_else(|| "no channel".to_owned(), |name| format!("channel '{name}' alone"));
         return Err(refused(format!("it acts on {found}; compatibility needs two channels")));
     }
     let mut work = Work { model: model.clone(), poi };
@@ -74,7 +77,11 @@ impl Work {
     fn add(&mut self, parameter: &Parameter, channel: &str) -> usize {
         let index = self.model.parameters.len();
         let name = format!("{}{AT}{channel}", parameter.name);
-        self.model.parameter_sets.push(ParameterSet { name: name.clone(), range: index..index + 1, scalar: true });
+        self.model.parameter_sets.push(ParameterSet {
+            name: name.clone(),
+            range: index..index + 1,
+            scalar: true,
+        });
         self.model.parameters.push(Parameter { name, ..parameter.clone() });
         index
     }
@@ -91,7 +98,9 @@ impl Work {
         for binned in self.model.channels.iter_mut().filter(|c| c.name == channel) {
             for modifier in binned.samples.iter_mut().flat_map(|sample| &mut sample.modifiers) {
                 match &mut modifier.effect {
-                    Effect::Function { values } => values.iter_mut().for_each(|value| *value = changed(*value)),
+                    Effect::Function { values } => {
+                        values.iter_mut().for_each(|value| *value = changed(*value))
+                    }
                     effect if modifier.first == poi && !effect.per_bin() => modifier.first = own,
                     _ => {}
                 }

@@ -120,7 +120,10 @@ fn values(options: &InjectionOptions, name: &str) -> Result<Vec<f64>, InferenceE
     }
     values.sort_by(f64::total_cmp);
     if let Some(twice) = values.windows(2).find(|pair| pair.first() == pair.last()) {
-        return Err(bad(format!("the value {} is injected twice", twice.first().copied().unwrap_or_default())));
+        return Err(bad(format!(
+            "the value {} is injected twice",
+            twice.first().copied().unwrap_or_default()
+        )));
     }
     Ok(values)
 }

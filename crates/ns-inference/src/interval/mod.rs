@@ -86,7 +86,13 @@ fn search_interval<S: Store>(
     ];
     let mut borders = Vec::with_capacity(2);
     for (crossing, reason, bound) in sides {
-        borders.push(likelihood_border(&mut analysis, &mut observed, index, (crossing, reason, bound), level)?);
+        borders.push(likelihood_border(
+            &mut analysis,
+            &mut observed,
+            index,
+            (crossing, reason, bound),
+            level,
+        )?);
     }
     let upper = borders.pop().unwrap_or_default();
     let lower = borders.pop().unwrap_or_default();
@@ -159,7 +165,9 @@ fn check(options: &IntervalOptions) -> Result<(), InferenceError> {
     }
     if !(options.precision > 0.0 && options.precision <= 1.0) {
         let given = exact(options.precision);
-        return bad(format!("the precision is {given}; give a number above 0 and at most 1, for example 0.03"));
+        return bad(format!(
+            "the precision is {given}; give a number above 0 and at most 1, for example 0.03"
+        ));
     }
     Ok(())
 }

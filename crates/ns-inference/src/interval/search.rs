@@ -187,10 +187,9 @@ impl Search {
         };
         let near = [inside, outside].into_iter().filter(|tested| self.is_near(tested));
         let distance = |tested: &&Tested| (self.height(tested).0 - significance(self.alpha)).abs();
-        if let Some(tested) = near.min_by(|a, b| distance(a).total_cmp(&distance(b))) {
-            if let Some((value, error)) = self.at(side, tested, (inside, outside)) {
-                return State::Found(value, error);
-            }
+        let nearest = near.min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        if let Some((value, error)) = nearest.and_then(|tested| self.at(side, tested, (inside, outside))) {
+            return State::Found(value, error);
         }
         let width = (outside.value - inside.value).abs();
         let between = |fraction: f64| inside.value + fraction * (outside.value - inside.value);
@@ -281,8 +280,7 @@ mod tests {
     fn solve(n_toys: u64, p_value: impl Fn(f64) -> f64, bounds: (f64, f64)) -> (Search, usize) {
         let grid: Vec<f64> = (0..13).map(|i| (-3.0 + 0.5 * f64::from(i)).clamp(bounds.0, bounds.1)).collect();
         let (step, resolution) = (0.5, 0.01);
-        let mut search =
-            Search { alpha: 0.1, n_toys, bounds, grid, step, resolution, tested: Vec::new() };
+        let mut search = Search { alpha: 0.1, n_toys, bounds, grid, step, resolution, tested: Vec::new() };
         let mut steps = 0;
         while let Some((value, run)) = search.next() {
             let above = (p_value(value) * run as f64).round() as u64;

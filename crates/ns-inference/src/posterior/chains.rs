@@ -9,7 +9,9 @@ use std::thread;
 use ns_core::{Control, Data, EvaluationRequest, Session, SessionError};
 use nuts_rs::rand::rngs::ChaCha8Rng;
 use nuts_rs::rand::{Rng, SeedableRng};
-use nuts_rs::{Chain as _, CpuLogpFunc, CpuMath, CpuMathError, DiagNutsSettings, HasDims, LogpError, Settings as _};
+use nuts_rs::{
+    Chain as _, CpuLogpFunc, CpuMath, CpuMathError, DiagNutsSettings, HasDims, LogpError, Settings as _,
+};
 use thiserror::Error;
 
 use super::PosteriorOptions;
@@ -83,7 +85,11 @@ impl CpuLogpFunc for Target<'_> {
         let found = self.session.evaluate(self.data, &self.point, request)?;
         let value = found.nll.first().map_or(f64::NAN, |nll| ln_volume - nll);
         self.space.pull_back(&self.coordinates, &found.gradient, gradient);
-        if value.is_finite() && gradient.iter().all(|x| x.is_finite()) { Ok(value) } else { Err(NoDensity::NotFinite) }
+        if value.is_finite() && gradient.iter().all(|x| x.is_finite()) {
+            Ok(value)
+        } else {
+            Err(NoDensity::NotFinite)
+        }
     }
 
     fn expand_vector<R: Rng + ?Sized>(&mut self, _rng: &mut R, _array: &[f64]) -> Result<(), CpuMathError> {
@@ -138,7 +144,10 @@ pub(super) fn run(
     if chains.len() == options.chains {
         Ok(chains)
     } else {
-        Err(InferenceError::Sampling { chain: chains.len() + 1, reason: "it ended without a result".to_owned() })
+        Err(InferenceError::Sampling {
+            chain: chains.len() + 1,
+            reason: "it ended without a result".to_owned(),
+        })
     }
 }
 
@@ -163,7 +172,8 @@ fn one(
     };
     let start = start(&mut Target::new(session, data, space), &mut random).map_err(failed)?;
     let math = CpuMath::new(Target::new(session, data, space));
-    let mut sampler = settings.new_chain(index as u64, math, &mut random).map_err(|e| failed(e.to_string()))?;
+    let mut sampler =
+        settings.new_chain(index as u64, math, &mut random).map_err(|e| failed(e.to_string()))?;
     sampler.set_position(&start).map_err(|e| failed(e.to_string()))?;
     let mut chain = Chain::default();
     let (mut coordinates, mut point) = (Vec::new(), Vec::new());
@@ -188,9 +198,9 @@ fn one(
 /// Draws the start of a chain, wider than the posterior is expected to be. Where the posterior is not finite, the start
 /// moves halfway to the centre.
 fn start(target: &mut Target<'_>, random: &mut ChaCha8Rng) -> Result<Vec<f64>, String> {
-    let uniform = |random: &mut ChaCha8Rng| (f64::from(random.next_u32()) + 0.5) / (f64::from(u32::MAX) + 1.0);
-    let mut position: Vec<f64> =
-        (0..target.dim()).map(|_| 1.5 * normal::quantile(uniform(random))).collect();
+    let uniform =
+        |random: &mut ChaCha8Rng| (f64::from(random.next_u32()) + 0.5) / (f64::from(u32::MAX) + 1.0);
+    let mut position: Vec<f64> = (0..target.dim()).map(|_| 1.5 * normal::quantile(uniform(random))).collect();
     let mut gradient = vec![0.0; position.len()];
     for _ in 0..MOST_STARTS {
         match target.logp(&position, &mut gradient) {

@@ -134,7 +134,8 @@ fn ess(chains: &[Vec<f64>]) -> Option<f64> {
     let mut tau = -1.0;
     let mut smallest = f64::INFINITY;
     for pair in 0..n / 2 {
-        let sum = if pair == 0 { 1.0 + correlation(1) } else { correlation(2 * pair) + correlation(2 * pair + 1) };
+        let sum =
+            if pair == 0 { 1.0 + correlation(1) } else { correlation(2 * pair) + correlation(2 * pair + 1) };
         if !(sum > 0.0) {
             break;
         }
@@ -192,10 +193,13 @@ mod tests {
 
     #[test]
     fn chains_apart_disagree() {
-        let chains: Vec<_> = (1..5).map(|seed| chain(seed, 1000, 0.0, if seed == 1 { 2.0 } else { 0.0 })).collect();
+        let chains: Vec<_> =
+            (1..5).map(|seed| chain(seed, 1000, 0.0, if seed == 1 { 2.0 } else { 0.0 })).collect();
         assert!(r_hat(&of(&chains)).unwrap() > 1.1);
         let wide: Vec<_> = (1..5u64)
-            .map(|seed| chain(seed, 1000, 0.0, 0.0).iter().map(|x| x * if seed == 1 { 3.0 } else { 1.0 }).collect())
+            .map(|seed| {
+                chain(seed, 1000, 0.0, 0.0).iter().map(|x| x * if seed == 1 { 3.0 } else { 1.0 }).collect()
+            })
             .collect();
         assert!(r_hat(&of(&wide)).unwrap() > 1.05, "folded draws notice another width");
         assert_eq!(r_hat(&[&[1.0, 1.0, 1.0]]), None);

@@ -62,7 +62,10 @@ pub fn sample(
         return Err(bad("the model has no free parameter; release one".to_owned()));
     }
     if options.chains.saturating_mul(options.draws).saturating_mul(space.len()) > MOST_NUMBERS {
-        return Err(bad(format!("draws of {} parameters do not fit into memory; take fewer draws", space.len())));
+        return Err(bad(format!(
+            "draws of {} parameters do not fit into memory; take fewer draws",
+            space.len()
+        )));
     }
     let mut warnings = model.warnings.clone();
     warnings.extend(analysis.about_weights());
@@ -188,7 +191,9 @@ fn notes(
         (!names.is_empty()).then(|| diagnosis::list(names.into_iter()))
     };
     if let Some(names) = names(&|p| !p.r_hat.is_some_and(|r| r <= MOST_R_HAT)) {
-        warnings.push(format!("R-hat is above {MOST_R_HAT} for {names}: the chains do not agree; take more draws"));
+        warnings.push(format!(
+            "R-hat is above {MOST_R_HAT} for {names}: the chains do not agree; take more draws"
+        ));
     }
     let few = |ess: Option<f64>| !ess.is_some_and(|ess| ess >= least_ess);
     if let Some(names) = names(&|p| few(p.ess_bulk) || few(p.ess_tail)) {
@@ -198,7 +203,9 @@ fn notes(
     let agrees = warnings.len() == before;
     if n_divergent > 0 {
         let what = format!("{n_divergent} of {n_draws} draws come from paths that diverged");
-        warnings.push(format!("{what}: parts of the posterior with strong curvature may be missing; take a longer adaptation"));
+        warnings.push(format!(
+            "{what}: parts of the posterior with strong curvature may be missing; take a longer adaptation"
+        ));
     }
     agrees && n_divergent as f64 <= MOST_DIVERGENT * n_draws as f64
 }

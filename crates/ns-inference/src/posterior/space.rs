@@ -45,7 +45,9 @@ impl Map {
     fn at(self, u: f64) -> Mapped {
         match self {
             Self::Same => Mapped { x: u, slope: 1.0, ln_slope: 0.0, ln_slope_slope: 0.0 },
-            Self::Above(lower) => Mapped { x: lower + u.exp(), slope: u.exp(), ln_slope: u, ln_slope_slope: 1.0 },
+            Self::Above(lower) => {
+                Mapped { x: lower + u.exp(), slope: u.exp(), ln_slope: u, ln_slope_slope: 1.0 }
+            }
             Self::Below(upper) => {
                 Mapped { x: upper - u.exp(), slope: -u.exp(), ln_slope: u, ln_slope_slope: 1.0 }
             }

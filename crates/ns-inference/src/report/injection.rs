@@ -9,7 +9,8 @@ impl InjectionResult {
     /// Returns the report of an injection test, with one row per injected value.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
-        let titles = ["injected", "mean", "bias", "spread", "pull mean", "pull width", "coverage", "left out"];
+        let titles =
+            ["injected", "mean", "bias", "spread", "pull mean", "pull width", "coverage", "left out"];
         let mut table = Table::new(&titles, &(0..titles.len()).collect::<Vec<_>>());
         for point in &self.points {
             let p = &point.study;

@@ -23,7 +23,8 @@ impl IntervalResult {
         let mut parts = vec![Part::Text(heading), Part::Table(table)];
         let mut lines = vec![format!("best fit {} = {}", self.param, significant(self.best_fit))];
         if has_toys {
-            let mut points = Table::new(&[self.param.as_str(), "t", "p", "p by chi2", "toys"], &[0, 1, 2, 3, 4]);
+            let mut points =
+                Table::new(&[self.param.as_str(), "t", "p", "p by chi2", "toys"], &[0, 1, 2, 3, 4]);
             for point in &self.points {
                 points.row([
                     significant(point.value),

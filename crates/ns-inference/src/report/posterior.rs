@@ -35,7 +35,10 @@ impl PosteriorResult {
             count(usize::try_from(self.n_divergent).unwrap_or(usize::MAX), "draw"),
         );
         vec![
-            Part::Text("posterior: constraint terms as priors, flat within the bounds for free parameters".to_owned()),
+            Part::Text(
+                "posterior: constraint terms as priors, flat within the bounds for free parameters"
+                    .to_owned(),
+            ),
             Part::Table(table),
             Part::Text(closing),
         ]

@@ -57,7 +57,11 @@ pub fn simplify(
     }
     let session = of_single_fits(session);
     let (measurement, format) = (model.measurement.clone(), model.format);
-    let poi = model.poi().ok_or(InferenceError::NoPoi { analysis: "a simplified likelihood", measurement, format })?;
+    let poi = model.poi().ok_or(InferenceError::NoPoi {
+        analysis: "a simplified likelihood",
+        measurement,
+        format,
+    })?;
     let Some(parameter) = model.parameters.get(poi) else { return Err(InferenceError::Cancelled) };
     let kept = kept_bins(model, poi, options)?;
     let at = |value: f64| -> Result<Vec<f64>, InferenceError> {
@@ -139,13 +143,17 @@ fn kept_bins(model: &Model, poi: usize, options: &SimplifyOptions) -> Result<Vec
     let bad = |problem: String| Err(InferenceError::CannotSimplify { problem });
     let known: Vec<&str> = model.channels.iter().map(|channel| channel.name.as_str()).collect();
     if let Some(name) = options.channels.iter().find(|name| !known.contains(&name.as_str())) {
-        return bad(format!("there is no binned channel '{name}'; there are {}", diagnosis::list(known.into_iter())));
+        return bad(format!(
+            "there is no binned channel '{name}'; there are {}",
+            diagnosis::list(known.into_iter())
+        ));
     }
     let mut kept = Vec::new();
     for channel in &model.channels {
         let mut modifiers = channel.samples.iter().flat_map(|sample| &sample.modifiers);
         let acts = modifiers.any(|m| model.acting_parameters(m, channel.n_bins).contains(&poi));
-        let wanted = if options.channels.is_empty() { acts } else { options.channels.contains(&channel.name) };
+        let wanted =
+            if options.channels.is_empty() { acts } else { options.channels.contains(&channel.name) };
         if wanted {
             let place = |bin| Place { channel: channel.name.clone(), bin, index: channel.first_bin + bin };
             kept.extend((0..channel.n_bins).map(place));
@@ -168,7 +176,8 @@ fn yields(
     let found = session.evaluate(&Data::observed(), points, request)?;
     let n_points = points.len() / model.parameters.len().max(1);
     let width = found.expected.len() / n_points.max(1);
-    let of_point = |row: &[f64]| -> Vec<f64> { kept.iter().filter_map(|p| row.get(p.index).copied()).collect() };
+    let of_point =
+        |row: &[f64]| -> Vec<f64> { kept.iter().filter_map(|p| row.get(p.index).copied()).collect() };
     Ok(found.expected.chunks(width.max(1)).flat_map(of_point).collect())
 }
 
@@ -184,18 +193,24 @@ fn draws(
 ) -> Result<Vec<f64>, InferenceError> {
     let bad = |problem: String| InferenceError::CannotSimplify { problem };
     let variance = |i: usize| covariance.values.get(i * (covariance.n + 1)).copied().unwrap_or(0.0);
-    let moving: Vec<usize> =
-        (0..model.parameters.len()).filter(|i| *i != poi && variance(*i) > 0.0 && variance(*i).is_finite()).collect();
+    let moving: Vec<usize> = (0..model.parameters.len())
+        .filter(|i| *i != poi && variance(*i) > 0.0 && variance(*i).is_finite())
+        .collect();
     if moving.is_empty() {
         return Err(bad("no nuisance parameter has an uncertainty; give a fit with a covariance".to_owned()));
     }
     let m = moving.len();
     let element = |i: usize, j: usize| covariance.values.get(i * covariance.n + j).copied().unwrap_or(0.0);
-    let part: Vec<f64> = moving.iter().flat_map(|i| moving.iter().map(move |j| (*i, *j))).map(|(i, j)| element(i, j)).collect();
+    let part: Vec<f64> = moving
+        .iter()
+        .flat_map(|i| moving.iter().map(move |j| (*i, *j)))
+        .map(|(i, j)| element(i, j))
+        .collect();
     let lower = cholesky(&part, m).unwrap_or_else(|| {
         // Rounded covariances of files may have eigenvalues slightly below 0.
         let (values, vectors) = eigen(&part, m);
-        let scaled = |(place, x): (usize, &f64)| x * values.get(place % m).copied().unwrap_or(0.0).max(0.0).sqrt();
+        let scaled =
+            |(place, x): (usize, &f64)| x * values.get(place % m).copied().unwrap_or(0.0).max(0.0).sqrt();
         vectors.iter().enumerate().map(scaled).collect()
     });
     let normal = Normal::new(0.0, 1.0).map_err(|error| bad(error.to_string()))?;
@@ -209,7 +224,8 @@ fn draws(
         let mut points = Vec::new();
         for index in first..last {
             let stream = Stream::new(options.seed, index, SERIES);
-            let z: Vec<f64> = (0..m).map(|k| normal.draw(&stream, u32::try_from(k).unwrap_or(u32::MAX))).collect();
+            let z: Vec<f64> =
+                (0..m).map(|k| normal.draw(&stream, u32::try_from(k).unwrap_or(u32::MAX))).collect();
             let mut drawn = point.to_vec();
             if let Some(x) = drawn.get_mut(poi) {
                 *x = 0.0;

@@ -71,7 +71,8 @@ fn errors(rows: &[&[f64]], mean: &[f64], covariance: &[f64], n: usize) -> (Vec<f
                 .chunks(size.max(1))
                 .take(GROUPS)
                 .map(|group| {
-                    let sum: f64 = group.iter().filter_map(|row| row.get(i)).map(|x| (x - m).powi(power)).sum();
+                    let sum: f64 =
+                        group.iter().filter_map(|row| row.get(i)).map(|x| (x - m).powi(power)).sum();
                     sum / group.len() as f64 / scale
                 })
                 .collect();
@@ -112,8 +113,7 @@ impl Coefficients {
         };
         for (i, (mean, third_moment)) in moments.mean.iter().zip(&moments.third).enumerate() {
             let variance = moments.sigma(i).powi(2);
-            let (c, is_too_skew) =
-                if third { quadratic(variance, *third_moment) } else { (0.0, false) };
+            let (c, is_too_skew) = if third { quadratic(variance, *third_moment) } else { (0.0, false) };
             if is_too_skew {
                 found.too_skew.push(i);
             }
@@ -128,7 +128,11 @@ impl Coefficients {
                 let value = if i == j {
                     1.0
                 } else {
-                    correlation(of(&found.b, i) * of(&found.b, j), of(&found.c, i) * of(&found.c, j), covariance)
+                    correlation(
+                        of(&found.b, i) * of(&found.b, j),
+                        of(&found.c, i) * of(&found.c, j),
+                        covariance,
+                    )
                 };
                 if let Some(to) = found.correlation.get_mut(i * n + j) {
                     *to = value;

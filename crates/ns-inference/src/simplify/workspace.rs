@@ -63,11 +63,10 @@ pub(super) fn workspace(
             {"name": "background", "data": nominal, "modifiers": modifiers}]}));
         observations.push(json!({"name": name, "data": list(&|bin| bin.observed)}));
     }
-    let mut parameters = vec![json!({"name": poi.name, "inits": [poi.init], "bounds": [[poi.bounds.0, poi.bounds.1]]})];
+    let mut parameters =
+        vec![json!({"name": poi.name, "inits": [poi.init], "bounds": [[poi.bounds.0, poi.bounds.1]]})];
     if !is_linear {
-        let normal = |name: &String| {
-            json!({"name": name, "inits": [0.0], "bounds": [[-REACH, REACH]], "sigmas": [1.0], "auxdata": [0.0]})
-        };
+        let normal = |name: &String| json!({"name": name, "inits": [0.0], "bounds": [[-REACH, REACH]], "sigmas": [1.0], "auxdata": [0.0]});
         parameters.extend(names.iter().map(normal));
     }
     json!({

@@ -3,7 +3,8 @@
 
 use ns_core::{Control, Execution, Model};
 use ns_inference::{
-    CompatibilityOptions, CompatibilityResult, FitOptions, InjectionOptions, compatibility, fit, injection, open_session,
+    CompatibilityOptions, CompatibilityResult, FitOptions, InjectionOptions, compatibility, fit, injection,
+    open_session,
 };
 use ns_translate::ModelSource;
 use ns_translate::pyhf::{ModelOptions, Workspace};

@@ -48,7 +48,10 @@ fn agrees(result: &PosteriorResult, (mean, sd, limit): (f64, f64, f64)) {
     let mu = result.parameters.iter().find(|p| p.name == "mu").unwrap();
     assert!((mu.mean - mean).abs() < 4.0 * mu.mean_error.unwrap(), "{mu:?}, not {mean}");
     assert!((mu.sd / sd - 1.0).abs() < 0.08, "{mu:?}, not {sd}");
-    assert!((mu.upper_limit - limit).abs() < 4.0 * mu.upper_limit_error.unwrap() + 0.01, "{mu:?}, not {limit}");
+    assert!(
+        (mu.upper_limit - limit).abs() < 4.0 * mu.upper_limit_error.unwrap() + 0.01,
+        "{mu:?}, not {limit}"
+    );
 }
 
 #[test]

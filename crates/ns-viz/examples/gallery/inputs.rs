@@ -3,9 +3,8 @@
 
 use ns_viz::{
     Bar, ChannelRow, ChannelYields, Channels, Components, Confidence, Contour, Correlation, Drawing,
-    Exclusion, Limit, LimitCurve, Linearity, PictureError,
-    PullRow, Pulls, Ranking, RankingRow, SampleYields, Scan, ToyDistribution, ToyHistogram, ToyPullRow,
-    ToyPulls, Yields,
+    Exclusion, Limit, LimitCurve, Linearity, PictureError, PullRow, Pulls, Ranking, RankingRow, SampleYields,
+    Scan, ToyDistribution, ToyHistogram, ToyPullRow, ToyPulls, Yields,
 };
 
 /// Pseudo-random numbers that are the same on every machine (a linear congruential generator).
