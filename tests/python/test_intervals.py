@@ -153,3 +153,28 @@ def test_injection_is_a_study_at_each_value():
     assert result.points[0]["bias"] == pytest.approx(study.parameters[0]["bias"], abs=1e-9)
     line = result.line
     assert abs(line["slope"] - 1) < 4 * line["slope_error"] and line["p_value"] is None
+
+
+def test_simplified_likelihoods_are_read_by_pyhf(fixtures):
+    pyhf = pytest.importorskip("pyhf")
+    path = fixtures / "simple_workspace.json"
+    full = nextstat.load_workspace(path)
+    fit = nextstat.fit(nextstat.load_workspace(path, mask=["SR"]), covariance=True)
+    linear = nextstat.simplify(full, regions="SR", at=fit, draws=20_000, linear=True)
+    assert linear.converged and [bin["c"] for bin in linear.bins] == [0.0] * 4
+    workspace = pyhf.Workspace(linear.workspace)
+    model = workspace.model(modifier_settings={"histosys": {"interpcode": "code4p"}})
+    ours = nextstat.load_workspace(linear.workspace)
+    point = np.asarray(model.config.suggested_init()) + 0.1
+    assert ours.parameter_names == list(model.config.par_names)
+    assert np.allclose(ours.expected_data(point), model.expected_data(point))
+
+    # The quadratic form has the moments of the draws: means, variances and skewnesses of a normal parameter.
+    made = nextstat.simplify(full, regions="SR", at=fit, draws=20_000)
+    for own in made.bins:
+        a, b, c = own["a"], own["b"], own["c"]
+        assert own["mean"] == pytest.approx(a + c)
+        assert own["sigma"] ** 2 == pytest.approx(b**2 + 2 * c**2)
+        assert own["skewness"] * own["sigma"] ** 3 == pytest.approx(6 * b**2 * c + 8 * c**3, rel=1e-6, abs=1e-9)
+    limits = [nextstat.upper_limit(model).observed for model in (full, nextstat.load_workspace(made.workspace))]
+    assert limits[1] == pytest.approx(limits[0], rel=0.06)
