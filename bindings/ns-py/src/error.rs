@@ -58,6 +58,9 @@ pub(crate) fn inference_error(error: &InferenceError) -> PyErr {
     match error {
         InferenceError::Session(error) => session_error(error),
         InferenceError::FitFailed { reason } => ConvergenceError::new_err(plain_lines(reason).into_owned()),
+        InferenceError::Sampling { .. } => {
+            ConvergenceError::new_err(plain_lines(&error.to_string()).into_owned())
+        }
         InferenceError::Cancelled => PyKeyboardInterrupt::new_err(()),
         error if error.is_unknown_name() => {
             let text = error.to_string();

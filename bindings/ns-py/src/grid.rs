@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use ns_core::Device;
-use ns_inference::grid::{
-    GridFile, GridFileError, GridHeader, GridPoint, GridResult, GridRow, Labels, Prepared, upper_limits,
-};
+use ns_inference::grid::{GridFile, GridPoint, GridResult, GridRow, Labels, Prepared, upper_limits};
 use ns_inference::report::DocumentFormat;
+use ns_inference::row_file::{RowFileError, RowHeader};
 use ns_inference::{FitOptions, LimitOptions};
 use ns_translate::ModelSource;
 use ns_translate::pyhf::{ChannelSelection, DigestCheck, ModelOptions, Signal, WorkspaceError};
@@ -27,7 +26,7 @@ use crate::table;
 use crate::whole::whole;
 use crate::work::{Progress, run_keeping, without_result};
 
-impl ToPython for GridFileError {
+impl ToPython for RowFileError {
     /// `OSError` for an error of the operating system, otherwise `ValueError`.
     fn exception(&self) -> PyErr {
         match self {
@@ -40,7 +39,7 @@ impl ToPython for GridFileError {
 /// An error that ends a whole grid.
 enum Failure {
     Workspace(WorkspaceError),
-    File(GridFileError),
+    File(RowFileError),
 }
 
 impl From<WorkspaceError> for Failure {
@@ -49,8 +48,8 @@ impl From<WorkspaceError> for Failure {
     }
 }
 
-impl From<GridFileError> for Failure {
-    fn from(error: GridFileError) -> Self {
+impl From<RowFileError> for Failure {
+    fn from(error: RowFileError) -> Self {
         Self::File(error)
     }
 }
@@ -153,8 +152,7 @@ pub(crate) fn _limit_grid<'py>(
                 ("observed_only", json!(observed_only)),
                 ("fit", header_fit),
             ];
-            let header: GridHeader =
-                entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+            let header: RowHeader = entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
             let recording = file.begin(header, &points)?;
             rows = recording.taken().to_vec();
             saving = Some(recording);

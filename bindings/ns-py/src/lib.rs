@@ -7,6 +7,7 @@ mod arrow_stream;
 mod batch;
 mod bounds;
 mod build;
+mod compatibility;
 mod datacard;
 mod datasets;
 mod device;
@@ -23,6 +24,8 @@ mod fit;
 mod flow_session;
 mod grid;
 mod hypotest;
+mod injection;
+mod interval;
 mod jumps;
 mod limit;
 mod load;
@@ -33,6 +36,7 @@ mod pickle;
 mod picture;
 mod plain;
 mod pois;
+mod posterior;
 mod ranking;
 mod recipe;
 mod restore;
@@ -40,6 +44,7 @@ mod result;
 mod scan;
 mod selftest;
 mod signals;
+mod simplify;
 mod splot;
 mod stages;
 mod study;
@@ -68,6 +73,8 @@ mod _native {
     #[pymodule_export]
     use crate::build::{_build, _build_config};
     #[pymodule_export]
+    use crate::compatibility::{CompatibilityResult, compatibility};
+    #[pymodule_export]
     use crate::datacard::load_datacard;
     #[pymodule_export]
     use crate::device::{_device, DeviceInfo, devices, has_cuda, has_metal, has_vulkan};
@@ -95,6 +102,10 @@ mod _native {
         goodness_of_fit, hypotest, significance,
     };
     #[pymodule_export]
+    use crate::injection::{InjectionResult, injection};
+    #[pymodule_export]
+    use crate::interval::{IntervalResult, interval};
+    #[pymodule_export]
     use crate::limit::{LimitResult, upper_limit};
     #[pymodule_export]
     use crate::load::{_restored, _text, load_workspace};
@@ -102,6 +113,8 @@ mod _native {
     use crate::model::Model;
     #[pymodule_export]
     use crate::picture::{_picture, Picture};
+    #[pymodule_export]
+    use crate::posterior::{PosteriorResult, sample};
     #[pymodule_export]
     use crate::ranking::{RankingResult, ranking};
     #[pymodule_export]
@@ -112,6 +125,8 @@ mod _native {
     use crate::scan::{_scan, _scan_interval, ScanInterval, ScanResult, profile_scan};
     #[pymodule_export]
     use crate::selftest::selftest;
+    #[pymodule_export]
+    use crate::simplify::{SimplifyResult, simplify};
     #[pymodule_export]
     use crate::splot::splot;
     #[pymodule_export]

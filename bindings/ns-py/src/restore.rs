@@ -6,10 +6,15 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::analysis::Record;
+use crate::compatibility::CompatibilityResult;
 use crate::hypotest::{EventGoodnessResult, GoodnessResult, HypotestResult, PointResult, SignificanceResult};
+use crate::injection::InjectionResult;
+use crate::interval::IntervalResult;
 use crate::limit::{Drawn, LimitResult};
 use crate::pickle::read;
+use crate::posterior::PosteriorResult;
 use crate::ranking::RankingResult;
+use crate::simplify::SimplifyResult;
 use crate::study::FitToysResult;
 use crate::toys::{HypotestToysResult, ToyLimitResult};
 use crate::yields::YieldsResult;
@@ -33,6 +38,11 @@ pub(crate) fn _result(
         "GoodnessResult" => Py::new(py, GoodnessResult(record, read(&text()?)?))?.into_any(),
         "HypotestToysResult" => Py::new(py, HypotestToysResult(record, read(&text()?)?))?.into_any(),
         "ToyLimitResult" => Py::new(py, ToyLimitResult(record))?.into_any(),
+        "IntervalResult" => Py::new(py, IntervalResult(record, read(&text()?)?))?.into_any(),
+        "PosteriorResult" => Py::new(py, PosteriorResult(record, read(&text()?)?))?.into_any(),
+        "CompatibilityResult" => Py::new(py, CompatibilityResult(record, read(&text()?)?))?.into_any(),
+        "InjectionResult" => Py::new(py, InjectionResult(record, read(&text()?)?))?.into_any(),
+        "SimplifyResult" => Py::new(py, SimplifyResult(record, text()?))?.into_any(),
         "FitToysResult" => Py::new(py, FitToysResult(record, read(&text()?)?))?.into_any(),
         "YieldsResult" => Py::new(py, YieldsResult(record, read(&text()?)?))?.into_any(),
         "RankingResult" => Py::new(py, RankingResult(record, read(&text()?)?))?.into_any(),

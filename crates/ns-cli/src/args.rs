@@ -116,7 +116,7 @@ impl ModelArgs {
 }
 
 /// Flags that select the device, threads, memory and seed of a run.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Execution")]
 pub(crate) struct ExecutionArgs {
     /// auto, cpu, cuda[:I], cuda:all, metal[:I] or vulkan[:I]
@@ -188,7 +188,7 @@ impl ExecutionArgs {
 }
 
 /// Flags that say where and in which format the result is written.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
     /// Write the result to a file instead of standard output

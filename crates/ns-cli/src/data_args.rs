@@ -52,6 +52,21 @@ pub(crate) struct RunArgs {
     pub(crate) output: OutputArgs,
 }
 
+impl RunArgs {
+    /// Returns the flags of a command that makes no fit of its own, so that it has no flags for fits.
+    pub(crate) fn without_fit(execution: ExecutionArgs, output: OutputArgs) -> Self {
+        let data = DataArgs {
+            asimov: None,
+            blind: Vec::new(),
+            fix: Vec::new(),
+            init: None,
+            search: Search::Standard,
+            integral_tolerance: None,
+        };
+        Self { data, execution, output }
+    }
+}
+
 /// Parses the value of `--search`.
 fn search(text: &str) -> Result<Search, String> {
     text.parse()

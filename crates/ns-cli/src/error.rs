@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use ns_core::SessionError;
 use ns_inference::InferenceError;
-use ns_inference::grid::GridFileError;
+use ns_inference::interval::SavedIntervalError;
+use ns_inference::row_file::RowFileError;
 use ns_inference::toys::store::{SavedRunError, StoreError};
 use ns_translate::build::BuildError;
 use ns_translate::pyhf::WorkspaceError;
@@ -65,9 +66,9 @@ pub(crate) enum CliError {
     /// A file of toys is not valid, or cannot be read or written.
     #[error(transparent)]
     Toys(#[from] StoreError),
-    /// The file of a grid is not valid, or cannot be read or written.
+    /// The file of a grid or of an interval is not valid, or cannot be read or written.
     #[error(transparent)]
-    Grid(#[from] GridFileError),
+    Rows(#[from] RowFileError),
     /// A flag, or a file that a flag names, is wrong. The text is the message.
     #[error("{0}")]
     Usage(String),
@@ -101,6 +102,15 @@ pub(crate) enum CliError {
     /// The result cannot be written as JSON.
     #[error("cannot write the result as JSON: {0}")]
     Json(#[from] serde_json::Error),
+}
+
+impl From<SavedIntervalError> for CliError {
+    fn from(error: SavedIntervalError) -> Self {
+        match error {
+            SavedIntervalError::File(error) => error.into(),
+            SavedIntervalError::Inference(error) => error.into(),
+        }
+    }
 }
 
 impl From<SavedRunError> for CliError {
@@ -153,8 +163,8 @@ impl CliError {
         match self {
             Self::Workspace { .. } | Self::Build(_) | Self::Usage(_) => Exit::Input,
             Self::Toys(error) if error.is_failure() => Exit::Failed,
-            Self::Grid(error) if error.is_failure() => Exit::Failed,
-            Self::Toys(_) | Self::Grid(_) => Exit::Input,
+            Self::Rows(error) if error.is_failure() => Exit::Failed,
+            Self::Toys(_) | Self::Rows(_) => Exit::Input,
             Self::Write { source, .. } if wrong_place(source) => Exit::Input,
             Self::Write { .. } | Self::Lost { .. } | Self::Picture { .. } | Self::Json(_) => Exit::Failed,
             Self::Inference(error) => match error {
@@ -164,7 +174,8 @@ impl CliError {
                     | SessionError::MemoryLimit { .. }
                     | SessionError::DeviceDisagrees { .. },
                 )
-                | InferenceError::FitFailed { .. } => Exit::Failed,
+                | InferenceError::FitFailed { .. }
+                | InferenceError::Sampling { .. } => Exit::Failed,
                 InferenceError::Cancelled => Exit::Interrupted,
                 _ => Exit::Input,
             },

@@ -3,13 +3,41 @@
 use clap::Command;
 
 /// The names of commands, each with two examples.
-pub(crate) const EXAMPLES: [(&str, [&str; 2]); 28] = [
+pub(crate) const EXAMPLES: [(&str, [&str; 2]); 32] = [
     ("fit", ["nextstat fit ws.json", "nextstat fit ws.json --minos mu --plot pulls.pdf -o fit.json"]),
     (
         "scan",
         [
             "nextstat scan ws.json --plot scan.pdf",
             "nextstat scan ws.json --param jes --param2 mu --points 31",
+        ],
+    ),
+    (
+        "interval",
+        [
+            "nextstat interval ws.json --cl 0.9",
+            "nextstat interval ws.json --cl 0.9 --toys 1e4 --save toys.json --plot interval.pdf",
+        ],
+    ),
+    (
+        "sample",
+        [
+            "nextstat sample ws.json --cl 0.9",
+            "nextstat sample ws.json --chains 8 --draws 2000 --save draws.parquet -o posterior.json",
+        ],
+    ),
+    (
+        "compatibility",
+        [
+            "nextstat compatibility ws.json --plot channels.pdf",
+            "nextstat compatibility ws.json --toys 1e4 --leave-out",
+        ],
+    ),
+    (
+        "simplify",
+        [
+            "nextstat simplify ws.json --regions SR --at cr.json --save simplified.json",
+            "nextstat simplify ws.json --linear --save simplified.json -o report.json",
         ],
     ),
     (

@@ -48,6 +48,14 @@ enum Task {
     Fit(commands::fit::FitArgs),
     /// Scan the profile likelihood in one or two parameters
     Scan(commands::scan::ScanArgs),
+    /// Find the confidence interval of a parameter (with toys: Feldman-Cousins)
+    Interval(commands::interval::IntervalArgs),
+    /// Sample the posterior: credible intervals and limits
+    Sample(commands::sample::SampleArgs),
+    /// Test whether all channels have the same value of the parameter of interest
+    Compatibility(commands::compatibility::CompatibilityArgs),
+    /// Make a simplified likelihood of the signal regions
+    Simplify(commands::simplify::SimplifyArgs),
     /// Rank nuisance parameters by their impact on the parameter of interest
     Ranking(commands::ranking::RankingArgs),
     /// Test a value of the parameter of interest (asymptotic CLs)
@@ -213,6 +221,10 @@ fn program() -> ExitCode {
     let outcome = match parsed().command {
         Task::Fit(args) => commands::fit::run(&args),
         Task::Scan(args) => commands::scan::run(&args),
+        Task::Interval(args) => commands::interval::run(&args),
+        Task::Sample(args) => commands::sample::run(&args),
+        Task::Compatibility(args) => commands::compatibility::run(&args),
+        Task::Simplify(args) => commands::simplify::run(&args),
         Task::Ranking(args) => commands::ranking::run(&args),
         Task::Hypotest(args) => commands::hypotest::run(&args),
         Task::HypotestToys(args) => commands::hypotest_toys::run(&args),

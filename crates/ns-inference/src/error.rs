@@ -245,6 +245,40 @@ pub enum InferenceError {
         /// What is wrong with the list of values, and what to do.
         problem: String,
     },
+    /// The settings of a confidence interval are not valid.
+    #[error("the interval cannot be searched: {problem}")]
+    BadInterval {
+        /// What is wrong with the settings, and what to do.
+        problem: String,
+    },
+    /// The settings of a sample of the posterior are not valid.
+    #[error("the posterior cannot be sampled: {problem}")]
+    BadPosterior {
+        /// What is wrong with the settings, and what to do.
+        problem: String,
+    },
+    /// A chain of a sample of the posterior ended early.
+    #[error("chain {chain} ended early: {reason}")]
+    Sampling {
+        /// Number of the chain. The first has the number 1.
+        chain: usize,
+        /// Why it ended.
+        reason: String,
+    },
+    /// A parameter cannot have a value of its own in each channel.
+    #[error("parameter '{name}' cannot be split by channel: {problem}")]
+    CannotSplit {
+        /// Name of the parameter.
+        name: String,
+        /// What is wrong, and what to do.
+        problem: String,
+    },
+    /// A model has no simplified likelihood.
+    #[error("the likelihood cannot be simplified: {problem}")]
+    CannotSimplify {
+        /// What is wrong, and what to do.
+        problem: String,
+    },
     /// A text does not describe a valid shard. A shard is one of N equal parts of a run of toys, written as K/N.
     #[error("'{text}' is no shard; write it as K/N with 1 <= K <= N, for example 3/10")]
     BadShard {

@@ -31,6 +31,7 @@
 
 mod analysis;
 mod bin_centres;
+pub mod compatibility;
 pub mod conditional;
 mod context_gradient;
 pub mod derived;
@@ -46,7 +47,10 @@ pub mod goodness;
 pub mod gpu_session;
 pub mod grid;
 pub mod hypotest;
+pub mod injection;
+pub mod interval;
 pub mod limit;
+mod linear;
 mod lookup;
 mod lowest;
 #[cfg(feature = "toy-files")]
@@ -54,17 +58,22 @@ pub mod merge;
 pub mod minos;
 mod negative_density;
 pub mod normal;
+mod observed;
 pub mod options;
 #[cfg(feature = "pictures")]
 pub mod picture;
 mod point_test;
+pub mod posterior;
 pub mod present;
 pub mod ranking;
 pub mod report;
 mod root;
+#[cfg(feature = "toy-files")]
+pub mod row_file;
 pub mod scan;
 mod several_minima;
 pub mod significance;
+pub mod simplify;
 mod single_fits;
 pub mod splot;
 pub mod stored;
@@ -73,6 +82,7 @@ mod weighted;
 mod words;
 pub mod yields;
 
+pub use compatibility::{CompatibilityOptions, CompatibilityResult, compatibility};
 pub use context_gradient::ContextGradient;
 pub use device::{
     Choice, DeviceInfo, GpuCheck, ModelSize, Opened, Work, choose_device, devices, open_session,
@@ -88,15 +98,19 @@ pub use goodness::{
 };
 pub use grid::{GridPoint, GridResult, GridRow, GridStatus};
 pub use hypotest::{HypotestOptions, HypotestResult, TestStatistic, hypotest};
+pub use injection::{InjectionOptions, InjectionResult, injection};
+pub use interval::{IntervalOptions, IntervalResult, interval};
 pub use limit::{LimitOptions, LimitResult, upper_limit};
 pub use lookup::parameter_index;
 pub use minos::Interval;
 pub use ns_compute::CpuSession;
 pub use options::{Blind, FitData, FitOptions, observed};
 pub use point_test::{PointOptions, PointResult, hypotest_point};
+pub use posterior::{PosteriorOptions, PosteriorResult, sample};
 pub use ranking::{Group, Impact, RankingOptions, RankingResult, ranking, rankings};
 pub use scan::{ScanAxis, ScanInterval, ScanOptions, ScanResult, scan};
 pub use significance::{SignificanceResult, significance};
+pub use simplify::{SimplifyOptions, SimplifyResult, simplify};
 pub use splot::{SplotWeights, splot};
 pub use toys::{
     FitToysOptions, FitToysResult, HypotestToysOptions, HypotestToysResult, ToyLimitOptions, ToyLimitResult,

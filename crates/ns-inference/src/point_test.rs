@@ -20,7 +20,7 @@ use crate::lowest::Lowest;
 use crate::single_fits::of_single_fits;
 use crate::toys::INTERRUPTED;
 use crate::toys::goodness::{GoodnessToys, binomial_error, check_number};
-use crate::toys::point::count;
+use crate::toys::point::PointToys;
 use crate::{FitOptions, InferenceError, Work, normal, options, parameter_index};
 
 const WHAT: &str = "a test of a point";
@@ -139,9 +139,9 @@ pub fn hypotest_point(
         warnings,
     };
     if let Some(n_toys) = options.n_toys {
-        let toys = (n_toys, options.seed);
-        let (counts, above) =
-            count(&mut analysis, session, &conditional.parameters, (&held, t), toys, control)?;
+        let point = &conditional.parameters;
+        let toys = PointToys::prepare(&mut analysis, session, point, &held, options.seed)?;
+        let (counts, above) = toys.count((model, session), 0..n_toys, t, control)?;
         add_toys(&mut result, counts, above);
     }
     Ok(result)
@@ -237,7 +237,7 @@ fn fits(analysis: &mut Analysis<'_>, held: &[(usize, f64)]) -> Result<Fits, Infe
 }
 
 /// Makes the conditional fit, with the search effort of a fit whose number is reported.
-fn conditional_fit(
+pub(crate) fn conditional_fit(
     analysis: &mut Analysis<'_>,
     free: &FitOutcome,
     held: &[(usize, f64)],

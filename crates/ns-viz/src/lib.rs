@@ -1,5 +1,5 @@
 //! Draws the results of an analysis as SVG, PNG and PDF: likelihood scans, contours, rankings, pulls,
-//! correlations, CLs limits, exclusions, yields, and distributions and pulls of toys.
+//! correlations, confidence intervals, CLs limits, exclusions, yields, and distributions and pulls of toys.
 //!
 //! Each picture is a plain struct that can be filled by hand or read from JSON. Its method `draw` returns a
 //! [`Drawing`], which [`Drawing::save`] writes in the format of the file's extension:
@@ -27,9 +27,11 @@
 //! can still be drawn if one of its points failed.
 
 mod axis;
+mod channels;
 mod clip;
 mod colour;
 mod columns;
+mod confidence;
 mod contour;
 mod correlation;
 mod crossing;
@@ -42,6 +44,7 @@ mod header;
 mod legend;
 mod limit;
 mod limit_curve;
+mod linearity;
 mod marching;
 mod marks;
 mod number;
@@ -66,6 +69,8 @@ mod toy_pulls;
 mod triangles;
 mod yields;
 
+pub use channels::{Bar, ChannelRow, Channels};
+pub use confidence::Confidence;
 pub use contour::Contour;
 pub use correlation::Correlation;
 pub use drawing::{Drawing, Label};
@@ -74,6 +79,7 @@ pub use exclusion::Exclusion;
 pub use font::{FONT_LICENCE, font_warning};
 pub use limit::Limit;
 pub use limit_curve::LimitCurve;
+pub use linearity::Linearity;
 pub use pulls::{PullRow, Pulls};
 pub use ranking::{Ranking, RankingRow};
 pub use save::Format;

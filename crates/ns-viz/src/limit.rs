@@ -222,7 +222,7 @@ pub(crate) fn confidence(alpha: f64) -> String {
 
 /// Returns a number with at most seven significant digits and without trailing zeros, as users write a
 /// confidence level.
-fn plain(value: f64) -> String {
+pub(crate) fn plain(value: f64) -> String {
     // Removes rounding errors: 1 - 0.9999 is a little less than 0.0001.
     let rounded = format!("{value:.6e}").parse().unwrap_or(value);
     let text = significant(rounded, 7);

@@ -102,6 +102,7 @@ class Row:
 _COLUMNS = {
     "LimitResult": ("observed", "expected"),
     "ToyLimitResult": ("observed", "observed_error", "expected"),
+    "IntervalResult": ("lower", "lower_error", "upper", "upper_error"),
     "HypotestResult": ("cls", "clsb", "clb"),
     "PointResult": ("t", "p_value", "p_value_toys"),
     "HypotestToysResult": ("cls", "cls_error", "clsb", "clb"),

@@ -5,10 +5,9 @@ use std::time::Instant;
 
 use clap::Args;
 use ns_core::{Control, Device};
-use ns_inference::grid::{
-    GridFile, GridHeader, GridPoint, GridResult, GridRow, Labels, Prepared, upper_limits,
-};
+use ns_inference::grid::{GridFile, GridPoint, GridResult, GridRow, Labels, Prepared, upper_limits};
 use ns_inference::report::{Part, Report, RunInfo};
+use ns_inference::row_file::RowHeader;
 use ns_inference::{LimitOptions, picture, present};
 use ns_translate::pyhf::{DigestCheck, ModelOptions, Patchset, Signal, SignalGrid, WorkspaceError, file_of};
 use ns_translate::{Format, ModelSource};
@@ -206,7 +205,7 @@ fn header(
     model: &ModelArgs,
     run: &RunArgs,
     options: &LimitOptions,
-) -> Result<GridHeader, CliError> {
+) -> Result<RowHeader, CliError> {
     let entries = [
         ("version", json!(env!("CARGO_PKG_VERSION"))),
         ("background", json!(grid.background().digest())),

@@ -2,6 +2,7 @@
 
 pub(crate) mod build;
 pub(crate) mod combine;
+pub(crate) mod compatibility;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod decorrelate;
@@ -12,6 +13,7 @@ pub(crate) mod gof;
 pub(crate) mod hypotest;
 pub(crate) mod hypotest_toys;
 pub(crate) mod inspect;
+pub(crate) mod interval;
 pub(crate) mod licences;
 pub(crate) mod limit_grid;
 pub(crate) mod man;
@@ -21,9 +23,11 @@ pub(crate) mod prune;
 pub(crate) mod ranking;
 pub(crate) mod rename;
 pub(crate) mod report;
+pub(crate) mod sample;
 pub(crate) mod scan;
 pub(crate) mod selftest;
 pub(crate) mod significance;
+pub(crate) mod simplify;
 pub(crate) mod sort;
 pub(crate) mod toys;
 pub(crate) mod upper_limit;

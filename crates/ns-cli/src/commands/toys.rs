@@ -7,13 +7,13 @@ use clap::Args;
 use ns_core::Model;
 use ns_inference::picture;
 use ns_inference::toys::{FitToysSummary, FitToysTest, GeneratingPoint};
-use ns_inference::{FitToysOptions, Work};
+use ns_inference::{FitToysOptions, InjectionOptions, Work, injection};
 
-use crate::args::{ModelArgs, whole};
+use crate::args::{ModelArgs, real, whole};
 use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
-use crate::plot::PlotArgs;
+use crate::plot::{PlotArgs, Plots};
 use crate::save::SaveArgs;
 use crate::{expectation, load, start};
 
@@ -43,6 +43,11 @@ pub(crate) struct ToysArgs {
     /// [default: all free parameters]
     #[arg(long, help_heading = "Toys", value_name = "NAME,...")]
     params: Vec<String>,
+    /// Generate toys at these values of the parameter of interest, or of the one that --params names, and find the line
+    /// through the mean fitted values; the other parameters are fitted to the data at each value
+    #[arg(long, help_heading = "Toys", value_name = "V,...", value_delimiter = ',', value_parser = real,
+          allow_hyphen_values = true, conflicts_with_all = ["at", "expected", "save", "shard", "batch"])]
+    inject: Vec<f64>,
     #[command(flatten)]
     save: SaveArgs,
     #[command(flatten)]
@@ -88,6 +93,9 @@ impl Point {
 /// saved file of a different run, or a file or a picture that cannot be written.
 pub(crate) fn run(args: &ToysArgs) -> Result<Exit, CliError> {
     let plots = args.plot.open(args.run.output.output.as_deref())?;
+    if !args.inject.is_empty() {
+        return inject(args, plots);
+    }
     let place = args.save.claim(args.run.output.output.as_deref(), args.plot.path())?;
     let shard = args.save.shard().range(args.n_toys);
     let work = Work::Toys { toys: shard.end.saturating_sub(shard.start), fits: 1 };
@@ -117,4 +125,24 @@ pub(crate) fn run(args: &ToysArgs) -> Result<Exit, CliError> {
     job.finish(&result, &result.warnings, parts)?;
     let exit = Exit::of(result.interrupted, result.n_toys == 0 || result.n_failed < result.n_toys);
     plots.finish(exit, |_| Ok(picture::toy_pulls(&result).draw()?))
+}
+
+/// Runs an injection test. If a fit of the data or of a toy did not converge, the command ends with [`Exit::Failed`].
+fn inject(args: &ToysArgs, plots: Plots) -> Result<Exit, CliError> {
+    let options = InjectionOptions::default()
+        .values(args.inject.clone())
+        .n_toys(args.n_toys)
+        .seed(args.run.execution.seed());
+    let job = Job::open(&args.model, &args.run, options.work())?;
+    let mut params = load::parameters("--params", &args.params, &job.model)?;
+    if params.len() > 1 {
+        return Err(CliError::Usage("--inject sets one parameter; name one with --params".to_owned()));
+    }
+    let options = options.param(params.pop()).fit(args.run.data.options(&job.model)?);
+    let mut result =
+        job.work("toys", |model, session, control| injection(model, session, &options, control))?;
+    result.warnings.extend(plots.font_warning(&job.model));
+    job.finish(&result, &result.warnings, result.parts())?;
+    let failed = result.points.iter().all(|point| point.n_failed == point.n_toys);
+    plots.finish(Exit::of(result.interrupted, !failed), |_| Ok(picture::injection(&result).draw()?))
 }

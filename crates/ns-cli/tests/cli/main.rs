@@ -28,6 +28,7 @@ mod selftest;
 mod settings;
 mod signals;
 mod spellings;
+mod statistics;
 mod streams;
 mod toy_files;
 mod toys;

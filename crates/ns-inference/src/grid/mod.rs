@@ -11,7 +11,7 @@ mod result;
 mod run;
 
 #[cfg(feature = "toy-files")]
-pub use file::{GridFile, GridFileError, GridHeader, GridRecording};
+pub use file::{GridFile, GridRecording};
 pub use labels::Labels;
 pub use result::{GridResult, GridRow, GridStatus};
 pub use run::{GridPoint, Prepared, upper_limits};

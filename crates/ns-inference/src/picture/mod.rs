@@ -4,16 +4,22 @@
 //! it calls `draw`. Missing values are left out of the plot. A plot of an interrupted or failed analysis therefore
 //! shows the values that exist.
 
+mod compatibility;
 mod fit;
 mod grid;
+mod injection;
+mod interval;
 mod limit;
 mod ranking;
 mod scan;
 mod toys;
 mod yields;
 
+pub use compatibility::compatibility;
 pub use fit::{MOST_CORRELATED, correlation, poi_correlation, pulls};
 pub use grid::{GridPicture, GridPictureError, grid};
+pub use injection::injection;
+pub use interval::interval;
 pub use limit::limit;
 pub use ranking::{MOST_RANKED, ranking};
 pub use scan::{Scanned, scan};

@@ -3,6 +3,7 @@
 //! Each type of result has a file in this folder that builds its tables and texts. The caller decides how to show the
 //! tables. The command line fits them to the width of the terminal, and Python converts them to text or HTML.
 
+mod compatibility;
 mod document;
 mod fit;
 mod flow;
@@ -10,10 +11,14 @@ mod goodness;
 mod grid;
 pub mod hepdata;
 mod hypotest;
+mod injection;
+mod interval;
 mod json;
 mod limit;
+mod posterior;
 mod ranking;
 mod scan;
+mod simplify;
 mod toys;
 mod yields;
 

@@ -10,7 +10,7 @@ mod expectation;
 pub(crate) mod goodness;
 mod header;
 mod limit;
-mod options;
+pub(crate) mod options;
 pub(crate) mod point;
 mod prepare;
 mod result;

@@ -1,5 +1,6 @@
 //! Toys of tests of a point in several parameters. Each toy has a free fit and a fit with the tested parameters held.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use ns_core::{Control, FitOutcome, FitRequest, Model, OutcomeParts, Search, Session, Start, TaskOutcome};
@@ -22,39 +23,58 @@ const FREE: usize = 0;
 const CONDITIONAL: usize = 1;
 const ONWARDS: usize = 2;
 
-/// Draws toys at the parameters `point`, at which the parameters in `held` have the tested values, and fits them with
-/// `session`. Returns the number of toys that were run and the numbers of toys that were left out. Also returns the number
-/// of converged toys whose statistic is at least `t`.
-pub(crate) fn count(
-    analysis: &mut Analysis<'_>,
-    session: &dyn Session,
-    point: &[f64],
-    (held, t): (&[(usize, f64)], f64),
-    (n_toys, seed): (u64, u64),
-    control: Control<'_>,
-) -> Result<(GoodnessToys, u64), InferenceError> {
-    let model = analysis.model;
-    let refused = |error| diagnosis::expectation(model, "toys cannot be drawn", error);
-    let source = session.toy_source(point, &analysis.data, seed, HYPOTHESIS).map_err(refused)?;
-    let asimov = session.asimov(point, &analysis.data).map_err(refused)?;
-    let (free, _) = free_request(analysis, &asimov, point)?;
-    let base = FitRequest { metric: None, ..free.clone() };
-    let conditional = with_held(&base, held);
-    let parent = FitRequest { search: Search::Local, ..conditional.clone() };
-    let [parent] = parent_fits(analysis, [(asimov, parent)])?;
-    let conditional = FitRequest {
-        start: Start::Earlier(FREE),
-        metric: parent.as_ref().and_then(FitOutcome::inverse_hessian),
-        ..conditional
-    };
-    let within = |&(i, value): &(usize, f64)| {
-        model.parameters.get(i).is_some_and(|p| p.bounds.0 <= value && value <= p.bounds.1)
-    };
-    let reader = PointReader { held: held.to_vec(), is_inside: held.iter().all(within), base };
-    let of = analysis.data.clone();
-    let toys = Toys { of, source, fits: vec![free, conditional], wanted: OutcomeParts::default() };
-    let sequence = ToySequence { toys: &toys, range: 0..n_toys, reader: &reader };
-    counted((model, session), sequence, t, seed, control)
+/// Toys of one tested point that can be drawn and fitted, any range of them at a time.
+pub(crate) struct PointToys {
+    toys: Toys,
+    reader: PointReader,
+    seed: u64,
+}
+
+impl PointToys {
+    /// Prepares toys that are drawn at the parameters `point`, at which the parameters in `held` have the tested values. The
+    /// fits of the toys will be made by `session`.
+    pub(crate) fn prepare(
+        analysis: &mut Analysis<'_>,
+        session: &dyn Session,
+        point: &[f64],
+        held: &[(usize, f64)],
+        seed: u64,
+    ) -> Result<Self, InferenceError> {
+        let model = analysis.model;
+        let refused = |error| diagnosis::expectation(model, "toys cannot be drawn", error);
+        let source = session.toy_source(point, &analysis.data, seed, HYPOTHESIS).map_err(refused)?;
+        let asimov = session.asimov(point, &analysis.data).map_err(refused)?;
+        let (free, _) = free_request(analysis, &asimov, point)?;
+        let base = FitRequest { metric: None, ..free.clone() };
+        let conditional = with_held(&base, held);
+        let parent = FitRequest { search: Search::Local, ..conditional.clone() };
+        let [parent] = parent_fits(analysis, [(asimov, parent)])?;
+        let conditional = FitRequest {
+            start: Start::Earlier(FREE),
+            metric: parent.as_ref().and_then(FitOutcome::inverse_hessian),
+            ..conditional
+        };
+        let within = |&(i, value): &(usize, f64)| {
+            model.parameters.get(i).is_some_and(|p| p.bounds.0 <= value && value <= p.bounds.1)
+        };
+        let reader = PointReader { held: held.to_vec(), is_inside: held.iter().all(within), base };
+        let of = analysis.data.clone();
+        let toys = Toys { of, source, fits: vec![free, conditional], wanted: OutcomeParts::default() };
+        Ok(Self { toys, reader, seed })
+    }
+
+    /// Runs the toys with indices in `range`. Returns the number of toys that were run and the numbers of toys that were
+    /// left out. Also returns the number of converged toys whose statistic is at least `t`.
+    pub(crate) fn count(
+        &self,
+        job: (&Model, &dyn Session),
+        range: Range<u64>,
+        t: f64,
+        control: Control<'_>,
+    ) -> Result<(GoodnessToys, u64), InferenceError> {
+        let sequence = ToySequence { toys: &self.toys, range, reader: &self.reader };
+        counted(job, sequence, t, self.seed, control)
+    }
 }
 
 /// Returns a copy of a request with the tested parameters held.

@@ -7,12 +7,15 @@ mod fit_batch;
 mod gof;
 mod hypotest;
 mod hypotest_toys;
+mod injection;
 mod inspect;
+mod interval;
 mod merge_toys;
 mod prune;
 mod ranking;
 mod rename;
 mod run;
+mod sample;
 mod scan;
 mod significance;
 mod toys;
@@ -28,12 +31,15 @@ pub(crate) use fit_batch::FitBatchBody;
 pub(crate) use gof::GofBody;
 pub(crate) use hypotest::HypotestBody;
 pub(crate) use hypotest_toys::HypotestToysBody;
+pub(crate) use injection::InjectionBody;
 pub(crate) use inspect::InspectBody;
+pub(crate) use interval::IntervalBody;
 pub(crate) use merge_toys::MergeToysBody;
 pub(crate) use prune::PruneBody;
 pub(crate) use ranking::RankingBody;
 pub(crate) use rename::RenameBody;
 pub(crate) use run::{Answer, Run};
+pub(crate) use sample::SampleBody;
 pub(crate) use scan::ScanBody;
 pub(crate) use significance::SignificanceBody;
 pub(crate) use toys::ToysBody;
@@ -121,6 +127,9 @@ macro_rules! each_analysis {
             crate::analyses::ToysBody,
             crate::analyses::MergeToysBody,
             crate::analyses::UpperLimitBody,
+            crate::analyses::IntervalBody,
+            crate::analyses::InjectionBody,
+            crate::analyses::SampleBody,
             crate::analyses::SignificanceBody,
             crate::analyses::GofBody,
             crate::analyses::YieldsBody,

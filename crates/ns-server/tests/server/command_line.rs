@@ -105,6 +105,16 @@ fn long() -> Vec<Case> {
             json!({"options": {"n_toys": 150, "seed": 3, "shard": "1/2"}}),
         ),
         ("gof", &["--device", "cpu", "--toys", "100"], json!({"n_toys": 100})),
+        (
+            "interval",
+            &["--device", "cpu", "--cl", "0.68", "--toys", "100", "--points", "5"],
+            json!({"options": {"cl": 0.68, "n_toys": 100, "points": 5}}),
+        ),
+        (
+            "sample",
+            &["--device", "cpu", "--chains", "2", "--draws", "50", "--tune", "50"],
+            json!({"options": {"chains": 2, "draws": 50, "tune": 50}}),
+        ),
     ]
 }
 

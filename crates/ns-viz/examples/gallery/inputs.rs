@@ -2,9 +2,9 @@
 //! analyses. Others are hard to draw.
 
 use ns_viz::{
-    ChannelYields, Components, Contour, Correlation, Drawing, Exclusion, Limit, LimitCurve, PictureError,
-    PullRow, Pulls, Ranking, RankingRow, SampleYields, Scan, ToyDistribution, ToyHistogram, ToyPullRow,
-    ToyPulls, Yields,
+    Bar, ChannelRow, ChannelYields, Channels, Components, Confidence, Contour, Correlation, Drawing,
+    Exclusion, Limit, LimitCurve, Linearity, PictureError, PullRow, Pulls, Ranking, RankingRow, SampleYields,
+    Scan, ToyDistribution, ToyHistogram, ToyPullRow, ToyPulls, Yields,
 };
 
 /// Pseudo-random numbers that are the same on every machine (a linear congruential generator).
@@ -553,6 +553,7 @@ pub(crate) fn hard() -> Vec<(String, Result<Drawing, PictureError>)> {
         ("correlation-35".into(), correlation(35).draw()),
         ("correlation-thinned".into(), thinned.draw()),
         ("correlation-1".into(), correlation(1).draw()),
+        ("channels-60".into(), channels(60).draw()),
         ("limit-log".into(), limit(true).draw()),
         ("limit-expected".into(), expected_only.draw()),
         ("limit-curve-1".into(), limit_curve(1).draw()),
@@ -582,6 +583,51 @@ pub(crate) fn hard() -> Vec<(String, Result<Drawing, PictureError>)> {
     ]
 }
 
+/// p-values of a count of 4 over a background of 3, with a few invented deviations.
+fn confidence() -> Confidence {
+    let mut dice = Dice::new(5);
+    let x: Vec<f64> = (0..14).map(|i| 0.55 * f64::from(i)).collect();
+    let asymptotic: Vec<f64> =
+        x.iter().map(|mu| (-(0.5 * (mu - 1.0).abs() + 0.09 * (mu - 1.0).powi(2))).exp()).collect();
+    let p_value = asymptotic.iter().map(|p| Some((p * (1.0 + 0.08 * dice.normal())).clamp(0.0, 1.0)));
+    Confidence {
+        parameter: "mu".into(),
+        p_value: p_value.collect(),
+        error: asymptotic.iter().map(|p| Some((p * (1.0 - p) / 600.0).sqrt())).collect(),
+        alpha: 0.1,
+        interval: [Some((0.0, 0.0)), Some((5.6, 0.05))],
+        asymptotic_interval: [Some(0.0), Some(5.05)],
+        x,
+        asymptotic,
+        ..Confidence::default()
+    }
+}
+
+/// Values of a parameter in `count` channels, scattered around 1.
+fn channels(count: usize) -> Channels {
+    let mut dice = Dice::new(11);
+    let bar = |value: f64, sigma: f64| Bar { value, lower: Some(value - sigma), upper: Some(value + sigma) };
+    let row = |i: usize| {
+        let sigma = 0.2 + 0.3 * dice.flat();
+        let own = bar(1.0 + sigma * dice.normal(), sigma);
+        ChannelRow { channel: format!("SR_{i}"), own, others: Some(bar(1.0 + 0.05 * dice.normal(), 0.12)) }
+    };
+    let rows = (0..count).map(row).collect();
+    Channels { parameter: "mu".into(), rows, common: bar(1.0, 0.11), ..Channels::default() }
+}
+
+/// Biases at five injected values.
+fn linearity() -> Linearity {
+    Linearity {
+        parameter: "injected mu".into(),
+        injected: vec![0.0, 0.5, 1.0, 2.0, 4.0],
+        bias: [0.012, 0.004, -0.003, -0.021, -0.034].map(Some).to_vec(),
+        error: [0.006, 0.007, 0.008, 0.01, 0.014].map(Some).to_vec(),
+        line: Some([0.0095, 0.9886, 0.0034]),
+        ..Linearity::default()
+    }
+}
+
 /// Returns the pictures of the documentation with their names. There is at least one picture of each kind.
 pub(crate) fn typical() -> Vec<(String, Result<Drawing, PictureError>)> {
     vec![
@@ -590,6 +636,9 @@ pub(crate) fn typical() -> Vec<(String, Result<Drawing, PictureError>)> {
         ("ranking".into(), ranking(20, false).draw()),
         ("pulls".into(), pulls(24).draw()),
         ("correlation".into(), correlation(12).draw()),
+        ("confidence".into(), confidence().draw()),
+        ("channels".into(), channels(6).draw()),
+        ("linearity".into(), linearity().draw()),
         ("limit".into(), limit(false).draw()),
         ("limit-curve".into(), limit_curve(13).draw()),
         ("exclusion".into(), exclusion(100.0).draw()),

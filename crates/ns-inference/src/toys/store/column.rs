@@ -12,7 +12,7 @@ use parquet::schema::types::{Type, TypePtr};
 
 /// Type of the values in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Content {
+pub(crate) enum Content {
     /// Unsigned integers. No value may be null.
     Count,
     /// Floating-point numbers. Values may be null.
@@ -25,13 +25,13 @@ pub(super) enum Content {
 
 /// Name and type of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Spec {
+pub(crate) struct Spec {
     pub(super) name: String,
     pub(super) content: Content,
 }
 
 impl Spec {
-    pub(super) fn new(name: impl Into<String>, content: Content) -> Self {
+    pub(crate) fn new(name: impl Into<String>, content: Content) -> Self {
         Self { name: name.into(), content }
     }
 
@@ -65,7 +65,7 @@ pub(super) enum Column {
 
 /// One value of a row, with the type of the column to which it belongs.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value<'a> {
+pub(crate) enum Value<'a> {
     Count(u64),
     Number(Option<f64>),
     Name(&'a str),

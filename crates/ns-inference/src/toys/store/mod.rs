@@ -16,6 +16,7 @@ mod run;
 mod set;
 mod writer;
 
+pub(crate) use column::{Content, Spec, Value};
 pub use error::{ForeignFile, StoreError};
 pub(crate) use folder::Folder;
 pub use kind::StoredRow;
@@ -24,6 +25,7 @@ pub use recording::{Recording, ToyDestination};
 pub use run::{SavedRun, SavedRunError, Saving, run_saved};
 pub use set::ToySet;
 pub use writer::FORMAT;
+pub(crate) use writer::Table;
 
 #[cfg(test)]
 #[allow(clippy::indexing_slicing)]

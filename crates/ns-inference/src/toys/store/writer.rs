@@ -1,4 +1,4 @@
-//! Writes a Parquet file of toys. The file has a header, groups of rows (one row per toy) and a digest.
+//! Writes a Parquet file of toys or of other rows. The file has a header, groups of rows (one row per toy) and a digest.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
-use super::column::{self, Column, Content};
+use super::column::{self, Column, Content, Spec, Value};
 use super::kind::StoredRow;
 
 /// Version of the file format. The version changes if an older reader could misread the file.
@@ -30,21 +30,19 @@ pub(super) const KEY_DIGEST: &str = "nextstat.sha256";
 /// Largest number of rows in a row group. All rows of a group are in memory at the same time.
 pub(super) const GROUP: usize = 1 << 16;
 
-/// Writes one file of toys.
-pub(super) struct Writer<W: Write + Send> {
+/// Writes a Parquet file of rows with given columns.
+pub(crate) struct Table<W: Write + Send> {
     file: SerializedFileWriter<W>,
     columns: Vec<Column>,
     digest: Digest,
 }
 
-impl<W: Write + Send> Writer<W> {
-    /// Begins a file that has the header `header`.
-    pub(super) fn new<R: StoredRow>(to: W, header: &R::Header) -> Result<Self> {
-        let specs = R::specs(header);
-        let text = serde_json::to_string(header).map_err(|error| ParquetError::External(error.into()))?;
+impl<W: Write + Send> Table<W> {
+    /// Begins a file with the columns `specs`. `kind` says what the rows are, and `header` is text about all of them.
+    pub(crate) fn begin(to: W, specs: &[Spec], kind: &str, header: String) -> Result<Self> {
         let mut digest = Digest::default();
-        digest.text(R::KIND);
-        digest.text(&text);
+        digest.text(kind);
+        digest.text(&header);
         let entry = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
         let mut properties = WriterProperties::builder()
             .set_created_by(format!("nextstat {}", env!("CARGO_PKG_VERSION")))
@@ -53,10 +51,10 @@ impl<W: Write + Send> Writer<W> {
             .set_dictionary_enabled(false)
             .set_key_value_metadata(Some(vec![
                 entry(KEY_FORMAT, FORMAT.to_string()),
-                entry(KEY_KIND, R::KIND.to_owned()),
-                entry(KEY_HEADER, text),
+                entry(KEY_KIND, kind.to_owned()),
+                entry(KEY_HEADER, header),
             ]));
-        for spec in &specs {
+        for spec in specs {
             let path = ColumnPath::from(vec![spec.name.clone()]);
             properties = match spec.content {
                 Content::Count => properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
@@ -64,21 +62,20 @@ impl<W: Write + Send> Writer<W> {
                 Content::Name | Content::Text => properties.set_column_dictionary_enabled(path, true),
             };
         }
-        let file = SerializedFileWriter::new(to, column::schema(&specs)?, Arc::new(properties.build()))?;
+        let file = SerializedFileWriter::new(to, column::schema(specs)?, Arc::new(properties.build()))?;
         let columns = specs.iter().map(|spec| Column::new(spec.content)).collect();
         Ok(Self { file, columns, digest })
     }
 
-    /// Adds the row of one toy.
-    pub(super) fn push<R: StoredRow>(&mut self, row: &R) -> Result<()> {
+    /// Adds a row. Columns for which there is no value are null.
+    pub(crate) fn push<'a>(&mut self, values: impl IntoIterator<Item = Value<'a>>) -> Result<()> {
         let mut columns = self.columns.iter_mut();
-        row.values(&mut |value| {
+        for value in values {
             if let Some(column) = columns.next() {
                 column.push(&value);
             }
-        });
-        // If a row has no fitted values, its last columns are null.
-        columns.for_each(|column| column.push(&super::column::Value::Number(None)));
+        }
+        columns.for_each(|column| column.push(&Value::Number(None)));
         let last = self.rows() - 1;
         for column in &self.columns {
             column.add_to(&mut self.digest, last);
@@ -107,12 +104,35 @@ impl<W: Write + Send> Writer<W> {
     }
 
     /// Writes the remaining rows and the digest, which complete the file. Returns the underlying writer.
-    pub(super) fn finish(mut self) -> Result<W> {
+    pub(crate) fn finish(mut self) -> Result<W> {
         if self.rows() > 0 {
             self.group()?;
         }
         let digest = KeyValue::new(KEY_DIGEST.to_owned(), self.digest.finish());
         self.file.append_key_value_metadata(digest);
         self.file.into_inner()
+    }
+}
+
+/// Writes one file of toys.
+pub(super) struct Writer<W: Write + Send>(Table<W>);
+
+impl<W: Write + Send> Writer<W> {
+    /// Begins a file that has the header `header`.
+    pub(super) fn new<R: StoredRow>(to: W, header: &R::Header) -> Result<Self> {
+        let text = serde_json::to_string(header).map_err(|error| ParquetError::External(error.into()))?;
+        Ok(Self(Table::begin(to, &R::specs(header), R::KIND, text)?))
+    }
+
+    /// Adds the row of one toy.
+    pub(super) fn push<R: StoredRow>(&mut self, row: &R) -> Result<()> {
+        let mut values = Vec::new();
+        row.values(&mut |value| values.push(value));
+        self.0.push(values)
+    }
+
+    /// Writes the remaining rows and the digest, which complete the file. Returns the underlying writer.
+    pub(super) fn finish(self) -> Result<W> {
+        self.0.finish()
     }
 }

@@ -1,0 +1,68 @@
+//! `nextstat sample`: samples the posterior of all free parameters.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use ns_inference::posterior::write_draws;
+use ns_inference::{PosteriorOptions, sample};
+
+use crate::args::{ModelArgs, real, whole};
+use crate::data_args::RunArgs;
+use crate::error::{CliError, Exit};
+use crate::job::Job;
+use crate::output::{PendingFile, distinct};
+
+/// Flags of `sample`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The prior of a constrained parameter is its constraint term, that of a free parameter is flat within \
+    its bounds. The result converged if R-hat is at most 1.01 and the effective numbers of draws are at least 100 per \
+    chain for all parameters."
+)]
+pub(crate) struct SampleArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Number of independent chains
+    #[arg(long, help_heading = "Chains", value_name = "N", default_value_t = 4, value_parser = whole)]
+    chains: u64,
+    /// Number of draws of each chain that are kept
+    #[arg(long, help_heading = "Chains", value_name = "N", default_value_t = 1000, value_parser = whole)]
+    draws: u64,
+    /// Number of draws of each chain before, which adapt the step size
+    #[arg(long, help_heading = "Chains", value_name = "N", default_value_t = 500, value_parser = whole)]
+    tune: u64,
+    /// Probability of the credible intervals and of the upper limits
+    #[arg(long, help_heading = "Chains", value_name = "CL", default_value_t = 0.95, value_parser = real)]
+    cl: f64,
+    /// Save all draws in a Parquet file, one row per draw and one column per parameter
+    #[arg(long, help_heading = "Chains", value_name = "FILE")]
+    save: Option<PathBuf>,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// Runs the command. If the chains do not agree, or are too short, the command ends with [`Exit::Failed`].
+///
+/// # Errors
+/// For a wrong flag, an invalid workspace, a likelihood that is not finite, or a result that cannot be written.
+pub(crate) fn run(args: &SampleArgs) -> Result<Exit, CliError> {
+    distinct([("--output", args.run.output.output.as_deref()), ("--save", args.save.as_deref())])?;
+    let file = args.save.as_ref().map(|path| PendingFile::create(path)).transpose()?;
+    let number = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    let options = PosteriorOptions::default()
+        .chains(number(args.chains))
+        .draws(number(args.draws))
+        .tune(number(args.tune))
+        .cl(args.cl)
+        .seed(args.run.execution.seed())
+        .threads(args.run.execution.execution().threads);
+    let job = Job::open(&args.model, &args.run, options.work())?;
+    let options = options.fit(args.run.data.options(&job.model)?);
+    let result = job.work("sample", |model, session, control| sample(model, session, &options, control))?;
+    if let (Some(file), Some(path)) = (file, &args.save) {
+        let failed = |error| CliError::Write { path: path.clone(), source: std::io::Error::other(error) };
+        file.finish(&write_draws(&result, Vec::new()).map_err(failed)?)?;
+    }
+    job.finish(&result, &result.warnings, result.parts())?;
+    Ok(Exit::of(result.interrupted, result.converged))
+}

@@ -1,0 +1,163 @@
+//! Makes the toys of tested points.
+
+use std::time::Instant;
+
+use ns_core::{Control, Model, Observer, Session};
+
+use super::blocks::{Block, Counts, Store};
+use crate::InferenceError;
+use crate::analysis::Analysis;
+use crate::observed::At;
+use crate::toys::point::PointToys;
+
+/// Number of toys in the first block of a run.
+const FIRST_BLOCK: u64 = 256;
+
+/// Intended duration of a block in seconds. A run that is killed loses at most the block that it works on.
+const BLOCK_SECONDS: f64 = 2.0;
+
+/// How a piece of work ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    Done,
+    /// The caller stopped the work.
+    Interrupted,
+}
+
+/// The toys of one point that were made so far.
+struct Point {
+    values: Vec<f64>,
+    counts: Counts,
+    /// The prepared toys; `None` if all toys so far come from the store.
+    toys: Option<PointToys>,
+}
+
+/// Makes toys of tested points, and counts them.
+pub(super) struct Tester<'a> {
+    job: (&'a Model, &'a dyn Session),
+    /// Indices of the tested parameters.
+    indices: Vec<usize>,
+    seed: u64,
+    control: Control<'a>,
+    points: Vec<Point>,
+    /// Number of toys of all points, with those of the store.
+    pub(super) n_toys: u64,
+    n_run: u64,
+    wall_s: f64,
+    block: u64,
+}
+
+impl<'a> Tester<'a> {
+    pub(super) fn new(
+        job: (&'a Model, &'a dyn Session),
+        indices: Vec<usize>,
+        seed: u64,
+        control: Control<'a>,
+    ) -> Self {
+        Self {
+            job,
+            indices,
+            seed,
+            control,
+            points: Vec::new(),
+            n_toys: 0,
+            n_run: 0,
+            wall_s: 0.0,
+            block: FIRST_BLOCK,
+        }
+    }
+
+    /// Forgets all points, because their observed statistic has changed.
+    pub(super) fn forget(&mut self) {
+        self.points.clear();
+        self.n_toys = 0;
+    }
+
+    /// Returns the number of toys per second of wall time; `None` if no toy was run.
+    pub(super) fn toys_per_s(&self) -> Option<f64> {
+        (self.n_run > 0 && self.wall_s > 0.0).then(|| self.n_run as f64 / self.wall_s)
+    }
+
+    /// Makes toys at the point `values` until it has `n_toys`. Returns the counts of all toys of the point.
+    pub(super) fn toys<S: Store>(
+        &mut self,
+        analysis: &mut Analysis<'_>,
+        store: &mut S,
+        (values, at): (&[f64], &At),
+        n_toys: u64,
+    ) -> Result<(Counts, Ended), InferenceError> {
+        let place = match self.points.iter().position(|point| point.values == values) {
+            Some(place) => place,
+            None => {
+                self.points.push(Point { values: values.to_vec(), counts: Counts::default(), toys: None });
+                self.points.len() - 1
+            }
+        };
+        loop {
+            let Some(point) = self.points.get_mut(place) else { return Err(InferenceError::Cancelled) };
+            let left = n_toys.saturating_sub(point.counts.run);
+            if left == 0 {
+                return Ok((point.counts, Ended::Done));
+            }
+            if let Some(block) = store.known(values, at.t, point.counts.run, left) {
+                point.counts.add(&block);
+                self.n_toys += block.n_toys;
+                continue;
+            }
+            if point.toys.is_none() {
+                let held: Vec<(usize, f64)> =
+                    self.indices.iter().copied().zip(values.iter().copied()).collect();
+                let made = PointToys::prepare(analysis, self.job.1, &at.parameters, &held, self.seed);
+                point.toys = match made {
+                    Err(InferenceError::Cancelled) => return Ok((point.counts, Ended::Interrupted)),
+                    other => Some(other?),
+                };
+            }
+            let Some(toys) = &point.toys else { return Err(InferenceError::Cancelled) };
+            let (first, size) = (point.counts.run, self.block.min(left));
+            let started = Instant::now();
+            let shifted = Shifted { control: self.control, done: self.n_toys, more: left };
+            let control = Control { observer: Some(&shifted), cancel: self.control.cancel, task: None };
+            let (counts, n_above) = match toys.count(self.job, first..first + size, at.t, control) {
+                Err(InferenceError::Cancelled) => return Ok((point.counts, Ended::Interrupted)),
+                other => other?,
+            };
+            let block = Block {
+                values: values.to_vec(),
+                t: at.t,
+                first,
+                n_toys: counts.n_toys,
+                n_above,
+                n_nonconverged: counts.n_nonconverged,
+                n_error: counts.n_error,
+            };
+            store.add(&block)?;
+            point.counts.add(&block);
+            let seconds = started.elapsed().as_secs_f64();
+            self.n_toys += block.n_toys;
+            self.n_run += block.n_toys;
+            self.wall_s += seconds;
+            if counts.interrupted {
+                return Ok((point.counts, Ended::Interrupted));
+            }
+            if size == self.block && seconds < BLOCK_SECONDS {
+                self.block = self.block.saturating_mul(2);
+            }
+        }
+    }
+}
+
+/// Reports the toys of the search so far. The number of toys that it still needs is not known, so the total grows.
+struct Shifted<'a> {
+    control: Control<'a>,
+    done: u64,
+    more: u64,
+}
+
+impl Observer for Shifted<'_> {
+    fn progress(&self, done: usize, _total: usize) {
+        let number = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let done = number(self.done).saturating_add(done);
+        self.control.progress(done, number(self.done.saturating_add(self.more)).max(done));
+    }
+}
