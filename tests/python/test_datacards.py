@@ -111,7 +111,7 @@ def random_points(likelihood, rng, size, names):
             for name in column.factors:
                 mine.setdefault(name, rng.uniform(0.6, 1.4))
         for name in names:
-            mine.setdefault(name, 1.0 + 0.05 * rng.gauss(0.0, 1.0))
+            mine.setdefault(name, names[name] + 0.05 * rng.gauss(0.0, 1.0))
         theirs = {**mine, **theirs}
         likelihood.nll(mine)
         if not likelihood.clipped:
@@ -120,7 +120,15 @@ def random_points(likelihood, rng, size, names):
     return pairs[:11]
 
 
-def compare(model, likelihood, size=1.0, seed=1, names=()):
+def compare(model, likelihood, size=1.0, seed=1):
+    names = {}
+    for channel in likelihood.channels:
+        if likelihood.mc_stats == "staterror" and channel in likelihood.auto:
+            names.update({f"prop_bin{channel}[{b}]": 1.0 for b, s in enumerate(likelihood.gammas(channel)) if s > 0})
+        if likelihood.mc_stats == "combine" and channel in likelihood.auto:
+            bins = likelihood.bin_names(channel)
+            assert set(bins) <= set(model.parameter_names())
+            names.update({name: 0.0 if count is None else 1.0 for name, count in bins.items()})
     pairs = random_points(likelihood, random.Random(seed), size, names)
     found = [model.nll(point_of(model, theirs)) for _, theirs in pairs]
     expected = [likelihood.nll(mine) for mine, _ in pairs]
@@ -156,7 +164,12 @@ REFERENCE = [
     ("tutorials/shapes/simple-shapes-df.txt", {}),
     ("ci/htt_multiple_regions.txt", {"mass": 125, "mask": "htt_tt_2_8TeV"}),
     ("ci/templ_datacard_largeYields.txt", {"mc_stats": "staterror"}),
+    ("ci/templ_datacard_largeYields.txt", {"mc_stats": "combine"}),
     ("ci/template-analysis_shapeInterp.txt", {"mass": 200, "mc_stats": "staterror"}),
+    ("ci/template-analysis_shapeInterp.txt", {"mass": 200, "mc_stats": "combine"}),
+    ("ci/template-analysis_shapeNInterp.txt", {"mass": 200, "mc_stats": "combine"}),
+    ("tutorials/longexercise/datacard_part3_nocrs.txt", {"mass": 200, "mc_stats": "combine"}),
+    ("tutorials/longexercise/datacard_part3_ttbar_cr.txt", {"mc_stats": "combine"}),
 ]
 
 
@@ -165,10 +178,7 @@ REFERENCE = [
 def test_published_cards_have_combines_likelihood(name, options):
     masks = [options["mask"]] if "mask" in options else []
     likelihood = CardLikelihood(CARDS / name, options.get("mass"), masks, options.get("mc_stats"))
-    gammas = []
-    for channel in likelihood.auto:
-        gammas += [f"prop_bin{channel}[{b}]" for b, s in enumerate(likelihood.gammas(channel)) if s > 0]
-    compare(model_of(CARDS / name, **options), likelihood, size=0.2, names=gammas)
+    compare(model_of(CARDS / name, **options), likelihood, size=0.2)
 
 
 MULTI = {"map": [".*/ggH:r_ggH[1,0,20]", ".*/qqH:r_qqH[1,0,20]"]}

@@ -30,7 +30,7 @@ fn cards_are_fitted_with_the_flags_of_combine() {
     assert_eq!(masked["channels"].as_array().unwrap().len(), 1);
     assert_eq!(masked["parameters"], kept["parameters"]);
 
-    let limit = json(&["upper-limit", "-i", &card("shapes.txt"), "--mc-stats", "staterror"]);
+    let limit = json(&["upper-limit", "-i", &card("shapes.txt")]);
     assert!(limit["observed"].as_f64().unwrap() > 0.0);
 }
 
@@ -52,7 +52,9 @@ fn wrong_uses_of_cards_say_what_to_do() {
             vec!["fit", "-i", &counting, "--map", "ggH:r"],
             "a pattern has no slash between channel and process.",
         ),
-        (vec!["fit", "-i", &card("shapes.txt")], "shapes.txt:19: autoMCStats is not supported"),
+        (vec!["combine", &counting, &workspace], "is a datacard, and others of the files are not"),
+        (vec!["combine", &counting, &counting, "--join", "outer"], "are for workspaces; leave them out"),
+        (vec!["combine", &format!("a={counting}"), &format!("a={counting}")], "Two channels would have the name"),
     ] {
         let output = run(&args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");

@@ -26,8 +26,10 @@ pub(super) fn write(
     let (mut channels, mut observations) = (Vec::new(), Vec::new());
     for channel in &description.channels {
         let active = active_bins(channel, description.mc_threshold);
-        let mut samples = Vec::new();
-        for sample in &channel.samples {
+        let mut samples = vec![Value::Null; channel.samples.len()];
+        let first_row = rows.len();
+        for at in order(channel) {
+            let Some(sample) = channel.samples.get(at) else { continue };
             let mut writer = Writer { description, channel, sample, modifiers: Vec::new(), rows: &mut rows };
             writer.factors(&active);
             for systematic in &sample.systematics {
@@ -48,12 +50,15 @@ pub(super) fn write(
             for modifier in &writer.modifiers {
                 used.extend(modifier.get("name").and_then(Value::as_str).map(str::to_owned));
             }
-            samples.push(json!({
+            let document = json!({
                 "name": sample.name,
                 "data": sample.template.values,
                 "modifiers": writer.modifiers,
-            }));
+            });
+            samples.get_mut(at).into_iter().for_each(|place| *place = document.clone());
         }
+        let place = |row: &EffectRow| channel.samples.iter().position(|sample| sample.name == row.sample);
+        rows.get_mut(first_row..).unwrap_or_default().sort_by_key(place);
         let data = channel.data.clone().unwrap_or_else(|| {
             report.warn(
                 path(Place::Channel(&channel.name)),
@@ -75,6 +80,18 @@ pub(super) fn write(
         "version": "1.0.0",
     });
     (document, rows)
+}
+
+/// The indices of the samples of a channel, those first whose pruning others take.
+fn order(channel: &Channel) -> Vec<usize> {
+    let is_reference = |sample: &Sample| {
+        let mut others = channel.samples.iter().flat_map(|other| &other.systematics);
+        others.any(|systematic| systematic.pruned_as.as_ref() == Some(&sample.name))
+    };
+    let (mut first, last): (Vec<usize>, Vec<usize>) = (0..channel.samples.len())
+        .partition(|at| channel.samples.get(*at).is_some_and(is_reference));
+    first.extend(last);
+    first
 }
 
 /// The sum of an array over all samples, bin by bin.
@@ -143,7 +160,8 @@ impl Writer<'_> {
         let pruning = if is_poi { Pruning::default() } else { self.description.pruning };
         match &systematic.effect {
             Effect::Normalisation { up, down } => {
-                let part = Part::new(*up, *down, pruning.normalisation, pruning.large);
+                let part = Part::new(*up, *down, pruning.normalisation, pruning.large)
+                    .as_in(self.reference(systematic).and_then(|row| row.normalisation.as_ref()));
                 if part.is_kept() {
                     self.push(name, "normsys", json!({"hi": 1.0 + up, "lo": 1.0 + down}));
                 }
@@ -179,6 +197,14 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// The row of the sample whose pruning a systematic takes.
+    fn reference(&self, systematic: &Systematic) -> Option<&EffectRow> {
+        let sample = systematic.pruned_as.as_ref().filter(|name| **name != self.sample.name)?;
+        self.rows.iter().find(|row| {
+            row.channel == self.channel.name && row.sample == *sample && row.systematic == systematic.name
+        })
+    }
+
     /// Uncertainties of the nominal template from its statistics; 0 if they are not known.
     fn sigmas(&self) -> Vec<f64> {
         let template = &self.sample.template;
@@ -198,10 +224,13 @@ impl Writer<'_> {
     ) {
         let (name, nominal) = (systematic.parameter(), &self.sample.template.values);
         let left_out = |out: bool| out.then_some(Reason::LeftOut);
-        let mut norm =
-            prune::normalisation(split.up, split.down, pruning).without(left_out(parts == Parts::Shape));
+        let reference = self.reference(systematic);
+        let mut norm = prune::normalisation(split.up, split.down, pruning)
+            .as_in(reference.and_then(|row| row.normalisation.as_ref()))
+            .without(left_out(parts == Parts::Shape));
         let one_bin = (nominal.len() == 1 && parts != Parts::Together).then_some(Reason::OneBin);
         let mut shape = prune::shape(nominal, &split.up_shape, &split.down_shape, pruning)
+            .as_in(reference.and_then(|row| row.shape.as_ref()))
             .rather(one_bin)
             .without(left_out(parts == Parts::Normalisation));
         if parts == Parts::Together {

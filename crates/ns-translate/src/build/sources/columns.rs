@@ -63,7 +63,7 @@ pub(super) fn read(
     }
     for (filling, place) in fillings.into_iter().zip(filled) {
         if let Some((template, edges)) = filling.map(Filling::finish) {
-            *place = Some(Filled { template, edges });
+            *place = Some(Filled { template, edges, beyond: [0.0; 2] });
         }
     }
 }

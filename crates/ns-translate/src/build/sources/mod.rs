@@ -33,8 +33,8 @@ pub(super) struct Request {
 /// Where a template comes from. Names of files are as in the configuration.
 #[derive(Debug, Clone)]
 pub(super) enum Source {
-    /// A histogram in a ROOT file.
-    Histogram { file: String, path: String },
+    /// A histogram in a ROOT file. With `outside`, what is outside of its bins belongs to the outer bins.
+    Histogram { file: String, path: String, outside: bool },
     /// Columns of events.
     Columns(ColumnSource),
 }
@@ -61,6 +61,8 @@ pub(super) struct ColumnSource {
 pub(super) struct Filled {
     pub(super) template: Template,
     pub(super) edges: Vec<f64>,
+    /// Contents below the first bin and above the last one that the template does not contain.
+    pub(super) beyond: [f64; 2],
 }
 
 /// Reads templates. What cannot be read is `None`, and a problem of the report.
@@ -73,8 +75,8 @@ pub(super) fn read(
     let mut filled = vec![None; requests.len()];
     let mut histograms = histograms::Histograms::default();
     for (request, place) in requests.iter().zip(&mut filled) {
-        if let Source::Histogram { file, path } = &request.source {
-            match histograms.read(&found(folder, file), path) {
+        if let Source::Histogram { file, path, outside } = &request.source {
+            match histograms.read(&found(folder, file), path, *outside) {
                 Ok(histogram) => *place = Some(histogram),
                 Err(fault) => {
                     reader.error(request.line, format!("{}: {}", request.what, fault.message), fault.remedy);

@@ -7,9 +7,12 @@ mod blocks;
 mod config;
 mod describe;
 mod known;
+mod morph;
 mod plan;
 mod read;
+mod rebin;
 mod settings;
+mod variation;
 
 use std::path::Path;
 
@@ -54,7 +57,12 @@ pub(super) fn read(
     if reader.report.has_errors() {
         return None;
     }
-    let description = describe::describe(&config, &describe::added(keys, filled), reader);
+    let mut templates = describe::added(keys, filled);
+    rebin::apply(&config, &mut templates, reader);
+    if reader.report.has_errors() {
+        return None;
+    }
+    let description = describe::describe(&config, &templates, reader);
     Some(Read { description, config })
 }
 
