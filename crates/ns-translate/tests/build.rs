@@ -11,7 +11,7 @@ fn folder() -> PathBuf {
 }
 
 fn built(path: &Path, options: ConfigOptions) -> Result<Built, BuildError> {
-    build_config(path, options, None)
+    build_config(path, options)
 }
 
 #[test]

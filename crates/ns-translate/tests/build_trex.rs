@@ -20,7 +20,7 @@ fn built(text: &str) -> Result<Built, String> {
     std::fs::copy(folder().join("histograms.root"), scratch.path().join("histograms.root")).unwrap();
     let path = scratch.path().join("my.config");
     std::fs::write(&path, text).unwrap();
-    build_config(&path, ConfigOptions::default(), None)
+    build_config(&path, ConfigOptions::default())
         .map_err(|error| error.to_string().replace(&format!("{}/", scratch.path().display()), ""))
 }
 
@@ -72,7 +72,7 @@ fn poisson_constraints_need_hs3() {
     assert!(poisson.get("distributions").is_some(), "{poisson}");
     assert!(poisson.to_string().contains("poisson_dist"));
     let options = ConfigOptions { mc_constraint: Some(McConstraint::Poisson), ..ConfigOptions::default() };
-    let same = build_config(&folder().join("trex.config"), options, None).unwrap().workspace;
+    let same = build_config(&folder().join("trex.config"), options).unwrap().workspace;
     assert_eq!(same, poisson);
 }
 

@@ -1360,7 +1360,6 @@ def _build_config(
     shape_threshold: float | None,
     mc_threshold: float | None,
     mc_constraint: str | None,
-    columns: Callable[[str, str, list[str]], Mapping[str, Floats]],
 ) -> tuple[str, list[str]]: ...
 def _text(path: str | PathLike[str]) -> bytes: ...
 @overload

@@ -27,8 +27,8 @@ enum Constraint {
 #[derive(Debug, Args)]
 #[command(
     after_help = "With --output the workspace goes to the file, and the table of effects that were left out to standard \
-    output. Without it the workspace goes to standard output, and what was left out to standard error. Trees of ROOT \
-    files are read by the Python package: nextstat.build.from_config."
+    output. Without it the workspace goes to standard output, and what was left out to standard error. Ntuples are \
+    trees of ROOT files, or Parquet files."
 )]
 pub(crate) struct BuildArgs {
     /// Configuration file of cabinetry (YAML) or of TRExFitter
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &BuildArgs) -> Result<Exit, CliError> {
             Constraint::Poisson => McConstraint::Poisson,
         }),
     };
-    let built = build_config(&args.config, options, None)?;
+    let built = build_config(&args.config, options)?;
     let warnings: Vec<String> =
         built.warnings.iter().map(|warning| Problem::paragraph(warning).trim_end().to_owned()).collect();
     output.deliver(&to_text(&built.workspace)?)?;

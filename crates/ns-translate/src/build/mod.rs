@@ -50,7 +50,6 @@ pub use merge::merged;
 pub use places::Place;
 pub use prune::{EffectRow, Part, Reason};
 pub use smooth::{medians_353qh_twice, smoothed};
-pub use sources::Trees;
 pub use symmetrise::{Split, split};
 
 use crate::pyhf::{Problem, Report, Workspace};

@@ -12,7 +12,7 @@ use std::path::Path;
 use super::describe::Description;
 use super::fields::Reader;
 use super::places::Place;
-use super::sources::{self, Trees};
+use super::sources;
 use super::yaml::Node;
 use config::Config;
 
@@ -28,7 +28,6 @@ pub(super) struct Read {
 pub(super) fn read(
     root: &Node,
     folder: &Path,
-    trees: Option<&dyn Trees>,
     reader: &mut Reader,
 ) -> Option<Read> {
     let config = read::config(root, reader);
@@ -37,7 +36,7 @@ pub(super) fn read(
     if reader.report.has_errors() {
         return None;
     }
-    let filled = sources::read(&requests, folder, trees, reader);
+    let filled = sources::read(&requests, folder, reader);
     if reader.report.has_errors() {
         return None;
     }

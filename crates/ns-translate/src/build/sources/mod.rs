@@ -11,15 +11,6 @@ use std::path::{Path, PathBuf};
 use super::describe::Template;
 use super::fields::Reader;
 
-/// Reads columns of trees of ROOT files, which is not part of this crate.
-pub trait Trees {
-    /// Returns columns of a tree, one array for each name, all of the same length.
-    ///
-    /// # Errors
-    /// What is wrong with the file, the tree or a column, in a sentence.
-    fn columns(&self, file: &Path, tree: &str, names: &[String]) -> Result<Vec<Vec<f64>>, String>;
-}
-
 /// A template that is to be read.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
@@ -69,7 +60,6 @@ pub(super) struct Filled {
 pub(super) fn read(
     requests: &[Request],
     folder: &Path,
-    trees: Option<&dyn Trees>,
     reader: &mut Reader,
 ) -> Vec<Option<Filled>> {
     let mut filled = vec![None; requests.len()];
@@ -84,7 +74,7 @@ pub(super) fn read(
             }
         }
     }
-    columns::read(requests, folder, trees, reader, &mut filled);
+    columns::read(requests, folder, reader, &mut filled);
     filled
 }
 

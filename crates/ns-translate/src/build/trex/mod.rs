@@ -19,7 +19,7 @@ use std::path::Path;
 use super::describe::Description;
 use super::fields::Reader;
 use super::places::Place;
-use super::sources::{self, Trees};
+use super::sources;
 use config::Config;
 
 /// A configuration whose templates have been read.
@@ -34,7 +34,6 @@ pub(super) struct Read {
 pub(super) fn read(
     text: &str,
     folder: &Path,
-    trees: Option<&dyn Trees>,
     reader: &mut Reader,
 ) -> Option<Read> {
     let blocks = match blocks::read(text) {
@@ -53,7 +52,7 @@ pub(super) fn read(
     if reader.report.has_errors() {
         return None;
     }
-    let filled = sources::read(&requests, folder, trees, reader);
+    let filled = sources::read(&requests, folder, reader);
     if reader.report.has_errors() {
         return None;
     }
