@@ -52,13 +52,17 @@ def word(rng, kind):
     return "1"
 
 
-def random_card(folder, seed):
-    """Writes a card with a counting channel, a channel with templates, and effects of all types."""
+def random_card(folder, seed, log=False, mc_stats=None):
+    """Writes a card with a counting channel, a channel with templates, and effects of all types.
+
+    With ``log``, shapes are interpolated by their logarithms. ``mc_stats`` ends the line ``sr autoMCStats``.
+    """
     rng = random.Random(seed)
     rows = ["channel,process,systematic,bin,sum_w,sum_ww"]
 
     def histogram(process, systematic, values):
-        rows.extend(f"sr,{process},{systematic},{b},{v!r},{0.02 * v!r}" for b, v in enumerate(values))
+        weight = (lambda: rng.choice([0.0, 0.02, 0.3, 1.5])) if mc_stats else (lambda: 0.02)
+        rows.extend(f"sr,{process},{systematic},{b},{v!r},{weight() * v!r}" for b, v in enumerate(values))
 
     histogram("data_obs", "nominal", [float(rng.randint(0, 12)) for _ in range(6)])
     nominal = {process: template(rng, scale) for process, scale in (("sig", 2.0), ("bkg", 8.0), ("fake", 3.0))}
@@ -84,10 +88,13 @@ def random_card(folder, seed):
     lines += [f"n{i} {kind} " + " ".join(word(rng, kind) for _ in range(5)) for i, kind in enumerate(["lnN"] * 4 + ["lnU"])]
     lines.append(f"side gmN {count} - {alpha!r} - - -")
     scale = rng.choice(["1", "0.5"])
-    for name, kind in (("s0", "shape"), ("s1", "shape?"), ("s2", "shapeU")):
+    kinds = ["shapeN"] * 3 if log else ["shape", "shape?", "shapeU"]
+    for name, kind in zip(("s0", "s1", "s2"), kinds):
         lines.append(f"{name} {kind} - - " + " ".join(rng.choice([scale, "-"]) for _ in range(3)))
     lines.append("s0 lnN 1.1 - 0.95/1.2 - -")
     lines.append("free rateParam * bkg 1 [0,5]\nfree param 1.1 0.2 [0,5]\nscale_fake rateParam sr f*e 1")
+    if mc_stats:
+        lines.append(f"sr autoMCStats {mc_stats}")
     (folder / "card.txt").write_text("\n".join(lines) + "\n")
     return folder / "card.txt"
 
@@ -145,6 +152,17 @@ def test_random_cards_have_combines_likelihood(tmp_path, seed):
     model = model_of(card)
     compare(model, CardLikelihood(card), seed=seed)
     assert nextstat.fit(model).converged
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("line", [None, "0", "10", "12 1"])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_random_cards_have_combines_statistics_of_templates(tmp_path, line, log):
+    for seed in range(4):
+        card = random_card(tmp_path, 100 + seed, log=log, mc_stats=line)
+        model = model_of(card)
+        compare(model, CardLikelihood(card, mc_stats="combine"), seed=seed)
+        assert nextstat.fit(model).converged
 
 
 REFERENCE = [
@@ -239,10 +257,8 @@ def test_channels_and_parameters_of_interest_are_chosen():
 
 
 def test_messages_name_the_argument_and_the_file(tmp_path):
-    with pytest.raises(nextstat.WorkspaceError, match="mc_stats.*'some'.*Use 'ignore' or 'staterror'"):
+    with pytest.raises(nextstat.WorkspaceError, match="mc_stats.*'some'.*Use 'combine', 'ignore' or 'staterror'"):
         nextstat.load_datacard(FIXTURE / "shapes.txt", mc_stats="some")
-    with pytest.raises(nextstat.WorkspaceError, match="autoMCStats"):
-        nextstat.load_datacard(FIXTURE / "shapes.txt")
     with pytest.raises(TypeError, match="simple_workspace.json is no datacard; read it with load_workspace"):
         nextstat.load_datacard(ROOT / "tests" / "fixtures" / "simple_workspace.json")
     with pytest.raises(nextstat.WorkspaceError, match=r"nextstat.load_datacard\(path\)"):

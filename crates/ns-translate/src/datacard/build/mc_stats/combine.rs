@@ -10,8 +10,8 @@ use crate::datacard::build::Builder;
 use crate::datacard::document::{Channel, McStatsLine};
 use crate::pyhf::names::quoted;
 
-/// Bounds of parameters with a Gaussian constraint.
-pub(super) const BOUNDS: (f64, f64) = (-7.0, 7.0);
+/// Bound of parameters with a Gaussian constraint, in standard deviations.
+const BOUND: f64 = 7.0;
 /// Name of samples that are uncertainties.
 pub(super) const SAMPLE: &str = "autoMCStats";
 
@@ -22,7 +22,7 @@ pub(super) struct Process {
     errors: Vec<f64>,
     pub(super) norm: Vec<Factor>,
     /// Norm at the start values.
-    start: f64,
+    pub(super) start: f64,
     /// Whether the process counts for the number of effective events.
     counts: bool,
 }
@@ -51,7 +51,7 @@ impl Builder<'_> {
         let kinds: Vec<Kind> = (0..n_bins).map(|bin| self.kind(bin, &processes, line.threshold)).collect();
         self.add_totals(at, channel, line, &processes, &kinds);
         for process in &processes {
-            self.add_terms(channel, line, process, &kinds);
+            self.add_terms(channel, line, (process, &processes), &kinds);
         }
     }
 
@@ -76,6 +76,16 @@ impl Builder<'_> {
     pub(super) fn content(&self, process: &Process, bin: usize) -> f64 {
         let cell = self.cells.get(process.column).and_then(Option::as_ref);
         cell.and_then(|cell| cell.nominal.get(bin)).copied().unwrap_or(0.0)
+    }
+
+    /// Returns the expected events of a bin at the start values, and their uncertainty, for all processes.
+    pub(super) fn sums(&self, bin: usize, processes: &[Process]) -> (f64, f64) {
+        let (mut sum, mut square) = (0.0, 0.0);
+        for process in processes {
+            sum += process.start * self.content(process, bin);
+            square += (process.start * process.error(bin)).powi(2);
+        }
+        (sum, square.sqrt())
     }
 
     fn kind(&self, bin: usize, processes: &[Process], threshold: f64) -> Kind {
@@ -127,4 +137,10 @@ impl Process {
     pub(super) fn error(&self, bin: usize) -> f64 {
         self.errors.get(bin).copied().unwrap_or(0.0)
     }
+}
+
+/// Returns the bounds of a parameter that adds itself times `error` to `sum` events. Without data, the likelihood rises for
+/// ever with fewer expected events. Combine keeps the sum positive; the lower bound is where it vanishes at the start values.
+pub(super) fn bounds(sum: f64, error: f64) -> (f64, f64) {
+    (-BOUND.min(sum.max(0.0) / error), BOUND)
 }

@@ -3,7 +3,7 @@
 use ns_core::{Effect, Modifier, Sample, Value};
 
 use super::bounds::seven_sigma;
-use super::combine::{BOUNDS, Kind, Process, SAMPLE};
+use super::combine::{Kind, Process, SAMPLE, bounds};
 use crate::datacard::build::Builder;
 use crate::datacard::build::parameters::{Entry, Written};
 use crate::datacard::document::{Channel, McStatsLine};
@@ -13,7 +13,13 @@ const VIABLE: f64 = 0.999;
 
 impl Builder<'_> {
     /// Adds the parameters of one process in bins with few events.
-    pub(super) fn add_terms(&mut self, channel: &Channel, line: &McStatsLine, process: &Process, kinds: &[Kind]) {
+    pub(super) fn add_terms(
+        &mut self,
+        channel: &Channel,
+        line: &McStatsLine,
+        (process, all): (&Process, &[Process]),
+        kinds: &[Kind],
+    ) {
         let Some(column) = self.document.columns.get(process.column) else { return };
         let Some(Some(cell)) = self.cells.get(process.column) else { return };
         // Factors of single bins, which shapeN has, must not multiply the uncertainties.
@@ -46,7 +52,9 @@ impl Builder<'_> {
                 return;
             }
             let written = Written::Gaussian { datum: 0.0, sigma: 1.0 };
-            let entry = Entry { init: 0.0, bounds: BOUNDS, fixed: false, written };
+            let (sum, _) = self.sums(bin, all);
+            let bounds = bounds(sum, process.start.abs() * error);
+            let entry = Entry { init: 0.0, bounds, fixed: false, written };
             let Some(first) = self.declare(&name, entry, &place) else { return };
             // Templates that are symmetric around the nominal one are interpolated linearly.
             let (mut lo, mut hi) = (base.clone(), base.clone());

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ns_core::{Effect, Modifier, Op, Sample, Value};
 
-use super::combine::{BOUNDS, Kind, Process, SAMPLE};
+use super::combine::{Kind, Process, SAMPLE, bounds};
 use super::norm::Factor;
 use crate::datacard::build::Builder;
 use crate::datacard::build::parameters::{Entry, Written};
@@ -41,12 +41,13 @@ impl Builder<'_> {
                 _ => Value::Number(0.0),
             });
         }
-        let entry = |kind: &Kind| {
+        let entry = |this: &Self, bin: usize, kind: &Kind| {
             let written = Written::Gaussian { datum: 0.0, sigma: 1.0 };
+            let (sum, error) = this.sums(bin, processes);
             match kind {
-                Kind::Total => Entry { init: 0.0, bounds: BOUNDS, fixed: false, written },
+                Kind::Total => Entry { init: 0.0, bounds: bounds(sum, error), fixed: false, written },
                 // The parameters of a channel's bins follow each other, those without effect too.
-                _ => Entry { init: 0.0, bounds: BOUNDS, fixed: true, written: Written::Free },
+                _ => Entry { init: 0.0, bounds: bounds(1.0, 0.0), fixed: true, written: Written::Free },
             }
         };
         let names: Vec<String> =
@@ -55,8 +56,9 @@ impl Builder<'_> {
             return;
         }
         let mut first = None;
-        for (name, kind) in names.iter().zip(kinds) {
-            let index = self.declare(name, entry(kind), &line.place.to_string());
+        for (bin, (name, kind)) in names.iter().zip(kinds).enumerate() {
+            let entry = entry(self, bin, kind);
+            let index = self.declare(name, entry, &line.place.to_string());
             first = first.or(index);
         }
         let Some(first) = first else { return };
