@@ -100,7 +100,8 @@ def main():
         file.SetCompressionSettings(setting)
         fill(file.mkdir("outer").mkdir("inner"))
         file.Close()
-        tree(name, setting)
+        if setting:
+            tree(name, setting)
     events()
     file = ROOT.TFile("buffered.root", "RECREATE")
     waiting = ROOT.TH1D("waiting", "", 10, 0.0, -1.0)
