@@ -263,7 +263,13 @@ impl RootFile {
         RootError::Damaged { file: self.name.clone(), object: format!("'{path}'"), source }
     }
 
-    pub(crate) fn within(&self, path: &str, what: &'static str, found: u64, limit: u64) -> Result<(), RootError> {
+    pub(crate) fn within(
+        &self,
+        path: &str,
+        what: &'static str,
+        found: u64,
+        limit: u64,
+    ) -> Result<(), RootError> {
         if found <= limit {
             return Ok(());
         }

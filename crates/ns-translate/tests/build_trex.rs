@@ -103,7 +103,7 @@ const CASES: &[(&str, &str, &str)] = &[
         "NormFactor: \"k\"\n  Expression: (1-mu:mu[1,0,10]\n\nSystematic: \"lumi\"",
     ),
     ("several_names", "Systematic: \"lumi\"", "Systematic: \"lumi\",\"trigger\""),
-    ("unknown_type", "Type: OVERALL", "Type: SHAPE"),
+    ("unknown_type", "Type: OVERALL", "Type: STAT"),
     ("no_number", "OverallUp: 0.02", "OverallUp: two"),
     ("no_overall_down", "  OverallDown: -0.02\n", ""),
     ("no_template_down", "  Symmetrisation: ONESIDED\n", ""),
@@ -115,8 +115,18 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "binning_of_histograms",
         "Type: SIGNAL\n\nRegion: \"CR\"",
-        "Type: SIGNAL\n  Binning: 200,400,600\n\nRegion: \"CR\"",
+        "Type: SIGNAL\n  Binning: 200,390,600\n\nRegion: \"CR\"",
     ),
+    (
+        "bins_that_do_not_ascend",
+        "Type: SIGNAL\n\nRegion: \"CR\"",
+        "Type: SIGNAL\n  Rebinning: 3,2\n\nRegion: \"CR\"",
+    ),
+    ("rebin_by_none", "Type: SIGNAL\n\nRegion: \"CR\"", "Type: SIGNAL\n  Rebin: 0\n\nRegion: \"CR\""),
+    ("morphing_of_one", "Sample: \"Background\"\n", "Sample: \"Background\"\n  Morphing: \"x\",1\n"),
+    ("morphing_without_value", "Sample: \"Background\"\n", "Sample: \"Background\"\n  Morphing: \"x\"\n"),
+    ("no_reference", "  Smoothing: 40\n", "  ReferenceSample: \"Nothing\"\n"),
+    ("reference_smoothing", "  Smoothing: 40\n", "  ReferenceSmoothing: \"Signal\"\n"),
     ("automatic_bins", "ReadFrom: HIST", "ReadFrom: NTUP"),
     ("unknown_poi", "POI: \"mu\"", "POI: \"mue\""),
 ];

@@ -93,7 +93,9 @@ fn combine_cards(
     output: Output,
 ) -> Result<Exit, CliError> {
     if args.merge_channels || args.join != Join::None {
-        return Err(CliError::Usage("--join and --merge-channels are for workspaces; leave them out".to_owned()));
+        return Err(CliError::Usage(
+            "--join and --merge-channels are for workspaces; leave them out".to_owned(),
+        ));
     }
     let mut cards = Vec::with_capacity(inputs.len());
     let names: Vec<String> = inputs.iter().map(|(_, path)| load::shown(path)).collect();

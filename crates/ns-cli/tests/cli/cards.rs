@@ -54,7 +54,10 @@ fn wrong_uses_of_cards_say_what_to_do() {
         ),
         (vec!["combine", &counting, &workspace], "is a datacard, and others of the files are not"),
         (vec!["combine", &counting, &counting, "--join", "outer"], "are for workspaces; leave them out"),
-        (vec!["combine", &format!("a={counting}"), &format!("a={counting}")], "Two channels would have the name"),
+        (
+            vec!["combine", &format!("a={counting}"), &format!("a={counting}")],
+            "Two channels would have the name",
+        ),
     ] {
         let output = run(&args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");

@@ -86,7 +86,9 @@ impl Branch {
         match self.leaves.as_slice() {
             [only] if flat(&only) => vec![self.name.clone()],
             [_] => Vec::new(),
-            several => several.iter().filter(flat).map(|leaf| format!("{}.{}", self.name, leaf.name)).collect(),
+            several => {
+                several.iter().filter(flat).map(|leaf| format!("{}.{}", self.name, leaf.name)).collect()
+            }
         }
     }
 }
@@ -182,9 +184,10 @@ fn read(
     let sizes = array(c, most, |c| c.i32("the size of a basket").map(i64::from))?;
     array(c, most, |c| c.i64("the first event of a basket"))?;
     let seeks = array(c, most, |c| c.i64("the position of a basket"))?;
-    let baskets = sizes.iter().zip(&seeks).take(written).map(|(size, seek)| {
-        (u64::try_from(*seek).unwrap_or(u64::MAX), usize::try_from(*size).unwrap_or(0))
-    });
+    let baskets =
+        sizes.iter().zip(&seeks).take(written).map(|(size, seek)| {
+            (u64::try_from(*seek).unwrap_or(u64::MAX), usize::try_from(*size).unwrap_or(0))
+        });
     if let Some(branch) = out.get_mut(place) {
         branch.leaves = leaves;
         branch.baskets = baskets.collect();

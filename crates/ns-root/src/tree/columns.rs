@@ -68,11 +68,7 @@ impl RootFile {
             self.within(&place, "the number of events", out.len() as u64, MOST_ENTRIES)?;
         }
         if out.len() as u64 != tree.entries {
-            let reason = format!(
-                "its baskets have {} events, and the tree has {}",
-                out.len(),
-                tree.entries
-            );
+            let reason = format!("its baskets have {} events, and the tree has {}", out.len(), tree.entries);
             return Err(not_flat(reason));
         }
         Ok(out)
@@ -152,7 +148,9 @@ impl Layout {
     /// Appends the numbers of a basket.
     fn append(&self, bytes: &[u8], out: &mut Vec<f64>) {
         let events = bytes.chunks_exact(self.size.max(1));
-        out.extend(events.filter_map(|event| event.get(self.offset..)).filter_map(|at| value(self.number, at)));
+        out.extend(
+            events.filter_map(|event| event.get(self.offset..)).filter_map(|at| value(self.number, at)),
+        );
     }
 }
 

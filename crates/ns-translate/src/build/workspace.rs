@@ -11,17 +11,47 @@ use super::merge::merged;
 use super::places::Place;
 use super::prune::{self, EffectRow, Part, Reason};
 use super::smooth::smoothed;
-use super::symmetrise::{Split, split, two_sided};
+use super::symmetrise::{self, Split, split, two_sided};
 use crate::pyhf::Report;
 use crate::pyhf::names::quoted;
 
-/// Writes the workspace of a description that has been checked. Returns it with the effects of all systematics.
+/// The templates of a systematic on a sample of a channel, before the effect was split into normalisation and shape.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TemplateRow {
+    /// Name of the channel.
+    pub channel: String,
+    /// Name of the sample.
+    pub sample: String,
+    /// Name of the systematic.
+    pub systematic: String,
+    /// Edges of the bins; `None` if they are not known.
+    pub edges: Option<Vec<f64>>,
+    /// Events of each bin without the systematic.
+    pub nominal: Vec<f64>,
+    /// Statistical uncertainty of these events; `None` if it is not known.
+    pub uncertainty: Option<Vec<f64>>,
+    /// Events of each bin at +1 and at -1 standard deviation, made symmetric and smoothed.
+    pub varied: (Vec<f64>, Vec<f64>),
+    /// The same without smoothing; `None` if smoothing changed nothing.
+    pub before: Option<(Vec<f64>, Vec<f64>)>,
+}
+
+/// What is written of a description.
+pub(super) struct Written {
+    pub(super) workspace: Value,
+    /// The effects of all systematics.
+    pub(super) effects: Vec<EffectRow>,
+    /// The templates of systematics that have them.
+    pub(super) templates: Vec<TemplateRow>,
+}
+
+/// Writes the workspace of a description that has been checked.
 pub(super) fn write(
     description: &Description,
     report: &mut Report,
     path: &dyn Fn(Place<'_>) -> String,
-) -> (Value, Vec<EffectRow>) {
-    let mut rows = Vec::new();
+) -> Written {
+    let (mut rows, mut templates) = (Vec::new(), Vec::new());
     let mut used = HashSet::new();
     let (mut channels, mut observations) = (Vec::new(), Vec::new());
     for channel in &description.channels {
@@ -30,7 +60,14 @@ pub(super) fn write(
         let first_row = rows.len();
         for at in order(channel) {
             let Some(sample) = channel.samples.get(at) else { continue };
-            let mut writer = Writer { description, channel, sample, modifiers: Vec::new(), rows: &mut rows };
+            let mut writer = Writer {
+                description,
+                channel,
+                sample,
+                modifiers: Vec::new(),
+                rows: &mut rows,
+                templates: &mut templates,
+            };
             writer.factors(&active);
             for systematic in &sample.systematics {
                 if let Err(fault) = writer.systematic(systematic) {
@@ -79,7 +116,7 @@ pub(super) fn write(
         "measurements": [measurement(description, &used)],
         "version": "1.0.0",
     });
-    (document, rows)
+    Written { workspace: document, effects: rows, templates }
 }
 
 /// The indices of the samples of a channel, those first whose pruning others take.
@@ -88,8 +125,8 @@ fn order(channel: &Channel) -> Vec<usize> {
         let mut others = channel.samples.iter().flat_map(|other| &other.systematics);
         others.any(|systematic| systematic.pruned_as.as_ref() == Some(&sample.name))
     };
-    let (mut first, last): (Vec<usize>, Vec<usize>) = (0..channel.samples.len())
-        .partition(|at| channel.samples.get(*at).is_some_and(is_reference));
+    let (mut first, last): (Vec<usize>, Vec<usize>) =
+        (0..channel.samples.len()).partition(|at| channel.samples.get(*at).is_some_and(is_reference));
     first.extend(last);
     first
 }
@@ -123,6 +160,7 @@ struct Writer<'a> {
     sample: &'a Sample,
     modifiers: Vec<Value>,
     rows: &'a mut Vec<EffectRow>,
+    templates: &'a mut Vec<TemplateRow>,
 }
 
 impl Writer<'_> {
@@ -191,6 +229,21 @@ impl Writer<'_> {
                 let split = split(nominal, &smooth_up, smooth_down.as_deref(), how)
                     .ok_or_else(|| no_events(nominal, up, down.as_deref()))?;
                 let changed = smooth_up != first || smooth_down != second;
+                let before = if changed {
+                    symmetrise::split(nominal, &first, second.as_deref(), how).map(|split| split.together())
+                } else {
+                    None
+                };
+                self.templates.push(TemplateRow {
+                    channel: self.channel.name.clone(),
+                    sample: self.sample.name.clone(),
+                    systematic: systematic.name.clone(),
+                    edges: self.channel.edges.clone(),
+                    nominal: nominal.clone(),
+                    uncertainty: self.sample.template.variances.as_ref().map(|_| sigmas.clone()),
+                    varied: split.together(),
+                    before,
+                });
                 self.templates(systematic, &split, *parts, pruning, changed);
             }
         }

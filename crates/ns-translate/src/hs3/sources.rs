@@ -137,7 +137,10 @@ pub(super) fn inside(folder: &Path, file: &str) -> Result<PathBuf, (String, Stri
         return Err((message, near));
     }
     if !whole.metadata().map_err(wrong)?.is_file() {
-        return Err((format!("{} is no file.", quoted(file)), "Name a Parquet file or a ROOT file.".to_owned()));
+        return Err((
+            format!("{} is no file.", quoted(file)),
+            "Name a Parquet file or a ROOT file.".to_owned(),
+        ));
     }
     Ok(whole)
 }

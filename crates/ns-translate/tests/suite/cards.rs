@@ -301,7 +301,10 @@ fn added(line: &str) -> Vec<String> {
 #[test]
 fn mc_statistics_are_those_of_combine() {
     // The backgrounds have 4 and 6 events with variances of a hundredth of that: 400 and 600 effective events.
-    assert_eq!(added("* autoMCStats 400"), ["prop_binb1_bin0", "prop_binb1_bin1", "prop_binb1_bin0_sig", "prop_binb1_bin0_bkg"]);
+    assert_eq!(
+        added("* autoMCStats 400"),
+        ["prop_binb1_bin0", "prop_binb1_bin1", "prop_binb1_bin0_sig", "prop_binb1_bin0_bkg"]
+    );
     assert_eq!(added("* autoMCStats 10"), ["prop_binb1_bin0", "prop_binb1_bin1"]);
     // With signals there are 500 and 900.
     assert_eq!(added("* autoMCStats 450 1"), ["prop_binb1_bin0", "prop_binb1_bin1"]);

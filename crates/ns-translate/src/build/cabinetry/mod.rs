@@ -25,11 +25,7 @@ pub(super) struct Read {
 
 /// Reads a configuration and its templates. `folder` is where relative paths begin. Problems go to the report; the
 /// description is complete if it has no errors.
-pub(super) fn read(
-    root: &Node,
-    folder: &Path,
-    reader: &mut Reader,
-) -> Option<Read> {
+pub(super) fn read(root: &Node, folder: &Path, reader: &mut Reader) -> Option<Read> {
     let config = read::config(root, reader);
     check::names(&config, reader);
     let (keys, requests) = plan::plan(&config, reader);

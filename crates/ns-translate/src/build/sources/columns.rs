@@ -15,12 +15,7 @@ use crate::build::fields::Reader;
 use crate::pyhf::names::quoted;
 
 /// Reads templates into `filled`. Every file is read once, with the columns of all its templates.
-pub(super) fn read(
-    requests: &[Request],
-    folder: &Path,
-    reader: &mut Reader,
-    filled: &mut [Option<Filled>],
-) {
+pub(super) fn read(requests: &[Request], folder: &Path, reader: &mut Reader, filled: &mut [Option<Filled>]) {
     let mut fillings: Vec<Option<Filling>> = vec![None; requests.len()];
     // In the order of the first use, so that messages follow the configuration.
     let mut order: Vec<(PathBuf, String)> = Vec::new();
@@ -130,7 +125,10 @@ fn table(file: &Path, tree: &str, names: &[String]) -> Columns {
         return Err((message, "Add 'Tree' to the sample.".to_owned()));
     }
     let columns = RootFile::open(file).and_then(|file| file.columns(tree, names)).map_err(|error| {
-        (error.to_string(), "Correct the name of the tree or the expression, or the path of the file.".to_owned())
+        (
+            error.to_string(),
+            "Correct the name of the tree or the expression, or the path of the file.".to_owned(),
+        )
     })?;
     Ok(columns.into_iter().map(Into::into).collect())
 }

@@ -57,11 +57,7 @@ pub(super) struct Filled {
 }
 
 /// Reads templates. What cannot be read is `None`, and a problem of the report.
-pub(super) fn read(
-    requests: &[Request],
-    folder: &Path,
-    reader: &mut Reader,
-) -> Vec<Option<Filled>> {
+pub(super) fn read(requests: &[Request], folder: &Path, reader: &mut Reader) -> Vec<Option<Filled>> {
     let mut filled = vec![None; requests.len()];
     let mut histograms = histograms::Histograms::default();
     for (request, place) in requests.iter().zip(&mut filled) {

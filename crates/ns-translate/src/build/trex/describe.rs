@@ -83,7 +83,8 @@ pub(super) fn describe(
                         |side| variations.template(of, side, reader).map(|values| not_negative(values));
                     let (up, down) = (side(Side::Up), side(Side::Down));
                     if systematic.uncorrelated {
-                        systematics.extend(up.map(|up| independent(systematic, &region.name, &template, &up)));
+                        systematics
+                            .extend(up.map(|up| independent(systematic, &region.name, &template, &up)));
                         continue;
                     }
                     let parts = parts(systematic, &region.name, &sample.name);

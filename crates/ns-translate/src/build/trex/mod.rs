@@ -31,11 +31,7 @@ pub(super) struct Read {
 
 /// Reads a configuration and its templates. `folder` is where relative paths begin. Problems go to the report; the
 /// description is complete if it has no errors.
-pub(super) fn read(
-    text: &str,
-    folder: &Path,
-    reader: &mut Reader,
-) -> Option<Read> {
+pub(super) fn read(text: &str, folder: &Path, reader: &mut Reader) -> Option<Read> {
     let blocks = match blocks::read(text) {
         Ok(blocks) => blocks,
         Err((line, message, remedy)) => {

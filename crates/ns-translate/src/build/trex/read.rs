@@ -102,8 +102,7 @@ impl Settings<'_, '_> {
     }
 
     fn interpolation(&mut self) -> Option<Interpolation> {
-        let word =
-            self.one_of("TemplateInterpolationOption", &["LINEAR", "SMOOTHLINEAR", "SQUAREROOT"])?;
+        let word = self.one_of("TemplateInterpolationOption", &["LINEAR", "SMOOTHLINEAR", "SQUAREROOT"])?;
         Some(match word.as_str() {
             "SMOOTHLINEAR" => Interpolation::SmoothLinear,
             "SQUAREROOT" => Interpolation::SquareRoot,
@@ -341,7 +340,8 @@ impl Settings<'_, '_> {
         }
         let (up, down) = (self.variation(ntuples, "Up"), self.variation(ntuples, "Down"));
         let samples = [self.text("SampleUp"), self.text("SampleDown")];
-        let (has_up, has_down) = (up.is_some() || samples[0].is_some(), down.is_some() || samples[1].is_some());
+        let (has_up, has_down) =
+            (up.is_some() || samples[0].is_some(), down.is_some() || samples[1].is_some());
         let one_sided = uncorrelated || symmetrise == Symmetrise::Mirror;
         if overall.is_none() && (!has_up || (!has_down && !one_sided)) {
             self.error(

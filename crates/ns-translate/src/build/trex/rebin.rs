@@ -109,7 +109,11 @@ mod tests {
         assert_eq!((merged.template.values, merged.edges), (vec![3.0, 12.0], vec![0.0, 2.0, 4.0]));
         assert_eq!(merged.beyond, [0.5, 16.25]);
         let mut inner = filled();
-        regroup(&mut inner, &ends(&filled().edges, &Rebin::Edges(vec![1.0, 3.0, 4.0])).unwrap_or_default(), true);
+        regroup(
+            &mut inner,
+            &ends(&filled().edges, &Rebin::Edges(vec![1.0, 3.0, 4.0])).unwrap_or_default(),
+            true,
+        );
         assert_eq!(inner.template.values, [7.0, 24.0]);
         assert_eq!(inner.template.variances, Some(vec![7.0, 24.0]));
         assert!(ends(&filled().edges, &Rebin::Edges(vec![0.0, 2.5])).is_err());

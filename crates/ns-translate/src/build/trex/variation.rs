@@ -50,9 +50,8 @@ impl Variations<'_> {
         let nominal = self.templates.get(&(of.region, of.sample, None))?;
         let (reference, reference_scale) = self.of_sample(reference, of.region, systematic, reader)?;
         let beyond = |filled: &Filled, scale: f64| filled.beyond.map(|x| x * scale);
-        let cells = |values: &[f64], beyond: [f64; 2]| -> Vec<f64> {
-            [&beyond[..1], values, &beyond[1..]].concat()
-        };
+        let cells =
+            |values: &[f64], beyond: [f64; 2]| -> Vec<f64> { [&beyond[..1], values, &beyond[1..]].concat() };
         let change = Change {
             nominal: cells(&scaled(&nominal.template.values, scale), beyond(nominal, scale)),
             reference: cells(

@@ -30,8 +30,12 @@ impl LogShape {
         let ratio = |n: f64, v: f64, total: f64| {
             if n > 0.0 && v > 0.0 { (v / total / (n / own)).ln() } else { 0.0 }
         };
-        let ratios =
-            nominal.iter().zip(down).zip(up).map(|((&n, &d), &u)| (ratio(n, d, lo), ratio(n, u, hi))).collect();
+        let ratios = nominal
+            .iter()
+            .zip(down)
+            .zip(up)
+            .map(|((&n, &d), &u)| (ratio(n, d, lo), ratio(n, u, hi)))
+            .collect();
         Self { parameter, scale, ratios }
     }
 }
@@ -49,7 +53,12 @@ impl Builder<'_> {
             let word = format!("{}_{}", written.process, self.document.channel_of(written));
             let mut values = Vec::with_capacity(nominal.len());
             for bin in 0..nominal.len() {
-                values.push(self.factor_of_bin(&column.log_shapes, bin, region, format!("shape_{word}_bin{bin}")));
+                values.push(self.factor_of_bin(
+                    &column.log_shapes,
+                    bin,
+                    region,
+                    format!("shape_{word}_bin{bin}"),
+                ));
             }
             if matches!(self.scaling(at), Scaling::Rate(_)) {
                 values = self.normalised(&values, &nominal, &word);

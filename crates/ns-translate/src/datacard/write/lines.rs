@@ -63,7 +63,8 @@ impl Lines<'_> {
     fn systematic(&self, line: &Systematic, rows: &mut Vec<Vec<String>>, renamed: &mut Vec<String>) {
         let ending = if line.no_float { "[nofloat]" } else { "" };
         if let Kind::Param { mean, sigma, range } = line.kind {
-            let mut row = vec![format!("{}{ending}", line.name), "param".to_owned(), number(mean), number(sigma)];
+            let mut row =
+                vec![format!("{}{ending}", line.name), "param".to_owned(), number(mean), number(sigma)];
             row.extend(range.map(|(lo, hi)| format!("[{},{}]", number(lo), number(hi))));
             rows.push(row);
             return;

@@ -92,7 +92,8 @@ fn table(rows: &[Vec<String>], text: &mut String) -> std::fmt::Result {
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(String::len).max();
     let widths: Vec<usize> = (0..n).map(|column| width(column).unwrap_or(0)).collect();
     for row in rows {
-        let words: Vec<String> = row.iter().zip(&widths).map(|(word, width)| format!("{word:width$}")).collect();
+        let words: Vec<String> =
+            row.iter().zip(&widths).map(|(word, width)| format!("{word:width$}")).collect();
         writeln!(text, "{}", words.join("  ").trim_end())?;
     }
     Ok(())

@@ -9,7 +9,9 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::fields::Fields;
-use crate::arrow::parquet::{Comparison, Condition, ParquetOptions, ParquetReadError, read_parquet_events_soa};
+use crate::arrow::parquet::{
+    Comparison, Condition, ParquetOptions, ParquetReadError, read_parquet_events_soa,
+};
 use crate::hs3::document::Axis;
 use crate::hs3::sources::{EventSources, FileSource, GivenEvents, inside};
 use crate::hs3::words::count;
@@ -170,7 +172,8 @@ pub(super) fn from_file(
             return None;
         }
     };
-    let column = |name: &String| names.iter().position(|known| known == name).and_then(|i| data.get(i)).cloned();
+    let column =
+        |name: &String| names.iter().position(|known| known == name).and_then(|i| data.get(i)).cloned();
     let columns: Option<Vec<Arc<[f64]>>> = source.columns.iter().map(column).collect();
     let more = source.more.iter().map(column).collect::<Option<_>>()?;
     let events = Events { columns: columns?, weights: source.weight.as_ref().and_then(column), more };

@@ -54,7 +54,9 @@ mod tests {
     #[test]
     fn bounds_are_quantiles_of_the_gamma_distribution() {
         // scipy.stats.gamma.ppf(TAIL, n) and isf(TAIL, n + 1)
-        for (count, lower, upper) in [(1.0, 1.279_8e-12, 30.845_2), (9.0, 0.201_875, 49.980_7), (400.0, 275.568, 557.560)] {
+        for (count, lower, upper) in
+            [(1.0, 1.279_8e-12, 30.845_2), (9.0, 0.201_875, 49.980_7), (400.0, 275.568, 557.560)]
+        {
             let (lo, hi) = seven_sigma(count);
             assert!((lo / lower - 1.0).abs() < 2e-3, "{count}: {lo}");
             assert!((hi / upper - 1.0).abs() < 2e-3, "{count}: {hi}");

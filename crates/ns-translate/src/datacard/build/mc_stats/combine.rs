@@ -111,7 +111,8 @@ impl Builder<'_> {
 
     /// Returns a name that no process of a channel has.
     pub(super) fn sample_name(&self, channel: usize, name: &str) -> String {
-        let taken = |name: &str| self.document.columns.iter().any(|c| c.channel == channel && c.process == name);
+        let taken =
+            |name: &str| self.document.columns.iter().any(|c| c.channel == channel && c.process == name);
         let mut name = name.to_owned();
         while taken(&name) {
             name.push('_');

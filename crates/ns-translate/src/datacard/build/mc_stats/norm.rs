@@ -93,7 +93,12 @@ impl Builder<'_> {
     }
 
     /// Adds a function: the product of factors, or with `squared` its square. `None` if there is no factor.
-    pub(super) fn product_function(&mut self, factors: &[Factor], squared: bool, name: String) -> Option<Value> {
+    pub(super) fn product_function(
+        &mut self,
+        factors: &[Factor],
+        squared: bool,
+        name: String,
+    ) -> Option<Value> {
         if factors.is_empty() {
             return None;
         }
