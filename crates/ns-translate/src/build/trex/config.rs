@@ -51,6 +51,16 @@ pub(super) enum Rebin {
     Merge(usize),
     /// New edges, which are edges of the histograms.
     Edges(Vec<f64>),
+    /// Bins that are found from the nominal templates of signals and backgrounds.
+    Automatic(Automatic),
+}
+
+/// How bins are found: by TRExFitter's transformation D or F, with its numbers for signals and backgrounds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Automatic {
+    pub(super) with_statistics: bool,
+    pub(super) signal: f64,
+    pub(super) background: f64,
 }
 
 /// Folders, files without their ending, and names of histograms or trees; several of each are added up. Endings are
@@ -85,6 +95,7 @@ pub(super) struct Sample {
     pub(super) line: usize,
     pub(super) name: String,
     pub(super) data: bool,
+    pub(super) signal: bool,
     /// Whether the sample is not part of the model, but others refer to it.
     pub(super) ghost: bool,
     /// Parameters between whose values templates are interpolated, with the value of this one.

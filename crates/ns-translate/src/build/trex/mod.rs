@@ -3,6 +3,7 @@
 //! The meaning of settings is that of TRExFitter. Settings of pictures and tables have no effect; settings that would change
 //! the workspace and are not supported are errors with their line.
 
+mod auto_bins;
 mod blocks;
 mod config;
 mod describe;

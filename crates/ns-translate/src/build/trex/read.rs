@@ -1,5 +1,6 @@
 //! Reads the blocks of a file as a configuration.
 
+use super::auto_bins::{FINE_BINS, automatic};
 use super::blocks::Block;
 use super::config::{
     Config, Factor, Formula, Interpolation, Job, Rebin, Region, Sample, Scope, Systematic, Variation,
@@ -142,12 +143,21 @@ impl Settings<'_, '_> {
             found.extend(n.map(|n| (setting.line, Rebin::Merge(n))));
         }
         for key in ["Binning", "Rebinning"] {
-            let Some(setting) = self.get(key).filter(|_| key != "Binning" || !ntuples) else { continue };
+            let Some(setting) = self.get(key) else { continue };
+            if let Some(automatic) = automatic(&setting.values).filter(|_| key == "Binning") {
+                found.push((setting.line, Rebin::Automatic(automatic)));
+                continue;
+            }
+            // The edges of columns are those that they are filled with.
+            if key == "Binning" && ntuples {
+                continue;
+            }
             match edges(&setting.values) {
                 Some(edges) => found.push((setting.line, Rebin::Edges(edges))),
                 None => {
-                    let message =
-                        format!("'{key}' is no list of ascending edges; automatic bins are not supported.");
+                    let message = format!(
+                        "'{key}' is no list of ascending edges, and no 'AutoBin' with TransfoD or TransfoF."
+                    );
                     self.error(setting.line, message, "Write the edges that TRExFitter has found.");
                 }
             }
@@ -168,13 +178,15 @@ impl Settings<'_, '_> {
         let numbers =
             |values: &[String]| values.iter().map(|v| v.parse::<f64>().ok()).collect::<Option<Vec<_>>>();
         let expression = variable.values.first().cloned();
-        let edges = match self.get("Binning") {
+        let is_automatic = self.get("Binning").is_some_and(|setting| automatic(&setting.values).is_some());
+        let edges = match self.get("Binning").filter(|_| !is_automatic) {
             Some(setting) => {
                 let edges = numbers(&setting.values);
                 if edges.is_none() {
                     self.error(
                         setting.line,
-                        "'Binning' is no list of edges; automatic bins are not supported.".to_owned(),
+                        "'Binning' is no list of edges, and no 'AutoBin' with TransfoD or TransfoF."
+                            .to_owned(),
                         "Write the edges that TRExFitter has found.",
                     );
                 }
@@ -182,7 +194,7 @@ impl Settings<'_, '_> {
             }
             None => match numbers(variable.values.get(1..).unwrap_or_default()).as_deref() {
                 Some([n, low, high]) if *n >= 1.0 && *n <= 1e6 && low < high => {
-                    let n = *n as usize;
+                    let n = if is_automatic { FINE_BINS } else { *n as usize };
                     (0..=n).map(|i| low + (high - low) * i as f64 / n as f64).collect()
                 }
                 _ => {
@@ -226,6 +238,7 @@ impl Settings<'_, '_> {
             line: self.block.line,
             name,
             data: kind.as_deref() == Some("DATA"),
+            signal: kind.as_deref() == Some("SIGNAL"),
             ghost,
             morphing: self.morphing(),
             separate_gammas: self.flag("SeparateGammas", false),

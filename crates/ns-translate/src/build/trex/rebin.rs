@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::auto_bins;
 use super::config::{Config, Rebin};
 use super::plan::Key;
 use crate::build::fields::Reader;
@@ -15,6 +16,24 @@ const TOLERANCE: f64 = 1e-6;
 pub(super) fn apply(config: &Config, templates: &mut HashMap<Key, Filled>, reader: &mut Reader) {
     for (r, region) in config.regions.iter().enumerate() {
         for (line, rebin) in &region.rebin {
+            let found;
+            let rebin = match rebin {
+                Rebin::Automatic(how) => match auto_bins::edges(config, r, *how, templates) {
+                    Some(edges) => {
+                        found = Rebin::Edges(edges);
+                        &found
+                    }
+                    None => {
+                        let message = format!(
+                            "Region {}: automatic bins need events of a signal and of a background.",
+                            quoted(&region.name)
+                        );
+                        reader.error(*line, message, "Write the edges.");
+                        continue;
+                    }
+                },
+                other => other,
+            };
             let mut said = false;
             for (_, filled) in templates.iter_mut().filter(|((of, ..), _)| *of == r) {
                 match ends(&filled.edges, rebin) {
@@ -48,6 +67,8 @@ fn ends(edges: &[f64], rebin: &Rebin) -> Result<Vec<usize>, String> {
                     .ok_or_else(|| format!("The histograms have no edge at {}.", show(*edge)))
             })
             .collect(),
+        // They were replaced by edges.
+        Rebin::Automatic(_) => Ok((0..=n).collect()),
     }
 }
 
