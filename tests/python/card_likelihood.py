@@ -259,7 +259,8 @@ class CardLikelihood:
         """What ``autoMCStats`` makes of each bin: ``[]``, ``["total"]``, or ``(column, "poisson" | "gauss", count)`` by process."""
         threshold, signal = (self.auto[channel] + [0.0])[:2]
         start = {name: (numbers[0] if numbers else 0.0) for name, (_, *numbers) in self.constraints.items()}
-        start = {**start, **self.start}
+        # A param gives a rateParam of its name another start value.
+        start = {**self.start, **start}
         one = lambda column: "one" if column.signal else None  # noqa: E731
         start["one"] = 1.0
         users = [c for c in self.columns if c.channel == channel and c.template is not None and c.rate]
