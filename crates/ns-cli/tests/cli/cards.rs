@@ -35,6 +35,25 @@ fn cards_are_fitted_with_the_flags_of_combine() {
 }
 
 #[test]
+fn cards_are_combined() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = folder.path().join("card.txt").display().to_string();
+    let (shapes, counting) =
+        (format!("sr={}", card("shapes.txt")), format!("others={}", card("counting.txt")));
+    let output = run(&["combine", &shapes, &counting, "--output", &whole]);
+    assert!(output.status.success(), "{}", shown(&output));
+    let found = json(&["inspect", "-i", &whole]);
+    let names: Vec<&str> =
+        found["channels"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["others_dijet", "others_incl", "sr"]);
+    let fit = json(&["fit", "-i", &whole]);
+    assert_eq!(fit["converged"], true);
+    // Without --output, files are named as seen from the current folder.
+    let printed = run(&["combine", &shapes, &counting]);
+    assert!(String::from_utf8_lossy(&printed.stdout).contains("shapes * sr "), "{}", shown(&printed));
+}
+
+#[test]
 fn wrong_uses_of_cards_say_what_to_do() {
     let counting = card("counting.txt");
     let workspace = fixture("simple_workspace.json");
