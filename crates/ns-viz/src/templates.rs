@@ -152,8 +152,9 @@ impl Scales {
         let change = Axis::linear(-largest, largest).between(LOWER, 0.0);
         let ticks = [
             frame::horizontal_ticks(&x, WIDTH),
-            frame::vertical_ticks(&events, UPPER),
-            frame::vertical_ticks(&change, LOWER),
+            // The panels are too low for the usual distance of ticks.
+            events.ticks(4),
+            change.ticks(4),
         ];
         Self { x, events, change, ticks }
     }
