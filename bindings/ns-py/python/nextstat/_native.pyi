@@ -1308,7 +1308,7 @@ def load_datacard(
     map: str | Sequence[str] | None = None,
     channels: str | Sequence[str] | None = None,
     mask: str | Sequence[str] | None = None,
-    mc_stats: Literal["staterror", "ignore"] | None = None,
+    mc_stats: Literal["combine", "staterror", "ignore"] | None = None,
     poi: str | Sequence[str] | None = None,
     memory: int | str | None = None,
 ) -> Model: ...
