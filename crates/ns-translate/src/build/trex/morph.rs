@@ -124,7 +124,7 @@ mod tests {
                 let text = weight("x", own, &values, how);
                 let parsed = Expression::parse(&text).map_err(|error| format!("{text}: {error}"));
                 assert!(parsed.is_ok(), "{parsed:?}");
-                let at = |x: f64| parsed.as_ref().map_or(f64::NAN, |parsed| parsed.value(&[x]));
+                let at = |x: f64| parsed.as_ref().map_or(f64::NAN, |parsed| parsed.value(|_| x));
                 for other in values {
                     let wanted = f64::from(u8::from(other == own));
                     assert!((at(other) - wanted).abs() < 1e-3, "{text} at {other}: {}", at(other));
@@ -134,7 +134,7 @@ mod tests {
                 .iter()
                 .map(|own| {
                     let text = weight("x", *own, &values, how);
-                    Expression::parse(&text).map_or(f64::NAN, |parsed| parsed.value(&[1.2]))
+                    Expression::parse(&text).map_or(f64::NAN, |parsed| parsed.value(|_| 1.2))
                 })
                 .sum();
             assert!((sum - 1.0).abs() < 0.05, "{how:?}: {sum}");
