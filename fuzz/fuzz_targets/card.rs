@@ -22,7 +22,7 @@ fuzz_target!(|data: &[u8]| {
     // Files that the card names are not there: the folder does not exist.
     let options = CardOptions {
         mass: Some(125.0),
-        mc_stats: Some(McStats::StatError),
+        mc_stats: McStats::StatError,
         maps: vec![".*/sig:r[1,0,20]".parse().expect("a map")],
         confined: true,
         ..CardOptions::default()
@@ -31,7 +31,9 @@ fuzz_target!(|data: &[u8]| {
         let read = Card::from_text(&text, "nowhere/card.txt", &options);
         let Ok(card) = read.inspect_err(|error| drop(error.to_string())) else { continue };
         let both = vec![("a".to_owned(), card.clone()), ("b".to_owned(), card.clone())];
-        let _ = Card::combine(both).map_err(|error| error.to_string());
+        if let Ok(whole) = Card::combine(both).inspect_err(|error| drop(error.to_string())) {
+            let _ = Card::from_text(whole.to_text("nowhere".as_ref()).as_bytes(), "whole.txt", &options);
+        }
         let Ok(model) = card.model().inspect_err(|error| drop(error.to_string())) else { continue };
         if model.n_bins() > MOST {
             continue;

@@ -1,4 +1,4 @@
-//! Reads any bytes as a ROOT file and all its histograms. What is read must be written and read again as the same.
+//! Reads any bytes as a ROOT file with all its histograms and a tree. What is read must be written and read again as the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -6,6 +6,12 @@ use ns_root::{Compression, HistogramFile, RootFile};
 
 fuzz_target!(|data: &[u8]| {
     let Ok(file) = RootFile::from_bytes("fuzz", data.to_vec()).inspect_err(|e| drop(e.to_string())) else { return };
+    for path in ["deep/events", "signal"] {
+        let Ok(tree) = file.tree(path).inspect_err(|e| drop(e.to_string())) else { continue };
+        for column in tree.columns().into_iter().take(20) {
+            let _ = file.columns(path, &[column]).inspect_err(|e| drop(e.to_string()));
+        }
+    }
     let Ok(names) = file.names().inspect_err(|e| drop(e.to_string())) else { return };
     let mut again = HistogramFile::new();
     let mut kept = Vec::new();

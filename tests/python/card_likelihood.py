@@ -69,6 +69,8 @@ class Column:
         self.channel, self.process, self.signal, self.rate = channel, process, signal, rate
         self.template = self.variances = None
         self.log_normals, self.shapes, self.factors, self.gamma = [], [], [], None
+        # Whether shapes are interpolated by their logarithms.
+        self.log = False
 
 
 class CardLikelihood:
@@ -79,7 +81,7 @@ class CardLikelihood:
         self.mass, self.mc_stats = "" if mass is None else f"{mass:g}", mc_stats
         self.files = Files(self.path.parent)
         self.shapes, self.systematics, self.constraints = [], [], {}
-        self.auto, self.observed = {}, {}
+        self.auto, self.observed, self.start = {}, {}, {}
         # Whether a morphed template was negative at the last point.
         self.clipped = False
         rows = [line.split("#")[0].split() for line in self.path.read_text().splitlines()]
@@ -116,16 +118,17 @@ class CardLikelihood:
     def line(self, row):
         name, kind = row[0].replace("[nofloat]", ""), row[1]
         if kind == "rateParam":
+            self.start[name] = float(row[4])
             for column in self.columns:
                 if fnmatch.fnmatchcase(column.channel, row[2]) and fnmatch.fnmatchcase(column.process, row[3]):
                     column.factors.append(name)
         elif kind == "autoMCStats":
             for channel in self.observed:
                 if fnmatch.fnmatchcase(channel, name):
-                    self.auto[channel] = float(row[2])
+                    self.auto[channel] = [float(word) for word in row[2:5]]
         elif kind == "param":
             self.constraints[name] = ("gauss", float(row[2]), float(row[3]))
-        elif kind in ("lnN", "lnU", "gmN", "shape", "shape?", "shapeU"):
+        elif kind in ("lnN", "lnU", "gmN", "shape", "shape?", "shapeU", "shapeN"):
             self.systematics.append((name, kind, row[2:]))
         elif kind != "group":
             raise NotImplementedError(kind)
@@ -171,7 +174,7 @@ class CardLikelihood:
             pair = [float(x) for x in word.split("/")]
             if kind[:2] == "ln" and set(pair) == {1.0}:
                 continue
-            if kind in ("shape", "shapeU") and column.template is None:
+            if kind in ("shape", "shapeU", "shapeN") and column.template is None:
                 continue
             # A line without effect has no parameter.
             self.constraints.setdefault(name, constraint)
@@ -183,6 +186,7 @@ class CardLikelihood:
                 if up is not None or "?" not in kind:
                     down = self.histogram(column.channel, column.process, name + "Down")
                     column.shapes.append((name, pair[0], down[0], up[0]))
+                    column.log = kind == "shapeN"
                     self.normalisation(column, *column.shapes[-1])
                     continue
             lo, hi = pair if len(pair) == 2 else (1 / pair[0], pair[0])
@@ -211,6 +215,16 @@ class CardLikelihood:
         nominal = template if own else template / template.sum()
         total = nominal.copy()
         region = min([1.0] + [scale for _, scale, _, _ in column.shapes])
+        if column.log:
+            power = np.zeros_like(nominal)
+            for name, scale, down, up in column.shapes:
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    lo, hi = (np.log(t * (nominal.sum() / t.sum()) / nominal) for t in (down, up))
+                lo, hi = (np.where((t > 0) & (nominal > 0), x, 0.0) for t, x in ((down, lo), (up, hi)))
+                x = scale * at[name]
+                power += 0.5 * x * ((hi - lo) + (hi + lo) * smooth_step(x, region))
+            total = np.maximum(np.maximum(nominal, 0.0) * np.exp(power), SMALLEST)
+            return total if own else total / total.sum()
         for name, scale, down, up in column.shapes:
             lo, hi = (t * (nominal.sum() / t.sum()) - nominal for t in (down, up))
             x = scale * at[name]
@@ -219,24 +233,93 @@ class CardLikelihood:
         total = np.maximum(total, SMALLEST)
         return total if own else total / total.sum()
 
+    def norm(self, column, at, poi_of):
+        own = column.template is not None and column.channel in self.auto
+        norm = 1.0 if own else column.rate
+        if column.gamma:
+            name, alpha, count = column.gamma
+            norm = (1.0 / max(count, 1) if own else alpha) * at[name]
+        for name, lo, hi in column.log_normals:
+            norm *= math.exp(log_kappa(at[name], lo, hi))
+        for name in column.factors + [poi_of(column)]:
+            norm *= 1.0 if name is None else at[name]
+        return norm
+
     def expected(self, at, poi_of):
-        """Yields by channel and process. ``poi_of`` gives the name of the parameter of interest of a process."""
+        """Norm and shape by channel and process. ``poi_of`` gives the name of the parameter of interest of a process."""
         out = {}
         for column in self.columns:
             if column.channel in self.masked or column.rate == 0:
                 continue
-            own = column.template is not None and column.channel in self.auto
-            norm = 1.0 if own else column.rate
-            if column.gamma:
-                name, alpha, count = column.gamma
-                norm = (1.0 / max(count, 1) if own else alpha) * at[name]
-            for name, lo, hi in column.log_normals:
-                norm *= math.exp(log_kappa(at[name], lo, hi))
-            for name in column.factors + [poi_of(column)]:
-                norm *= 1.0 if name is None else at[name]
             shape = np.ones(1) if column.template is None else self.morphed(column, at)
-            out[column.channel, column.process] = norm * shape
+            out[column.channel, column.process] = self.norm(column, at, poi_of), shape
         return out
+
+    def kinds(self, channel):
+        """What ``autoMCStats`` makes of each bin: ``[]``, ``["total"]``, or ``(column, "poisson" | "gauss", count)`` by process."""
+        threshold, signal = (self.auto[channel] + [0.0])[:2]
+        start = {name: (numbers[0] if numbers else 0.0) for name, (_, *numbers) in self.constraints.items()}
+        # A param gives a rateParam of its name another start value.
+        start = {**self.start, **start}
+        one = lambda column: "one" if column.signal else None  # noqa: E731
+        start["one"] = 1.0
+        users = [c for c in self.columns if c.channel == channel and c.template is not None and c.rate]
+        found = []
+        for b in range(len(self.observed[channel])):
+            rows = [(c, max(c.template[b], SMALLEST), math.sqrt(c.variances[b]), self.norm(c, start, one)) for c in users]
+            counted = [row for row in rows if signal or not row[0].signal]
+            total, square = sum(n * v for _, v, _, n in counted), sum((n * e) ** 2 for _, _, e, n in counted)
+            if square <= 0:
+                found.append([])
+            elif int(0.5 + total**2 / square) > threshold:
+                found.append(["total"])
+            else:
+                terms = []
+                for column, v, e, _ in rows:
+                    if e <= 0:
+                        continue
+                    count = int(0.5 + v * v / (e * e))
+                    poisson = v >= 0.999 * e and count <= threshold
+                    terms.append((column, "poisson" if poisson else "gauss", count))
+                found.append(terms)
+        return found
+
+    def bin_names(self, channel):
+        """Names of the parameters of ``autoMCStats`` with their counts, or ``None`` for a Gaussian constraint."""
+        names = {}
+        for b, kinds in enumerate(self.kinds(channel)):
+            for kind in kinds:
+                if kind == "total":
+                    names[f"prop_bin{channel}_bin{b}"] = None
+                else:
+                    names[f"prop_bin{channel}_bin{b}_{kind[0].process}"] = kind[2] if kind[1] == "poisson" else None
+        return names
+
+    def with_mc_statistics(self, channel, parts, at):
+        """Expected events of a channel with the uncertainties of ``autoMCStats``, and their part of ``-ln L``."""
+        total, value = 0.0, 0.0
+        columns = {c.process: c for c in self.columns if c.channel == channel}
+        own = {process: part for (where, process), part in parts.items() if where == channel}
+        for norm, shape in own.values():
+            total = total + norm * shape
+        for b, kinds in enumerate(self.kinds(channel)):
+            for kind in kinds:
+                if kind == "total":
+                    x = at[f"prop_bin{channel}_bin{b}"]
+                    square = sum(n * n * columns[p].variances[b] for p, (n, _) in own.items() if columns[p].template is not None)
+                    total[b] += x * math.sqrt(square)
+                    value += 0.5 * x * x
+                    continue
+                column, form, count = kind
+                x = at[f"prop_bin{channel}_bin{b}_{column.process}"]
+                norm, shape = own[column.process]
+                if form == "poisson":
+                    total[b] += (x - 1) * norm * shape[b]
+                    value += count * (x - math.log(x))
+                else:
+                    total[b] += x * norm * math.sqrt(column.variances[b])
+                    value += 0.5 * x * x
+        return total, value
 
     def gammas(self, channel):
         """Relative statistical uncertainty of the sum of the backgrounds, bin by bin."""
@@ -250,15 +333,19 @@ class CardLikelihood:
         parts = self.expected(at, poi_of)
         for channel in self.channels:
             total = np.zeros_like(self.observed[channel])
-            sigma = self.gammas(channel) if self.mc_stats and channel in self.auto else None
-            for (where, process), yields in parts.items():
+            sigma = self.gammas(channel) if self.mc_stats == "staterror" and channel in self.auto else None
+            for (where, process), (norm, shape) in parts.items():
                 if where == channel:
+                    yields = norm * shape
                     column = next(c for c in self.columns if (c.channel, c.process) == (where, process))
                     factor = 1.0
                     if sigma is not None and not column.signal:
                         factor = np.array([at.get(f"prop_bin{channel}[{b}]", 1.0) for b in range(len(total))])
                         factor = np.where(sigma > 0, factor, 1.0)
                     total = total + yields * factor
+            if self.mc_stats == "combine" and channel in self.auto:
+                total, constraints = self.with_mc_statistics(channel, parts, at)
+                value += constraints
             data = self.observed[channel]
             value += float(np.sum(total - data * np.log(total)))
             if sigma is not None:

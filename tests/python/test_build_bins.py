@@ -213,7 +213,7 @@ def test_trees_give_what_columns_in_parquet_give(tmp_path):
     same(build.from_config(trees(tmp_path)).workspace, build.from_config(FIXTURES / "ntuples.yml").workspace)
     text = (tmp_path / "trees.yml").read_text()
     (tmp_path / "trees.yml").write_text(text.replace("Tree: data", "Tree: dta"))
-    with pytest.raises(nextstat.WorkspaceError, match=r"trees.yml:21: sample 'Data' .*has no tree 'dta'"):
+    with pytest.raises(nextstat.WorkspaceError, match=r"trees.yml:21: sample 'Data' .*has no 'dta'; the closest that exists is 'data'"):
         build.from_config(tmp_path / "trees.yml")
     with pytest.raises(FileNotFoundError):
         build.from_config(tmp_path / "missing.yml")
@@ -326,3 +326,25 @@ def test_the_example_of_trexfitter_has_its_fit(tmp_path):
     for region, sample, systematic, state in pruning(TREX / "reference" / "FitExample" / "PruningText.txt"):
         assert (state != "not present") == ((region, sample, systematic) in kept), (region, sample, systematic)
     assert not built.pruned
+
+
+@pytest.mark.skipif(
+    not TREX.is_dir(), reason="NEXTSTAT_REFERENCE_DIR has no folder formats/trex: configurations are NOT COMPARED with TRExFitter"
+)
+def test_morphed_templates_of_trexfitter_have_its_yields_and_fit(tmp_path):
+    (tmp_path / "test").mkdir()
+    (tmp_path / "test" / "inputs").symlink_to(TREX / "inputs")
+    text = (TREX / "configs" / "FitExampleMorphing.config").read_text()
+    # Another way to smooth, which changes nothing that is compared here.
+    (tmp_path / "morphing.config").write_text(text.replace("  SmoothingOption: TTBARRESONANCE\n", ""))
+    with pytest.warns(UserWarning, match="does not contain settings of the fit"):
+        built = build.from_config(tmp_path / "morphing.config")
+    model = built.model()
+    channels = nextstat.yields(model, prefit=True).channels
+    sums = {channel["name"]: sum(sum(sample["counts"]) for sample in channel["samples"]) for channel in channels}
+    # The table of the reference: 1.15114e+06 and 1.18299e+06.
+    assert sums["SR_lep"] == pytest.approx(1.15114e6, abs=6)
+    assert sums["CR_Wmass"] == pytest.approx(1.18299e6, abs=6)
+    result = nextstat.fit(model)
+    assert result.value("topWidth") == pytest.approx(1.32207, abs=0.005 * 0.1555)
+    assert result.value("ttbarXsec") == pytest.approx(0.999994, abs=0.005 * 0.0096)

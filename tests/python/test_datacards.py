@@ -52,13 +52,17 @@ def word(rng, kind):
     return "1"
 
 
-def random_card(folder, seed):
-    """Writes a card with a counting channel, a channel with templates, and effects of all types."""
+def random_card(folder, seed, log=False, mc_stats=None):
+    """Writes a card with a counting channel, a channel with templates, and effects of all types.
+
+    With ``log``, shapes are interpolated by their logarithms. ``mc_stats`` ends the line ``sr autoMCStats``.
+    """
     rng = random.Random(seed)
     rows = ["channel,process,systematic,bin,sum_w,sum_ww"]
 
     def histogram(process, systematic, values):
-        rows.extend(f"sr,{process},{systematic},{b},{v!r},{0.02 * v!r}" for b, v in enumerate(values))
+        weight = (lambda: rng.choice([0.0, 0.02, 0.3, 1.5])) if mc_stats else (lambda: 0.02)
+        rows.extend(f"sr,{process},{systematic},{b},{v!r},{weight() * v!r}" for b, v in enumerate(values))
 
     histogram("data_obs", "nominal", [float(rng.randint(0, 12)) for _ in range(6)])
     nominal = {process: template(rng, scale) for process, scale in (("sig", 2.0), ("bkg", 8.0), ("fake", 3.0))}
@@ -84,10 +88,13 @@ def random_card(folder, seed):
     lines += [f"n{i} {kind} " + " ".join(word(rng, kind) for _ in range(5)) for i, kind in enumerate(["lnN"] * 4 + ["lnU"])]
     lines.append(f"side gmN {count} - {alpha!r} - - -")
     scale = rng.choice(["1", "0.5"])
-    for name, kind in (("s0", "shape"), ("s1", "shape?"), ("s2", "shapeU")):
+    kinds = ["shapeN"] * 3 if log else ["shape", "shape?", "shapeU"]
+    for name, kind in zip(("s0", "s1", "s2"), kinds):
         lines.append(f"{name} {kind} - - " + " ".join(rng.choice([scale, "-"]) for _ in range(3)))
     lines.append("s0 lnN 1.1 - 0.95/1.2 - -")
     lines.append("free rateParam * bkg 1 [0,5]\nfree param 1.1 0.2 [0,5]\nscale_fake rateParam sr f*e 1")
+    if mc_stats:
+        lines.append(f"sr autoMCStats {mc_stats}")
     (folder / "card.txt").write_text("\n".join(lines) + "\n")
     return folder / "card.txt"
 
@@ -111,7 +118,7 @@ def random_points(likelihood, rng, size, names):
             for name in column.factors:
                 mine.setdefault(name, rng.uniform(0.6, 1.4))
         for name in names:
-            mine.setdefault(name, 1.0 + 0.05 * rng.gauss(0.0, 1.0))
+            mine.setdefault(name, names[name] + 0.05 * rng.gauss(0.0, 1.0))
         theirs = {**mine, **theirs}
         likelihood.nll(mine)
         if not likelihood.clipped:
@@ -120,7 +127,15 @@ def random_points(likelihood, rng, size, names):
     return pairs[:11]
 
 
-def compare(model, likelihood, size=1.0, seed=1, names=()):
+def compare(model, likelihood, size=1.0, seed=1):
+    names = {}
+    for channel in likelihood.channels:
+        if likelihood.mc_stats == "staterror" and channel in likelihood.auto:
+            names.update({f"prop_bin{channel}[{b}]": 1.0 for b, s in enumerate(likelihood.gammas(channel)) if s > 0})
+        if likelihood.mc_stats == "combine" and channel in likelihood.auto:
+            bins = likelihood.bin_names(channel)
+            assert set(bins) <= set(model.parameter_names())
+            names.update({name: 0.0 if count is None else 1.0 for name, count in bins.items()})
     pairs = random_points(likelihood, random.Random(seed), size, names)
     found = [model.nll(point_of(model, theirs)) for _, theirs in pairs]
     expected = [likelihood.nll(mine) for mine, _ in pairs]
@@ -137,6 +152,17 @@ def test_random_cards_have_combines_likelihood(tmp_path, seed):
     model = model_of(card)
     compare(model, CardLikelihood(card), seed=seed)
     assert nextstat.fit(model).converged
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("line", [None, "0", "10", "12 1"])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_random_cards_have_combines_statistics_of_templates(tmp_path, line, log):
+    for seed in range(4):
+        card = random_card(tmp_path, 100 + seed, log=log, mc_stats=line)
+        model = model_of(card)
+        compare(model, CardLikelihood(card, mc_stats="combine"), seed=seed)
+        assert nextstat.fit(model).converged
 
 
 REFERENCE = [
@@ -156,7 +182,12 @@ REFERENCE = [
     ("tutorials/shapes/simple-shapes-df.txt", {}),
     ("ci/htt_multiple_regions.txt", {"mass": 125, "mask": "htt_tt_2_8TeV"}),
     ("ci/templ_datacard_largeYields.txt", {"mc_stats": "staterror"}),
+    ("ci/templ_datacard_largeYields.txt", {"mc_stats": "combine"}),
     ("ci/template-analysis_shapeInterp.txt", {"mass": 200, "mc_stats": "staterror"}),
+    ("ci/template-analysis_shapeInterp.txt", {"mass": 200, "mc_stats": "combine"}),
+    ("ci/template-analysis_shapeNInterp.txt", {"mass": 200, "mc_stats": "combine"}),
+    ("tutorials/longexercise/datacard_part3_nocrs.txt", {"mass": 200, "mc_stats": "combine"}),
+    ("tutorials/longexercise/datacard_part3_ttbar_cr.txt", {"mc_stats": "combine"}),
 ]
 
 
@@ -165,10 +196,7 @@ REFERENCE = [
 def test_published_cards_have_combines_likelihood(name, options):
     masks = [options["mask"]] if "mask" in options else []
     likelihood = CardLikelihood(CARDS / name, options.get("mass"), masks, options.get("mc_stats"))
-    gammas = []
-    for channel in likelihood.auto:
-        gammas += [f"prop_bin{channel}[{b}]" for b, s in enumerate(likelihood.gammas(channel)) if s > 0]
-    compare(model_of(CARDS / name, **options), likelihood, size=0.2, names=gammas)
+    compare(model_of(CARDS / name, **options), likelihood, size=0.2)
 
 
 MULTI = {"map": [".*/ggH:r_ggH[1,0,20]", ".*/qqH:r_qqH[1,0,20]"]}
@@ -229,10 +257,8 @@ def test_channels_and_parameters_of_interest_are_chosen():
 
 
 def test_messages_name_the_argument_and_the_file(tmp_path):
-    with pytest.raises(nextstat.WorkspaceError, match="mc_stats.*'some'.*Use 'ignore' or 'staterror'"):
+    with pytest.raises(nextstat.WorkspaceError, match="mc_stats.*'some'.*Use 'combine', 'ignore' or 'staterror'"):
         nextstat.load_datacard(FIXTURE / "shapes.txt", mc_stats="some")
-    with pytest.raises(nextstat.WorkspaceError, match="autoMCStats"):
-        nextstat.load_datacard(FIXTURE / "shapes.txt")
     with pytest.raises(TypeError, match="simple_workspace.json is no datacard; read it with load_workspace"):
         nextstat.load_datacard(ROOT / "tests" / "fixtures" / "simple_workspace.json")
     with pytest.raises(nextstat.WorkspaceError, match=r"nextstat.load_datacard\(path\)"):

@@ -1,10 +1,10 @@
 //! Builds workspaces of bins for `nextstat.build`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ns_core::plain_lines;
 use ns_translate::build::{
-    BuildError, Built, ConfigOptions, Description, McConstraint, Pruning, Trees, build, build_config,
+    BuildError, Built, ConfigOptions, Description, McConstraint, Pruning, build, build_config,
 };
 use ns_translate::pyhf::{self, Problem};
 use pyo3::exceptions::PyValueError;
@@ -23,8 +23,7 @@ pub(crate) fn _build(py: Python<'_>, description: &str) -> PyResult<(String, Vec
     finished(py, built)
 }
 
-/// Builds the workspace of a configuration file. `columns` is called with the path of a ROOT file, the name of a tree and
-/// names of columns, and returns a dictionary of arrays. The result is that of `_build`.
+/// Builds the workspace of a configuration file. The result is that of `_build`.
 #[pyfunction]
 pub(crate) fn _build_config(
     py: Python<'_>,
@@ -33,14 +32,13 @@ pub(crate) fn _build_config(
     shape_threshold: Option<f64>,
     mc_threshold: Option<f64>,
     mc_constraint: Option<&str>,
-    columns: Py<PyAny>,
 ) -> PyResult<(String, Vec<String>)> {
     let options = ConfigOptions {
         pruning: Pruning { normalisation: norm_threshold, shape: shape_threshold, large: None },
         mc_threshold,
         mc_constraint: mc_constraint.map(constraint).transpose()?,
     };
-    let built = released(py, || build_config(&path, options, Some(&PythonTrees(columns))))?;
+    let built = released(py, || build_config(&path, options))?;
     finished(py, built)
 }
 
@@ -51,23 +49,6 @@ fn constraint(word: &str) -> PyResult<McConstraint> {
         _ => Err(PyValueError::new_err(format!(
             "there is no constraint '{word}'; use \"gaussian\" or \"poisson\""
         ))),
-    }
-}
-
-/// Reads trees with a Python function.
-struct PythonTrees(Py<PyAny>);
-
-impl Trees for PythonTrees {
-    fn columns(&self, file: &Path, tree: &str, names: &[String]) -> Result<Vec<Vec<f64>>, String> {
-        Python::attach(|py| {
-            let failed = |error: PyErr| {
-                let text = error.value(py).to_string();
-                if text.ends_with(['.', '?', '!']) { text } else { text + "." }
-            };
-            let read = self.0.bind(py).call1((file, tree, names.to_vec())).map_err(failed)?;
-            let arrays = names.iter().map(|name| read.get_item(name)?.call_method0("tolist")?.extract());
-            arrays.collect::<PyResult<Vec<Vec<f64>>>>().map_err(failed)
-        })
     }
 }
 

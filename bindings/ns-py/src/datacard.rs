@@ -19,10 +19,10 @@ use crate::work::released;
 ///
 /// `source` is the path of a card, which may be compressed with gzip. `mass` is the value of `$MASS`. `map` is a map of
 /// `multiSignalModel` or a list of them, such as `".*/ggH:r_ggH[1,0,20]"`; without it, `r` in 0 to 20 multiplies all
-/// signals. `channels` names the channels to use, and `mask` the channels to leave out. `mc_stats` says what is done with
-/// `autoMCStats`: "staterror" or "ignore". `poi` names the parameters of interest, by default those of `map`. `memory` is the
-/// largest memory that fits of the model may use, as in `load_workspace`. A pickle of the model contains the path and the
-/// options, so the card and its files must be there when it is restored.
+/// signals. `channels` names the channels to use, and `mask` the channels to leave out. `mc_stats` says what `autoMCStats`
+/// becomes: Combine's parameters with "combine", the default, or "staterror" or "ignore". `poi` names the parameters of
+/// interest, by default those of `map`. `memory` is the largest memory that fits of the model may use, as in `load_workspace`.
+/// A pickle of the model contains the path and the options, so the card and its files must be there when it is restored.
 ///
 /// Raises `WorkspaceError` with every problem of the card, or `OSError` if a file cannot be read.
 #[pyfunction]

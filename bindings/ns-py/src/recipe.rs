@@ -33,7 +33,7 @@ impl Recipe {
     /// The errors of [`Card::read`], and those of the options.
     pub(crate) fn source(&self) -> Result<ModelSource, WorkspaceError> {
         let maps = self.map.iter().map(|map| map.parse::<PoiMap>()).collect::<Result<Vec<_>, _>>()?;
-        let mc_stats = self.mc_stats.as_deref().map(str::parse).transpose()?;
+        let mc_stats = self.mc_stats.as_deref().map(str::parse).transpose()?.unwrap_or_default();
         let options = CardOptions { mass: self.mass, mc_stats, maps, ..CardOptions::default() };
         let card = Card::read(&self.nextstat_datacard, &options)?;
         let selection = ChannelSelection { keep: self.channels.clone(), mask: self.mask.clone() };

@@ -48,9 +48,9 @@ pub(crate) struct ModelArgs {
                 'channel/process:name[start,lower,upper]'; repeatable [default: r[1,0,20] on all signals]"
     )]
     pub(crate) map: Vec<PoiMap>,
-    /// Datacards: what is done with autoMCStats, whose effect no model has: staterror takes pyhf's staterror in its place,
+    /// Datacards: what autoMCStats becomes: combine takes Combine's parameters [default], staterror pyhf's staterror,
     /// ignore leaves it out
-    #[arg(long, value_name = "CHOICE", value_parser = PossibleValuesParser::new(["staterror", "ignore"]).try_map(|name| name.parse::<McStats>()))]
+    #[arg(long, value_name = "CHOICE", value_parser = PossibleValuesParser::new(["combine", "staterror", "ignore"]).try_map(|name| name.parse::<McStats>()))]
     pub(crate) mc_stats: Option<McStats>,
     /// Apply a patchset although its digest says that it was made for another workspace
     #[arg(long)]

@@ -128,7 +128,7 @@ pub(crate) const EXAMPLES: [(&str, [&str; 2]); 32] = [
     ),
     (
         "combine",
-        ["nextstat combine a.json b.json -o both.json", "nextstat combine a.json b.json --join outer"],
+        ["nextstat combine a.json b.json -o both.json", "nextstat combine sr=sr.txt cr=cr.txt -o card.txt"],
     ),
     ("sort", ["nextstat sort ws.json -o sorted.json", "nextstat sort ws.json | sha256sum"]),
     (

@@ -136,7 +136,8 @@ fn card(args: &ModelArgs) -> Result<Option<Card>, WorkspaceError> {
             remedy: "Leave the flag out, or convert the card to a workspace.".to_owned(),
         });
     }
-    let mut options = CardOptions { mass: args.mass, mc_stats: args.mc_stats, ..CardOptions::default() };
+    let mc_stats = args.mc_stats.unwrap_or_default();
+    let mut options = CardOptions { mass: args.mass, mc_stats, ..CardOptions::default() };
     options.maps.clone_from(&args.map);
     options.pois.clone_from(&args.poi);
     let card = Card::read(&args.input, &options)?;

@@ -92,7 +92,7 @@ enum Task {
     Decorrelate(commands::decorrelate::DecorrelateArgs),
     /// Rename channels, samples, modifiers or measurements of a workspace
     Rename(commands::rename::RenameArgs),
-    /// Combine workspaces into one
+    /// Combine workspaces, or datacards, into one
     Combine(commands::combine::CombineArgs),
     /// Sort a workspace by name
     Sort(commands::sort::SortArgs),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::events::functions;
+use crate::events::function_values;
 use crate::{Density, FunctionForm, Model, Op, Tape, Value};
 
 /// A density that jumps where a comparison in its formula changes its result, at a place that depends on parameters.
@@ -86,7 +86,7 @@ impl Model {
         switches.retain(|switch| switch.along_observables && !switch.parameters.is_empty());
         let mut left = MOST_OPERATIONS;
         for theta in self.points_of(&switches) {
-            let functions = functions(&self.functions, &theta);
+            let functions = function_values(&self.functions, &theta);
             let value = |value: Value| value.at(&theta, &functions);
             for region in boxes {
                 if switches.is_empty() || left == 0 {

@@ -42,7 +42,7 @@ pub use events::{
     BinRule, Binning, ConditionalDensity, Decay, DecaySides, Density, EventChannel, EventTable, Function,
     FunctionForm, Given, InterpolationForm, LogDensity, Measured, Observable, Op, Oscillation,
     ParquetEventData, Penalty, PenaltyForm, Process, RowGroups, Smearing, Special, Tail, Tape, TapeError,
-    Value, WeightSys,
+    Value, WeightSys, function_values,
 };
 pub use execution::{Device, Execution, Precision, parse_bytes};
 pub use input::{Input, InputError, InputTable, Pulled};

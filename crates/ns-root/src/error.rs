@@ -126,7 +126,7 @@ pub enum RootError {
     },
     /// Layout of a ROOT version that this reader does not know.
     #[error(
-        "{file}: {object}: version {found} of {class} is not known, only {known}. Write the histogram again with ROOT 5.18 to 6.38 or uproot."
+        "{file}: {object}: version {found} of {class} is not known, only {known}. Write it again with ROOT 5.18 to 6.38 or uproot."
     )]
     Version {
         /// The file.
@@ -161,6 +161,45 @@ pub enum RootError {
         path: String,
         /// Its class.
         class: String,
+    },
+    /// The object is no tree that can be read.
+    #[error(
+        "{file}: '{path}' is a {class}, but only the classes TTree and TNtuple are read. Give the path of a tree, or write it as Parquet."
+    )]
+    NotTree {
+        /// The file.
+        file: String,
+        /// What was asked for.
+        path: String,
+        /// Its class.
+        class: String,
+    },
+    /// A tree has no branch of this name.
+    #[error("{file}: the tree '{tree}' has no branch '{branch}'{}. Correct the name.", hint(.nearest))]
+    NoBranch {
+        /// The file.
+        file: String,
+        /// Path of the tree.
+        tree: String,
+        /// What was asked for.
+        branch: String,
+        /// The closest name of a column that can be read.
+        nearest: Option<String>,
+    },
+    /// A branch does not have one number for each event.
+    #[error(
+        "{file}: the branch '{branch}' of the tree '{tree}' cannot be read as a column: {reason}. Write it as a flat \
+         branch, one number for each event, or as Parquet."
+    )]
+    NotFlat {
+        /// The file.
+        file: String,
+        /// Path of the tree.
+        tree: String,
+        /// Name of the branch.
+        branch: String,
+        /// Why, in words.
+        reason: String,
     },
     /// Filled values that ROOT has not put into bins yet.
     #[error(

@@ -1,4 +1,4 @@
-//! A ROOT file: finding and reading its histograms.
+//! A ROOT file: finding its objects, and reading its histograms.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -13,8 +13,6 @@ use crate::histogram::{Fault, Histogram, MOST_CELLS, is_read};
 use crate::key::Key;
 use crate::source::Source;
 
-/// Largest size of one object after it is decompressed, in bytes: a histogram of 16 million cells with errors.
-const LARGEST_OBJECT: u64 = 256 << 20;
 /// Largest size of a list of contents, in bytes.
 const LARGEST_LIST: u64 = 1 << 30;
 /// Largest number of keys that a listing of a file takes.
@@ -51,6 +49,14 @@ struct Inner {
 }
 
 impl RootFile {
+    /// Largest size of one object after it is decompressed, in bytes: a histogram of 16 million cells with errors.
+    pub(crate) const LARGEST_OBJECT: u64 = 256 << 20;
+
+    /// The path of the file, or the name of its bytes.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Opens a file. Only its header is read.
     ///
     /// # Errors
@@ -172,7 +178,7 @@ impl RootFile {
         }
     }
 
-    fn find(&self, path: &str) -> Result<Key, RootError> {
+    pub(crate) fn find(&self, path: &str) -> Result<Key, RootError> {
         let (names, cycle) = split_cycle(path);
         let mut record = self.top;
         let mut prefix = String::new();
@@ -233,9 +239,9 @@ impl RootFile {
     }
 
     /// Reads an object and decompresses it.
-    fn object(&self, key: &Key, path: &str) -> Result<Vec<u8>, RootError> {
-        self.within(path, "the size of the object", key.unpacked as u64, LARGEST_OBJECT)?;
-        self.within(path, "the stored size of the object", key.packed() as u64, LARGEST_OBJECT)?;
+    pub(crate) fn object(&self, key: &Key, path: &str) -> Result<Vec<u8>, RootError> {
+        self.within(path, "the size of the object", key.unpacked as u64, Self::LARGEST_OBJECT)?;
+        self.within(path, "the stored size of the object", key.packed() as u64, Self::LARGEST_OBJECT)?;
         let at = key.seek.saturating_add(key.header as u64);
         let bytes = self.bytes(at, key.packed())?;
         if bytes.len() < key.packed() {
@@ -248,16 +254,22 @@ impl RootFile {
         block::unpacked(&bytes, key.unpacked).map_err(|source| self.damaged(path, source))
     }
 
-    fn bytes(&self, at: u64, n: usize) -> Result<Vec<u8>, RootError> {
+    pub(crate) fn bytes(&self, at: u64, n: usize) -> Result<Vec<u8>, RootError> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.source.read(at, n).map_err(|source| RootError::Read { file: self.name.clone(), source })
     }
 
-    fn damaged(&self, path: &str, source: Malformed) -> RootError {
+    pub(crate) fn damaged(&self, path: &str, source: Malformed) -> RootError {
         RootError::Damaged { file: self.name.clone(), object: format!("'{path}'"), source }
     }
 
-    fn within(&self, path: &str, what: &'static str, found: u64, limit: u64) -> Result<(), RootError> {
+    pub(crate) fn within(
+        &self,
+        path: &str,
+        what: &'static str,
+        found: u64,
+        limit: u64,
+    ) -> Result<(), RootError> {
         if found <= limit {
             return Ok(());
         }

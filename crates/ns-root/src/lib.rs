@@ -1,7 +1,8 @@
-//! Histograms of ROOT files, in and out, without ROOT.
+//! Histograms and flat trees of ROOT files, without ROOT.
 //!
 //! [`RootFile`] reads `TH1` and `TH2` of every number type from files of any size: only the lists of names and the
-//! histograms that are asked for are read. [`HistogramFile`] writes one-dimensional histograms.
+//! histograms that are asked for are read. [`HistogramFile`] writes one-dimensional histograms. [`RootFile::columns`] reads branches of trees
+//! that have one number for each event.
 //!
 //! The layout is that of ROOT's own documentation (`io/doc/TFile` of its sources). Any bytes may be read: sizes that a
 //! file claims are compared with the bytes that it has, and the reader does not panic.
@@ -18,10 +19,12 @@ mod histogram;
 mod key;
 mod source;
 mod tags;
+mod tree;
 mod write;
 
 pub use axis::Axis;
 pub use error::{Malformed, RootError};
 pub use file::{Entry, RootFile};
 pub use histogram::Histogram;
+pub use tree::Tree;
 pub use write::{Compression, HistogramFile};

@@ -15,6 +15,13 @@ fn read(bytes: Vec<u8>) {
     let Ok(file) = RootFile::from_bytes("damaged", bytes).inspect_err(|e| drop(e.to_string())) else {
         return;
     };
+    for path in ["deep/events", "signal"] {
+        if let Ok(tree) = file.tree(path).inspect_err(|e| drop(e.to_string())) {
+            for column in tree.columns() {
+                let _ = file.columns(path, &[column]).inspect_err(|e| drop(e.to_string()));
+            }
+        }
+    }
     let Ok(names) = file.names().inspect_err(|e| drop(e.to_string())) else { return };
     for entry in names.iter().take(50) {
         if let Ok(h) = file.histogram(&entry.path).inspect_err(|e| drop(e.to_string())) {
@@ -25,8 +32,18 @@ fn read(bytes: Vec<u8>) {
     }
 }
 
-const FILES: [&str; 7] =
-    ["none.root", "zlib.root", "lzma.root", "old.root", "lz4.root", "zstd.root", "buffered.root"];
+const FILES: [&str; 10] = [
+    "none.root",
+    "zlib.root",
+    "lzma.root",
+    "old.root",
+    "lz4.root",
+    "zstd.root",
+    "buffered.root",
+    "tree_events.root",
+    "tree_zstd.root",
+    "tree_lz4.root",
+];
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]

@@ -10,6 +10,7 @@ pub mod datacard;
 mod formula;
 pub mod histfactory;
 pub mod hs3;
+mod log_normal;
 pub mod pyhf;
 mod recognise;
 mod source;

@@ -184,8 +184,9 @@ fn each_broken_card_gets_its_message() {
         shape("systematic twice", "", "scale shape 1 -"),
         shape("systematic with two factors", "", "scale shape 0.9/1.1 -"),
         shape("scales differ", "scale shape  1       1", "scale shape 1 1\nnegative shape 0.5 -"),
-        shape("shapeN", "scale shape", "scale shapeN"),
-        shape("autoMCStats", "", "* autoMCStats 10"),
+        shape("shapeN beside shape", "", "negative shapeN 1 -"),
+        shape("shape2", "scale shape", "scale shape2"),
+        shape("autoMCStats name in use", "", "prop_binb1_bin0_signal lnN 1.1 -\n* autoMCStats 10"),
     ];
     assert!(cards.len() >= 80, "only {} broken cards", cards.len());
     let mut messages = String::new();
@@ -234,7 +235,7 @@ fn each_wrong_option_gets_its_message() {
     say(message(folder.path(), &SHAPES.replace("shapes.root", "../shapes.root"), &confined));
     say(message(folder.path(), &SHAPES.replace("shapes.root", "/etc/shapes.root"), &confined));
     for mc_stats in [McStats::Ignore, McStats::StatError] {
-        let options = CardOptions { mc_stats: Some(mc_stats), ..CardOptions::default() };
+        let options = CardOptions { mc_stats, ..CardOptions::default() };
         say(message(folder.path(), &format!("{SHAPES}* autoMCStats 10\n"), &options));
     }
     insta::assert_snapshot!(messages);

@@ -11,7 +11,7 @@ fn folder() -> PathBuf {
 }
 
 fn built(path: &Path, options: ConfigOptions) -> Result<Built, BuildError> {
-    build_config(path, options, None)
+    build_config(path, options)
 }
 
 #[test]
@@ -32,6 +32,23 @@ fn histograms_and_columns_of_the_same_events_give_the_same_workspace() {
     for (a, b) in a.iter().zip(&b) {
         assert!((a - b).abs() <= 1e-12 * a.abs().max(1.0), "{a} {b}");
     }
+}
+
+#[test]
+fn trees_give_what_columns_in_parquet_give() {
+    let scratch = tempfile::tempdir().unwrap();
+    std::fs::copy(folder().join("../root/tree_events.root"), scratch.path().join("events.root")).unwrap();
+    let text = std::fs::read_to_string(folder().join("ntuples.yml")).unwrap();
+    let text = text.replace("{SamplePath}.parquet", "events.root").replace("SamplePath:", "Tree:");
+    let path = scratch.path().join("trees.yml");
+    std::fs::write(&path, &text).unwrap();
+    let trees = built(&path, ConfigOptions::default()).unwrap();
+    let parquet = built(&folder().join("ntuples.yml"), ConfigOptions::default()).unwrap();
+    assert_eq!(trees.workspace, parquet.workspace);
+    assert_eq!(trees.templates.len(), trees.systematics.iter().filter(|row| row.shape.is_some()).count());
+    std::fs::write(&path, text.replace("Variable: pt\n", "Variable: ptt\n")).unwrap();
+    let said = built(&path, ConfigOptions::default()).unwrap_err().to_string();
+    assert!(said.contains("the tree 'data' has no branch 'ptt'; the closest that exists is 'pt'"), "{said}");
 }
 
 /// All numbers of a document, in its order.

@@ -52,7 +52,7 @@ proptest! {
         }
         let path = FOLDER.path().join("changed.config");
         std::fs::write(&path, &text).unwrap();
-        if let Err(error) = build_config(&path, ConfigOptions::default(), None) {
+        if let Err(error) = build_config(&path, ConfigOptions::default()) {
             prop_assert!(!error.to_string().is_empty());
             if let BuildError::Invalid { report, .. } = &error {
                 prop_assert!(report.errors().all(|problem| problem.path.contains("changed.config:")), "{error}");

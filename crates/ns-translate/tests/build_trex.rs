@@ -20,7 +20,7 @@ fn built(text: &str) -> Result<Built, String> {
     std::fs::copy(folder().join("histograms.root"), scratch.path().join("histograms.root")).unwrap();
     let path = scratch.path().join("my.config");
     std::fs::write(&path, text).unwrap();
-    build_config(&path, ConfigOptions::default(), None)
+    build_config(&path, ConfigOptions::default())
         .map_err(|error| error.to_string().replace(&format!("{}/", scratch.path().display()), ""))
 }
 
@@ -72,7 +72,7 @@ fn poisson_constraints_need_hs3() {
     assert!(poisson.get("distributions").is_some(), "{poisson}");
     assert!(poisson.to_string().contains("poisson_dist"));
     let options = ConfigOptions { mc_constraint: Some(McConstraint::Poisson), ..ConfigOptions::default() };
-    let same = build_config(&folder().join("trex.config"), options, None).unwrap().workspace;
+    let same = build_config(&folder().join("trex.config"), options).unwrap().workspace;
     assert_eq!(same, poisson);
 }
 
@@ -103,7 +103,7 @@ const CASES: &[(&str, &str, &str)] = &[
         "NormFactor: \"k\"\n  Expression: (1-mu:mu[1,0,10]\n\nSystematic: \"lumi\"",
     ),
     ("several_names", "Systematic: \"lumi\"", "Systematic: \"lumi\",\"trigger\""),
-    ("unknown_type", "Type: OVERALL", "Type: SHAPE"),
+    ("unknown_type", "Type: OVERALL", "Type: STAT"),
     ("no_number", "OverallUp: 0.02", "OverallUp: two"),
     ("no_overall_down", "  OverallDown: -0.02\n", ""),
     ("no_template_down", "  Symmetrisation: ONESIDED\n", ""),
@@ -115,8 +115,18 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "binning_of_histograms",
         "Type: SIGNAL\n\nRegion: \"CR\"",
-        "Type: SIGNAL\n  Binning: 200,400,600\n\nRegion: \"CR\"",
+        "Type: SIGNAL\n  Binning: 200,390,600\n\nRegion: \"CR\"",
     ),
+    (
+        "bins_that_do_not_ascend",
+        "Type: SIGNAL\n\nRegion: \"CR\"",
+        "Type: SIGNAL\n  Rebinning: 3,2\n\nRegion: \"CR\"",
+    ),
+    ("rebin_by_none", "Type: SIGNAL\n\nRegion: \"CR\"", "Type: SIGNAL\n  Rebin: 0\n\nRegion: \"CR\""),
+    ("morphing_of_one", "Sample: \"Background\"\n", "Sample: \"Background\"\n  Morphing: \"x\",1\n"),
+    ("morphing_without_value", "Sample: \"Background\"\n", "Sample: \"Background\"\n  Morphing: \"x\"\n"),
+    ("no_reference", "  Smoothing: 40\n", "  ReferenceSample: \"Nothing\"\n"),
+    ("reference_smoothing", "  Smoothing: 40\n", "  ReferenceSmoothing: \"Signal\"\n"),
     ("automatic_bins", "ReadFrom: HIST", "ReadFrom: NTUP"),
     ("unknown_poi", "POI: \"mu\"", "POI: \"mue\""),
 ];

@@ -1,5 +1,5 @@
 //! Draws the results of an analysis as SVG, PNG and PDF: likelihood scans, contours, rankings, pulls,
-//! correlations, confidence intervals, CLs limits, exclusions, yields, and distributions and pulls of toys.
+//! correlations, confidence intervals, CLs limits, exclusions, yields, templates, and distributions and pulls of toys.
 //!
 //! Each picture is a plain struct that can be filled by hand or read from JSON. Its method `draw` returns a
 //! [`Drawing`], which [`Drawing::save`] writes in the format of the file's extension:
@@ -63,6 +63,7 @@ mod shown;
 mod stack;
 mod svg;
 mod system_fonts;
+mod templates;
 mod text;
 mod toy_distribution;
 mod toy_pulls;
@@ -84,6 +85,7 @@ pub use pulls::{PullRow, Pulls};
 pub use ranking::{Ranking, RankingRow};
 pub use save::Format;
 pub use scan::Scan;
+pub use templates::{TemplateSet, Templates};
 pub use toy_distribution::{ToyDistribution, ToyHistogram};
 pub use toy_pulls::{ToyPullRow, ToyPulls};
 pub use yields::{ChannelYields, Components, SampleYields, Yields};

@@ -1607,7 +1607,7 @@ def load_datacard(
     map: str | Sequence[str] | None = None,
     channels: str | Sequence[str] | None = None,
     mask: str | Sequence[str] | None = None,
-    mc_stats: Literal["staterror", "ignore"] | None = None,
+    mc_stats: Literal["combine", "staterror", "ignore"] | None = None,
     poi: str | Sequence[str] | None = None,
     memory: int | str | None = None,
 ) -> Model: ...
@@ -1659,7 +1659,6 @@ def _build_config(
     shape_threshold: float | None,
     mc_threshold: float | None,
     mc_constraint: str | None,
-    columns: Callable[[str, str, list[str]], Mapping[str, Floats]],
 ) -> tuple[str, list[str]]: ...
 def _text(path: str | PathLike[str]) -> bytes: ...
 @overload

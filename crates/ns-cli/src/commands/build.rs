@@ -5,14 +5,16 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use ns_inference::report::{Part, Table};
 use ns_translate::build::{
-    Built, ConfigOptions, EffectRow, McConstraint, Part as Effect, Pruning, build_config,
+    Built, ConfigOptions, EffectRow, McConstraint, Part as Effect, Pruning, TemplateRow, build_config,
 };
 use ns_translate::pyhf::{Problem, to_text};
+use ns_viz::{TemplateSet, Templates};
 use serde::Serialize;
 
 use crate::args::{Format, OutputArgs, real};
 use crate::error::{CliError, Exit};
 use crate::output::{Output, complain};
+use crate::plot::Plots;
 
 /// A constraint of parameters for the statistics of simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -27,8 +29,8 @@ enum Constraint {
 #[derive(Debug, Args)]
 #[command(
     after_help = "With --output the workspace goes to the file, and the table of effects that were left out to standard \
-    output. Without it the workspace goes to standard output, and what was left out to standard error. Trees of ROOT \
-    files are read by the Python package: nextstat.build.from_config."
+    output. Without it the workspace goes to standard output, and what was left out to standard error. Ntuples are \
+    trees of ROOT files, or Parquet files."
 )]
 pub(crate) struct BuildArgs {
     /// Configuration file of cabinetry (YAML) or of TRExFitter
@@ -51,6 +53,10 @@ pub(crate) struct BuildArgs {
     /// Write the workspace to a file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
+    /// Draw the templates of all systematics into a file: nominal, up and down, before and after smoothing; its extension is
+    /// the format: svg, png or pdf
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    plot_templates: Option<PathBuf>,
     /// Format of the table, with --output: json, table, latex, markdown, csv [default: table on a terminal, json
     /// elsewhere]
     #[arg(
@@ -93,7 +99,8 @@ pub(crate) fn run(args: &BuildArgs) -> Result<Exit, CliError> {
             Constraint::Poisson => McConstraint::Poisson,
         }),
     };
-    let built = build_config(&args.config, options, None)?;
+    let plots = Plots::open(args.output.as_deref(), [("--plot-templates", args.plot_templates.as_deref())])?;
+    let built = build_config(&args.config, options)?;
     let warnings: Vec<String> =
         built.warnings.iter().map(|warning| Problem::paragraph(warning).trim_end().to_owned()).collect();
     output.deliver(&to_text(&built.workspace)?)?;
@@ -119,7 +126,47 @@ pub(crate) fn run(args: &BuildArgs) -> Result<Exit, CliError> {
             }
         }
     }
-    Ok(Exit::Done)
+    match &args.plot_templates {
+        Some(_) if built.templates.is_empty() => Err(CliError::Usage(
+            "no systematic has templates, so that --plot-templates has nothing to draw; leave it out"
+                .to_owned(),
+        )),
+        _ => plots.finish(Exit::Done, |_| Ok(picture(&built).draw()?)),
+    }
+}
+
+/// The picture of all templates.
+fn picture(built: &Built) -> Templates {
+    let set = |row: &TemplateRow| {
+        let effect = built.systematics.iter().find(|effect| {
+            (&effect.channel, &effect.sample, &effect.systematic)
+                == (&row.channel, &row.sample, &row.systematic)
+        });
+        let pruned = |part: &Option<Effect>| part.as_ref().is_some_and(|part| !part.is_kept());
+        let note = match effect.map(|effect| (pruned(&effect.normalisation), pruned(&effect.shape))) {
+            Some((true, true)) => "left out",
+            Some((true, false)) => "normalisation left out",
+            Some((false, true)) => "shape left out",
+            _ => "",
+        };
+        let (up_before, down_before) = row.before.clone().unwrap_or_default();
+        TemplateSet {
+            systematic: row.systematic.clone(),
+            subject: format!("{}, {}", row.channel, row.sample),
+            note: note.to_owned(),
+            bin_edges: row
+                .edges
+                .clone()
+                .unwrap_or_else(|| (0..=row.nominal.len()).map(|edge| edge as f64).collect()),
+            nominal: row.nominal.clone(),
+            uncertainty: row.uncertainty.clone().unwrap_or_default(),
+            up: row.varied.0.clone(),
+            down: row.varied.1.clone(),
+            up_before,
+            down_before,
+        }
+    };
+    Templates { sets: built.templates.iter().map(set).collect(), ..Templates::default() }
 }
 
 /// The table of effects that were left out.

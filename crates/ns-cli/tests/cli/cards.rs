@@ -30,8 +30,27 @@ fn cards_are_fitted_with_the_flags_of_combine() {
     assert_eq!(masked["channels"].as_array().unwrap().len(), 1);
     assert_eq!(masked["parameters"], kept["parameters"]);
 
-    let limit = json(&["upper-limit", "-i", &card("shapes.txt"), "--mc-stats", "staterror"]);
+    let limit = json(&["upper-limit", "-i", &card("shapes.txt")]);
     assert!(limit["observed"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn cards_are_combined() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = folder.path().join("card.txt").display().to_string();
+    let (shapes, counting) =
+        (format!("sr={}", card("shapes.txt")), format!("others={}", card("counting.txt")));
+    let output = run(&["combine", &shapes, &counting, "--output", &whole]);
+    assert!(output.status.success(), "{}", shown(&output));
+    let found = json(&["inspect", "-i", &whole]);
+    let names: Vec<&str> =
+        found["channels"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["others_dijet", "others_incl", "sr"]);
+    let fit = json(&["fit", "-i", &whole]);
+    assert_eq!(fit["converged"], true);
+    // Without --output, files are named as seen from the current folder.
+    let printed = run(&["combine", &shapes, &counting]);
+    assert!(String::from_utf8_lossy(&printed.stdout).contains("shapes * sr "), "{}", shown(&printed));
 }
 
 #[test]
@@ -52,7 +71,12 @@ fn wrong_uses_of_cards_say_what_to_do() {
             vec!["fit", "-i", &counting, "--map", "ggH:r"],
             "a pattern has no slash between channel and process.",
         ),
-        (vec!["fit", "-i", &card("shapes.txt")], "shapes.txt:19: autoMCStats is not supported"),
+        (vec!["combine", &counting, &workspace], "is a datacard, and others of the files are not"),
+        (vec!["combine", &counting, &counting, "--join", "outer"], "are for workspaces; leave them out"),
+        (
+            vec!["combine", &format!("a={counting}"), &format!("a={counting}")],
+            "Two channels would have the name",
+        ),
     ] {
         let output = run(&args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");

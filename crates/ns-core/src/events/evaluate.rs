@@ -13,9 +13,10 @@ impl Value {
     }
 }
 
-/// Returns the values of functions of parameters. Interpolations are piecewise linear whatever their code, which is exact
-/// at -1, 0 and 1.
-pub(crate) fn functions(all: &[Function], parameters: &[f64]) -> Vec<f64> {
+/// Returns the values of functions of parameters at a point, each of which may use earlier ones. Interpolations are
+/// piecewise linear whatever their code, which is exact at -1, 0 and 1. A value that does not exist is NaN.
+#[must_use]
+pub fn functions(all: &[Function], parameters: &[f64]) -> Vec<f64> {
     let (mut known, mut results) = (Vec::with_capacity(all.len()), Vec::new());
     for function in all {
         let at = |value: &Value| value.at(parameters, &known);

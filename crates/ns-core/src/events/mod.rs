@@ -19,7 +19,7 @@ mod weights;
 pub use channel::{BinRule, Binning, EventChannel, Observable, Process};
 pub use decay::{Decay, DecaySides, Oscillation, Smearing};
 pub use density::{Density, Tail};
-pub(crate) use evaluate::functions;
+pub use evaluate::functions as function_values;
 pub use file_columns::ParquetEventData;
 pub use function::{Function, FunctionForm, InterpolationForm};
 pub use given::Given;

@@ -160,6 +160,9 @@ pub struct Systematic {
     pub parameter: Option<String>,
     /// What the systematic changes.
     pub effect: Effect,
+    /// Name of a sample of the channel. What is left out of this systematic there is left out here too, and nothing else.
+    #[serde(default)]
+    pub pruned_as: Option<String>,
 }
 
 impl Systematic {

@@ -6,7 +6,6 @@ use super::describe::{Description, McConstraint, Pruning};
 use super::error::BuildError;
 use super::fields::Reader;
 use super::places::Place;
-use super::sources::Trees;
 use super::{Built, build_named, cabinetry, trex, yaml};
 use crate::pyhf::Report;
 use crate::recognise::Format;
@@ -51,16 +50,12 @@ impl Source {
 
 /// Builds the workspace of a configuration of cabinetry or TRExFitter, which are told apart by their contents.
 ///
-/// Relative paths in it begin in its folder; a file that is not there is looked for where the program runs. `trees` reads
-/// trees of ROOT files; without it, ntuples are Parquet files.
+/// Relative paths in it begin in its folder; a file that is not there is looked for where the program runs. Ntuples are
+/// trees of ROOT files, or Parquet files.
 ///
 /// # Errors
 /// [`BuildError::Read`], [`BuildError::OtherFormat`], or [`BuildError::Invalid`] with all problems of the file and of the templates that it names.
-pub fn build_config(
-    path: &Path,
-    options: ConfigOptions,
-    trees: Option<&dyn Trees>,
-) -> Result<Built, BuildError> {
+pub fn build_config(path: &Path, options: ConfigOptions) -> Result<Built, BuildError> {
     let failed = |source| BuildError::Read { path: path.to_owned(), source };
     if std::fs::metadata(path).map_err(failed)?.len() > LARGEST {
         let error = std::io::Error::other("it is larger than 64 MiB");
@@ -79,10 +74,10 @@ pub fn build_config(
     let invalid = |report| BuildError::Invalid { what: what.clone(), report };
     let folder = path.parent().unwrap_or(Path::new(""));
     let read = if format == Format::Trex {
-        trex::read(&text, folder, trees, &mut reader).map(Source::Trex)
+        trex::read(&text, folder, &mut reader).map(Source::Trex)
     } else {
         match yaml::read(&text) {
-            Ok(root) => cabinetry::read(&root, folder, trees, &mut reader).map(Source::Cabinetry),
+            Ok(root) => cabinetry::read(&root, folder, &mut reader).map(Source::Cabinetry),
             Err(error) => {
                 reader.error(error.line, error.message, error.remedy);
                 None

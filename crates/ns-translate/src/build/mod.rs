@@ -50,8 +50,8 @@ pub use merge::merged;
 pub use places::Place;
 pub use prune::{EffectRow, Part, Reason};
 pub use smooth::{medians_353qh_twice, smoothed};
-pub use sources::Trees;
 pub use symmetrise::{Split, split};
+pub use workspace::TemplateRow;
 
 use crate::pyhf::{Problem, Report, Workspace};
 use poisson::PoissonError;
@@ -63,6 +63,9 @@ pub struct Built {
     pub workspace: Value,
     /// The effect of every systematic with a normalisation or templates, in the order of the workspace.
     pub systematics: Vec<EffectRow>,
+    /// The templates of every systematic that has them, for pictures. They are not serialised.
+    #[serde(skip)]
+    pub templates: Vec<TemplateRow>,
     /// What the user should look at. It is not serialised.
     #[serde(skip)]
     pub warnings: Vec<Problem>,
@@ -90,7 +93,8 @@ pub(crate) fn build_named(
     if report.has_errors() {
         return Err(invalid(report));
     }
-    let (workspace, systematics) = workspace::write(description, &mut report, path);
+    let workspace::Written { workspace, effects: systematics, templates } =
+        workspace::write(description, &mut report, path);
     if report.has_errors() {
         return Err(invalid(report));
     }
@@ -108,7 +112,7 @@ pub(crate) fn build_named(
             PoissonError::Write(error) => BuildError::Hs3(error),
         })?,
     };
-    Ok(Built { workspace, systematics, warnings })
+    Ok(Built { workspace, systematics, templates, warnings })
 }
 
 #[cfg(test)]

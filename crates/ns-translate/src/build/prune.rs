@@ -80,6 +80,17 @@ impl Part {
         self
     }
 
+    /// Takes the decision of the thresholds from another part.
+    pub(super) fn as_in(mut self, other: Option<&Self>) -> Self {
+        let by_threshold = |reason: &Reason| matches!(reason, Reason::Small | Reason::Large);
+        if let Some(other) = other
+            && self.pruned.is_none_or(|reason| by_threshold(&reason))
+        {
+            self.pruned = other.pruned.filter(by_threshold);
+        }
+        self
+    }
+
     /// Sets a reason that counts more than the one there is.
     pub(super) fn rather(mut self, reason: Option<Reason>) -> Self {
         self.pruned = reason.or(self.pruned);

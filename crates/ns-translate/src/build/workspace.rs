@@ -11,24 +11,63 @@ use super::merge::merged;
 use super::places::Place;
 use super::prune::{self, EffectRow, Part, Reason};
 use super::smooth::smoothed;
-use super::symmetrise::{Split, split, two_sided};
+use super::symmetrise::{self, Split, split, two_sided};
 use crate::pyhf::Report;
 use crate::pyhf::names::quoted;
 
-/// Writes the workspace of a description that has been checked. Returns it with the effects of all systematics.
+/// The templates of a systematic on a sample of a channel, before the effect was split into normalisation and shape.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TemplateRow {
+    /// Name of the channel.
+    pub channel: String,
+    /// Name of the sample.
+    pub sample: String,
+    /// Name of the systematic.
+    pub systematic: String,
+    /// Edges of the bins; `None` if they are not known.
+    pub edges: Option<Vec<f64>>,
+    /// Events of each bin without the systematic.
+    pub nominal: Vec<f64>,
+    /// Statistical uncertainty of these events; `None` if it is not known.
+    pub uncertainty: Option<Vec<f64>>,
+    /// Events of each bin at +1 and at -1 standard deviation, made symmetric and smoothed.
+    pub varied: (Vec<f64>, Vec<f64>),
+    /// The same without smoothing; `None` if smoothing changed nothing.
+    pub before: Option<(Vec<f64>, Vec<f64>)>,
+}
+
+/// What is written of a description.
+pub(super) struct Written {
+    pub(super) workspace: Value,
+    /// The effects of all systematics.
+    pub(super) effects: Vec<EffectRow>,
+    /// The templates of systematics that have them.
+    pub(super) templates: Vec<TemplateRow>,
+}
+
+/// Writes the workspace of a description that has been checked.
 pub(super) fn write(
     description: &Description,
     report: &mut Report,
     path: &dyn Fn(Place<'_>) -> String,
-) -> (Value, Vec<EffectRow>) {
-    let mut rows = Vec::new();
+) -> Written {
+    let (mut rows, mut templates) = (Vec::new(), Vec::new());
     let mut used = HashSet::new();
     let (mut channels, mut observations) = (Vec::new(), Vec::new());
     for channel in &description.channels {
         let active = active_bins(channel, description.mc_threshold);
-        let mut samples = Vec::new();
-        for sample in &channel.samples {
-            let mut writer = Writer { description, channel, sample, modifiers: Vec::new(), rows: &mut rows };
+        let mut samples = vec![Value::Null; channel.samples.len()];
+        let first_row = rows.len();
+        for at in order(channel) {
+            let Some(sample) = channel.samples.get(at) else { continue };
+            let mut writer = Writer {
+                description,
+                channel,
+                sample,
+                modifiers: Vec::new(),
+                rows: &mut rows,
+                templates: &mut templates,
+            };
             writer.factors(&active);
             for systematic in &sample.systematics {
                 if let Err(fault) = writer.systematic(systematic) {
@@ -48,12 +87,15 @@ pub(super) fn write(
             for modifier in &writer.modifiers {
                 used.extend(modifier.get("name").and_then(Value::as_str).map(str::to_owned));
             }
-            samples.push(json!({
+            let document = json!({
                 "name": sample.name,
                 "data": sample.template.values,
                 "modifiers": writer.modifiers,
-            }));
+            });
+            samples.get_mut(at).into_iter().for_each(|place| *place = document.clone());
         }
+        let place = |row: &EffectRow| channel.samples.iter().position(|sample| sample.name == row.sample);
+        rows.get_mut(first_row..).unwrap_or_default().sort_by_key(place);
         let data = channel.data.clone().unwrap_or_else(|| {
             report.warn(
                 path(Place::Channel(&channel.name)),
@@ -74,7 +116,19 @@ pub(super) fn write(
         "measurements": [measurement(description, &used)],
         "version": "1.0.0",
     });
-    (document, rows)
+    Written { workspace: document, effects: rows, templates }
+}
+
+/// The indices of the samples of a channel, those first whose pruning others take.
+fn order(channel: &Channel) -> Vec<usize> {
+    let is_reference = |sample: &Sample| {
+        let mut others = channel.samples.iter().flat_map(|other| &other.systematics);
+        others.any(|systematic| systematic.pruned_as.as_ref() == Some(&sample.name))
+    };
+    let (mut first, last): (Vec<usize>, Vec<usize>) =
+        (0..channel.samples.len()).partition(|at| channel.samples.get(*at).is_some_and(is_reference));
+    first.extend(last);
+    first
 }
 
 /// The sum of an array over all samples, bin by bin.
@@ -106,6 +160,7 @@ struct Writer<'a> {
     sample: &'a Sample,
     modifiers: Vec<Value>,
     rows: &'a mut Vec<EffectRow>,
+    templates: &'a mut Vec<TemplateRow>,
 }
 
 impl Writer<'_> {
@@ -143,7 +198,8 @@ impl Writer<'_> {
         let pruning = if is_poi { Pruning::default() } else { self.description.pruning };
         match &systematic.effect {
             Effect::Normalisation { up, down } => {
-                let part = Part::new(*up, *down, pruning.normalisation, pruning.large);
+                let part = Part::new(*up, *down, pruning.normalisation, pruning.large)
+                    .as_in(self.reference(systematic).and_then(|row| row.normalisation.as_ref()));
                 if part.is_kept() {
                     self.push(name, "normsys", json!({"hi": 1.0 + up, "lo": 1.0 + down}));
                 }
@@ -173,10 +229,33 @@ impl Writer<'_> {
                 let split = split(nominal, &smooth_up, smooth_down.as_deref(), how)
                     .ok_or_else(|| no_events(nominal, up, down.as_deref()))?;
                 let changed = smooth_up != first || smooth_down != second;
+                let before = if changed {
+                    symmetrise::split(nominal, &first, second.as_deref(), how).map(|split| split.together())
+                } else {
+                    None
+                };
+                self.templates.push(TemplateRow {
+                    channel: self.channel.name.clone(),
+                    sample: self.sample.name.clone(),
+                    systematic: systematic.name.clone(),
+                    edges: self.channel.edges.clone(),
+                    nominal: nominal.clone(),
+                    uncertainty: self.sample.template.variances.as_ref().map(|_| sigmas.clone()),
+                    varied: split.together(),
+                    before,
+                });
                 self.templates(systematic, &split, *parts, pruning, changed);
             }
         }
         Ok(())
+    }
+
+    /// The row of the sample whose pruning a systematic takes.
+    fn reference(&self, systematic: &Systematic) -> Option<&EffectRow> {
+        let sample = systematic.pruned_as.as_ref().filter(|name| **name != self.sample.name)?;
+        self.rows.iter().find(|row| {
+            row.channel == self.channel.name && row.sample == *sample && row.systematic == systematic.name
+        })
     }
 
     /// Uncertainties of the nominal template from its statistics; 0 if they are not known.
@@ -198,10 +277,13 @@ impl Writer<'_> {
     ) {
         let (name, nominal) = (systematic.parameter(), &self.sample.template.values);
         let left_out = |out: bool| out.then_some(Reason::LeftOut);
-        let mut norm =
-            prune::normalisation(split.up, split.down, pruning).without(left_out(parts == Parts::Shape));
+        let reference = self.reference(systematic);
+        let mut norm = prune::normalisation(split.up, split.down, pruning)
+            .as_in(reference.and_then(|row| row.normalisation.as_ref()))
+            .without(left_out(parts == Parts::Shape));
         let one_bin = (nominal.len() == 1 && parts != Parts::Together).then_some(Reason::OneBin);
         let mut shape = prune::shape(nominal, &split.up_shape, &split.down_shape, pruning)
+            .as_in(reference.and_then(|row| row.shape.as_ref()))
             .rather(one_bin)
             .without(left_out(parts == Parts::Normalisation));
         if parts == Parts::Together {

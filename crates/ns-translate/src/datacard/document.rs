@@ -101,21 +101,39 @@ pub(super) enum Kind {
     LogNormal { uniform: bool },
     /// `gmN` with the number of events in the sideband.
     Gamma { count: f64 },
-    /// `shape`; with `optional`, `shape?`; with `uniform`, `shapeU`.
-    Shape { optional: bool, uniform: bool },
+    /// `shape`; with `optional`, `shape?`; with `uniform`, `shapeU`; with `log`, `shapeN`, whose interpolation is that of
+    /// the logarithms of the templates.
+    Shape { optional: bool, uniform: bool, log: bool },
     /// `param`: a Gaussian constraint.
     Param { mean: f64, sigma: f64, range: Option<(f64, f64)> },
 }
 
 impl Kind {
+    /// Returns the type of shape uncertainty that a word of the card names.
+    pub(super) fn shape(word: &str) -> Option<Self> {
+        let (optional, uniform, log) = match word {
+            "shape" => (false, false, false),
+            "shape?" => (true, false, false),
+            "shapeU" => (false, true, false),
+            "shapeN" | "shapeN2" => (false, false, true),
+            "shapeN?" | "shapeN2?" => (true, false, true),
+            "shapeNU" => (false, true, true),
+            _ => return None,
+        };
+        Some(Self::Shape { optional, uniform, log })
+    }
+
     /// Returns the word of the card.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::LogNormal { uniform: false } => "lnN",
             Self::LogNormal { uniform: true } => "lnU",
             Self::Gamma { .. } => "gmN",
-            Self::Shape { optional: true, .. } => "shape?",
-            Self::Shape { uniform: true, .. } => "shapeU",
+            Self::Shape { optional: true, log: false, .. } => "shape?",
+            Self::Shape { uniform: true, log: false, .. } => "shapeU",
+            Self::Shape { optional: true, log: true, .. } => "shapeN?",
+            Self::Shape { uniform: true, log: true, .. } => "shapeNU",
+            Self::Shape { log: true, .. } => "shapeN",
             Self::Shape { .. } => "shape",
             Self::Param { .. } => "param",
         }
@@ -155,6 +173,8 @@ pub(super) struct RateFormula {
     pub(super) expression: Expression,
     /// For each name of the expression, the parameter or the factor that it stands for.
     pub(super) arguments: Vec<String>,
+    /// The formula and its arguments, as the card has them.
+    pub(super) text: String,
 }
 
 /// A `group` line.

@@ -41,6 +41,7 @@ mod pattern;
 mod rate_param;
 mod shapes;
 mod systematics;
+mod write;
 
 pub use card::Card;
 pub use error::CardError;

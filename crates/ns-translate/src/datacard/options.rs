@@ -4,10 +4,13 @@ use std::str::FromStr;
 
 use super::error::CardError;
 
-/// What is done with `autoMCStats`, because models have no term for Monte-Carlo statistics that follows the norms of
-/// processes as in Combine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What is done with `autoMCStats`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum McStats {
+    /// Parameters as in Combine: one per bin, whose effect follows the norms of the processes; in bins with few effective
+    /// events one per bin and process.
+    #[default]
+    Combine,
     /// Templates have no statistical uncertainty.
     Ignore,
     /// One factor per bin with a Gaussian constraint, as pyhf's `staterror`: it multiplies all backgrounds of the bin,
@@ -20,13 +23,14 @@ impl FromStr for McStats {
 
     fn from_str(value: &str) -> Result<Self, CardError> {
         match value {
+            "combine" => Ok(Self::Combine),
             "ignore" => Ok(Self::Ignore),
             "staterror" => Ok(Self::StatError),
             _ => Err(CardError::BadOption {
                 option: "mc_stats",
                 value: value.to_owned(),
                 message: "this is not known.".to_owned(),
-                remedy: "Use 'ignore' or 'staterror'.".to_owned(),
+                remedy: "Use 'combine', 'ignore' or 'staterror'.".to_owned(),
             }),
         }
     }
@@ -115,8 +119,8 @@ pub struct CardOptions {
     pub mass: Option<f64>,
     /// Values of further keywords `$NAME` (`--keyword-value NAME=VALUE`).
     pub keywords: Vec<(String, String)>,
-    /// What is done with `autoMCStats`. Without a choice, a card that has it is an error.
-    pub mc_stats: Option<McStats>,
+    /// What is done with `autoMCStats`.
+    pub mc_stats: McStats,
     /// Names of the channels that are left out of the likelihood (`--mask`).
     pub masks: Vec<String>,
     /// Parameters of interest (`--map`); if the list is empty, `r` in 0 to 20 multiplies all signal processes.

@@ -125,7 +125,7 @@ fn formula(text: &str, arguments: &str) -> Result<RateFormula, (String, String)>
         };
         own.push((*found).to_owned());
     }
-    Ok(RateFormula { expression, arguments: own })
+    Ok(RateFormula { expression, arguments: own, text: format!("{text} {arguments}") })
 }
 
 /// Stands for the sign `@` of arguments while a formula is parsed.

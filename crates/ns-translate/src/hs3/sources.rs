@@ -98,6 +98,8 @@ pub fn wanted_columns(text: &[u8]) -> BTreeMap<String, WantedColumns> {
 pub(super) struct FileSource {
     /// Path of the file of events, relative to the folder of the model file.
     pub(super) file: String,
+    /// Name of the tree of a ROOT file; `None` for a Parquet file.
+    pub(super) tree: Option<String>,
     /// Expected hash of the file, as hexadecimal text.
     pub(super) sha256: Option<String>,
     /// Name of the column that belongs to each axis, in the order of the axes.
@@ -135,7 +137,10 @@ pub(super) fn inside(folder: &Path, file: &str) -> Result<PathBuf, (String, Stri
         return Err((message, near));
     }
     if !whole.metadata().map_err(wrong)?.is_file() {
-        return Err((format!("{} is no file.", quoted(file)), "Name a Parquet file.".to_owned()));
+        return Err((
+            format!("{} is no file.", quoted(file)),
+            "Name a Parquet file or a ROOT file.".to_owned(),
+        ));
     }
     Ok(whole)
 }

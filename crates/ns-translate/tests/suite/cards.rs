@@ -2,8 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::io::Write as _;
+use std::path::Path;
 
-use ns_core::{Constraint, Effect, Model, Parameter, Sample};
+use ns_core::{Constraint, Effect, Model, Parameter, Sample, Value, function_values};
 use ns_translate::datacard::{Card, CardOptions, McStats};
 use proptest::prelude::*;
 
@@ -268,7 +269,7 @@ fn shapes_are_templates_of_the_nominal_integral_and_a_normalisation() {
 fn mc_statistics_are_factors_of_the_backgrounds() {
     let folder = tempfile::tempdir().unwrap();
     let path = with_table(folder.path(), "s shape - 1\n* autoMCStats 10\n");
-    let options = CardOptions { mc_stats: Some(McStats::StatError), ..CardOptions::default() };
+    let options = CardOptions { mc_stats: McStats::StatError, ..CardOptions::default() };
     let model = Card::read(&path, &options).unwrap().model().unwrap();
     assert_eq!(names(&model), ["r", "s", "prop_binb1[0]", "prop_binb1[1]"]);
     let Constraint::Gaussian { sigma, .. } = parameter(&model, "prop_binb1[0]").constraint else {
@@ -278,10 +279,79 @@ fn mc_statistics_are_factors_of_the_backgrounds() {
     // Templates of channels with such a line are not scaled to the rate.
     assert_eq!(sample(&model, "b1", "sig").nominal, [1.0, 3.0]);
 
+    let text = std::fs::read_to_string(&path).unwrap();
+    let ignored = CardOptions { mc_stats: McStats::Ignore, ..CardOptions::default() };
+    assert_eq!(names(&Card::read(&path, &ignored).unwrap().model().unwrap()), ["r", "s"]);
+    assert!(text.contains("autoMCStats"));
+
     // A negative threshold means no such parameters.
     let path = with_table(folder.path(), "* autoMCStats -1\n");
     let model = Card::read(path, &CardOptions::default()).unwrap().model().unwrap();
     assert_eq!(names(&model), ["r"]);
+}
+
+/// Returns the names of the parameters that an `autoMCStats` line adds.
+fn added(line: &str) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = with_table(folder.path(), line);
+    let model = Card::read(&path, &CardOptions::default()).unwrap().model().unwrap();
+    names(&model).iter().filter(|name| name.starts_with("prop_")).map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn mc_statistics_are_those_of_combine() {
+    // The backgrounds have 4 and 6 events with variances of a hundredth of that: 400 and 600 effective events.
+    assert_eq!(
+        added("* autoMCStats 400"),
+        ["prop_binb1_bin0", "prop_binb1_bin1", "prop_binb1_bin0_sig", "prop_binb1_bin0_bkg"]
+    );
+    assert_eq!(added("* autoMCStats 10"), ["prop_binb1_bin0", "prop_binb1_bin1"]);
+    // With signals there are 500 and 900.
+    assert_eq!(added("* autoMCStats 450 1"), ["prop_binb1_bin0", "prop_binb1_bin1"]);
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = with_table(folder.path(), "lumi lnN 1.1 1.1\nx lnN - 1.2\n* autoMCStats 500\n");
+    let model = Card::read(&path, &CardOptions::default()).unwrap().model().unwrap();
+    let poisson = parameter(&model, "prop_binb1_bin0_bkg");
+    assert!(matches!(poisson.constraint, Constraint::Poisson { tau, .. } if tau == 400.0), "{poisson:?}");
+    // The uncertainty of the other bin follows the norms; what both processes share is a factor of the sample.
+    let extra = sample(&model, "b1", "autoMCStats");
+    assert_eq!(extra.nominal, [0.0, 1.0]);
+    let kinds: Vec<&str> = extra.modifiers.iter().map(|m| m.effect.type_name()).collect();
+    assert_eq!(kinds, ["normsys", "staterror", "function"]);
+    assert!(parameter(&model, "prop_binb1_bin0").fixed);
+    let Some(&[Value::Number(none), Value::Function(own)]) = extra.modifiers[2].function() else {
+        panic!("{:?}", extra.modifiers[2])
+    };
+    let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
+    point[model.parameter_index("r").unwrap()] = 2.0;
+    point[model.parameter_index("x").unwrap()] = 1.0;
+    let found = function_values(&model.functions, &point)[own];
+    let expected = (4.0 * 0.03 + 1.44 * 0.06_f64).sqrt();
+    assert!(none == 0.0 && (found - expected).abs() < 1e-12, "{found} {expected}");
+}
+
+#[test]
+fn cards_put_together_are_written_as_a_card() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = with_table(
+        folder.path(),
+        "s shape - 1\nt lnN 1.1 0.9/1.2\nnuisance edit rename sig b1 s S\nn rateParam b1 bkg 1 [0,5]\n\
+         f rateParam b1 sig (@0*2) n\ng group = s t\np param 1 0.5\n* autoMCStats 10 1 2\nnuisance edit freeze t\n",
+    );
+    let options = CardOptions::default();
+    let read = |path: &Path| Card::read(path, &options).unwrap();
+    let both = Card::combine(vec![("one".to_owned(), read(&path)), ("two".to_owned(), read(&path))]).unwrap();
+    let below = folder.path().join("below");
+    std::fs::create_dir(&below).unwrap();
+    std::fs::write(below.join("card.txt"), both.to_text(&below)).unwrap();
+    let again = read(&below.join("card.txt"));
+    let (wanted, found) = (both.model().unwrap(), again.model().unwrap());
+    assert_eq!(found.channels, wanted.channels);
+    assert_eq!(found.parameters, wanted.parameters);
+    assert_eq!(found.functions, wanted.functions);
+    assert_eq!(again.groups(), both.groups());
+    assert!(again.to_text(&below).lines().skip(1).eq(both.to_text(&below).lines().skip(1)));
 }
 
 #[test]
@@ -308,7 +378,7 @@ proptest! {
         0..8,
     )) {
         let text = card(&lines.join("\n"));
-        let options = CardOptions { mc_stats: Some(McStats::StatError), ..CardOptions::default() };
+        let options = CardOptions { mc_stats: McStats::StatError, ..CardOptions::default() };
         if let Ok(model) = Card::from_text(text.as_bytes(), "card.txt", &options).and_then(|card| card.model()) {
             let n = model.parameters.len();
             for modifier in model.channels.iter().flat_map(|c| &c.samples).flat_map(|s| &s.modifiers) {

@@ -88,6 +88,30 @@ fn a_file_gives_the_same_model_and_data_as_written_events() {
 }
 
 #[test]
+fn trees_give_what_columns_in_parquet_give() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(fixtures.join("root/tree_events.root"), folder.path().join("events.root")).unwrap();
+    std::fs::copy(fixtures.join("build/background.parquet"), folder.path().join("b.parquet")).unwrap();
+    let sources = EventSources::beside(&folder.path().join("model.json"));
+    let keys = |file: &str, tree: Option<&str>| {
+        let mut source = json!({"file": file, "columns": {"m": "pt"}, "weight": "weight",
+            "where": [["pt", ">=", 100], ["pt", "<=", 160], ["charge", ">", 0]]});
+        if let Some(tree) = tree {
+            source["tree"] = json!(tree);
+        }
+        json!({"nextstat.source": source})
+    };
+    let tree = model(&keys("events.root", Some("background")), &sources).unwrap();
+    let parquet = model(&keys("b.parquet", None), &sources).unwrap();
+    assert_eq!(tree.observed, parquet.observed);
+    let said = error(&keys("events.root", Some("backgrund")), &sources);
+    assert!(said.contains("has no 'backgrund'; the closest that exists is 'background"), "{said}");
+    let said = error(&keys("events.root", None), &sources);
+    assert!(said.contains("'tree'"), "{said}");
+}
+
+#[test]
 fn the_text_of_a_model_has_the_events_of_its_files() {
     let (_folder, sources) = folder();
     let text = document(&json!({"nextstat.source": good()})).to_string();

@@ -4,7 +4,7 @@
 use ns_viz::{
     Bar, ChannelRow, ChannelYields, Channels, Components, Confidence, Contour, Correlation, Drawing,
     Exclusion, Limit, LimitCurve, Linearity, PictureError, PullRow, Pulls, Ranking, RankingRow, SampleYields,
-    Scan, ToyDistribution, ToyHistogram, ToyPullRow, ToyPulls, Yields,
+    Scan, TemplateSet, Templates, ToyDistribution, ToyHistogram, ToyPullRow, ToyPulls, Yields,
 };
 
 /// Pseudo-random numbers that are the same on every machine (a linear congruential generator).
@@ -292,6 +292,44 @@ pub(crate) fn goodness_toys(toys: usize) -> ToyDistribution {
         observed: Some(7.5),
         observed_text: "observed 7.50".into(),
         ..ToyDistribution::default()
+    }
+}
+
+/// Returns the templates of systematics on a falling background: one smoothed, one of the sum alone, one with an empty bin.
+pub(crate) fn templates() -> Templates {
+    let mut dice = Dice::new(23);
+    let edges: Vec<f64> = (0..=12).map(|edge| 100.0 + 25.0 * f64::from(edge)).collect();
+    let nominal: Vec<f64> = (0..12).map(|bin| 180.0 * (-0.28 * f64::from(bin)).exp()).collect();
+    let changed = |change: &dyn Fn(f64) -> f64| -> Vec<f64> {
+        nominal.iter().enumerate().map(|(bin, n)| n * (1.0 + change(bin as f64))).collect()
+    };
+    let set = |systematic: &str, up: Vec<f64>, down: Vec<f64>| TemplateSet {
+        systematic: systematic.into(),
+        subject: "SR, background".into(),
+        bin_edges: edges.clone(),
+        nominal: nominal.clone(),
+        uncertainty: nominal.iter().map(|n| (0.4 * n).sqrt()).collect(),
+        up,
+        down,
+        ..TemplateSet::default()
+    };
+    let mut scale =
+        set("jet energy scale", changed(&|bin| 0.02 * bin - 0.08), changed(&|bin| 0.07 - 0.018 * bin));
+    let rough = |smooth: &[f64], dice: &mut Dice| -> Vec<f64> {
+        smooth.iter().map(|x| x * (1.0 + 0.05 * dice.normal())).collect()
+    };
+    scale.up_before = rough(&scale.up, &mut dice);
+    scale.down_before = rough(&scale.down, &mut dice);
+    let mut tagging = set("b-tagging", changed(&|_| 0.06), changed(&|_| -0.06));
+    tagging.note = "shape left out".into();
+    let mut generator = set("generator", changed(&|bin| 0.3 * (0.5 * bin).sin()), nominal.clone());
+    for values in [&mut generator.nominal, &mut generator.up, &mut generator.down] {
+        values[8] = 0.0;
+    }
+    Templates {
+        title: "Templates".into(),
+        subtitle: "made-up numbers".into(),
+        sets: vec![scale, tagging, generator],
     }
 }
 
@@ -645,6 +683,7 @@ pub(crate) fn typical() -> Vec<(String, Result<Drawing, PictureError>)> {
         ("toys".into(), toy_distribution(10_000).draw()),
         ("goodness".into(), goodness_toys(2000).draw()),
         ("toy-pulls".into(), toy_pulls(24).draw()),
+        ("templates".into(), templates().draw()),
         ("yields".into(), yields(false).draw()),
         ("yields-page".into(), yields_page().draw()),
         ("events".into(), diphoton().draw()),

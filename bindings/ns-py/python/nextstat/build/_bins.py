@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _native
-from .._root import read_root
 from ._histogram import Filled, Floats, histogram
 
 #: How two templates are made symmetric.
@@ -237,16 +236,12 @@ def from_config(
 ) -> BuiltWorkspace:
     """Builds the workspace of a configuration file of cabinetry or TRExFitter, as `nextstat build` does.
 
-    Trees of ROOT files are read with uproot (pip install uproot awkward). The thresholds are those of `BinnedBuilder.prune`,
+    The thresholds are those of `BinnedBuilder.prune`,
     and `mc_constraint` is the constraint of parameters for the statistics of simulation; by default as in the program that
     the configuration is for.
     Raises `WorkspaceError` with every problem of the file, or `OSError` if it cannot be read.
     """
-    return _finished(_native._build_config(fspath(path), norm_threshold, shape_threshold, mc_threshold, mc_constraint, _columns))
-
-
-def _columns(file: str, tree: str, names: list[str]) -> dict[str, Floats]:
-    return dict(read_root(file, tree, names))  # type: ignore[no-untyped-call]
+    return _finished(_native._build_config(fspath(path), norm_threshold, shape_threshold, mc_threshold, mc_constraint))
 
 
 def _finished(result: tuple[str, list[str]]) -> BuiltWorkspace:

@@ -80,7 +80,12 @@ fn effect(
     } else {
         Effect::Normalisation { up: systematic.up.normalization?, down: systematic.down.normalization? }
     };
-    Some(Systematic { name: systematic.name.clone(), parameter: systematic.modifier.clone(), effect })
+    Some(Systematic {
+        name: systematic.name.clone(),
+        parameter: systematic.modifier.clone(),
+        effect,
+        pruned_as: None,
+    })
 }
 
 /// Checks that all templates of a channel have the same bins.

@@ -12,7 +12,7 @@ use std::path::Path;
 use super::describe::Description;
 use super::fields::Reader;
 use super::places::Place;
-use super::sources::{self, Trees};
+use super::sources;
 use super::yaml::Node;
 use config::Config;
 
@@ -25,19 +25,14 @@ pub(super) struct Read {
 
 /// Reads a configuration and its templates. `folder` is where relative paths begin. Problems go to the report; the
 /// description is complete if it has no errors.
-pub(super) fn read(
-    root: &Node,
-    folder: &Path,
-    trees: Option<&dyn Trees>,
-    reader: &mut Reader,
-) -> Option<Read> {
+pub(super) fn read(root: &Node, folder: &Path, reader: &mut Reader) -> Option<Read> {
     let config = read::config(root, reader);
     check::names(&config, reader);
     let (keys, requests) = plan::plan(&config, reader);
     if reader.report.has_errors() {
         return None;
     }
-    let filled = sources::read(&requests, folder, trees, reader);
+    let filled = sources::read(&requests, folder, reader);
     if reader.report.has_errors() {
         return None;
     }

@@ -115,7 +115,7 @@ fn request(
                 reader.error(line, message, remedy);
                 return None;
             };
-            Source::Histogram { file: file.to_owned(), path: path.to_owned() }
+            Source::Histogram { file: file.to_owned(), path: path.to_owned(), outside: false }
         }
     };
     Some(Request { line, what, source })

@@ -9,19 +9,13 @@ use ns_root::RootFile;
 
 use super::files::matching;
 use super::fill::Filling;
-use super::{Filled, Request, Source, Trees, found};
+use super::{Filled, Request, Source, found};
 use crate::arrow::parquet::{ParquetOptions, read_parquet_events_soa};
 use crate::build::fields::Reader;
 use crate::pyhf::names::quoted;
 
 /// Reads templates into `filled`. Every file is read once, with the columns of all its templates.
-pub(super) fn read(
-    requests: &[Request],
-    folder: &Path,
-    trees: Option<&dyn Trees>,
-    reader: &mut Reader,
-    filled: &mut [Option<Filled>],
-) {
+pub(super) fn read(requests: &[Request], folder: &Path, reader: &mut Reader, filled: &mut [Option<Filled>]) {
     let mut fillings: Vec<Option<Filling>> = vec![None; requests.len()];
     // In the order of the first use, so that messages follow the configuration.
     let mut order: Vec<(PathBuf, String)> = Vec::new();
@@ -54,7 +48,7 @@ pub(super) fn read(
     }
     for key in &order {
         let Some(list) = users.get(key) else { continue };
-        if let Err((line, message, remedy)) = one_file(key, list, requests, trees, &mut fillings) {
+        if let Err((line, message, remedy)) = one_file(key, list, requests, &mut fillings) {
             reader.error(line, message, remedy);
             for i in list {
                 fillings[*i] = None;
@@ -63,7 +57,7 @@ pub(super) fn read(
     }
     for (filling, place) in fillings.into_iter().zip(filled) {
         if let Some((template, edges)) = filling.map(Filling::finish) {
-            *place = Some(Filled { template, edges });
+            *place = Some(Filled { template, edges, beyond: [0.0; 2] });
         }
     }
 }
@@ -76,7 +70,6 @@ fn one_file(
     (file, tree): &(PathBuf, String),
     users: &[usize],
     requests: &[Request],
-    trees: Option<&dyn Trees>,
     fillings: &mut [Option<Filling>],
 ) -> Result<(), Wrong> {
     let users: Vec<usize> = users.iter().copied().filter(|i| fillings[*i].is_some()).collect();
@@ -88,7 +81,7 @@ fn one_file(
         }
     }
     let wrong = |message: String, remedy: String| (first.line, format!("{}: {message}", first.what), remedy);
-    let arrays = table(file, tree, &names, trees).map_err(|(message, remedy)| wrong(message, remedy))?;
+    let arrays = table(file, tree, &names).map_err(|(message, remedy)| wrong(message, remedy))?;
     let rows = arrays.iter().map(|array| array.len()).max().unwrap_or(0);
     if arrays.len() != names.len() || arrays.iter().any(|array| array.len() != rows) {
         let message = format!("the columns of {} have different lengths.", file.display());
@@ -113,7 +106,7 @@ fn one_file(
 /// Columns, and what is wrong with a remedy.
 type Columns = Result<Vec<std::sync::Arc<[f64]>>, (String, String)>;
 
-fn table(file: &Path, tree: &str, names: &[String], trees: Option<&dyn Trees>) -> Columns {
+fn table(file: &Path, tree: &str, names: &[String]) -> Columns {
     let mut start = [0; 4];
     let opened = File::open(file).and_then(|mut file| file.read_exact(&mut start));
     if let Err(error) = opened {
@@ -131,15 +124,11 @@ fn table(file: &Path, tree: &str, names: &[String], trees: Option<&dyn Trees>) -
         let message = format!("{} is a ROOT file, and its tree is not named.", file.display());
         return Err((message, "Add 'Tree' to the sample.".to_owned()));
     }
-    let Some(trees) = trees else {
-        return Err((
-            format!("{} is a ROOT file, whose trees the command does not read.", file.display()),
-            "Build in Python with nextstat.build.from_config, which reads trees with uproot, or write the tree as Parquet."
-                .to_owned(),
-        ));
-    };
-    let columns = trees.columns(file, tree, names).map_err(|message| {
-        (message, "Correct the name of the tree or the expression, or the path of the file.".to_owned())
+    let columns = RootFile::open(file).and_then(|file| file.columns(tree, names)).map_err(|error| {
+        (
+            error.to_string(),
+            "Correct the name of the tree or the expression, or the path of the file.".to_owned(),
+        )
     })?;
     Ok(columns.into_iter().map(Into::into).collect())
 }

@@ -16,8 +16,8 @@ pub(super) struct Histograms {
 }
 
 impl Histograms {
-    /// Reads a histogram of one dimension.
-    pub(super) fn read(&mut self, file: &Path, path: &str) -> Result<Filled, Fault> {
+    /// Reads a histogram of one dimension. With `outside`, what is outside of its bins is added to the outer bins.
+    pub(super) fn read(&mut self, file: &Path, path: &str, outside: bool) -> Result<Filled, Fault> {
         let source = self.open.entry(file.to_owned()).or_insert_with_key(|file| {
             RootFile::open(file).map_err(|error| Fault {
                 message: sentence(&error),
@@ -38,9 +38,22 @@ impl Histograms {
                 "Write its bins as a histogram of one dimension.",
             ));
         };
-        let values = histogram.contents();
+        let mut values = histogram.contents();
         // Without squared weights the entries are counts.
-        let variances = histogram.sumw2().unwrap_or_else(|| values.iter().map(|v| v.abs()).collect());
+        let mut variances = histogram.sumw2().unwrap_or_else(|| values.iter().map(|v| v.abs()).collect());
+        let mut beyond = [histogram.underflow(), histogram.overflow()].map(Option::unwrap_or_default);
+        if outside {
+            let squares = histogram.cells_sumw2().map_or(beyond, |cells| {
+                [cells.first(), cells.last()].map(|square| square.copied().unwrap_or_default())
+            });
+            let ends = [0, values.len().saturating_sub(1)];
+            for ((at, content), square) in ends.into_iter().zip(&mut beyond).zip(squares) {
+                if let (Some(value), Some(variance)) = (values.get_mut(at), variances.get_mut(at)) {
+                    *value += std::mem::take(content);
+                    *variance += square.abs();
+                }
+            }
+        }
         if let Some(bin) = values.iter().chain(&variances).position(|x| !x.is_finite()) {
             let bin = bin % values.len() + 1;
             return Err(fault(
@@ -49,7 +62,8 @@ impl Histograms {
             ));
         }
         let variances = variances.into_iter().map(f64::abs).collect();
-        Ok(Filled { template: Template { values, variances: Some(variances) }, edges: axis.edges.clone() })
+        let template = Template { values, variances: Some(variances) };
+        Ok(Filled { template, edges: axis.edges.clone(), beyond })
     }
 }
 

@@ -11,15 +11,6 @@ use std::path::{Path, PathBuf};
 use super::describe::Template;
 use super::fields::Reader;
 
-/// Reads columns of trees of ROOT files, which is not part of this crate.
-pub trait Trees {
-    /// Returns columns of a tree, one array for each name, all of the same length.
-    ///
-    /// # Errors
-    /// What is wrong with the file, the tree or a column, in a sentence.
-    fn columns(&self, file: &Path, tree: &str, names: &[String]) -> Result<Vec<Vec<f64>>, String>;
-}
-
 /// A template that is to be read.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
@@ -33,8 +24,8 @@ pub(super) struct Request {
 /// Where a template comes from. Names of files are as in the configuration.
 #[derive(Debug, Clone)]
 pub(super) enum Source {
-    /// A histogram in a ROOT file.
-    Histogram { file: String, path: String },
+    /// A histogram in a ROOT file. With `outside`, what is outside of its bins belongs to the outer bins.
+    Histogram { file: String, path: String, outside: bool },
     /// Columns of events.
     Columns(ColumnSource),
 }
@@ -61,20 +52,17 @@ pub(super) struct ColumnSource {
 pub(super) struct Filled {
     pub(super) template: Template,
     pub(super) edges: Vec<f64>,
+    /// Contents below the first bin and above the last one that the template does not contain.
+    pub(super) beyond: [f64; 2],
 }
 
 /// Reads templates. What cannot be read is `None`, and a problem of the report.
-pub(super) fn read(
-    requests: &[Request],
-    folder: &Path,
-    trees: Option<&dyn Trees>,
-    reader: &mut Reader,
-) -> Vec<Option<Filled>> {
+pub(super) fn read(requests: &[Request], folder: &Path, reader: &mut Reader) -> Vec<Option<Filled>> {
     let mut filled = vec![None; requests.len()];
     let mut histograms = histograms::Histograms::default();
     for (request, place) in requests.iter().zip(&mut filled) {
-        if let Source::Histogram { file, path } = &request.source {
-            match histograms.read(&found(folder, file), path) {
+        if let Source::Histogram { file, path, outside } = &request.source {
+            match histograms.read(&found(folder, file), path, *outside) {
                 Ok(histogram) => *place = Some(histogram),
                 Err(fault) => {
                     reader.error(request.line, format!("{}: {}", request.what, fault.message), fault.remedy);
@@ -82,7 +70,7 @@ pub(super) fn read(
             }
         }
     }
-    columns::read(requests, folder, trees, reader, &mut filled);
+    columns::read(requests, folder, reader, &mut filled);
     filled
 }
 

@@ -28,9 +28,39 @@ pub(super) struct Job {
     /// `None` if the statistics of simulation have no parameters.
     pub(super) mc_threshold: Option<f64>,
     pub(super) gaussian: bool,
+    /// How the templates of morphed samples are interpolated.
+    pub(super) interpolation: Interpolation,
     pub(super) stat_only: bool,
-    /// Whether events outside of the bins of columns belong to the outer bins.
+    /// Whether events outside of the bins belong to the outer bins.
     pub(super) outside: bool,
+}
+
+/// How templates are interpolated between the values of a parameter (`TemplateInterpolationOption`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Interpolation {
+    #[default]
+    Linear,
+    SmoothLinear,
+    SquareRoot,
+}
+
+/// How the bins of histograms are changed.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Rebin {
+    /// So many neighbouring bins become one. Bins that are left over at the end are dropped.
+    Merge(usize),
+    /// New edges, which are edges of the histograms.
+    Edges(Vec<f64>),
+    /// Bins that are found from the nominal templates of signals and backgrounds.
+    Automatic(Automatic),
+}
+
+/// How bins are found: by TRExFitter's transformation D or F, with its numbers for signals and backgrounds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Automatic {
+    pub(super) with_statistics: bool,
+    pub(super) signal: f64,
+    pub(super) background: f64,
 }
 
 /// Folders, files without their ending, and names of histograms or trees; several of each are added up. Endings are
@@ -52,6 +82,8 @@ pub(super) struct Region {
     pub(super) place: Locations,
     pub(super) variable: Option<String>,
     pub(super) edges: Vec<f64>,
+    /// Changes of the bins, in their order, with their lines.
+    pub(super) rebin: Vec<(usize, Rebin)>,
     pub(super) selection: Option<String>,
     pub(super) weight: Option<String>,
     /// Whether the data are the sum of the samples.
@@ -63,6 +95,13 @@ pub(super) struct Sample {
     pub(super) line: usize,
     pub(super) name: String,
     pub(super) data: bool,
+    pub(super) signal: bool,
+    /// Whether the sample is not part of the model, but others refer to it.
+    pub(super) ghost: bool,
+    /// Parameters between whose values templates are interpolated, with the value of this one.
+    pub(super) morphing: Vec<(String, f64)>,
+    /// Whether the statistics of simulation have parameters of this sample alone.
+    pub(super) separate_gammas: bool,
     pub(super) place: Locations,
     pub(super) scope: Scope,
     pub(super) selection: Option<String>,
@@ -115,6 +154,14 @@ pub(super) struct Systematic {
     pub(super) overall: Option<(f64, f64)>,
     pub(super) up: Option<Variation>,
     pub(super) down: Option<Variation>,
+    /// Samples that are the templates upwards and downwards.
+    pub(super) samples: [Option<String>; 2],
+    /// Sample whose relative change is taken, and whether its change of the sum is kept.
+    pub(super) reference: Option<(String, bool)>,
+    /// Sample whose pruning is taken.
+    pub(super) pruned_as: Option<String>,
+    /// Whether each bin is independent (`SHAPE`).
+    pub(super) uncorrelated: bool,
     pub(super) symmetrise: Symmetrise,
     /// Largest number of changes of slope; 0 without smoothing.
     pub(super) smoothing: usize,
@@ -130,6 +177,16 @@ pub(super) struct Variation {
     pub(super) weight: Option<String>,
     /// Multiplies the weight.
     pub(super) weight_factor: Option<String>,
+}
+
+impl Config {
+    /// Whether a systematic takes templates of a sample.
+    pub(super) fn refers_to(&self, sample: &str) -> bool {
+        self.systematics.iter().any(|systematic| {
+            let reference = systematic.reference.as_ref().map(|(name, _)| name.as_str());
+            reference == Some(sample) || systematic.samples.iter().flatten().any(|name| name == sample)
+        })
+    }
 }
 
 /// Whether a list of names has this one. An empty list, and `all`, have all names.

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use super::config::{self, Config, drops};
+use super::morph;
 use super::plan::{Key, Side};
+use super::variation::{For, Variations};
 use crate::build::describe::{
     Channel, Description, Effect, Formula, McConstraint, Measurement, Parameter, Parts, Pruning, Sample,
     Smoothing, Symmetrise, Systematic, Template,
@@ -42,18 +44,20 @@ pub(super) fn describe(
     templates: &HashMap<Key, Filled>,
     reader: &mut Reader,
 ) -> Description {
+    morph::check(config, reader);
+    let variations = Variations { config, templates };
     let mut channels = Vec::new();
     for (r, region) in config.regions.iter().enumerate() {
         let mut channel = Channel { name: region.name.clone(), ..Channel::default() };
         for (s, sample) in config.samples.iter().enumerate() {
-            let Some(filled) = templates.get(&(r, s, None)) else { continue };
+            let Some(filled) = templates.get(&(r, s, None)).filter(|_| !sample.ghost) else { continue };
             channel.edges.get_or_insert_with(|| filled.edges.clone());
             if sample.data {
                 let data = channel.data.get_or_insert_with(|| vec![0.0; filled.template.values.len()]);
                 data.iter_mut().zip(&filled.template.values).for_each(|(a, b)| *a += b);
                 continue;
             }
-            let scale = sample.scale * if sample.by_theory { config.job.lumi } else { 1.0 };
+            let scale = variations.scale(sample);
             let template = nominal(&filled.template, scale, (region, sample), reader);
             let of_sample = |factor: &&config::Factor| factor.scope.has(&region.name, &sample.name);
             let names = |per_bin: bool| {
@@ -74,13 +78,29 @@ pub(super) fn describe(
             let acting = config.systematics.iter().enumerate().filter(|_| sample.systematics);
             for (i, systematic) in acting {
                 if systematic.scope.has(&region.name, &sample.name) {
-                    let side =
-                        |side| templates.get(&(r, s, Some((i, side)))).map(|f| varied(&f.template, scale));
+                    let of = For { region: r, sample: s, systematic: i };
+                    let mut side =
+                        |side| variations.template(of, side, reader).map(|values| not_negative(values));
+                    let (up, down) = (side(Side::Up), side(Side::Down));
+                    if systematic.uncorrelated {
+                        systematics
+                            .extend(up.map(|up| independent(systematic, &region.name, &template, &up)));
+                        continue;
+                    }
                     let parts = parts(systematic, &region.name, &sample.name);
-                    systematics.extend(effect(systematic, side(Side::Up), side(Side::Down), parts));
+                    systematics.extend(effect(systematic, up, down, parts));
                 }
             }
-            let mut functions: Vec<Formula> = Vec::new();
+            let separate = sample.separate_gammas && config.job.mc_threshold.is_some();
+            if let Some(variances) = template.variances.as_ref().filter(|_| separate) {
+                systematics.push(Systematic {
+                    name: format!("stat_{}", sample.name),
+                    parameter: Some(format!("stat_{}_{}", sample.name, region.name)),
+                    effect: Effect::Uncorrelated { sigmas: variances.iter().map(|v| v.sqrt()).collect() },
+                    pruned_as: None,
+                });
+            }
+            let mut functions: Vec<Formula> = morph::factors(config, sample);
             for factor in config.factors.iter().filter(of_sample) {
                 let Some(formula) = &factor.formula else { continue };
                 if functions.iter().all(|known| known.name != factor.name) {
@@ -91,7 +111,9 @@ pub(super) fn describe(
             channel.samples.push(Sample {
                 name: sample.name.clone(),
                 template,
-                mc_statistics: sample.mc_statistics && config.job.mc_threshold.is_some(),
+                mc_statistics: sample.mc_statistics
+                    && !sample.separate_gammas
+                    && config.job.mc_threshold.is_some(),
                 functions,
                 norm_factors: names(false),
                 shape_factors: names(true),
@@ -147,8 +169,20 @@ fn nominal(
 }
 
 /// A template of a systematic, in which no bin is negative.
-fn varied(template: &Template, scale: f64) -> Vec<f64> {
-    template.values.iter().map(|v| v * scale).map(|v| if v < 0.0 { EMPTY.0 } else { v }).collect()
+fn not_negative(values: Vec<f64>) -> Vec<f64> {
+    values.into_iter().map(|v| if v < 0.0 { EMPTY.0 } else { v }).collect()
+}
+
+/// A systematic whose bins are independent. Each bin of a region has a parameter, which all samples of the systematic share.
+fn independent(systematic: &config::Systematic, region: &str, nominal: &Template, up: &[f64]) -> Systematic {
+    let parameter = systematic.parameter.as_ref().unwrap_or(&systematic.name);
+    let sigmas = up.iter().zip(&nominal.values).map(|(u, n)| (u - n).abs()).collect();
+    Systematic {
+        name: systematic.name.clone(),
+        parameter: Some(format!("{parameter}_{region}")),
+        effect: Effect::Uncorrelated { sigmas },
+        pruned_as: None,
+    }
 }
 
 /// Which parts of a systematic are used; `None` if neither is.
@@ -182,7 +216,12 @@ fn effect(
             }
         }
     };
-    Some(Systematic { name: systematic.name.clone(), parameter: systematic.parameter.clone(), effect })
+    Some(Systematic {
+        name: systematic.name.clone(),
+        parameter: systematic.parameter.clone(),
+        effect,
+        pruned_as: systematic.pruned_as.clone(),
+    })
 }
 
 /// The settings of free factors that act on a sample.
@@ -196,7 +235,7 @@ fn parameters(config: &Config) -> Vec<Parameter> {
             })
         })
     };
-    let mut parameters: Vec<Parameter> = Vec::new();
+    let mut parameters: Vec<Parameter> = morph::parameters(config);
     for factor in config.factors.iter().filter(|factor| !factor.per_bin).filter(acts) {
         if let Some(formula) = &factor.formula {
             for (name, init, bounds) in &formula.parameters {

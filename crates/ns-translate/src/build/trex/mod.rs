@@ -3,20 +3,24 @@
 //! The meaning of settings is that of TRExFitter. Settings of pictures and tables have no effect; settings that would change
 //! the workspace and are not supported are errors with their line.
 
+mod auto_bins;
 mod blocks;
 mod config;
 mod describe;
 mod known;
+mod morph;
 mod plan;
 mod read;
+mod rebin;
 mod settings;
+mod variation;
 
 use std::path::Path;
 
 use super::describe::Description;
 use super::fields::Reader;
 use super::places::Place;
-use super::sources::{self, Trees};
+use super::sources;
 use config::Config;
 
 /// A configuration whose templates have been read.
@@ -28,12 +32,7 @@ pub(super) struct Read {
 
 /// Reads a configuration and its templates. `folder` is where relative paths begin. Problems go to the report; the
 /// description is complete if it has no errors.
-pub(super) fn read(
-    text: &str,
-    folder: &Path,
-    trees: Option<&dyn Trees>,
-    reader: &mut Reader,
-) -> Option<Read> {
+pub(super) fn read(text: &str, folder: &Path, reader: &mut Reader) -> Option<Read> {
     let blocks = match blocks::read(text) {
         Ok(blocks) => blocks,
         Err((line, message, remedy)) => {
@@ -50,11 +49,16 @@ pub(super) fn read(
     if reader.report.has_errors() {
         return None;
     }
-    let filled = sources::read(&requests, folder, trees, reader);
+    let filled = sources::read(&requests, folder, reader);
     if reader.report.has_errors() {
         return None;
     }
-    let description = describe::describe(&config, &describe::added(keys, filled), reader);
+    let mut templates = describe::added(keys, filled);
+    rebin::apply(&config, &mut templates, reader);
+    if reader.report.has_errors() {
+        return None;
+    }
+    let description = describe::describe(&config, &templates, reader);
     Some(Read { description, config })
 }
 

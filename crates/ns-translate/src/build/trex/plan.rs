@@ -21,7 +21,10 @@ pub(super) fn plan(config: &Config, reader: &mut Reader) -> (Vec<Key>, Vec<Reque
     let (mut keys, mut requests) = (Vec::new(), Vec::new());
     for (r, region) in config.regions.iter().enumerate() {
         for (s, sample) in config.samples.iter().enumerate() {
-            if !sample.scope.has(&region.name, &sample.name) || (sample.data && region.asimov) {
+            if !sample.scope.has(&region.name, &sample.name)
+                || (sample.data && region.asimov)
+                || (sample.ghost && !config.refers_to(&sample.name))
+            {
                 continue;
             }
             let mut add = |key: Key, varied: Option<(&Systematic, &'static str, &Variation)>| {
@@ -31,7 +34,7 @@ pub(super) fn plan(config: &Config, reader: &mut Reader) -> (Vec<Key>, Vec<Reque
                 }
             };
             add((r, s, None), None);
-            if sample.data || !sample.systematics {
+            if sample.data || sample.ghost || !sample.systematics {
                 continue;
             }
             for (i, systematic) in config.systematics.iter().enumerate() {
@@ -39,8 +42,8 @@ pub(super) fn plan(config: &Config, reader: &mut Reader) -> (Vec<Key>, Vec<Reque
                     continue;
                 }
                 let sides = [(Side::Up, "up", &systematic.up), (Side::Down, "down", &systematic.down)];
-                for (side, word, variation) in sides {
-                    if let Some(variation) = variation {
+                for ((side, word, variation), other) in sides.into_iter().zip(&systematic.samples) {
+                    if let (Some(variation), None) = (variation, other) {
                         add((r, s, Some((i, side))), Some((systematic, word, variation)));
                     }
                 }
@@ -110,7 +113,7 @@ fn requests_of(
             out.push(Request { line, what: what.clone(), source });
         } else {
             out.extend(all.into_iter().map(|file| {
-                let source = Source::Histogram { file, path: name.clone() };
+                let source = Source::Histogram { file, path: name.clone(), outside: config.job.outside };
                 Request { line, what: what.clone(), source }
             }));
         }

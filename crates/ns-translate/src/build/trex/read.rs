@@ -1,7 +1,10 @@
 //! Reads the blocks of a file as a configuration.
 
+use super::auto_bins::{FINE_BINS, automatic};
 use super::blocks::Block;
-use super::config::{Config, Factor, Formula, Job, Region, Sample, Scope, Systematic, Variation};
+use super::config::{
+    Config, Factor, Formula, Interpolation, Job, Rebin, Region, Sample, Scope, Systematic, Variation,
+};
 use super::settings::Settings;
 use crate::build::describe::Symmetrise;
 use crate::build::fields::Reader;
@@ -19,6 +22,7 @@ pub(super) fn config(blocks: &[Block], reader: &mut Reader) -> Config {
         match block.kind.as_str() {
             "Job" => config.job = settings.job(),
             "Fit" => {
+                config.job.interpolation = settings.interpolation().unwrap_or(config.job.interpolation);
                 if let Some(kind) = settings.word("FitType").filter(|kind| kind != "SPLUSB") {
                     let message = format!("A workspace does not contain 'FitType: {kind}'.");
                     reader.warn(
@@ -76,14 +80,6 @@ impl Settings<'_, '_> {
         let no_threshold = self.word("MCstatThreshold").as_deref() == Some("NONE");
         let stat_only = self.flag("StatOnly", false);
         let outside = self.flag("MergeUnderOverFlow", ntuples);
-        if outside && !ntuples {
-            let line = self.get("MergeUnderOverFlow").map_or(self.block.line, |setting| setting.line);
-            self.error(
-                line,
-                "'MergeUnderOverFlow' of histograms is not supported.".to_owned(),
-                "Add what is outside to the outer bins of the histograms.",
-            );
-        }
         let threshold = if no_threshold { None } else { Some(self.number("MCstatThreshold").unwrap_or(0.0)) };
         Job {
             line: self.block.line,
@@ -102,7 +98,17 @@ impl Settings<'_, '_> {
                 == Some("GAUSSIAN"),
             stat_only,
             outside,
+            interpolation: self.interpolation().unwrap_or_default(),
         }
+    }
+
+    fn interpolation(&mut self) -> Option<Interpolation> {
+        let word = self.one_of("TemplateInterpolationOption", &["LINEAR", "SMOOTHLINEAR", "SQUAREROOT"])?;
+        Some(match word.as_str() {
+            "SMOOTHLINEAR" => Interpolation::SmoothLinear,
+            "SQUAREROOT" => Interpolation::SquareRoot,
+            _ => Interpolation::Linear,
+        })
     }
 
     /// A region of the fit; regions for validation are left out.
@@ -112,23 +118,51 @@ impl Settings<'_, '_> {
         }
         let asimov = self.one_of("DataType", &["DATA", "ASIMOV"]).as_deref() == Some("ASIMOV");
         let (variable, edges) = if ntuples { self.binning() } else { (None, Vec::new()) };
-        if let Some(setting) = self.get("Binning").filter(|_| !ntuples) {
-            self.error(
-                setting.line,
-                "'Binning' of histograms is not supported.".to_owned(),
-                "Write histograms with the bins of the fit.",
-            );
-        }
         Some(Region {
             line: self.block.line,
             name: self.name(),
             place: self.place(ntuples, ""),
             variable,
             edges,
+            rebin: self.rebinning(ntuples),
             selection: self.text("Selection"),
             weight: self.text("MCweight"),
             asimov,
         })
+    }
+
+    /// Changes of the bins of histograms that have been read or filled.
+    fn rebinning(&mut self, ntuples: bool) -> Vec<(usize, Rebin)> {
+        let mut found = Vec::new();
+        if let Some(setting) = self.get("Rebin") {
+            let n = setting.values.join(",").parse::<usize>().ok().filter(|n| *n > 0);
+            if n.is_none() {
+                let message = "'Rebin' is no positive whole number.".to_owned();
+                self.error(setting.line, message, "Write how many bins become one.");
+            }
+            found.extend(n.map(|n| (setting.line, Rebin::Merge(n))));
+        }
+        for key in ["Binning", "Rebinning"] {
+            let Some(setting) = self.get(key) else { continue };
+            if let Some(automatic) = automatic(&setting.values).filter(|_| key == "Binning") {
+                found.push((setting.line, Rebin::Automatic(automatic)));
+                continue;
+            }
+            // The edges of columns are those that they are filled with.
+            if key == "Binning" && ntuples {
+                continue;
+            }
+            match edges(&setting.values) {
+                Some(edges) => found.push((setting.line, Rebin::Edges(edges))),
+                None => {
+                    let message = format!(
+                        "'{key}' is no list of ascending edges, and no 'AutoBin' with TransfoD or TransfoF."
+                    );
+                    self.error(setting.line, message, "Write the edges that TRExFitter has found.");
+                }
+            }
+        }
+        found
     }
 
     /// The variable with the edges of its bins.
@@ -144,13 +178,15 @@ impl Settings<'_, '_> {
         let numbers =
             |values: &[String]| values.iter().map(|v| v.parse::<f64>().ok()).collect::<Option<Vec<_>>>();
         let expression = variable.values.first().cloned();
-        let edges = match self.get("Binning") {
+        let is_automatic = self.get("Binning").is_some_and(|setting| automatic(&setting.values).is_some());
+        let edges = match self.get("Binning").filter(|_| !is_automatic) {
             Some(setting) => {
                 let edges = numbers(&setting.values);
                 if edges.is_none() {
                     self.error(
                         setting.line,
-                        "'Binning' is no list of edges; automatic bins are not supported.".to_owned(),
+                        "'Binning' is no list of edges, and no 'AutoBin' with TransfoD or TransfoF."
+                            .to_owned(),
                         "Write the edges that TRExFitter has found.",
                     );
                 }
@@ -158,7 +194,7 @@ impl Settings<'_, '_> {
             }
             None => match numbers(variable.values.get(1..).unwrap_or_default()).as_deref() {
                 Some([n, low, high]) if *n >= 1.0 && *n <= 1e6 && low < high => {
-                    let n = *n as usize;
+                    let n = if is_automatic { FINE_BINS } else { *n as usize };
                     (0..=n).map(|i| low + (high - low) * i as f64 / n as f64).collect()
                 }
                 _ => {
@@ -174,12 +210,10 @@ impl Settings<'_, '_> {
         (expression, edges)
     }
 
-    /// A sample, with the factors that it names; ghosts are left out.
+    /// A sample, with the factors that it names.
     fn sample(&mut self, ntuples: bool) -> Option<(Sample, Vec<Factor>)> {
         let kind = self.one_of("Type", &["SIGNAL", "BACKGROUND", "DATA", "GHOST"]);
-        if kind.as_deref() == Some("GHOST") {
-            return None;
-        }
+        let ghost = kind.as_deref() == Some("GHOST");
         let name = self.name();
         let mut factors = Vec::new();
         for setting in &self.block.settings {
@@ -204,6 +238,10 @@ impl Settings<'_, '_> {
             line: self.block.line,
             name,
             data: kind.as_deref() == Some("DATA"),
+            signal: kind.as_deref() == Some("SIGNAL"),
+            ghost,
+            morphing: self.morphing(),
+            separate_gammas: self.flag("SeparateGammas", false),
             place: self.place(ntuples, ""),
             scope: Scope { samples: Vec::new(), ..self.scope() },
             selection: self.text("Selection"),
@@ -212,9 +250,35 @@ impl Settings<'_, '_> {
             scale: self.number("LumiScale").unwrap_or(1.0),
             by_theory: self.flag("NormalizedByTheory", true),
             mc_statistics: self.flag("UseMCstat", true),
-            systematics: self.flag("UseSystematics", true),
+            systematics: self.flag("UseSystematics", !ghost),
         };
         Some((sample, factors))
+    }
+
+    /// The values of parameters that a sample stands for: `"name",value`, one setting for each parameter.
+    fn morphing(&mut self) -> Vec<(String, f64)> {
+        let mut found: Vec<(String, f64)> = Vec::new();
+        for setting in self.block.settings.iter().filter(|setting| setting.key == "Morphing") {
+            let value = match setting.values.as_slice() {
+                [name, value] if !name.is_empty() => {
+                    value.parse().ok().filter(|x: &f64| x.is_finite()).map(|value| (name.clone(), value))
+                }
+                _ => None,
+            };
+            match value {
+                Some((name, _)) if found.iter().any(|(known, _)| *known == name) => {
+                    let message = format!("'Morphing' names the parameter '{name}' twice.");
+                    self.error(setting.line, message, "Write it once.");
+                }
+                Some(value) => found.push(value),
+                None => self.error(
+                    setting.line,
+                    "'Morphing' cannot be read.".to_owned(),
+                    "Write 'Morphing: \"parameter\",value'.",
+                ),
+            }
+        }
+        found
     }
 
     fn factor(&mut self) -> Factor {
@@ -261,7 +325,8 @@ impl Settings<'_, '_> {
     }
 
     fn systematic(&mut self, ntuples: bool) -> Option<Systematic> {
-        let kind = self.one_of("Type", &["OVERALL", "HISTO"])?;
+        let kind = self.one_of("Type", &["OVERALL", "HISTO", "SHAPE"])?;
+        let uncorrelated = kind == "SHAPE";
         let overall = (kind == "OVERALL").then(|| {
             let (up, down) = (self.number("OverallUp"), self.number("OverallDown"));
             if up.is_none() || down.is_none() {
@@ -287,7 +352,11 @@ impl Settings<'_, '_> {
             self.error(line, "'Smoothing' is not between 0 and 99.".to_owned(), "Write 40, for example.");
         }
         let (up, down) = (self.variation(ntuples, "Up"), self.variation(ntuples, "Down"));
-        if overall.is_none() && (up.is_none() || (down.is_none() && symmetrise != Symmetrise::Mirror)) {
+        let samples = [self.text("SampleUp"), self.text("SampleDown")];
+        let (has_up, has_down) =
+            (up.is_some() || samples[0].is_some(), down.is_some() || samples[1].is_some());
+        let one_sided = uncorrelated || symmetrise == Symmetrise::Mirror;
+        if overall.is_none() && (!has_up || (!has_down && !one_sided)) {
             self.error(
                 self.block.line,
                 "It does not say how both templates differ from the nominal one.".to_owned(),
@@ -301,12 +370,26 @@ impl Settings<'_, '_> {
             scope: self.scope(),
             overall,
             up,
-            down,
+            down: down.filter(|_| !uncorrelated),
+            samples,
+            reference: self
+                .text("ReferenceSample")
+                .map(|sample| (sample, self.flag("KeepReferenceOverallVar", true))),
+            pruned_as: self.text("ReferencePruning"),
+            uncorrelated,
             symmetrise,
             smoothing: (smoothing / 10.0) as usize,
-            drop_norm: self.list("DropNorm"),
-            drop_shape: self.list("DropShapeIn"),
+            drop_norm: self.dropped(&["DropNorm", "DropNormIn"], "IsShapeOnly"),
+            drop_shape: self.dropped(&["DropShapeIn"], "IsNormOnly"),
         })
+    }
+
+    /// Where a part of a systematic is dropped: names of regions and samples, or `all`.
+    fn dropped(&mut self, lists: &[&str], everywhere: &str) -> Vec<String> {
+        if self.flag(everywhere, false) {
+            return vec!["all".to_owned()];
+        }
+        lists.iter().flat_map(|key| self.list(key)).collect()
     }
 
     /// What a direction changes; `None` without a setting for it.
@@ -323,4 +406,11 @@ impl Settings<'_, '_> {
             weight_factor,
         })
     }
+}
+
+/// Ascending, finite edges of bins; `None` if the values are something else.
+fn edges(values: &[String]) -> Option<Vec<f64>> {
+    let edges: Vec<f64> = values.iter().map(|value| value.parse().ok()).collect::<Option<_>>()?;
+    let ascending = edges.windows(2).all(|pair| matches!(pair, [low, high] if low < high));
+    (edges.len() > 1 && ascending && edges.iter().all(|edge| edge.is_finite())).then_some(edges)
 }

@@ -9,6 +9,7 @@ use crate::pyhf::names::quoted;
 
 use super::Builder;
 use super::gamma::gamma_entry;
+use super::log_shapes::LogShape;
 use super::parameters::{Entry, Written};
 
 /// The effects of the lines of one column, apart from those of signals.
@@ -18,6 +19,8 @@ pub(super) struct Column {
     pub(super) norms: BTreeMap<usize, (f64, f64)>,
     /// Scales of the shape effects, each with the index of its line and whether it is asymmetric.
     pub(super) scales: Vec<(f64, usize, bool)>,
+    /// Effects of `shapeN` lines.
+    pub(super) log_shapes: Vec<LogShape>,
 }
 
 impl Builder<'_> {
@@ -34,13 +37,16 @@ impl Builder<'_> {
                 let Some(column) = columns.get_mut(at) else { continue };
                 match systematic.kind {
                     Kind::LogNormal { .. } => self.log_normal(systematic, size, column),
-                    Kind::Shape { optional, .. } => self.shape(line, systematic, at, size, optional, column),
+                    Kind::Shape { optional, log, .. } => {
+                        self.shape(line, systematic, at, size, (optional, log), column);
+                    }
                     Kind::Gamma { .. } => self.gamma_factor(systematic, at),
                     Kind::Param { .. } => {}
                 }
             }
         }
         self.add_norms(&columns);
+        self.add_log_shapes(&columns);
         self.check_scales(&columns);
     }
 

@@ -24,7 +24,7 @@ pub(super) fn gamma_entry(count: f64) -> Entry {
 }
 
 /// Returns the logarithm of the probability of a count.
-fn log_poisson(count: f64, mean: f64) -> f64 {
+pub(super) fn log_poisson(count: f64, mean: f64) -> f64 {
     if count == 0.0 {
         return -mean;
     }

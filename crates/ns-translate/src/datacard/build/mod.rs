@@ -3,6 +3,7 @@
 mod effects;
 mod formulas;
 mod gamma;
+mod log_shapes;
 mod mc_stats;
 mod parameters;
 mod shape_effects;
@@ -56,6 +57,8 @@ struct Builder<'c> {
     yields: Yields<'c>,
     /// Functions of parameters, each after those that it uses.
     functions: Vec<Function>,
+    /// Samples that are no processes of the card, with the indices of their channels.
+    extra: Vec<(usize, Sample)>,
 }
 
 /// Makes the model. Returns also the warnings.
@@ -72,6 +75,7 @@ pub(super) fn build(card: &Card) -> Result<(Model, Report), CardError> {
         cells: Vec::new(),
         yields: Yields::default(),
         functions: Vec::new(),
+        extra: Vec::new(),
     };
     builder.cells.resize_with(document.columns.len(), || None);
     let signals = signals::signals(document, &card.options)?;
@@ -140,6 +144,9 @@ impl Builder<'_> {
                 nominal: cell.nominal,
                 modifiers: cell.modifiers,
             });
+        }
+        for (channel, sample) in self.extra {
+            samples.get_mut(channel).into_iter().for_each(|samples| samples.push(sample.clone()));
         }
         let (mut channels, mut main) = (Vec::with_capacity(order.len()), Vec::new());
         for i in order {

@@ -58,6 +58,16 @@ impl Parameters {
         self.entries.get(index)
     }
 
+    /// Returns the name of a parameter, or of the set that it is an element of.
+    pub(super) fn name(&self, index: usize) -> Option<&str> {
+        self.sets.iter().find(|set| set.range.contains(&index)).map(|set| set.name.as_str())
+    }
+
+    /// Returns the start values of all parameters.
+    pub(super) fn start_values(&self) -> Vec<f64> {
+        self.entries.iter().map(|entry| entry.init).collect()
+    }
+
     /// Adds one parameter per bin. Returns the index of the first; `None` if the name is in use.
     pub(super) fn declare_bins(&mut self, name: &str, entries: Vec<Entry>) -> Option<usize> {
         self.find(name).is_none().then(|| self.add(name, false, entries))

@@ -9,6 +9,7 @@ use crate::pyhf::names::{quoted, show};
 
 use super::Builder;
 use super::effects::{Column, multiply};
+use super::log_shapes::LogShape;
 use super::template::Scaling;
 
 /// Change of an integral, relative to the nominal one, below which Combine leaves out its normalisation.
@@ -21,7 +22,7 @@ impl Builder<'_> {
         systematic: &Systematic,
         at: usize,
         size: Size,
-        optional: bool,
+        (optional, log): (bool, bool),
         column: &mut Column,
     ) {
         let document = self.document;
@@ -110,18 +111,22 @@ impl Builder<'_> {
         }
         let Some(first) = self.parameter(systematic) else { return };
         let scaling = self.scaling(at);
-        self.add_templates(
-            systematic,
-            at,
-            first,
-            scaling,
-            &template.contents,
-            &down.contents,
-            &up.contents,
-            scale,
-        );
-        let asymmetric =
-            self.cells.get(at).and_then(Option::as_ref).is_some_and(|cell| is_asymmetric(cell, first));
+        if !column.scales.is_empty() && log == column.log_shapes.is_empty() {
+            self.report.error(
+                place.to_string(),
+                format!("The shape uncertainty {subject} is interpolated in another way than the others of the process."),
+                "Make all of them shape, or all of them shapeN.",
+            );
+            return;
+        }
+        let templates = (&template.contents[..], &down.contents[..], &up.contents[..]);
+        let asymmetric = if log {
+            column.log_shapes.push(LogShape::new(first, scale, scaling, templates));
+            false
+        } else {
+            self.add_templates(systematic, at, first, scaling, templates, scale);
+            self.cells.get(at).and_then(Option::as_ref).is_some_and(|cell| is_asymmetric(cell, first))
+        };
         column.scales.push((scale, line, asymmetric));
         if scaling == (Scaling::Own { keep_integrals: true }) {
             return;
@@ -150,9 +155,7 @@ impl Builder<'_> {
         at: usize,
         first: usize,
         scaling: Scaling,
-        template: &[f64],
-        down: &[f64],
-        up: &[f64],
+        (template, down, up): (&[f64], &[f64], &[f64]),
         scale: f64,
     ) {
         let Some(Some(cell)) = self.cells.get_mut(at) else { return };

@@ -62,16 +62,15 @@ pub(super) fn add(
 
 /// Returns the type that an edit names.
 fn kind_of(word: &str) -> Result<Kind, Refused> {
-    match word {
-        "lnN" | "lnU" => Ok(Kind::LogNormal { uniform: word == "lnU" }),
-        "shape" | "shape?" | "shapeU" => {
-            Ok(Kind::Shape { optional: word == "shape?", uniform: word == "shapeU" })
-        }
-        _ => Err(refused(
-            format!("The edit 'add' has the type {}.", quoted(word)),
-            "Use lnN, lnU, shape, shape? or shapeU.",
-        )),
+    if word == "lnN" || word == "lnU" {
+        return Ok(Kind::LogNormal { uniform: word == "lnU" });
     }
+    Kind::shape(word).ok_or_else(|| {
+        refused(
+            format!("The edit 'add' has the type {}.", quoted(word)),
+            "Use lnN, lnU, shape, shape?, shapeU or shapeN.",
+        )
+    })
 }
 
 /// Adds an effect to the columns of the line of a systematic uncertainty, which is added if there is none.

@@ -118,11 +118,12 @@ fn change_kind(words: &[&str], document: &mut Document, warnings: &mut Vec<Refus
         found = true;
         let kind = match (systematic.kind, new) {
             (Kind::LogNormal { .. }, "lnN" | "lnU") => Kind::LogNormal { uniform: new == "lnU" },
-            (Kind::Shape { .. }, "shape" | "shape?" | "shapeU") => {
-                Kind::Shape { optional: new == "shape?", uniform: new == "shapeU" }
-            }
             (old, _) if old.word() == new => old,
             (old, _) => {
+                if let (Kind::Shape { .. }, Some(new)) = (old, Kind::shape(new)) {
+                    systematic.kind = new;
+                    continue;
+                }
                 return Err(refused(
                     format!(
                         "{} cannot be changed from {} to {}.",
@@ -130,7 +131,7 @@ fn change_kind(words: &[&str], document: &mut Document, warnings: &mut Vec<Refus
                         old.word(),
                         quoted(new)
                     ),
-                    "Possible are lnN and lnU, and shape, shape? and shapeU, each into the other.",
+                    "Possible are lnN and lnU, and shape, shape?, shapeU and shapeN, each into the other.",
                 ));
             }
         };

@@ -14,13 +14,14 @@ use crate::pyhf::problem::Report;
 pub(super) use sized::size;
 
 /// The types of lines that can be used.
-const TYPES: [&str; 12] = [
+const TYPES: [&str; 13] = [
     "lnN",
     "lnU",
     "gmN",
     "shape",
     "shape?",
     "shapeU",
+    "shapeN",
     "param",
     "flatParam",
     "rateParam",
@@ -43,11 +44,7 @@ const UNSUPPORTED: [(&str, &str, &str); 10] = [
         "parameters of a RooWorkspace are not supported",
         "Write the parameter as a rateParam with a value.",
     ),
-    (
-        "shapeN",
-        "shapes interpolated by their log ratios are not supported",
-        "Use 'shape' if its interpolation will do.",
-    ),
+    ("shape2", "this way to store histograms was removed from Combine", "Use 'shape'."),
     ("shapeL", "this interpolation was removed from Combine", "Use 'shape'."),
 ];
 
@@ -126,10 +123,6 @@ impl Reader<'_> {
             "lnN" | "lnU" => {
                 self.sized(line, 2, name, no_float, Kind::LogNormal { uniform: kind == "lnU" });
             }
-            "shape" | "shape?" | "shapeU" => {
-                let kind = Kind::Shape { optional: kind == "shape?", uniform: kind == "shapeU" };
-                self.sized(line, 2, name, no_float, kind);
-            }
             "gmN" => self.gamma(line, name, no_float),
             "param" => self.param(line, name, no_float),
             "flatParam" => self.document.flat.push((name, line.place.clone())),
@@ -142,7 +135,10 @@ impl Reader<'_> {
                     edit::apply(line, self.document, self.report);
                 }
             }
-            _ => self.unknown(line, kind),
+            _ => match Kind::shape(kind) {
+                Some(kind) => self.sized(line, 2, name, no_float, kind),
+                None => self.unknown(line, kind),
+            },
         }
     }
 
@@ -179,7 +175,7 @@ impl Reader<'_> {
         self.error(
             line,
             format!("{} has the type {}, which is not known.{near}", quoted(line.key()), quoted(kind)),
-            "The types are lnN, lnU, gmN, shape, shape?, shapeU, param, flatParam, rateParam, group, autoMCStats.",
+            "The types are lnN, lnU, gmN, shape, shape?, shapeU, shapeN, param, flatParam, rateParam, group, autoMCStats.",
         );
     }
 }

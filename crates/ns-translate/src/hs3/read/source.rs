@@ -4,11 +4,14 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
+use ns_root::{RootError, RootFile};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::fields::Fields;
-use crate::arrow::parquet::{Comparison, Condition, ParquetOptions, read_parquet_events_soa};
+use crate::arrow::parquet::{
+    Comparison, Condition, ParquetOptions, ParquetReadError, read_parquet_events_soa,
+};
 use crate::hs3::document::Axis;
 use crate::hs3::sources::{EventSources, FileSource, GivenEvents, inside};
 use crate::hs3::words::count;
@@ -38,19 +41,12 @@ pub(super) fn file_source(fields: &Fields<'_>, axes: &[Axis], report: &mut Repor
     let format = source.optional_name("format", report);
     let kind = format.as_ref().map_or("parquet", |format| format.value.as_str());
     let is_root = kind == "root" || file.as_deref().is_some_and(|file| file.ends_with(".root"));
-    if is_root {
-        source.ignore(&["tree"]);
-        report.error(
-            fields.path(KEY),
-            "Files of ROOT are not read here.",
-            "Read the tree in Python, nextstat.read_root(...), and give the events with events=; or write them to a \
-             Parquet file.",
-        );
-    } else if kind != "parquet" {
+    let tree = if is_root { source.text("tree", report).map(str::to_owned) } else { None };
+    if !is_root && kind != "parquet" {
         report.error(
             source.path("format"),
             format!("Files of the format {} are not read.", quoted(kind)),
-            "Write the events to a Parquet file, and \"format\": \"parquet\".",
+            "Write the events to a Parquet file with \"format\": \"parquet\", or to a tree with \"format\": \"root\".",
         );
     }
     let mut columns: Vec<String> = axes.iter().map(|axis| axis.name.clone()).collect();
@@ -82,8 +78,8 @@ pub(super) fn file_source(fields: &Fields<'_>, axes: &[Axis], report: &mut Repor
     let selection = if source.has("where") { conditions(&source, report) } else { Vec::new() };
     source.ignore(&["columns", "where"]);
     source.finish(report);
-    let file = file.filter(|_| !is_root && kind == "parquet")?;
-    Some(FileSource { file, sha256, columns, weight, more: Vec::new(), selection })
+    let file = file.filter(|_| if is_root { tree.is_some() } else { kind == "parquet" })?;
+    Some(FileSource { file, tree, sha256, columns, weight, more: Vec::new(), selection })
 }
 
 /// Reads the conditions that events must fulfil, each of the form `["column", "<", number]`.
@@ -164,21 +160,56 @@ pub(super) fn from_file(
             names.push(name.clone());
         }
     }
-    let options = ParquetOptions { columns: Some(names), selection: source.selection.clone(), threads: None };
-    let data = match read_parquet_events_soa(&place, &options) {
-        Ok(data) => data,
+    let read = match &source.tree {
+        Some(tree) => read_tree(&place, tree, &names, &source.selection).map_err(|error| error.to_string()),
+        None => read_parquet(&place, &names, &source.selection).map_err(|error| error.to_string()),
+    };
+    let (rows, data) = match read {
+        Ok(read) => read,
         Err(error) => {
             let remedy = "Correct the data set or the file.";
             report.error(fields.path(KEY), format!("The events cannot be read: {error}"), remedy);
             return None;
         }
     };
-    let rows = usize::try_from(data.rows).unwrap_or(usize::MAX);
-    let column = |name: &String| data.column(name).cloned();
+    let column =
+        |name: &String| names.iter().position(|known| known == name).and_then(|i| data.get(i)).cloned();
     let columns: Option<Vec<Arc<[f64]>>> = source.columns.iter().map(column).collect();
     let more = source.more.iter().map(column).collect::<Option<_>>()?;
     let events = Events { columns: columns?, weights: source.weight.as_ref().and_then(column), more };
     checked(events, axes, rows, &ValueLocation::new(fields.path(KEY), fields.here()), report)
+}
+
+/// Number of events before conditions, and the columns of the events that fulfil them.
+type Table = (usize, Vec<Arc<[f64]>>);
+
+fn read_parquet(file: &Path, names: &[String], selection: &[Condition]) -> Result<Table, ParquetReadError> {
+    let options =
+        ParquetOptions { columns: Some(names.to_vec()), selection: selection.to_vec(), threads: None };
+    let data = read_parquet_events_soa(file, &options)?;
+    Ok((usize::try_from(data.rows).unwrap_or(usize::MAX), data.columns))
+}
+
+fn read_tree(file: &Path, tree: &str, names: &[String], selection: &[Condition]) -> Result<Table, RootError> {
+    let mut all = names.to_vec();
+    for condition in selection {
+        if !all.contains(&condition.column) {
+            all.push(condition.column.clone());
+        }
+    }
+    let columns = RootFile::open(file)?.columns(tree, &all)?;
+    let rows = columns.first().map_or(0, Vec::len);
+    let mut passes = vec![true; rows];
+    for condition in selection {
+        let column = all.iter().position(|name| *name == condition.column).and_then(|i| columns.get(i));
+        for (passes, x) in passes.iter_mut().zip(column.into_iter().flatten()) {
+            *passes &= condition.comparison.holds(*x, condition.limit);
+        }
+    }
+    let kept = |column: Vec<f64>| -> Arc<[f64]> {
+        column.into_iter().zip(&passes).filter(|(_, passes)| **passes).map(|(x, _)| x).collect()
+    };
+    Ok((rows, columns.into_iter().take(names.len()).map(kept).collect()))
 }
 
 /// Takes the events that the caller provides for a data set.
