@@ -1,7 +1,7 @@
 //! Finds GPUs through Vulkan and Metal.
 
 use std::pin::pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, Waker};
 
 use ns_core::Device;
@@ -38,6 +38,8 @@ pub(super) struct Gpu {
     pub(super) workgroup_memory: usize,
     /// Largest size in bytes of a buffer that a kernel sees.
     pub(super) largest_buffer: u64,
+    /// Held while a dispatch runs. A dispatch that waits behind others would take their time for its own.
+    pub(super) turn: Mutex<()>,
     /// First error that the driver reported outside a call.
     failure: Arc<OnceLock<String>>,
 }
@@ -160,7 +162,8 @@ impl Gpu {
                 let _ = of_device.set(format!("the device was lost: {message}"));
             }
         });
-        Ok(Self { device, queue, workgroup_memory: memory, largest_buffer, failure })
+        let turn = Mutex::default();
+        Ok(Self { device, queue, workgroup_memory: memory, largest_buffer, turn, failure })
     }
 
     /// Returns the first error that the driver reported, if any.

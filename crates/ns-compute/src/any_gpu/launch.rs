@@ -15,6 +15,9 @@ const LONGEST: Duration = Duration::from_millis(100);
 const FIRST: usize = 32;
 const MOST: usize = 4096;
 
+/// By which factor the next dispatch is larger after a short one.
+const GROWTH: u32 = 4;
+
 /// Largest size of the buffers of one dispatch in bytes.
 const MOST_BYTES: u64 = 256 << 20;
 
@@ -138,6 +141,7 @@ impl Launcher {
         };
         let buffers = kept.unwrap_or_else(|| self.buffers(descents));
         let bytes = (self.sizes[2] * descents * 4) as u64;
+        let turn = self.gpu.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = Instant::now();
         self.gpu.queue.write_buffer(&buffers.jobs, 0, bytemuck::cast_slice(jobs));
         let mut encoder = self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
@@ -159,12 +163,13 @@ impl Launcher {
             .recv()
             .map_err(|_| "the results were not copied".to_owned())?
             .map_err(|error| error.to_string())?;
+        self.pace(begun.elapsed(), descents);
+        drop(turn);
         let results = {
             let view = buffers.results.get_mapped_range(0..bytes).map_err(|error| error.to_string())?;
             bytemuck::pod_collect_to_vec(&view)
         };
         buffers.results.unmap();
-        self.pace(begun.elapsed(), descents);
         if let Some(failure) = self.gpu.failure() {
             return Err(failure.to_owned());
         }
@@ -174,10 +179,11 @@ impl Launcher {
 
     /// Chooses the size of the next dispatch from the time that one of `descents` descents took.
     fn pace(&self, took: Duration, descents: usize) {
+        let now = self.at_once();
         if took > LONGEST {
             self.at_once.store((descents / 2).max(1), Ordering::Relaxed);
-        } else if took < LONGEST / 3 && descents == self.at_once() {
-            self.at_once.store((2 * descents).min(self.most), Ordering::Relaxed);
+        } else if took < LONGEST / GROWTH && descents == now {
+            self.at_once.store((GROWTH as usize * descents).min(self.most), Ordering::Relaxed);
         }
     }
 

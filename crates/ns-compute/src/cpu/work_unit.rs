@@ -22,8 +22,9 @@ use crate::task::{FitDomain, needed, start_of};
 /// once), and small enough to give all threads about the same work. Results of fits do not depend on it.
 pub(super) const TOYS_PER_UNIT: u64 = 128;
 
-/// Largest number of toys in one unit whose descents another device makes. A device needs many descents at a time.
-pub(super) const TOYS_PER_UNIT_ON_DEVICES: u64 = 1024;
+/// Largest number of toys in one unit whose descents another device makes. A device needs many descents at a time, and the
+/// threads of the CPU that certify them need units of their own.
+pub(super) const TOYS_PER_UNIT_ON_DEVICES: u64 = 256;
 
 /// Number of the first toy of the trial that decides how lanes descend. No analysis has so many toys.
 const FIRST_PILOT: u64 = 1 << 40;
