@@ -16,3 +16,15 @@ mod range;
 mod sums;
 mod terms;
 mod toys;
+
+/// A file that is not a module here would not be tested.
+#[test]
+fn every_file_of_this_folder_is_tested() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/event");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let listed = include_str!("main.rs").contains(&format!("\nmod {name};\n"));
+        assert!(name == "main" || listed, "add `mod {name};` to tests/event/main.rs");
+    }
+}
