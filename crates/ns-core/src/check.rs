@@ -65,8 +65,8 @@ pub enum LeftToCpu {
     Functions,
     /// A parameter has several constraint terms, and the kernels of the device have one per parameter.
     Constraints,
-    /// Many effects are strongly asymmetric, and descents in single precision lose their way.
-    Asymmetric,
+    /// Too many descents of the device in single precision have not converged.
+    SinglePrecision,
 }
 
 impl std::fmt::Display for LeftToCpu {
@@ -83,7 +83,7 @@ impl std::fmt::Display for LeftToCpu {
             Self::NotToys => {
                 "this device makes the fits of toys, of models without kinks and events that are not too large"
             }
-            Self::Asymmetric => "many effects are strongly asymmetric, and descents in single precision lose their way",
+            Self::SinglePrecision => "too many descents in single precision have not converged",
             Self::Functions => "factors are functions of parameters, which the kernels lack",
             Self::Constraints => "a parameter has several constraint terms, and the kernels have one per parameter",
         })

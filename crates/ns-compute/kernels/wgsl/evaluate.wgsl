@@ -193,9 +193,11 @@ fn scaled_block(r: u32, k: u32, factor: real) {
     }
 }
 
-// Adds the derivatives through the effects of parameter `p`.
+// Returns the derivatives through the effects of parameter `p`. For a metric with the derivatives at the point of the
+// descent, also computes the part of the second derivative that comes from those of the expected yields.
 fn effects(p: u32) -> real {
     var gradient = real(0.0);
+    var bend = real(0.0);
     var curve = real(0.0);
     for (var i = indices[I_OF_HIST + p]; i < indices[I_OF_HIST + p + 1u]; i++) {
         let k = indices[I_OF_HIST_BLOCK + i];
@@ -208,15 +210,24 @@ fn effects(p: u32) -> real {
         }
     }
     gradient = fma(curve, $curved_first[p], gradient);
+    if OWN {
+        bend = curve * $histosys($trial[p]).second;
+    }
     for (var i = indices[I_OF_NORM + p]; i < indices[I_OF_NORM + p + 1u]; i++) {
         let term = indices[I_OF_NORM_TERM + i];
         let k = indices[I_NORM_BLOCK + term];
         gradient = fma($total[k] * $scale[k], $ratio[term], gradient);
+        if OWN {
+            bend = fma($total[k] * $scale[k], normsys_term(term).bend, bend);
+        }
     }
     for (var i = indices[I_OF_FACTOR + p]; i < indices[I_OF_FACTOR + p + 1u]; i++) {
         let place = indices[I_OF_FACTOR_PLACE + i];
         let k = indices[I_FACTOR_BLOCK + place];
         gradient = fma(factors_without(k, place), $total[k], gradient);
+    }
+    if OWN {
+        $bend[p] = bend;
     }
     return gradient;
 }

@@ -73,8 +73,14 @@ fn factor() -> bool {
     }
     var held = real(0.0);
     for (var i = thread; i < DUALS; i += THREADS) {
-        let holds = $held[indices[I_DUAL + i]] != 0.0;
-        $dual[i] = select(numbers[N_DUAL_INVERSE + i], real(0.0), holds);
+        let p = indices[I_DUAL + i];
+        let holds = $held[p] != 0.0;
+        var inverse = numbers[N_DUAL_INVERSE + i];
+        if OWN {
+            let stiffness = 1.0 / inverse;
+            inverse = 1.0 / max(stiffness + $bend[p], LEAST_STIFFNESS * stiffness);
+        }
+        $dual[i] = select(inverse, real(0.0), holds);
         held += select(real(0.0), real(1.0), holds);
     }
     barrier();

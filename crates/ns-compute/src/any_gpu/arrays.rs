@@ -68,6 +68,7 @@ impl Arrays {
             ("direction", n),
             ("reaction", n),
             ("rows", if metric.own_derivatives { (dual + primal) * bins } else { 0 }),
+            ("bend", if metric.own_derivatives { n } else { 0 }),
             ("ratio", terms),
             ("steps", PAIRS * n),
             ("changes", PAIRS * n),

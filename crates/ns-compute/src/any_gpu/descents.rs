@@ -12,6 +12,10 @@ use super::program::{CONVERGED, FALLEN, Program};
 use super::upload::single;
 use crate::lanes::{DescentDevice, DescentEnd, DescentJob, DescentMemory, Descents, FitKind};
 
+/// After [`TRIED`] descents of a kind of fit, lanes make all further ones unless this part of them has converged.
+const LEAST_CONVERGED: f64 = 0.9;
+const TRIED: u64 = 256;
+
 /// Counts of the descents that a GPU made: all of them, those that had converged at their ends, and those whose `-ln L`
 /// fell without limit.
 #[derive(Debug, Default)]
@@ -75,7 +79,10 @@ impl DescentDevice for DescentGpu {
         }
         let program = Program::new(&of, self.gpu.workgroup_memory);
         match Launcher::new(&self.gpu, &program, "descents") {
-            Ok(launcher) => Some(Box::new(GpuDescents { launcher, shared: Arc::clone(&self.shared) })),
+            Ok(launcher) => {
+                let (shared, made) = (Arc::clone(&self.shared), Made::default());
+                Some(Box::new(GpuDescents { launcher, made, shared }))
+            }
             Err(failure) => {
                 let _ = self.shared.failure.set(failure);
                 None
@@ -88,6 +95,7 @@ impl DescentDevice for DescentGpu {
 #[derive(Debug)]
 struct GpuDescents {
     launcher: Launcher,
+    made: Made,
     shared: Arc<Shared>,
 }
 
@@ -98,7 +106,11 @@ impl Descents for GpuDescents {
 
     fn descend(&self, kind: &FitKind<'_>, jobs: &[DescentJob<'_>], _: &mut DescentMemory) -> Vec<DescentEnd> {
         let mut ends = Vec::with_capacity(jobs.len());
-        while ends.len() < jobs.len() && self.shared.failure.get().is_none() && !kind.is_cancelled() {
+        while ends.len() < jobs.len()
+            && self.is_worth_it()
+            && self.shared.failure.get().is_none()
+            && !kind.is_cancelled()
+        {
             let left = &jobs[ends.len()..];
             let some = &left[..left.len().min(self.launcher.at_once())];
             let inputs: Vec<f32> = some
@@ -123,6 +135,17 @@ impl Descents for GpuDescents {
 }
 
 impl GpuDescents {
+    /// Returns whether enough descents of this kind converge.
+    fn is_worth_it(&self) -> bool {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let (all, converged) = (read(&self.made.all), read(&self.made.converged));
+        let worth_it = all < TRIED || converged as f64 >= LEAST_CONVERGED * all as f64;
+        if !worth_it {
+            let _ = self.shared.unsuitable.set(LeftToCpu::SinglePrecision);
+        }
+        worth_it
+    }
+
     /// Reads the end of one descent. Parameters that are held get the bounds in double precision, and fixed parameters
     /// their values.
     fn read(&self, kind: &FitKind<'_>, job: &DescentJob<'_>, result: &[f32]) -> DescentEnd {
@@ -143,10 +166,12 @@ impl GpuDescents {
         }
         let scalar = |i: usize| f64::from(result[super::program::END_ARRAYS * n + i]);
         let status = scalar(2) as u32;
-        let count = |counter: &AtomicU64, holds: bool| counter.fetch_add(u64::from(holds), Ordering::Relaxed);
-        count(&self.shared.made.all, true);
-        count(&self.shared.made.converged, status == CONVERGED);
-        count(&self.shared.made.fallen, status == FALLEN);
+        for made in [&self.made, &self.shared.made] {
+            let count = |counter: &AtomicU64, holds| counter.fetch_add(u64::from(holds), Ordering::Relaxed);
+            count(&made.all, true);
+            count(&made.converged, status == CONVERGED);
+            count(&made.fallen, status == FALLEN);
+        }
         // The value in single precision serves only to see whether the end is usable.
         let value =
             if status == FALLEN || !scalar(0).is_finite() { f64::INFINITY } else { scalar(0).max(0.0) };

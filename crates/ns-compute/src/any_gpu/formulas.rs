@@ -24,10 +24,10 @@ mod tests {
     fn text() -> String {
         let mut text = String::from(
             "// Formulas of terms and interpolation codes. Generated from src/terms (any_gpu/formulas.rs); do not edit.\n\n\
-             // A histosys interpolation function with its derivative.\n\
-             struct Curved {\n    f: real,\n    first: real,\n}\n\n\
-             // A normsys factor without its exponential, the exponent of its exponential, and its derivative divided by it.\n\
-             struct Factor {\n    value: real,\n    exponent: real,\n    ratio: real,\n}\n",
+             // A histosys interpolation function with its derivatives.\n\
+             struct Curved {\n    f: real,\n    first: real,\n    second: real,\n}\n\n\
+             // A normsys factor without its exponential, the exponent of its exponential, and its derivatives divided by it.\n\
+             struct Factor {\n    value: real,\n    exponent: real,\n    ratio: real,\n    bend: real,\n}\n",
         );
         let mut add = |function: String| {
             text.push('\n');
@@ -36,7 +36,7 @@ mod tests {
         for &code in HistosysCode::ALL {
             add(function(&histosys_name(code), &["alpha"], Some("Curved"), |x| {
                 let curved = histosys::curved(code, x[0]);
-                vec![curved.f, curved.first]
+                vec![curved.f, curved.first, curved.second]
             }));
         }
         let arguments = ["alpha", "c1", "c2", "c3", "c4", "c5", "c6", "hi", "lo"];
@@ -44,7 +44,7 @@ mod tests {
             add(function(&normsys_name(code), &arguments, Some("Factor"), |x| {
                 let c: [Written; 6] = std::array::from_fn(|i| x[i + 1]);
                 let factor = factors::factor(normsys(code), x[0], c, x[7], x[8]);
-                vec![factor.value, factor.exponent, factor.ratio]
+                vec![factor.value, factor.exponent, factor.ratio, factor.bend]
             }));
         }
         add(function("gaussian_pull", &["theta", "datum", "weight"], None, |x| {

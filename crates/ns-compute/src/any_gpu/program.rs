@@ -7,8 +7,8 @@ use super::formulas::{histosys_name, normsys_name};
 use super::kind::Kind;
 use super::upload::Tables;
 use crate::shared_constants::{
-    BELOW_SATURATED, FEWEST, GOOD_CONTRACTION, LEAST_DECREASE, LEAST_PAIR_CURVATURE, LEFT_BY_A_STEP,
-    MOST_PINS, MOST_TRIALS, PAIRS, SHORTENED, SHORTEST_REACH, SURELY, VALUE_ROUNDINGS,
+    BELOW_SATURATED, FEWEST, GOOD_CONTRACTION, LEAST_DECREASE, LEAST_PAIR_CURVATURE, LEAST_STIFFNESS,
+    LEFT_BY_A_STEP, MOST_PINS, MOST_TRIALS, PAIRS, SHORTENED, SHORTEST_REACH, SURELY, VALUE_ROUNDINGS,
 };
 
 /// EDM at which a descent of the device has converged. One step in double precision takes it to 1e-15 and below.
@@ -81,6 +81,7 @@ impl Program {
             ("FEWEST", FEWEST),
             ("GOOD_CONTRACTION", GOOD_CONTRACTION),
             ("LEAST_DECREASE", LEAST_DECREASE),
+            ("LEAST_STIFFNESS", LEAST_STIFFNESS),
             ("LEFT_BY_A_STEP", LEFT_BY_A_STEP),
             ("SHORTENED", SHORTENED),
             ("SHORTEST_REACH", SHORTEST_REACH),

@@ -153,9 +153,10 @@ impl Session for AnyGpuSession {
     }
 
     fn left_to_cpu(&self) -> Option<LeftToCpu> {
-        if self.counts().made > 0 {
-            return None;
+        match self.gpu.unsuitable() {
+            Some(LeftToCpu::SinglePrecision) => Some(LeftToCpu::SinglePrecision),
+            _ if self.counts().made > 0 => None,
+            reason => Some(reason.unwrap_or(LeftToCpu::NotToys)),
         }
-        Some(self.gpu.unsuitable().unwrap_or(LeftToCpu::NotToys))
     }
 }

@@ -70,7 +70,8 @@ pub(super) fn function(
     let lines = LINES.take();
     let parameters: Vec<String> = arguments.iter().map(|name| format!("{name}: real")).collect();
     let mut text = format!("fn {name}({}) -> {} {{\n", parameters.join(", "), of.unwrap_or("real"));
-    for (i, line) in lines.iter().enumerate().filter(|(i, _)| is_used(*i, &lines, &results)) {
+    let used = used(&lines, &results);
+    for (i, line) in lines.iter().enumerate().filter(|(i, _)| used[*i]) {
         let mut line = line.clone();
         for (k, argument) in arguments.iter().enumerate() {
             line = line.replace(&format!("<{k}>"), argument);
@@ -86,12 +87,20 @@ pub(super) fn function(
     text
 }
 
-/// Returns whether statement `i` is a result, or an operand of a statement that is used.
-fn is_used(i: usize, lines: &[String], results: &[Written]) -> bool {
-    let name = format!("v{i}");
-    let names = |line: &str| line.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == name);
-    results.iter().any(|result| matches!(result, Written::Statement(at) if *at == i))
-        || (i + 1..lines.len()).any(|j| names(&lines[j]) && is_used(j, lines, results))
+/// Returns for each statement whether it is a result, or an operand of a statement that is used.
+fn used(lines: &[String], results: &[Written]) -> Vec<bool> {
+    let mut used = vec![false; lines.len()];
+    for result in results {
+        if let Written::Statement(i) = result {
+            used[*i] = true;
+        }
+    }
+    for i in (0..lines.len()).rev() {
+        let name = format!("v{i}");
+        let names = |line: &str| line.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == name);
+        used[i] |= (i + 1..lines.len()).any(|j| used[j] && names(&lines[j]));
+    }
+    used
 }
 
 impl Vector for Written {

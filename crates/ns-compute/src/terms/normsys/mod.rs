@@ -195,8 +195,9 @@ pub(crate) struct Factor<V> {
     pub(crate) value: V,
     /// The exponent of its exponential; 0 without one. The exponents of all factors of a block are added.
     pub(crate) exponent: V,
-    /// The derivative of the factor divided by the factor.
+    /// The first and second derivatives of the factor divided by the factor.
     pub(crate) ratio: V,
+    pub(crate) bend: V,
 }
 
 /// Returns the factor of an interpolation code that is smooth at 0. `c` are the coefficients of its polynomial, `hi` and
@@ -210,18 +211,22 @@ pub(crate) fn factor<V: Vector>(code: &Normsys, alpha: V, c: [V; 6], hi: V, lo: 
     if code.has_exponent() {
         let (exponent, slope) = exponent_and_slope(alpha, c);
         let exponent = size.below(inside, exponent, size.mul(rate));
-        return Factor { value: one, exponent, ratio: size.below(inside, slope, signed) };
+        let ratio = size.below(inside, slope, signed);
+        let bend = ratio.mul_add(ratio, size.below(inside, second(alpha, c), zero));
+        return Factor { value: one, exponent, ratio, bend };
     }
     let (value, first) = value_and_slope(alpha, c);
     let (beyond, exponent) = match code.beyond {
         Beyond::Exponential => (one, size.below(inside, zero, size.mul(rate))),
         Beyond::Linear => (linear::value(size, rate), zero),
     };
-    let (slope, _) = code.beyond.relative(signed, beyond);
+    let (slope, bend) = code.beyond.relative(signed, beyond);
+    let reciprocal = value.reciprocal();
     Factor {
         value: size.below(inside, value, beyond),
         exponent,
-        ratio: size.below(inside, first.mul(value.reciprocal()), slope),
+        ratio: size.below(inside, first.mul(reciprocal), slope),
+        bend: size.below(inside, second(alpha, c).mul(reciprocal), bend),
     }
 }
 
