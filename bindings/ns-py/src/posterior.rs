@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ns_inference::PosteriorOptions;
 use ns_inference::posterior::{Draws, write_draws};
-use numpy::{PyArray2, PyArrayMethods as _};
+use numpy::PyArray2;
 use pyo3::exceptions::{PyKeyError, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

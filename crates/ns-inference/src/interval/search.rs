@@ -15,6 +15,10 @@ const SETTLED: f64 = 4.0;
 /// Distance of a p-value from `1 - cl` at which a value counts as the border, in units of its error.
 const NEAR: f64 = 1.0;
 
+/// Largest distance of the values on both sides of a border that is found by the slope, in units of its error. A jump
+/// between them would not be noticed.
+const WIDTH: f64 = 4.0;
+
 /// Smallest difference of two significances that gives a slope, in units of its error.
 const APART: f64 = 4.0;
 
@@ -185,25 +189,43 @@ impl Search {
             let next = inside.value + side.direction() * self.step;
             return State::Test(next.clamp(self.bounds.0, self.bounds.1));
         };
+        let width = (outside.value - inside.value).abs();
+        let between = |fraction: f64| inside.value + fraction * (outside.value - inside.value);
         let near = [inside, outside].into_iter().filter(|tested| self.is_near(tested));
         let distance = |tested: &&Tested| (self.height(tested).0 - significance(self.alpha)).abs();
         let nearest = near.min_by(|a, b| distance(a).total_cmp(&distance(b)));
-        if let Some((value, error)) = nearest.and_then(|tested| self.at(side, tested, (inside, outside))) {
-            return State::Found(value, error);
+        if let Some((value, error)) = nearest.and_then(|tested| self.at(side, tested, (inside, outside)))
+            && width <= (WIDTH * error).max(2.0 * self.resolution)
+        {
+            return State::Found(value, error.max(self.doubtful(side, value)));
         }
-        let width = (outside.value - inside.value).abs();
-        let between = |fraction: f64| inside.value + fraction * (outside.value - inside.value);
         let extra = self.tested.iter().filter(|tested| !self.grid.contains(&tested.value)).count();
         let middle = between(0.5);
         let is_new = middle != inside.value && middle != outside.value;
         if width <= 2.0 * self.resolution || extra > 2 * MOST_STEPS + MOST_EXTENSIONS || !is_new {
-            return State::Found(middle, 0.5 * width);
+            return State::Found(middle, (0.5 * width).max(self.doubtful(side, middle)));
         }
         let (low, high) = (self.height(inside).0, self.height(outside).0);
         let fraction = (significance(self.alpha) - low) / (high - low);
-        // Every second step halves the distance, for p-values that jump.
-        let halve = extra % 2 == 1 || !(0.0..=1.0).contains(&fraction);
+        // Every second step halves the distance, for p-values that jump. Near the border the slope is that of chance.
+        let halve = nearest.is_some() || extra % 2 == 1 || !(0.0..=1.0).contains(&fraction);
         State::Test(between(if halve { 0.5 } else { fraction.clamp(0.05, 0.95) }))
+    }
+
+    /// Returns the largest distance from `border` to values whose p-values do not differ from `1 - cl` by more than an error,
+    /// without a gap. Where p-values hardly change, the border may be anywhere there.
+    fn doubtful(&self, side: Side, border: f64) -> f64 {
+        let beyond = |tested: &&Tested, sign: f64| (tested.value - border) * sign > 0.0;
+        let reach = |sign: f64| {
+            let mut outwards: Vec<&Tested> =
+                self.tested.iter().filter(|tested| beyond(tested, sign)).collect();
+            if sign < 0.0 {
+                outwards.reverse();
+            }
+            let near = outwards.iter().take_while(|tested| self.is_near(tested));
+            near.last().map_or(0.0, |tested| (tested.value - border).abs())
+        };
+        reach(side.direction()).max(reach(-side.direction()))
     }
 
     /// Returns the border near a tested value, by the slope of the significance, with the error of the toys.

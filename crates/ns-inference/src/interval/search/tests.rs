@@ -52,3 +52,16 @@ fn a_jump_is_enclosed_and_a_hole_is_noticed() {
     let hole = |v: f64| if (0.6..1.4).contains(&v) { 0.01 } else { two_sided(v) };
     assert!(!solve(10_000, hole, (-10.0, 10.0)).0.is_connected());
 }
+
+#[test]
+fn where_p_values_hardly_change_the_border_has_a_large_error() {
+    // Near 0.1 from 1 on, and a jump at 2.
+    let p_value = |v: f64| match v.abs() {
+        v if v < 1.0 => 0.5,
+        v if v < 2.0 => 0.1005,
+        _ => 0.02,
+    };
+    let (search, _) = solve(10_000, p_value, (-10.0, 10.0));
+    let upper = search.border(Side::Upper, "x");
+    assert!((upper.value.unwrap() - 2.0).abs() < 0.02 && upper.error.unwrap() > 0.5, "{upper:?}");
+}
