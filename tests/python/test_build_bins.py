@@ -348,3 +348,27 @@ def test_morphed_templates_of_trexfitter_have_its_yields_and_fit(tmp_path):
     result = nextstat.fit(model)
     assert result.value("topWidth") == pytest.approx(1.32207, abs=0.005 * 0.1555)
     assert result.value("ttbarXsec") == pytest.approx(0.999994, abs=0.005 * 0.0096)
+
+
+@pytest.mark.skipif(
+    not TREX.is_dir(), reason="NEXTSTAT_REFERENCE_DIR has no folder formats/trex: configurations are NOT COMPARED with TRExFitter"
+)
+def test_automatic_bins_of_trexfitter_have_its_fit(tmp_path):
+    (tmp_path / "test").mkdir()
+    (tmp_path / "test" / "inputs").symlink_to(TREX / "inputs")
+    (tmp_path / "ntuples.config").write_text((TREX / "configs" / "FitExampleNtuple.config").read_text())
+    with pytest.warns(UserWarning, match="does not contain settings of the fit"):
+        built = build.from_config(tmp_path / "ntuples.config")
+    result = nextstat.fit(built.model())
+    text = (TREX / "reference" / "FitExampleNtuple" / "Fits" / "FitExampleNtuple.txt").read_text()
+    published = [line.split() for line in text.split("CORRELATION")[0].splitlines()[1:] if line.strip()]
+    assert len(published) == 20
+    for name, value, error, _ in published:
+        if name.startswith("gamma_stat_"):
+            region, bin_ = name.removeprefix("gamma_stat_").split("_bin_")
+            name = f"staterror_{region}[{bin_}]"
+        # The printed digits, and some thousandths of the uncertainty for where MIGRAD stops.
+        assert result.value(name) == pytest.approx(float(value), abs=2e-3 * float(error)), name
+        # The published uncertainties of the two free factors are not symmetric.
+        if name not in ("mu_XS_ttH", "tt_norm"):
+            assert result.uncertainty(name) == pytest.approx(float(error), rel=1e-2), name

@@ -81,7 +81,7 @@ impl Part {
     }
 
     /// Takes the decision of the thresholds from another part.
-    pub(super) fn as_in(mut self, other: Option<&Self>) -> Self {
+    pub(super) fn pruned_as(mut self, other: Option<&Self>) -> Self {
         let by_threshold = |reason: &Reason| matches!(reason, Reason::Small | Reason::Large);
         if let Some(other) = other
             && self.pruned.is_none_or(|reason| by_threshold(&reason))

@@ -199,7 +199,7 @@ impl Writer<'_> {
         match &systematic.effect {
             Effect::Normalisation { up, down } => {
                 let part = Part::new(*up, *down, pruning.normalisation, pruning.large)
-                    .as_in(self.reference(systematic).and_then(|row| row.normalisation.as_ref()));
+                    .pruned_as(self.reference(systematic).and_then(|row| row.normalisation.as_ref()));
                 if part.is_kept() {
                     self.push(name, "normsys", json!({"hi": 1.0 + up, "lo": 1.0 + down}));
                 }
@@ -279,11 +279,11 @@ impl Writer<'_> {
         let left_out = |out: bool| out.then_some(Reason::LeftOut);
         let reference = self.reference(systematic);
         let mut norm = prune::normalisation(split.up, split.down, pruning)
-            .as_in(reference.and_then(|row| row.normalisation.as_ref()))
+            .pruned_as(reference.and_then(|row| row.normalisation.as_ref()))
             .without(left_out(parts == Parts::Shape));
         let one_bin = (nominal.len() == 1 && parts != Parts::Together).then_some(Reason::OneBin);
         let mut shape = prune::shape(nominal, &split.up_shape, &split.down_shape, pruning)
-            .as_in(reference.and_then(|row| row.shape.as_ref()))
+            .pruned_as(reference.and_then(|row| row.shape.as_ref()))
             .rather(one_bin)
             .without(left_out(parts == Parts::Normalisation));
         if parts == Parts::Together {

@@ -197,7 +197,7 @@ fn mistakes_have_their_place_and_a_remedy() {
     );
     expect(with(&|s| s["sha256"] = json!("00")), &["/nextstat.source/sha256", "is another one"]);
     expect(with(&|s| s["format"] = json!("csv")), &["/nextstat.source/format", "Parquet file"]);
-    expect(with(&|s| s["file"] = json!("a.root")), &["nextstat.read_root"]);
+    expect(with(&|s| s["file"] = json!("a.root")), &["lacks the key 'tree'"]);
     expect(with(&|s| s["colums"] = json!({})), &["unknown key 'colums'"]);
     expect(with(&|s| s["file"] = json!("none.parquet")), &["/nextstat.source/file", "cannot be read"]);
     expect(with(&|s| s["file"] = json!("/etc/passwd")), &["does not stay in the folder"]);

@@ -79,8 +79,7 @@ pub(super) fn describe(
             for (i, systematic) in acting {
                 if systematic.scope.has(&region.name, &sample.name) {
                     let of = For { region: r, sample: s, systematic: i };
-                    let mut side =
-                        |side| variations.template(of, side, reader).map(|values| not_negative(values));
+                    let mut side = |side| variations.template(of, side, reader).map(not_negative);
                     let (up, down) = (side(Side::Up), side(Side::Down));
                     if systematic.uncorrelated {
                         systematics
