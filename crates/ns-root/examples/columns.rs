@@ -1,6 +1,6 @@
 //! Prints the columns of a tree: `columns FILE TREE [NAME ...]` prints their numbers, one event per line; without names, the
 //! names.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::print_stderr, clippy::print_stdout)]
 
 use ns_root::{RootError, RootFile};
 

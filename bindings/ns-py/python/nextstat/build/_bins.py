@@ -236,9 +236,8 @@ def from_config(
 ) -> BuiltWorkspace:
     """Builds the workspace of a configuration file of cabinetry or TRExFitter, as `nextstat build` does.
 
-    The thresholds are those of `BinnedBuilder.prune`,
-    and `mc_constraint` is the constraint of parameters for the statistics of simulation; by default as in the program that
-    the configuration is for.
+    The thresholds are those of `BinnedBuilder.prune`, and `mc_constraint` is the constraint of parameters for the statistics of
+    simulation; by default as in the program that the configuration is for.
     Raises `WorkspaceError` with every problem of the file, or `OSError` if it cannot be read.
     """
     return _finished(_native._build_config(fspath(path), norm_threshold, shape_threshold, mc_threshold, mc_constraint))

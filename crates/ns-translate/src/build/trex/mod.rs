@@ -11,6 +11,8 @@ mod known;
 mod morph;
 mod plan;
 mod read;
+mod read_region;
+mod read_systematic;
 mod rebin;
 mod settings;
 mod variation;

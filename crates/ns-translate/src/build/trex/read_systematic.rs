@@ -1,0 +1,90 @@
+//! Reads the blocks of systematics.
+
+use super::config::{Systematic, Variation};
+use super::settings::Settings;
+use crate::build::describe::Symmetrise;
+
+impl Settings<'_, '_> {
+    pub(super) fn systematic(&mut self, ntuples: bool) -> Option<Systematic> {
+        let kind = self.one_of("Type", &["OVERALL", "HISTO", "SHAPE"])?;
+        let uncorrelated = kind == "SHAPE";
+        let overall = (kind == "OVERALL").then(|| {
+            let (up, down) = (self.number("OverallUp"), self.number("OverallDown"));
+            if up.is_none() || down.is_none() {
+                let line = self.block.line;
+                self.error(
+                    line,
+                    "It has no 'OverallUp' and 'OverallDown'.".to_owned(),
+                    "Add both, such as 0.1 and -0.1.",
+                );
+            }
+            (up.unwrap_or_default(), down.unwrap_or_default())
+        });
+        let symmetrise = match self.one_of("Symmetrisation", &["ONESIDED", "TWOSIDED", "ABSMEAN"]).as_deref()
+        {
+            Some("ONESIDED") => Symmetrise::Mirror,
+            Some("TWOSIDED") => Symmetrise::TwoSided,
+            Some("ABSMEAN") => Symmetrise::AbsMean,
+            _ => Symmetrise::None,
+        };
+        let smoothing = self.number("Smoothing").unwrap_or(0.0);
+        if !(0.0..100.0).contains(&smoothing) {
+            let line = self.get("Smoothing").map_or(self.block.line, |setting| setting.line);
+            self.error(line, "'Smoothing' is not between 0 and 99.".to_owned(), "Write 40, for example.");
+        }
+        let (up, down) = (self.variation(ntuples, "Up"), self.variation(ntuples, "Down"));
+        let samples = [self.text("SampleUp"), self.text("SampleDown")];
+        let (has_up, has_down) =
+            (up.is_some() || samples[0].is_some(), down.is_some() || samples[1].is_some());
+        let one_sided = uncorrelated || symmetrise == Symmetrise::Mirror;
+        if overall.is_none() && (!has_up || (!has_down && !one_sided)) {
+            self.error(
+                self.block.line,
+                "It does not say how both templates differ from the nominal one.".to_owned(),
+                "Add settings that end in Up and Down, or 'Symmetrisation: ONESIDED' with those of Up.",
+            );
+        }
+        Some(Systematic {
+            line: self.block.line,
+            name: self.name(),
+            parameter: self.text("NuisanceParameter"),
+            scope: self.scope(),
+            overall,
+            up,
+            down: down.filter(|_| !uncorrelated),
+            samples,
+            reference: self
+                .text("ReferenceSample")
+                .map(|sample| (sample, self.flag("KeepReferenceOverallVar", true))),
+            pruned_as: self.text("ReferencePruning"),
+            uncorrelated,
+            symmetrise,
+            smoothing: (smoothing / 10.0) as usize,
+            drop_norm: self.dropped(&["DropNorm", "DropNormIn"], "IsShapeOnly"),
+            drop_shape: self.dropped(&["DropShapeIn"], "IsNormOnly"),
+        })
+    }
+
+    /// Where a part of a systematic is dropped: names of regions and samples, or `all`.
+    fn dropped(&mut self, lists: &[&str], everywhere: &str) -> Vec<String> {
+        if self.flag(everywhere, false) {
+            return vec!["all".to_owned()];
+        }
+        lists.iter().flat_map(|key| self.list(key)).collect()
+    }
+
+    /// What a direction changes; `None` without a setting for it.
+    fn variation(&self, ntuples: bool, side: &str) -> Option<Variation> {
+        let place = self.place(ntuples, side);
+        let weight = self.text(&format!("Weight{side}"));
+        let weight_factor = self.text(&format!("WeightSuf{side}"));
+        let lists = [&place.paths, &place.files, &place.names];
+        let suffixes = [&place.path_suffix, &place.file_suffix, &place.name_suffix];
+        let any = lists.iter().any(|list| !list.is_empty()) || suffixes.iter().any(|text| !text.is_empty());
+        (any || weight.is_some() || weight_factor.is_some()).then_some(Variation {
+            place,
+            weight,
+            weight_factor,
+        })
+    }
+}
