@@ -85,7 +85,7 @@ pub mod yields;
 pub use compatibility::{CompatibilityOptions, CompatibilityResult, compatibility};
 pub use context_gradient::ContextGradient;
 pub use device::{
-    Choice, DeviceInfo, GpuCheck, ModelSize, Opened, Work, choose_device, devices, open_session,
+    Choice, DeviceInfo, GpuCheck, ModelSize, Opened, Work, choose_device, devices, has_gpu, open_session,
     open_session_for, open_session_sharing,
 };
 pub use differentiable::{DifferentiableSession, ProfiledDifferentiableSession};
