@@ -63,5 +63,5 @@ fn where_p_values_hardly_change_the_border_has_a_large_error() {
     };
     let (search, _) = solve(10_000, p_value, (-10.0, 10.0));
     let upper = search.border(Side::Upper, "x");
-    assert!((upper.value.unwrap() - 2.0).abs() < 0.02 && upper.error.unwrap() > 0.5, "{upper:?}");
+    assert!((upper.value.unwrap() - 2.0).abs() < 0.05 && upper.error.unwrap() > 0.5, "{upper:?}");
 }
