@@ -8,10 +8,10 @@ use super::{AnyGpuSession, find};
 use crate::CpuSession;
 use models::{Random, hold_idle, random_model};
 
-#[allow(dead_code)]
+#[allow(dead_code, clippy::duplicate_mod)]
 #[path = "../../tests/oracle/models.rs"]
 mod models;
-#[allow(dead_code)]
+#[allow(dead_code, clippy::duplicate_mod)]
 #[path = "../../tests/oracle/number.rs"]
 mod number;
 

@@ -3,6 +3,7 @@
 use ns_core::{Device, Execution, Model, Session, SessionError};
 
 /// A GPU, or software that behaves like one, and why it cannot be used.
+#[cfg_attr(not(feature = "metal"), allow(dead_code))]
 pub(super) struct AnyGpu {
     pub(super) description: String,
     pub(super) driver: String,
