@@ -167,7 +167,7 @@ fn with_values(mut form: FunctionForm, changed: &dyn Fn(Value) -> Value) -> Func
         FunctionForm::Expression(tape) => {
             let op = |op: &Op| match op {
                 Op::Value(value) => Op::Value(changed(*value)),
-                other => other.clone(),
+                other => *other,
             };
             // The order of the operations stays, so the new tape is valid as the old one was.
             if let Ok(new) = Tape::new(tape.ops().iter().map(op).collect()) {
