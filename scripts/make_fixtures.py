@@ -882,6 +882,15 @@ def two_signals():
     )
 
 
+def counting():
+    """Five events over a known background of three, an example of Feldman and Cousins."""
+    return workspace(
+        [channel("SR", sample("signal", [1.0], normfactor("mu")), sample("background", [3.0]))],
+        {"SR": [5]},
+        [measurement("counting", "mu", {"name": "mu", "bounds": [[0.0, 30.0]]})],
+    )
+
+
 def correlations():
     """Correlations of two constraints of simple_workspace.json."""
     return {"parameters": ["jet_scale", "signal_theory"], "correlations": [[1.0, 0.4], [0.4, 1.0]]}
@@ -909,6 +918,7 @@ def fixtures():
         "eft.json": eft(),
         "abcd.json": abcd(),
         "two_signals.json": two_signals(),
+        "counting.json": counting(),
         "correlations.json": correlations(),
         "hs3/mixed.hs3.json": hs3_mixed(),
         "hs3/mixed_root.hs3.json": hs3_mixed_root(),

@@ -46,13 +46,13 @@ def exact_interval(n, background, cl):
 def test_intervals_are_those_of_feldman_and_cousins(n, published):
     low, high = exact_interval(n, 3.0, 0.9)
     assert (low, high) == pytest.approx(published, abs=0.008)
-    result = nextstat.interval(counting(n, 3.0), cl=0.9, toys=8000, seed=4)
+    result = nextstat.interval(counting(n, 3.0), cl=0.9, toys=20_000, seed=4)
     assert result.converged and result.connected and result.method == "feldman-cousins"
     assert abs(result.lower - low) < 3 * result.lower_error + 2e-3
     assert abs(result.upper - high) < 3 * result.upper_error + 2e-3
     for point in result.points:
         if point["n_toys"]:
-            p = exact_p_value(point["value"], n, 3.0)
+            p = min(exact_p_value(point["value"], n, 3.0), 1.0)
             assert abs(point["p_value"] - p) < 5 * np.sqrt(p * (1 - p) / point["n_toys"]) + 1e-3
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 
 def inference_data(result: Any) -> Any:
     """The draws of `nextstat.sample` with the groups `posterior` and `sample_stats`."""
     try:
-        import arviz
+        arviz = importlib.import_module("arviz")
     except ImportError as error:
         raise ImportError("to_arviz() needs arviz: pip install arviz") from error
     posterior = dict(result.draws)
