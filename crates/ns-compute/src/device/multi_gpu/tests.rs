@@ -3,6 +3,7 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use ns_core::{
     Drawn, FitFailure, FitRequest, Interpolation, Observations, Observer, Search, Start, TaskOutcome,
@@ -176,7 +177,7 @@ fn tasks_of_toys_run_in_one_line_as_one_after_the_other() {
 #[test]
 fn a_device_lost_amid_a_line_of_tasks_has_what_was_under_way_delivered() {
     let study = Study::new();
-    let backend = Arc::new(Failing { host: Host::new(), launches: AtomicUsize::new(0) });
+    let backend = Failing::new(&Arc::default(), false);
     let cpu = CpuSession::open(&study.model, &execution()).unwrap();
     let session = GpuSession::on(cpu, backend, Device::Cuda(1)).unwrap();
     let tasks = [study.toys(0..20), study.toys(50..61), study.toys(0..9), study.toys(9..12)];
@@ -335,10 +336,19 @@ fn a_cancelled_batch_delivers_the_first_of_its_outcomes() {
     }
 }
 
-/// A device that becomes lost at its third launch of fits.
+/// A device that becomes lost at its third launch of fits, or one beside it that waits for this loss before its own launches:
+/// on a busy machine it would make all fits before the other one begins.
 struct Failing {
     host: Host,
     launches: AtomicUsize,
+    lost: Arc<AtomicBool>,
+    waits: bool,
+}
+
+impl Failing {
+    fn new(lost: &Arc<AtomicBool>, waits: bool) -> Arc<Self> {
+        Arc::new(Self { host: Host::new(), launches: AtomicUsize::new(0), lost: Arc::clone(lost), waits })
+    }
 }
 
 impl Backend for Failing {
@@ -384,7 +394,13 @@ impl Backend for Failing {
 
     fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError> {
         let evaluates = matches!(kernel, Kernel::Evaluate | Kernel::EvaluateGlobal);
-        if !evaluates && self.launches.fetch_add(1, Ordering::Relaxed) >= 2 {
+        if !evaluates && self.waits {
+            let began = Instant::now();
+            while !self.lost.load(Ordering::Relaxed) && began.elapsed() < Duration::from_secs(60) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        } else if !evaluates && self.launches.fetch_add(1, Ordering::Relaxed) >= 2 {
+            self.lost.store(true, Ordering::Relaxed);
             return Err(lost());
         }
         self.host.launch(kernel, shape, parameter)
@@ -403,12 +419,14 @@ fn lost() -> SessionError {
 #[test]
 fn a_lost_device_ends_the_batch_and_what_was_delivered_stays() {
     let study = Study::new();
-    let good: Arc<dyn Backend> = Arc::new(Host::new());
-    let bad: Arc<dyn Backend> = Arc::new(Failing { host: Host::new(), launches: AtomicUsize::new(0) });
+    let is_lost: Arc<AtomicBool> = Arc::default();
+    let good: Arc<dyn Backend> = Failing::new(&is_lost, true);
+    let bad: Arc<dyn Backend> = Failing::new(&is_lost, false);
     let backends = vec![(Device::Cuda(0), good), (Device::Cuda(1), bad)];
     let multi_gpu =
         MultiGpuSession::open(&study.model, &execution(), backends).unwrap().with_sizes(sizes(2, 2));
     for tasks in [vec![study.toys(0..400)], study.given(200)] {
+        is_lost.store(false, Ordering::Relaxed);
         let mut out = InOrder::default();
         let result = multi_gpu.fit_batch(&tasks, OutcomeParts::default(), Control::default(), &mut out);
         assert_eq!(result, Err(lost()));
