@@ -1,12 +1,14 @@
-//! The tests of the formats, in one program, which is linked once. Tests with snapshots are beside this folder.
-#![allow(clippy::expect_used)]
+//! The tests of the formats, in one program, which is linked once. Tests of messages are in the folder beside.
+#![allow(missing_docs, clippy::expect_used, clippy::unwrap_used, clippy::panic)]
 
+mod build_mutations;
 mod cards;
 mod constraints;
 mod correlate;
 mod decorrelate;
 mod edit;
 mod hs3;
+mod hs3_decays;
 mod hs3_dialects;
 mod hs3_mutations;
 mod hs3_restated;
@@ -17,6 +19,7 @@ mod parquet;
 mod reference;
 mod roundtrip;
 mod unused_numbers;
+
 /// A file that is not a module here would not be tested.
 #[test]
 fn every_file_of_this_folder_is_tested() {

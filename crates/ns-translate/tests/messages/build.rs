@@ -1,5 +1,4 @@
 //! Workspaces built from configuration files, and the messages of broken configurations.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::path::{Path, PathBuf};
 

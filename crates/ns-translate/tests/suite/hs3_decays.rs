@@ -1,5 +1,4 @@
 //! Decays of HS3 files, with the parts that ROOT writes beside them, and densities at given observables.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use ns_core::{DecaySides, Density, Model, Value as ModelValue};
 use ns_translate::hs3::Hs3;

@@ -1,5 +1,4 @@
 //! Tests of patches and patchsets, which are applied to the fixtures.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,4 @@
 //! Workspaces built from configurations of TRExFitter, and the messages of broken ones.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::path::{Path, PathBuf};
 

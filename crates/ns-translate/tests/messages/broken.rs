@@ -1,5 +1,4 @@
 //! Tests that every broken workspace in `tests/broken` gets exactly the messages in the snapshot.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,5 +1,4 @@
 //! Tests that every broken HS3 model in `tests/broken_hs3` gets exactly the messages in the snapshot.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::PathBuf;
 use std::process::Command;

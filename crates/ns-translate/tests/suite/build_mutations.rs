@@ -1,5 +1,4 @@
 //! Configurations with random changes build a workspace or give an error; nothing panics, and every message has a place.
-#![allow(clippy::unwrap_used, missing_docs)]
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;

@@ -1,5 +1,4 @@
 //! Tests that every broken datacard gets exactly the messages in the snapshot.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
 
