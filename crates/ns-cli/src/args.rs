@@ -48,7 +48,7 @@ pub(crate) struct ModelArgs {
                 'channel/process:name[start,lower,upper]'; repeatable [default: r[1,0,20] on all signals]"
     )]
     pub(crate) map: Vec<PoiMap>,
-    /// Datacards: what autoMCStats becomes: combine takes Combine's parameters [default], staterror pyhf's staterror,
+    /// Datacards: what autoMCStats becomes: combine takes Combine's parameters (the default), staterror pyhf's staterror,
     /// ignore leaves it out
     #[arg(long, value_name = "CHOICE", value_parser = PossibleValuesParser::new(["combine", "staterror", "ignore"]).try_map(|name| name.parse::<McStats>()))]
     pub(crate) mc_stats: Option<McStats>,
@@ -119,7 +119,7 @@ impl ModelArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Execution")]
 pub(crate) struct ExecutionArgs {
-    /// auto, cpu, cuda[:I], cuda:all, metal[:I] or vulkan[:I]
+    /// Device: auto, cpu, cuda, cuda:I, cuda:all, metal, metal:I, vulkan or vulkan:I
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     device: Device,
     /// Short form of `--device cuda`, `metal` or `vulkan`; without KIND, metal on macOS and cuda elsewhere
