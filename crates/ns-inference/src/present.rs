@@ -46,6 +46,11 @@ pub fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
+/// Formats a number of degrees of freedom: `1 degree of freedom`, `2 degrees of freedom`.
+pub(crate) fn freedom<T: std::fmt::Display + From<u8> + PartialEq>(n: T) -> String {
+    format!("{n} degree{} of freedom", if n == T::from(1) { "" } else { "s" })
+}
+
 /// Formats a probability in per cent, without the sign `%`. A probability near 1 keeps all its nines, as in `99.99999`.
 pub(crate) fn percent(probability: f64) -> String {
     let (value, rest) = (100.0 * probability, 100.0 * (1.0 - probability));

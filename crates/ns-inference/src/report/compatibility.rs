@@ -4,7 +4,7 @@ use super::toys::rate;
 use super::{Part, Table};
 use crate::CompatibilityResult;
 use crate::compatibility::Estimate;
-use crate::present::{measurement, or_none, significant, with_error};
+use crate::present::{freedom, measurement, or_none, significant, with_error};
 
 impl CompatibilityResult {
     /// Returns the report of a test of compatibility, with one row per channel.
@@ -30,9 +30,9 @@ impl CompatibilityResult {
         let last = has_others.then(String::new);
         table.row(cells("all, a common value", &self.common).into_iter().chain(last));
         let mut lines = vec![format!(
-            "q {}, {} degrees of freedom, p-value {} by the chi2 law",
+            "q {}, {}, p-value {} by the chi2 law",
             significant(self.q),
-            self.n_dof,
+            freedom(self.n_dof),
             or_none(self.p_value),
         )];
         if let Some(toys) = &self.toys {

@@ -2,7 +2,7 @@
 
 use super::toys::rate;
 use super::{Part, Table};
-use crate::present::{count, or_none, significant, with_error};
+use crate::present::{count, freedom, or_none, significant, with_error};
 use crate::{EventGoodness, EventStatistic, GoodnessResult, GoodnessToys};
 
 impl GoodnessResult {
@@ -11,8 +11,7 @@ impl GoodnessResult {
     pub fn parts(&self) -> Vec<Part> {
         let ndof = match self.ndof {
             None => "no degrees of freedom".to_owned(),
-            Some(1) => "1 degree of freedom".to_owned(),
-            Some(n) => format!("{n} degrees of freedom"),
+            Some(n) => freedom(n),
         };
         let toys = toys(self.toys.as_ref(), self.p_value_toys, self.p_value_toys_error);
         vec![Part::Text(format!(
@@ -38,7 +37,7 @@ impl EventGoodness {
             EventStatistic::Chi2 => ("chi2 in bins", "chi2"),
             EventStatistic::Ks => ("distance of Kolmogorov and Smirnov", "largest sqrt(n) D"),
         };
-        let ndof = self.ndof.map_or_else(String::new, |n| format!(", {n} degrees of freedom"));
+        let ndof = self.ndof.map_or_else(String::new, |n| format!(", {}", freedom(n)));
         let value = if self.statistic == EventStatistic::Chi2 { "chi2" } else { "D" };
         let mut table = Table::new(&["event channel", value, "events", "bins"], &[1, 2, 3]);
         for channel in &self.channels {

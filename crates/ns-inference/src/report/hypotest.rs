@@ -4,7 +4,7 @@
 use super::goodness::toys;
 use super::{Part, Table};
 use crate::hypotest::ExpectedSet;
-use crate::present::{or_none, significant};
+use crate::present::{freedom, or_none, significant};
 use crate::{HypotestResult, PointResult, SignificanceResult};
 
 /// Labels of the five expected values of a result: the values two and one standard deviations below the median, the
@@ -57,10 +57,7 @@ impl PointResult {
         for ((name, value), best) in self.params.iter().zip(&self.values).zip(&self.best_fit) {
             table.row([name.clone(), significant(*value), significant(*best)]);
         }
-        let freedom = match self.n_dof {
-            1 => "1 degree of freedom".to_owned(),
-            n => format!("{n} degrees of freedom"),
-        };
+        let freedom = freedom(self.n_dof);
         let toys = toys(self.toys.as_ref(), self.p_value_toys, self.p_value_toys_error);
         vec![
             Part::Text("test of a point by the likelihood ratio".to_owned()),

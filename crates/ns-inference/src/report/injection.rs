@@ -3,7 +3,7 @@
 use super::toys::rate;
 use super::{Part, Table};
 use crate::InjectionResult;
-use crate::present::{or_none, significant, with_error};
+use crate::present::{freedom, or_none, significant, with_error};
 
 impl InjectionResult {
     /// Returns the report of an injection test, with one row per injected value.
@@ -27,13 +27,19 @@ impl InjectionResult {
         }
         let mut lines = Vec::new();
         if let Some(line) = &self.line {
+            let test = match line.n_dof {
+                0 => "two values do not test the line".to_owned(),
+                n => format!(
+                    "chi2 {} with {}, p-value {}",
+                    significant(line.chi2),
+                    freedom(n),
+                    or_none(line.p_value)
+                ),
+            };
             lines.push(format!(
-                "slope {}, intercept {}, chi2 {} with {} degrees of freedom, p-value {}",
+                "slope {}, intercept {}, {test}",
                 with_error(Some(line.slope), Some(line.slope_error)),
                 with_error(Some(line.intercept), Some(line.intercept_error)),
-                significant(line.chi2),
-                line.n_dof,
-                or_none(line.p_value),
             ));
         }
         let each = self.points.first().map_or(0, |point| point.n_toys);
