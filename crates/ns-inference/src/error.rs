@@ -108,7 +108,7 @@ pub enum InferenceError {
         most: usize,
     },
     /// The confidence level of a contour or interval does not lie between 0 and 1.
-    #[error("the level of a contour is {}; it is a probability between 0 and 1, for example 0.95", exact(*value))]
+    #[error("the confidence level is {}; it is a probability between 0 and 1, for example 0.95", exact(*value))]
     ContourLevel {
         /// The given level.
         value: f64,

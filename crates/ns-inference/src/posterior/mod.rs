@@ -121,10 +121,10 @@ fn check(options: &PosteriorOptions) -> Result<(), InferenceError> {
         return Err(InferenceError::ContourLevel { value: options.cl });
     }
     if !(1..=MOST_CHAINS).contains(&options.chains) {
-        return Err(bad(format!("{} chains are asked for; give 1 to {MOST_CHAINS}", options.chains)));
+        return Err(bad(format!("give 1 to {MOST_CHAINS} chains, not {}", options.chains)));
     }
     if !(10..=10_000_000).contains(&options.draws) {
-        return Err(bad(format!("{} draws per chain are asked for; give 10 to 10000000", options.draws)));
+        return Err(bad(format!("give 10 to 10000000 draws per chain, not {}", options.draws)));
     }
     if !(50..=10_000_000).contains(&options.tune) {
         return Err(bad(format!("{} draws are for adaptation; give 50 to 10000000", options.tune)));
