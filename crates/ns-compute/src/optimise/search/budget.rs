@@ -79,6 +79,13 @@ impl Budget {
         Self { allowance, until: spent + allowance, method_until: spent + allowance, share: 1.0, rewarded: 0 }
     }
 
+    /// The budget of a search of the values of parameters in which functions are not linear. Second minima are common there.
+    pub(super) fn of_functions(problem: &Problem<'_>, spent: Nanoseconds) -> Self {
+        let free = problem.fixed.iter().filter(|fixed| !**fixed).count();
+        let allowance = if free <= MOST_STRONG { OF_STRONG } else { ALWAYS };
+        Self { allowance, until: spent + allowance, method_until: spent + allowance, share: 1.0, rewarded: 0 }
+    }
+
     /// The same budget once more, from now on.
     pub(super) fn again(self, spent: Nanoseconds) -> Self {
         Self { until: spent + self.allowance, method_until: spent + self.allowance, ..self }

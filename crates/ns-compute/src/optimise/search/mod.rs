@@ -38,7 +38,7 @@ use elsewhere::elsewhere;
 use places::search_places;
 use recover::recover_minimum;
 pub(crate) use scatter::MOST_FREE;
-use shapes::{scatters_shapes, search_shapes};
+use shapes::{scatters_shapes, search_functions, search_shapes};
 use vanished::search_vanished;
 use whole_box::attempt_shifted;
 
@@ -119,6 +119,7 @@ pub(super) fn search(
     // If `metric` is given, the nearby fit has already searched all values within the bounds.
     look_around(worker, problem, start, Search::Standard, metric.is_some(), &mut found);
     search_shapes(worker, problem, effort, &mut found);
+    search_functions(worker, problem, effort, &mut found);
     // The default search comes first. A thorough search thus never ends at a higher minimum than the default search.
     if effort == Search::Thorough {
         found.budget = Budget::UNLIMITED;

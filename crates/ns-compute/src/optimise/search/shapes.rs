@@ -1,10 +1,12 @@
-//! Starts from scattered shapes of the densities of event channels. See `docs/numerics/minima.md`.
+//! Starts from scattered shapes of the densities of event channels, and from scattered parameters of functions that turn.
+//! See `docs/numerics/minima.md`.
 
 use ns_core::Search;
 
 use super::super::{Problem, Worker};
 use super::attempt::{BestSoFar, attempt_below, short_attempt};
-use super::scatter::{MOST_STARTS, Scatter};
+use super::budget::Budget;
+use super::scatter::{Census, MOST_STARTS, Scatter};
 
 /// The default search computes at most about this number of densities at single points: one or two milliseconds.
 const MOST_DENSITIES: usize = 12_000;
@@ -14,6 +16,9 @@ const EVALUATIONS: usize = 10;
 
 /// A parameter whose bounds are positive and have at least this ratio is varied evenly in its logarithm.
 const WIDE: f64 = 10.0;
+
+/// A parameter of a function without finite bounds and without a constraint is moved by up to this many times `1 + |x|`.
+const REACH: f64 = 10.0;
 
 /// Changes the shapes of densities at the best point to scattered ones, and descends from there. The number of descents
 /// depends on the minima that are found, see [`Census`](super::scatter::Census); the default search makes fewer in models
@@ -36,7 +41,8 @@ pub(super) fn search_shapes(
         if found.census.is_complete() || problem.is_cancelled() {
             return;
         }
-        let start = scattered(problem, &shapes, &found.best.theta, index);
+        let away = |x: f64, at: f64| x * (2.0 * at).exp();
+        let start = scattered(problem, &shapes, &found.best.theta, index, away);
         if effort == Search::Thorough {
             short_attempt(worker, problem, &start, found);
         } else {
@@ -45,10 +51,42 @@ pub(super) fn search_shapes(
     }
 }
 
+/// Changes the parameters in which functions are not linear to scattered values, and descends from there. Such a function
+/// has the same value at several points, so that there may be a minimum near each of them.
+pub(super) fn search_functions(
+    worker: &mut Worker,
+    problem: &Problem<'_>,
+    effort: Search,
+    found: &mut BestSoFar,
+) {
+    let mut bent = problem.plan.factors.bent_parameters();
+    bent.retain(|&p| may_vary(problem, p));
+    if bent.is_empty() || (problem.physical && effort != Search::Thorough) {
+        return;
+    }
+    found.budget = Budget::of_functions(problem, worker.spent);
+    // Descents from other points say nothing of these.
+    found.census = Census::default();
+    found.census.count(found.best.value());
+    let away = |x: f64, at: f64| x + REACH * (1.0 + x.abs()) * at;
+    for index in 0..MOST_STARTS {
+        if found.census.is_complete() || problem.is_cancelled() || found.is_spent(worker) {
+            return;
+        }
+        let start = scattered(problem, &bent, &found.best.theta, index, away);
+        short_attempt(worker, problem, &start, found);
+    }
+}
+
 /// Returns the free parameters on which the shapes of densities depend.
 fn free_shapes(problem: &Problem<'_>) -> Vec<usize> {
-    let may_vary = |p: &usize| !problem.fixed[*p] && problem.lower[*p] < problem.upper[*p];
-    problem.plan.events.shape_parameters().into_iter().filter(may_vary).collect()
+    let mut shapes = problem.plan.events.shape_parameters();
+    shapes.retain(|&p| may_vary(problem, p));
+    shapes
+}
+
+fn may_vary(problem: &Problem<'_>, p: usize) -> bool {
+    !problem.fixed[p] && problem.lower[p] < problem.upper[p]
 }
 
 /// Returns the number of descents of the default search in a model of events with free shapes.
@@ -63,8 +101,14 @@ pub(super) fn scatters_shapes(problem: &Problem<'_>) -> bool {
 }
 
 /// Returns `best` with about half of the parameters `shapes` elsewhere. The point with a number `index` is the same in
-/// every call.
-fn scattered(problem: &Problem<'_>, shapes: &[usize], best: &[f64], index: usize) -> Vec<f64> {
+/// every call. `away` moves a parameter that has neither bounds nor a constraint; its second argument is between -1 and 1.
+fn scattered(
+    problem: &Problem<'_>,
+    shapes: &[usize],
+    best: &[f64],
+    index: usize,
+    away: impl Fn(f64, f64) -> f64,
+) -> Vec<f64> {
     let mut scatter = Scatter::new(index as u64 + 1);
     let mut theta = best.to_vec();
     let sure = index % shapes.len();
@@ -80,7 +124,7 @@ fn scattered(problem: &Problem<'_>, shapes: &[usize], best: &[f64], index: usize
             let width = if i == sure { 4.0 } else { 2.0 };
             best[p] + width * at
         } else if !(lower.is_finite() && upper.is_finite()) {
-            best[p] * (2.0 * at).exp()
+            away(best[p], at)
         } else {
             between(lower, upper, part)
         };
