@@ -407,6 +407,7 @@ pub(crate) fn flat_directions(
     let (alone, together): (Vec<usize>, Vec<usize>) = flat.into_iter().partition(|i| no_effect(*i));
     let compared = model.compared_parameters();
     let (steps, alone): (Vec<usize>, Vec<usize>) = alone.into_iter().partition(|i| compared.contains(i));
+    let is_flat = !(alone.is_empty() && together.is_empty());
     let mut notes = Vec::new();
     if !steps.is_empty() {
         let names = list(steps.into_iter().map(|i| name(model, i)));
@@ -426,6 +427,13 @@ pub(crate) fn flat_directions(
             "the data determine {} only in combination: a flat direction, no uncertainty; fix one of them",
             list(together.into_iter().map(|i| name(model, i)))
         ));
+    }
+    if is_flat && model.has_function_factors() {
+        notes.push(
+            "functions bend the flat direction: the uncertainties of the other parameters hold at this point of it; ask for \
+             MINOS intervals, or fix one of the flat parameters"
+                .to_owned(),
+        );
     }
     notes
 }

@@ -5,11 +5,15 @@ use faer::Side;
 use super::{Problem, Worker};
 use crate::eval::Likelihood;
 
+/// A direction along which `-ln L` changes by less than this number, from one end of the bounds to the other, is flat.
+const LEAST_CHANGE: f64 = 1e-9;
+
 /// Eigenvalues and eigenvectors of the exact Hessian over the active parameters (those that may move). The Hessian is
 /// scaled to a unit diagonal, because a direction of negative curvature could otherwise be hidden by different scales
 /// of the parameters.
 pub(super) struct Spectrum {
-    /// Eigenvalues of the scaled Hessian, in ascending order.
+    /// Eigenvalues of the scaled Hessian, in ascending order. If `-ln L` changes along a direction by less than
+    /// [`LEAST_CHANGE`] from one end of the bounds to the other, its eigenvalue is 0: it may be one of rounding.
     pub(super) values: Vec<f64>,
     /// Eigenvectors in the units of the parameters, one after the other. They are in the order of the eigenvalues.
     pub(super) vectors: Vec<f64>,
@@ -34,12 +38,27 @@ pub(super) fn spectrum(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]
             let scale: Vec<f64> = (0..n).map(|i| at(i, i).abs().sqrt().max(1e-6)).collect();
             let h = faer::Mat::from_fn(n, n, |i, j| at(i, j) / (scale[i] * scale[j]));
             let eigen = h.self_adjoint_eigen(Side::Upper).ok()?;
-            let values = (0..n).map(|k| eigen.S()[k]).collect();
-            let vectors = (0..n * n).map(|kp| eigen.U()[(kp % n, kp / n)] / scale[kp % n]).collect();
+            let mut values: Vec<f64> = (0..n).map(|k| eigen.S()[k]).collect();
+            let vectors: Vec<f64> =
+                (0..n * n).map(|kp| eigen.U()[(kp % n, kp / n)] / scale[kp % n]).collect();
+            for (value, vector) in values.iter_mut().zip(vectors.chunks_exact(n)) {
+                if *value > 0.0 && 0.5 * *value * way_across(problem, vector).powi(2) < LEAST_CHANGE {
+                    *value = 0.0;
+                }
+            }
             Some(Spectrum { values, vectors, scale })
         });
     worker.flat = Some(whole);
     result
+}
+
+/// Returns the multiple of `direction` that leads from one end of the bounds to the other. It is infinite if the direction
+/// has no component with finite bounds.
+fn way_across(problem: &Problem<'_>, direction: &[f64]) -> f64 {
+    let way = |p: usize| (problem.upper[p] - problem.lower[p]) / direction[p].abs();
+    let moves =
+        |p: &usize| !problem.fixed[*p] && problem.lower[*p] < problem.upper[*p] && direction[*p] != 0.0;
+    (0..direction.len()).filter(moves).map(way).fold(f64::INFINITY, f64::min)
 }
 
 /// Searches for a point with a lower `-ln L` along the directions of negative curvature, both ways and with several
