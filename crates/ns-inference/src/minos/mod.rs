@@ -106,6 +106,10 @@ struct Open {
     /// Number of times that this search has set `beyond` to a fit in a lower valley (a series of neighbouring
     /// minima).
     n_followed: usize,
+    /// Number of crossings that were compared with a fit from the starting point of a plain fit, and whether this remains
+    /// to be done for the next one.
+    n_compared: usize,
+    compares: bool,
 }
 
 /// Largest number of times that one search sets [`Open::beyond`] to a fit in a lower valley (a series of neighbouring
@@ -170,7 +174,10 @@ pub(crate) fn crossings(parent: &Parent<'_>, parameters: &[usize]) -> Result<Cro
                 }
                 (None, _) => side.side.accept(probe),
                 (Some(end), _) => match side.side.reconsider(end, probe, parent.tolerance) {
-                    None => side.beyond.take().and_then(|beyond| side.side.go_on(beyond)),
+                    None => {
+                        side.compares = asked(parent, &side) && side.n_compared < MOST_FOLLOWED;
+                        side.beyond.take().and_then(|beyond| side.side.go_on(beyond))
+                    }
                     end => end,
                 },
             };
@@ -179,6 +186,7 @@ pub(crate) fn crossings(parent: &Parent<'_>, parameters: &[usize]) -> Result<Cro
                 Some(end) if doubtful(parent, &side, &end) => {
                     // Another valley may be lower than the valley that the steps followed.
                     (side.searched, side.doubted) = (true, Some(end));
+                    (side.n_compared, side.compares) = (side.n_compared + 1, false);
                     still_open.push(side);
                 }
                 Some(end) => {
@@ -228,18 +236,33 @@ fn begin(parent: &Parent<'_>, parameter: usize, direction: f64) -> Result<Open, 
     let side = Side::new(parent.level, parent.outcome.parameters.clone(), guess, limit);
     let asked = parent.asked.contains(&parameter);
     let searched = parent.analysis.is_small() || (asked && parent.analysis.is_middling());
-    Ok(Open { parameter, direction, side, slope, searched, doubted: None, beyond: None, n_followed: 0 })
+    Ok(Open {
+        parameter,
+        direction,
+        side,
+        slope,
+        searched,
+        doubted: None,
+        beyond: None,
+        n_followed: 0,
+        n_compared: 0,
+        compares: asked,
+    })
+}
+
+fn asked(parent: &Parent<'_>, side: &Open) -> bool {
+    parent.asked.contains(&side.parameter)
 }
 
 /// Returns whether the result of a search must be checked by a fit that searches for the global minimum. This is the
-/// case if the earlier fits were single descents. There is no check with [`Search::Local`], or if the search ended
-/// where the likelihood is not finite. In large models only two kinds of crossings are checked: those that the user
-/// asked for, and those with a lower valley in [`Open::beyond`].
+/// case if the earlier fits were single descents, and if the user asked for this crossing. There is no check with
+/// [`Search::Local`], or if the search ended where the likelihood is not finite. In large models only two kinds of
+/// crossings are checked: those that the user asked for, and those with a lower valley in [`Open::beyond`].
 fn doubtful(parent: &Parent<'_>, side: &Open, end: &End) -> bool {
-    !side.searched
-        && parent.analysis.base.search != Search::Local
-        && (parent.asked.contains(&side.parameter) || parent.analysis.is_middling() || side.beyond.is_some())
-        && !matches!(end, End::Wall(_))
+    let unsearched =
+        !side.searched && (asked(parent, side) || parent.analysis.is_middling() || side.beyond.is_some());
+    let searches = parent.analysis.base.search != Search::Local;
+    searches && !matches!(end, End::Wall(_)) && (unsearched || side.compares)
 }
 
 /// Returns the value of the parameter at a distance from its best fit, clipped to the bounds of the parameter.
@@ -256,13 +279,16 @@ fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     let predicted = side.side.predict(&parent.outcome.parameters, side.slope.as_deref());
     let search = if side.searched { parent.analysis.base.search } else { Search::Local };
     let mut first = conditional(parent, side, value, predicted.clone(), search);
-    let asked = parent.asked.contains(&side.parameter);
-    if side.doubted.is_some() && asked && parent.analysis.is_middling() {
+    let compares = side.doubted.is_some() && asked(parent, side);
+    if compares && parent.analysis.is_middling() {
         // Without the covariance of the parent fit, the search covers the full range between the bounds, as the
         // search of a separate fit does.
         first.metric = None;
     }
     let mut fits = vec![first];
+    if compares {
+        fits.push(plain(parent, side, value));
+    }
     if side.searched {
         let mut near: Vec<Vec<f64>> = side.side.neighbours().map(<[f64]>::to_vec).collect();
         // In the first steps, the nearest earlier minimum is the best fit itself. A descent from the predicted point
@@ -307,6 +333,14 @@ fn conditional(
     request
 }
 
+/// Builds the conditional fit that a user gets who fixes the parameter of the search at `value`.
+fn plain(parent: &Parent<'_>, side: &Open, value: f64) -> FitRequest {
+    let base = &parent.analysis.base;
+    let mut request = conditional(parent, side, value, parent.outcome.parameters.clone(), base.search);
+    (request.start, request.metric) = (base.start.clone(), None);
+    request
+}
+
 /// Removes conditional fits that end with a negative expected yield. Called only if the parent fit (the free fit) has
 /// no negative yield. If all fits of a step are removed, a new fit is made from the starting point of the parent fit.
 fn bring_back(parent: &Parent<'_>, open: &[Open], outcomes: &mut [TaskOutcome]) -> Result<(), SessionError> {
@@ -327,10 +361,7 @@ fn bring_back(parent: &Parent<'_>, open: &[Open], outcomes: &mut [TaskOutcome]) 
     }
     let tasks = chosen.iter().filter_map(|k| open.get(*k)).map(|side| {
         let value = value_at(parent, side, side.side.next());
-        let start = parent.outcome.parameters.clone();
-        let mut request = conditional(parent, side, value, start, parent.analysis.base.search);
-        (request.start, request.metric) = (parent.analysis.base.start.clone(), None);
-        FitTask { data: data.clone(), fits: vec![request], cancel: None }
+        FitTask { data: data.clone(), fits: vec![plain(parent, side, value)], cancel: None }
     });
     let tasks: Vec<FitTask> = tasks.collect();
     let mut again: Vec<TaskOutcome> = Vec::with_capacity(tasks.len());
