@@ -1,15 +1,32 @@
 //! Random workspaces in which functions of parameters are factors of samples and bins: quadratic yields, interference that
 //! changes its sign, ratios, functions of functions, and functions of nuisance parameters.
 
+use ns_core::Execution;
+use ns_inference::open_session;
 use serde_json::{Value, json};
 
 use super::random::Draw;
-use super::workspace::{Case, FUNCTIONS, rounded};
+use super::workspace::{Case, FUNCTIONS, WILD, rounded};
 
-/// Returns a random workspace with functions. It is an ordinary one with more modifiers.
+/// Largest number of workspaces that are drawn.
+const MOST_DRAWN: u64 = 20;
+
+/// Distance of the ordinary workspaces that are tried one after the other.
+const STEP: u64 = 7919;
+
+/// Returns a random workspace with functions. It is an ordinary one with more modifiers. If an expected yield is negative
+/// at the start values, another one is drawn.
 pub fn draw(index: u64) -> Case {
-    let mut case = super::workspace::draw(index - FUNCTIONS);
-    let mut d = Draw::new(index ^ 0xF00D);
+    let execution = Execution { threads: 1, ..Execution::default() };
+    let opens = |case: &Case| case.model().is_ok_and(|model| open_session(&model, &execution).is_ok());
+    let mut others = (1..MOST_DRAWN).map(|turn| with_functions(index, turn));
+    let first = with_functions(index, 0);
+    if opens(&first) { first } else { others.find(opens).unwrap_or(first) }
+}
+
+fn with_functions(index: u64, turn: u64) -> Case {
+    let mut case = super::workspace::draw((index - FUNCTIONS + STEP * turn) % WILD);
+    let mut d = Draw::new(index ^ 0xF00D ^ (turn << 40));
     let (a, b, c) =
         (rounded(d.between(-0.5, 0.5)), rounded(d.between(0.05, 0.4)), rounded(d.between(-0.3, 0.3)));
     // One name is one expression everywhere.

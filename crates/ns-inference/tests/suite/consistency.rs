@@ -144,3 +144,26 @@ fn factors_of_a_product_are_flat_at_a_bound_too() {
 fn a_minimum_that_rounding_hides_is_converged() {
     hold_at(Depth::Part, "the free fit converges", &[10_258]);
 }
+
+#[test]
+fn minima_at_other_parameters_of_a_function_are_found() {
+    hold_at(Depth::Part, "the free fit is not above the thorough one", &[2_000_152]);
+}
+
+/// At the fold of a function, rounding gave a flat direction a curvature.
+#[test]
+fn rounding_does_not_decide_whether_a_direction_is_flat() {
+    hold_at(Depth::Part, "fit: rounding", &[2_000_091]);
+}
+
+/// Functions bend the valleys of these models.
+#[test]
+fn uncertainties_beside_a_bent_valley_are_said_to_be_local() {
+    hold_at(Depth::Part, "uncertainty", &[2_010_057, 2_010_061]);
+}
+
+/// The search from the predicted point missed the minimum that a plain fit finds.
+#[test]
+fn a_crossing_is_compared_with_a_plain_fit() {
+    hold_at(Depth::Part, "MINOS", &[710_276]);
+}
