@@ -28,7 +28,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-/// Statistical inference for models of bins and events (pyhf workspaces, HS3 files).
+/// Statistical inference for models of bins and events (workspaces of pyhf, HistFactory XML, datacards, HS3 files).
 #[derive(Debug, Parser)]
 #[command(
     name = "nextstat",
@@ -96,7 +96,7 @@ enum Task {
     Combine(commands::combine::CombineArgs),
     /// Sort a workspace by name
     Sort(commands::sort::SortArgs),
-    /// Write the model of a workspace as an HS3 file
+    /// Write a model in another format: HS3 or HistFactory XML
     Convert(commands::convert::ConvertArgs),
     /// Print the digest of a workspace
     Digest(commands::digest::DigestArgs),
