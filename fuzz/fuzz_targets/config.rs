@@ -16,7 +16,7 @@ const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/b
 fn folder() -> &'static PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        let folder = std::env::temp_dir().join(format!("ns-fuzz-build-{}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("ns-fuzz-config-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder is made");
         for name in ["histograms.root", "data.parquet", "signal.parquet", "background.parquet", "background_varied.parquet"] {
             let _ = std::fs::copy(format!("{FIXTURES}/{name}"), folder.join(name)).expect("a fixture is there");
