@@ -68,7 +68,7 @@ def test_expected_data_are_those_of_pyhf(name):
     for measurement in workspace.measurement_names:
         theirs = workspace.model(measurement_name=measurement)
         ours = nextstat.load_workspace(FOLDER / name, measurement=measurement)
-        names, known = ours.parameter_names(), theirs.config.par_names
+        names, known = ours.parameter_names, theirs.config.par_names
         assert set(names) == set(known)
         for point in points(theirs):
             value = dict(zip(known, point))
@@ -77,7 +77,7 @@ def test_expected_data_are_those_of_pyhf(name):
         if name in SAME:
             data = workspace.data(theirs)
             auxiliary = data[theirs.config.nmaindata :]
-            assert sorted(ours.expected_data(ours.suggested_init())[theirs.config.nmaindata :]) == pytest.approx(
+            assert sorted(ours.expected_data(ours.init)[theirs.config.nmaindata :]) == pytest.approx(
                 sorted(auxiliary), rel=1e-12
             )
 
@@ -99,7 +99,7 @@ def test_roofit_agrees_on_other_constraints(tmp_path):
         "syst1": 0.0,
         "lumi": 1.0,
     }
-    names = model.parameter_names()
+    names = model.parameter_names
     nll = lambda **change: model.nll([{**start, **change}[n] for n in names])
     first = nll()
     assert nll(SigXsecOverSM=0.5) - first == pytest.approx(0.8400788906035359, abs=1e-10)
