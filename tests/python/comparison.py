@@ -33,16 +33,20 @@ class NextstatEngine:
             histosys_code=case.histosys_code,
         )
 
+    @property
     def parameter_names(self):
         return list(self.model.parameter_names)
 
-    def suggested_init(self):
+    @property
+    def init(self):
         return [float(x) for x in self.model.init]
 
-    def suggested_bounds(self):
+    @property
+    def bounds(self):
         return [tuple(map(float, b)) for b in self.model.bounds]
 
-    def suggested_fixed(self):
+    @property
+    def fixed(self):
         return [bool(f) for f in self.model.fixed]
 
     def expected_data(self, point):

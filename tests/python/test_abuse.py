@@ -254,11 +254,11 @@ def test_objects_that_are_no_json_are_named():
     assert nextstat.load_workspace(document).parameter_names
 
 
-def test_a_test_with_the_model_first_says_the_order(model):
-    for first in (model, simple(), "workspace.json"):
-        for test in (nextstat.hypotest, nextstat.hypotest_toys):
-            with pytest.raises(TypeError, match=r"tested value comes first .* hypotest\(1.0, model\)"):
-                test(first, 1.0)
+def test_a_test_without_a_value_says_what_is_meant(model):
+    for wrong in (model, "1", None):
+        for test in (nextstat.hypotest, nextstat.hypotest_toys, nextstat.toys_prepare):
+            with pytest.raises(TypeError, match=r"mu must be the tested value .* as in hypotest\(model, 1.0\), not "):
+                test(model, wrong)
     assert nextstat.hypotest(model, np.int64(1)).cls == nextstat.hypotest(model, 1).cls
 
 

@@ -94,8 +94,7 @@ def test_results_are_of_the_classes_of_the_library(client, tmp_path):
         # Texts have the time of the run at their end, and the rate of toys.
         text = [repr(r).split("measurement")[0].split(" toys/s")[0].rsplit(" ", 1)[0] for r in (there, here)]
         assert text[0] == text[1]
-        if here.to_csv():
-            assert there.to_csv() == here.to_csv()
+        assert there.to_csv().split('"measurement')[0].split("measurement")[0] == here.to_csv().split('"measurement')[0].split("measurement")[0]
     fit, limit = pairs[0][0], pairs[5][0]
     assert fit.plot().svg == pairs[0][1].plot().svg and fit.minos["mu"].lower == pairs[0][1].minos["mu"].lower
     assert pairs[9][0].plot().svg == pairs[9][1].plot().svg

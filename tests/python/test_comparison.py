@@ -14,16 +14,20 @@ class ScalarEngine:
     def __init__(self, case):
         self.case, self.model = case, case.scalar()
 
+    @property
     def parameter_names(self):
         return self.model.parameter_names
 
-    def suggested_init(self):
+    @property
+    def init(self):
         return self.model.init
 
-    def suggested_bounds(self):
+    @property
+    def bounds(self):
         return self.model.bounds
 
-    def suggested_fixed(self):
+    @property
+    def fixed(self):
         return self.model.fixed
 
     def expected_data(self, point):
@@ -39,12 +43,14 @@ class ScalarEngine:
 
 
 class Reordered(ScalarEngine):
+    @property
     def parameter_names(self):
         return super().parameter_names[::-1]
 
 
 class LooserBounds(ScalarEngine):
-    def suggested_bounds(self):
+    @property
+    def bounds(self):
         return [(lo, hi + 1e-9) for lo, hi in super().bounds]
 
 

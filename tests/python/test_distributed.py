@@ -140,7 +140,7 @@ class TestToys:
         with pytest.raises(TypeError, match="compiled Model cannot be sent"):
             nd.hypotest_toys(client, nextstat.load_workspace(path), 1.0)
         with pytest.raises(TypeError, match="first argument is a dask.distributed.Client, not PosixPath|WindowsPath"):
-            nd.hypotest_toys(path, 1.0, path)
+            nd.hypotest_toys(path, path, 1.0)
 
 
 @needs_dask
