@@ -106,3 +106,17 @@ def test_roofit_agrees_on_other_constraints(tmp_path):
     assert nll(SigXsecOverSM=2.0, syst2=0.7) - first == pytest.approx(2.2353187477535528, abs=1e-10)
     factors = {"staterror_channel1[0]": 1.1, "staterror_channel1[1]": 0.8}
     assert nll(SigXsecOverSM=2.0, syst2=0.7, **factors) - first == pytest.approx(8.664315667912135, abs=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_functions_are_factors():
+    """The product of the two functions sqrt(s) is s."""
+    model = nextstat.load_workspace(FOLDER / "xmlimport_input/config/examples/example_Expression.xml")
+    plain = nextstat.load_workspace(FOLDER / "xmlimport_input/config/example.xml")
+    assert model.poi_name == "SigXsecOverSM" and not {"rootPOI", "rootPOI2"} & set(model.parameter_names)
+    start, bounds = (dict(zip(model.parameter_names, values)) for values in (model.init, model.bounds.tolist()))
+    assert start["SigXsecOverSM"] == 1.5 and bounds["SigXsecOverSM"] == [0.0, 3.0]
+    for s in (0.3, 1.0, 2.5):
+        point, other = ({n: v for n, v in zip(m.parameter_names, m.init)} | {"SigXsecOverSM": s} for m in (model, plain))
+        ours = model.expected_data(list(point.values()), include_auxdata=False)
+        assert ours == pytest.approx(plain.expected_data(list(other.values()), include_auxdata=False), rel=1e-12)
