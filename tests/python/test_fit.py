@@ -14,7 +14,7 @@ import nextstat
 KEYS = {
     "parameter_names", "bestfit", "uncertainties", "covariance", "nll", "twice_nll", "poi_index", "converged",
     "edm", "n_iter", "n_search_iter", "at_bound", "at_kink", "flat", "fixed", "termination_reason", "minos", "crossings", "device", "device_reason",
-    "gpu_check", "interpolation", "model_digest", "warnings", "wall_s",
+    "gpu_check", "interpolation", "model_digest", "warnings", "wall_s", "pulls", "constraints",
 }  # fmt: skip
 
 SMALL = ["simple_workspace.json", "all_modifiers.json", "asymmetric.json", "shared_names.json", "overrides.json"]
