@@ -93,7 +93,7 @@ def cpu_ms(call):
 
 def toys_per_s(model, search, limit_s):
     """Toys per second of CPU time, from at least 16 toys per hypothesis."""
-    test = nextstat.toys_prepare(1.0, model, n_toys=4096, seed=1, search=search, threads=1)
+    test = nextstat.toys_prepare(model, 1.0, n_toys=4096, seed=1, search=search, threads=1)
     # The inputs that all toys share are prepared by the first ones.
     for which in ("b", "sb"):
         test.run(which, 4095, 4096)
@@ -110,7 +110,7 @@ def toys_per_s(model, search, limit_s):
 
 def measure(document, limit_s, toys):
     model = nextstat.load_workspace(document)
-    row = {"parameters": len(model.parameter_names()), "bins": len(model.expected_data(model.suggested_init(), include_auxdata=False))}
+    row = {"parameters": len(model.parameter_names), "bins": len(model.expected_data(model.init, include_auxdata=False))}
     for search in ("local", "standard"):
         fits = [cpu_ms(lambda: nextstat.fit(model, search=search, threads=1, uncertainties=False)) for _ in range(3)]
         row[f"{search}_ms"] = min(ms for _, ms in fits)

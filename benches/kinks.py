@@ -41,7 +41,7 @@ def toys(model, count: int) -> tuple[int, int, float, float]:
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "toys.parquet"
             begin = time.process_time()
-            nextstat.hypotest_toys(1.0, model, n_toys=count, seed=5, threads=1, device="cpu", search=search, save=file)
+            nextstat.hypotest_toys(model, 1.0, n_toys=count, seed=5, threads=1, device="cpu", search=search, save=file)
             seconds.append(time.process_time() - begin)
             table = pyarrow.parquet.read_table(file, columns=["hypothesis", "index", "statistic"])
             found.append([row["statistic"] for row in table.sort_by([("hypothesis", "ascending"), ("index", "ascending")]).to_pylist()])

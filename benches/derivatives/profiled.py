@@ -106,7 +106,7 @@ def measure(path, sample, device, steps):
     open_session = lambda **more: nextstat.ProfiledDifferentiableSession(model, [sample], **options, **more)  # noqa: E731
     session = open_session()
     n = len(session.nominal)
-    print(f"{path}: {len(model.parameter_names())} parameters, {n} yields of {sample}, tensors on {device}")
+    print(f"{path}: {len(model.parameter_names)} parameters, {n} yields of {sample}, tensors on {device}")
     rng = np.random.default_rng(1)
     rows = torch.tensor(session.nominal * (1.0 + 1e-3 * rng.uniform(-1.0, 1.0, (64, n))), device=device)
 

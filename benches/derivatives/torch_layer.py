@@ -55,7 +55,7 @@ def microseconds(seconds):
 
 def measure_cpu(model, sample, options):
     session = nextstat.DifferentiableSession(model, [sample], threads=1, **options)
-    yields, params = session.nominal, session.suggested_init()
+    yields, params = session.nominal, session.init
     for _ in range(20):
         session.nll(yields, params)
     print("  cpu, one histogram     ", microseconds(median(200, lambda: session.nll(yields, params))))
@@ -63,11 +63,11 @@ def measure_cpu(model, sample, options):
 
 def measure_gpu(model, sample, options):
     session = nextstat.DifferentiableSession(model, [sample], device="cuda", **options)
-    n, m = len(session.nominal), len(session.parameter_names())
+    n, m = len(session.nominal), len(session.parameter_names)
     rng = np.random.default_rng(1)
     on_gpu = lambda x: torch.tensor(x, device="cuda")  # noqa: E731
     y = on_gpu(session.nominal * rng.uniform(0.9, 1.1, (1024, n)))
-    p = on_gpu(session.suggested_init() + rng.uniform(-0.05, 0.05, (1024, m)))
+    p = on_gpu(session.init + rng.uniform(-0.05, 0.05, (1024, m)))
     made = torch.empty(1024 * (1 + n + m) + 512, dtype=torch.float64, device="cuda")
 
     def enqueue(row, rows):
@@ -149,7 +149,7 @@ def main():
     for argument in arguments:
         path, sample = argument.rsplit(":", 1)
         model = nextstat.load_workspace(path)
-        print(f"{path}: inputs {sample}, {len(model.parameter_names())} parameters")
+        print(f"{path}: inputs {sample}, {len(model.parameter_names)} parameters")
         measure_cpu(model, sample, options)
         if there:
             measure_gpu(model, sample, options)

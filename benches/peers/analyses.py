@@ -31,7 +31,7 @@ def ours(path):
 
     model = nextstat.load_workspace(path)
     yield "fit", lambda: nextstat.fit(model, threads=1)
-    yield "hypotest", lambda: nextstat.hypotest(1.0, model, threads=1)
+    yield "hypotest", lambda: nextstat.hypotest(model, 1.0, threads=1)
     yield "upper limit", lambda: nextstat.upper_limit(model, threads=1)
     yield "scan, 21 points", lambda: nextstat.profile_scan(model, SCAN, threads=1)
     yield "significance", lambda: nextstat.significance(model, threads=1)

@@ -43,7 +43,7 @@ def ours(path: str, point: str) -> dict:
     begin = time.process_time()
     result = nextstat.fit(model, threads=1)
     cpu = time.process_time() - begin
-    names = model.parameter_names()
+    names = model.parameter_names
     answer = {"cpu": cpu, "load": load, "load_wall": loaded, "converged": result.converged, "twice_nll": 2 * result.nll,
               "values": dict(zip(names, map(float, result.bestfit))),
               "errors": {name: result.uncertainty(name) for name in names}}

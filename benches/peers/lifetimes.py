@@ -179,7 +179,7 @@ def main() -> None:
                 start = time.process_time()
                 fit = nextstat.fit(model, threads=1)
                 seconds.append(time.process_time() - start)
-            ours = {name: (value, fit.uncertainty(name)) for name, value in zip(model.parameter_names(), fit.bestfit)}
+            ours = {name: (value, fit.uncertainty(name)) for name, value in zip(model.parameter_names, fit.bestfit)}
             away = max(abs(theirs["minimum"][name] - value) / error for name, (value, error) in ours.items())
             print(f"{case}: {n} events, RooFit {theirs['seconds']:.3f} s, NextStat {min(seconds):.4f} s, "
                   f"ratio {theirs['seconds'] / min(seconds):.1f}, largest distance {away:.2g} sigma, converged {fit.converged}")

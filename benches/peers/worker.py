@@ -37,7 +37,7 @@ class Ours:
         return self.package.load_workspace(path)
 
     def init(self, model):
-        return np.asarray(model.suggested_init())
+        return np.asarray(model.init)
 
     def points(self, array):
         return list(array)
@@ -63,7 +63,7 @@ class Ours:
             # The peer does not find intervals.
             return package.profile_scan(model, SCAN, intervals=False, threads=threads).twice_delta_nll
         if what == "hypotest":
-            return package.hypotest(1.0, model, threads=threads).cls
+            return package.hypotest(model, 1.0, threads=threads).cls
         if what == "limit":
             return package.upper_limit(model, threads=threads).expected
         prefit = what == "ranking with pre-fit"
@@ -87,7 +87,7 @@ class Peer:
             return self.package.from_pyhf(file.read())
 
     def init(self, model):
-        return np.asarray(model.suggested_init())
+        return np.asarray(model.init)
 
     def points(self, array):
         return list(array)  # measured: not slower than lists
@@ -110,7 +110,7 @@ class Peer:
         if what == "scan":
             return package.profile_scan(model, list(SCAN))
         if what == "hypotest":
-            return package.hypotest(1.0, model)
+            return package.hypotest(model, 1.0)
         if what == "limit":
             # The peer finds only the observed limit. Ours also finds the five expected limits.
             return package.upper_limit(model)

@@ -33,17 +33,21 @@ class NextstatEngine:
             histosys_code=case.histosys_code,
         )
 
+    @property
     def parameter_names(self):
-        return list(self.model.parameter_names())
+        return list(self.model.parameter_names)
 
-    def suggested_init(self):
-        return [float(x) for x in self.model.suggested_init()]
+    @property
+    def init(self):
+        return [float(x) for x in self.model.init]
 
-    def suggested_bounds(self):
-        return [tuple(map(float, b)) for b in self.model.suggested_bounds()]
+    @property
+    def bounds(self):
+        return [tuple(map(float, b)) for b in self.model.bounds]
 
-    def suggested_fixed(self):
-        return [bool(f) for f in self.model.suggested_fixed()]
+    @property
+    def fixed(self):
+        return [bool(f) for f in self.model.fixed]
 
     def expected_data(self, point):
         return np.asarray(self.model.expected_data(np.asarray(point)))
@@ -101,10 +105,10 @@ def compare_parameters(case, engine, model):
     """Lists differences of names, order, initial values, bounds and fixed flags, which must be exactly equal."""
     config = model.config
     pairs = [
-        ("parameter names", engine.parameter_names(), list(config.par_names)),
-        ("initial values", engine.suggested_init(), [float(x) for x in config.suggested_init()]),
-        ("bounds", engine.suggested_bounds(), [tuple(map(float, b)) for b in config.suggested_bounds()]),
-        ("fixed flags", engine.suggested_fixed(), list(config.suggested_fixed())),
+        ("parameter names", engine.parameter_names, list(config.par_names)),
+        ("initial values", engine.init, [float(x) for x in config.suggested_init()]),
+        ("bounds", engine.bounds, [tuple(map(float, b)) for b in config.suggested_bounds()]),
+        ("fixed flags", engine.fixed, list(config.suggested_fixed())),
     ]
     return [f"{what}: {ours} but pyhf has {theirs}" for what, ours, theirs in pairs if ours != theirs]
 
@@ -145,7 +149,7 @@ def compare_fit(case, engine, model, data, scalar, optimizers=("scipy", "minuit"
     point, ours, converged = engine.fit()
     problems = [] if converged else ["the fit did not converge"]
     for name, x, init, (lo, hi), fixed in zip(
-        scalar.parameter_names(), point, scalar.suggested_init(), scalar.suggested_bounds(), scalar.suggested_fixed()
+        scalar.parameter_names, point, scalar.init, scalar.bounds, scalar.fixed
     ):
         if fixed and x != init:
             problems.append(f"fixed parameter {name} moved from {init!r} to {x!r}")
@@ -173,7 +177,7 @@ def compare_case(case, make_engine=NextstatEngine, n_points=4, optimizers=("scip
     if problems:
         return problems
     rng = np.random.default_rng([case.seed, case.index, 7])
-    for point in [scalar.suggested_init(), *(random_point(rng, scalar) for _ in range(n_points - 1))]:
+    for point in [scalar.init, *(random_point(rng, scalar) for _ in range(n_points - 1))]:
         problems += compare_point(case, engine, model, data, scalar, point)
     try:
         problems += compare_fit(case, engine, model, data, scalar, optimizers)

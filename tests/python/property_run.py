@@ -42,7 +42,7 @@ def run_valid(job):
     except Exception as error:  # an error of the comparison itself is reported together with the case
         problems = [f"the comparison raised {type(error).__name__}: {error}"]
     scalar = case.scalar()
-    return case, problems, len(scalar.suggested_init()), len(scalar.main)
+    return case, problems, len(scalar.init), len(scalar.main)
 
 
 def run_broken(job):

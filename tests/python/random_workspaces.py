@@ -263,7 +263,7 @@ def random_point(rng, model, spread=1.0):
 
 def _observations(d, model):
     """Draws counts at a random point. Bins without expected events, there or at the initial point, have none."""
-    at_init, _ = model.expected_main(model.suggested_init())
+    at_init, _ = model.expected_main(model.init)
     truth, _ = model.expected_main(random_point(d.rng, model, 0.4))
     asimov, start, out = d.chance(0.1), 0, []
     for channel in model.channels:

@@ -224,6 +224,7 @@ class ScalarModel:
         if "fixed" in settings:
             group.fixed = [settings["fixed"]] * len(group.init)
 
+    @property
     def parameter_names(self):
         return [
             group.name if group.scalar else f"{group.name}[{i}]"
@@ -231,13 +232,16 @@ class ScalarModel:
             for i in range(len(group.init))
         ]
 
-    def suggested_init(self):
+    @property
+    def init(self):
         return [float(x) for group in self.sets.values() for x in group.init]
 
-    def suggested_bounds(self):
+    @property
+    def bounds(self):
         return [tuple(map(float, b)) for group in self.sets.values() for b in group.bounds]
 
-    def suggested_fixed(self):
+    @property
+    def fixed(self):
         return [bool(f) for group in self.sets.values() for f in group.fixed]
 
     def expected_main(self, x):

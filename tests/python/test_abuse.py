@@ -44,12 +44,12 @@ def results(model):
         nextstat.profile_scan(model, points=3, param2="jet_scale", points2=3),
         scan.intervals[0],
         nextstat.ranking(model, ["refit", "covariance"]),
-        nextstat.hypotest(1.0, model),
+        nextstat.hypotest(model, 1.0),
         nextstat.upper_limit(model, scan_values=[0.5, 1.0]),
         nextstat.upper_limit(model, test_stat="q", data=model.observed_data()),
         nextstat.significance(model),
         nextstat.goodness_of_fit(model),
-        nextstat.hypotest_toys(1.0, model, n_toys=20),
+        nextstat.hypotest_toys(model, 1.0, n_toys=20),
         nextstat.upper_limit(model, toys=50),
         nextstat.fit_toys(model, n_toys=10),
         nextstat.yields(model),
@@ -112,7 +112,7 @@ def test_restored_results_can_be_drawn(model):
         nextstat.ranking(model),
         nextstat.yields(model),
         nextstat.profile_scan(model, points=5),
-        nextstat.hypotest_toys(1.0, model, n_toys=20),
+        nextstat.hypotest_toys(model, 1.0, n_toys=20),
         nextstat.fit_toys(model, n_toys=20),
         nextstat.goodness_of_fit(model, toys=20),
     ):
@@ -120,7 +120,7 @@ def test_restored_results_can_be_drawn(model):
 
 
 def test_a_prepared_test_can_be_pickled(model):
-    test = nextstat.toys_prepare(1.0, model, n_toys=20, seed=3)
+    test = nextstat.toys_prepare(model, 1.0, n_toys=20, seed=3)
     back = pickle.loads(pickle.dumps(test))
     assert back.header == test.header
     for left, right in zip(test.run("b", 0, 20)[:4], back.run("b", 0, 20)[:4]):
@@ -130,15 +130,15 @@ def test_a_prepared_test_can_be_pickled(model):
 def in_child(model, datasets, queue):
     batch = nextstat.fit_batch(model, datasets, threads=4)
     again = nextstat.fit_batch(model, datasets, threads=4)
-    queue.put((batch.nll, again.nll, nextstat.hypotest_toys(1.0, model, n_toys=300, threads=4).cls))
+    queue.put((batch.nll, again.nll, nextstat.hypotest_toys(model, 1.0, n_toys=300, threads=4).cls))
 
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_model_that_was_used_before_a_fork_works_in_the_child(model):
-    datasets = model.toy_data(model.suggested_init(), 64, seed=1)
+    datasets = model.toy_data(model.init, 64, seed=1)
     before = nextstat.fit_batch(model, datasets, threads=4)
-    toys = nextstat.hypotest_toys(1.0, model, n_toys=300, threads=4)
+    toys = nextstat.hypotest_toys(model, 1.0, n_toys=300, threads=4)
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     children = [context.Process(target=in_child, args=(model, datasets, queue), daemon=True) for _ in range(2)]
@@ -155,7 +155,7 @@ def test_a_model_that_was_used_before_a_fork_works_in_the_child(model):
 
 
 def test_huge_requests_are_memory_errors(model):
-    point = model.suggested_init()
+    point = model.init
     for n_toys in (10**12, 10**18, 2**63):
         with pytest.raises(MemoryError):
             model.toy_data(point, n_toys)
@@ -166,14 +166,14 @@ def test_huge_requests_are_memory_errors(model):
     with pytest.raises(ValueError, match="at most"):
         nextstat.upper_limit(model).plot(points=10**12)
     with pytest.raises(ValueError):
-        nextstat.hypotest_toys(1.0, model, n_toys=2**64 - 1)
+        nextstat.hypotest_toys(model, 1.0, n_toys=2**64 - 1)
 
 
 def test_names_cannot_steer_a_terminal():
     spec = json.loads(SIMPLE.read_text().replace("jet_scale", "jet\\u001b[31m\\u202e"))
     model = nextstat.load_workspace(spec)
     evil = "jet\x1b[31m\u202e"
-    assert evil in model.parameter_names()
+    assert evil in model.parameter_names
     for shown in (repr(nextstat.fit(model)), repr(nextstat.ranking(model)), nextstat.fit(model)._repr_html_()):
         assert "\x1b" not in shown and "\u202e" not in shown
         assert "jet\\u{1b}[31m\\u{202e}" in shown
@@ -212,7 +212,7 @@ def interrupted(work):
 
 def test_interrupts_are_obeyed_soon(model):
     # The promise is one second, but the machine may be busy with other tests.
-    many = np.tile(model.suggested_init(), (300_000, 1))
+    many = np.tile(model.init, (300_000, 1))
     assert interrupted(lambda: [model.hessian(many) for _ in range(50)]) < 5
     assert interrupted(lambda: [model.nll(many) for _ in range(500)]) < 5
     assert interrupted(lambda: [model.toy_data(many[0], 3_000_000) for _ in range(200)]) < 5
@@ -251,15 +251,15 @@ def test_objects_that_are_no_json_are_named():
     with pytest.raises(TypeError, match="dictionaries, lists, strings, numbers.* has a Decimal in it"):
         nextstat.load_workspace(document)
     document["channels"][0]["samples"][0]["data"][0] = np.float32(1.5)
-    assert nextstat.load_workspace(document).parameter_names()
+    assert nextstat.load_workspace(document).parameter_names
 
 
-def test_a_test_with_the_model_first_says_the_order(model):
-    for first in (model, simple(), "workspace.json"):
-        for test in (nextstat.hypotest, nextstat.hypotest_toys):
-            with pytest.raises(TypeError, match=r"tested value comes first .* hypotest\(1.0, model\)"):
-                test(first, 1.0)
-    assert nextstat.hypotest(np.int64(1), model).cls == nextstat.hypotest(1, model).cls
+def test_a_test_without_a_value_says_what_is_meant(model):
+    for wrong in (model, "1", None):
+        for test in (nextstat.hypotest, nextstat.hypotest_toys, nextstat.toys_prepare):
+            with pytest.raises(TypeError, match=r"mu must be the tested value .* as in hypotest\(model, 1.0\), not "):
+                test(model, wrong)
+    assert nextstat.hypotest(model, np.int64(1)).cls == nextstat.hypotest(model, 1).cls
 
 
 def test_threads_share_a_model(model):

@@ -57,7 +57,7 @@ class TestLoading:
             assert nextstat.load_workspace(path, measurement=name).measurement == name
         other = nextstat.load_workspace(fixtures / SIMPLE, poi="background_norm")
         assert other.poi_name == "background_norm"
-        assert other.parameter_names()[other.poi_index] == "background_norm"
+        assert other.parameter_names[other.poi_index] == "background_norm"
 
     def test_interpolation_codes(self, fixtures):
         def codes(**options):
@@ -118,7 +118,7 @@ class TestArguments:
         assert nextstat.fit(model, asimov=np.float64(1.0)).twice_nll == nextstat.fit(model, asimov=1).twice_nll
 
     def test_masks_and_imaginary_parts_are_not_dropped(self, model):
-        point = model.suggested_init()
+        point = model.init
         mask = np.arange(len(point)) == 1
         with pytest.raises(ValueError, match="params must be numbers: some are masked"):
             model.nll(np.ma.masked_array(point, mask=mask))
@@ -143,13 +143,13 @@ class TestArguments:
         ("call", "name", "says"),
         [
             (lambda m: nextstat.fit(m, threads=-1), "threads", "-1 is negative: give a whole number from 0"),
-            (lambda m: nextstat.hypotest_toys(1.0, m, n_toys=-5), "n_toys", "-5 is negative"),
-            (lambda m: nextstat.hypotest_toys(1.0, m, seed=2**64), "seed", "18446744073709551616 is too large"),
+            (lambda m: nextstat.hypotest_toys(m, 1.0, n_toys=-5), "n_toys", "-5 is negative"),
+            (lambda m: nextstat.hypotest_toys(m, 1.0, seed=2**64), "seed", "18446744073709551616 is too large"),
             (lambda m: nextstat.upper_limit(m, toys=-1), "toys", "-1 is negative"),
             (lambda m: nextstat.profile_scan(m, points=np.int64(-3)), "points", "-3 is negative"),
             (lambda m: nextstat.profile_scan(m, points2=-3), "points2", "-3 is negative"),
             (lambda m: nextstat.ranking(m, top=-2), "top", "-2 is negative"),
-            (lambda m: m.toy_data(m.suggested_init(), 3, first=-1), "first", "-1 is negative"),
+            (lambda m: m.toy_data(m.init, 3, first=-1), "first", "-1 is negative"),
         ],
     )
     def test_whole_numbers_out_of_range_are_named(self, model, call, name, says):
@@ -183,11 +183,11 @@ class TestArguments:
 class TestModel:
     def test_parameters_are_pyhfs(self, model, pyhf_model):
         config = pyhf_model[0].config
-        assert model.parameter_names() == list(config.par_names)
-        assert model.suggested_init().tolist() == list(config.suggested_init())
-        assert model.suggested_bounds().tolist() == [list(b) for b in config.suggested_bounds()]
-        assert model.suggested_fixed().tolist() == list(config.suggested_fixed())
-        assert model.suggested_fixed().dtype == bool
+        assert model.parameter_names == list(config.par_names)
+        assert model.init.tolist() == list(config.suggested_init())
+        assert model.bounds.tolist() == [list(b) for b in config.suggested_bounds()]
+        assert model.fixed.tolist() == list(config.suggested_fixed())
+        assert model.fixed.dtype == bool
         assert model.poi_index == config.poi_index
         assert model.channels == dict(config.channel_nbins)
 
@@ -199,7 +199,7 @@ class TestModel:
     def test_values_gradients_and_curvature(self, model, pyhf_model):
         theirs, data = pyhf_model
         rng = np.random.default_rng(7)
-        points = np.clip(model.suggested_init() + rng.normal(0, 0.05, (5, 13)), *model.suggested_bounds().T)
+        points = np.clip(model.init + rng.normal(0, 0.05, (5, 13)), *model.bounds.T)
         values = model.nll(points)
         assert values.shape == (5,)
         for point, value in zip(points, values, strict=True):
@@ -223,7 +223,7 @@ class TestModel:
 
     def test_other_data(self, model, pyhf_model):
         theirs, data = pyhf_model
-        point, bins = model.suggested_init(), sum(model.channels.values())
+        point, bins = model.init, sum(model.channels.values())
         other = data.copy()
         other[:bins] += 3
         expected = -float(np.asarray(theirs.logpdf(point, other))[0])
@@ -232,14 +232,14 @@ class TestModel:
         assert model.nll(point, other[:bins]) == model.nll(point, other)
 
     def test_batches_and_shapes_of_expected_data(self, model):
-        point = model.suggested_init()
+        point = model.init
         bins = sum(model.channels.values())
         assert model.expected_data([point, point], include_auxdata=False).shape == (2, bins)
         assert model.expected_data(point).shape == model.observed_data().shape
         assert model.nll(np.empty((0, 13))).shape == (0,)
 
     def test_arrays_of_any_layout_and_kind(self, model):
-        point = model.suggested_init()
+        point = model.init
         value = model.nll(point)
         strided = np.zeros(26)
         strided[::2] = point
@@ -268,7 +268,7 @@ class TestModel:
 
     def test_data_of_another_length(self, model):
         with pytest.raises(ValueError, match="7 elements"):
-            model.nll(model.suggested_init(), data=[1.0, 2.0])
+            model.nll(model.init, data=[1.0, 2.0])
 
     def test_repr(self, model):
         assert repr(model) == (
@@ -294,8 +294,8 @@ class TestPickles:
         model = nextstat.load_workspace(fixtures / SIMPLE, **options)
         back = pickle.loads(pickle.dumps(model))
         assert back.model_digest == model.model_digest and back.warnings == model.warnings
-        assert back.parameter_names() == model.parameter_names() and back.poi_index == model.poi_index
-        point = model.suggested_init() * 1.01
+        assert back.parameter_names == model.parameter_names and back.poi_index == model.poi_index
+        point = model.init * 1.01
         assert back.nll(point) == model.nll(point)
         assert copy.copy(model) is model and copy.deepcopy(model) is model
 
@@ -389,7 +389,7 @@ def test_the_package_is_typed():
 
 
 def test_nll_and_grad_gives_both_for_one_point_and_for_a_batch(model):
-    point = model.suggested_init()
+    point = model.init
     value, gradient = model.nll_and_grad(point)
     assert value == model.nll(point)
     np.testing.assert_array_equal(gradient, model.grad_nll(point))

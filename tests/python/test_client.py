@@ -51,23 +51,62 @@ def test_results_are_those_of_the_library(client):
     assert isinstance(kept, nextstat.RemoteModel)
     for workspace in (kept, SIMPLE, json.loads(SIMPLE.read_text()), SIMPLE.read_text()):
         result = client.fit(workspace)
-        assert result["bestfit"] == list(nextstat.fit(model).bestfit)
+        assert result.bestfit.tolist() == list(nextstat.fit(model).bestfit)
     counts = model.observed_data()
     n_main = len(model.observed_data(include_auxdata=False))
     sets = [{"main": list(counts[:n_main]), "aux": list(counts[n_main:])}, {"main": [x + 1 for x in counts[:n_main]]}]
     batch = client.fit_batch(kept, sets)
     there = nextstat.fit_batch(model, [counts, [x + 1 for x in counts[:n_main]] + list(counts[n_main:])])
-    assert batch["bestfit"] == there.bestfit.tolist() and batch["n_converged"] == 2
+    assert batch.bestfit == there.bestfit.tolist() and batch.n_converged == 2
     limit = client.upper_limit(kept, cl=0.9)
-    assert limit["observed"] == nextstat.upper_limit(model, cl=0.9).observed
-    test = client.hypotest(1.0, kept, test_stat="q")
-    assert test["cls"] == nextstat.hypotest(1.0, model, test_stat="q").cls
-    assert client.ranking(kept, top=1)["ranking"][0]["name"] == nextstat.ranking(model, top=1)[0]["name"]
-    assert client.significance(kept)["converged"] and client.goodness_of_fit(kept)["converged"]
-    assert client.profile_scan(kept, first={"points": 5})["converged"]
-    assert client.yields(kept, at="init")["channels"] and client.inspect(kept)["valid"]
+    assert limit.observed == nextstat.upper_limit(model, cl=0.9).observed
+    test = client.hypotest(kept, 1.0, test_stat="q")
+    assert test.cls == nextstat.hypotest(model, 1.0, test_stat="q").cls
+    assert client.ranking(kept, top=1)[0]["name"] == nextstat.ranking(model, top=1)[0]["name"]
+    assert client.significance(kept).converged and client.goodness_of_fit(kept).converged
+    assert client.profile_scan(kept, first={"points": 5}).converged.all()
+    assert client.yields(kept, at="init").channels and client.inspect(kept)["valid"]
     assert client.validate(SIMPLE)["valid"]
     assert client.devices()[0]["name"] == "cpu"
+
+
+def test_results_are_of_the_classes_of_the_library(client, tmp_path):
+    model = nextstat.load_workspace(SIMPLE)
+    kept = client.load_workspace(SIMPLE)
+    pairs = [
+        (client.fit(kept, minos=["mu"]), nextstat.fit(model, minos="mu")),
+        (client.fit(json.loads(SIMPLE.read_text())), nextstat.fit(model)),
+        (client.hypotest(kept, 1.0), nextstat.hypotest(model, 1.0)),
+        (client.hypotest_toys(kept, 1.0, n_toys=20), nextstat.hypotest_toys(model, 1.0, n_toys=20, device="cpu")),
+        (client.fit_toys(kept, n_toys=20), nextstat.fit_toys(model, n_toys=20, device="cpu")),
+        (client.upper_limit(kept), nextstat.upper_limit(model)),
+        (client.significance(kept), nextstat.significance(model)),
+        (client.goodness_of_fit(kept), nextstat.goodness_of_fit(model)),
+        (client.profile_scan(kept, first={"points": 5}), nextstat.profile_scan(model, points=5)),
+        (client.ranking(kept), nextstat.ranking(model)),
+        (client.yields(kept), nextstat.yields(model)),
+    ]
+    for there, here in pairs:
+        assert type(there) is type(here)
+        left_out = {"wall_s", "device_reason", "toys_per_s"}
+        plain = [{k: v for k, v in r.to_dict().items() if k not in left_out} for r in (there, here)]
+        assert plain[0] == plain[1], type(here)
+        # Texts have the time of the run at their end, and the rate of toys.
+        text = [repr(r).split("measurement")[0].split(" toys/s")[0].rsplit(" ", 1)[0] for r in (there, here)]
+        assert text[0] == text[1]
+        assert there.to_csv().split('"measurement')[0].split("measurement")[0] == here.to_csv().split('"measurement')[0].split("measurement")[0]
+    fit, limit = pairs[0][0], pairs[5][0]
+    assert fit.plot().svg == pairs[0][1].plot().svg and fit.minos["mu"].lower == pairs[0][1].minos["mu"].lower
+    assert pairs[9][0].plot().svg == pairs[9][1].plot().svg
+    with pytest.raises(ValueError, match="limit of a server has no scan"):
+        limit.plot()
+    with pytest.warns(DeprecationWarning, match=r'result\["observed"\] becomes result.observed'):
+        assert limit["observed"] == limit.observed
+    with pytest.warns(DeprecationWarning, match="the model comes first"):
+        assert client.hypotest(1.0, kept).cls == pairs[2][0].cls
+    # A model that only the server has gives numbers, as attributes.
+    bare = client.fit(nextstat.RemoteModel(kept.model_digest, kept.data_digest))
+    assert bare.bestfit == pairs[0][0].bestfit.tolist()
 
 
 def test_pictures_and_workspaces(client):
@@ -100,9 +139,9 @@ def test_a_job_is_waited_for(client):
     steps = []
     toys = client._analysis("hypotest-toys", SIMPLE, {"n_toys": 20_000, "seed": 1}, mu=1.0, wait_s=0,
                             progress=lambda done, total: steps.append((done, total)))
-    assert toys["n_toys"] == {"b": 20_000, "sb": 20_000}
+    assert toys.n_toys == {"b": 20_000, "sb": 20_000}
     assert steps and steps[-1][1] == 40_000
-    assert toys["cls"] == client.hypotest_toys(1.0, SIMPLE, n_toys=20_000, seed=1)["cls"]
+    assert toys.cls == client.hypotest_toys(SIMPLE, 1.0, n_toys=20_000, seed=1).cls
 
 
 def test_an_interrupted_call_cancels_its_job(client):
@@ -126,8 +165,8 @@ def test_awaited_calls_run_side_by_side_and_can_be_cancelled(url, client):
         remote = nextstat.AsyncClient(url, device="cpu")
         model = await remote.load_workspace(SIMPLE)
         fits = await asyncio.gather(*(remote.fit(model) for _ in range(8)))
-        assert all(fit["bestfit"] == fits[0]["bestfit"] for fit in fits)
-        toys = asyncio.ensure_future(remote.hypotest_toys(1.0, model, n_toys=100_000_000))
+        assert all(fit.bestfit.tolist() == fits[0].bestfit.tolist() for fit in fits)
+        toys = asyncio.ensure_future(remote.hypotest_toys(model, 1.0, n_toys=100_000_000))
         await asyncio.sleep(0.5)
         toys.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -154,7 +193,7 @@ def test_shards_of_toys_are_merged(client, tmp_path):
         flags = ["--mu", "1", "--n-toys", "60", "--seed", "3", "--shard", shard, "--save", shards[-1]]
         subprocess.run([program().with_name("nextstat"), "hypotest-toys", "-i", SIMPLE, *flags], check=True)
     merged = client.merge_toys(*shards)
-    assert merged["clsb"] == nextstat.hypotest_toys(1.0, nextstat.load_workspace(SIMPLE), n_toys=60, seed=3).clsb
+    assert merged.clsb == nextstat.hypotest_toys(nextstat.load_workspace(SIMPLE), 1.0, n_toys=60, seed=3).clsb
     with pytest.raises(nextstat.NextstatError, match="missing"):
         client.merge_toys(shards[0])
-    assert client.merge_toys(shards[0], allow_incomplete=True)["shard"] == "incomplete"
+    assert client.merge_toys(shards[0], allow_incomplete=True).shard == "incomplete"

@@ -14,17 +14,21 @@ class ScalarEngine:
     def __init__(self, case):
         self.case, self.model = case, case.scalar()
 
+    @property
     def parameter_names(self):
-        return self.model.parameter_names()
+        return self.model.parameter_names
 
-    def suggested_init(self):
-        return self.model.suggested_init()
+    @property
+    def init(self):
+        return self.model.init
 
-    def suggested_bounds(self):
-        return self.model.suggested_bounds()
+    @property
+    def bounds(self):
+        return self.model.bounds
 
-    def suggested_fixed(self):
-        return self.model.suggested_fixed()
+    @property
+    def fixed(self):
+        return self.model.fixed
 
     def expected_data(self, point):
         return np.asarray(self.model.expected_main(point)[0] + self.model.expected_aux(point))
@@ -34,18 +38,20 @@ class ScalarEngine:
 
     def fit(self):
         points = pyhf_minima(*pyhf_model(self.case)).values()
-        best = min(points, key=self.twice_nll, default=self.suggested_init())
+        best = min(points, key=self.twice_nll, default=self.init)
         return best, self.twice_nll(best), True
 
 
 class Reordered(ScalarEngine):
+    @property
     def parameter_names(self):
-        return super().parameter_names()[::-1]
+        return super().parameter_names[::-1]
 
 
 class LooserBounds(ScalarEngine):
-    def suggested_bounds(self):
-        return [(lo, hi + 1e-9) for lo, hi in super().suggested_bounds()]
+    @property
+    def bounds(self):
+        return [(lo, hi + 1e-9) for lo, hi in super().bounds]
 
 
 class WrongExpectation(ScalarEngine):
@@ -61,8 +67,8 @@ class WrongConstant(ScalarEngine):
 class ShallowMinimum(ScalarEngine):
     def fit(self):
         best, _, converged = super().fit()
-        for i, (lo, hi) in enumerate(self.suggested_bounds()):
-            if not self.suggested_fixed()[i]:
+        for i, (lo, hi) in enumerate(self.bounds):
+            if not self.fixed[i]:
                 best[i] = min(max(best[i] + 0.05, lo), hi)
         return best, self.twice_nll(best), converged
 

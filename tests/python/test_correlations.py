@@ -62,15 +62,15 @@ class Likelihood:
 def test_values_fits_and_covariances_are_those_of_an_independent_likelihood():
     own = Likelihood(NAMES, MATRIX)
     model = nextstat.load_workspace(SIMPLE, correlations=table())
-    assert model.parameter_names() == own.model.config.par_names
+    assert model.parameter_names == own.model.config.par_names
     rng = np.random.default_rng(5)
-    start = np.asarray(model.suggested_init())
+    start = np.asarray(model.init)
     for _ in range(5):
         theta = start + 0.05 * rng.normal(size=len(start))
         assert math.isclose(2 * model.nll(theta), own(theta), rel_tol=0, abs_tol=1e-8)
     result = nextstat.fit(model)
-    minuit = iminuit.Minuit(own, start, name=model.parameter_names())
-    minuit.limits = [tuple(bounds) for bounds in model.suggested_bounds()]
+    minuit = iminuit.Minuit(own, start, name=model.parameter_names)
+    minuit.limits = [tuple(bounds) for bounds in model.bounds]
     minuit.errordef, minuit.strategy, minuit.tol = 1.0, 2, 1e-4
     minuit.migrad()
     minuit.hesse()
@@ -90,7 +90,7 @@ def test_values_fits_and_covariances_are_those_of_an_independent_likelihood():
 def test_auxiliary_data_of_toys_have_the_covariance():
     own = Likelihood(NAMES, MATRIX)
     model = nextstat.load_workspace(SIMPLE, correlations=table())
-    theta = np.asarray(model.suggested_init())
+    theta = np.asarray(model.init)
     toys = np.asarray(model.toy_data(theta, 20000, 11))
     aux = toys[:, -len(own.model.config.auxdata):]
     names = [name for key in own.model.config.auxdata_order
@@ -138,11 +138,11 @@ def test_blinded_channels_have_expected_data():
 
 def test_decorrelated_parameters_are_independent():
     apart = nextstat.decorrelate(SIMPLE, "jet_scale", "channel")
-    names = nextstat.load_workspace(apart).parameter_names()
+    names = nextstat.load_workspace(apart).parameter_names
     assert {"jet_scale_CR", "jet_scale_SR"} <= set(names) and "jet_scale" not in names
     regions = {"low": ["CR"], "signal": {"samples": ["signal"]}}
     some, report = nextstat.decorrelate(SIMPLE, "jet_scale", regions, return_report=True)
-    assert {"low", "signal", "jet_scale"} <= set(nextstat.load_workspace(some).parameter_names())
+    assert {"low", "signal", "jet_scale"} <= set(nextstat.load_workspace(some).parameter_names)
     assert len(report["changes"]) == 2
     # Fully correlated parameters are one parameter, so a strong correlation comes near the original.
     names = ["jet_scale_CR", "jet_scale_SR"]

@@ -31,10 +31,10 @@ def model_of(card, **options):
 
 def point_of(model, values):
     """The values of all parameters in the model's order; those that are not given have their start values."""
-    point = np.array(model.suggested_init())
+    point = np.array(model.init)
     for name, value in values.items():
-        if name in model.parameter_names():
-            point[model.parameter_names().index(name)] = value
+        if name in model.parameter_names:
+            point[model.parameter_names.index(name)] = value
     return point
 
 
@@ -134,7 +134,7 @@ def compare(model, likelihood, size=1.0, seed=1):
             names.update({f"prop_bin{channel}[{b}]": 1.0 for b, s in enumerate(likelihood.gammas(channel)) if s > 0})
         if likelihood.mc_stats == "combine" and channel in likelihood.auto:
             bins = likelihood.bin_names(channel)
-            assert set(bins) <= set(model.parameter_names())
+            assert set(bins) <= set(model.parameter_names)
             names.update({name: 0.0 if count is None else 1.0 for name, count in bins.items()})
     pairs = random_points(likelihood, random.Random(seed), size, names)
     found = [model.nll(point_of(model, theirs)) for _, theirs in pairs]
@@ -242,8 +242,8 @@ def test_a_model_of_a_card_is_pickled_with_its_options():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         again, fit = pickle.loads(pickle.dumps((model, nextstat.fit(model))))
-        assert again.parameter_names() == model.parameter_names()
-        assert again.nll(again.suggested_init()) == model.nll(model.suggested_init())
+        assert again.parameter_names == model.parameter_names
+        assert again.nll(again.init) == model.nll(model.init)
         assert fit.bestfit.tolist() == nextstat.fit(again).bestfit.tolist()
 
 
@@ -252,8 +252,8 @@ def test_channels_and_parameters_of_interest_are_chosen():
     assert list(model_of(card, mask="dijet").channels) == ["incl"]
     assert list(model_of(card, channels=["dijet"]).channels) == ["dijet"]
     model = model_of(card, map=[".*/ggH:r_ggH[1,0,20]", ".*/qqH:r_qqH[1,-2,9]"], poi="r_qqH")
-    assert model.parameter_names()[model.poi_index] == "r_qqH"
-    assert model.suggested_bounds()[model.poi_index].tolist() == [-2.0, 9.0]
+    assert model.parameter_names[model.poi_index] == "r_qqH"
+    assert model.bounds[model.poi_index].tolist() == [-2.0, 9.0]
 
 
 def test_messages_name_the_argument_and_the_file(tmp_path):

@@ -38,7 +38,7 @@ def test_decays_are_those_of_roofit(case: str, tmp_path: pathlib.Path) -> None:
     assert done.stdout.strip(), done.stderr[-2000:]
     theirs = json.loads(done.stdout.strip().splitlines()[-1])
     model = nextstat.load_workspace(lifetimes.document(case, EVENTS))
-    names = model.parameter_names()
+    names = model.parameter_names
     ours = [model.nll([point[name] for name in names]) for point in points(case)]
     for mine, value in zip(ours[1:], theirs["nll"][1:]):
         assert mine - ours[0] == pytest.approx(value - theirs["nll"][0], rel=1e-8, abs=1e-9 * abs(theirs["nll"][0]))

@@ -39,13 +39,13 @@ def test_gpus_are_described():
         lambda m, d: nextstat.fit(m, device=d),
         lambda m, d: nextstat.profile_scan(m, points=3, device=d),
         lambda m, d: nextstat.ranking(m, device=d),
-        lambda m, d: nextstat.hypotest(1.0, m, device=d),
+        lambda m, d: nextstat.hypotest(m, 1.0, device=d),
         lambda m, d: nextstat.upper_limit(m, device=d),
         lambda m, d: nextstat.significance(m, device=d),
         lambda m, d: nextstat.goodness_of_fit(m, device=d),
-        lambda m, d: nextstat.hypotest_toys(1.0, m, n_toys=3, device=d),
+        lambda m, d: nextstat.hypotest_toys(m, 1.0, n_toys=3, device=d),
         lambda m, d: nextstat.fit_toys(m, n_toys=3, device=d),
-        lambda m, d: nextstat.fit_batch(m, m.toy_data(m.suggested_init(), 2), device=d),
+        lambda m, d: nextstat.fit_batch(m, m.toy_data(m.init, 2), device=d),
     ],
 )
 def test_every_analysis_names_the_missing_gpu_and_the_remedy(model, call):
@@ -67,10 +67,10 @@ def test_a_gpu_that_no_machine_has(model):
 
 def test_a_memory_limit_changes_no_number_and_refuses_what_does_not_fit(model, fixtures):
     path = fixtures / "simple_workspace.json"
-    free = nextstat.hypotest_toys(1.0, model, n_toys=300, seed=2)
+    free = nextstat.hypotest_toys(model, 1.0, n_toys=300, seed=2)
     for memory in (10**6, "1M"):
         limited = nextstat.load_workspace(path, memory=memory)
-        result = nextstat.hypotest_toys(1.0, limited, n_toys=300, seed=2, threads=2)
+        result = nextstat.hypotest_toys(limited, 1.0, n_toys=300, seed=2, threads=2)
         assert result.cls == free.cls
     small = nextstat.load_workspace(path, memory="100K")
     with pytest.raises(MemoryError, match="the memory limit is 102400. Raise the limit"):
@@ -82,23 +82,23 @@ def test_a_memory_limit_changes_no_number_and_refuses_what_does_not_fit(model, f
 def test_auto_says_why(model):
     for result in (
         nextstat.fit(model),
-        nextstat.hypotest(1.0, model),
-        nextstat.hypotest_toys(1.0, model, n_toys=5),
+        nextstat.hypotest(model, 1.0),
+        nextstat.hypotest_toys(model, 1.0, n_toys=5),
         nextstat.profile_scan(model, points=3),
-        nextstat.fit_batch(model, model.toy_data(model.suggested_init(), 2)),
+        nextstat.fit_batch(model, model.toy_data(model.init, 2)),
     ):
         assert result.device == "cpu"
         assert "on the CPU with" in result.device_reason, result.device_reason
         assert result.gpu_check is None
         assert result.to_dict()["device_reason"] == result.device_reason
-    assert nextstat.hypotest_toys(1.0, model, n_toys=5).device_reason.startswith("10 toys: about ")
+    assert nextstat.hypotest_toys(model, 1.0, n_toys=5).device_reason.startswith("10 toys: about ")
     assert nextstat.fit(model, device="cpu").device_reason is None
 
 
 def test_a_run_on_a_gpu_carries_its_check(model):
     if not nextstat.has_cuda():
         pytest.skip("no CUDA GPU: " + next(d.reason for d in nextstat.devices() if d.name == "cuda"))
-    result = nextstat.hypotest_toys(1.0, model, n_toys=100, device="cuda")
+    result = nextstat.hypotest_toys(model, 1.0, n_toys=100, device="cuda")
     assert result.device == "cuda:0" and result.device_reason is None
     check = result.gpu_check
     assert 0 < check["n_checked"] <= check["n_fits"]

@@ -90,11 +90,11 @@ except ImportError as error:
 @needs_dask
 class TestToys:
     def test_results_are_those_of_one_machine_for_any_chunk(self, client, path):
-        local = nextstat.hypotest_toys(1.0, path, n_toys=1500, seed=3, expected_set=True)
+        local = nextstat.hypotest_toys(path, 1.0, n_toys=1500, seed=3, expected_set=True)
         for chunk in (None, 37, 5000):
             heard = []
             result = nd.hypotest_toys(
-                client, 1.0, path, n_toys=1500, seed=3, expected_set=True, chunk=chunk,
+                client, path, 1.0, n_toys=1500, seed=3, expected_set=True, chunk=chunk,
                 progress=lambda *pair: heard.append(pair),
             )
             assert type(result) is nextstat.HypotestToysResult
@@ -102,8 +102,8 @@ class TestToys:
             assert heard[-1] == (3000, 3000) and heard == sorted(heard)
 
     def test_every_toy_is_that_of_one_machine(self, client, path):
-        rows = nd.run_toys(client, 1.0, path, n_toys=700, seed=5, chunk=64)
-        test = nextstat.toys_prepare(1.0, path, n_toys=700, seed=5)
+        rows = nd.run_toys(client, path, 1.0, n_toys=700, seed=5, chunk=64)
+        test = nextstat.toys_prepare(path, 1.0, n_toys=700, seed=5)
         assert rows.header == test.header
         for which in ("b", "sb"):
             index, q, mu_hat, status, reasons = test.run(which, 0, 700)
@@ -118,35 +118,35 @@ class TestToys:
         for mu, options in [
             (1.0, {"data": data, "fixed": {"lumi": 1.0}}),
             (0.5, {"asimov": 0.0, "test_stat": "q"}),
-            (0.0, {"test_stat": "q0", "init": model.suggested_init()}),
+            (0.0, {"test_stat": "q0", "init": model.init}),
         ]:
-            local = nextstat.hypotest_toys(mu, model, n_toys=200, seed=1, **options)
-            assert numbers(nd.hypotest_toys(client, mu, path, n_toys=200, seed=1, **options)) == numbers(local)
+            local = nextstat.hypotest_toys(model, mu, n_toys=200, seed=1, **options)
+            assert numbers(nd.hypotest_toys(client, path, mu, n_toys=200, seed=1, **options)) == numbers(local)
         patched = nd.ModelSource(
             fixtures / "background_only.json", patch=f"{fixtures / 'patchset.json'}:gluino_1400_200",
             interp_defaults="piecewise",
         )
-        local = nextstat.hypotest_toys(1.0, patched.load(), n_toys=200, seed=1)
-        assert numbers(nd.hypotest_toys(client, 1.0, patched, n_toys=200, seed=1)) == numbers(local)
+        local = nextstat.hypotest_toys(patched.load(), 1.0, n_toys=200, seed=1)
+        assert numbers(nd.hypotest_toys(client, patched, 1.0, n_toys=200, seed=1)) == numbers(local)
         patched = nd.ModelSource(fixtures / "background_only.json", patch=fixtures / "signal_patch.json", mask="CR_top")
-        local = nextstat.hypotest_toys(1.0, patched.load(), n_toys=200, seed=1)
-        assert numbers(nd.hypotest_toys(client, 1.0, patched, n_toys=200, seed=1)) == numbers(local)
+        local = nextstat.hypotest_toys(patched.load(), 1.0, n_toys=200, seed=1)
+        assert numbers(nd.hypotest_toys(client, patched, 1.0, n_toys=200, seed=1)) == numbers(local)
 
     def test_wrong_questions(self, client, path):
         with pytest.raises(ValueError, match="ask for 1 to"):
-            nd.hypotest_toys(client, 1.0, path, n_toys=0)
+            nd.hypotest_toys(client, path, 1.0, n_toys=0)
         with pytest.raises(ValueError, match="at least 1 toy"):
-            nd.hypotest_toys(client, 1.0, path, chunk=0)
+            nd.hypotest_toys(client, path, 1.0, chunk=0)
         with pytest.raises(TypeError, match="compiled Model cannot be sent"):
-            nd.hypotest_toys(client, 1.0, nextstat.load_workspace(path))
+            nd.hypotest_toys(client, nextstat.load_workspace(path), 1.0)
         with pytest.raises(TypeError, match="first argument is a dask.distributed.Client, not PosixPath|WindowsPath"):
-            nd.hypotest_toys(path, 1.0, path)
+            nd.hypotest_toys(path, path, 1.0)
 
 
 @needs_dask
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_a_worker_killed_in_mid_run_changes_nothing(client, path):
-    local = nextstat.toys_prepare(1.0, path, n_toys=60_000, seed=8)
+    local = nextstat.toys_prepare(path, 1.0, n_toys=60_000, seed=8)
     client.wait_for_workers(4)
     pids = client.run(os.getpid)
     killed = []
@@ -164,7 +164,7 @@ def test_a_worker_killed_in_mid_run_changes_nothing(client, path):
             os.kill(pids[address], signal.SIGKILL)
             killed.append((done, address, len(at_work[address])))
 
-    rows = nd.run_toys(client, 1.0, path, n_toys=60_000, seed=8, chunk=250, progress=progress)
+    rows = nd.run_toys(client, path, 1.0, n_toys=60_000, seed=8, chunk=250, progress=progress)
 
     ((done, address, n_tasks),) = killed
     assert 6_000 < done < 60_000, "killed in mid-run"
@@ -179,7 +179,7 @@ def test_a_worker_killed_in_mid_run_changes_nothing(client, path):
         _, q, mu_hat, status, _ = local.run(which, 0, 60_000)
         assert (columns["statistic"] == q).all() and (columns["mu_hat"] == mu_hat).all()
         assert (columns["status"] == status).all()
-    whole = nextstat.hypotest_toys(1.0, path, n_toys=60_000, seed=8)
+    whole = nextstat.hypotest_toys(path, 1.0, n_toys=60_000, seed=8)
     assert numbers(rows.summarise()) == numbers(whole)
 
 
@@ -200,7 +200,7 @@ class TestCtrlC:
                 signal.raise_signal(signal.SIGINT)
 
         with pytest.raises(KeyboardInterrupt) as caught:
-            nd.hypotest_toys(client, 1.0, path, n_toys=200_000, seed=1, chunk=500, progress=progress)
+            nd.hypotest_toys(client, path, 1.0, n_toys=200_000, seed=1, chunk=500, progress=progress)
         result = caught.value.result
         assert 3000 < sum(result.n_toys.values()) < 10_000
         assert any(f"of {400_000} toys are here" in w for w in result.warnings)
@@ -218,7 +218,7 @@ class TestCtrlC:
         with pytest.raises(KeyboardInterrupt) as caught:
             nd.profile_scans(client, path, points=11, progress=progress)
         rows = caught.value.result
-        assert len(rows) == len(nextstat.load_workspace(path).parameter_names())
+        assert len(rows) == len(nextstat.load_workspace(path).parameter_names)
         states = [row.status for row in rows]
         assert states.count("done") == 2 and set(states) == {"done", "not run"}
         assert len(rows.failed) == len(rows) - 2
@@ -249,7 +249,7 @@ class TestScansAndLimits:
         assert numbers(row.result) == numbers(nextstat.profile_scan(path, values))
 
     def test_all_free_parameters(self, client, path):
-        free = [name for name in nextstat.load_workspace(path).parameter_names() if name != "lumi"]
+        free = [name for name in nextstat.load_workspace(path).parameter_names if name != "lumi"]
         rows = nd.profile_scans(client, path, points=3, intervals=False, fixed={"lumi": 1.0})
         assert [row.name for row in rows] == free and not rows.failed
 
@@ -393,11 +393,11 @@ class TestCluster:
         try:
             client.run(pretend, "0.0.9", workers=[odd])
             with pytest.raises(nd.WorkerMismatchError, match=f"has nextstat {here}, but worker {odd} has nextstat 0.0.9"):
-                nd.hypotest_toys(client, 1.0, path, n_toys=10)
+                nd.hypotest_toys(client, path, 1.0, n_toys=10)
             # Without the check, as for a worker that joins later, the task itself raises the error.
             monkeypatch.setattr("nextstat.distributed._toys.check", lambda client: None)
             with pytest.raises(nd.WorkerMismatchError, match="has nextstat 0.0.9"):
-                nd.hypotest_toys(client, 1.0, path, n_toys=400, chunk=8)
+                nd.hypotest_toys(client, path, 1.0, n_toys=400, chunk=8)
         finally:
             client.run(pretend, here, workers=[odd])
 
@@ -444,7 +444,7 @@ class TestCluster:
             client.cancel(ours)
 
         with pytest.raises(nd.WorkerError, match="the cluster dropped the task"):
-            nd.run_toys(client, 1.0, path, n_toys=20_000, chunk=200, progress=progress)
+            nd.run_toys(client, path, 1.0, n_toys=20_000, chunk=200, progress=progress)
 
     def test_models_are_built_once_per_worker(self, client, path):
         def held(dask_worker):
@@ -453,8 +453,8 @@ class TestCluster:
             return sum(key == shipment.model_key and len(slot) for key, (_, slot) in _worker._models.entries.items())
 
         shipment = source_of(path).shipment()
-        nd.run_toys(client, 1.0, path, n_toys=400, seed=1, chunk=16)
-        nd.run_toys(client, 2.0, path, n_toys=400, seed=2, chunk=16)
+        nd.run_toys(client, path, 1.0, n_toys=400, seed=1, chunk=16)
+        nd.run_toys(client, path, 2.0, n_toys=400, seed=2, chunk=16)
         assert set(client.run(held).values()) == {1}
 
     def test_what_threads_share_is_made_once(self):

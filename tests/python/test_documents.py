@@ -28,11 +28,11 @@ ANALYSES = {
     "grid": lambda m: nextstat.profile_scan(m, [0.5, 1.0, 1.5], param2="jet_scale", mu2_values=[0.0, 0.5]),
     "limit": nextstat.upper_limit,
     "observed limit": lambda m: nextstat.upper_limit(m, observed_only=True),
-    "test": lambda m: nextstat.hypotest(1.0, m),
+    "test": lambda m: nextstat.hypotest(m, 1.0),
     "significance": nextstat.significance,
     "goodness": nextstat.goodness_of_fit,
     "toys": lambda m: nextstat.fit_toys(m, n_toys=5, seed=1),
-    "toy test": lambda m: nextstat.hypotest_toys(1.0, m, n_toys=20, seed=1),
+    "toy test": lambda m: nextstat.hypotest_toys(m, 1.0, n_toys=20, seed=1),
 }
 
 

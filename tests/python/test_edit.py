@@ -67,13 +67,13 @@ def our_model(spec, measurement):
 def assert_same_model(engine, model, data, rng):
     config = model.config
     names = list(config.par_names)
-    assert list(engine.parameter_names()) == names
-    assert engine.suggested_init().tolist() == [float(x) for x in config.suggested_init()]
+    assert list(engine.parameter_names) == names
+    assert engine.init.tolist() == [float(x) for x in config.suggested_init()]
     bounds = np.asarray(config.suggested_bounds(), float).reshape(-1, 2)
-    assert engine.suggested_bounds().tolist() == bounds.tolist()
-    assert engine.suggested_fixed().tolist() == list(config.suggested_fixed())
+    assert engine.bounds.tolist() == bounds.tolist()
+    assert engine.fixed.tolist() == list(config.suggested_fixed())
     assert engine.observed_data().tolist() == [float(x) for x in data]
-    init = engine.suggested_init()
+    init = engine.init
     for point in (init, np.clip(init + rng.normal(size=len(init)) * 0.3, *bounds.T)):
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -110,7 +110,7 @@ def assert_agrees(operation, *arguments, rng, **options):
     assert [m["name"] for m in spec["measurements"]] == list(models)
     for name, found in models.items():
         engine = our_model(spec, name)
-        if found is None and engine is not None and not engine.parameter_names():
+        if found is None and engine is not None and not engine.parameter_names:
             # A model without parameters is one of ours, and none of pyhf's.
             continue
         assert (engine is None) == (found is None), f"only one of the two has a model of {name}"

@@ -48,7 +48,7 @@ def test_values_and_minima_are_those_of_the_peer(peer: str, case: str, tmp_path:
     theirs = json.loads(done.stdout.strip().splitlines()[-1])
 
     model = nextstat.load_workspace(path)
-    names = model.parameter_names()
+    names = model.parameter_names
     ours = [model.nll([point[name] for name in names]) for point in points(case)]
     first = theirs["nll"][0]
     for mine, value in zip(ours[1:], theirs["nll"][1:]):

@@ -340,7 +340,7 @@ def test_kernel_densities_are_those_of_numpy():
 
 def test_toys_of_events_are_those_that_fit_toys_fits():
     model = built().model()
-    point = model.suggested_init()
+    point = model.init
     toys = model.toy_events(point, 4, seed=9)
     assert [sorted(toy) for toy in toys] == [["SR", "auxdata"]] * 4
     again = model.toy_events(point, 2, seed=9, first=2)
@@ -358,7 +358,7 @@ def test_toys_of_events_are_those_that_fit_toys_fits():
         model.toy_data(point, 2)
     counts = nextstat.load_workspace(pathlib.Path(__file__).parents[1] / "fixtures" / "simple_workspace.json")
     with pytest.raises(ValueError, match="no channels of events; toy_data"):
-        counts.toy_events(counts.suggested_init())
+        counts.toy_events(counts.init)
 
 
 def jumping(fixed=False):
@@ -394,7 +394,7 @@ def jumping(fixed=False):
 
 def test_derivatives_with_respect_to_a_threshold_at_a_jump_are_nan_with_a_warning():
     model = jumping()
-    names = model.parameter_names()
+    names = model.parameter_names
     point = [{"s": 0.1, "thr": 5.0}[name] for name in names]
     thr = names.index("thr")
     for call in (model.grad_nll, lambda p: model.nll_and_grad(p)[1], model.hessian):
@@ -409,7 +409,7 @@ def test_derivatives_with_respect_to_a_threshold_at_a_jump_are_nan_with_a_warnin
 
 def test_a_fixed_threshold_gives_no_warning(recwarn):
     model = jumping(fixed=True)
-    model.grad_nll(model.suggested_init())
+    model.grad_nll(model.init)
     assert not any(issubclass(one.category, RuntimeWarning) for one in recwarn)
     assert nextstat.fit(model).converged
 

@@ -14,7 +14,7 @@ import nextstat
 KEYS = {
     "parameter_names", "bestfit", "uncertainties", "covariance", "nll", "twice_nll", "poi_index", "converged",
     "edm", "n_iter", "n_search_iter", "at_bound", "at_kink", "flat", "fixed", "termination_reason", "minos", "crossings", "device", "device_reason",
-    "gpu_check", "interpolation", "model_digest", "warnings", "wall_s",
+    "gpu_check", "interpolation", "model_digest", "warnings", "wall_s", "pulls", "constraints",
 }  # fmt: skip
 
 SMALL = ["simple_workspace.json", "all_modifiers.json", "asymmetric.json", "shared_names.json", "overrides.json"]
@@ -88,7 +88,7 @@ class TestResult:
 
     def test_numbers_belong_together(self, model, result):
         assert result.twice_nll == 2 * result.nll == 2 * model.nll(result.bestfit)
-        assert result.parameter_names == model.parameter_names()
+        assert result.parameter_names == model.parameter_names
         assert result.value("mu") == result.bestfit[result.poi_index]
         assert result.uncertainty("mu") == result.uncertainties[result.poi_index]
         assert result.bestfit.dtype == result.uncertainties.dtype == float
@@ -117,7 +117,7 @@ class TestIntervals:
             assert interval.lower < 0 < interval.upper
 
     def test_a_crossing_beyond_a_bound_is_none_with_its_reason(self, model):
-        spec_bounds = dict(zip(model.parameter_names(), model.suggested_bounds().tolist(), strict=True))
+        spec_bounds = dict(zip(model.parameter_names, model.bounds.tolist(), strict=True))
         assert spec_bounds["mu"][0] == 0.0
         low = nextstat.fit(model, asimov=0.1, minos=["mu"])
         interval = low.minos["mu"]

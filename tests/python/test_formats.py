@@ -43,7 +43,7 @@ def test_what_pyhf_reads_in_silence_has_its_numbers_and_a_warning(name):
     document = broken(name)
     theirs, data = in_pyhf(copy.deepcopy(document))
     ours = nextstat.load_workspace(BROKEN / f"{name}.json")
-    assert ours.parameter_names() == theirs.config.par_names
+    assert ours.parameter_names == theirs.config.par_names
     point = [0.03 + 1.07 * x for x in theirs.config.suggested_init()]
     np.testing.assert_allclose(ours.expected_data(point), theirs.expected_data(point), rtol=1e-12)
     np.testing.assert_allclose(ours.nll(point), -theirs.logpdf(point, data)[0], rtol=1e-12)

@@ -159,7 +159,7 @@ def test_fits_are_those_of_minuit(make, seed):
 def test_uncertainties_are_those_of_differences(make, seed):
     likelihood, document = make(seed)
     model = nextstat.load_workspace(document)
-    names = model.parameter_names()
+    names = model.parameter_names
     order = [likelihood.names.index(name) for name in names]
     point = np.array(likelihood.init)[order] + 0.05
 

@@ -46,8 +46,8 @@ def absolute_terms(model, nll):
 
 def random_points(model, n):
     rng = np.random.default_rng(5)
-    init, bounds = model.suggested_init(), model.suggested_bounds()
-    free = ~model.suggested_fixed()
+    init, bounds = model.init, model.bounds
+    free = ~model.fixed
     width = np.where(init == 0, 1.0, 0.1 * np.abs(init))
     points = init + free * width * rng.standard_normal((n, init.size))
     return np.clip(points, bounds[:, 0], bounds[:, 1])
@@ -127,7 +127,7 @@ def toys(model, header, device, which, start, stop):
 @pytest.mark.parametrize("name", LARGE)
 def test_statistics_of_toys(name, codes):
     n, model = 500, load(name, codes)
-    header = nextstat.toys_prepare(1.0, model, n_toys=n, seed=3, device="cpu").header
+    header = nextstat.toys_prepare(model, 1.0, n_toys=n, seed=3, device="cpu").header
     tolerance, fraction = {
         True: (tolerances.CUDA_STATISTIC, tolerances.CUDA_STATISTIC_FRACTION),
         False: (tolerances.CUDA_STATISTIC_PIECEWISE, tolerances.CUDA_STATISTIC_PIECEWISE_FRACTION),
@@ -148,7 +148,7 @@ def test_statistics_of_toys(name, codes):
 @pytest.mark.parametrize("name", LARGE)
 def test_batches_change_no_bit(name):
     model = load(name)
-    header = nextstat.toys_prepare(1.0, model, n_toys=2000, seed=3, device="cpu").header
+    header = nextstat.toys_prepare(model, 1.0, n_toys=2000, seed=3, device="cpu").header
     whole = toys(model, header, "cuda", "b", 0, 2000)[1]
     parts = [toys(model, header, "cuda", "b", k, min(k + 777, 2000))[1] for k in range(0, 2000, 777)]
     assert np.concatenate(parts).tobytes() == whole.tobytes()

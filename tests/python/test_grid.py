@@ -51,6 +51,26 @@ def test_patches_come_in_every_form(grid):
     assert [row.name for row in chosen] == ["gluino_1400_200", "gluino_1600_400"]
 
 
+def test_a_grid_of_parameters():
+    simple = FIXTURES / "simple_workspace.json"
+    grid = nextstat.grid(simple, parameters={"jet_scale": [-1, 1.0], "background_norm": [0.9]})
+    assert [row.name for row in grid] == ["jet_scale=-1,background_norm=0.9", "jet_scale=1,background_norm=0.9"]
+    assert grid.labels == ["jet_scale", "background_norm"] and grid.warnings == []
+    model = nextstat.load_workspace(simple)
+    for row in grid:
+        single = nextstat.upper_limit(model, fixed=row.values)
+        assert row.result.observed == pytest.approx(single.observed, rel=1e-9)
+    assert grid.plot(labels="jet_scale").svg.startswith("<svg")
+    for wrong, error, message in [
+        ({}, TypeError, "give patches"),
+        ({"parameters": ["jet_scale"]}, TypeError, "must map names to lists"),
+        ({"parameters": {"nobody": [1.0]}}, ValueError, "'nobody' is no parameter with a single value"),
+        ({"parameters": {"jet_scale": [0.0]}, "patches": PATCHSET}, ValueError, "not both"),
+    ]:
+        with pytest.raises(error, match=message):
+            nextstat.grid(simple, **wrong)
+
+
 def test_a_signal_that_fails_is_a_row():
     patches = patchset()
     patches["patches"][1]["patch"][0]["path"] = "/channels/7/samples/0"

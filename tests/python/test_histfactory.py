@@ -68,7 +68,7 @@ def test_expected_data_are_those_of_pyhf(name):
     for measurement in workspace.measurement_names:
         theirs = workspace.model(measurement_name=measurement)
         ours = nextstat.load_workspace(FOLDER / name, measurement=measurement)
-        names, known = ours.parameter_names(), theirs.config.par_names
+        names, known = ours.parameter_names, theirs.config.par_names
         assert set(names) == set(known)
         for point in points(theirs):
             value = dict(zip(known, point))
@@ -77,7 +77,7 @@ def test_expected_data_are_those_of_pyhf(name):
         if name in SAME:
             data = workspace.data(theirs)
             auxiliary = data[theirs.config.nmaindata :]
-            assert sorted(ours.expected_data(ours.suggested_init())[theirs.config.nmaindata :]) == pytest.approx(
+            assert sorted(ours.expected_data(ours.init)[theirs.config.nmaindata :]) == pytest.approx(
                 sorted(auxiliary), rel=1e-12
             )
 
@@ -99,10 +99,24 @@ def test_roofit_agrees_on_other_constraints(tmp_path):
         "syst1": 0.0,
         "lumi": 1.0,
     }
-    names = model.parameter_names()
+    names = model.parameter_names
     nll = lambda **change: model.nll([{**start, **change}[n] for n in names])
     first = nll()
     assert nll(SigXsecOverSM=0.5) - first == pytest.approx(0.8400788906035359, abs=1e-10)
     assert nll(SigXsecOverSM=2.0, syst2=0.7) - first == pytest.approx(2.2353187477535528, abs=1e-10)
     factors = {"staterror_channel1[0]": 1.1, "staterror_channel1[1]": 0.8}
     assert nll(SigXsecOverSM=2.0, syst2=0.7, **factors) - first == pytest.approx(8.664315667912135, abs=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_functions_are_factors():
+    """The product of the two functions sqrt(s) is s."""
+    model = nextstat.load_workspace(FOLDER / "xmlimport_input/config/examples/example_Expression.xml")
+    plain = nextstat.load_workspace(FOLDER / "xmlimport_input/config/example.xml")
+    assert model.poi_name == "SigXsecOverSM" and not {"rootPOI", "rootPOI2"} & set(model.parameter_names)
+    start, bounds = (dict(zip(model.parameter_names, values)) for values in (model.init, model.bounds.tolist()))
+    assert start["SigXsecOverSM"] == 1.5 and bounds["SigXsecOverSM"] == [0.0, 3.0]
+    for s in (0.3, 1.0, 2.5):
+        point, other = ({n: v for n, v in zip(m.parameter_names, m.init)} | {"SigXsecOverSM": s} for m in (model, plain))
+        ours = model.expected_data(list(point.values()), include_auxdata=False)
+        assert ours == pytest.approx(plain.expected_data(list(other.values()), include_auxdata=False), rel=1e-12)

@@ -36,7 +36,7 @@ def test_the_analysis_is_chosen_by_name():
 def test_models_can_be_pickled():
     model = nextstat.load_workspace(ROOT, mask="counts")
     again = pickle.loads(pickle.dumps(model))
-    assert again.parameter_names() == model.parameter_names()
+    assert again.parameter_names == model.parameter_names
     assert nextstat.fit(again).twice_nll == nextstat.fit(model).twice_nll
 
 

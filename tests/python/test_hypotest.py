@@ -124,7 +124,7 @@ def compare(spec, mu, statistic, slack=1.0):
         )
     else:
         observed, tails, expected = by_hand(tested, data, model, statistic)
-    ours = nextstat.hypotest(mu, nextstat.load_workspace(spec), test_stat=statistic)
+    ours = nextstat.hypotest(nextstat.load_workspace(spec), mu, test_stat=statistic)
     assert ours.converged, ours.warnings
     answer = ours.clsb if statistic == "q0" else ours.cls
     assert same_p_value(answer, observed, slack)
@@ -171,14 +171,14 @@ def test_a_test_at_the_upper_bound_agrees_with_pyhf(bounds):
 
 def test_a_test_without_power_has_a_cls_of_1():
     # The best fit of the Asimov data, which are those of 0, is at the lower bound, the tested value.
-    result = nextstat.hypotest(0.5, counting(60, bounds=(0.5, 10.0)))
+    result = nextstat.hypotest(counting(60, bounds=(0.5, 10.0)), 0.5)
     assert (result.cls, result.clsb, result.clb) == (1.0, 0.5, 0.5)
     assert result.expected_set["cls"] == [1.0] * 5
     assert any("cls is 1" in warning for warning in result.warnings)
 
 
 def test_no_signal_is_never_excluded():
-    result = nextstat.hypotest(0.0, counting(55, bounds=(0.0, 10.0)))
+    result = nextstat.hypotest(counting(55, bounds=(0.0, 10.0)), 0.0)
     assert result.cls == pytest.approx(1.0, abs=1e-6)
     assert result.q_asimov == 0.0
 
@@ -186,20 +186,20 @@ def test_no_signal_is_never_excluded():
 def test_a_signal_without_effect_has_an_asimov_statistic_of_zero():
     spec = counting(55)
     spec["channels"][0]["samples"][0]["data"] = [0.0, 0.0]
-    result = nextstat.hypotest(1.0, spec)
+    result = nextstat.hypotest(spec, 1.0)
     assert result.q_asimov == 0.0
     assert (result.cls, result.clsb, result.clb) == (1.0, 0.5, 0.5)
     assert any("has no effect" in warning for warning in result.warnings)
 
 
 def test_q0_tests_zero_whatever_it_is_given():
-    result = nextstat.hypotest(1.0, counting(), test_stat="q0")
+    result = nextstat.hypotest(counting(), 1.0, test_stat="q0")
     assert result.mu_test == 0.0
     assert any("q0 tests mu = 0" in warning for warning in result.warnings)
 
 
 def test_tails_keep_their_precision():
-    result = nextstat.hypotest(40.0, counting(55, bounds=(0.0, 100.0)))
+    result = nextstat.hypotest(counting(55, bounds=(0.0, 100.0)), 40.0)
     assert 0 < result.cls < 1e-50
 
 
@@ -207,8 +207,8 @@ def test_observed_data_can_be_replaced():
     spec = counting(55)
     model = nextstat.load_workspace(spec)
     other = counting(70)
-    ours = nextstat.hypotest(1.0, model, data=[70.0, 22.0])
-    theirs = nextstat.hypotest(1.0, other)
+    ours = nextstat.hypotest(model, 1.0, data=[70.0, 22.0])
+    theirs = nextstat.hypotest(other, 1.0)
     assert ours.cls == pytest.approx(theirs.cls, rel=1e-9)
 
 
@@ -233,11 +233,11 @@ def test_limits_are_those_of_pyhf(n):
 def test_cls_at_a_limit_is_its_level(fixtures, name, statistic, cl):
     model = nextstat.load_workspace(fixtures / name)
     limit = nextstat.upper_limit(model, cl=cl, test_stat=statistic)
-    observed = nextstat.hypotest(limit.observed, model, test_stat=statistic)
+    observed = nextstat.hypotest(model, limit.observed, test_stat=statistic)
     assert observed.cls == pytest.approx(1 - cl, abs=1e-6)
     assert limit.cls_at_limit["observed"] == pytest.approx(1 - cl, abs=1e-8)
     for i, value in enumerate(limit.expected):
-        expected = nextstat.hypotest(value, model, test_stat=statistic)
+        expected = nextstat.hypotest(model, value, test_stat=statistic)
         assert expected.expected_set["cls"][i] == pytest.approx(1 - cl, abs=1e-6)
     assert limit.expected == sorted(limit.expected)
 
@@ -285,7 +285,7 @@ def test_wrong_arguments_are_refused_in_words(arguments, message):
 
 
 def test_a_model_without_a_parameter_of_interest_is_refused(fixtures):
-    for function in (nextstat.upper_limit, nextstat.significance, lambda m: nextstat.hypotest(1.0, m)):
+    for function in (nextstat.upper_limit, nextstat.significance, lambda m: nextstat.hypotest(m, 1.0)):
         with pytest.raises(ValueError, match="needs a parameter of interest"):
             function(fixtures / "background_only.json")
 
@@ -353,7 +353,7 @@ def spec_is_centred(model):
 
 
 def test_results_are_written_as_plain_data():
-    result = nextstat.hypotest(1.0, counting())
+    result = nextstat.hypotest(counting(), 1.0)
     plain = result.to_dict()
     assert json.loads(json.dumps(plain)) == plain
     assert plain["expected_set"]["cls"] == result.expected_set["cls"]
@@ -391,7 +391,7 @@ def test_published_tests_and_limits():
         model = nextstat.load_workspace(
             FOLDER / "workspaces" / f"{name}.json", measurement=numbers.get("measurement")
         )
-        ours = nextstat.hypotest(1.0, model)
+        ours = nextstat.hypotest(model, 1.0)
         assert relative(ours.cls, test["CLs_obs"]) < CLS_RELATIVE, name
         for mine, theirs in zip(ours.expected_set["cls"], test["CLs_exp"], strict=True):
             assert relative(mine, theirs) < CLS_RELATIVE, name
@@ -410,6 +410,6 @@ def test_published_tests_and_limits():
 def test_large_workspaces_have_limits(name):
     model = nextstat.load_workspace(FOLDER / "workspaces" / f"{name}.json")
     limit = nextstat.upper_limit(model)
-    assert nextstat.hypotest(limit.observed, model).cls == pytest.approx(0.05, abs=1e-6)
+    assert nextstat.hypotest(model, limit.observed).cls == pytest.approx(0.05, abs=1e-6)
     for i, value in enumerate(limit.expected):
-        assert nextstat.hypotest(value, model).expected_set["cls"][i] == pytest.approx(0.05, abs=1e-6)
+        assert nextstat.hypotest(model, value).expected_set["cls"][i] == pytest.approx(0.05, abs=1e-6)

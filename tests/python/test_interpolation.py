@@ -28,7 +28,7 @@ def workspace():
 
 
 def point(model, values):
-    return np.array([values.get(name, 1.0) for name in model.parameter_names()])
+    return np.array([values.get(name, 1.0) for name in model.parameter_names])
 
 
 # pyhf's interpolators return additive shifts. For a nominal yield of 1, the factor is 1 plus the shift.
@@ -61,7 +61,7 @@ def test_factors_are_those_of_pyhf_s_interpolators(code, interpolator, alpha):
 def test_values_and_minima_are_those_of_the_scalar_model(code):
     model = nextstat.load_workspace(workspace(), normsys_code=code)
     scalar = ScalarModel(workspace(), None, code, "code4p")
-    names = model.parameter_names()
+    names = model.parameter_names
     for a in (-1.4, -0.5, 0.2, 2.0):
         at = point(model, {"a": a, "b": 0.3 - a})
         assert 2 * model.nll(at) == pytest.approx(scalar.evaluate(list(at)).twice_nll, rel=1e-12)

@@ -86,7 +86,7 @@ def integrated(n, background, uncertainty):
     factor = lambda a: (1 + uncertainty) ** a if a >= 0 else (1 - uncertainty) ** -a  # noqa: E731
     alpha = np.linspace(-5, 5, 401)
     model = nextstat.load_workspace(counting(n, background, uncertainty))
-    order = model.parameter_names()
+    order = model.parameter_names
     point = lambda a: [0.0 if name == "mu" else a for name in order]  # noqa: E731
     factors = np.array([np.asarray(model.expected_data(point(a)))[0] / background for a in alpha])
     assert np.allclose(factors[np.abs(alpha) > 1], [factor(a) for a in alpha if abs(a) > 1])
@@ -166,7 +166,7 @@ def test_simplified_likelihoods_are_read_by_pyhf(fixtures):
     model = workspace.model(modifier_settings={"histosys": {"interpcode": "code4p"}})
     ours = nextstat.load_workspace(linear.workspace)
     point = np.asarray(model.config.suggested_init()) + 0.1
-    assert ours.parameter_names() == list(model.config.par_names)
+    assert ours.parameter_names == list(model.config.par_names)
     assert np.allclose(ours.expected_data(point), model.expected_data(point))
 
     # The quadratic form has the moments of the draws: means, variances and skewnesses of a normal parameter.

@@ -49,7 +49,7 @@ def test_functions_have_the_derivatives_of_the_session(make, name):
 
 def test_the_likelihood_has_second_derivatives():
     session = opened(all_modifiers, nextstat.DifferentiableSession)
-    params = session.suggested_init() * 1.01
+    params = session.init * 1.01
     call = lambda y, p: nj.nll(session, y, p)  # noqa: E731
     value, by_yields, by_params = session.nll(session.nominal, params)
     got = jax.value_and_grad(call, argnums=(0, 1))(session.nominal, params)
@@ -85,7 +85,7 @@ def test_wrong_arrays_are_named():
 def test_a_session_of_the_wrong_kind_is_named(capfd):
     profiled, likelihood = opened(all_modifiers), opened(all_modifiers, nextstat.DifferentiableSession)
     with pytest.raises(TypeError, match="nll needs a nextstat.DifferentiableSession, not a ProfiledDifferentiableSession"):
-        nj.nll(profiled, jnp.asarray(profiled.nominal), jnp.asarray(likelihood.suggested_init()))
+        nj.nll(profiled, jnp.asarray(profiled.nominal), jnp.asarray(likelihood.init))
     for call in (nj.q0, nj.significance, nj.best_fit, lambda s, y: nj.cls(s, 1.0, y)):
         with pytest.raises(TypeError, match="needs a nextstat.ProfiledDifferentiableSession, not a DifferentiableSession"):
             call(likelihood, jnp.asarray(profiled.nominal))

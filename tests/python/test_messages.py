@@ -23,7 +23,7 @@ def test_unknown_names_come_with_the_python_call_that_lists_them(spec):
         lambda name: nextstat.ranking(model, groups={"jets": [name]}),
     ):
         for name in ("jet_scael", "nobody"):
-            with pytest.raises(ValueError, match=r"`Model\.parameter_names\(\)` lists all") as caught:
+            with pytest.raises(ValueError, match=r"`Model\.parameter_names` lists all") as caught:
                 call(name)
             assert "nextstat inspect" not in str(caught.value) and "--" not in str(caught.value)
 
@@ -40,7 +40,7 @@ def test_negative_expectations_are_not_called_counts(spec):
         sample["data"][0] = -50.0
     spec["observations"][0]["data"][0] = 0.0
     model = nextstat.load_workspace(spec)
-    for call in (lambda: nextstat.fit(model, asimov=1.0), lambda: model.toy_data(model.suggested_init(), 3)):
+    for call in (lambda: nextstat.fit(model, asimov=1.0), lambda: model.toy_data(model.init, 3)):
         with pytest.raises(ValueError, match="expects -") as caught:
             call()
         assert "counts" not in str(caught.value) and "check for negative yields" in str(caught.value)
@@ -79,7 +79,7 @@ class TestWarningsOfResults:
     def test_qtilde_below_zero(self, wide):
         model = nextstat.load_workspace(wide)
         with pytest.warns(UserWarning, match="qtilde") as caught:
-            nextstat.hypotest(1.0, model)
+            nextstat.hypotest(model, 1.0)
         assert caught[0].filename == __file__
 
     def test_the_first_of_several_measurements(self, fixtures):
@@ -94,7 +94,7 @@ class TestWarningsOfResults:
         model = nextstat.load_workspace(spec)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            nextstat.fit(model), nextstat.hypotest(1.0, model), nextstat.upper_limit(model)
+            nextstat.fit(model), nextstat.hypotest(model, 1.0), nextstat.upper_limit(model)
             nextstat.fit_batch(model, [model.observed_data()]), nextstat.yields(model)
         with pytest.warns(UserWarning, match="are inf, which JSON writes as null"):
             nextstat.yields(model, {"mu": 1e308})
@@ -151,7 +151,7 @@ def test_asimov_data_and_given_counts_need_no_observations(spec, observations):
     counts = {o["name"]: o["data"] for o in spec["observations"]}
     assert nextstat.fit(model, data=counts).nll == nextstat.fit(whole).nll
     assert nextstat.yields(model, prefit=True).channels[1]["total"] == nextstat.yields(whole, prefit=True).channels[1]["total"]
-    for use in (nextstat.fit, nextstat.upper_limit, nextstat.yields, lambda m: m.observed_data(), lambda m: m.nll(m.suggested_init())):
+    for use in (nextstat.fit, nextstat.upper_limit, nextstat.yields, lambda m: m.observed_data(), lambda m: m.nll(m.init)):
         with pytest.raises(ValueError, match="no observed counts of .*SR"):
             use(model)
     with pytest.raises(ValueError, match="the data lack counts of channel 'SR', which has no observed counts"):

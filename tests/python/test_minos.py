@@ -39,7 +39,7 @@ def test_crossings_are_those_of_iminuit(fixtures, name, parameters):
     spec = json.loads((fixtures / name).read_text())
     model = nextstat.load_workspace(spec)
     fixed = set(nextstat.fit(model).fixed)
-    parameters = parameters or [p for p in model.parameter_names() if p not in fixed][:4]
+    parameters = parameters or [p for p in model.parameter_names if p not in fixed][:4]
     minuit = iminuit_intervals(spec, parameters)
     ours = nextstat.fit(model, minos=parameters)
     assert minuit.valid and ours.converged
@@ -63,7 +63,7 @@ def test_crossings_are_those_of_iminuit(fixtures, name, parameters):
 def test_the_level_is_met_exactly(fixtures):
     """iminuit's crossings are exact to about a per mille; at ours, twice_nll is 1 above its minimum up to rounding."""
     model = nextstat.load_workspace(fixtures / "asymmetric.json")
-    names = [p for p in model.parameter_names() if p not in nextstat.fit(model).fixed][:3]
+    names = [p for p in model.parameter_names if p not in nextstat.fit(model).fixed][:3]
     result = nextstat.fit(model, minos=names)
     for name in names:
         for crossing in (result.minos[name].lower_crossing, result.minos[name].upper_crossing):

@@ -41,7 +41,7 @@ def texts(picture):
 def results(model):
     """Every result that can be drawn, with a word that its picture must show."""
     fit = nextstat.fit(model)
-    second = next(name for name in model.parameter_names() if name != model.poi_name)
+    second = next(name for name in model.parameter_names if name != model.poi_name)
     return {
         "pulls": (fit, {}, "±1 standard deviation"),
         "correlation": (fit, {"kind": "correlation"}, second),
@@ -53,7 +53,7 @@ def results(model):
         "ranking": (nextstat.ranking(model), {}, f"Impact on {model.poi_name}"),
         "limit": (nextstat.upper_limit(model), {"points": 11}, "α = 0.05"),
         "limit with a scan": (nextstat.upper_limit(model, scan_values=np.linspace(0, 4, 9)), {}, "α = 0.05"),
-        "toys": (nextstat.hypotest_toys(2.0, model, n_toys=50), {}, "CLs+b = "),
+        "toys": (nextstat.hypotest_toys(model, 2.0, n_toys=50), {}, "CLs+b = "),
         "goodness": (nextstat.goodness_of_fit(model, toys=50), {"log_y": True}, "observed χ² = "),
         "toy pulls": (nextstat.fit_toys(model, n_toys=50), {"columns": 1}, "width of pulls"),
     }
@@ -74,10 +74,10 @@ def test_a_goodness_of_fit_without_toys_says_how_to_get_them(model):
 
 
 def test_toys_of_several_processes_have_the_picture_of_one(model):
-    test = nextstat.toys_prepare(2.0, model, n_toys=40)
+    test = nextstat.toys_prepare(model, 2.0, n_toys=40)
     parts = [(name, *test.run(name, *part)) for name in ("b", "sb") for part in ((20, 40), (0, 20))]
     merged = nextstat.toys_summarise(test.header, parts)
-    assert merged.plot().svg == nextstat.hypotest_toys(2.0, model, n_toys=40).plot().svg
+    assert merged.plot().svg == nextstat.hypotest_toys(model, 2.0, n_toys=40).plot().svg
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -137,7 +137,7 @@ class TestOptions:
         assert model.poi_name not in words.split("\n")
 
     def test_the_correlation_shows_numbers(self, model, fit):
-        names = model.parameter_names()
+        names = model.parameter_names
         rho = fit.covariance / np.outer(fit.uncertainties, fit.uncertainties)
         largest = np.nanmax(np.abs(rho - np.eye(len(names))))
         words = texts(fit.plot(kind="correlation", threshold=largest - 1e-9))
@@ -307,7 +307,7 @@ class TestYields:
             np.testing.assert_allclose(channel["data"], channel["total"], rtol=1e-6)
         held = nextstat.yields(model, prefit=True, fixed={"jet_scale": 1.0})
         free = nextstat.yields(model, prefit=True)
-        assert held.parameters[model.parameter_names().index("jet_scale")] == 1.0
+        assert held.parameters[model.parameter_names.index("jet_scale")] == 1.0
         assert held.channels[0]["sum_uncertainty"] < free.channels[0]["sum_uncertainty"]
 
     def test_a_post_fit_picture_shows_the_data_of_the_fit(self, model):

@@ -64,20 +64,20 @@ def test_each_analysis_by_name_and_by_list(model):
 
 def test_a_point_follows_chi2(model):
     stats = pytest.importorskip("scipy.stats")
-    test = nextstat.hypotest({"mu_ggH": 2.0, "mu_qqH": 0.5}, model)
+    test = nextstat.hypotest(model, {"mu_ggH": 2.0, "mu_qqH": 0.5})
     best, held = nextstat.fit(model), nextstat.fit(model, fixed={"mu_ggH": 2.0, "mu_qqH": 0.5})
     assert test.t == pytest.approx(held.twice_nll - best.twice_nll, abs=1e-8)
     assert test.p_value == pytest.approx(stats.chi2.sf(test.t, 2), rel=1e-10)
     assert test.z == pytest.approx(stats.norm.isf(test.p_value / 2), rel=1e-9)
     assert pickle.loads(pickle.dumps(test)).t == test.t
     assert copy.copy(test).to_dict() == test.to_dict()
-    toys = nextstat.hypotest({"mu_ggH": 2.0, "mu_qqH": 0.5}, model, toys=500, seed=2)
+    toys = nextstat.hypotest(model, {"mu_ggH": 2.0, "mu_qqH": 0.5}, toys=500, seed=2)
     assert abs(toys.p_value_toys - toys.p_value) < 5 * toys.p_value_toys_error
     with pytest.raises(ValueError, match="one-sided"):
-        nextstat.hypotest({"mu_ggH": 1.0}, model, test_stat="q")
+        nextstat.hypotest(model, {"mu_ggH": 1.0}, test_stat="q")
     with pytest.raises(ValueError, match="hypotest_toys"):
-        nextstat.hypotest(1.0, model, toys=10)
-    assert nextstat.hypotest(1.0, model, poi="mu_qqH").param == "mu_qqH"
+        nextstat.hypotest(model, 1.0, toys=10)
+    assert nextstat.hypotest(model, 1.0, poi="mu_qqH").param == "mu_qqH"
 
 
 def test_correlations_sequence_and_levels(model):

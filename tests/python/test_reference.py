@@ -38,10 +38,10 @@ def test_the_folder_has_references():
 @pytest.mark.parametrize(("name", "setting"), ROWS)
 def test_parameters(name, setting):
     reference, _, engine = load(name, setting)
-    assert engine.parameter_names() == reference["param_names"]
-    assert engine.suggested_init() == reference["init"]
-    assert engine.suggested_bounds() == [tuple(map(float, b)) for b in reference["bounds"]]
-    assert engine.suggested_fixed() == reference["fixed"]
+    assert engine.parameter_names == reference["param_names"]
+    assert engine.init == reference["init"]
+    assert engine.bounds == [tuple(map(float, b)) for b in reference["bounds"]]
+    assert engine.fixed == reference["fixed"]
 
 
 @pytest.mark.parametrize(("name", "setting"), ROWS)

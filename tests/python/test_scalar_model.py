@@ -13,12 +13,12 @@ def test_scalar_model_agrees_with_pyhf(index):
     case = draw_case(SEED, index)
     model, data = pyhf_model(case)
     scalar = case.scalar()
-    assert scalar.parameter_names() == model.config.par_names
-    assert scalar.suggested_init() == [float(x) for x in model.config.suggested_init()]
-    assert scalar.suggested_bounds() == [tuple(map(float, b)) for b in model.config.suggested_bounds()]
-    assert scalar.suggested_fixed() == list(model.config.suggested_fixed())
+    assert scalar.parameter_names == model.config.par_names
+    assert scalar.init == [float(x) for x in model.config.suggested_init()]
+    assert scalar.bounds == [tuple(map(float, b)) for b in model.config.suggested_bounds()]
+    assert scalar.fixed == list(model.config.suggested_fixed())
     rng = np.random.default_rng([SEED, index])
-    for point in [scalar.suggested_init(), *(random_point(rng, scalar) for _ in range(3))]:
+    for point in [scalar.init, *(random_point(rng, scalar) for _ in range(3))]:
         counts, sizes = scalar.expected_main(point)
         expected = np.asarray(model.expected_data(point))
         assert np.all(np.abs(expected[: len(counts)] - counts) <= 1e-12 * np.asarray(sizes))
@@ -65,7 +65,7 @@ def test_the_generator_covers_what_it_promises():
         for measurement in case.spec["measurements"]:
             for settings in measurement["config"]["parameters"]:
                 seen |= {f"{key} set" for key in settings}
-        seen |= {"fixed parameter" for f in case.scalar().suggested_fixed() if f}
+        seen |= {"fixed parameter" for f in case.scalar().fixed if f}
     wanted = {*NORMSYS_CODES, *HISTOSYS_CODES}
     wanted |= {"histosys", "lumi", "normfactor", "normsys", "shapefactor", "shapesys", "staterror"}
     wanted |= {"1 measurements", "3 measurements", "1 channels", "3 channels", "zero yield", "negative yield"}

@@ -187,9 +187,9 @@ class TestPlane:
     @pytest.mark.parametrize("codes", ["smooth", "piecewise"])
     def test_the_default_range_holds_the_whole_contour(self, fixtures, codes):
         model = nextstat.load_workspace(fixtures / "asymmetric.json", interp_defaults=codes)
-        names = [name for name in model.parameter_names() if name != model.poi_name]
+        names = [name for name in model.parameter_names if name != model.poi_name]
         plane = nextstat.profile_scan(model, points=15, param2=names[0], points2=15)
-        height, bounds = plane.levels[-1][1], dict(zip(model.parameter_names(), model.suggested_bounds()))
+        height, bounds = plane.levels[-1][1], dict(zip(model.parameter_names, model.bounds))
         sides = [(plane.param, plane.mu_values, plane.twice_delta_nll.T), (names[0], plane.mu2_values, plane.twice_delta_nll)]
         for name, values, rows in sides:
             for value, row in [(values[0], rows[0]), (values[-1], rows[-1])]:
@@ -211,7 +211,7 @@ class TestHardCases:
         """No point of a scan is above a single fit with the parameter fixed there, even on kinks and at bounds."""
         model = nextstat.load_workspace(fixtures / name, interp_defaults="piecewise")
         fixed = set(nextstat.fit(model).fixed)
-        for param in [p for p in model.parameter_names() if p not in fixed][::3]:
+        for param in [p for p in model.parameter_names if p not in fixed][::3]:
             scan = nextstat.profile_scan(model, param=param, points=5)
             for x, delta in zip(scan.mu_values, scan.twice_delta_nll, strict=True):
                 held = nextstat.fit(model, fixed={param: float(x)}, uncertainties=False)
@@ -254,7 +254,7 @@ class TestHardCases:
         with pytest.raises(ValueError, match="parameter of interest"):
             nextstat.profile_scan(fixtures / "empty_poi.json")
         model = nextstat.load_workspace(fixtures / "empty_poi.json")
-        free = [p for p in model.parameter_names() if p not in nextstat.fit(model).fixed]
+        free = [p for p in model.parameter_names if p not in nextstat.fit(model).fixed]
         assert nextstat.profile_scan(model, param=free[0], points=3).converged.all()
 
     def test_progress_is_heard_to_the_end(self, model):

@@ -56,7 +56,7 @@ def test_toys_of_factors_that_make_up_for_each_other_end_where_single_fits_do():
         }
     )
     n = 24
-    _, together, _, status, _ = nextstat.toys_prepare(1.0, model, n_toys=n, seed=3).run("sb", 0, n)
+    _, together, _, status, _ = nextstat.toys_prepare(model, 1.0, n_toys=n, seed=3).run("sb", 0, n)
     assert set(status) == {0}
     assert sum(value > 0.01 for value in together) > 5
     # The toys of a hypothesis are drawn where the parameters fit the data best with the tested value.

@@ -74,7 +74,7 @@ def test_yields_of_samples_and_at_given_parameters():
     at = nextstat.yields(m, {"mu": 2.0})
     assert at.stage == "given"
     totals = np.concatenate([c["total"] for c in at.channels])
-    point = m.suggested_init()
+    point = m.init
     point[m.poi_index] = 2.0
     np.testing.assert_allclose(totals, m.expected_data(point, False), rtol=1e-12)
     assert nextstat.yields(m, point).channels == at.channels
@@ -88,7 +88,7 @@ def test_yields_of_samples_and_at_given_parameters():
 def test_asimov_data_of_pyhf_and_cabinetry():
     m = model()
     data = nextstat.asimov_data(m)
-    np.testing.assert_array_equal(data, m.expected_data(m.suggested_init()))
+    np.testing.assert_array_equal(data, m.expected_data(m.init))
     assert nextstat.fit(m, data=data).twice_nll == pytest.approx(nextstat.fit(m, asimov=True).twice_nll, abs=1e-9)
     signal = nextstat.asimov_data(m, poi_value=2.0, include_auxdata=False)
     np.testing.assert_array_equal(signal, nextstat.asimov_data(m, {"mu": 2.0})[: signal.size])
@@ -104,7 +104,7 @@ def test_asimov_data_of_pyhf_and_cabinetry():
     args = (theirs.data(pdf), pdf, pdf.config.suggested_init(), pdf.config.suggested_bounds(), pdf.config.suggested_fixed())
     pyhf.set_backend("numpy", "minuit")
     expected = pyhf.infer.calculators.generate_asimov_data(0.0, *args)
-    found, point = nextstat.generate_asimov_data(0.0, m, return_fitted_pars=True)
+    found, point = nextstat.generate_asimov_data(m, 0.0, return_fitted_pars=True)
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=2e-3)
     assert point[m.poi_index] == 0.0
 
@@ -114,10 +114,10 @@ def test_nsigma_order_stands_beside_every_band():
     limit = nextstat.upper_limit(m, scan_values=[0.0, 1.0])
     assert limit.nsigma_order == NSIGMA == limit.scan["nsigma_order"]
     assert limit.expected == sorted(limit.expected)
-    test = nextstat.hypotest(1.0, m)
+    test = nextstat.hypotest(m, 1.0)
     assert test.expected_set["nsigma_order"] == NSIGMA
     assert test.expected_set["cls"] == sorted(test.expected_set["cls"])
-    toys = nextstat.hypotest_toys(1.0, m, n_toys=50, expected_set=True, device="cpu")
+    toys = nextstat.hypotest_toys(m, 1.0, n_toys=50, expected_set=True, device="cpu")
     assert toys.expected_set["nsigma_order"] == NSIGMA
     assert nextstat.upper_limit(m, toys=20, device="cpu").nsigma_order == NSIGMA
 
@@ -128,19 +128,19 @@ def test_from_pyhf_takes_models_workspaces_and_specifications():
     text = json.dumps(spec())
     for source in (spec(), workspace, text, text.encode(), SIMPLE):
         assert nextstat.from_pyhf(source).model_digest == ours.model_digest
-        assert nextstat.HistFactoryModel.from_workspace(source).model_digest == ours.model_digest
-    assert nextstat.HistFactoryModel is nextstat.Model
+        assert nextstat.compat.HistFactoryModel.from_workspace(source).model_digest == ours.model_digest
+    assert nextstat.compat.HistFactoryModel is nextstat.Model
     pdf = workspace.model()
     data = workspace.data(pdf)
     made = nextstat.from_pyhf(pdf, data)
-    assert made.parameter_names() == ours.parameter_names() and made.poi_name == "mu"
-    assert made.nll(made.suggested_init()) == pytest.approx(ours.nll(ours.suggested_init()), rel=1e-13)
+    assert made.parameter_names == ours.parameter_names and made.poi_name == "mu"
+    assert made.nll(made.init) == pytest.approx(ours.nll(ours.init), rel=1e-13)
     main = data[: sum(ours.channels.values())]
-    assert nextstat.from_pyhf(pdf, main).nll(made.suggested_init()) == made.nll(made.suggested_init())
+    assert nextstat.from_pyhf(pdf, main).nll(made.init) == made.nll(made.init)
     # Without observations the data expected at the initial parameters are used, with a warning.
     with pytest.warns(UserWarning, match="no observations"):
         bare = nextstat.from_pyhf(pdf)
-    np.testing.assert_allclose(bare.observed_data(), ours.expected_data(ours.suggested_init()), rtol=1e-12)
+    np.testing.assert_allclose(bare.observed_data(), ours.expected_data(ours.init), rtol=1e-12)
     np.testing.assert_allclose(nextstat.fit(bare, data=data).bestfit, nextstat.fit(ours).bestfit, atol=1e-6)
     # Interpolation codes and the parameter of interest are the model's.
     codes = {"normsys": {"interpcode": "code1"}, "histosys": {"interpcode": "code0"}}
@@ -173,14 +173,14 @@ def test_alpha_is_one_minus_cl():
 def test_param_idx_of_ranked_parameters():
     m = model()
     for row in nextstat.ranking(m).ranking:
-        assert m.parameter_names()[row["param_idx"]] == row["name"]
+        assert m.parameter_names[row["param_idx"]] == row["name"]
 
 
 def test_bounds_of_the_fits_of_a_batch():
     m = model()
     data = np.array([m.observed_data(), m.observed_data() * 1.0])
     free = nextstat.fit_batch(m, data)
-    same = nextstat.fit_batch(m, data, bounds=m.suggested_bounds())
+    same = nextstat.fit_batch(m, data, bounds=m.bounds)
     np.testing.assert_array_equal(free.bestfit, same.bestfit)
     i = m.poi_index
     mu = free.bestfit[0, i]
@@ -188,16 +188,16 @@ def test_bounds_of_the_fits_of_a_batch():
     for_all = nextstat.fit_batch(m, data, bounds={"mu": (0.0, mu - 0.1)})
     np.testing.assert_allclose(for_all.bestfit[:, i], mu - 0.1, atol=1e-12)
     # Bounds that are wider than the model's, and different bounds for each fit.
-    per_fit = np.array([m.suggested_bounds()] * 2)
+    per_fit = np.array([m.bounds] * 2)
     per_fit[0, i] = [mu + 0.1, 20.0]
     each = nextstat.fit_batch(m, data, bounds=per_fit)
     np.testing.assert_allclose(each.bestfit[:, i], [mu + 0.1, mu], atol=1e-6)
     listed = nextstat.fit_batch(m, data, bounds=[{"mu": (mu + 0.1, 20.0)}, {}])
     np.testing.assert_array_equal(each.bestfit, listed.bestfit)
-    low = nextstat.fit_batch(m, [data[0] * 0 + m.expected_data(m.suggested_init())], bounds={"mu": (-5.0, 0.5)})
+    low = nextstat.fit_batch(m, [data[0] * 0 + m.expected_data(m.init)], bounds={"mu": (-5.0, 0.5)})
     assert low.bestfit[0, i] == pytest.approx(0.5)
     # The older name of the function.
-    spelt = nextstat.fit_toys_from_data_gpu(m, data, bounds=per_fit, device="cpu")
+    spelt = nextstat.compat.fit_toys_from_data_gpu(m, data, bounds=per_fit, device="cpu")
     np.testing.assert_array_equal(spelt.bestfit, each.bestfit)
     workspace = spec()
     for measurement in workspace["measurements"]:
@@ -205,7 +205,7 @@ def test_bounds_of_the_fits_of_a_batch():
         measurement["config"]["parameters"] = [*parameters, {"name": "mu", "bounds": [[0.0, mu - 0.1]], "inits": [0.1]}]
     narrow = nextstat.fit(nextstat.load_workspace(workspace))
     assert for_all.twice_nll[0] == pytest.approx(narrow.twice_nll, abs=1e-9)
-    for wrong in (per_fit[:, :2], np.array([m.suggested_bounds()] * 3), {"nothing": (0, 1)}, {"mu": (1.0, 0.0)},
+    for wrong in (per_fit[:, :2], np.array([m.bounds] * 3), {"nothing": (0, 1)}, {"mu": (1.0, 0.0)},
                   {"mu": (0.0, float("nan"))}):
         with pytest.raises(ValueError):
             nextstat.fit_batch(m, data, bounds=wrong)
@@ -226,7 +226,7 @@ def test_toys_of_a_given_expectation():
     spread = toys[:, n:].std(axis=0)
     np.testing.assert_allclose((toys[:, n:].mean(axis=0) - nominal) / spread, 0, atol=0.08)
     # The expected data of a point, including auxiliary data, give the toys of that point, bit for bit.
-    point = m.suggested_init()
+    point = m.init
     np.testing.assert_array_equal(
         m.toy_data(n_toys=20, seed=5, expected=m.expected_data(point)), m.toy_data(point, 20, 5)
     )

@@ -54,7 +54,7 @@ def test_gradcheck_of_the_likelihood_and_of_its_derivatives(make):
     session = opened(make, nextstat.DifferentiableSession)
     yields = moved(session)
     rng = np.random.default_rng(3)
-    params = session.suggested_init() + 0.02 * rng.uniform(0.1, 1.0, len(session.parameter_names()))
+    params = session.init + 0.02 * rng.uniform(0.1, 1.0, len(session.parameter_names))
     params = torch.tensor(params, requires_grad=True)
     assert torch.autograd.gradcheck(lambda y, p: nt.nll(session, y, p), (yields, params), eps=1e-4)
     assert torch.autograd.gradgradcheck(lambda y, p: nt.nll(session, y, p), (yields, params), eps=1e-4, atol=1e-4)
@@ -94,7 +94,7 @@ def test_batches_and_vmap_are_rows():
     nt.q0(session, leaf).sum().backward()
     assert torch.equal(jacobian, leaf.grad)
     likelihood = opened(all_modifiers, nextstat.DifferentiableSession)
-    params = torch.tensor(likelihood.suggested_init())
+    params = torch.tensor(likelihood.init)
     mapped = torch.func.vmap(lambda row: nt.nll(likelihood, row, params))(batch.reshape(6, -1))
     assert torch.equal(mapped, nt.nll(likelihood, batch, params).reshape(-1))
 
@@ -115,7 +115,7 @@ def test_modules_are_the_functions():
         assert torch.equal(module(yields), value)
         assert not list(module.parameters())
     likelihood = opened(all_modifiers, nextstat.DifferentiableSession)
-    params = torch.tensor(likelihood.suggested_init())
+    params = torch.tensor(likelihood.init)
     assert torch.equal(nt.Likelihood(likelihood)(yields, params), nt.nll(likelihood, yields, params))
 
 
@@ -160,7 +160,7 @@ def test_each_of_six_sessions_in_a_row_says_it():
 def test_a_session_of_the_wrong_kind_is_named():
     profiled, likelihood = opened(two_bins), opened(two_bins, nextstat.DifferentiableSession)
     yields = torch.tensor(profiled.nominal)
-    params = torch.tensor(likelihood.suggested_init())
+    params = torch.tensor(likelihood.init)
     with pytest.raises(TypeError, match="nll needs a nextstat.DifferentiableSession, not a ProfiledDifferentiableSession"):
         nt.nll(profiled, yields, params)
     calls = {

@@ -69,7 +69,7 @@ def of_kind(kind, device="cuda:0"):
 def rows(session, n_rows, seed=1):
     rng = np.random.default_rng(seed)
     yields = session.nominal * rng.uniform(0.95, 1.05, (n_rows, len(session.nominal)))
-    params = session.suggested_init() + 0.05 * rng.uniform(-1.0, 1.0, (n_rows, len(session.parameter_names())))
+    params = session.init + 0.05 * rng.uniform(-1.0, 1.0, (n_rows, len(session.parameter_names)))
     return torch.tensor(yields, device="cuda"), torch.tensor(params, device="cuda")
 
 

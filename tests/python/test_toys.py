@@ -21,8 +21,8 @@ def model(fixtures):
 
 class TestHypotest:
     def test_result_has_the_keys_of_the_command(self, model):
-        result = nextstat.hypotest_toys(1.0, model, n_toys=500, seed=3, expected_set=True)
-        known = nextstat.hypotest(1.0, model)
+        result = nextstat.hypotest_toys(model, 1.0, n_toys=500, seed=3, expected_set=True)
+        known = nextstat.hypotest(model, 1.0)
         assert result.q_obs == known.q_obs and result.mu_hat == known.mu_hat
         assert result.n_toys == {"b": 500, "sb": 500} and result.seed == 3
         assert result.n_nonconverged == result.n_error == {"b": 0, "sb": 0}
@@ -41,11 +41,11 @@ class TestHypotest:
 
     def test_seeds_and_shards(self, model):
         def statistics(**options):
-            return nextstat.hypotest_toys(1.0, model, n_toys=300, **options).clsb
+            return nextstat.hypotest_toys(model, 1.0, n_toys=300, **options).clsb
 
         assert statistics(seed=1) == statistics(seed=1, threads=2)
         assert len({statistics(seed=seed) for seed in range(5)}) > 1
-        parts = [nextstat.hypotest_toys(1.0, model, n_toys=300, seed=1, shard=f"{k}/3") for k in (1, 2, 3)]
+        parts = [nextstat.hypotest_toys(model, 1.0, n_toys=300, seed=1, shard=f"{k}/3") for k in (1, 2, 3)]
         assert [part.n_toys["b"] for part in parts] == [100, 100, 100]
         assert sum(part.clsb for part in parts) / 3 == pytest.approx(statistics(seed=1), rel=1e-12)
         assert parts[1].shard == "2/3"
@@ -57,15 +57,15 @@ class TestHypotest:
             ({"test_stat": "t"}, "qtilde"),
         ]:
             with pytest.raises(ValueError, match=what):
-                nextstat.hypotest_toys(1.0, model, **options)
+                nextstat.hypotest_toys(model, 1.0, **options)
         with pytest.raises(ValueError, match="parameter of interest"):
-            nextstat.hypotest_toys(1.0, fixtures / "background_only.json", n_toys=5)
+            nextstat.hypotest_toys(fixtures / "background_only.json", 1.0, n_toys=5)
 
 
 class TestStages:
     def test_parts_in_any_order_are_the_whole(self, model, fixtures):
-        whole = nextstat.hypotest_toys(1.0, model, n_toys=200, seed=9, expected_set=True)
-        test = nextstat.toys_prepare(1.0, model, n_toys=200, seed=9)
+        whole = nextstat.hypotest_toys(model, 1.0, n_toys=200, seed=9, expected_set=True)
+        test = nextstat.toys_prepare(model, 1.0, n_toys=200, seed=9)
         assert "200 toys" in repr(test) and test.n_toys == 200
         other = nextstat.load_workspace(fixtures / SIMPLE)
         worker = nextstat.toys_from_header(other, test.header, threads=1)
@@ -100,19 +100,19 @@ class TestStages:
             nextstat.toys_from_header(fixtures / "all_modifiers.json", test.header)
 
     def test_the_toys_of_a_test_are_those_of_toy_data(self, model):
-        test = nextstat.toys_prepare(1.0, model, n_toys=30, seed=4)
+        test = nextstat.toys_prepare(model, 1.0, n_toys=30, seed=4)
         header = json.loads(test.header)
         data = model.toy_data(header["point_sb"], 30, 4, hypothesis="sb")
         _, q, mu_hat, _, _ = test.run("sb", 0, 30)
         for row, q, mu_hat in zip(data, q, mu_hat):
-            known = nextstat.hypotest(1.0, model, data=row)
+            known = nextstat.hypotest(model, 1.0, data=row)
             assert q == pytest.approx(known.q_obs, abs=1e-8)
             assert mu_hat == pytest.approx(known.mu_hat, abs=1e-5)
 
 
 class TestStudy:
     def test_pulls_and_generating_points(self, model):
-        init = model.suggested_init()
+        init = model.init
         result = nextstat.fit_toys(model, init, 2000, 5, parameters=["background_norm"])
         (study,) = result.parameters
         assert study["name"] == "background_norm" and study["generated"] == 1.0
@@ -130,7 +130,7 @@ class TestStudy:
             nextstat.fit_toys(model, "median")
 
     def test_the_toys_are_those_of_toy_data(self, model):
-        init = model.suggested_init()
+        init = model.init
         fits = nextstat.fit_batch(model, model.toy_data(init, 40, 8))
         study = {p["name"]: p for p in nextstat.fit_toys(model, init, 40, 8).parameters}
         for i, name in enumerate(fits.parameter_names):
@@ -163,12 +163,12 @@ def test_goodness_and_limit_with_toys(model):
 
 
 def test_old_spellings_say_what_is_missing_or_do_it(model):
-    init = model.suggested_init()
+    init = model.init
     data = model.toy_data(init, 3)
     calls = [
-        (nextstat.fit_toys_batch_gpu, nextstat.fit_toys_batch_metal, (model, init), {"n_toys": 3, "seed": 1}),
-        (nextstat.fit_toys_from_data_gpu, nextstat.fit_toys_from_data_metal, (model, data), {"init": init}),
-        (nextstat.hypotest_qtilde_toys_gpu, nextstat.hypotest_qtilde_toys_metal, (1.0, model), {"n_toys": 3}),
+        (nextstat.compat.fit_toys_batch_gpu, nextstat.compat.fit_toys_batch_metal, (model, init), {"n_toys": 3, "seed": 1}),
+        (nextstat.compat.fit_toys_from_data_gpu, nextstat.compat.fit_toys_from_data_metal, (model, data), {"init": init}),
+        (nextstat.compat.hypotest_qtilde_toys_gpu, nextstat.compat.hypotest_qtilde_toys_metal, (1.0, model), {"n_toys": 3}),
     ]
     for cuda, metal, positional, named in calls:
         for function, available in ((cuda, nextstat.has_cuda()), (metal, nextstat.has_metal())):
@@ -178,7 +178,7 @@ def test_old_spellings_say_what_is_missing_or_do_it(model):
                 with pytest.raises(nextstat.DeviceError, match="device (cuda:0|metal) is not available|CUDA device|no device cuda"):
                     function(*positional, **named)
         cuda(*positional, **named, device="cpu")
-    within = nextstat.fit_toys_from_data_gpu(model, data, bounds=[(0, 1)] * 13, device="cpu").bestfit
+    within = nextstat.compat.fit_toys_from_data_gpu(model, data, bounds=[(0, 1)] * 13, device="cpu").bestfit
     assert ((within >= 0) & (within <= 1)).all()
 
 
@@ -193,7 +193,7 @@ def progress(done, total):
         stopped.append(done)
         os.kill(os.getpid(), signal.SIGINT)
 try:
-    nextstat.hypotest_toys(1.0, model, n_toys=2_000_000, progress=progress)
+    nextstat.hypotest_toys(model, 1.0, n_toys=2_000_000, progress=progress)
 except KeyboardInterrupt as error:
     result = error.result
     assert 0 < result.n_toys["b"] < 2_000_000 and result.n_toys["sb"] > 0, result.n_toys
@@ -246,8 +246,8 @@ def drawn():
         "version": "1.0.0",
     }
     model = nextstat.load_workspace(workspace)
-    point = {name: 1.0 for name in model.parameter_names()} | {"alpha": 0.0}
-    values = [point[name] for name in model.parameter_names()]
+    point = {name: 1.0 for name in model.parameter_names} | {"alpha": 0.0}
+    values = [point[name] for name in model.parameter_names]
     return model.toy_data(values, N, 12), model.expected_data(values), [1 / r**2 for r in relative]
 
 
@@ -300,7 +300,7 @@ class TestDraws:
         assert np.abs(lagged).max() < 5 / np.sqrt(N)
 
     def test_numbers_of_toys_seeds_and_hypotheses(self, model):
-        init = model.suggested_init()
+        init = model.init
         ten = model.toy_data(init, 10, 3)
         assert ten.shape == (10, len(model.observed_data()))
         assert (model.toy_data(init, 4, 3, first=5) == ten[5:9]).all()
@@ -340,24 +340,24 @@ class Stop(Exception):
 def test_a_saved_run_that_was_interrupted_is_continued(model, tmp_path):
     place = tmp_path / "toys.parquet"
     many = {"n_toys": 20_000, "seed": 5, "threads": 1}
-    whole = nextstat.hypotest_toys(1.0, model, **many)
+    whole = nextstat.hypotest_toys(model, 1.0, **many)
 
     def stop(done, total):
         if done > 2_000:
             raise Stop
 
     with pytest.raises(Stop) as caught:
-        nextstat.hypotest_toys(1.0, model, save=place, progress=stop, **many)
+        nextstat.hypotest_toys(model, 1.0, save=place, progress=stop, **many)
     part = caught.value.result
     assert 0 < part.n_toys["b"] < 20_000
     assert any("resume=True" in warning for warning in part.warnings)
     assert part.cls == pytest.approx(whole.cls, abs=6 * part.cls_error)
     with pytest.raises(ValueError, match="resume=True"):
-        nextstat.hypotest_toys(1.0, model, save=place, **many)
+        nextstat.hypotest_toys(model, 1.0, save=place, **many)
     with pytest.raises(ValueError, match="seed"):
-        nextstat.hypotest_toys(1.0, model, save=place, resume=True, n_toys=20_000, seed=6)
-    again = nextstat.hypotest_toys(1.0, model, save=place, resume=True, **many)
+        nextstat.hypotest_toys(model, 1.0, save=place, resume=True, n_toys=20_000, seed=6)
+    again = nextstat.hypotest_toys(model, 1.0, save=place, resume=True, **many)
     assert (again.cls, again.clsb, again.n_toys) == (whole.cls, whole.clsb, whole.n_toys)
     assert place.is_file()
     with pytest.raises(ValueError, match="resume=True needs save"):
-        nextstat.hypotest_toys(1.0, model, resume=True, **many)
+        nextstat.hypotest_toys(model, 1.0, resume=True, **many)

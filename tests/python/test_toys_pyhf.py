@@ -93,7 +93,7 @@ def pyhf_statistics(workspace, mu, points, statistic):
 @pytest.mark.parametrize("case", CASES)
 def test_distributions(case):
     workspace, mu, statistic = CASES[case]
-    test = nextstat.toys_prepare(mu, nextstat.load_workspace(workspace), n_toys=N_OURS, seed=77, test_stat=statistic)
+    test = nextstat.toys_prepare(nextstat.load_workspace(workspace), mu, n_toys=N_OURS, seed=77, test_stat=statistic)
     header = json.loads(test.header)
     points = {"b": header["point_b"], "sb": header["point_sb"]}
 
@@ -122,8 +122,8 @@ def test_expected_band_and_p_values_are_those_of_empirical_distributions():
     """Our p-values, CLs and expected band are those that pyhf computes from the same toys."""
     workspace, mu, _ = CASES["counting"]
     model = nextstat.load_workspace(workspace)
-    result = nextstat.hypotest_toys(mu, model, n_toys=700, seed=5, expected_set=True)
-    test = nextstat.toys_prepare(mu, model, n_toys=700, seed=5)
+    result = nextstat.hypotest_toys(model, mu, n_toys=700, seed=5, expected_set=True)
+    test = nextstat.toys_prepare(model, mu, n_toys=700, seed=5)
     b, sb = (test.run(name, 0, 700)[1] for name in ("b", "sb"))
     calculator = pyhf.infer.calculators.ToyCalculator
     empirical = pyhf.infer.calculators.EmpiricalDistribution

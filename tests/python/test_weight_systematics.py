@@ -74,7 +74,7 @@ class Case:
 
     def in_order(self, values):
         named = dict(zip(self.names, values, strict=True))
-        return np.array([named[name] for name in self.model.parameter_names()])
+        return np.array([named[name] for name in self.model.parameter_names])
 
     def nll(self, point):
         mu, b, *alphas = point
@@ -109,7 +109,7 @@ def test_value_gradient_and_curvature_are_those_of_numpy(seed):
     rows = [
         (case.gradient(case.point + h * e) - case.gradient(case.point - h * e)) / (2 * h) for e in np.eye(len(case.point))
     ]
-    order = [case.names.index(name) for name in case.model.parameter_names()]
+    order = [case.names.index(name) for name in case.model.parameter_names]
     right = np.array(rows)[np.ix_(order, order)]
     np.testing.assert_allclose(case.model.hessian(at), right, rtol=2e-6, atol=2e-6 * np.abs(right).max())
 
@@ -154,8 +154,8 @@ def test_one_sided_weights_with_a_kink_are_fitted():
         model = m.model()
         result = nextstat.fit(model)
         assert result.converged, seed
-        best = np.array([result.value(name) for name in model.parameter_names()])
-        place = model.parameter_names().index("alpha")
+        best = np.array([result.value(name) for name in model.parameter_names])
+        place = model.parameter_names.index("alpha")
         at_kink += best[place] == 0
         for move in (-0.5, -0.05, -1e-3, 1e-3, 0.05, 0.5):
             beside = best.copy()
@@ -193,7 +193,7 @@ def test_all_analyses_run():
     assert {entry["name"] for entry in ranking.ranking} == {"b", "scale", "pile_up"}
     scan = nextstat.profile_scan(model, param="mu", points=5)
     assert len(scan.mu_values) >= 5 and all(scan.converged)
-    assert 0 <= nextstat.hypotest(2.0, model).cls <= 1
+    assert 0 <= nextstat.hypotest(model, 2.0).cls <= 1
     assert nextstat.upper_limit(model).observed > result.value("mu")
     toys = nextstat.fit_toys(model, n_toys=20, seed=1)
     assert toys.n_toys == 20

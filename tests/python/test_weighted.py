@@ -72,7 +72,7 @@ def numpy_matrices(result, names, x, w, extended, constrained):
 @pytest.mark.parametrize("constrained", [True, False], ids=["constrained", "free"])
 def test_covariances_are_those_of_numpy(extended, constrained):
     fitted = model(extended=extended, constrained=constrained)
-    names = fitted.parameter_names()
+    names = fitted.parameter_names
     for method in ("hesse", "sandwich", "sumw2"):
         result = nextstat.fit(fitted, weighted_uncertainties=method)
         assert result.weighted_uncertainties == method
@@ -100,7 +100,7 @@ def test_bins_and_counted_constraints_add_their_information():
     document["likelihoods"][0]["distributions"].append("CR")
     document["likelihoods"][0]["data"].append("counts")
     both = nextstat.load_workspace(document)
-    names = both.parameter_names()
+    names = both.parameter_names
     for method in ("sandwich", "sumw2"):
         result = nextstat.fit(both, weighted_uncertainties=method)
         best = {name: result.value(name) for name in names}

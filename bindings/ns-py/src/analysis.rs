@@ -31,7 +31,8 @@ pub(crate) struct Record {
 }
 
 /// Defines a Python class around a [`Record`], with the given keys as attributes. If `$more` and `$methods` are
-/// given, the class also has a second field `.1` of the type `$more`, and the methods `$methods`.
+/// given, the class also has a second field `.1` of the type `$more`, and the methods `$methods`. With `draws`, this field is a
+/// picture, and the class has the methods `plot`, described by `$what`, and `__reduce__`.
 macro_rules! result_class {
     ($(#[$doc:meta])* $name:ident { $($key:ident)* }) => {
         $(#[$doc])*
@@ -44,6 +45,30 @@ macro_rules! result_class {
                 self.0.reduced(py, stringify!($name), py.None())
             }
         } }
+    };
+    // A class whose field `.1` is a picture, or the picture if there is one.
+    ($(#[$doc:meta])* $name:ident { $($key:ident)* }, draws $more:ty, $what:tt, $remedy:tt) => {
+        $crate::analysis::result_class! {
+            $(#[$doc])*
+            $name { $($key)* }, $more, {
+                /// Returns the data from which `pickle` and `copy` restore the result.
+                fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<$crate::pickle::Reduced<'py>> {
+                    self.0.reduced(py, stringify!($name), $crate::pickle::written(&self.1)?)
+                }
+
+                #[doc = $what]
+                #[pyo3(signature = (path = None, *, title = None, subtitle = None))]
+                fn plot(
+                    &self,
+                    py: Python<'_>,
+                    path: Option<std::path::PathBuf>,
+                    title: Option<String>,
+                    subtitle: Option<String>,
+                ) -> PyResult<$crate::picture::Picture> {
+                    $crate::picture::titled(py, self.1.clone(), path, (title, subtitle), $remedy)
+                }
+            }
+        }
     };
     ($(#[$doc:meta])* $name:ident { $($key:ident)* }, $more:ty, { $($methods:tt)* }) => {
         $(#[$doc])*
@@ -71,6 +96,11 @@ macro_rules! result_methods {
             fn $key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
                 self.0.value(py, stringify!($key))
             })*
+
+            /// Returns the value of a key, as results of a server had it in earlier versions.
+            fn __getitem__<'py>(slf: &Bound<'py, Self>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                $crate::earlier::item(slf.as_any(), key)
+            }
 
             /// For each flow of the model, a dictionary that describes how the flow was evaluated; None for a
             /// model without flows.
@@ -144,6 +174,11 @@ macro_rules! inner_methods {
             fn $key(&self) -> $kind {
                 Clone::clone(&self.inner.$key)
             })*
+
+            /// Returns the value of a key, as results of a server had it in earlier versions.
+            fn __getitem__<'py>(slf: &Bound<'py, Self>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                $crate::earlier::item(slf.as_any(), key)
+            }
 
             /// Name of the device that the analysis ran on.
             #[getter]

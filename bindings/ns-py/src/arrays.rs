@@ -48,7 +48,7 @@ impl Rows {
         let rows = Self::read(what, object)?;
         if rows.width != width {
             return Err(bad(format!(
-                "{what} must have {width} elements (one per parameter, see parameter_names()); it has {}",
+                "{what} must have {width} elements (one per parameter, see parameter_names); it has {}",
                 rows.width
             )));
         }

@@ -1,7 +1,5 @@
 //! The function `nextstat.compatibility` and its result.
 
-use std::path::PathBuf;
-
 use ns_inference::{CompatibilityOptions, picture::compatibility as drawn};
 use ns_viz::Channels;
 use pyo3::prelude::*;
@@ -9,7 +7,6 @@ use pyo3::prelude::*;
 use crate::analysis::{Common, result_class};
 use crate::device::execution;
 use crate::load::{self, Names};
-use crate::picture::{self, Picture, check, replace};
 use crate::whole::{perhaps_whole, whole};
 
 result_class! {
@@ -17,28 +14,7 @@ result_class! {
     /// compatibility`.
     CompatibilityResult {
         param common channels q n_dof p_value p_value_toys p_value_toys_error toys converged interrupted warnings
-    }, Channels, {
-        /// Returns the data from which `pickle` and `copy` restore the result.
-        fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
-            self.0.reduced(py, "CompatibilityResult", crate::pickle::written(&self.1)?)
-        }
-
-        /// Draws the value of each channel with the common value. Saves the picture if `path` is given.
-        #[pyo3(signature = (path = None, *, title = None, subtitle = None))]
-        fn plot(
-            &self,
-            py: Python<'_>,
-            path: Option<PathBuf>,
-            title: Option<String>,
-            subtitle: Option<String>,
-        ) -> PyResult<Picture> {
-            check(path.as_deref())?;
-            let mut plot = self.1.clone();
-            replace(&mut plot.title, title);
-            replace(&mut plot.subtitle, subtitle);
-            picture::finish(py, plot.draw(), path)
-        }
-    }
+    }, draws Channels, "Draws the value of each channel with the common value. Saves the picture if `path` is given.", "compatibility(model)"
 }
 
 /// Tests whether all channels have the same value of the parameter of interest.

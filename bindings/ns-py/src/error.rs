@@ -65,7 +65,7 @@ pub(crate) fn inference_error(error: &InferenceError) -> PyErr {
         error if error.is_unknown_name() => {
             let text = error.to_string();
             let link = if text.ends_with('?') { "" } else { ";" };
-            let text = format!("{text}{link} `Model.parameter_names()` lists all");
+            let text = format!("{text}{link} `Model.parameter_names` lists all");
             PyValueError::new_err(plain_lines(&text).into_owned())
         }
         other => PyValueError::new_err(plain_lines(&other.to_string()).into_owned()),

@@ -9,11 +9,12 @@ use ns_inference::{HypotestOptions, PointOptions, TestStatistic, Work};
 use ns_viz::ToyDistribution;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyDict;
 
 use crate::analysis::{Common, result_class};
+use crate::earlier::model_first;
 use crate::load::{self, Names};
-use crate::model::Model;
+use crate::options;
 use crate::picture::{self, Picture};
 use crate::pois::{for_each, with_pois};
 use crate::whole::{perhaps_whole, whole};
@@ -105,19 +106,16 @@ pub(crate) fn statistic(name: &str) -> PyResult<TestStatistic> {
     name.parse().map_err(PyValueError::new_err)
 }
 
-/// Reads the first argument of a hypothesis test, which is the tested value of the parameter of interest.
+/// Reads the argument `mu` of a hypothesis test, which is the tested value of the parameter of interest.
 ///
 /// # Errors
-/// `TypeError` if the object is not a number. If it is the model, the message gives the order of the arguments.
+/// `TypeError` if the object is not a number.
 pub(crate) fn tested(object: &Bound<'_, PyAny>) -> PyResult<f64> {
-    object.extract().map_err(|error: PyErr| {
-        let model = object.is_instance_of::<Model>() || object.is_instance_of::<PyDict>();
-        if model || object.is_instance_of::<PyString>() {
-            return PyTypeError::new_err(
-                "the tested value comes first and the model second, as in hypotest(1.0, model)",
-            );
-        }
-        error
+    object.extract().map_err(|_| {
+        PyTypeError::new_err(format!(
+            "mu must be the tested value of the parameter of interest, as in hypotest(model, 1.0), not {}",
+            options::shown(object)
+        ))
     })
 }
 
@@ -127,7 +125,7 @@ pub(crate) enum Tested {
     Point(Vec<(String, f64)>),
 }
 
-/// Reads the first argument of `hypotest`, a number or a dictionary of numbers.
+/// Reads the argument `mu` of `hypotest`, a number or a dictionary of numbers.
 ///
 /// # Errors
 /// The errors of [`tested`].
@@ -135,7 +133,6 @@ pub(crate) fn value_or_point(object: &Bound<'_, PyAny>) -> PyResult<Tested> {
     let Ok(dict) = object.cast::<PyDict>() else { return tested(object).map(Tested::Value) };
     let values: PyResult<Vec<(String, f64)>> =
         dict.iter().map(|(name, value)| Ok((name.extract()?, value.extract()?))).collect();
-    // A dictionary of anything else may be a workspace in the place of the value.
     values.map(Tested::Point).or_else(|_| tested(object).map(Tested::Value))
 }
 
@@ -148,13 +145,13 @@ pub(crate) fn value_or_point(object: &Bound<'_, PyAny>) -> PyResult<Tested> {
 /// which are generated with `seed`. `poi` names the parameter of interest. `data`, `asimov`, `fixed`, `init` and `search`
 /// have the same meaning as for `fit`. `progress` is True or a function of (done, total).
 #[pyfunction]
-#[pyo3(signature = (mu, model, *, test_stat = None, device = "auto", data = None, asimov = None, blind = None, fixed = None,
+#[pyo3(signature = (model, mu, *, test_stat = None, device = "auto", data = None, asimov = None, blind = None, fixed = None,
                     init = None, search = "standard", integral_tolerance = None, threads = 0, progress = None,
                     poi = None, toys = None, seed = 0))]
 pub(crate) fn hypotest<'py>(
     py: Python<'py>,
-    #[pyo3(from_py_with = value_or_point)] mu: Tested,
-    model: &Bound<'_, PyAny>,
+    model: &Bound<'py, PyAny>,
+    mu: &Bound<'py, PyAny>,
     test_stat: Option<&str>,
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
@@ -170,6 +167,8 @@ pub(crate) fn hypotest<'py>(
     #[pyo3(from_py_with = perhaps_whole)] toys: Option<u64>,
     #[pyo3(from_py_with = whole)] seed: u64,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let (model, mu) = model_first("hypotest", model, mu)?;
+    let mu = value_or_point(mu)?;
     let model = load::model(py, model, device)?;
     let model = match poi {
         Some(name) => Bound::new(py, with_pois(py, model.get(), vec![name])?)?,
@@ -191,7 +190,7 @@ pub(crate) fn hypotest<'py>(
     let fit = common.fit_options(model)?;
     match mu {
         Tested::Value(_) if toys.is_some() => Err(PyValueError::new_err(
-            "toys are for a point, as in hypotest({\"mu\": 1.0}, model, toys=1000); toys of qtilde, q and q0 are those of \
+            "toys are for a point, as in hypotest(model, {\"mu\": 1.0}, toys=1000); toys of qtilde, q and q0 are those of \
              hypotest_toys",
         )),
         Tested::Value(mu) => {
@@ -210,7 +209,7 @@ pub(crate) fn hypotest<'py>(
             if let Some(name) = test_stat {
                 return Err(PyValueError::new_err(format!(
                     "test_stat \"{name}\" is one-sided, and a point in several parameters has no side; leave it out for the \
-                     likelihood ratio, or test one parameter with hypotest(value, model, poi=name)"
+                     likelihood ratio, or test one parameter with hypotest(model, value, poi=name)"
                 )));
             }
             let options = PointOptions::default().fit(fit).n_toys(toys).seed(seed);

@@ -1,7 +1,5 @@
 //! The function `nextstat.injection` and its result.
 
-use std::path::PathBuf;
-
 use ns_inference::{InjectionOptions, picture::injection as drawn};
 use ns_viz::Linearity;
 use pyo3::prelude::*;
@@ -9,35 +7,13 @@ use pyo3::prelude::*;
 use crate::analysis::{Common, result_class};
 use crate::arrays::numbers;
 use crate::load::{self, Names};
-use crate::picture::{self, Picture, check, replace};
 use crate::whole::whole;
 
 result_class! {
     /// An injection test. Attributes have the names of the keys in the JSON of `nextstat toys --inject`.
     InjectionResult {
         param points line seed toys_per_s converged interrupted warnings
-    }, Linearity, {
-        /// Returns the data from which `pickle` and `copy` restore the result.
-        fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
-            self.0.reduced(py, "InjectionResult", crate::pickle::written(&self.1)?)
-        }
-
-        /// Draws the bias against the injected value, with the line. Saves the picture if `path` is given.
-        #[pyo3(signature = (path = None, *, title = None, subtitle = None))]
-        fn plot(
-            &self,
-            py: Python<'_>,
-            path: Option<PathBuf>,
-            title: Option<String>,
-            subtitle: Option<String>,
-        ) -> PyResult<Picture> {
-            check(path.as_deref())?;
-            let mut plot = self.1.clone();
-            replace(&mut plot.title, title);
-            replace(&mut plot.subtitle, subtitle);
-            picture::finish(py, plot.draw(), path)
-        }
-    }
+    }, draws Linearity, "Draws the bias against the injected value, with the line. Saves the picture if `path` is given.", "injection(model, [0, 1, 2])"
 }
 
 /// Draws `n_toys` toys at each of `values` of a parameter, fits them, and finds the bias and the line through the mean

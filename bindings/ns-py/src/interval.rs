@@ -12,7 +12,6 @@ use pyo3::prelude::*;
 use crate::analysis::{Common, result_class};
 use crate::error::{ToPython, inference_error};
 use crate::load::{self, Names};
-use crate::picture::{self, Picture, check, replace};
 use crate::whole::{perhaps_whole, whole};
 
 result_class! {
@@ -21,32 +20,7 @@ result_class! {
     IntervalResult {
         param method cl best_fit lower lower_error lower_reason upper upper_error upper_reason connected asymptotic
         points accepted_error n_toys seed toys_per_s converged interrupted warnings
-    }, Option<Confidence>, {
-        /// Returns the data from which `pickle` and `copy` restore the result.
-        fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
-            self.0.reduced(py, "IntervalResult", crate::pickle::written(&self.1)?)
-        }
-
-        /// Draws the p-values of the tested values with both intervals. Saves the picture if `path` is given.
-        #[pyo3(signature = (path = None, *, title = None, subtitle = None))]
-        fn plot(
-            &self,
-            py: Python<'_>,
-            path: Option<PathBuf>,
-            title: Option<String>,
-            subtitle: Option<String>,
-        ) -> PyResult<Picture> {
-            check(path.as_deref())?;
-            let Some(mut plot) = self.1.clone() else {
-                return Err(PyValueError::new_err(
-                    "the result has no toys to draw: get it with toys, as in interval(model, toys=10_000)",
-                ));
-            };
-            replace(&mut plot.title, title);
-            replace(&mut plot.subtitle, subtitle);
-            picture::finish(py, plot.draw(), path)
-        }
-    }
+    }, draws Option<Confidence>, "Draws the p-values of the tested values with both intervals. Saves the picture if `path` is given.", "interval(model, toys=10_000)"
 }
 
 impl ToPython for SavedIntervalError {

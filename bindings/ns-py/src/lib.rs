@@ -15,6 +15,7 @@ mod device_events;
 mod differentiable;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 mod dlpack;
+mod earlier;
 mod edit;
 mod error;
 mod evaluate;
@@ -39,6 +40,7 @@ mod pois;
 mod posterior;
 mod ranking;
 mod recipe;
+mod remote;
 mod restore;
 mod result;
 mod scan;
@@ -117,6 +119,8 @@ mod _native {
     use crate::posterior::{PosteriorResult, sample};
     #[pymodule_export]
     use crate::ranking::{RankingResult, ranking};
+    #[pymodule_export]
+    use crate::remote::_remote;
     #[pymodule_export]
     use crate::restore::_result;
     #[pymodule_export]

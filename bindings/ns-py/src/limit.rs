@@ -63,8 +63,8 @@ result_class! {
 pub(crate) struct Drawn {
     /// The limit with its scan; `None` if the result has no scan.
     limit: Option<Limit>,
-    /// The model, for computing the limit again with a scan.
-    question: Question,
+    /// The model, for computing the limit again with a scan; `None` for limits of a server.
+    question: Option<Question>,
     options: LimitOptions,
     execution: Execution,
 }
@@ -79,7 +79,8 @@ impl Drawn {
         let o = &self.options;
         let asked = (o.statistic.name(), o.cl, o.expected_only, o.observed_only, o.scan.clone());
         let execution = (self.execution.device.to_string(), self.execution.threads);
-        (limit, self.question.pickled(py)?, options::pickled(py, &o.fit)?, asked, execution).into_pyobject(py)
+        let question = self.question.as_ref().map(|question| question.pickled(py)).transpose()?;
+        (limit, question, options::pickled(py, &o.fit)?, asked, execution).into_pyobject(py)
     }
 
     /// Restores the data for the picture from a tuple of [`Self::pickled`].
@@ -93,7 +94,10 @@ impl Drawn {
         let (device, threads): (String, usize) = kept.get_item(4)?.extract()?;
         Ok(Self {
             limit: limit.map(|text| read(&text)).transpose()?,
-            question: Question::restored(py, &kept.get_item(1)?)?,
+            question: Some(kept.get_item(1)?)
+                .filter(|kept| !kept.is_none())
+                .map(|kept| Question::restored(py, &kept))
+                .transpose()?,
             options: LimitOptions::default()
                 .fit(options::restored(&kept.get_item(2)?)?)
                 .statistic(statistic(&name)?)
@@ -105,6 +109,12 @@ impl Drawn {
         })
     }
 
+    /// Returns the data for the picture of a limit that a server found.
+    pub(crate) fn remote(limit: &ns_inference::LimitResult, options: LimitOptions) -> Self {
+        let limit = ns_inference::picture::limit(limit);
+        Self { limit, question: None, options, execution: Execution::default() }
+    }
+
     /// Returns the limit with the scan that the picture shows. If the result has no scan, computes the limit again with
     /// a scan of `points` values.
     ///
@@ -114,6 +124,11 @@ impl Drawn {
         if let Some(limit) = &self.limit {
             return Ok(limit.clone());
         }
+        let Some(question) = &self.question else {
+            return Err(PyValueError::new_err(
+                "this limit of a server has no scan to draw: ask for it with plot=\"svg\", or with options of a scan",
+            ));
+        };
         if !(2..=MOST_POINTS).contains(&points) {
             return Err(PyValueError::new_err(format!(
                 "points is {points}; a curve needs at least 2 and at most {MOST_POINTS}"
@@ -121,8 +136,8 @@ impl Drawn {
         }
         let options = self.options.clone().auto_scan(Some(points));
         let result = run(py, &Progress::Silent, |control| {
-            let session = self.question.session(&self.execution)?;
-            ns_inference::upper_limit(&self.question.model, session.as_ref(), &options, control)
+            let session = question.session(&self.execution)?;
+            ns_inference::upper_limit(&question.model, session.as_ref(), &options, control)
         })?
         .map_err(|error| inference_error(&error))?;
         Ok(ns_inference::picture::limit(&result).unwrap_or_default())
@@ -267,6 +282,6 @@ pub(crate) fn upper_limit<'py>(
             result.parts(&options)
         },
     )?;
-    let (question, execution) = (model.question(), execution(device, threads)?);
+    let (question, execution) = (Some(model.question()), execution(device, threads)?);
     Ok(Bound::new(py, LimitResult(record, Drawn { limit, question, options, execution }))?.into_any())
 }

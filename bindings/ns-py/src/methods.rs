@@ -8,6 +8,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::arrays::array;
 use crate::device::Memory;
+use crate::earlier::{deprecated, names};
 use crate::error::inference_error;
 use crate::evaluate::{evaluate, shape};
 use crate::jumps;
@@ -48,25 +49,47 @@ impl Model {
     }
 
     /// Names of all parameters. The elements of a modifier with several parameters are called `name[i]`.
-    fn parameter_names(&self) -> Vec<String> {
-        self.inner.parameters.iter().map(|p| p.name.clone()).collect()
+    #[getter]
+    fn parameter_names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        names(py, self.inner.parameters.iter().map(|p| p.name.clone()).collect())
     }
 
     /// Initial values of all parameters, the default starting point of fits.
-    fn suggested_init<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+    #[getter]
+    fn init<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         PyArray1::from_vec(py, self.inner.parameters.iter().map(|p| p.init).collect())
     }
 
     /// Bounds, one row `(lower, upper)` per parameter.
-    fn suggested_bounds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+    #[getter]
+    fn bounds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
         let flat: Vec<f64> = self.inner.parameters.iter().flat_map(|p| [p.bounds.0, p.bounds.1]).collect();
         let n = flat.len() / 2;
         array(py, flat, &[n, 2])
     }
 
     /// Whether the measurement fixes each parameter, as an array of booleans.
-    fn suggested_fixed<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<bool>> {
+    #[getter]
+    fn fixed<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<bool>> {
         PyArray1::from_vec(py, self.inner.parameters.iter().map(|p| p.fixed).collect())
+    }
+
+    /// The earlier name of `init`, for one release.
+    fn suggested_init<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        deprecated(py, "model.suggested_init() becomes model.init")?;
+        Ok(self.init(py))
+    }
+
+    /// The earlier name of `bounds`, for one release.
+    fn suggested_bounds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+        deprecated(py, "model.suggested_bounds() becomes model.bounds")?;
+        self.bounds(py)
+    }
+
+    /// The earlier name of `fixed`, for one release.
+    fn suggested_fixed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<bool>>> {
+        deprecated(py, "model.suggested_fixed() becomes model.fixed")?;
+        Ok(self.fixed(py))
     }
 
     /// Observed counts, followed by the auxiliary data if `include_auxdata` is True. Raises `ValueError` if a channel has no

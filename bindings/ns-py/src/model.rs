@@ -22,7 +22,7 @@ use crate::recipe::Recipe;
 use crate::work::released;
 
 /// The model of one measurement of a workspace, or of one analysis of an HS3 file. Arrays are in the order of
-/// `parameter_names()`, which is pyhf's order.
+/// `parameter_names`, which is pyhf's order.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct Model {
     pub(crate) inner: Arc<CoreModel>,

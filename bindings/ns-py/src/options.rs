@@ -54,7 +54,7 @@ pub(crate) fn init(
     let Ok(dict) = object.cast::<PyDict>() else {
         if object.len().is_err() {
             return Err(PyTypeError::new_err(format!(
-                "{what} must be a point: the values of all {} parameters (see parameter_names()), or some values by name, \
+                "{what} must be a point: the values of all {} parameters (see parameter_names), or some values by name, \
                  such as {{\"mu\": 1.0}}; not {}",
                 model.parameters.len(),
                 shown(object)

@@ -5,7 +5,9 @@ use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
 use ns_inference::picture::BlindRange;
-use ns_viz::{Components, Drawing, Format, PictureError, ToyDistribution, Yields};
+use ns_viz::{
+    Channels, Components, Confidence, Drawing, Format, Linearity, PictureError, ToyDistribution, Yields,
+};
 use pyo3::exceptions::{PyOSError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -138,6 +140,63 @@ pub(crate) fn toys(
     replace(&mut plot.title, title);
     replace(&mut plot.subtitle, subtitle);
     finish(py, plot.draw(), path)
+}
+
+/// A picture with titles.
+pub(crate) trait Titled {
+    /// Returns the picture itself; `None` if the result has none.
+    fn with_titles(
+        self,
+        title: Option<String>,
+        subtitle: Option<String>,
+    ) -> Option<Result<Drawing, PictureError>>;
+}
+
+macro_rules! titled {
+    ($($kind:ty),*) => {
+        $(impl Titled for $kind {
+            fn with_titles(
+                mut self,
+                title: Option<String>,
+                subtitle: Option<String>,
+            ) -> Option<Result<Drawing, PictureError>> {
+                replace(&mut self.title, title);
+                replace(&mut self.subtitle, subtitle);
+                Some(self.draw())
+            }
+        })*
+    };
+}
+
+titled!(Channels, Confidence, Linearity);
+
+impl<T: Titled> Titled for Option<T> {
+    fn with_titles(
+        self,
+        title: Option<String>,
+        subtitle: Option<String>,
+    ) -> Option<Result<Drawing, PictureError>> {
+        self.and_then(|picture| picture.with_titles(title, subtitle))
+    }
+}
+
+/// Draws a picture with other titles, and saves it if there is a path. `remedy` is the call that gives a result with a
+/// picture.
+///
+/// # Errors
+/// The errors of [`check`] and [`finish`]. `ValueError` if the result has no picture.
+pub(crate) fn titled(
+    py: Python<'_>,
+    picture: impl Titled,
+    path: Option<PathBuf>,
+    (title, subtitle): (Option<String>, Option<String>),
+    remedy: &str,
+) -> PyResult<Picture> {
+    check(path.as_deref())?;
+    let drawing = picture.with_titles(title, subtitle).ok_or_else(|| {
+        PyValueError::new_err(format!("the result has no toys to draw: get it with toys, as in {remedy}"))
+    })?;
+    finish(py, drawing, path)
 }
 
 /// Sets a field to the given value; does nothing for `None`.

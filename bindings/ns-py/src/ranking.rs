@@ -84,7 +84,7 @@ result_class! {
         }
 
         /// Returns an entry of the list `ranking` by the name of its parameter or by its position.
-        fn __getitem__<'py>(&self, py: Python<'py>, which: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        fn entry<'py>(&self, py: Python<'py>, which: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
             let list = self.list(py)?;
             if let Ok(name) = which.extract::<String>() {
                 for entry in list {

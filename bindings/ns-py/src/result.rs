@@ -181,6 +181,36 @@ inner_methods! { FitResult {
         self.uncertainties.clone_ref(py)
     }
 
+    /// Pulls of all parameters: `(bestfit - auxiliary datum) / pre-fit width`. NaN for fixed and unconstrained parameters.
+    #[getter]
+    fn pulls<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_vec(py, or_nan(&self.inner.pulls))
+    }
+
+    /// Ratios of the uncertainties of all parameters to their pre-fit widths. NaN without one of them.
+    #[getter]
+    fn constraints<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_vec(py, or_nan(&self.inner.constraints))
+    }
+
+    /// Correlation matrix; None if there is no covariance. Elements of parameters without a variance are NaN.
+    #[getter]
+    fn correlation<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArrayDyn<f64>>>> {
+        let Some(matrix) = &self.covariance else { return Ok(None) };
+        let (values, n) = (matrix.bind(py).to_vec()?, self.inner.parameter_names.len());
+        let variance: Vec<f64> = values.iter().step_by(n + 1).copied().collect();
+        let coefficient = |(k, value): (usize, &f64)| {
+            let of = |i: usize| variance.get(i).copied().filter(|v| *v > 0.0).map_or(f64::NAN, f64::sqrt);
+            let (i, j) = (k / n.max(1), k % n.max(1));
+            match of(i) {
+                // A parameter is correlated with itself, whatever the rounding.
+                sigma if i == j && !sigma.is_nan() => 1.0,
+                sigma => (value / sigma / of(j)).clamp(-1.0, 1.0),
+            }
+        };
+        array(py, values.iter().enumerate().map(coefficient).collect(), &[n, n]).map(Some)
+    }
+
     /// Covariance matrix; None if it was not requested. Rows of parameters that are fixed, at a bound or on a kink are
     /// 0, and the other elements are computed with these parameters kept at their values. Rows of parameters along flat
     /// directions are NaN.
@@ -275,7 +305,7 @@ inner_methods! { FitResult {
         check(path.as_deref())?;
         let drawing: Result<Drawing, PictureError> = match kind {
             "pulls" => {
-                let mut pulls = ns_inference::picture::pulls(&self.question.model, &self.inner);
+                let mut pulls = ns_inference::picture::pulls(&self.inner);
                 pulls.columns = columns;
                 replace(&mut pulls.title, title);
                 replace(&mut pulls.subtitle, subtitle);

@@ -75,7 +75,11 @@ pub(crate) struct ScanResult {
 }
 
 impl ScanResult {
-    fn new(
+    /// Creates the Python object of a result.
+    ///
+    /// # Errors
+    /// If a NumPy array cannot be created.
+    pub(crate) fn new(
         py: Python<'_>,
         inner: ns_inference::ScanResult,
         measurement: String,

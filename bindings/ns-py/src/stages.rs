@@ -16,6 +16,7 @@ use pyo3::types::PyDict;
 
 use crate::analysis::{Common, Record};
 use crate::device::execution;
+use crate::earlier::model_first;
 use crate::error::inference_error;
 use crate::hypotest::{statistic, tested};
 use crate::load::{self, Names};
@@ -142,12 +143,12 @@ impl ToyTest {
 /// Prepares a toy-based test: fits the observed data and runs no toys. The arguments have the same meaning as
 /// for `hypotest_toys`.
 #[pyfunction]
-#[pyo3(signature = (mu, model, *, n_toys = 10_000, seed = 0, test_stat = "qtilde", shard = None, device = "auto",
+#[pyo3(signature = (model, mu, *, n_toys = 10_000, seed = 0, test_stat = "qtilde", shard = None, device = "auto",
                     data = None, asimov = None, blind = None, fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0))]
 pub(crate) fn toys_prepare(
     py: Python<'_>,
-    #[pyo3(from_py_with = tested)] mu: f64,
     model: &Bound<'_, PyAny>,
+    mu: &Bound<'_, PyAny>,
     #[pyo3(from_py_with = whole)] n_toys: u64,
     #[pyo3(from_py_with = whole)] seed: u64,
     test_stat: &str,
@@ -162,6 +163,8 @@ pub(crate) fn toys_prepare(
     integral_tolerance: Option<f64>,
     #[pyo3(from_py_with = whole)] threads: usize,
 ) -> PyResult<ToyTest> {
+    let (model, mu) = model_first("toys_prepare", model, mu)?;
+    let mu = tested(mu)?;
     let model = load::model(py, model, device)?;
     let model = model.get();
     let common = Common {

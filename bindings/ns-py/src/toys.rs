@@ -12,6 +12,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::analysis::{Common, result_class};
+use crate::earlier::model_first;
 use crate::error::{ToPython as _, inference_error};
 use crate::hypotest::{statistic, tested};
 use crate::load::{self, Names};
@@ -42,7 +43,7 @@ result_class! {
             title: Option<String>,
             subtitle: Option<String>,
         ) -> PyResult<Picture> {
-            picture::toys(py, &self.1, path, log_y, (title, subtitle), "hypotest_toys(1.0, model, n_toys=1000)")
+            picture::toys(py, &self.1, path, log_y, (title, subtitle), "hypotest_toys(model, 1.0, n_toys=1000)")
         }
     }
 }
@@ -79,13 +80,13 @@ pub(crate) fn work(options: &HypotestToysOptions) -> Work {
 /// pieces in the folder beside it, whose name ends in `.parts`. `resume=True` continues a saved run that was interrupted
 /// or killed, with the missing toys, and gives the result of all.
 #[pyfunction]
-#[pyo3(signature = (mu, model, *, n_toys = 10_000, seed = 0, test_stat = "qtilde", expected_set = false, shard = None,
+#[pyo3(signature = (model, mu, *, n_toys = 10_000, seed = 0, test_stat = "qtilde", expected_set = false, shard = None,
                     save = None, resume = false, device = "auto", data = None, asimov = None, blind = None, fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0,
                     progress = None))]
 pub(crate) fn hypotest_toys(
     py: Python<'_>,
-    #[pyo3(from_py_with = tested)] mu: f64,
     model: &Bound<'_, PyAny>,
+    mu: &Bound<'_, PyAny>,
     #[pyo3(from_py_with = whole)] n_toys: u64,
     #[pyo3(from_py_with = whole)] seed: u64,
     test_stat: &str,
@@ -104,6 +105,8 @@ pub(crate) fn hypotest_toys(
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<HypotestToysResult>> {
+    let (model, mu) = model_first("hypotest_toys", model, mu)?;
+    let mu = tested(mu)?;
     let model = load::model(py, model, device)?;
     let model = model.get();
     let common = Common {

@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// The names of commands, each with two examples.
-pub(crate) const EXAMPLES: [(&str, [&str; 2]); 32] = [
+pub(crate) const EXAMPLES: [(&str, [&str; 2]); 33] = [
     ("fit", ["nextstat fit ws.json", "nextstat fit ws.json --minos mu --plot pulls.pdf -o fit.json"]),
     (
         "scan",
@@ -50,6 +50,13 @@ pub(crate) const EXAMPLES: [(&str, [&str; 2]); 32] = [
         [
             "nextstat hypotest-toys ws.json --mu 1 --n-toys 1e5 --seed 1",
             "nextstat hypotest-toys ws.json --mu 1 --n-toys 1e6 --shard 1/10 --save toys1.parquet --resume",
+        ],
+    ),
+    (
+        "draw",
+        [
+            "nextstat draw fit.json -o pulls.pdf",
+            "nextstat draw yields.json -o regions.pdf --style paper.toml --log",
         ],
     ),
     (

@@ -19,6 +19,7 @@ mod save;
 mod settings;
 mod start;
 mod streams;
+mod style;
 mod table;
 
 use std::ffi::OsString;
@@ -76,6 +77,8 @@ enum Task {
     Gof(commands::gof::GofArgs),
     /// Predict the events of every channel and sample, with uncertainties, and the data beside them
     Yields(commands::yields::YieldsArgs),
+    /// Draw a result again, from the JSON that a command wrote
+    Draw(commands::draw::DrawArgs),
     /// Run the usual analyses and write a folder with a page that shows them
     Report(commands::report::ReportArgs),
     /// Build a workspace from a configuration file and the histograms that it names
@@ -234,6 +237,7 @@ fn program() -> ExitCode {
         Task::Significance(args) => commands::significance::run(&args),
         Task::Gof(args) => commands::gof::run(&args),
         Task::Yields(args) => commands::yields::run(&args),
+        Task::Draw(args) => commands::draw::run(&args),
         Task::Report(args) => commands::report::run(&args),
         Task::Build(args) => commands::build::run(&args),
         Task::Inspect(args) => commands::inspect::run(&args),

@@ -11,7 +11,7 @@ mod events;
 mod histogram;
 
 use ns_core::{Constraint, Control, Model, OutcomeParts, Session};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::analysis::Analysis;
 use crate::diagnosis;
@@ -30,7 +30,7 @@ const NO_SATURATED_MODEL: &str = "chi2 is null: single events have no saturated 
      peaks at every event has no bound; compare the model with counts in bins (statistic chi2), or use the statistic ks";
 
 /// The result of a goodness-of-fit test. Serialises to the JSON of `nextstat gof`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct GoodnessResult {
     /// Twice the difference of `-ln L` between the best fit and the saturated model, which has one free expected yield

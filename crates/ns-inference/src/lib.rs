@@ -67,6 +67,7 @@ pub mod posterior;
 pub mod present;
 pub mod ranking;
 pub mod report;
+pub mod reread;
 mod root;
 #[cfg(feature = "toy-files")]
 pub mod row_file;

@@ -5,7 +5,7 @@
 //! from the data expected with the parameter of interest at 1.
 
 use ns_core::{Control, Model, Session};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::analysis::Analysis;
 use crate::hypotest::{TestStatistic, begin};
@@ -14,7 +14,7 @@ use crate::present::significant;
 use crate::{FitOptions, InferenceError};
 
 /// The result of a test for a discovery. Serialises to the JSON of `nextstat significance`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SignificanceResult {
     /// Name of the parameter of interest.

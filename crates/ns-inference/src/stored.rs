@@ -10,20 +10,20 @@ use crate::scan::{ContourLevel, ScanInterval, ScanResult, SecondAxis};
 #[serde(from = "FitParts", into = "FitParts")]
 pub struct StoredFit(pub FitResult);
 
-/// Stored form of a fit: the JSON for users, and three fields that this JSON leaves out: the number of evaluations,
-/// the pulls, and whether the fit was interrupted.
-type FitParts = (FitResult, usize, Vec<Option<f64>>, bool);
+/// Stored form of a fit: the JSON for users, and two fields that this JSON leaves out: the number of evaluations, and
+/// whether the fit was interrupted.
+type FitParts = (FitResult, usize, bool);
 
 impl From<StoredFit> for FitParts {
     fn from(StoredFit(fit): StoredFit) -> Self {
-        let (n_evaluations, pulls, interrupted) = (fit.n_evaluations, fit.pulls.clone(), fit.interrupted);
-        (fit, n_evaluations, pulls, interrupted)
+        let (n_evaluations, interrupted) = (fit.n_evaluations, fit.interrupted);
+        (fit, n_evaluations, interrupted)
     }
 }
 
 impl From<FitParts> for StoredFit {
-    fn from((fit, n_evaluations, pulls, interrupted): FitParts) -> Self {
-        Self(FitResult { n_evaluations, pulls, interrupted, ..fit })
+    fn from((fit, n_evaluations, interrupted): FitParts) -> Self {
+        Self(FitResult { n_evaluations, interrupted, ..fit })
     }
 }
 

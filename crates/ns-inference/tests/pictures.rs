@@ -20,7 +20,7 @@ fn open() -> (Model, Box<dyn Session>) {
 fn pulls_and_correlations_are_those_of_the_fit() {
     let (model, session) = open();
     let result = fit(&model, session.as_ref(), &FitOptions::default(), Control::default()).unwrap();
-    let pulls = picture::pulls(&model, &result);
+    let pulls = picture::pulls(&result);
     assert!(pulls.rows.len() > 3);
     for row in &pulls.rows {
         let i = model.parameter_index(&row.parameter).unwrap();

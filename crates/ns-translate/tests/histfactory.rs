@@ -270,8 +270,60 @@ fn files_of_the_field_are_read() {
             }
         }
     }
-    assert_eq!(read, 15);
-    assert!(matches!(&refused[..], [one] if one.contains("<Function Name=\"rootPOI\">")), "{refused:?}");
+    assert_eq!((read, refused), (16, Vec::<String>::new()));
+}
+
+/// Replaces the factor of the signal by a function.
+fn with_function(element: &str) -> Folder {
+    let element = format!("{element}\n  <Input>");
+    plain()
+        .with("combination.xml", |text| text.replace("<Input>", &element).replace("<POI>mu<", "<POI>kappa<"))
+        .with("SR.xml", |text| text.replace("Name=\"mu\"", "Name=\"strength\""))
+}
+
+#[test]
+fn functions_replace_the_factors_of_their_names() {
+    for expression in ["kappa^2 + norm", "@0*@0+@1"] {
+        let folder = with_function(&format!(
+            "<Function Name=\"strength\" Expression=\"{expression}\" Dependents=\"kappa[1.5,-4,4], norm[1,0,5]\" />"
+        ));
+        let (source, format) = read(&folder);
+        assert_eq!(format, Format::Xml);
+        let model = model(&source, None);
+        let kappa = parameter(&model, "kappa");
+        assert_eq!((kappa.init, kappa.bounds, kappa.fixed), (1.5, (-4.0, 4.0), false));
+        assert_eq!(model.poi_names().collect::<Vec<_>>(), ["kappa"]);
+        assert!(!model.parameters.iter().any(|p| p.name == "strength"));
+        assert_eq!(model.functions.len(), 1);
+        // And back again.
+        let ModelSource::Pyhf(workspace) = &source else { panic!("no workspace") };
+        let written = histfactory::write(workspace).expect("it is written");
+        let target = tempfile::tempdir().expect("a folder");
+        written.save(target.path()).expect("it is saved");
+        let again = SourceText::read(&target.path().join("combination.xml")).expect("it is read");
+        let again = Workspace::from_slice(&again.json).expect("a workspace");
+        let again = again.model(&ModelOptions::default()).expect("a model");
+        same(&model, &again);
+        assert_eq!(model.functions, again.functions);
+    }
+}
+
+#[test]
+fn functions_of_models_that_pyhf_cannot_say_become_functions_of_hs3() {
+    let folder = Folder::new().with("combination.xml", |text| {
+        text.replacen(
+            "<Input>",
+            "<Function Name=\"mu\" Expression=\"sqrt(kappa)\" Dependents=\"kappa[0,3]\" />\n  <Input>",
+            1,
+        )
+        .replace("<POI>mu<", "<POI>kappa<")
+    });
+    let (source, _) = read(&folder);
+    assert!(matches!(source, ModelSource::Hs3(_)));
+    let model = model(&source, None);
+    let kappa = parameter(&model, "kappa");
+    assert_eq!((kappa.init, kappa.bounds), (1.5, (0.0, 3.0)));
+    assert!(!model.parameters.iter().any(|p| p.name == "mu"));
 }
 
 mod damaged {

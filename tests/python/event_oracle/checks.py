@@ -31,7 +31,7 @@ class Comparison:
         self.rng = np.random.default_rng([case.seed, case.index, 77])
         self.oracle = Likelihood(case.document)
         self.model = nextstat.load_workspace({k: v for k, v in case.document.items() if k != "misc"})
-        self.names = list(self.model.parameter_names())
+        self.names = list(self.model.parameter_names)
         self.positions = [self.oracle.index[name] for name in self.names]
         self.poi = self.oracle.names[self.oracle.poi]
         self.statistics = Statistics(self.oracle, self.rng)
@@ -236,7 +236,7 @@ class Comparison:
             right = mu + (0.05 - cls) / slope if slope else float("nan")
             if not abs(right / mu - 1) < LIMIT:
                 self.fail("observed limit", mu, f"about {right:.6g}", f"CLs there is {cls:.6g}")
-        test = nextstat.hypotest(mu, self.model)
+        test = nextstat.hypotest(self.model, mu)
         if test.cls is None or abs(test.cls - 0.05) > 1e-6:
             self.fail(f"CLs of a test at the observed limit {mu:.6g}", test.cls, 0.05)
         q = self.statistics.q(mu)
@@ -269,7 +269,7 @@ class Comparison:
         if limit is None or self.case.traits & {"weights", "few events", "no events", "negative coefficient"} or self.size < 60:
             return
         right = statistics.cls(limit)
-        test = nextstat.hypotest_toys(limit, self.model, n_toys=600, seed=self.case.index, search="local")
+        test = nextstat.hypotest_toys(self.model, limit, n_toys=600, seed=self.case.index, search="local")
         # The asymptotic formulae are right for many events only: a part of their error is allowed for.
         if test.cls is None or abs(test.cls - right) > 5 * test.cls_error + 0.5 * right:
             self.fail(f"CLs of toys at {limit:.6g}", f"{test.cls} +- {test.cls_error}", right)

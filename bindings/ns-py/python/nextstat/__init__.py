@@ -6,7 +6,7 @@
     result = nextstat.fit(model)
     print(result)                    # a table; result.bestfit, result.uncertainties, ...
 
-Arrays are NumPy arrays in the order of ``model.parameter_names()``, which is pyhf's order.
+Arrays are NumPy arrays in the order of ``model.parameter_names``, which is pyhf's order.
 """
 
 from . import _distribution
@@ -85,22 +85,13 @@ from ._native import (
     upper_limit,
     yields,
 )
-from . import _native, _onnxruntime
+from . import _native, _onnxruntime, compat, types
 from ._client import AsyncClient, Client
 from ._data import asimov_data, generate_asimov_data
 from ._grid import Grid, grid
 from ._pyhf import from_pyhf
 from ._requests import RemoteModel, ServerError
 from ._root import read_root
-from ._spellings import (
-    HistFactoryModel,
-    fit_toys_batch_gpu,
-    fit_toys_batch_metal,
-    fit_toys_from_data_gpu,
-    fit_toys_from_data_metal,
-    hypotest_qtilde_toys_gpu,
-    hypotest_qtilde_toys_metal,
-)
 
 try:
     from ._native import DeviceColumn, DeviceEvents, GpuFlowSession
@@ -129,7 +120,6 @@ __all__ = [
     "GoodnessResult",
     "GpuFlowSession",
     "Grid",
-    "HistFactoryModel",
     "HypotestResult",
     "HypotestToysResult",
     "InjectionResult",
@@ -163,10 +153,6 @@ __all__ = [
     "fit",
     "fit_batch",
     "fit_toys",
-    "fit_toys_batch_gpu",
-    "fit_toys_batch_metal",
-    "fit_toys_from_data_gpu",
-    "fit_toys_from_data_metal",
     "from_pyhf",
     "generate_asimov_data",
     "goodness_of_fit",
@@ -175,8 +161,6 @@ __all__ = [
     "has_metal",
     "has_vulkan",
     "hypotest",
-    "hypotest_qtilde_toys_gpu",
-    "hypotest_qtilde_toys_metal",
     "hypotest_toys",
     "injection",
     "interval",
@@ -202,3 +186,13 @@ __all__ = [
     "upper_limit",
     "yields",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Finds names of earlier programs, which are in `nextstat.compat`, for one release."""
+    if name in compat.__all__:
+        import warnings
+
+        warnings.warn(f"nextstat.{name} becomes nextstat.compat.{name}", DeprecationWarning, stacklevel=2)
+        return getattr(compat, name)
+    raise AttributeError(f"module 'nextstat' has no attribute '{name}'")

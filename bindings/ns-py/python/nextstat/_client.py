@@ -1,4 +1,4 @@
-"""Clients of `nextstat-server`. Their methods have the names of the functions of this package."""
+"""Clients of `nextstat-server`. Their methods have the names of the functions of this package, and return the same objects."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import http.client
 import json
 import os
 import threading
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from . import _requests
+from . import _requests, _results
 from ._requests import ModelLike, RemoteModel, Request
 
 #: Called with the number of finished fits and the total number of fits.
@@ -83,7 +84,8 @@ class _Functions:
         if options:
             keys["options"] = dict(options)
         request = _requests.analysis(name, model, keys, plot=plot)
-        return self._send(request, bytes if plot else json.loads, progress)
+        read = bytes if plot else functools.partial(_results.of_json, name, model)
+        return self._send(request, read, progress)
 
     def load_workspace(self, workspace: ModelLike, **settings: Any) -> Any:
         """Stores a model on the server, and returns an object that names the model in later calls. Settings:
@@ -91,7 +93,7 @@ class _Functions:
         `digest_check`."""
         def name(content: bytes) -> RemoteModel:
             kept = json.loads(content)
-            return RemoteModel(kept["model_digest"], kept["data_digest"])
+            return RemoteModel(kept["model_digest"], kept["data_digest"], _results.Origin(workspace, settings))
         return self._send(_requests.keep(workspace, settings), name)
 
     def fit(self, model: ModelLike, *, plot: str | None = None, device: str | None = None, **options: Any) -> Any:
@@ -114,13 +116,15 @@ class _Functions:
         """Ranks nuisance parameters by their impact on the parameter of interest."""
         return self._analysis("ranking", model, options, plot=plot, device=device, progress=progress)
 
-    def hypotest(self, mu: float, model: ModelLike, *, device: str | None = None, **options: Any) -> Any:
+    def hypotest(self, model: ModelLike, mu: Any, *, device: str | None = None, **options: Any) -> Any:
         """Tests a value of the parameter of interest with asymptotic formulae."""
+        model, mu = _model_first("hypotest", model, mu)
         return self._analysis("hypotest", model, options, device=device, mu=mu)
 
-    def hypotest_toys(self, mu: float, model: ModelLike, *, device: str | None = None,
+    def hypotest_toys(self, model: ModelLike, mu: Any, *, device: str | None = None,
                       progress: Progress | None = None, **options: Any) -> Any:
         """Tests a value of the parameter of interest with toys."""
+        model, mu = _model_first("hypotest_toys", model, mu)
         return self._analysis("hypotest-toys", model, options, device=device, progress=progress, mu=mu)
 
     def fit_toys(self, model: ModelLike, *, device: str | None = None, progress: Progress | None = None,
@@ -169,15 +173,25 @@ class _Functions:
 
     def merge_toys(self, *files: str | os.PathLike[str], **options: Any) -> Any:
         """Computes the result of a run of toys from the files of its shards."""
-        return self._send(_requests.merge(files, options))
+        return self._send(_requests.merge(files, options), functools.partial(_results.of_json, "merge-toys", None))
 
     def devices(self) -> Any:
         """Lists the devices of the server. For a device that cannot be used, gives the reason."""
         return self._send(Request("GET", "/v1/devices"), lambda content: json.loads(content)["devices"])
 
 
+def _model_first(function: str, model: Any, mu: Any) -> tuple[Any, float]:
+    # Earlier versions had the two arguments in the other order.
+    if isinstance(model, int | float):
+        text = f"client.{function}(mu, model) becomes client.{function}(model, mu): the model comes first"
+        warnings.warn(text, DeprecationWarning, stacklevel=3)
+        model, mu = mu, model
+    return model, mu
+
+
 class Client(_Functions):
-    """A client of `nextstat-server`. Results are dictionaries with the keys of the command line's JSON.
+    """A client of `nextstat-server`. Results are of the classes that the same functions of this package return, with their
+    warnings. Distributions of toys stay on the server: pictures of them come with `plot=`.
 
     Keyword arguments become the key `options` of the request, for example `fixed={"lumi": 1.0}` for a fit, or
     `fit={"fixed": ...}` for other analyses. A call that takes long becomes a job of the server, and the client waits

@@ -1,5 +1,7 @@
 """Functions that return Asimov data sets. Their names and arguments are those of pyhf and cabinetry."""
 
+import warnings
+
 import numpy as np
 
 from . import _native
@@ -11,12 +13,12 @@ def _model(model):
 
 def _point(model, params):
     if params is None:
-        return np.array(model.suggested_init())
+        return np.array(model.init)
     if isinstance(params, _native.FitResult):
-        if params.parameter_names != model.parameter_names():
+        if params.parameter_names != model.parameter_names:
             raise ValueError("the fit result belongs to another model: its parameters are others")
         return np.array(params.bestfit)
-    point = np.array(model.suggested_init())
+    point = np.array(model.init)
     if isinstance(params, dict):
         for name, value in params.items():
             point[_index(model, name)] = value
@@ -24,16 +26,16 @@ def _point(model, params):
     given = np.asarray(params, dtype=float)
     if given.shape != point.shape:
         raise ValueError(
-            f"params must have {point.size} elements (one per parameter, see parameter_names()); "
+            f"params must have {point.size} elements (one per parameter, see parameter_names); "
             f"its shape is {given.shape}"
         )
     return given.copy()
 
 
 def _index(model, name):
-    names = model.parameter_names()
+    names = model.parameter_names
     if name not in names:
-        raise ValueError(f"the model has no parameter '{name}'; parameter_names() lists them")
+        raise ValueError(f"the model has no parameter '{name}'; parameter_names lists them")
     return names.index(name)
 
 
@@ -64,7 +66,7 @@ def asimov_data(
 
 
 def generate_asimov_data(
-    asimov_mu, model, *, data=None, fixed=None, init=None, return_fitted_pars=False, include_auxdata=True
+    model, asimov_mu, *, data=None, fixed=None, init=None, return_fitted_pars=False, include_auxdata=True
 ):
     """Returns the Asimov data set of a hypothesis test, like `pyhf.infer.calculators.generate_asimov_data`.
 
@@ -72,6 +74,10 @@ def generate_asimov_data(
     expected at this point. `data`, `fixed` and `init` have the same meaning as for `fit`. With `return_fitted_pars` the
     result is a pair of the expected data and the parameters. Raises `ConvergenceError` if the fit does not converge.
     """
+    if isinstance(model, (int, float)):
+        text = "generate_asimov_data(asimov_mu, model) becomes generate_asimov_data(model, asimov_mu): the model comes first"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        model, asimov_mu = asimov_mu, model
     model = _model(model)
     if model.poi_name is None:
         raise ValueError("the model has no parameter of interest to hold at asimov_mu")

@@ -15,8 +15,8 @@ def asimov_data(
 ) -> Floats: ...
 @overload
 def generate_asimov_data(
-    asimov_mu: float,
     model: Model | Source,
+    asimov_mu: float,
     *,
     data: ArrayLike | None = None,
     fixed: dict[str, float] | None = None,
@@ -26,8 +26,8 @@ def generate_asimov_data(
 ) -> Floats: ...
 @overload
 def generate_asimov_data(
-    asimov_mu: float,
     model: Model | Source,
+    asimov_mu: float,
     *,
     data: ArrayLike | None = None,
     fixed: dict[str, float] | None = None,

@@ -10,7 +10,7 @@ OTHER = "nextstat"
 FOLDER = pathlib.Path(__file__).parents[1]
 
 
-def refuse_two(folder=FOLDER):
+def refuse_two(folder: pathlib.Path = FOLDER) -> None:
     """Raises `ImportError` if both distributions are installed in a folder, because their files are then mixed."""
     if not any(folder.glob(f"{OTHER}-*.dist-info")):
         return

@@ -52,6 +52,7 @@ def _fit(plain: dict[str, Any]) -> dict[str, list[Any]]:
     names = plain["parameter_names"]
     nothing = [None] * len(names)
     found = {"parameter": names, "bestfit": plain["bestfit"], "uncertainty": plain["uncertainties"] or nothing}
+    found |= {key: plain.get(f"{key}s") or nothing for key in ("pull", "constraint")}
     minos = plain.get("minos") or {}
     for side in ("lower", "upper") if minos else ():
         found[f"minos_{side}"] = [minos.get(name, {}).get(side) for name in names]

@@ -8,7 +8,7 @@ VARIABLE = "ORT_DYLIB_PATH"
 NAMES = ("libonnxruntime.so*", "libonnxruntime*.dylib", "onnxruntime.dll")
 
 
-def name_library():
+def name_library() -> None:
     """Sets ``ORT_DYLIB_PATH`` to the library of the package `onnxruntime`, unless the variable is already set.
 
     The package is not imported.

@@ -67,7 +67,7 @@ def _observed(workspace, data, options):
             "give from_pyhf(model, data), or data= to the analysis",
             stacklevel=3,
         )
-        main = model.expected_data(model.suggested_init(), False)
+        main = model.expected_data(model.init, False)
     else:
         given = np.asarray(data, dtype=float)
         aux = model.observed_data()[n_bins:]

@@ -16,10 +16,15 @@ ModelLike = Union["RemoteModel", Mapping[str, Any], str, "os.PathLike[str]"]
 
 
 class RemoteModel(NamedTuple):
-    """A model that a server has stored. The two digests together identify the model."""
+    """A model that a server has stored. The two digests together identify the model. `origin` is what it was made of, if it
+    was made here."""
 
     model_digest: str
     data_digest: str
+    origin: Any = None
+
+    def __repr__(self) -> str:
+        return f"RemoteModel(model_digest='{self.model_digest}', data_digest='{self.data_digest}')"
 
 
 class Request(NamedTuple):
@@ -81,7 +86,7 @@ def model_text(model: ModelLike, settings: Mapping[str, Any]) -> str:
     if isinstance(model, RemoteModel):
         if settings:
             raise TypeError(f"a model that the server keeps has no settings {sorted(settings)}")
-        return json.dumps(model._asdict())
+        return json.dumps({"model_digest": model.model_digest, "data_digest": model.data_digest})
     further = "".join(f", {json.dumps(key)}: {json.dumps(value)}" for key, value in settings.items())
     return f'{{"workspace": {text_of(model)}{further}}}'
 

@@ -1,8 +1,12 @@
 """Reads columns of ROOT trees with the package uproot."""
 
 import importlib
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 _SIGNS = {
     "<": np.less,
@@ -14,7 +18,13 @@ _SIGNS = {
 }
 
 
-def read_root(path, tree, columns=None, *, where=None):
+def read_root(
+    path: str | PathLike[str],
+    tree: str,
+    columns: Sequence[str] | None = None,
+    *,
+    where: Sequence[tuple[str, str, float]] | None = None,
+) -> dict[str, NDArray[np.float64]]:
     """Reads branches of a tree of a ROOT file as a dictionary of NumPy arrays of 64-bit floating-point numbers.
 
     `columns` are the names of the branches; by default all branches with one number per event are read. `where` is a
@@ -50,7 +60,7 @@ def read_root(path, tree, columns=None, *, where=None):
     return {name: arrays[name] if kept is None else arrays[name][kept] for name in columns}
 
 
-def _is_plain(branch):
+def _is_plain(branch: Any) -> bool:
     """Returns whether a branch of a tree, or a field of an RNTuple, has one number per event."""
     first = branch.array(library="np", entry_stop=1)
-    return first.ndim == 1 and first.dtype.kind in "biuf"
+    return bool(first.ndim == 1 and first.dtype.kind in "biuf")

@@ -4,7 +4,7 @@ from ._native import DeviceError
 
 
 class _Missing:
-    def __init__(self, *_arguments, **_options):
+    def __init__(self, *_arguments: object, **_options: object) -> None:
         raise DeviceError(
             f"{type(self).__name__} needs an NVIDIA GPU, and this build has no CUDA backend: build with the feature cuda"
         )

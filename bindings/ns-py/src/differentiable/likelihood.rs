@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use super::on_device::{self, Addresses, CudaArray};
 use super::{inputs, rows};
 use crate::arrays::{Rows, array};
+use crate::earlier::{deprecated, names};
 use crate::model::Model;
 use crate::options;
 use crate::work::released;
@@ -110,12 +111,20 @@ impl DifferentiableSession {
     }
 
     /// Names of the parameters, in the order of the parameter arrays.
-    fn parameter_names(&self) -> Vec<String> {
-        self.inner.model().parameters.iter().map(|p| p.name.clone()).collect()
+    #[getter]
+    fn parameter_names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        names(py, self.inner.model().parameters.iter().map(|p| p.name.clone()).collect())
+    }
+
+    /// The earlier name of `init`, for one release.
+    fn suggested_init<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        deprecated(py, "session.suggested_init() becomes session.init")?;
+        self.init(py)
     }
 
     /// Initial values of the parameters.
-    fn suggested_init<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+    #[getter]
+    fn init<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let init: Vec<f64> = self.inner.model().parameters.iter().map(|p| p.init).collect();
         let n = init.len();
         array(py, init, &[n])

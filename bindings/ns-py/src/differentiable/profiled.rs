@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use super::likelihood::{Array, Listed, listed, opened};
 use super::rows;
 use crate::arrays::{Rows, array};
+use crate::earlier::names;
 use crate::model::Model;
 use crate::options;
 use crate::work::released;
@@ -133,8 +134,9 @@ impl ProfiledDifferentiableSession {
     }
 
     /// Names of the parameters, in the order of the parameter arrays.
-    fn parameter_names(&self) -> Vec<String> {
-        self.inner.likelihood().model().parameters.iter().map(|p| p.name.clone()).collect()
+    #[getter]
+    fn parameter_names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        names(py, self.inner.likelihood().model().parameters.iter().map(|p| p.name.clone()).collect())
     }
 
     /// Returns the one-sided test statistic "q0" (tests the value 0), "q" or "qtilde" (test the value `mu`).

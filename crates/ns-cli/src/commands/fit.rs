@@ -178,7 +178,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
                 let yields = postfit_yields(&model, session.as_ref(), &options, &result)?;
                 args.events.draw(picture::yields(&yields))?
             }
-            _ => picture::pulls(&model, &result).draw()?,
+            _ => picture::pulls(&result).draw()?,
         })
     })
 }

@@ -8,6 +8,7 @@ pub(crate) mod convert;
 pub(crate) mod decorrelate;
 pub(crate) mod devices;
 pub(crate) mod digest;
+pub(crate) mod draw;
 pub(crate) mod fit;
 pub(crate) mod gof;
 pub(crate) mod hypotest;

@@ -79,6 +79,65 @@ fn every_command_draws_its_result() {
 }
 
 #[test]
+fn results_are_drawn_again_from_their_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (json, first, again, input) = (at("r.json"), at("first.svg"), at("again.svg"), fixture(WORKSPACE));
+    let cases: [(&[&str], &[&str]); 7] = [
+        (&["fit", "--plot"], &[]),
+        (&["fit", "--plot-correlation"], &["--kind", "correlation"]),
+        (&["scan", "--points", "7", "--plot"], &[]),
+        (&["scan", "--points", "5", "--param2", "jet_scale", "--points2", "5", "--plot"], &[]),
+        (&["ranking", "--plot"], &[]),
+        (&["upper-limit", "--scan-points", "11", "--plot"], &[]),
+        (&["yields", "--plot"], &[]),
+    ];
+    for (command, flags) in cases {
+        let (name, rest) = command.split_first().unwrap();
+        assert_eq!(
+            run(&[&[name, "-i", &input, "-o", &json], rest, &[&first]].concat()).status.code(),
+            Some(0)
+        );
+        let output = run(&[&["draw", &json, "-o", &again], flags].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+        assert_eq!(fs::read_to_string(&first).unwrap(), fs::read_to_string(&again).unwrap(), "{command:?}");
+    }
+    // The last result is that of the yields.
+    let style = at("style.toml");
+    fs::write(&style, "title = \"Search\"\nlog = true\ninclude = [\"S*\"]\nnames = {SR = \"signal region\"}\naxes.SR = {title = \"m [GeV]\", edges = [0, 50, 100, 200, 400]}\n").unwrap();
+    let output = run(&["draw", &json, "-o", &again, "--style", &style, "--subtitle", "preliminary"]);
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+    let text = fs::read_to_string(&again).unwrap();
+    assert!(
+        ["Search", "signal region", "preliminary", "m [GeV]", "400"].iter().all(|word| text.contains(word))
+    );
+    assert!(!text.contains(">CR<"));
+    check(Path::new(&again));
+    for (style_text, message) in [
+        ("colour = 1\n", "unknown field `colour`"),
+        ("axes.SR = {edges = [0, 1]}\n", "axis of 'SR': 2 edges; 4 bins have 5 edges in rising order"),
+        ("axes.VR = {title = \"m\"}\n", "axis of 'VR': there is no such channel; there are CR, SR"),
+        ("include = [\"x*\"]\n", "none of the 2 names is drawn; correct 'include' and 'exclude'"),
+    ] {
+        fs::write(&style, style_text).unwrap();
+        let output = run(&["draw", &json, "-o", &again, "--style", &style]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(shown(&output).contains(message), "{}", shown(&output));
+    }
+    for (command, flags, message) in [
+        ("significance", &[][..], "the result of a single test is a few numbers, without a picture"),
+        ("upper-limit", &[], "it has no scan; write it with upper-limit --scan-points"),
+        ("inspect", &[], "the file is no result that can be read"),
+        ("significance", &["--kind", "pulls"], "--kind is for results of fits"),
+    ] {
+        assert_eq!(run(&[command, "-i", &input, "-o", &json]).status.code(), Some(0));
+        let output = run(&[&["draw", &json, "-o", &again], flags].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+        assert!(shown(&output).contains(message), "{}", shown(&output));
+    }
+}
+
+#[test]
 fn the_extension_is_the_format() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["picture.svg", "picture.PNG", "picture.pdf"] {

@@ -209,10 +209,12 @@ fn name_result(
 
     let covariance =
         outcome.covariance.take().map(|matrix| mark_flat(Arc::unwrap_or_clone(matrix), &outcome));
+    let uncertainties = if options.uncertainties { pad(&outcome.uncertainties, n) } else { vec![None; n] };
     FitResult {
         parameter_names: (0..n).map(name).collect(),
         pulls: pulls(model, data, &outcome.parameters, |i| analysis.is_fixed(i)),
-        uncertainties: if options.uncertainties { pad(&outcome.uncertainties, n) } else { vec![None; n] },
+        constraints: constraints(model, &uncertainties),
+        uncertainties,
         covariance,
         weighted_uncertainties: weighted.filter(|_| options.uncertainties || options.covariance),
         context_gradients: context_gradient::of_model(model),
@@ -314,6 +316,15 @@ pub(crate) fn pulls(
         (pull.is_finite() && !is_fixed(i)).then_some(pull)
     };
     model.parameters.iter().zip(values).enumerate().map(pull).collect()
+}
+
+/// Computes the ratio of the uncertainty of every parameter to the width of its constraint.
+fn constraints(model: &Model, uncertainties: &[Option<f64>]) -> Vec<Option<f64>> {
+    let ratio = |(p, sigma): (&ns_core::Parameter, &Option<f64>)| {
+        let ratio = (*sigma)? / p.constraint.prefit_sigma()?;
+        ratio.is_finite().then_some(ratio)
+    };
+    model.parameters.iter().zip(uncertainties).map(ratio).collect()
 }
 
 /// Returns one warning for each reason why uncertainties are missing.

@@ -40,12 +40,19 @@ pub struct FitResult {
     /// `weighted_uncertainties` is used instead. `None` for fixed parameters, and for parameters at a bound, on a kink
     /// of an interpolation, or along a direction in which `-ln L` is flat.
     pub uncertainties: Vec<Option<f64>>,
+    /// Pull of each parameter: `(bestfit - auxiliary datum) / pre-fit width`. The datum of a Poisson constraint is
+    /// first divided by its rate `tau`. `None` for fixed and unconstrained parameters.
+    #[serde(default)]
+    pub pulls: Vec<Option<f64>>,
+    /// Ratio of the uncertainty of each parameter to its pre-fit width. `None` without one of them.
+    #[serde(default)]
+    pub constraints: Vec<Option<f64>>,
     /// Covariance matrix of the parameters; `None` if not asked for. The rows and columns of fixed parameters, and
     /// of parameters at a bound or on a kink of an interpolation, are zero. The covariances of all other parameters
     /// apply while these parameters stay at their values. A kink where the slopes on both sides vanish is an
     /// exception: there the mean of the curvatures on both sides gives the covariance. The rows and columns of flat
     /// parameters, which the data do not determine, are NaN. NaN is `null` in JSON.
-    #[serde(serialize_with = "rows", skip_deserializing)]
+    #[serde(default, serialize_with = "rows", deserialize_with = "matrix")]
     pub covariance: Option<Covariance>,
     /// Method by which uncertainties and covariance were computed if events have weights; `None` if events have no
     /// weights.
@@ -108,10 +115,6 @@ pub struct FitResult {
     /// Number of evaluations of the likelihood, summed over all starting points.
     #[serde(skip)]
     pub n_evaluations: usize,
-    /// Pull of each parameter: `(bestfit - auxiliary datum) / pre-fit width`. The datum of a Poisson constraint is
-    /// first divided by its rate `tau`. `None` for fixed and unconstrained parameters.
-    #[serde(skip)]
-    pub pulls: Vec<Option<f64>>,
     /// Whether the caller stopped the work after the minimum was found.
     #[serde(skip)]
     pub interrupted: bool,
@@ -163,6 +166,20 @@ fn rows<S: Serializer>(matrix: &Option<Covariance>, serializer: S) -> Result<S::
         list.serialize_element(row)?;
     }
     list.end()
+}
+
+/// Deserialises the matrix that [`rows`] serialised. Null elements become NaN.
+fn matrix<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Covariance>, D::Error> {
+    let Some(rows) = Option::<Vec<Vec<Option<f64>>>>::deserialize(from)? else { return Ok(None) };
+    let n = rows.len();
+    if let Some(row) = rows.iter().find(|row| row.len() != n) {
+        return Err(serde::de::Error::custom(format!(
+            "the covariance has {n} rows, and one of them has {} numbers",
+            row.len()
+        )));
+    }
+    let values = rows.into_iter().flatten().map(|value| value.unwrap_or(f64::NAN)).collect();
+    Ok(Some(Covariance { n, values }))
 }
 
 /// Serialises intervals as an object whose keys are the names of the parameters, in the order of the list.

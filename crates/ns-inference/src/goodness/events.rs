@@ -10,7 +10,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use ns_core::{Control, EventTable, FitOutcome, Model, OutcomeParts, Session, ToySource};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::distance::Distances;
 use super::histogram::Histograms;
@@ -28,7 +28,7 @@ use crate::{FitOptions, InferenceError};
 const NEGATIVE: f64 = 1e-9;
 
 /// A statistic that compares events with the fitted density.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EventStatistic {
     /// Pearson's chi2 in bins of equal width.
@@ -67,7 +67,7 @@ impl FromStr for EventStatistic {
 }
 
 /// The goodness-of-fit statistic of one event channel.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ChannelGoodness {
     /// Name of the channel.
@@ -83,7 +83,7 @@ pub struct ChannelGoodness {
 }
 
 /// The result of a goodness-of-fit test of events. Serialises to the JSON of `nextstat gof --statistic`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct EventGoodness {
     /// The statistic.

@@ -13,7 +13,7 @@ pub(crate) mod profile;
 pub(crate) mod tester;
 
 use ns_core::{Control, Model, Session};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 pub use asymptotic::EXPECTED_SIGMAS;
 
@@ -64,6 +64,14 @@ impl std::str::FromStr for TestStatistic {
     }
 }
 
+// A name of its own, because serde borrows fields whose type is written `&str`.
+pub(crate) type StatisticName = &'static str;
+
+/// Reads the name of a test statistic.
+pub(crate) fn statistic_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StatisticName, D::Error> {
+    options::text::<D, TestStatistic>(deserializer).map(TestStatistic::name)
+}
+
 /// Options of [`hypotest`], set by chained methods.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -101,7 +109,7 @@ impl NsigmaOrder {
 
 /// Expected p-values under the background-only hypothesis. Each list has five values, for outcomes at -2, -1, 0, +1
 /// and +2 standard deviations. Positive numbers mean more signal, so CLs is in ascending order.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ExpectedSet {
     /// Expected CLs.
@@ -115,7 +123,7 @@ pub struct ExpectedSet {
 }
 
 /// The result of one hypothesis test. Serialises to the JSON of `nextstat hypotest`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct HypotestResult {
     /// Name of the parameter of interest.
@@ -123,7 +131,8 @@ pub struct HypotestResult {
     /// Tested value of the parameter of interest.
     pub mu_test: f64,
     /// Name of the test statistic.
-    pub test_stat: &'static str,
+    #[serde(deserialize_with = "statistic_name")]
+    pub test_stat: StatisticName,
     /// Observed CLs. `None` if CLs does not exist, and for the statistic q0, which has no CLs.
     pub cls: Option<f64>,
     /// p-value CLs+b of signal and background. For q0, the p-value p0 of the background-only hypothesis.

@@ -1,12 +1,12 @@
 //! Builds the result of an upper limit. A warning gives the reason for each limit that was not found.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::bracket::End;
 use super::{LimitOptions, LimitScan, LimitSearch};
 use crate::hypotest::asymptotic::{self, EXPECTED_SIGMAS};
 use crate::hypotest::tester::Tester;
-use crate::hypotest::{NsigmaOrder, TestStatistic};
+use crate::hypotest::{NsigmaOrder, StatisticName, statistic_name};
 use crate::present::{exact, significant};
 use crate::words;
 
@@ -23,9 +23,6 @@ pub struct ClsAtLimit {
     /// Expected CLs at each of the five expected limits, in the order of the limits.
     pub expected: Vec<Option<f64>>,
 }
-
-// A name of its own, because serde borrows fields whose type is written `&str`.
-type StatisticName = &'static str;
 
 /// The result of an upper limit. Serialises to the JSON of `nextstat upper-limit`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -64,11 +61,6 @@ pub struct LimitResult {
     /// Whether the caller stopped the work. Some results may then be missing.
     #[serde(skip)]
     pub interrupted: bool,
-}
-
-/// Reads the name of a test statistic.
-fn statistic_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static str, D::Error> {
-    crate::options::text::<D, TestStatistic>(deserializer).map(TestStatistic::name)
 }
 
 /// Returns CLs at the limit that the search `wanted` found; `None` if this search found no limit.

@@ -1,24 +1,18 @@
 //! Plots of the pulls and correlations of a fit.
 
-use ns_core::Model;
 use ns_viz::{Correlation, PullRow, Pulls};
 
 use super::remarks;
 use crate::{FitResult, PoiCorrelation};
 
 /// Builds the plot of the pulls of all free parameters that have a constraint, and of the ratios of their post-fit to
-/// pre-fit uncertainties. The parameters have the order of `model`.
+/// pre-fit uncertainties. The parameters have the order of the model.
 #[must_use]
-pub fn pulls(model: &Model, result: &FitResult) -> Pulls {
-    let rows = model.parameters.iter().enumerate().filter_map(|(i, parameter)| {
+pub fn pulls(result: &FitResult) -> Pulls {
+    let rows = result.parameter_names.iter().enumerate().filter_map(|(i, name)| {
         let pull = result.pulls.get(i).copied().flatten()?;
-        let width = parameter.constraint.prefit_sigma()?;
-        let sigma = result.uncertainties.get(i).copied().flatten();
-        Some(PullRow {
-            parameter: parameter.name.clone(),
-            pull: Some(pull),
-            constraint: sigma.map(|sigma| sigma / width),
-        })
+        let constraint = result.constraints.get(i).copied().flatten();
+        Some(PullRow { parameter: name.clone(), pull: Some(pull), constraint })
     });
     Pulls { rows: rows.collect(), subtitle: subtitle(result), ..Pulls::default() }
 }

@@ -1,5 +1,7 @@
 //! Builds the result of a ranking, with the names of parameters and with warnings about missing impacts.
 
+use std::borrow::Cow;
+
 use ns_core::Inactive;
 
 use super::kind::kinds;
@@ -63,7 +65,7 @@ fn one(
         RankedParameter {
             name: name(i),
             param_idx: i,
-            kinds: kinds.get(i).cloned().unwrap_or_default(),
+            kinds: kinds.get(i).into_iter().flatten().map(|kind| Cow::Borrowed(*kind)).collect(),
             value: study.best(i),
             uncertainty,
             lower: side(Side::Down),

@@ -1,7 +1,13 @@
 //! The result of a ranking, with the names of parameters.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use super::Impact;
 
 /// Reason why an unconstrained parameter has no pre-fit impact.
 pub(super) const UNCONSTRAINED: &str = "unconstrained: there is no uncertainty before the fit";
@@ -176,6 +182,32 @@ impl Serialize for Impacts {
     }
 }
 
+impl<'de> Deserialize<'de> for Impacts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let map = BTreeMap::<String, Value>::deserialize(deserializer)?;
+        let mut out = Self::default();
+        for side in Side::ALL {
+            let entry = |what: &str| map.get(&format!("{what}_{}", side.name()));
+            let reason = map.get("reasons").and_then(|reasons| reasons.get(side.name()));
+            let shift = Shift {
+                delta: entry("delta_mu").and_then(Value::as_f64),
+                value: entry("value").and_then(Value::as_f64),
+                clipped: entry("clipped").and_then(Value::as_bool).unwrap_or(false),
+                converged: entry("converged").and_then(Value::as_bool),
+                reason: reason.and_then(Value::as_str).map(str::to_owned),
+                usual: false,
+            };
+            out.set(side, shift);
+        }
+        Ok(out)
+    }
+}
+
+/// Reads the names of definitions of impacts.
+fn impact_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<&'static str>, D::Error> {
+    Vec::<Impact>::deserialize(deserializer).map(|all| all.into_iter().map(Impact::name).collect())
+}
+
 /// Serialises the reasons for missing shifts as an object. The keys are the names of the variations.
 struct Reasons<'a>(&'a Impacts);
 
@@ -199,7 +231,7 @@ pub(super) fn set_each(impacts: &mut [Impacts], side: Side, shifts: Vec<Shift>) 
 }
 
 /// One nuisance parameter of a ranking.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RankedParameter {
     /// Full name of the parameter.
@@ -207,7 +239,7 @@ pub struct RankedParameter {
     /// Index of the parameter in the model's order.
     pub param_idx: usize,
     /// Types of the modifiers that use the parameter (`normsys`, `staterror`, ...).
-    pub kinds: Vec<&'static str>,
+    pub kinds: Vec<Cow<'static, str>>,
     /// Best-fit value of the parameter.
     pub value: f64,
     /// Post-fit uncertainty of the parameter; `None` for a parameter at a bound, on a kink of an interpolation, or
@@ -222,7 +254,7 @@ pub struct RankedParameter {
     pub upper: Option<f64>,
     /// Names of the constraint terms on functions of parameters, or of another kind than a normal or Poisson distribution of
     /// this parameter alone, that depend on the parameter. They give no pre-fit uncertainty.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constraint_terms: Vec<String>,
     /// Pre-fit uncertainty, i.e. the width of the constraint; `None` for a parameter without a constraint of its own.
     pub prefit_uncertainty: Option<f64>,
@@ -249,7 +281,7 @@ pub struct RankedParameter {
 }
 
 /// Combined impact of a group of parameters.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct GroupImpact {
     /// Name of the group.
@@ -268,7 +300,7 @@ pub struct GroupImpact {
 
 /// Parts of the uncertainty of the target. The parts are computed from fits in which some parameters are fixed at their
 /// best fit.
-#[derive(Debug, Clone, PartialEq, Serialize, Default)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[non_exhaustive]
 pub struct Breakdown {
     /// Total uncertainty of the target, from the Hessian.
@@ -286,7 +318,7 @@ pub struct Breakdown {
 
 /// Parts of the uncertainty of the target that groups contribute if they are fixed one after another. The squares of all
 /// parts add up to the square of the total uncertainty.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Sequence {
     /// Total uncertainty of the target, from the Hessian.
@@ -302,7 +334,7 @@ pub struct Sequence {
 }
 
 /// The part of one group of a [`Sequence`].
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SequencePart {
     /// Name of the group.
@@ -314,7 +346,7 @@ pub struct SequencePart {
 }
 
 /// Sums over groups: square roots of the sums of the squares of their impacts.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct GroupSums {
     /// Sum of `delta_mu_global`; `None` if a group has none.
@@ -325,7 +357,7 @@ pub struct GroupSums {
 }
 
 /// Nuisance parameters in the order of their impact. Serialises to the JSON of `nextstat ranking`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RankingResult {
     /// Name of the target, which is the parameter whose shifts are the impacts.
@@ -337,6 +369,7 @@ pub struct RankingResult {
     pub mu_uncertainty: Option<f64>,
     /// Names of the requested definitions of impact. The first definition determines the order of `ranking`. In the
     /// JSON, its impacts are repeated at the top level of each entry.
+    #[serde(deserialize_with = "impact_names")]
     pub impacts: Vec<&'static str>,
     /// Whether pre-fit impacts were asked for.
     pub prefit: bool,

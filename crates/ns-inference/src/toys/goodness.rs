@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ns_core::{
     Control, Data, FitOutcome, FitRequest, Model, OutcomeParts, Search, Session, TaskOutcome, ToySource,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub(crate) use super::options::check_number;
 pub(crate) use super::summary::binomial_error;
@@ -23,7 +23,7 @@ use crate::diagnosis;
 const HYPOTHESIS: u8 = 3;
 
 /// Number of toys of a goodness-of-fit test that were run, and numbers of toys that were left out of its p-value.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct GoodnessToys {
     /// Number of toys that were drawn and fitted.

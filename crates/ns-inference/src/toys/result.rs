@@ -1,12 +1,12 @@
 //! The result of a hypothesis test with toys.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Hypothesis, StatisticHistogram};
 use crate::hypotest::ExpectedSet;
 
 /// Two values, one for each hypothesis of a test: the alternative (`b`) and the tested hypothesis (`sb`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PerHypothesis<T> {
     /// Value for the alternative hypothesis.
     pub b: T,
@@ -30,7 +30,7 @@ impl<T> PerHypothesis<T> {
 }
 
 /// The result of a hypothesis test with toys. Serialises to the JSON of `nextstat hypotest-toys`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct HypotestToysResult {
     /// Name of the parameter of interest.

@@ -1,9 +1,9 @@
 //! The result of a computation of yields, with the names of channels, samples and parameters.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Says at which parameter values yields are computed: before a fit, after a fit, or at given values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
     /// The initial parameters. Uncertainties come from the widths of the parameters' constraints.
@@ -27,7 +27,7 @@ impl Stage {
 }
 
 /// Expected events of one sample in a channel.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SampleYields {
     /// Name of the sample.
@@ -50,7 +50,7 @@ pub struct SampleYields {
 }
 
 /// Expected and observed events in one channel.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ChannelYields {
     /// Name of the channel.
@@ -59,7 +59,7 @@ pub struct ChannelYields {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observable: Option<String>,
     /// Edges of the bins of `observable`, one more than the number of bins; empty for a binned channel.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bin_edges: Vec<f64>,
     /// Samples of the channel, in the order of the workspace. The samples of an event channel are its processes.
     pub samples: Vec<SampleYields>,
@@ -70,17 +70,17 @@ pub struct ChannelYields {
     /// Observed number of events, one number per bin.
     pub data: Vec<f64>,
     /// Whether `data` are not observed, but what a fit of the other channels expects.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub blinded: bool,
     /// Standard deviation of `data` for events with weights, one number per bin: the root of the sum of squared
     /// weights. Empty for events without weights.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data_uncertainty: Vec<f64>,
     /// Positions at which the curves of the samples are given, for plots; empty for a binned channel.
     #[serde(skip)]
     pub curve_positions: Vec<f64>,
     /// Blinded ranges of the observable, as (lower, upper) pairs. Plots show no data in these ranges.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blind: Vec<(f64, f64)>,
     /// Sum of `total` over the bins.
     pub sum: f64,
@@ -91,7 +91,7 @@ pub struct ChannelYields {
 }
 
 /// Expected and observed events of all channels.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct YieldsResult {
     /// Says whether the yields belong to the initial parameters, to the best fit, or to given parameter values.
@@ -104,10 +104,10 @@ pub struct YieldsResult {
     pub parameters: Vec<f64>,
     /// Names of the parameters that the fit behind the yields did not contain, because it was a fit of another model.
     /// They have their initial values, the widths of their constraints, and no correlation with other parameters.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_in_fit: Vec<String>,
     /// Names of the parameters of this fit that the model lacks.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_in_model: Vec<String>,
     /// The channels, in the model's order.
     pub channels: Vec<ChannelYields>,

@@ -77,7 +77,7 @@ impl Analysis for FitBody {
         };
         let draw = || -> Result<ns_viz::Drawing, ServerError> {
             Ok(match self.picture {
-                FitPicture::Pulls => picture::pulls(model, &result).draw()?,
+                FitPicture::Pulls => picture::pulls(&result).draw()?,
                 FitPicture::Correlation => picture::correlation(&whole(), None).unwrap_or_default().draw()?,
                 FitPicture::Prefit => picture::yields(&prefit_yields(model, session, &options)?).draw()?,
                 FitPicture::Postfit => {

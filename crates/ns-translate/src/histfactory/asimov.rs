@@ -33,7 +33,7 @@ pub(super) fn data(
         let mut expected: Option<Vec<f64>> = None;
         for view in views {
             let own = counts(channel, lumi, groups, view).ok_or_else(|| {
-                refused("a systematic of it does not start at 0, so its expected counts are not computed.")
+                refused("a systematic of it does not start at 0, or a factor is a function, so its expected counts are not computed.")
             })?;
             match &expected {
                 Some(known) if *known != own => {
@@ -56,7 +56,7 @@ pub(super) fn data(
     Ok(out)
 }
 
-/// The expected counts of a channel; nothing if a systematic does not start at 0.
+/// The expected counts of a channel; nothing if a systematic does not start at 0, or a factor is a function.
 fn counts(channel: &Channel, lumi: bool, groups: &Groups, view: &View<'_>) -> Option<Vec<f64>> {
     let mut total = vec![0.0; channel.bins];
     let start = |kind: Kind, name: &str| groups.find(kind, name).and_then(|i| view.start.get(i));
@@ -77,6 +77,8 @@ fn counts(channel: &Channel, lumi: bool, groups: &Groups, view: &View<'_>) -> Op
                 Effect::NormFactor { .. } => {
                     factor *= start(Kind::Norm, name).and_then(|s| s.first()).copied().unwrap_or(1.0);
                 }
+                // Its value at the start values is not computed here.
+                Effect::Function { .. } => return None,
                 Effect::OverallSys { .. } | Effect::HistoSys { .. } => {
                     let value = start(Kind::Alpha, name).and_then(|s| s.first()).copied();
                     if value.is_some_and(|value| value != 0.0) {

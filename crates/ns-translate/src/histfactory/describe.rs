@@ -8,8 +8,28 @@ use crate::xml_error::Place;
 pub(super) struct Combination {
     pub(super) measurements: Vec<Measurement>,
     pub(super) channels: Vec<Channel>,
+    /// The functions that are factors of samples.
+    pub(super) functions: Vec<Function>,
     /// What is read otherwise than one might think.
     pub(super) notes: Vec<Problem>,
+}
+
+/// A factor that is a function of parameters.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Function {
+    pub(super) place: Place,
+    pub(super) name: String,
+    /// With names of dependents and of other functions.
+    pub(super) expression: String,
+    pub(super) dependents: Vec<Dependent>,
+}
+
+/// A parameter that a function depends on.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Dependent {
+    pub(super) name: String,
+    /// Start value and bounds; `None` if they are those of a `NormFactor`. A constant has equal bounds.
+    pub(super) range: Option<(f64, f64, f64)>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -94,6 +114,10 @@ pub(super) enum Effect {
         low: f64,
         high: f64,
         constant: bool,
+    },
+    /// A `NormFactor` with the name of a function.
+    Function {
+        expression: String,
     },
     OverallSys {
         low: f64,

@@ -31,7 +31,7 @@ pub(super) fn write(
     views: &[View<'_>],
     data: &[Vec<f64>],
 ) -> Value {
-    let mut w = Writer::new(groups);
+    let mut w = Writer::new(combination, groups);
     let mut channels = Vec::new();
     let mut sets = Vec::new();
     for (channel, counts) in combination.channels.iter().zip(data) {
@@ -73,7 +73,7 @@ fn warnings(notes: &[Problem]) -> Vec<Value> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(groups: &'a Groups) -> Self {
+    fn new(combination: &Combination, groups: &'a Groups) -> Self {
         let mut out = Self {
             groups,
             names: Vec::new(),
@@ -86,11 +86,24 @@ impl<'a> Writer<'a> {
         for group in &groups.all {
             *count.entry(group.name()).or_default() += 1;
         }
-        for group in &groups.all {
-            // Where names collide, those of RooFit tell the parameters apart.
-            let shared = count.get(&group.name()).is_some_and(|n| *n > 1);
-            let name = out.free(&if shared { group.roofit() } else { group.name() });
-            out.names.push(name);
+        for function in &combination.functions {
+            out.taken.insert(function.name.clone());
+            out.functions.push(
+                json!({"name": function.name, "type": "generic_function", "expression": function.expression}),
+            );
+        }
+        // Expressions have the names of factors, which therefore come first.
+        out.names = vec![String::new(); groups.all.len()];
+        for factors in [true, false] {
+            for (i, group) in groups.all.iter().enumerate().filter(|(_, g)| (g.kind == Kind::Norm) == factors)
+            {
+                // Where names collide, those of RooFit tell the parameters apart.
+                let shared = count.get(&group.name()).is_some_and(|n| *n > 1);
+                let name = out.free(&if shared { group.roofit() } else { group.name() });
+                if let Some(own) = out.names.get_mut(i) {
+                    *own = name;
+                }
+            }
         }
         for (group, name) in groups.all.iter().zip(out.names.clone()) {
             if !group.is_scalar() {
@@ -136,6 +149,7 @@ impl<'a> Writer<'a> {
                 let (_, parameter) = self.group(Kind::Norm, name)?;
                 json!({"name": name, "type": "normfactor", "parameter": parameter})
             }
+            Effect::Function { .. } => json!({"name": name, "type": "normfactor", "parameter": name}),
             Effect::OverallSys { low, high } => {
                 let (_, parameter) = self.group(Kind::Alpha, name)?;
                 json!({"name": name, "type": "normsys", "parameter": parameter, "data": {"lo": low, "hi": high},

@@ -58,7 +58,7 @@ pub fn read(path: &Path) -> Result<Imported, HistFactoryError> {
     }
     let data = asimov::data(&combination, lumi, &groups, &views, &mut notes)?;
     combination.notes = notes;
-    let obstacle = workspace::obstacle(&groups, &views);
+    let obstacle = workspace::obstacle(&combination, &groups, &views);
     let document = match &obstacle {
         None => workspace::write(&combination, lumi, &groups, &views, &data),
         Some(_) => hs3::write(&combination, lumi, &groups, &views, &data),

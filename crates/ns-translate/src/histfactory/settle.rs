@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::describe::{Channel, Combination, Effect, Sample};
+use super::describe::{Channel, Combination, Effect, Function, Sample};
 use crate::xml_error::{HistFactoryError, Place};
 
 /// Bounds of the parameters of systematics, as in pyhf and RooFit.
@@ -109,6 +109,9 @@ impl Groups {
             }
             out.simulation(channel)?;
         }
+        for function in &combination.functions {
+            out.dependents(function)?;
+        }
         Ok(out)
     }
 
@@ -124,6 +127,8 @@ impl Groups {
         for modifier in &sample.modifiers {
             let mut acts = (false, false);
             let (kind, tag, fresh) = match &modifier.effect {
+                // Its parameters are those of the function.
+                Effect::Function { .. } => continue,
                 Effect::NormFactor { value, low, high, constant } => {
                     let group = Group { fixed: vec![*constant], ..scalar(*value, (*low, *high)) };
                     (Kind::Norm, "NormFactor", group)
@@ -148,6 +153,23 @@ impl Groups {
             };
             let fresh = Group { kind, source: modifier.name.clone(), place: modifier.place.clone(), ..fresh };
             self.add(fresh, tag, acts)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the parameters of a function that have a range; the others are those of factors.
+    fn dependents(&mut self, function: &Function) -> Result<(), HistFactoryError> {
+        for dependent in &function.dependents {
+            let Some((start, low, high)) = dependent.range else { continue };
+            let constant = low == high;
+            let bounds = if constant { (start - 1.0, start + 1.0) } else { (low, high) };
+            let fresh = Group {
+                source: dependent.name.clone(),
+                place: function.place.clone(),
+                fixed: vec![constant],
+                ..scalar(start, bounds)
+            };
+            self.add(fresh, "Function", (false, false))?;
         }
         Ok(())
     }

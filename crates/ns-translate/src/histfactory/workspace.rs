@@ -10,8 +10,11 @@ use super::view::View;
 use crate::pyhf::interest::Interest;
 
 /// Why a workspace of pyhf cannot say the same, in words; nothing if it can.
-pub(super) fn obstacle(groups: &Groups, views: &[View<'_>]) -> Option<String> {
+pub(super) fn obstacle(combination: &Combination, groups: &Groups, views: &[View<'_>]) -> Option<String> {
     let mut names: HashMap<String, &'static str> = HashMap::new();
+    for function in &combination.functions {
+        names.insert(function.name.clone(), "");
+    }
     for group in &groups.all {
         let name = group.name();
         if names.insert(name.clone(), "").is_some() {
@@ -95,6 +98,7 @@ fn sample(channel: &Channel, sample: &Sample, lumi: bool, groups: &Groups) -> Va
 fn modifier(modifier: &Modifier, contents: &[f64]) -> Value {
     let (kind, data) = match &modifier.effect {
         Effect::NormFactor { .. } => ("normfactor", Value::Null),
+        Effect::Function { expression } => ("function", json!({"expression": expression})),
         Effect::OverallSys { low, high } => ("normsys", json!({"lo": low, "hi": high})),
         Effect::HistoSys { low, high } => ("histosys", json!({"lo_data": low, "hi_data": high})),
         Effect::ShapeSys { relative, poisson } => {

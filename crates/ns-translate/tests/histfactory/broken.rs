@@ -6,7 +6,7 @@ use ns_translate::pyhf::DigestCheck;
 use ns_translate::{ModelSource, SourceText};
 
 /// File, text, and what replaces it.
-const CASES: [(&str, &str, &str, &str); 38] = [
+const CASES: [(&str, &str, &str, &str); 45] = [
     ("not closed", "SR.xml", "</Sample>", ""),
     ("attribute twice", "SR.xml", "Name=\"mu\"", "Name=\"mu\" Name=\"mu\""),
     ("no xml after the start", "combination.xml", "OutputFilePrefix=\"./results/x\"", "Output"),
@@ -69,7 +69,49 @@ const CASES: [(&str, &str, &str, &str); 38] = [
         "function",
         "combination.xml",
         "<Input>",
-        "<Function Name=\"f\" Expression=\"a*b\" Dependents=\"a,b\"/>\n<Input>",
+        "<Function Name=\"mu\" Expression=\"a*b\" Dependents=\"a,b\"/>\n<Input>",
+    ),
+    (
+        "function of something unknown",
+        "combination.xml",
+        "<Input>",
+        "<Function Name=\"mu\" Expression=\"a*b\" Dependents=\"a[1,0,2]\"/>\n<Input>",
+    ),
+    (
+        "function of a systematic",
+        "combination.xml",
+        "<Input>",
+        "<Function Name=\"mu\" Expression=\"1+alpha_jes\" Dependents=\"alpha_jes[0,-5,5]\"/>\n<Input>",
+    ),
+    (
+        "function with a wrong range",
+        "combination.xml",
+        "<Input>",
+        "<Function Name=\"mu\" Expression=\"a\" Dependents=\"a[3,0,2]\"/>\n<Input>",
+    ),
+    (
+        "function with a wrong number",
+        "combination.xml",
+        "<Input>",
+        "<Function Name=\"mu\" Expression=\"@1\" Dependents=\"a[1,0,2]\"/>\n<Input>",
+    ),
+    (
+        "function with a wrong expression",
+        "combination.xml",
+        "<Input>",
+        "<Function Name=\"mu\" Expression=\"a*\" Dependents=\"a[1,0,2]\"/>\n<Input>",
+    ),
+    (
+        "function twice",
+        "combination.xml",
+        "<Input>",
+        "<Function Name=\"mu\" Expression=\"a\" Dependents=\"a[1,0,2]\"/>\n<Function Name=\"mu\" Expression=\"a\" Dependents=\"a\"/>\n<Input>",
+    ),
+    (
+        "function with other bounds than the factor",
+        "combination.xml",
+        "<Input>",
+        "<Function Name=\"mu\" Expression=\"norm\" Dependents=\"norm[1,0,2]\"/>\n<Input>",
     ),
     ("negative luminosity", "combination.xml", "Lumi=\"2\"", "Lumi=\"-2\""),
     ("a parameter of interest twice", "combination.xml", "<POI>mu</POI>", "<POI>mu mu</POI>"),

@@ -85,10 +85,10 @@ def profile_scans(
     check(client)
     source = source_of(model)
     here = source.load()
-    known = here.parameter_names()
+    known = here.parameter_names
     if params is None:
         held = set(options.get("fixed") or ())
-        fixed = here.suggested_fixed()
+        fixed = here.fixed
         params = [name for name, still in zip(known, fixed) if not still and name not in held]
     pairs = [(p,) if isinstance(p, str) else tuple(p) for p in params]
     for pair in pairs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -59,8 +60,8 @@ class ToyRows:
 
 def run_toys(
     client: Client,
-    mu: float,
     model: Any,
+    mu: float,
     *,
     n_toys: int = 10_000,
     seed: int = 0,
@@ -79,11 +80,12 @@ def run_toys(
     `KeyboardInterrupt`, whose attribute `result` has the finished toys, if there are any.
     """
     started = time.perf_counter()
+    model, mu = _model_first("run_toys", model, mu)
     check(client)
     source = source_of(model)
     here = source.load()
     test = _native.toys_prepare(
-        mu, here, n_toys=n_toys, seed=seed, test_stat=test_stat, data=data, asimov=asimov, fixed=fixed, init=init
+        here, mu, n_toys=n_toys, seed=seed, test_stat=test_stat, data=data, asimov=asimov, fixed=fixed, init=init
     )
     shipment = source.shipment(here.model_digest, test.header)
     ranges = list(_ranges(test.n_toys, _chunk(chunk, test.n_toys, n_threads(client))))
@@ -110,8 +112,8 @@ def run_toys(
 
 def hypotest_toys(
     client: Client,
-    mu: float,
     model: Any,
+    mu: float,
     *,
     n_toys: int = 10_000,
     seed: int = 0,
@@ -129,11 +131,12 @@ def hypotest_toys(
     `model` is a path, a dictionary or a `ModelSource`. Each task runs `chunk` toys, which changes no result. Ctrl-C
     raises `KeyboardInterrupt`, whose attribute `result` is the result from the finished toys, if there are any.
     """
+    model, mu = _model_first("hypotest_toys", model, mu)
     try:
         rows = run_toys(
             client,
-            mu,
             model,
+            mu,
             n_toys=n_toys,
             seed=seed,
             test_stat=test_stat,
@@ -150,6 +153,15 @@ def hypotest_toys(
             error.result = done.summarise(expected_set)  # type: ignore[attr-defined]
         raise
     return rows.summarise(expected_set)
+
+
+def _model_first(function: str, model: Any, mu: Any) -> tuple[Any, float]:
+    # Earlier versions had the two arguments in the other order.
+    if isinstance(model, int | float):
+        text = f"{function}(client, mu, model) becomes {function}(client, model, mu): the model comes first"
+        warnings.warn(text, DeprecationWarning, stacklevel=3)
+        model, mu = mu, model
+    return model, float(mu)
 
 
 def _chunk(wanted: int | None, n_toys: int, threads: int) -> int:

@@ -126,7 +126,7 @@ _gradient.defvjp(_gradient_forward, _gradient_backward)
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _best_fit(session: ProfiledDifferentiableSession, yields: Array) -> Array:
-    batch, n, m = yields.shape[:-1], yields.shape[-1], len(session.parameter_names())
+    batch, n, m = yields.shape[:-1], yields.shape[-1], len(session.parameter_names)
 
     def call(y: np.ndarray) -> tuple[np.ndarray]:
         return (session.best_fit(y.reshape(-1, n))[0].reshape((*y.shape[:-1], m)),)
@@ -155,7 +155,7 @@ _best_fit.defvjp(_best_fit_forward, _best_fit_backward)
 def nll(session: DifferentiableSession, yields: Array, params: Array) -> Array:
     """Return ``-ln L``, which can be differentiated twice. The batches of yields and parameters are broadcast."""
     of_likelihood(session, "nll")
-    n, m = session.nominal.shape[0], len(session.parameter_names())
+    n, m = session.nominal.shape[0], len(session.parameter_names)
     y, p = _checked("yields", yields, n), _checked("params", params, m)
     if y.dtype != p.dtype:
         raise TypeError(f"yields and params must have one type; they have {y.dtype} and {p.dtype}")

@@ -150,7 +150,7 @@ impl Analyses<'_> {
             let name = result.parameter_names.get(i).cloned().unwrap_or_default();
             section.summary.push((format!("best fit of {name}"), shown));
         }
-        let pulls = picture::pulls(self.model, &result);
+        let pulls = picture::pulls(&result);
         let (bins, others): (Vec<_>, Vec<_>) =
             pulls.rows.iter().cloned().partition(|row| row.parameter.ends_with(']'));
         let groups = match bins.is_empty() || others.is_empty() {

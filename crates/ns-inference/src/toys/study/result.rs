@@ -1,9 +1,9 @@
 //! The result of a study of parameters.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Bias, pulls and coverage of one parameter in the fits of toys. A number that cannot be computed is `None`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ParameterStudy {
     /// Name of the parameter.
@@ -40,7 +40,7 @@ pub struct ParameterStudy {
 }
 
 /// The result of a study. Serialises to the JSON of `nextstat toys`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FitToysResult {
     /// One entry per studied parameter.

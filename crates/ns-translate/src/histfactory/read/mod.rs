@@ -2,6 +2,7 @@
 
 mod channel;
 mod files;
+mod function;
 
 use std::path::Path;
 
@@ -30,17 +31,16 @@ pub(super) fn combination(text: &str, path: &Path) -> Result<Combination, HistFa
     }
     root.only(&["OutputFilePrefix", "Mode"])?;
     let mut files = Files::of(path);
-    let mut out = Combination { measurements: Vec::new(), channels: Vec::new(), notes: Vec::new() };
+    let mut out = Combination {
+        measurements: Vec::new(),
+        channels: Vec::new(),
+        functions: Vec::new(),
+        notes: Vec::new(),
+    };
+    let mut functions = Vec::new();
     for child in root.children(&["Function", "Input", "Measurement"])? {
         match child.tag() {
-            "Function" => {
-                child.only(&["Name", "Expression", "Dependents"])?;
-                return Err(child.error(
-                    format!("A parameter that is a function of others ('{}') is not supported.", child.get("Expression").unwrap_or_default()),
-                    "Replace it by a <NormFactor>, or keep this model in ROOT: neither pyhf workspaces nor the HS3 models that \
-                     are read have it.",
-                ));
-            }
+            "Function" => functions.push((child, function::read(child)?)),
             "Measurement" => {
                 let measurement = measurement(child, &mut out.notes)?;
                 if out.measurements.iter().any(|known| known.name == measurement.name) {
@@ -73,6 +73,7 @@ pub(super) fn combination(text: &str, path: &Path) -> Result<Combination, HistFa
         ));
     }
     out.notes.append(&mut files.notes);
+    out.functions = function::settle(functions, &mut out.channels, &mut out.notes)?;
     Ok(out)
 }
 

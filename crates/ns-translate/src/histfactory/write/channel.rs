@@ -65,8 +65,12 @@ fn sample(
         };
         let name = ("Name", modifier.name.clone());
         match &modifier.effect {
-            // Workspaces with functions are refused before.
-            Effect::Lumi | Effect::Function(_) => {}
+            Effect::Lumi => {}
+            // The function of this name replaces the factor, whose numbers have no effect.
+            Effect::Function(_) => xml.empty(
+                "NormFactor",
+                &[name, ("Val", "1".to_owned()), ("Low", "0".to_owned()), ("High", "10".to_owned())],
+            )?,
             Effect::NormFactor => norm(modifier, context, xml)?,
             Effect::NormSys { lo, hi } => {
                 xml.empty("OverallSys", &[name, ("High", hi.to_string()), ("Low", lo.to_string())])?;

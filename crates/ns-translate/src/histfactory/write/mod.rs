@@ -1,6 +1,7 @@
 //! Writes a workspace of pyhf as HistFactory's XML with a ROOT file.
 
 mod channel;
+mod function;
 mod measurement;
 mod schema;
 mod tags;
@@ -81,6 +82,9 @@ pub fn write(workspace: &Workspace) -> Result<Exported, HistFactoryError> {
     }
     let mut xml = Xml::of("Combination");
     xml.begin("Combination", &[("OutputFilePrefix", "./results".to_owned())])?;
+    for function in &context.functions {
+        function.write(document, &mut xml)?;
+    }
     for input in &inputs {
         xml.with("Input", &[], input)?;
     }
@@ -99,6 +103,8 @@ pub fn write(workspace: &Workspace) -> Result<Exported, HistFactoryError> {
 enum Role {
     Lumi,
     Norm,
+    /// A factor that is a function of others.
+    Function,
     Alpha,
     Free,
     /// A factor per bin of a `ShapeSys`; whether its constraint is Poisson.
@@ -111,6 +117,7 @@ enum Role {
 struct Context<'a> {
     document: &'a Document,
     roles: BTreeMap<&'a str, (Role, usize)>,
+    functions: Vec<function::Function<'a>>,
 }
 
 impl<'a> Context<'a> {
@@ -129,13 +136,7 @@ impl<'a> Context<'a> {
                 let name = modifier.name.as_str();
                 let places = uses.get(name).map(Vec::as_slice).unwrap_or_default();
                 let role = match modifier.effect.kind() {
-                    ModifierType::Function => {
-                        return Err(not_written(
-                            format!("The function '{name}'"),
-                            "XML that other programs read has no functions as factors.",
-                            "Convert to HS3, or prune it.",
-                        ));
-                    }
+                    ModifierType::Function => Role::Function,
                     ModifierType::Lumi => Role::Lumi,
                     ModifierType::NormFactor => Role::Norm,
                     ModifierType::NormSys | ModifierType::HistoSys => Role::Alpha,
@@ -166,6 +167,10 @@ impl<'a> Context<'a> {
                 roles.insert(name, (role, channel.n_bins()));
             }
         }
+        let functions = function::collect(document)?;
+        for function in &functions {
+            function.settle(document, &mut roles)?;
+        }
         for name in roles.keys() {
             if name.chars().any(char::is_whitespace) {
                 return Err(not_written(
@@ -175,7 +180,7 @@ impl<'a> Context<'a> {
                 ));
             }
         }
-        Ok(Self { document, roles })
+        Ok(Self { document, roles, functions })
     }
 
     fn role(&self, name: &str) -> Option<(Role, usize)> {

@@ -2,6 +2,16 @@ from numpy.typing import ArrayLike
 
 from ._native import BatchResult, Bounds, FitToysResult, GeneratingPoint, HypotestToysResult, Model
 
+__all__ = [
+    "HistFactoryModel",
+    "fit_toys_batch_gpu",
+    "fit_toys_batch_metal",
+    "fit_toys_from_data_gpu",
+    "fit_toys_from_data_metal",
+    "hypotest_qtilde_toys_gpu",
+    "hypotest_qtilde_toys_metal",
+]
+
 HistFactoryModel = Model
 
 def fit_toys_batch_gpu(

@@ -1,6 +1,16 @@
-"""Names that earlier documents use for models and for toys on a GPU. They call the functions of this package."""
+"""Names of earlier programs for models and for toys on a GPU. They call the functions of this package."""
 
 from . import _native
+
+__all__ = [
+    "HistFactoryModel",
+    "fit_toys_batch_gpu",
+    "fit_toys_batch_metal",
+    "fit_toys_from_data_gpu",
+    "fit_toys_from_data_metal",
+    "hypotest_qtilde_toys_gpu",
+    "hypotest_qtilde_toys_metal",
+]
 
 HistFactoryModel = _native.Model
 
@@ -21,14 +31,14 @@ def _fit_toys_from_data(device):
 
 def _hypotest_qtilde_toys(device):
     def hypotest_qtilde_toys(mu, model, n_toys=10_000, seed=0, device=device):
-        return _native.hypotest_toys(mu, model, n_toys=n_toys, seed=seed, device=device)
+        return _native.hypotest_toys(model, mu, n_toys=n_toys, seed=seed, device=device)
 
     return hypotest_qtilde_toys
 
 
 def _named(function, name, what):
     function.__name__ = function.__qualname__ = name
-    function.__module__ = "nextstat"
+    function.__module__ = "nextstat.compat"
     function.__doc__ = what
     return function
 

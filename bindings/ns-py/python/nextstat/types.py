@@ -1,0 +1,434 @@
+"""Types of the parts of results, for type checkers. At run time the parts are dictionaries with these keys.
+
+None stands for a number that does not exist.
+"""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+__all__ = [
+    "Blinded",
+    "Breakdown",
+    "ChannelEstimate",
+    "ChannelGoodness",
+    "ChannelYields",
+    "ClsAtLimit",
+    "Compared",
+    "CompatibilityToys",
+    "ContextGradient",
+    "DerivedQuantity",
+    "Difference",
+    "Estimate",
+    "ExpectedSet",
+    "FlowRun",
+    "GpuCheck",
+    "GroupImpact",
+    "GroupSums",
+    "Impacts",
+    "Injected",
+    "IntegralError",
+    "IntervalPoint",
+    "LikelihoodInterval",
+    "LimitScan",
+    "Line",
+    "Marginal",
+    "ParameterStudy",
+    "PerHypothesis",
+    "RankedParameter",
+    "SampleYields",
+    "Sequence",
+    "SequencePart",
+    "SimplifiedBin",
+    "ToyLimitPoint",
+    "Toys",
+]
+
+Maybe = float | None
+
+
+class ExpectedSet(TypedDict):
+    """p-values that are expected without signal, at -2, -1, 0, 1 and 2 standard deviations."""
+
+    cls: list[Maybe]
+    clsb: list[Maybe]
+    clb: list[Maybe]
+    nsigma_order: list[int]
+
+
+class ClsAtLimit(TypedDict):
+    """CLs at the limits."""
+
+    observed: Maybe
+    expected: list[Maybe]
+
+
+class LimitScan(TypedDict):
+    """CLs at the values of a scan. `expected` has five lists."""
+
+    mu_values: list[float]
+    observed: list[Maybe]
+    expected: list[list[Maybe]]
+    nsigma_order: list[int]
+
+
+class PerHypothesis(TypedDict):
+    """Counts for the toys of both hypotheses."""
+
+    b: int
+    sb: int
+
+
+class Toys(TypedDict):
+    """Toys of a test, and how many are left out."""
+
+    n_toys: int
+    n_nonconverged: int
+    n_error: int
+    seed: int
+    toys_per_s: Maybe
+
+
+class ChannelGoodness(TypedDict):
+    """The statistic of one channel of events."""
+
+    name: str
+    value: float
+    n_events: float
+    n_bins: int | None
+    least_expected: Maybe
+
+
+class ToyLimitPoint(TypedDict):
+    """A value that was tested for a limit with toys."""
+
+    mu: float
+    cls: Maybe
+    cls_error: Maybe
+    clsb: Maybe
+    clb: Maybe
+    q_obs: Maybe
+    expected_cls: list[Maybe]
+    expected_cls_error: list[Maybe]
+    n_nonconverged: PerHypothesis
+    n_error: PerHypothesis
+
+
+class LikelihoodInterval(TypedDict):
+    """An interval by the chi2 law."""
+
+    level: float
+    lower: Maybe
+    lower_reason: str | None
+    upper: Maybe
+    upper_reason: str | None
+
+
+class IntervalPoint(TypedDict):
+    """A value that was tested for an interval with toys."""
+
+    value: float
+    t: float
+    p_value: Maybe
+    p_value_error: Maybe
+    p_value_asymptotic: float
+    n_toys: int
+    n_nonconverged: int
+    n_error: int
+
+
+class Marginal(TypedDict):
+    """The posterior of one parameter. `quantiles` are at 2.5, 16, 84 and 97.5 percent."""
+
+    name: str
+    best_fit: float
+    mean: float
+    mean_error: Maybe
+    sd: float
+    median: float
+    quantiles: list[float]
+    lower: float
+    upper: float
+    upper_limit: float
+    upper_limit_error: Maybe
+    r_hat: Maybe
+    ess_bulk: Maybe
+    ess_tail: Maybe
+
+
+class Estimate(TypedDict):
+    """A best-fit value with its uncertainty, and the distances to the ends of its interval."""
+
+    value: float
+    uncertainty: Maybe
+    lower: Maybe
+    upper: Maybe
+
+
+class ChannelEstimate(TypedDict):
+    """The value of one channel, and the common value of the others."""
+
+    channel: str
+    own: Estimate
+    others: Estimate | None
+
+
+class CompatibilityToys(TypedDict):
+    """Toys of a compatibility test."""
+
+    n_toys: int
+    n_left_out: int
+    seed: int
+    toys_per_s: Maybe
+
+
+class ParameterStudy(TypedDict):
+    """Bias, pulls and coverage of one parameter in fits of toys."""
+
+    name: str
+    generated: float
+    mean: Maybe
+    median: Maybe
+    spread: Maybe
+    bias: Maybe
+    bias_error: Maybe
+    pull_mean: Maybe
+    pull_mean_error: Maybe
+    pull_width: Maybe
+    pull_width_error: Maybe
+    coverage: Maybe
+    coverage_error: Maybe
+    n_pulls: int
+    n_without_uncertainty: int
+
+
+class Injected(ParameterStudy):
+    """The study of toys with one injected value."""
+
+    value: float
+    n_toys: int
+    n_failed: int
+
+
+class Line(TypedDict):
+    """A straight line through fitted values."""
+
+    slope: float
+    slope_error: float
+    intercept: float
+    intercept_error: float
+    correlation: float
+    chi2: float
+    n_dof: int
+    p_value: Maybe
+
+
+class SimplifiedBin(TypedDict):
+    """A bin of a simplified likelihood."""
+
+    channel: str
+    bin: int
+    observed: float
+    signal: float
+    mean: float
+    sigma: float
+    skewness: float
+    skewness_error: float
+    a: float
+    b: float
+    c: float
+
+
+class Compared(TypedDict):
+    """A quantity of the full and of the simplified likelihood."""
+
+    quantity: str
+    full: Maybe
+    simplified: Maybe
+
+
+class SampleYields(TypedDict):
+    """Expected events of a sample in one channel, per bin and in sum."""
+
+    name: str
+    signal: bool
+    counts: list[float]
+    uncertainty: list[Maybe]
+    sum: float
+    sum_uncertainty: Maybe
+
+
+class _ChannelYields(TypedDict):
+    name: str
+    samples: list[SampleYields]
+    total: list[float]
+    uncertainty: list[Maybe]
+    data: list[float]
+    sum: float
+    sum_uncertainty: Maybe
+    data_sum: float
+
+
+class ChannelYields(_ChannelYields, total=False):
+    """Expected and observed events of one channel. Channels of single events have edges of bins, and weights uncertainties
+    of data."""
+
+    observable: str
+    bin_edges: list[float]
+    blinded: bool
+    data_uncertainty: list[float]
+    blind: list[list[float]]
+
+
+class Impacts(TypedDict):
+    """Impacts of one parameter. `reasons` says by side ("up", "down", "prefit_up", "prefit_down") why an impact is missing."""
+
+    delta_mu_up: Maybe
+    delta_mu_down: Maybe
+    delta_mu_prefit_up: Maybe
+    delta_mu_prefit_down: Maybe
+    value_up: Maybe
+    value_down: Maybe
+    value_prefit_up: Maybe
+    value_prefit_down: Maybe
+    clipped_up: bool
+    clipped_down: bool
+    clipped_prefit_up: bool
+    clipped_prefit_down: bool
+    converged_up: bool | None
+    converged_down: bool | None
+    converged_prefit_up: bool | None
+    converged_prefit_down: bool | None
+    reasons: dict[str, str]
+
+
+class _RankedParameter(Impacts):
+    name: str
+    param_idx: int
+    kinds: list[str]
+    value: float
+    uncertainty: Maybe
+    lower: Maybe
+    upper: Maybe
+    prefit_uncertainty: Maybe
+    pull: Maybe
+    constraint: Maybe
+    at_bound: bool
+    at_kink: bool
+
+
+# The key is a word of the language.
+_Global = TypedDict("_Global", {"global": Impacts}, total=False)
+
+
+class RankedParameter(_RankedParameter, _Global, total=False):
+    """A nuisance parameter with its impacts. `refit`, `covariance` and `global` are the definitions that were asked for."""
+
+    constraint_terms: list[str]
+    refit: Impacts
+    covariance: Impacts
+
+
+class GroupImpact(TypedDict):
+    """Impact of a group of parameters."""
+
+    name: str
+    parameters: list[str]
+    delta_mu_global: Maybe
+    delta_mu_fixed: Maybe
+    reason: str | None
+
+
+class GroupSums(TypedDict):
+    """Sums over groups: roots of the sums of squares."""
+
+    delta_mu_global: Maybe
+    delta_mu_fixed: Maybe
+
+
+class SequencePart(TypedDict):
+    """The part of one group if groups are held one after another."""
+
+    name: str
+    delta_mu: Maybe
+    left: Maybe
+
+
+class Sequence(TypedDict):
+    """Parts of the uncertainty that add up in squares."""
+
+    total: Maybe
+    groups: list[SequencePart]
+    other: Maybe
+    statistical: Maybe
+    sum: Maybe
+
+
+class Breakdown(TypedDict):
+    """Statistical and systematic parts of an uncertainty."""
+
+    total: Maybe
+    statistical: Maybe
+    systematic: Maybe
+    mc_statistical: Maybe
+    systematic_without_mc: Maybe
+
+
+class DerivedQuantity(TypedDict, total=False):
+    """A function of parameters at the best fit. `interval` is there if it was asked for, with the keys of `Interval`."""
+
+    expression: str
+    value: Maybe
+    uncertainty: Maybe
+    interval: dict[str, float | str | None]
+
+
+class IntegralError(TypedDict):
+    """The largest relative error of an integral of a density."""
+
+    relative: Maybe
+    channel: str
+    process: str
+
+
+class ContextGradient(TypedDict):
+    """How derivatives with respect to the context of a flow were computed."""
+
+    channel: str
+    flow: str
+    context: list[str]
+    method: str
+    steps: list[float]
+
+
+class Blinded(TypedDict):
+    """Channels whose data are those that a fit of the others expects."""
+
+    channels: list[str]
+    poi: Maybe
+
+
+class Difference(TypedDict):
+    """A difference between a GPU and the CPU."""
+
+    difference: float
+    tolerance: float
+
+
+class GpuCheck(TypedDict):
+    """Comparison of fits on a GPU with the CPU."""
+
+    n_fits: int
+    n_checked: int
+    nll: Difference | None
+    gradient: Difference | None
+    edm: Difference | None
+
+
+class FlowRun(TypedDict):
+    """How a flow was evaluated."""
+
+    name: str
+    provider: str
+    flow_precision: str
+    largest_difference: Maybe

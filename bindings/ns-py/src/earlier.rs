@@ -1,0 +1,84 @@
+//! Earlier forms of calls and names, which work for one release with a `DeprecationWarning`.
+
+use std::ffi::CString;
+
+use pyo3::exceptions::{PyDeprecationWarning, PyKeyError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+/// Issues a `DeprecationWarning` at the line that called the package.
+///
+/// # Errors
+/// If the user has made warnings errors.
+pub(crate) fn deprecated(py: Python<'_>, text: &str) -> PyResult<()> {
+    let text = CString::new(text).unwrap_or_default();
+    PyErr::warn(py, &py.get_type::<PyDeprecationWarning>(), &text, 1)
+}
+
+/// Whether an object is a tested value: a number, or a point (a dictionary of numbers).
+fn is_value(object: &Bound<'_, PyAny>) -> bool {
+    if object.is_instance_of::<PyString>() {
+        return false;
+    }
+    match object.cast::<PyDict>() {
+        Ok(dict) => !dict.is_empty() && dict.values().iter().all(|value| value.extract::<f64>().is_ok()),
+        Err(_) => object.extract::<f64>().is_ok(),
+    }
+}
+
+/// Returns the arguments `model` and `mu` of `function`, which earlier versions had in the other order.
+///
+/// # Errors
+/// If the user has made warnings errors.
+pub(crate) fn model_first<'a, 'py>(
+    function: &str,
+    model: &'a Bound<'py, PyAny>,
+    mu: &'a Bound<'py, PyAny>,
+) -> PyResult<(&'a Bound<'py, PyAny>, &'a Bound<'py, PyAny>)> {
+    if is_value(model) && !is_value(mu) {
+        deprecated(
+            model.py(),
+            &format!("{function}(mu, model) becomes {function}(model, mu): the model comes first"),
+        )?;
+        return Ok((mu, model));
+    }
+    Ok((model, mu))
+}
+
+/// Returns the names of parameters as a list that may still be called, as in earlier versions.
+///
+/// # Errors
+/// If a Python object cannot be created.
+pub(crate) fn names<'py>(py: Python<'py>, names: Vec<String>) -> PyResult<Bound<'py, PyAny>> {
+    py.import("nextstat._names")?.getattr("ParameterNames")?.call1((names,))
+}
+
+/// Returns the entry of a ranking, or the value that a result has under a key, as `Client` returned it in earlier versions.
+///
+/// # Errors
+/// `KeyError` for an unknown key.
+pub(crate) fn item<'py>(result: &Bound<'py, PyAny>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    // A ranking has entries.
+    let entry = result.getattr_opt("entry")?.map(|entry| entry.call1((key,)));
+    match entry {
+        Some(Ok(entry)) => return Ok(entry),
+        Some(Err(error)) if !key.is_instance_of::<PyString>() => return Err(error),
+        _ if !key.is_instance_of::<PyString>() => {
+            return Err(PyTypeError::new_err("the parts of a result are its attributes, without positions"));
+        }
+        _ => {}
+    }
+    let values = result.call_method0("to_dict")?;
+    if !values.contains(key)? {
+        return match entry {
+            Some(Err(error)) => Err(error),
+            _ => Err(PyKeyError::new_err(key.clone().unbind())),
+        };
+    }
+    let value = values.get_item(key)?;
+    deprecated(
+        result.py(),
+        &format!("result[\"{key}\"] becomes result.{key}, or result.to_dict()[\"{key}\"]"),
+    )?;
+    Ok(value)
+}
