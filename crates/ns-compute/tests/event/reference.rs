@@ -31,8 +31,10 @@ fn background() -> Density {
     Density::Exponential { x: 0, slope: P(2) }
 }
 
+type Shape = Box<dyn Fn(f64) -> f64>;
+
 /// The densities, normalised on the axis, and their integrals over the side bands.
-fn shapes(point: &[f64]) -> ([Box<dyn Fn(f64) -> f64>; 2], [f64; 2]) {
+fn shapes(point: &[f64]) -> ([Shape; 2], [f64; 2]) {
     let (c, m) = (point[2], point[3]);
     let up_to = move |x: f64| 0.5 * Special::Erf.value((x - m) * std::f64::consts::FRAC_1_SQRT_2);
     let peak = move |(lo, hi): (f64, f64)| up_to(hi) - up_to(lo);
