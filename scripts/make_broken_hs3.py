@@ -162,7 +162,7 @@ change("key_misspelt", "distributions", "sig", "sigmas", "width")
 change("key_of_another_tool", "distributions", "sig", "color", "red")
 change("key_of_a_future_extension", "distributions", "sig", "nextstat.future", 1)
 change("distribution_type_misspelt", "distributions", "sig", "type", "gausian_dist")
-change("distribution_type_unknown", "distributions", "sig", "type", "landau_dist")
+change("distribution_type_unknown", "distributions", "sig", "type", "relativistic_breit_wigner_dist")
 change("function_type_unknown", "functions", "width", "type", "histogram")
 change("function_type_misspelt", "functions", "width", "type", "summ")
 change("value_is_an_object", "distributions", "sig", "mean", {"value": 5})
@@ -611,8 +611,8 @@ def _(m):
 
 @case("channel_of_an_unsupported_type")
 def _(m):
-    m["distributions"].append({"name": "landau", "type": "landau_dist", "x": "m", "mean": 5, "sigma": 1})
-    m["likelihoods"][0]["distributions"][0] = "landau"
+    m["distributions"].append({"name": "resonance", "type": "relativistic_breit_wigner_dist", "x": "m", "mean": 5, "sigma": 1})
+    m["likelihoods"][0]["distributions"][0] = "resonance"
 
 
 @case("many_things_at_once")
@@ -755,6 +755,86 @@ decay("decay_with_too_few_fractions", of={"type": "mixture_model", "summands": [
     {"name": "a", "type": "gauss_model_function", "x": "m", "mean": 0, "sigma": 1},
     {"name": "b", "type": "gauss_model_function", "x": "m", "mean": 0, "sigma": 2}])
 decay("decay_with_unknown_key", frequency=3)
+
+
+def signal(name, more=(), likelihood=None, **keys):
+    """Adds a case: another density in place of the signal, further distributions, and keys of the likelihood."""
+
+    @case(name)
+    def _(m):
+        m["distributions"][0] = {"name": "sig", **keys}
+        m["distributions"] += list(more)
+        m["likelihoods"][0].update(likelihood or {})
+
+
+def convolution(name, first="core", second="blur", more=(), **changes):
+    """Adds a case: the signal is a convolution."""
+    parts = [{"name": "core", "type": "landau_dist", "x": "m", "mean": "mean", "sigma": "width"},
+             {"name": "blur", "type": "gaussian_dist", "x": "m", "mean": 0, "sigma": 0.3}]
+    signal(name, [*parts, *more], type="fft_conv_pdf", **({"conv_var": "m", "pdf1": first, "pdf2": second} | changes))
+
+
+BARS = {"type": "histogram_dist", "data": {"axes": [{"name": "m", "min": 0, "max": 10, "nbins": 2}], "contents": [1, 2]}}
+convolution("convolution_of_unknown_density", first="cor")
+convolution("convolution_of_a_function", second="width")
+convolution("convolution_of_two_histograms", "a", "b", [{"name": "a", **BARS}, {"name": "b", **BARS}])
+convolution("convolution_of_a_convolution", "inner", "blur", [
+    {"name": "inner", "type": "fft_conv_pdf", "conv_var": "m", "pdf1": "core", "pdf2": "blur"}])
+convolution("convolution_along_a_parameter", conv_var="mean")
+convolution("convolution_along_nothing", conv_var="x")
+convolution("convolution_of_one_density", pdf2=3)
+convolution("convolution_of_itself", first="sig")
+convolution("convolution_with_unknown_key", buffer=0.1)
+convolution("convolution_of_a_decay_at_given_errors", "life", "blur", [
+    {"name": "life", "type": "decay_dist", "t": "m", "tau": "mean", "decayType": 0, "resolutionModel": "own"},
+    {"name": "own", "type": "gauss_model_function", "x": "m", "mean": 0, "sigma": "m"}])
+convolution("warning_convolution_of_an_exponential", "fall", "blur", [
+    {"name": "fall", "type": "exponential_dist", "x": "m", "c": "slope"}])
+signal("landau_without_width", type="landau_dist", x="m", mean="mean")
+signal("landau_of_unknown_parameter", type="landau_dist", x="m", mean="maen", sigma="width")
+signal("landau_with_the_wrong_name", type="landau_dits", x="m", mean="mean", sigma="width")
+signal("power_sum_with_too_few_exponents", type="power_sum_dist", x="m", coefficients=[1, 2], exponents=[-1])
+signal("power_sum_of_strings", type="power_sum_dist", x="m", coefficients=["one"], exponents=[-1])
+signal("power_sum_without_exponents", type="power_sum_dist", x="m", coefficients=[1])
+PLANE = {"name": "plane", "type": "generic_dist", "expression": "exp(-(m-slope)^2)"}
+signal("projection_over_an_axis", [PLANE], type="projected_dist", input_pdf="plane", observables=["m"])
+signal("projection_of_a_number", type="projected_dist", input_pdf=2, observables=["nbkg"])
+signal("projection_of_something_else", type="projected_dist", input_pdf="bkg", observables=["nbkg"])
+GAUSS = {"type": "gaussian_dist", "x": "m", "mean": "mean", "sigma": "width"}
+signal("coefficients_of_something", likelihood={"nextstat.coefficients": "everything"}, **GAUSS)
+signal("coefficients_of_a_number", likelihood={"nextstat.coefficients": 1}, **GAUSS)
+signal("boxes_that_overlap", likelihood={"nextstat.ranges": [{"m": [0, 5]}, {"m": [4, 6]}]}, **GAUSS)
+signal("box_of_no_axis", likelihood={"nextstat.ranges": [{"x": [0, 5]}]}, **GAUSS)
+signal("box_outside", likelihood={"nextstat.ranges": [{"m": [5, 11]}]}, **GAUSS)
+signal("box_empty", likelihood={"nextstat.ranges": [{"m": [5, 5]}]}, **GAUSS)
+signal("box_of_one_number", likelihood={"nextstat.ranges": [{"m": [5]}]}, **GAUSS)
+signal("box_without_names", likelihood={"nextstat.ranges": [[0, 5]]}, **GAUSS)
+signal("weighted_sum_extended", type="weighted_sum_dist", samples=["bkg"], coefficients=[1], extended=True)
+signal("efficiency_of_unknown_density", type="efficiency_product_pdf_dist", pdf="bgk", eff="eff")
+signal("efficiency_without_function", type="efficiency_product_pdf_dist", pdf="bkg")
+
+
+@case("projection_without_a_range")
+def _(m):
+    m["distributions"][0] = {"name": "sig", "type": "projected_dist", "input_pdf": "plane", "observables": ["slope"]}
+    m["distributions"].append(PLANE)
+    m["domains"][0]["axes"] = [axis for axis in m["domains"][0]["axes"] if axis["name"] != "slope"]
+
+
+def rate_in(name, limits=(2, 8), likelihood=None, domain="window"):
+    """Adds a case: the expected number of events belongs to a range."""
+
+    @case(name)
+    def _(m):
+        m["distributions"][2] = {"name": "shape", "type": "extend_pdf", "pdf": "sig", "norm": "nbkg", "range": domain}
+        m["domains"].append({"name": "window", "type": "product_domain", "axes": [{"name": "m", "min": limits[0], "max": limits[1]}]})
+        m["likelihoods"][0].update(likelihood or {})
+
+
+rate_in("rate_in_an_unknown_range", domain="windwo")
+rate_in("rate_in_a_range_beyond_the_axis", limits=(2, 12))
+rate_in("rate_in_an_empty_range", limits=(8, 2))
+rate_in("rate_in_a_range_and_of_the_axes", likelihood={"nextstat.coefficients": "axes"})
 
 
 @case("resolution_as_a_density")

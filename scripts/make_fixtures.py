@@ -963,8 +963,9 @@ def main():
         stale = [name for name, text in wanted.items() if not (args.output / name).is_file() or (args.output / name).read_text() != text]
         present = (path.relative_to(args.output).as_posix() for path in args.output.rglob("*.json"))
         # Files of Parquet and of flows need packages, so other scripts write them: make_event_fixtures.py and
-        # make_flow_fixtures.py. Decays have a script of their own, make_lifetime_fixture.py.
-        others = ("events/", "flows/", "hs3/lifetime.hs3.json")
+        # make_flow_fixtures.py. Some models have a script of their own: make_lifetime_fixture.py and
+        # make_straggling_fixture.py.
+        others = ("events/", "flows/", "hs3/lifetime.hs3.json", "hs3/straggling.hs3.json")
         foreign = sorted(name for name in present if name not in wanted and not name.startswith(others))
         for name in stale:
             print(f"{name} is not what {pathlib.Path(__file__).name} writes", file=sys.stderr)

@@ -4,6 +4,7 @@
 """
 
 import mpmath as mp
+from make_landau import density as landau
 
 mp.mp.dps = 60
 FUNCTIONS = {
@@ -17,6 +18,7 @@ FUNCTIONS = {
     "lngamma": (mp.loggamma, ["0.0078125", "0.75", "3.375", "6.5", "140.25"]),
     "j0": (lambda x: mp.besselj(0, x), ["-3.5", "0", "0.0625", "2.5", "30.25"]),
     "j1": (lambda x: mp.besselj(1, x), ["-3.5", "0", "0.0625", "2.5", "30.25"]),
+    "landau": (landau, ["-3.25", "-1.5", "-0.75", "0", "2.75", "4.5", "40", "3000"]),
     "j4": (lambda x: mp.besselj(4, x), ["-3.5", "0", "0.0625", "2.5", "30.25"]),
 }
 

@@ -16,10 +16,11 @@ const FIXTURES: [&str; 8] = [
 ];
 
 /// The HS3 models that are changed.
-const HS3: [&str; 3] = [
+const HS3: [&str; 4] = [
     include_str!("../../tests/fixtures/hs3/mixed.hs3.json"),
     include_str!("../../tests/fixtures/hs3/mixed_root.hs3.json"),
     include_str!("../../tests/fixtures/hs3/lifetime.hs3.json"),
+    include_str!("../../tests/fixtures/hs3/straggling.hs3.json"),
 ];
 
 /// Numbers near limits of arithmetic, such as rounding, underflow and overflow, and some usual numbers.

@@ -119,6 +119,7 @@ fn model(
                 blind: Vec::new(),
             }],
             ranges: Vec::new(),
+            reference: Vec::new(),
             extended: true,
             processes: vec![process("signal", 0, signal), process("background", 1, background)],
             binning: None,

@@ -307,7 +307,7 @@ impl Model {
         for axis in &channel.observables {
             ascending(&[axis.min, axis.max], place, "axis of an observable")?;
         }
-        for region in &channel.ranges {
+        for region in channel.ranges.iter().chain(&channel.reference) {
             length(place, "fit range", region.len(), axes)?;
             for &(lower, upper) in region {
                 ascending(&[lower, upper], place, "fit range")?;
@@ -395,6 +395,22 @@ impl Model {
                 let closed = usize::from(own.own().is_some() && own.density.has_closed_integral());
                 length(place, "list of closed integrals of a density at given observables", closed, 1)?;
                 self.check_density(&own.density, axes, place)?;
+            }
+            Density::Convolution(own) => {
+                for density in [&own.first, &own.second] {
+                    let foreign = usize::from(density.observables() != [own.x] || !density.has_formula());
+                    length(place, "list of observables of a convolved density", 1 - foreign, 1)?;
+                    self.check_density(density, axes, place)?;
+                }
+            }
+            Density::Projection(own) => {
+                for &(lower, upper) in &own.hidden {
+                    ascending(&[lower, upper], place, "range of a hidden variable")?;
+                }
+                let wanted: Vec<usize> = [own.x].into_iter().chain(axes..axes + own.hidden.len()).collect();
+                let foreign = usize::from(own.density.observables() != wanted || !own.density.has_formula());
+                length(place, "list of observables of a projected density", 1 - foreign, 1)?;
+                self.check_density(&own.density, axes + own.hidden.len(), place)?;
             }
             Density::Log(own) => {
                 length(

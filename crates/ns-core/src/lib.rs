@@ -39,10 +39,10 @@ pub use digest::Digest;
 pub use error::{EXPECTED, FitFailure, SessionError};
 pub use event_source::{DrawEvents, EventColumns, EventSource, NotDrawn};
 pub use events::{
-    BinRule, Binning, ConditionalDensity, Decay, DecaySides, Density, EventChannel, EventTable, Function,
-    FunctionForm, Given, InterpolationForm, LogDensity, Measured, Observable, Op, Oscillation,
-    ParquetEventData, Penalty, PenaltyForm, Process, RowGroups, Smearing, Special, Tail, Tape, TapeError,
-    Value, WeightSys, function_values,
+    BinRule, Binning, ConditionalDensity, Convolution, Decay, DecaySides, Density, EventChannel, EventTable,
+    Function, FunctionForm, Given, InterpolationForm, LogDensity, Measured, Observable, Op, Oscillation,
+    ParquetEventData, Penalty, PenaltyForm, Process, Projection, RowGroups, Smearing, Special, Tail, Tape,
+    TapeError, Value, WeightSys, function_values,
 };
 pub use execution::{Device, Execution, Precision, parse_bytes};
 pub use input::{Input, InputError, InputTable, Pulled};

@@ -90,7 +90,7 @@ fn examined(
     index: usize,
     parameters: &[f64],
 ) -> Option<Negative> {
-    if !channel.log_densities().is_empty() || !channel.conditional_densities().is_empty() {
+    if !channel.has_formulas() {
         return None;
     }
     let (columns, volumes) = grid(channel);

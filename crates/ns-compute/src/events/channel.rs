@@ -7,11 +7,13 @@ use ns_core::{Binning, EventChannel, EventModelError, LogDensity, LogProbError, 
 
 use super::bin_means::{is_integrated, over_bins};
 use super::conditional::{Conditional, at_start};
-use super::expand::{Amount, Expansion, Term};
+use super::convolution::resolved;
+use super::expand::{Amount, Expansion, Term, divide};
 use super::integral::Integral;
 use super::leaf::Leaf;
 use super::program::{Builder, Components, Program};
 use super::sources::{AtStart, Local};
+use crate::simd::Level;
 
 /// Largest number of bins of a channel whose bin contents are compared with integrals of the density.
 pub(super) const MOST_BINS: usize = 20_000;
@@ -69,6 +71,9 @@ pub(crate) struct ChannelPlan {
     /// part is the sum of the channel's values whose indices are in `rates`.
     pub(super) constant_rate: f64,
     pub(super) rates: Vec<usize>,
+    /// Program that computes the expected number of events from the values that the channel uses and from its integrals.
+    /// `None` if it is the sum of the rates.
+    pub(super) total: Option<Program>,
     /// Parameters on which the channel depends, in ascending order.
     pub(super) parameters: Vec<usize>,
 }
@@ -123,10 +128,16 @@ impl ChannelPlan {
 
     /// Compiles a channel. `functions` contains the initial values of all parameters and functions of parameters.
     pub(super) fn new(channel: &EventChannel, functions: &AtStart<'_>) -> Result<Self, EventModelError> {
+        let cannot = || EventModelError::CannotNormalise {
+            place: channel.name.clone(),
+            process: channel.processes.first().map(|process| process.name.clone()).unwrap_or_default(),
+        };
+        let channel = &*resolved(channel, Level::detect()).ok_or_else(cannot)?;
         let logs: Vec<LogDensity> = channel.log_densities().into_iter().cloned().collect();
         let columns = logs.last().map_or(channel.observables.len(), |last| last.column + 1);
         let start = |value: Value| functions.value(value);
         let mut expansion = Expansion::new(channel, columns, &start);
+        expansion.boxes = channel.references();
         let mut terms: Vec<Term> = Vec::new();
         for (index, process) in channel.processes.iter().enumerate() {
             expansion.process = index;
@@ -142,6 +153,16 @@ impl ChannelPlan {
                 leaves: term.leaves,
             }));
         }
+        expansion.boxes = channel.boxes();
+        let mut expected = None;
+        if expansion.boxes != channel.references() {
+            let total = expansion.expected(&terms).ok_or_else(cannot)?;
+            if channel.extended {
+                expected = Some(total);
+            } else {
+                divide(&mut terms, &total);
+            }
+        }
         if is_integrated(channel) {
             let bins = |edges: &Vec<f64>| edges.len() - 1;
             let count = channel.binning.iter().flat_map(|b| &b.edges).map(bins).product();
@@ -149,13 +170,10 @@ impl ChannelPlan {
                 let (place, most) = (channel.name.clone(), MOST_BINS);
                 return Err(EventModelError::TooManyBins { place, count, most });
             }
-            terms = over_bins(&mut expansion, terms).ok_or_else(|| EventModelError::CannotNormalise {
-                place: channel.name.clone(),
-                process: channel.processes.first().map(|process| process.name.clone()).unwrap_or_default(),
-            })?;
+            terms = over_bins(&mut expansion, terms).ok_or_else(cannot)?;
         }
         let (mut constant_rate, mut rates) = (0.0, Vec::new());
-        if channel.extended {
+        if channel.extended && expected.is_none() {
             for process in &channel.processes {
                 match (process.rate, expansion.locals.index(process.rate)) {
                     (Value::Number(rate), _) => constant_rate += rate,
@@ -179,11 +197,17 @@ impl ChannelPlan {
             let result = term.amount.build(&mut b, &mut expansion.locals);
             built.push((b, result, term.leaves));
         }
+        let total = expected.map(|total| {
+            let mut b = Builder::default();
+            let result = total.build(&mut b, &mut expansion.locals);
+            (b, result)
+        });
         let values = expansion.locals.values;
         let terms: Vec<Amplitude> = built
             .into_iter()
             .map(|(b, result, leaves)| Amplitude { program: b.finish(result, values.len(), &inputs), leaves })
             .collect();
+        let total = total.map(|(b, result)| b.finish(result, values.len(), &inputs));
         let mut first = Vec::new();
         let mut coordinates = terms.len();
         for leaf in &expansion.leaves {
@@ -211,6 +235,7 @@ impl ChannelPlan {
             coordinates,
             constant_rate,
             rates,
+            total,
             parameters,
         })
     }

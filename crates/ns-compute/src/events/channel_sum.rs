@@ -28,6 +28,8 @@ pub(super) struct ChannelMemory {
     variables: Vec<f64>,
     amplitudes: Vec<Memory>,
     pub(super) amplitude_values: Vec<f64>,
+    /// Memory of [`ChannelPlan::total`].
+    total: Option<Memory>,
     /// The amplitudes as numbers of a wide range; `None` if all amplitudes and integrals are well within the range of
     /// doubles.
     wide: Option<WideAmplitudes>,
@@ -58,6 +60,7 @@ impl ChannelMemory {
             variables: Vec::new(),
             amplitudes: plan.terms.iter().map(|term| Memory::new(&term.program, 1)).collect(),
             amplitude_values: vec![0.0; plan.terms.len()],
+            total: plan.total.as_ref().map(|program| Memory::new(program, 1)),
             wide: None,
             every_local: (0..n).collect(),
             sums: Sums::new(plan.coordinates),
@@ -87,6 +90,12 @@ impl ChannelMemory {
             Wide::from(value)
         };
         plan.integrals.iter().map(value).collect()
+    }
+
+    /// Returns the expected number of events, followed by its derivatives with respect to the values that the channel uses.
+    /// Returns `None` if it is the sum of the rates.
+    pub(super) fn total<'a>(&'a self, plan: &ChannelPlan) -> Option<&'a [f64]> {
+        self.total.as_ref().zip(plan.total.as_ref()).map(|(memory, program)| memory.value(program))
     }
 
     /// Returns the amplitude of a term, followed by its first derivatives with respect to the values that the channel
@@ -138,6 +147,9 @@ pub(super) fn prepare_channel(
     {
         term.program.prepare(level, sources, own);
         *value = own.value(&term.program)[0];
+    }
+    if let Some((program, own)) = plan.total.as_ref().zip(memory.total.as_mut()) {
+        program.prepare(level, sources, own);
     }
     let integrals = inputs.iter().map(|input| input.result[0]);
     let is_wide = memory.failure.is_none() && WideAmplitudes::are_needed(integrals, &memory.amplitude_values);
@@ -216,7 +228,7 @@ pub(super) fn differentiate(
     by_rate: (f64, f64),
     out: &mut Derivatives,
 ) {
-    let ChannelMemory { amplitudes, wide, every_local, sums, by_local, .. } = memory;
+    let ChannelMemory { amplitudes, wide, every_local, sums, by_local, total, .. } = memory;
     let (amplitudes, wide) = (&*amplitudes, wide.as_ref());
     let amplitude = |t: usize| match wide {
         Some(wide) => wide.results[t].as_slice(),
@@ -229,6 +241,12 @@ pub(super) fn differentiate(
         Some(_) => Inner { result: Some(amplitude(a)), variables: every_local },
         None => Inner { result: None, variables: own[a - n] },
     });
+    if let Some(result) = total.as_ref().zip(channel.total.as_ref()).map(|(own, of)| own.value(of)) {
+        by_local.pull_back((&[by_rate.0], &[by_rate.1], &[0.0]), &|_| Inner {
+            result: Some(result),
+            variables: every_local,
+        });
+    }
     for (i, &rate) in channel.rates.iter().enumerate() {
         by_local.gradient[rate] += by_rate.0;
         if by_rate.1 != 0.0 {

@@ -180,16 +180,25 @@ impl<'a> Expansion<'a> {
         if disjoint && self.boxes.len() == 1 {
             return Some(terms);
         }
+        let total = self.expected(&terms)?;
+        divide(&mut terms, &total);
+        Some(terms)
+    }
+
+    /// Returns the integral of a sum of terms over the boxes. Returns `None` if a density has no integral, or is a density
+    /// at given observables that is normalised over other boxes.
+    pub(super) fn expected(&mut self, terms: &[Term]) -> Option<Amount> {
+        let moved = self.boxes != self.channel.references();
         let mut total = Vec::new();
-        for term in &terms {
+        for term in terms {
+            let is_given = |leaf: &usize| matches!(self.leaves[*leaf].density, Density::Given(_));
+            if moved && term.leaves.iter().any(is_given) {
+                return None;
+            }
             let integral = self.integral(&term.leaves)?;
             total.push(Amount::Product(vec![term.amount.clone(), integral]));
         }
-        let total = Amount::Sum(total);
-        for term in &mut terms {
-            term.amount = Amount::Ratio(Box::new(term.amount.clone()), Box::new(total.clone()));
-        }
-        Some(terms)
+        Some(Amount::Sum(total))
     }
 
     /// Returns the index of a leaf (basic density) with this density. Leaves whose indices are in `taken` are not used.
@@ -470,6 +479,13 @@ impl<'a> Expansion<'a> {
         let rule = Rule::Conditional(ConditionalIntegral { source, sides, panels, context });
         let observables = own.to_vec();
         Some(Integral { rule, variables, of_bin: false, process, observables, known_error: 0.0 })
+    }
+}
+
+/// Divides all terms by a number.
+pub(super) fn divide(terms: &mut [Term], total: &Amount) {
+    for term in terms {
+        term.amount = Amount::Ratio(Box::new(term.amount.clone()), Box::new(total.clone()));
     }
 }
 

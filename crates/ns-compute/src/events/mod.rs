@@ -14,6 +14,7 @@ mod chain;
 mod channel;
 mod channel_sum;
 mod conditional;
+mod convolution;
 mod correlation;
 mod cost;
 mod crew;

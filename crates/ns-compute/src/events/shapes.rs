@@ -15,6 +15,7 @@ use super::error::of_normalisations;
 use super::grid::Point;
 use super::sources::{AtStart, Functions};
 use super::sums::{BLOCK, SumMemory};
+use super::total::total;
 use crate::simd::Level;
 
 /// The processes of all event channels of a model. Each process is compiled separately. Evaluations allocate memory,
@@ -54,7 +55,7 @@ impl EventShapes {
         let functions = Functions::new(&model.functions);
         let start = AtStart::new(level, &functions, model.parameters.iter().map(|p| p.init).collect());
         let alone = |(index, channel): (usize, &EventChannel)| {
-            let edges = edges.get(index).filter(|edges| !edges.is_empty() && has_formulas(channel));
+            let edges = edges.get(index).filter(|edges| !edges.is_empty() && channel.has_formulas());
             let binning = edges.map(|edges| Binning { edges: edges.clone(), rule: BinRule::Integral });
             let processes = channel.processes.iter().map(|process| {
                 // This channel is extended, so that it has a rate. It has no bins of the model, so that its density is
@@ -85,7 +86,7 @@ impl EventShapes {
     /// values of all parameters of the model.
     #[must_use]
     pub fn rates(&self, parameters: &[f64], channel: usize) -> Vec<f64> {
-        let of = |(plan, memory): (&ChannelPlan, ChannelMemory)| rate(plan, &memory);
+        let of = |(plan, memory): (&ChannelPlan, ChannelMemory)| total(plan, &memory);
         self.prepared(parameters, channel).into_iter().map(of).collect()
     }
 
@@ -150,7 +151,7 @@ impl EventShapes {
     /// If a density is not finite.
     pub fn grids(&self, parameters: &[f64], channel: usize) -> Result<Vec<EventTable>, SessionError> {
         let of = |(plan, memory): (&ChannelPlan, ChannelMemory)| {
-            let total = rate(plan, &memory);
+            let total = total(plan, &memory);
             // A process with a negative rate has the same shape as with a positive rate. For example, a signal that
             // is fitted below 0 has a negative rate.
             let sign = if total < 0.0 { -1.0 } else { 1.0 };
@@ -244,11 +245,6 @@ impl EventShapes {
     }
 }
 
-/// Returns whether all densities of a channel are formulae.
-fn has_formulas(channel: &EventChannel) -> bool {
-    channel.log_densities().is_empty() && channel.conditional_densities().is_empty()
-}
-
 /// Returns the larger of two errors. An error that is not a number counts as infinite.
 fn larger(a: f64, b: f64) -> f64 {
     if b.is_nan() { f64::INFINITY } else { a.max(b) }
@@ -263,8 +259,4 @@ fn interpolated(points: &[(f64, f64)], x: f64) -> f64 {
         (Some(&(_, y)), None) | (None, Some(&(_, y))) => y,
         (None, None) => 0.0,
     }
-}
-
-fn rate(plan: &ChannelPlan, memory: &ChannelMemory) -> f64 {
-    plan.rates.iter().fold(plan.constant_rate, |sum, &r| sum + memory.locals[r])
 }

@@ -16,7 +16,7 @@ use super::crew::Crew;
 use super::grid::Point;
 use super::offload::{ChannelSums, Offload};
 use super::program::Memory;
-use super::sources::{AtStart, FormulaPlan, FunctionMemory, Functions};
+use super::sources::{AtStart, FormulaPlan, FunctionMemory, Functions, Local};
 use super::sums::triangle;
 use super::total::{Wall, is_negative, total};
 use crate::simd::Level;
@@ -133,7 +133,7 @@ impl EventPlan {
 
     /// Returns whether the number of expected events of a channel depends on parameters.
     pub(crate) fn has_totals(&self) -> bool {
-        self.channels.iter().any(|channel| !channel.rates.is_empty())
+        self.channels.iter().any(|channel| !channel.rates.is_empty() || channel.total.is_some())
     }
 
     /// Returns the indices of the parameters on which the shapes of densities depend, in ascending order.
@@ -335,7 +335,7 @@ impl EventScratch {
 
     /// Returns the expected number of events of each extended channel at the last point, and 0 for all other channels.
     pub(crate) fn totals(&self, plan: &EventPlan) -> Vec<f64> {
-        plan.channels.iter().zip(&self.channels).map(|(plan, own)| total(plan, &own.locals)).collect()
+        plan.channels.iter().zip(&self.channels).map(|(plan, own)| total(plan, own)).collect()
     }
 
     /// Returns the extended channels whose expected number of events is 0 at the last point.
@@ -352,16 +352,18 @@ impl EventScratch {
     pub(crate) fn total_gradient(&self, plan: &EventPlan, channel: usize, n: usize) -> Vec<f64> {
         let mut gradient = vec![0.0; n];
         let Some(own) = plan.channels.get(channel) else { return gradient };
-        for local in own.rates.iter().map(|&rate| &own.locals[rate]) {
-            match local.parameter {
-                Some(p) => gradient[p] += 1.0,
-                None => {
-                    let result = plan.functions.result(local.function, &self.functions);
-                    for (slope, &position) in result[1..].iter().zip(&local.positions) {
-                        gradient[own.parameters[position]] += slope;
-                    }
+        let mut add = |local: &Local, by: f64| match local.parameter {
+            Some(p) => gradient[p] += by,
+            None => {
+                let result = plan.functions.result(local.function, &self.functions);
+                for (slope, &position) in result[1..].iter().zip(&local.positions) {
+                    gradient[own.parameters[position]] += by * slope;
                 }
             }
+        };
+        own.rates.iter().for_each(|&rate| add(&own.locals[rate], 1.0));
+        if let Some(result) = self.channels.get(channel).and_then(|memory| memory.total(own)) {
+            own.locals.iter().zip(&result[1..]).for_each(|(local, &by)| add(local, by));
         }
         gradient
     }
@@ -512,14 +514,14 @@ pub(super) fn evaluate_once(
         if let Some(integral) = memory.infinite {
             *infinite = infinite.or(Some((c, integral)));
         }
-        let rate = total(channel, &memory.locals);
+        let rate = total(channel, memory);
         let factor = factors.map_or(1.0, |factors| factors[c]);
         values.events += memory.sums.value + factor * rate;
         values.scale += memory.sums.scale + rate.abs();
         let wall = walls.as_ref().map_or([0.0; 3], |walls| walls[c].at(rate));
         *touched |= wall[0] != 0.0 || (channel.extended && rate < 0.0);
         values.events += wall[0];
-        if walls.is_none() && is_negative(channel, &memory.locals) {
+        if walls.is_none() && is_negative(channel, memory) {
             negative.get_or_insert(c);
         }
         let slopes = (factor + wall[1], wall[2]);
@@ -599,7 +601,7 @@ pub(crate) fn prepare_channels(level: Level, plan: &EventPlan, theta: &[f64], sc
 /// Returns the expected number of events of a prepared channel. For a channel that is not extended, this is the sum
 /// of the weights of the events in `table`.
 pub(super) fn expected_number(channel: &ChannelPlan, memory: &ChannelMemory, table: &EventTable) -> f64 {
-    if channel.extended { total(channel, &memory.locals) } else { table.sum_of_weights() }
+    if channel.extended { total(channel, memory) } else { table.sum_of_weights() }
 }
 
 /// Returns the Asimov data of all event channels at `theta`, and for each channel the estimated error of twice `-ln L`.

@@ -1,19 +1,23 @@
 //! The expected number of events of a channel. It cannot be negative.
 
 use super::channel::ChannelPlan;
+use super::channel_sum::ChannelMemory;
 
 /// A sum of rates counts as negative if it is below 0 by more than this fraction of the sum of their absolute values.
 const ROUNDING: f64 = 1e-12;
 
-/// Returns the expected number of events of an extended channel. `locals` contains the values that the channel uses.
-pub(super) fn total(channel: &ChannelPlan, locals: &[f64]) -> f64 {
-    channel.rates.iter().fold(channel.constant_rate, |sum, &rate| sum + locals[rate])
+/// Returns the expected number of events of an extended channel, whose `memory` has been prepared.
+pub(super) fn total(channel: &ChannelPlan, memory: &ChannelMemory) -> f64 {
+    match memory.total(channel) {
+        Some(result) => result[0],
+        None => channel.rates.iter().fold(channel.constant_rate, |sum, &rate| sum + memory.locals[rate]),
+    }
 }
 
-/// Returns whether the expected number of events of a channel is negative.
-pub(super) fn is_negative(channel: &ChannelPlan, locals: &[f64]) -> bool {
-    let size: f64 = channel.rates.iter().map(|&rate| locals[rate].abs()).sum();
-    channel.extended && total(channel, locals) < -ROUNDING * (size + channel.constant_rate.abs())
+/// Returns whether the expected number of events of a channel, whose `memory` has been prepared, is negative.
+pub(super) fn is_negative(channel: &ChannelPlan, memory: &ChannelMemory) -> bool {
+    let size: f64 = channel.rates.iter().map(|&rate| memory.locals[rate].abs()).sum();
+    channel.extended && total(channel, memory) < -ROUNDING * (size + channel.constant_rate.abs())
 }
 
 /// What the expected number of events `total` of a channel adds to `-ln L` in a descent that finds the minimum under the

@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 mod boundaries;
+mod convolutions;
 mod event_models;
 mod events_oracle;
 mod fits;
@@ -10,6 +11,7 @@ mod gpu_toys;
 mod minima;
 mod random_events;
 mod range;
+mod reference;
 mod sums;
 mod terms;
 mod toys;

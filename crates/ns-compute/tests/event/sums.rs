@@ -10,7 +10,7 @@ use ns_core::{
 
 const P: fn(usize) -> Value = Value::Parameter;
 
-fn evaluate(model: &Model, point: &[f64]) -> (f64, Vec<f64>, Vec<f64>) {
+pub(crate) fn evaluate(model: &Model, point: &[f64]) -> (f64, Vec<f64>, Vec<f64>) {
     let session = CpuSession::open(model, &Execution::default()).unwrap();
     let request =
         EvaluationRequest { nll: true, gradient: true, hessian: true, ..EvaluationRequest::default() };
@@ -37,7 +37,7 @@ fn check(what: &str, model: &Model, point: &[f64]) {
     check_derivatives(what, model, point, &gradient, &hessian);
 }
 
-fn check_derivatives(what: &str, model: &Model, point: &[f64], gradient: &[f64], hessian: &[f64]) {
+pub(crate) fn check_derivatives(what: &str, model: &Model, point: &[f64], gradient: &[f64], hessian: &[f64]) {
     let n = point.len();
     for p in 0..n {
         let h = 1e-4 * (0.1 + point[p].abs());

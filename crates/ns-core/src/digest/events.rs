@@ -113,6 +113,12 @@ impl Digest {
                 self.numbers(&[lower, upper]);
             }
         }
+        if !channel.reference.is_empty() {
+            self.text("reference");
+            for &(lower, upper) in channel.reference.iter().flatten() {
+                self.numbers(&[lower, upper]);
+            }
+        }
         self.integer(usize::from(channel.extended));
         match &channel.binning {
             None => self.text("events"),
@@ -172,6 +178,14 @@ impl Digest {
                     self.integer(usize::from(argument.is_some()));
                     argument.iter().for_each(|tape| self.tape(tape));
                 }
+                self.density(&own.density);
+            }
+            Density::Convolution(own) => {
+                self.density(&own.first);
+                self.density(&own.second);
+            }
+            Density::Projection(own) => {
+                own.hidden.iter().for_each(|&(lower, upper)| self.numbers(&[lower, upper]));
                 self.density(&own.density);
             }
             Density::Generic(tape) => self.tape(tape),

@@ -40,10 +40,11 @@ pub struct Binning {
 pub struct Process {
     /// Name of the process in the file.
     pub name: String,
-    /// Expected number of events of the process in the fit ranges, if the number of events is part of the likelihood
-    /// ([`EventChannel::extended`]). Otherwise the fraction of the channel's events that belong to the process.
+    /// Expected number of events of the process in the boxes [`EventChannel::references`], if the number of events is part
+    /// of the likelihood ([`EventChannel::extended`]). Otherwise the fraction of the events in these boxes that belong to
+    /// the process.
     pub rate: Value,
-    /// Density of the observables, normalised over the fit ranges.
+    /// Density of the observables, normalised over the boxes [`EventChannel::references`].
     pub density: Density,
 }
 
@@ -51,7 +52,8 @@ pub struct Process {
 ///
 /// The channel adds `sum_k nu_k - sum_i w_i ln(sum_k nu_k p_k(x_i))` to `-ln L`, with the rates `nu_k` and densities
 /// `p_k` of the processes, and the weights `w_i` of the events. If [`EventChannel::extended`] is false, the first sum
-/// is absent.
+/// is absent. If rates refer to other boxes than the fit ranges, `sum_k nu_k p_k` is the same, and the first sum is its
+/// integral over the fit ranges.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventChannel {
     /// Name of the channel in the file.
@@ -61,6 +63,9 @@ pub struct EventChannel {
     /// Fit ranges: boxes that do not overlap. Only events inside a box are fitted. A box has a lower and an upper limit
     /// for each observable. If the list is empty, the whole axes are fitted.
     pub ranges: Vec<Vec<(f64, f64)>>,
+    /// The boxes to which rates and coefficients of mixtures refer, such as the whole axes although side bands alone are
+    /// fitted. If the list is empty, they refer to the fit ranges.
+    pub reference: Vec<Vec<(f64, f64)>>,
     /// Whether the number of events is part of the likelihood ("extended likelihood"). If false, the likelihood depends
     /// only on the distribution of the events.
     pub extended: bool,
@@ -72,7 +77,7 @@ pub struct EventChannel {
 }
 
 impl EventChannel {
-    /// Returns the boxes over which densities are normalised: the fit ranges, or one box of the whole axes. A
+    /// Returns the boxes whose events are fitted: the fit ranges, or one box of the whole axes. A
     /// box has a lower and an upper limit for each observable.
     #[must_use]
     pub fn boxes(&self) -> Vec<Vec<(f64, f64)>> {
@@ -81,5 +86,18 @@ impl EventChannel {
         } else {
             self.ranges.clone()
         }
+    }
+
+    /// Returns whether all densities of the channel are formulae ([`Density::has_formula`]).
+    #[must_use]
+    pub fn has_formulas(&self) -> bool {
+        self.processes.iter().all(|process| process.density.has_formula())
+    }
+
+    /// Returns the boxes over which the densities of processes are normalised, and to which rates and coefficients refer:
+    /// [`EventChannel::reference`], or the fit ranges.
+    #[must_use]
+    pub fn references(&self) -> Vec<Vec<(f64, f64)>> {
+        if self.reference.is_empty() { self.boxes() } else { self.reference.clone() }
     }
 }

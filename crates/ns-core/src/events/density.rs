@@ -1,6 +1,6 @@
 //! Densities of observables.
 
-use super::{ConditionalDensity, Decay, Given, LogDensity, Tape, Value, WeightSys};
+use super::{ConditionalDensity, Convolution, Decay, Given, LogDensity, Projection, Tape, Value, WeightSys};
 
 /// Power-law tail of a Crystal Ball density: `A (B + |t|)^-n` beyond `|t| = alpha`, where `t` is the distance from
 /// the mean in units of the width. Value and slope are continuous, because
@@ -198,6 +198,10 @@ pub enum Density {
     Decay(Box<Decay>),
     /// A density of one observable at given values of others.
     Given(Box<Given>),
+    /// The convolution of two densities of one observable.
+    Convolution(Box<Convolution>),
+    /// The integral of a density over hidden variables.
+    Projection(Box<Projection>),
     /// An expression of observables and parameters, normalised numerically.
     Generic(Tape),
     /// A density that is not a formula, such as a normalising flow. Its logarithm is stored as a column of the events.
@@ -242,6 +246,8 @@ impl Density {
             Self::GeneralizedNormal { .. } => "generalized normal",
             Self::Decay(_) => "decay",
             Self::Given(_) => "given",
+            Self::Convolution(_) => "convolution",
+            Self::Projection(_) => "projection",
             Self::Generic(_) => "generic",
             Self::Log(_) => "log-density",
             Self::Conditional(_) => "conditional density",
@@ -285,6 +291,8 @@ impl Density {
             Self::GeneralizedNormal { mean, alpha, beta, .. } => vec![*mean, *alpha, *beta],
             Self::Decay(own) => own.values(),
             Self::Given(own) => own.values(),
+            Self::Convolution(own) => own.values(),
+            Self::Projection(own) => own.values(),
             Self::Generic(tape) => tape.values().collect(),
             Self::Conditional(own) => own.context.clone(),
         }
@@ -359,6 +367,8 @@ impl Density {
             | Self::MultivariateNormal { observables, .. } => observables.clone(),
             Self::Decay(own) => vec![own.t],
             Self::Given(own) => own.observables(),
+            Self::Convolution(own) => vec![own.x],
+            Self::Projection(own) => vec![own.x],
             Self::Generic(tape) => tape.observables().collect(),
             Self::Log(own) => own.observables.clone(),
             Self::Conditional(own) => own.observables.clone(),

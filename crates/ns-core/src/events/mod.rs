@@ -1,12 +1,15 @@
 //! Event-level models: densities of observables, functions of parameters, and tables of events.
 
 mod channel;
+mod convolution;
 mod decay;
 mod density;
 mod evaluate;
 mod file_columns;
 mod function;
 mod given;
+mod landau;
+mod landau_terms;
 mod log_density;
 mod penalty;
 mod row_groups;
@@ -17,6 +20,7 @@ mod value;
 mod weights;
 
 pub use channel::{BinRule, Binning, EventChannel, Observable, Process};
+pub use convolution::{Convolution, Projection};
 pub use decay::{Decay, DecaySides, Oscillation, Smearing};
 pub use density::{Density, Tail};
 pub use evaluate::functions as function_values;

@@ -66,7 +66,7 @@ impl Histograms {
             };
             let edges: Vec<Vec<f64>> = (0..d).map(along).collect();
             let cells: usize = edges.iter().map(|axis| axis.len() - 1).product();
-            let is_formula = channel.log_densities().is_empty() && channel.conditional_densities().is_empty();
+            let is_formula = channel.has_formulas();
             let nodes = (EventShapes::panels(d) * NODES).saturating_pow(d as u32).saturating_mul(cells);
             let excess = match is_formula {
                 true => cells as f64 / EventShapes::most_bins() as f64,

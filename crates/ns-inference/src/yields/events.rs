@@ -183,7 +183,7 @@ fn cell_edges(channel: &EventChannel, observable: usize, more: &[f64]) -> Vec<f6
 fn curves(model: &Model, view: &View<'_>, point: &[f64]) -> Result<Vec<Vec<f64>>, InferenceError> {
     let channel = view.channel;
     let positions = inside(&view.edges, &positions(view));
-    let is_formula = channel.log_densities().is_empty() && channel.conditional_densities().is_empty();
+    let is_formula = channel.has_formulas();
     if !is_formula || channel.observables.len() == 1 {
         let shapes = EventShapes::new(model, Level::detect()).map_err(SessionError::from)?;
         return Ok(shapes.projections(point, view.index, view.observable, &positions)?);

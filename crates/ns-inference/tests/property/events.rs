@@ -161,6 +161,7 @@ fn event_channel(d: &mut Draw, parts: &mut Parts, c: usize, mu: usize, mean: usi
         name: format!("events{c}"),
         observables,
         ranges,
+        reference: Vec::new(),
         extended: true,
         processes: vec![
             Process { name: "signal".to_owned(), rate: signal, density: peak },

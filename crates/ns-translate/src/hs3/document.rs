@@ -118,6 +118,12 @@ pub(crate) enum Distribution {
         x: Arg,
         coefficients: Vec<Arg>,
     },
+    /// A density that is proportional to `sum_i coefficients[i] x^exponents[i]`.
+    PowerSum {
+        x: Arg,
+        coefficients: Vec<Arg>,
+        exponents: Vec<Arg>,
+    },
     Uniform {
         x: Vec<Arg>,
     },
@@ -136,6 +142,12 @@ pub(crate) enum Distribution {
         gamma: Arg,
         beta: Arg,
         mu: Arg,
+    },
+    /// The Landau density of `(x - mean) / sigma`.
+    Landau {
+        x: Arg,
+        mean: Arg,
+        sigma: Arg,
     },
     GeneralizedNormal {
         x: Arg,
@@ -174,6 +186,11 @@ pub(crate) enum Distribution {
         x: Arg,
         first: Arg,
         second: Arg,
+    },
+    /// The integral of a density over some of its observables (`projected_dist` in files of ROOT).
+    Projected {
+        density: Arg,
+        hidden: Vec<Placed<String>>,
     },
     /// A density that is proportional to a weighted sum of functions and of densities before normalisation.
     WeightedSum {
@@ -258,9 +275,11 @@ pub(crate) enum Distribution {
     Product {
         factors: Vec<Arg>,
     },
+    /// A density with its expected number of events, in the whole range of the data or in a domain with the name `range`.
     RateExtended {
         rate: Arg,
         distribution: Arg,
+        range: Option<Placed<String>>,
     },
     /// A type that is not supported, or whose keys could not be read.
     Unsupported {
@@ -425,9 +444,16 @@ pub(crate) struct Likelihood {
     pub(crate) bins: Option<Placed<String>>,
     /// Fit ranges of observables.
     pub(crate) ranges: Vec<Ranges>,
+    /// Fit ranges of several observables together; empty if the ranges of each observable are given.
+    pub(crate) regions: Vec<Placed<Region>>,
+    /// What rates and coefficients of mixtures refer to: `ranges` (the fit ranges) or `axes` (the whole axes).
+    pub(crate) coefficients: Option<Placed<String>>,
     /// Blinded ranges of observables. Pictures show no data in these ranges.
     pub(crate) blind: Vec<Ranges>,
 }
+
+/// A box: names of observables with their ranges. An observable that is not named has its whole axis.
+pub(crate) type Region = Vec<(String, (f64, f64))>;
 
 /// Name of an observable with its fit ranges or its blinded ranges.
 pub(crate) type Ranges = (String, Placed<Vec<(f64, f64)>>);

@@ -48,6 +48,7 @@ pub(super) fn of_distribution<'a>(
     let values = |arguments: &[&'a Arg]| named(arguments.iter().copied(), Role::Value);
     let with = |x: &'a Arg, more: &'a [Arg]| named(std::iter::once(x).chain(more), Role::Value);
     match distribution {
+        D::Landau { x, mean, sigma } => values(&[x, mean, sigma]),
         D::Gaussian { x, mean, sigma } => values(&[x, mean, sigma]),
         D::BifurcatedGaussian { x, mean, left, right } => values(&[x, mean, left, right]),
         D::Exponential { x, c } => values(&[x, c]),
@@ -60,6 +61,9 @@ pub(super) fn of_distribution<'a>(
         D::Chebychev { x, coefficients }
         | D::Polynomial { x, coefficients }
         | D::Bernstein { x, coefficients } => with(x, coefficients),
+        D::PowerSum { x, coefficients, exponents } => {
+            named(std::iter::once(x).chain(coefficients).chain(exponents), Role::Value)
+        }
         D::Uniform { x } => named(x, Role::Value),
         D::Lognormal { x, mu, sigma } => values(&[x, mu, sigma]),
         D::Poisson { x, mean } => values(&[x, mean]),
@@ -72,6 +76,11 @@ pub(super) fn of_distribution<'a>(
         D::Convolution { x, first, second } => {
             let mut all = values(&[x]);
             all.extend(named([first, second], Role::Distribution));
+            all
+        }
+        D::Projected { density, hidden } => {
+            let mut all = named([density], Role::Distribution);
+            all.extend(hidden.iter().map(|x| Reference { name: &x.value, path: &x.path, role: Role::Value }));
             all
         }
         D::WeightedSum { samples, coefficients } => {
@@ -124,7 +133,7 @@ pub(super) fn of_distribution<'a>(
             all
         }
         D::Product { factors } => named(factors, Role::Distribution),
-        D::RateExtended { rate, distribution } => {
+        D::RateExtended { rate, distribution, .. } => {
             let mut all = named([rate], Role::Value);
             all.extend(named([distribution], Role::Distribution));
             all

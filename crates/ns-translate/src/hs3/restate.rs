@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::document::{
     Arg, Argument, Axis, Data, Distribution, Document, Function, Likelihood, Named, Placed, PointValue,
+    Region,
 };
 use super::model::{Hs3, entries};
 use super::restate_histfactory::histfactory;
@@ -217,6 +218,9 @@ impl<'a> Words<'a> {
             D::Gaussian { x, mean, sigma } => {
                 json!({"type": "gaussian_dist", "x": a(x), "mean": a(mean), "sigma": a(sigma)})
             }
+            D::Landau { x, mean, sigma } => {
+                json!({"type": "landau_dist", "x": a(x), "mean": a(mean), "sigma": a(sigma)})
+            }
             D::BifurcatedGaussian { x, mean, left, right } => json!({
                 "type": "bifurkated_gaussian_dist", "x": a(x), "mean": a(mean), "sigmaL": a(left), "sigmaR": a(right),
             }),
@@ -246,6 +250,10 @@ impl<'a> Words<'a> {
             }
             D::Bernstein { x, coefficients } => {
                 json!({"type": "bernstein_poly_dist", "x": a(x), "coefficients": self.args(coefficients)})
+            }
+            D::Projected { density, hidden } => {
+                let names: Vec<&str> = hidden.iter().map(|x| x.value.as_str()).collect();
+                json!({"type": "projected_dist", "input_pdf": a(density), "observables": names})
             }
             D::Uniform { x } => match x.as_slice() {
                 [only] => json!({"type": "uniform_dist", "x": a(only)}),
@@ -356,9 +364,18 @@ impl<'a> Words<'a> {
                 })
             }
             D::Product { factors } => json!({"type": "product_dist", "factors": self.args(factors)}),
-            D::RateExtended { rate, distribution } => {
-                json!({"type": "rate_extended_dist", "rate": a(rate), "dist": a(distribution)})
+            D::RateExtended { rate, distribution, range } => {
+                let mut map =
+                    object(json!({"type": "rate_extended_dist", "rate": a(rate), "dist": a(distribution)}));
+                if let Some(range) = range {
+                    map.insert("nextstat.range".to_owned(), json!(range.value));
+                }
+                Value::Object(map)
             }
+            D::PowerSum { x, coefficients, exponents } => json!({
+                "type": "power_sum_dist", "x": a(x), "coefficients": self.args(coefficients),
+                "exponents": self.args(exponents),
+            }),
             D::Unsupported { .. } => return None,
         })
     }
@@ -413,6 +430,16 @@ impl<'a> Words<'a> {
                 map.insert("nextstat.bins".to_owned(), json!("center"));
             }
             None => {}
+        }
+        if let Some(word) = &content.coefficients {
+            map.insert("nextstat.coefficients".to_owned(), json!(word.value));
+        }
+        if !content.regions.is_empty() {
+            let region = |region: &Placed<Region>| {
+                Value::Object(region.value.iter().map(|(name, pair)| (name.clone(), json!(pair))).collect())
+            };
+            let regions: Vec<Value> = content.regions.iter().map(region).collect();
+            map.insert("nextstat.ranges".to_owned(), Value::Array(regions));
         }
         for (key, ranges) in [("nextstat.ranges", &content.ranges), ("nextstat.blind", &content.blind)] {
             if !ranges.is_empty() {

@@ -43,7 +43,12 @@ fn each_broken_workspace_gets_its_message() {
 
 #[test]
 fn fixtures_and_broken_workspaces_are_what_their_scripts_write() {
-    for script in ["make_fixtures.py", "make_lifetime_fixture.py", "make_broken_workspaces.py"] {
+    for script in [
+        "make_fixtures.py",
+        "make_lifetime_fixture.py",
+        "make_straggling_fixture.py",
+        "make_broken_workspaces.py",
+    ] {
         let status = Command::new("python3")
             .arg(repository().join("scripts").join(script))
             .arg("--check")

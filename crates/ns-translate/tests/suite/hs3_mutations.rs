@@ -105,6 +105,13 @@ fn values() -> impl Strategy<Value = Value> {
         json!("nextstat.template_dist"),
         json!("crystalball_dist"),
         json!("multivariate_normal_dist"),
+        json!("decay_dist"),
+        json!("fft_conv_pdf"),
+        json!("landau_dist"),
+        json!("power_sum_dist"),
+        json!("extend_pdf"),
+        json!("axes"),
+        json!([{"m": [1, 2]}]),
         json!([[1e308, 1e308], [1e308, 1e308]]),
     ];
     prop::sample::select(plain)

@@ -11,6 +11,7 @@ mod hs3;
 mod hs3_decays;
 mod hs3_dialects;
 mod hs3_mutations;
+mod hs3_ranges;
 mod hs3_restated;
 mod hs3_sources;
 mod hs3_written;

@@ -76,6 +76,7 @@ const FUNCTIONS: &[(&str, &[&str], Function)] = &[
     ("lgamma", &["TMath::LnGamma", "ROOT::Math::lgamma"], special(Special::LnGamma)),
     ("j0", &["TMath::BesselJ0"], special(Special::BesselJ(0))),
     ("j1", &["TMath::BesselJ1"], special(Special::BesselJ(1))),
+    ("landau", &["TMath::Landau", "ROOT::Math::landau_pdf"], special(Special::Landau)),
     ("step", &[], Function::Step),
     ("gaus", &["TMath::Gaus"], Function::Gaus),
     ("ifelse", &[], Function::Select),

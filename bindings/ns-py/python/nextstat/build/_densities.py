@@ -82,6 +82,20 @@ class Densities:
         """A Breit-Wigner density convolved with a Gaussian."""
         return self._density(name, "nextstat.voigt_dist", [x], x=x, mean=mean, width=width, sigma=sigma)
 
+    def landau(self, name, x, mean, sigma):
+        """The Landau density of `(x - mean) / sigma`, normalised. Its maximum is at `mean - 0.22278 sigma`."""
+        return self._density(name, "landau_dist", [x], x=x, mean=mean, sigma=sigma)
+
+    def convolution(self, name, x, first, second):
+        """The convolution of two densities of `x` on the whole line, normalised on the axis of `x`. Of two Gaussians, and of a
+        Gaussian with a Breit-Wigner or a Voigt density, it has a formula. All others are computed numerically."""
+        for density in (first, second):
+            if list(density.observables) != [x]:
+                raise ValueError(f"the convolution '{name}' needs two densities of {x.name} alone, but '{density.name}' is none")
+        density = self._density(name, "fft_conv_pdf", [x])
+        self._distributions[-1].update({"conv_var": x.name, "pdf1": first.name, "pdf2": second.name})
+        return density
+
     def decay(self, name, t, tau, resolution=None, sides="after"):
         """The decay `exp(-|t| / tau)`, convolved with a resolution and normalised.
 

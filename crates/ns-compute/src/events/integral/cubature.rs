@@ -81,7 +81,7 @@ pub(in crate::events) struct Cubature {
 
 impl Cubature {
     /// Allocates the memory. `is_small` says that the memory should be small, because there are many integrals.
-    pub(super) fn new(program: &Program, dimensions: usize, is_small: bool) -> Self {
+    pub(in crate::events) fn new(program: &Program, dimensions: usize, is_small: bool) -> Self {
         let sides = vec![(0.0, 0.0); dimensions];
         Self {
             quadrature: Quadrature::new(program, dimensions, is_small),
@@ -112,7 +112,7 @@ impl Cubature {
     /// Integrates the value and the derivatives of `program` over a box. `edges` contains, for each observable, the ends
     /// of the box and the places between them at which it is divided first. If the integral is infinite, its value is
     /// infinity. If the integrand is not a number, neither is the integral.
-    pub(super) fn integrate(
+    pub(in crate::events) fn integrate(
         &mut self,
         level: Level,
         program: &Program,

@@ -13,11 +13,10 @@ mod series;
 mod singular;
 
 pub(super) use conditional::{ConditionalIntegral, ConditionalIntegralMemory};
+pub(super) use cubature::Cubature;
 pub(super) use edges::edges;
 pub(super) use normal::{NormalIntegral, NormalMemory};
 pub(super) use rules::{KRONROD, kronrod};
-
-use cubature::Cubature;
 
 use super::program::{Components, Memory, Program, Sources, components};
 use crate::simd::Level;

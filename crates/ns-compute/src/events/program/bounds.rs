@@ -14,6 +14,12 @@ const WIDEST_EXPONENT: f64 = 64.0;
 /// Logarithm of the largest ratio of two denominators within a box.
 const WIDEST_DENOMINATOR: f64 = 7.0;
 
+/// Place of the maximum of the Landau density.
+const LANDAU_PEAK: f64 = -0.222_782_981_256_4;
+
+/// The maximum of the Landau density, rounded up.
+const LANDAU_HIGHEST: f64 = 0.180_655_633_9;
+
 /// Returns bounds of the result of a step. `bounds` contains the bounds of all earlier results. `sides` contains the
 /// interval of each observable. `input` and variables have no bounds here.
 pub(in crate::events) fn step_bounds(
@@ -72,6 +78,10 @@ pub(in crate::events) fn wide_operand(step: Step, slot: Slot, bounds: &[Interval
         Step::Unary(Unary::Special(Special::Erf | Special::Erfc | Special::Tanh), a) => {
             (a, length(a) > 16.0 && bounds[slot].lo < bounds[slot].hi)
         }
+        Step::Unary(Unary::Special(Special::Landau), a) if bounds[a].lo > 3.0 => {
+            (a, spread(bounds[a]) > WIDEST_DENOMINATOR)
+        }
+        Step::Unary(Unary::Special(Special::Landau), a) => (a, length(a) > 8.0 && bounds[slot].hi > 0.0),
         Step::Unary(Unary::Special(Special::Sinh | Special::Cosh), a) => (a, length(a) > WIDEST_EXPONENT),
         Step::Binary(Binary::Voigt, a, b) => (a, length(a) > 40.0 * bounds[b].hi.max(1.0)),
         Step::Binary(Binary::FaddeevaImaginary, a, b) => (a, length(a) > 40.0 * bounds[b].hi.max(1.0)),
@@ -176,7 +186,13 @@ fn special_bounds(function: Special, x: Interval) -> Interval {
                 Interval::new(least, high)
             }
         }
-        Special::BesselJ(_) if x.is_empty() => x,
+        Special::BesselJ(_) | Special::Landau if x.is_empty() => x,
+        // The density has one maximum.
+        Special::Landau => {
+            let ends = Interval::new(at(x.lo).min(at(x.hi)), at(x.lo).max(at(x.hi)));
+            let high = if x.lo < LANDAU_PEAK && x.hi > LANDAU_PEAK { LANDAU_HIGHEST } else { ends.hi };
+            Interval::new(ends.lo * (1.0 - 1e-13), high * (1.0 + 1e-13))
+        }
         Special::BesselJ(_) => Interval::new(-1.0, 1.0),
     }
 }
@@ -299,6 +315,7 @@ mod tests {
             Special::LnGamma,
             Special::BesselJ(0),
             Special::BesselJ(3),
+            Special::Landau,
         ];
         for function in all {
             let name = format!("{function:?}");

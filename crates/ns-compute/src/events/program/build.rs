@@ -13,17 +13,29 @@ pub(in crate::events) type Values<'a> = &'a mut dyn FnMut(&mut Builder, Value) -
 pub(in crate::events) struct Builder {
     steps: Vec<Step>,
     tables: Vec<Table>,
+    /// An observable, and the result that takes its place.
+    substitute: Option<(usize, Slot)>,
 }
 
 impl Builder {
     /// Appends a step and returns its slot (the index of its result). If the program already has an equal step, returns
     /// the slot of that step.
     pub(in crate::events) fn push(&mut self, step: Step) -> Slot {
+        if let (Step::Observable(x), Some((of, slot))) = (step, self.substitute)
+            && x == of
+        {
+            return slot;
+        }
         if let Some(known) = self.steps.iter().position(|other| *other == step) {
             return known;
         }
         self.steps.push(step);
         self.steps.len() - 1
+    }
+
+    /// Lets a result take the place of an observable in all further steps but tables. `None` ends this.
+    pub(in crate::events) fn substitute(&mut self, substitute: Option<(usize, Slot)>) {
+        self.substitute = substitute;
     }
 
     /// Adds a table and returns its index. If the program already has an equal table, returns the index of that

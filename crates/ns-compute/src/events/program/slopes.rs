@@ -103,6 +103,8 @@ fn derivative(unary: Unary, x: Interval, value: Interval) -> Interval {
         Unary::Special(Special::Sinh) => x.abs().rising(libm::cosh),
         Unary::Special(Special::Cosh) => x.rising(libm::sinh),
         Unary::Special(Special::Tanh) => x.abs().rising(libm::cosh).square().reciprocal(),
+        // The slope is steepest at -1.6062, where it is 0.118750.
+        Unary::Special(Special::Landau) => Interval::new(-0.11876, 0.11876),
         Unary::Special(Special::BesselJ(_)) => Interval::new(-1.0, 1.0),
         Unary::Special(_) => Interval::ALL,
         Unary::Asin | Unary::Acos | Unary::Decay | Unary::Interpolation(_) => Interval::ALL,

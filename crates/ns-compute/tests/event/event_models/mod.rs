@@ -4,8 +4,9 @@
 #![allow(dead_code)]
 
 use ns_core::{
-    BinRule, Binning, Constraint, Decay, DecaySides, Density, EventChannel, EventTable, HistosysCode,
-    Measured, Model, Op, Oscillation, Penalty, PenaltyForm, Smearing, Tail, Tape, Value, WeightSys,
+    BinRule, Binning, Constraint, Convolution, Decay, DecaySides, Density, EventChannel, EventTable,
+    HistosysCode, Measured, Model, Op, Oscillation, Penalty, PenaltyForm, Smearing, Special, Tail, Tape,
+    Value, WeightSys,
 };
 
 use crate::events_oracle::{channel, model, table};
@@ -92,9 +93,33 @@ pub(crate) fn cases() -> Vec<Case> {
     all.extend(mixed());
     all.extend(several_observables());
     all.push(gaussian_on_exponential(1500.0));
+    all.push(side_bands());
     all.push(histogram_data(true));
     all.push(histogram_data(false));
     all
+}
+
+/// Returns the Landau density of the first observable.
+fn landau(mean: Value, sigma: Value) -> Density {
+    let special = Op::Special(Special::Landau, 4);
+    let ops = [Op::Observable(0), Op::Value(mean), Op::Sub(0, 1), Op::Value(sigma), Op::Div(2, 3), special];
+    Density::Generic(Tape::new(ops.to_vec()).unwrap())
+}
+
+/// Returns a model of two side bands, whose rates are those of the whole axis.
+fn side_bands() -> Case {
+    let parts = vec![
+        (P(0), Density::Gaussian { x: 0, mean: N(4.0), sigma: N(1.2) }),
+        (P(1), Density::Exponential { x: 0, slope: P(2) }),
+    ];
+    let axis = [(0.0, 10.0)];
+    let own = EventChannel {
+        ranges: vec![vec![(0.0, 3.0)], vec![(4.5, 10.0)]],
+        reference: vec![axis.to_vec()],
+        ..channel(&axis, true, parts)
+    };
+    let starts = [("s", 900.0, (0.0, 1e5)), ("b", 1500.0, (0.0, 1e5)), ("c", 0.2, (-2.0, 3.0))];
+    Case { name: "side bands with rates of the axis", model: model(&starts, vec![(own, empty(1))]) }
 }
 
 /// Returns a decay after 0 with the mean life `P(1)` and a resolution of the width `P(2)`, which is late by 1.
@@ -204,6 +229,18 @@ fn one_observable(line: &[(f64, f64)]) -> Vec<Case> {
             &[(0.1, 12.0)],
             Density::Lognormal { x: 0, mu: P(1), sigma: P(2) },
             &[("mu", 0.7, (-2.0, 3.0)), ("sigma", 0.5, (0.1, 2.0))],
+        ),
+        one("landau", n, line, landau(P(1), P(2)), &[("mean", 3.0, (1.0, 9.0)), ("width", 0.5, (0.1, 3.0))]),
+        one(
+            "landau with a resolution",
+            n,
+            line,
+            Density::Convolution(Box::new(Convolution {
+                x: 0,
+                first: landau(P(1), N(0.4)),
+                second: Density::Gaussian { x: 0, mean: N(0.0), sigma: P(2) },
+            })),
+            &[("mean", 3.0, (1.0, 9.0)), ("sigma", 0.8, (0.1, 3.0))],
         ),
         one("uniform", n, line, Density::Uniform { x: 0 }, &[]),
         one(

@@ -427,6 +427,7 @@ pub(crate) fn channel(axes: &[(f64, f64)], extended: bool, processes: Vec<(Value
         name: "events".to_owned(),
         observables: axes.iter().enumerate().map(observable).collect(),
         ranges: Vec::new(),
+        reference: Vec::new(),
         extended,
         processes: processes
             .into_iter()

@@ -8,7 +8,7 @@ use ns_core::{BinRule, Binning, EventChannel, EventTable, Observable};
 use crate::hs3::check;
 use crate::hs3::document::{Arg, Argument, Axis, Data, Distribution, Likelihood, Named, Placed};
 use crate::hs3::index::Object;
-use crate::pyhf::names::{quoted, show};
+use crate::pyhf::names::quoted;
 use crate::pyhf::problem::Report;
 
 use super::Builder;
@@ -161,18 +161,25 @@ impl<'a> Builder<'a, '_> {
             }
         }
         let Some(mut events) = self.events(data, axes, &space, likelihood) else { return };
-        let ranges = self.ranges(likelihood, &space, &events);
+        let edges = events.binning.as_ref().map(|binning| binning.edges.as_slice());
+        let ranges = self.ranges(likelihood, &space, edges);
         if !ranges.is_empty() {
             events = inside(events, &ranges);
         }
         let whole = || vec![space.observables.iter().map(|axis| (axis.min, axis.max)).collect()];
-        let boxes = if ranges.is_empty() { whole() } else { ranges.clone() };
+        let reference = self.reference(likelihood, shapes, &space);
+        let boxes = match (&reference, ranges.is_empty()) {
+            (Some(reference), _) => reference.clone(),
+            (None, true) => whole(),
+            (None, false) => ranges.clone(),
+        };
         self.logs.clear();
         let Some((extended, processes)) = self.processes(shapes, path, &space, &boxes) else { return };
         let channel = EventChannel {
             name: name.to_owned(),
             observables: space.observables,
             ranges,
+            reference: reference.unwrap_or_default(),
             extended,
             processes,
             binning: events.binning,
@@ -269,57 +276,6 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    /// Returns the fit ranges as boxes, each with a (lower, upper) pair per observable. The list is empty if the
-    /// likelihood has no fit ranges.
-    fn ranges(&mut self, likelihood: &Likelihood, space: &Space, events: &Events) -> Vec<Vec<(f64, f64)>> {
-        const MOST: usize = 1000;
-        let mut boxes: Vec<Vec<(f64, f64)>> = vec![Vec::new()];
-        let mut restricted = false;
-        for (i, observable) in space.observables.iter().enumerate() {
-            let whole = vec![(observable.min, observable.max)];
-            let given = likelihood.ranges.iter().find(|(name, _)| *name == observable.name);
-            let pairs = given.map_or(&whole, |(_, ranges)| &ranges.value);
-            if let Some((name, ranges)) = given {
-                restricted = true;
-                let edges = events.binning.as_ref().and_then(|binning| binning.edges.get(i));
-                for (k, &(from, to)) in pairs.iter().enumerate() {
-                    let path = format!("{}/{k}", ranges.path);
-                    if from < observable.min || to > observable.max {
-                        self.report.error(
-                            path,
-                            format!(
-                                "The fit range from {} to {} lies outside of the axis {} from {} to {}.",
-                                show(from),
-                                show(to),
-                                quoted(name),
-                                show(observable.min),
-                                show(observable.max)
-                            ),
-                            "Correct the range.",
-                        );
-                    } else if edges.is_some_and(|edges| !edges.contains(&from) || !edges.contains(&to)) {
-                        let message = format!(
-                            "The fit range from {} to {} does not end at bin edges of {}.",
-                            show(from),
-                            show(to),
-                            quoted(name)
-                        );
-                        self.report.error(path, message, "Let fit ranges begin and end at bin edges.");
-                    }
-                }
-            }
-            let grown = boxes.iter().flat_map(|region| {
-                pairs.iter().map(move |pair| region.iter().copied().chain([*pair]).collect::<Vec<_>>())
-            });
-            boxes = grown.take(MOST + 1).collect();
-        }
-        if boxes.len() > MOST {
-            let message = format!("The fit ranges of all observables make more than {MOST} boxes.");
-            self.report.error(String::new(), message, "Use fewer ranges.");
-        }
-        if restricted { boxes } else { Vec::new() }
-    }
-
     /// Collects the names of the axes of all data of a likelihood.
     pub(super) fn collect_axes(&mut self, likelihood: &Likelihood) {
         for argument in &likelihood.data {
@@ -330,6 +286,16 @@ impl<'a> Builder<'a, '_> {
             {
                 self.axes.extend(axes.iter().map(|axis| axis.name.clone()));
             }
+        }
+        let of_regions = likelihood.regions.iter().flat_map(|region| {
+            region.value.iter().map(|(name, _)| (name, format!("{}/{}", region.path, name)))
+        });
+        for (name, path) in of_regions.filter(|(name, _)| !self.axes.contains(*name)) {
+            self.report.error(
+                path,
+                format!("A fit range is that of {}, which is no axis of the data.", quoted(name)),
+                "Name an axis of the data of this likelihood.",
+            );
         }
         for (what, ranges) in [("fit", &likelihood.ranges), ("blinded", &likelihood.blind)] {
             for (name, range) in ranges.iter().filter(|(name, _)| !self.axes.contains(name)) {

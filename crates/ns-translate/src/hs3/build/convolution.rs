@@ -1,8 +1,8 @@
-//! Convolutions of two densities that are a density with a formula.
+//! Convolutions of two densities: those that have a formula, and all others.
 
-use ns_core::{Density, FunctionForm, Op, Value};
+use ns_core::{Convolution, Density, FunctionForm, Op, Value};
 
-use crate::hs3::document::{Arg, Distribution, Named};
+use crate::hs3::document::{Arg, Argument, Distribution, Named};
 use crate::pyhf::names::quoted;
 
 use super::channel::Space;
@@ -10,9 +10,9 @@ use super::value::operation;
 use super::{Builder, Trouble};
 
 impl Builder<'_, '_> {
-    /// Returns the convolution of two densities. One of them is a Gaussian; the other one is a Gaussian, which gives a
-    /// Gaussian, or a Breit-Wigner or Voigt density, which gives a Voigt density. Means add up, and so do the squares of the
-    /// widths of Gaussians.
+    /// Returns the convolution of two densities. That of two Gaussians is a Gaussian, and that of a Gaussian with a
+    /// Breit-Wigner or Voigt density is a Voigt density: means add up, and so do the squares of the widths of Gaussians. All
+    /// others are computed numerically.
     pub(super) fn convolution(
         &mut self,
         distribution: &Named<Distribution>,
@@ -23,13 +23,13 @@ impl Builder<'_, '_> {
         };
         let along = self.observable(x, space)?;
         let index = self.index;
-        let of = |argument: &Arg| {
-            index.named_distribution(argument).and_then(|i| index.document.distributions.get(i))
+        let (Some(a), Some(b)) = (index.named_distribution(first), index.named_distribution(second)) else {
+            self.not_a_density(&[first, second]);
+            return Err(Trouble::Reported);
         };
-        let (Some(a), Some(b)) = (of(first), of(second)) else { return Err(Trouble::Reported) };
         // Parameters of both are combined, so none may depend on an observable.
         let captured = self.captured.take();
-        let both = (self.direct(a, space), self.direct(b, space));
+        let both = (self.density(a, space), self.density(b, space));
         self.captured = captured;
         let (a, b) = (both.0?, both.1?);
         let (a, b) = if matches!(b, Density::Gaussian { .. }) { (a, b) } else { (b, a) };
@@ -54,13 +54,65 @@ impl Builder<'_, '_> {
                 let mean = self.sum_of(name, mean, shift);
                 Ok(Density::Voigt { x, mean, width, sigma: self.root_of_squares((name, path), sigma, more)? })
             }
-            _ => {
-                self.report.error(
-                    distribution.path.clone(),
-                    format!("The convolution {} has no formula here.", quoted(name)),
-                    "Convolve a Gaussian with a Gaussian, a Breit-Wigner or a Voigt density of the conv_var; write a decay with a resolution as a decay_dist.",
-                );
-                Err(Trouble::Reported)
+            (first, second) => self.table((name, path), along, first, second),
+        }
+    }
+
+    /// Returns a convolution without a formula, which is computed numerically.
+    fn table(
+        &mut self,
+        (name, path): (&str, &str),
+        x: usize,
+        first: Density,
+        second: Density,
+    ) -> Result<Density, Trouble> {
+        let mut problem = None;
+        for density in [&first, &second] {
+            if density.observables() != [x] {
+                problem = Some((
+                    "one of its densities depends on another observable than conv_var",
+                    "Convolve densities of conv_var alone.",
+                ));
+            } else if !density.has_formula() || holds(density, |d| matches!(d, Density::Given(_))) {
+                problem = Some((
+                    "one of its densities is a flow, a convolution or a density at given observables",
+                    "Convolve densities that have a formula; widths of Gaussians can be added in one convolution.",
+                ));
+            }
+        }
+        if [&first, &second].iter().any(|density| matches!(density, Density::Exponential { .. })) {
+            self.report.warn(
+                path.to_owned(),
+                format!(
+                    "The convolution {} has an exponential that is not cut: it has the same slope after it.",
+                    quoted(name)
+                ),
+                "Write a decay_dist for a decay that begins at 0, or a generic_dist with a comparison.",
+            );
+        }
+        let is_table = |d: &Density| {
+            matches!(d, Density::Histogram { .. } | Density::Template { .. } | Density::Spline { .. })
+        };
+        if holds(&first, is_table) && holds(&second, is_table) {
+            problem = Some((
+                "both densities are histograms or splines",
+                "Write one of them as a formula, such as a gaussian_dist.",
+            ));
+        }
+        let Some((problem, remedy)) = problem else {
+            return Ok(Density::Convolution(Box::new(Convolution { x, first, second })));
+        };
+        let message = format!("The convolution {} cannot be computed: {problem}.", quoted(name));
+        self.report.error(path.to_owned(), message, remedy);
+        Err(Trouble::Reported)
+    }
+
+    /// Reports arguments that are numbers where names of densities are needed.
+    pub(super) fn not_a_density(&mut self, arguments: &[&Arg]) {
+        for argument in arguments {
+            if let Argument::Number(number) = argument.value {
+                let message = format!("{number} is no density.");
+                self.report.error(argument.path.clone(), message, "Write the name of a distribution.");
             }
         }
     }
@@ -81,4 +133,9 @@ impl Builder<'_, '_> {
         let tape = self.tape(ops, 5, path)?;
         Ok(self.add_function(format!("{name} sigma"), FunctionForm::Expression(tape)))
     }
+}
+
+/// Returns whether a density, or one of its factors and summands, is of a kind.
+fn holds(density: &Density, is: impl Fn(&Density) -> bool + Copy) -> bool {
+    is(density) || density.parts().iter().any(|part| holds(part, is))
 }

@@ -260,6 +260,7 @@ impl Builder<'_, '_> {
                 }
             }
             D::Convolution { .. } => self.convolution(distribution, space)?,
+            D::Projected { density, hidden } => self.projected(distribution, (density, hidden), space)?,
             D::Decay { .. } => self.decay(distribution, space)?,
             D::Given { inner, observables } => self.conditional((distribution, inner), observables, space)?,
             D::Truth { .. } | D::GaussModel { .. } | D::MixtureModel { .. } => {
@@ -272,6 +273,8 @@ impl Builder<'_, '_> {
                 return Err(Trouble::Reported);
             }
             D::WeightedSum { .. }
+            | D::PowerSum { .. }
+            | D::Landau { .. }
             | D::Generic { .. }
             | D::DensityFunction { .. }
             | D::EfficiencyProduct { .. }

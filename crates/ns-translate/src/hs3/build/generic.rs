@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ns_core::{Density, Op, Tape, Value};
+use ns_core::{Density, Op, Special, Tape, Value};
 
 use crate::hs3::document::{Arg, Argument, Distribution, Function as Written, Named};
 use crate::hs3::index::Object;
@@ -143,6 +143,23 @@ impl Builder<'_, '_> {
                 let coefficients: Result<Vec<usize>, Trouble> =
                     coefficients.iter().map(|coefficient| operand(coefficient, draft)).collect();
                 draft.polynomial(x, &coefficients?)
+            }
+            D::Landau { x, mean, sigma } => {
+                let (x, mean) = (operand(x, draft)?, operand(mean, draft)?);
+                let sigma = operand(sigma, draft)?;
+                let t = draft.distance(x, mean, sigma);
+                draft.push(Op::Special(Special::Landau, t))
+            }
+            D::PowerSum { x, coefficients, exponents } => {
+                let x = operand(x, draft)?;
+                let mut sum = draft.number(0.0);
+                for (coefficient, exponent) in coefficients.iter().zip(exponents) {
+                    let (c, p) = (operand(coefficient, draft)?, operand(exponent, draft)?);
+                    let power = draft.push(Op::Pow(x, p));
+                    let term = draft.push(Op::Mul(c, power));
+                    sum = draft.push(Op::Add(sum, term));
+                }
+                sum
             }
             D::Uniform { .. } => draft.number(1.0),
             D::Lognormal { x, mu, sigma } => {

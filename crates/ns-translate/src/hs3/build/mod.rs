@@ -15,6 +15,8 @@ mod interpolation;
 mod normalization;
 mod parameters;
 mod processes;
+mod projection;
+mod ranges;
 mod settings;
 mod template;
 mod value;

@@ -102,7 +102,7 @@ impl Builder<'_, '_> {
                     densities.into_iter().zip(rates).map(|((name, density), rate)| (name, rate, density));
                 Ok(Parts { extended, parts: parts.collect() })
             }
-            Distribution::RateExtended { rate, distribution: inner } => {
+            Distribution::RateExtended { rate, distribution: inner, .. } => {
                 let rate = self.rate(rate, space)?;
                 let Some(inner) = index.named_distribution(inner) else { return Err(Trouble::Reported) };
                 let parts = self.parts(inner, space)?;

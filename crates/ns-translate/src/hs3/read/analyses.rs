@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::fields::{self, Fields};
-use crate::hs3::document::{Analysis, Arg, DomainAxis, Likelihood, Placed, PointValue, Ranges};
+use crate::hs3::document::{Analysis, Arg, DomainAxis, Likelihood, Placed, PointValue, Ranges, Region};
 use crate::hs3::words::count;
 use crate::pyhf::expect::{self, ValueLocation};
 use crate::pyhf::names::quoted;
@@ -39,9 +39,49 @@ pub(super) fn likelihood(fields: &Fields<'_>, report: &mut Report) -> Option<Lik
         );
     }
     let bins = fields.optional_name("nextstat.bins", report);
-    let ranges = ["nextstat.ranges", "nextstat.blind"].map(|key| ranges(fields, key, report));
-    let [ranges, blind] = ranges;
-    Some(Likelihood { distributions, data, auxiliary, auxiliary_data, bins, ranges, blind })
+    let coefficients = fields.optional_name("nextstat.coefficients", report);
+    let regions = match fields.optional("nextstat.ranges") {
+        Some(Value::Array(_)) => regions(fields, report),
+        _ => Vec::new(),
+    };
+    let own = if regions.is_empty() { ranges(fields, "nextstat.ranges", report) } else { Vec::new() };
+    let blind = ranges(fields, "nextstat.blind", report);
+    Some(Likelihood {
+        distributions,
+        data,
+        auxiliary,
+        auxiliary_data,
+        bins,
+        ranges: own,
+        regions,
+        coefficients,
+        blind,
+    })
+}
+
+/// Reads fit ranges of several observables together: `[{"x": [0, 1], "y": [2, 3]}, ...]`.
+fn regions(fields: &Fields<'_>, report: &mut Report) -> Vec<Placed<Region>> {
+    let mut regions = Vec::new();
+    for (value, place) in fields.items("nextstat.ranges", "boxes of fit ranges", report) {
+        let Some(map) = value.as_object() else {
+            expect::object(value, &place, &[], &[], report);
+            continue;
+        };
+        let mut region = Region::new();
+        for (name, value) in map {
+            let below = ValueLocation::new(place.key(name), format!("The fit range of {}", quoted(name)));
+            match *expect::numbers(value, &below, report) {
+                [from, to] if from < to => region.push((name.clone(), (from, to))),
+                _ => report.error(
+                    below.path,
+                    format!("{} is empty, or is no pair.", below.what),
+                    "Write [from, to] with from below to.",
+                ),
+            }
+        }
+        regions.push(Placed { value: region, path: place.path });
+    }
+    regions
 }
 
 /// Reads the fit ranges or the blinded ranges of observables: `{"x": [[100, 115], [135, 160]]}`.

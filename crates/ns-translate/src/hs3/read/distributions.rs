@@ -24,6 +24,7 @@ const KNOWN: &[&str] = &[
     "chebychev_dist",
     "polynomial_dist",
     "bernstein_poly_dist",
+    "power_sum_dist",
     "uniform_dist",
     "lognormal_dist",
     "poisson_dist",
@@ -33,6 +34,7 @@ const KNOWN: &[&str] = &[
     "gauss_model_function",
     "mixture_model",
     "generalized_normal_dist",
+    "landau_dist",
     "multivariate_normal_dist",
     "nextstat.breit_wigner_dist",
     "nextstat.crystalball_dist",
@@ -51,6 +53,7 @@ const KNOWN: &[&str] = &[
     "mixture_dist",
     "weighted_sum_dist",
     "fft_conv_pdf",
+    "projected_dist",
     "product_dist",
     "rate_extended_dist",
     "extend_pdf",
@@ -85,6 +88,11 @@ fn content(
             let (x, mean) = (fields.argument("x", report), fields.argument("mean", report));
             Distribution::Gaussian { x, mean, sigma: fields.argument("sigma", report) }
         }
+        "landau_dist" => Distribution::Landau {
+            x: fields.argument("x", report),
+            mean: fields.argument("mean", report),
+            sigma: fields.argument("sigma", report),
+        },
         "bifurkated_gaussian_dist" | "bifurcated_gaussian_dist" => Distribution::BifurcatedGaussian {
             x: fields.argument("x", report),
             mean: fields.argument("mean", report),
@@ -109,6 +117,7 @@ fn content(
             let x = fields.argument("x", report);
             Distribution::Bernstein { x, coefficients: fields.arguments("coefficients", report) }
         }
+        "power_sum_dist" => power_sum(fields, report),
         "uniform_dist" => Distribution::Uniform { x: fields.arguments("x", report) },
         "lognormal_dist" => {
             let (x, mu) = (fields.argument("x", report), fields.argument("mu", report));
@@ -204,6 +213,10 @@ fn content(
             coefficients: fields.arguments("coefficients", report),
             extended: fields.optional_flag("extended", report),
         },
+        "projected_dist" => Distribution::Projected {
+            density: fields.argument("input_pdf", report),
+            hidden: fields.optional_names("observables", report),
+        },
         "fft_conv_pdf" => {
             // The order of an interpolation, which formulas do not need.
             fields.ignore(&["ipOrder"]);
@@ -230,6 +243,7 @@ fn content(
         "rate_extended_dist" => Distribution::RateExtended {
             rate: fields.argument("rate", report),
             distribution: fields.argument("dist", report),
+            range: fields.optional_name("nextstat.range", report),
         },
         "extend_pdf" => extend_pdf(fields, report),
         other => return unsupported(fields, other, report),
@@ -318,6 +332,20 @@ fn one_or_two_tails(fields: &Fields<'_>, report: &mut Report) -> Distribution {
     Distribution::CrystalBall { x, mean, left, right, tails }
 }
 
+/// Reads a sum of powers, which has one coefficient per exponent.
+fn power_sum(fields: &Fields<'_>, report: &mut Report) -> Distribution {
+    let coefficients = fields.arguments("coefficients", report);
+    let exponents = fields.arguments("exponents", report);
+    if coefficients.len() != exponents.len() {
+        report.error(
+            fields.path("exponents"),
+            format!("There are {} coefficients and {} exponents.", coefficients.len(), exponents.len()),
+            "Write one exponent per coefficient.",
+        );
+    }
+    Distribution::PowerSum { x: fields.argument("x", report), coefficients, exponents }
+}
+
 fn histogram(fields: &Fields<'_>, report: &mut Report) -> Option<Distribution> {
     let value = fields.required("data", report)?;
     let inner = Fields::of(value, fields.location("data"), report)?;
@@ -328,23 +356,18 @@ fn histogram(fields: &Fields<'_>, report: &mut Report) -> Option<Distribution> {
     Some(Distribution::Histogram { axes, contents })
 }
 
-/// Reads an extended density in the form that ROOT writes: a density and an expected number of events.
+/// Reads an extended density in the form that ROOT writes: a density and an expected number of events, in a range with a
+/// name if there is one.
 fn extend_pdf(fields: &Fields<'_>, report: &mut Report) -> Distribution {
-    if let Some(range) = fields.optional("range_name").or_else(|| fields.optional("range"))
-        && range.as_str() != Some("")
-    {
-        report.error(
-            fields.here(),
-            "An extend_pdf whose rate belongs to a range is not supported.",
-            "Give the expected number of events in the whole range of the data.",
-        );
-    }
+    let key = if fields.has("range_name") { "range_name" } else { "range" };
     fields.ignore(&["range_name", "range"]);
-    let rate = if fields.has("n") { "n" } else { "rate" };
+    let range = fields.optional_name(key, report).filter(|name| !name.value.is_empty());
+    let rate = ["n", "norm"].into_iter().find(|key| fields.has(key)).unwrap_or("rate");
     let distribution = if fields.has("pdf") { "pdf" } else { "dist" };
     Distribution::RateExtended {
         rate: fields.argument(rate, report),
         distribution: fields.argument(distribution, report),
+        range,
     }
 }
 
