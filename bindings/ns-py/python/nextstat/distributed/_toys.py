@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,7 @@ def run_toys(
     chunk: int | None = None,
     data: ArrayLike | None = None,
     asimov: bool | float | None = None,
+    blind: str | Sequence[str] | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     progress: Progress = None,
@@ -83,7 +84,16 @@ def run_toys(
     source = source_of(model)
     here = source.load()
     test = _native.toys_prepare(
-        mu, here, n_toys=n_toys, seed=seed, test_stat=test_stat, data=data, asimov=asimov, fixed=fixed, init=init
+        mu,
+        here,
+        n_toys=n_toys,
+        seed=seed,
+        test_stat=test_stat,
+        data=data,
+        asimov=asimov,
+        blind=blind,
+        fixed=fixed,
+        init=init,
     )
     shipment = source.shipment(here.model_digest, test.header)
     ranges = list(_ranges(test.n_toys, _chunk(chunk, test.n_toys, n_threads(client))))
@@ -120,6 +130,7 @@ def hypotest_toys(
     chunk: int | None = None,
     data: ArrayLike | None = None,
     asimov: bool | float | None = None,
+    blind: str | Sequence[str] | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     progress: Progress = None,
@@ -140,6 +151,7 @@ def hypotest_toys(
             chunk=chunk,
             data=data,
             asimov=asimov,
+            blind=blind,
             fixed=fixed,
             init=init,
             progress=progress,
