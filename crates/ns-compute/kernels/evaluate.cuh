@@ -350,15 +350,15 @@ NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<SHARED
     }
 }
 
-// Evaluates `-ln L` and its gradient at `theta` for the data in MAIN and AUX. In models with functions `theta` is TRIAL. Fills GRADIENT, LAMBDA,
-// BIN_SLOPE, WEIGHT and REACTION; with KINKS also JUMP. With WIDE, larger groups of threads share the work if the
+// Evaluates `-ln L` and its gradient at `theta` (in any memory) for the data in MAIN and AUX. Fills GRADIENT, LAMBDA,
+// BIN_SLOPE, WEIGHT and REACTION; with KINKS also JUMP. With FUNCTIONS the model may have functions, and `theta` is then TRIAL;
+// kernels without them are faster. With WIDE, larger groups of threads share the work if the
 // thread block has many warps. The order of sums is then different.
-template <bool SHARED, bool KINKS, bool WIDE = false, int WARPS>
+template <bool SHARED, bool KINKS, bool WIDE = false, bool FUNCTIONS = !SHARED && !KINKS && !WIDE, int WARPS>
 NS_DEVICE Value evaluate(
     const Plan& plan, Codes codes, const State<SHARED>& state, const double* theta, SumsOf<WARPS>& sums
 ) {
-    // Only kernels for derivatives with respect to inputs are WIDE, and they are not for models with functions.
-    if (!WIDE && plan.functions) compute_functions(*plan.functions, plan.n_params, state, Order::FIRST);
+    if (FUNCTIONS && plan.functions) compute_functions(*plan.functions, plan.n_params, state, Order::FIRST);
     double least = factors_and_cells(plan, codes, state, theta);
     double parts[3] = {0.0, 0.0, 0.0};
     bins(plan, state, parts[0], parts[2]);
@@ -376,7 +376,7 @@ NS_DEVICE Value evaluate(
     } else {
         scalar_gradient<SHARED, KINKS, false>(plan, codes, state, theta);
     }
-    if (!WIDE && plan.functions) {
+    if (FUNCTIONS && plan.functions) {
         barrier();
         pull_functions(*plan.functions, state);
     }

@@ -53,9 +53,13 @@ NS_DEVICE void go(const State<SHARED>& state, const Direction& direction, double
     }
 }
 
+// Whether the kernel with these options fits models with functions.
+template <bool SHARED, bool OWN>
+constexpr bool HAS_FUNCTIONS = OWN || !SHARED;
+
 // Returns `-ln L` at the known minimum (SNAPSHOT) with parameter `p` moved to `to`, within its bounds. The function
 // is not inlined, because calls are rare and the code of an evaluation is large.
-template <bool SHARED>
+template <bool SHARED, bool OWN>
 NS_CALL double value_with(const Plan& plan, State<SHARED> state, int p, double to) {
     Sums sums = {state[BLOCK_DATA], 0};
     barrier();
@@ -63,7 +67,7 @@ NS_CALL double value_with(const Plan& plan, State<SHARED> state, int p, double t
     barrier();
     if (thread() == 0) state[TRIAL][p] = fmin(fmax(to, state[LOWER][p]), state[UPPER][p]);
     barrier();
-    Value value = evaluate<SHARED, false>(plan, codes_of(plan), state, state[TRIAL], sums);
+    Value value = evaluate<SHARED, false, false, HAS_FUNCTIONS<SHARED, OWN>>(plan, codes_of(plan), state, state[TRIAL], sums);
     barrier();
     return value.main + value.constraint;
 }
@@ -71,13 +75,13 @@ NS_CALL double value_with(const Plan& plan, State<SHARED> state, int p, double t
 // Flips each nonlinear parameter of the known minimum, one at a time. Sets RISE to the height of each flipped point
 // above the minimum, in units of `-ln L`, or to infinity if no descent should start there. Returns the number of
 // points from which descents should start, at most MOST_FLIPS. `known` is `-ln L` at the known minimum.
-template <bool SHARED>
+template <bool SHARED, bool OWN>
 NS_DEVICE int choose_flips(const Plan& plan, const Request& request, const State<SHARED>& state, double known) {
     int worth = 0;
     for (int i = 0; i < request.n_nonlinear; i++) {
         int p = request.nonlinear[i];
-        double rise = value_with(plan, state, p, -state[SNAPSHOT][p]) - known;
-        double hump = value_with(plan, state, p, 0.0) - known;
+        double rise = value_with<SHARED, OWN>(plan, state, p, -state[SNAPSHOT][p]) - known;
+        double hump = value_with<SHARED, OWN>(plan, state, p, 0.0) - known;
         bool is = rise < MOST_RISE && rise < LEAST_DENT * hump;
         if (thread() == 0) state[RISE][i] = is ? rise : infinity();
         worth += is;
@@ -104,7 +108,7 @@ NS_DEVICE void flip(const Request& request, const State<SHARED>& state, const do
 // known minimum. Writes at most MOST_VALLEYS values per parameter to FOLDS, the lowest first, or infinity. Returns the number of
 // points from which descents should start: those with one parameter moved and, if there are several parameters, the point with all
 // of them moved. `known` is `-ln L` at the known minimum.
-template <bool SHARED>
+template <bool SHARED, bool OWN>
 NS_CALL int choose_valleys(const Plan& plan, const Request& request, State<SHARED> state, double known) {
     double* heights = state[FOLDS];
     int found = 0, moved = 0;
@@ -112,7 +116,7 @@ NS_CALL int choose_valleys(const Plan& plan, const Request& request, State<SHARE
         int p = request.fold_param[i];
         const double* values = request.fold_values + i * FOLD_VALUES;
         for (int v = 0; v < FOLD_VALUES; v++) {
-            double rise = value_with(plan, state, p, values[v]) - known;
+            double rise = value_with<SHARED, OWN>(plan, state, p, values[v]) - known;
             if (thread() == 0) heights[v] = rise;
         }
         barrier();
@@ -169,14 +173,16 @@ NS_DEVICE void unfold(const Request& request, const State<SHARED>& state, const 
 // have the opposite sign. Rounds from FLIPS on change the sign of single parameters of the known minimum, in the
 // order of `rise`. Rounds from UNFOLD on move parameters to other valleys; `rise` is then the array FOLDS. The round RESCUE has
 // starting points that all fits share.
-template <bool SHARED>
+template <bool SHARED, bool OWN>
 NS_DEVICE void lay_out(
     const Plan& plan, const Request& request, const State<SHARED>& state, const double* rise, int round, int k, Sums& sums
 ) {
-    if (round >= UNFOLD) {
-        begin_at(plan, state, state[SNAPSHOT]);
-        unfold(request, state, rise, k);
-        return;
+    if constexpr (HAS_FUNCTIONS<SHARED, OWN>) {
+        if (round >= UNFOLD) {
+            begin_at(plan, state, state[SNAPSHOT]);
+            unfold(request, state, rise, k);
+            return;
+        }
     }
     if (round >= FLIPS) {
         begin_at(plan, state, state[SNAPSHOT]);
@@ -249,7 +255,7 @@ NS_DEVICE void search(
     if (helps) {
         const Round& from = launch.rounds[progress->owner];
         before = KnownMinimum{from.known, from.number != RESCUE, from.number >= FLIPS && from.number < UNFOLD};
-        lay_out(plan, request, state, rises(launch, state, progress, from.number), from.number, progress->start, sums);
+        lay_out<SHARED, OWN>(plan, request, state, rises(launch, state, progress, from.number), from.number, progress->start, sums);
     }
     barrier();
     if (thread() == 0) {
@@ -323,14 +329,19 @@ NS_DEVICE void search(
             if (round == 1 && !(progress->several & (SEVERAL | OPEN))) round = FLIPS;
             bool lower = progress->value < before.value - SAME;
             if (round >= FLIPS && round < UNFOLD && !(plan.strongly_nonlinear && (round == FLIPS || lower))) round = UNFOLD;
-            if (round >= UNFOLD && !(request.n_folds > 0 && (round == UNFOLD || (round < UNFOLD + FLIP_ROUNDS && lower)))) return;
+            if (round >= UNFOLD && !(HAS_FUNCTIONS<SHARED, OWN> && request.n_folds > 0 && (round == UNFOLD || (round < UNFOLD + FLIP_ROUNDS && lower)))) return;
             before = KnownMinimum{progress->value, true, round >= FLIPS && round < UNFOLD};
             if (round == RESCUE) before = KnownMinimum{infinity(), false, false};
             NS_EACH(p, plan.n_params) state[SNAPSHOT][p] = state[BEST][p];
             barrier();
-            int count = round < FLIPS    ? starts_of(request, round)
-                        : round < UNFOLD ? choose_flips(plan, request, state, before.value)
-                                         : choose_valleys(plan, request, state, before.value);
+            int count = 0;
+            if (round < FLIPS) {
+                count = starts_of(request, round);
+            } else if (round < UNFOLD) {
+                count = choose_flips<SHARED, OWN>(plan, request, state, before.value);
+            } else if constexpr (HAS_FUNCTIONS<SHARED, OWN>) {
+                count = choose_valleys<SHARED, OWN>(plan, request, state, before.value);
+            }
             if (thread() == 0) {
                 if (round == RESCUE) {
                     progress->fallen = progress->value;
@@ -343,7 +354,7 @@ NS_DEVICE void search(
             offer(launch, state, block, which, round, count, before.value);
         }
         int number = helps ? launch.rounds[progress->owner].number : progress->round;
-        lay_out(plan, request, state, rises(launch, state, progress, number), number, progress->start, sums);
+        lay_out<SHARED, OWN>(plan, request, state, rises(launch, state, progress, number), number, progress->start, sums);
     }
 }
 

@@ -17,8 +17,8 @@ use std::time::Instant;
 
 use gpu::toys::Agreement;
 use gpu::{
-    CODES, FUNCTIONS, WORKSPACES, all_devices, cpu_session, device, fits, fixture, models, n_devices, on_host,
-    points, random_points, same_bits, tolerances, toys,
+    CODES, FUNCTIONS, WORKSPACES, all_devices, cpu_session, device, fits, fixture, models, n_devices,
+    on_host, points, random_points, same_bits, tolerances, toys,
 };
 use ns_core::{Data, Device, EvaluationRequest, Interpolation, Search, Session};
 use ns_inference::toys::ToyRow;

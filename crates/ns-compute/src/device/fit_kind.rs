@@ -10,9 +10,9 @@ use super::arena::Arena;
 use super::backend::{Backend, Buffer};
 use super::layout;
 use super::offset::Offset;
-use crate::lanes::{Fold, ToyFitter};
 use crate::lanes::directions::Direction;
 use crate::lanes::metric::Metric;
+use crate::lanes::{Fold, ToyFitter};
 
 /// The inputs that a [`ToyFitter`] has prepared, in device memory.
 pub(super) struct DeviceFitKind {

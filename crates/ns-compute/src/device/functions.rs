@@ -117,8 +117,9 @@ pub(super) fn put(
     }
     let of = |function: usize| tapes.iter().find(|(known, ..)| *known == function);
     let results = columns.functions.iter().filter_map(|&function| of(function));
-    let results: Vec<[i32; 2]> =
-        results.map(|(_, start, tape)| [(start + tape.result) as i32, tape.parameters.len() as i32]).collect();
+    let results: Vec<[i32; 2]> = results
+        .map(|(_, start, tape)| [(start + tape.result) as i32, tape.parameters.len() as i32])
+        .collect();
     let (mut lists, mut slopes) = (Vec::new(), Vec::new());
     for p in 0..columns.n_params {
         let first = slopes.len() as i32;

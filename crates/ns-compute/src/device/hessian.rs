@@ -52,7 +52,13 @@ impl HessianPlacement {
             Extra::Left | Extra::Owner => factors,
             Extra::Ratios | Extra::Rates | Extra::Tilts => wide,
             Extra::Jacobian => bins * row,
-            Extra::Whole => if on_device.functions.is_some() { columns * columns } else { 0 },
+            Extra::Whole => {
+                if on_device.functions.is_some() {
+                    columns * columns
+                } else {
+                    0
+                }
+            }
         };
         let mut slab = evaluation.slab;
         let mut extra = [0; N_EXTRA];

@@ -9,7 +9,9 @@ use super::arena::Arena;
 use super::fit_kind::DeviceFitKind;
 use super::layout;
 use super::offset::Offset;
-use crate::shared_constants::{MOST_FLIPS, MOST_VALLEYS, N_COUNTERS, PLACES, START_ALONG, START_AT, START_EARLIER};
+use crate::shared_constants::{
+    MOST_FLIPS, MOST_VALLEYS, N_COUNTERS, PLACES, START_ALONG, START_AT, START_EARLIER,
+};
 
 /// Requests, items, and the arrays that they use. All of them are copied to the device together. Until then the arrays
 /// are in `arena`, and their offsets count from the start of the arena.

@@ -9,7 +9,9 @@ use super::arrays::{Array, FIRST_GLOBAL, N_ARRAYS, N_OFFSETS};
 use super::backend::Properties;
 use super::fit_kind::Size;
 use super::layout;
-use crate::shared_constants::{BLOCK_DATA_SIZE, FOLD_VALUES, LEAST_COLUMNS, MOST_PARTS, MOST_THREADS, MOST_VALLEYS, PAIRS};
+use crate::shared_constants::{
+    BLOCK_DATA_SIZE, FOLD_VALUES, LEAST_COLUMNS, MOST_PARTS, MOST_THREADS, MOST_VALLEYS, PAIRS,
+};
 
 /// Shared memory per thread block that the driver uses itself, in bytes.
 pub(super) const RESERVED: usize = 1024;
@@ -175,9 +177,11 @@ pub(super) fn place_arrays(
     let sizes = sizes(plan, size, whole_fit);
     let limit = properties.shared_per_block.saturating_sub(RESERVED);
     let placement = lay_out(&sizes, true);
-    // Models with kinks are fitted only by the kernel `Kernel::FitGlobal`.
+    // Models with kinks are fitted only by the kernel `Kernel::FitGlobal`. Models with functions are evaluated by kernels for global
+    // memory, and by the one for fits with derivatives of their own: without functions, the others are faster.
     let smooth = !plan.kinked.is_some() || !whole_fit;
-    if smooth && placement.shared <= limit { placement } else { lay_out(&sizes, false) }
+    let suits = smooth && (!plan.functions.is_some() || size.own);
+    if suits && placement.shared <= limit { placement } else { lay_out(&sizes, false) }
 }
 
 /// Returns the placement of the arrays of an evaluation. The array BLOCK_DATA is in shared memory. All other arrays are

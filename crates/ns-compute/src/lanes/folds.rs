@@ -74,7 +74,10 @@ pub(super) fn folds(
                 }
             }
             let turns = seen.iter().any(|(_, _, turns)| *turns == [true; 2]);
-            turns.then(|| Fold { param, values: (0..FOLD_VALUES).map(|i| at(range, i, FOLD_VALUES)).collect() })
+            turns.then(|| Fold {
+                param,
+                values: (0..FOLD_VALUES).map(|i| at(range, i, FOLD_VALUES)).collect(),
+            })
         })
         .collect()
 }

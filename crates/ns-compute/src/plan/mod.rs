@@ -91,8 +91,12 @@ impl Plan {
         }
         let components = |f: usize| Some(self.factors.tape(f)?.components);
         match self.factors.all().map(components).sum::<Option<usize>>() {
-            None => Some("functions of parameters that use special functions or interpolations are evaluated on the CPU"),
-            Some(all) if all > MOST_COMPONENTS => Some("functions of so many operations are evaluated on the CPU"),
+            None => Some(
+                "functions of parameters that use special functions or interpolations are evaluated on the CPU",
+            ),
+            Some(all) if all > MOST_COMPONENTS => {
+                Some("functions of so many operations are evaluated on the CPU")
+            }
             Some(_) => None,
         }
     }

@@ -87,7 +87,10 @@ pub const FUNCTIONS: [&str; 2] = ["eft", "abcd"];
 /// Reads a model from the fixtures of the repository.
 pub fn fixture(name: &str) -> Model {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
-    Workspace::from_path(folder.join(format!("{name}.json"))).unwrap().model(&ModelOptions::default()).unwrap()
+    Workspace::from_path(folder.join(format!("{name}.json")))
+        .unwrap()
+        .model(&ModelOptions::default())
+        .unwrap()
 }
 
 /// Opens a session on the CPU that uses all threads.
