@@ -6,7 +6,7 @@ use ns_core::Device;
 use ns_inference::grid::{GridFile, GridPoint, GridResult, GridRow, Labels, Prepared, upper_limits};
 use ns_inference::report::DocumentFormat;
 use ns_inference::row_file::{RowFileError, RowHeader};
-use ns_inference::{FitOptions, LimitOptions};
+use ns_inference::{FitData, FitOptions, LimitOptions};
 use ns_translate::ModelSource;
 use ns_translate::pyhf::{ChannelSelection, DigestCheck, ModelOptions, Signal, WorkspaceError};
 use pyo3::exceptions::PyValueError;
@@ -63,8 +63,8 @@ type Found<'py> = (Bound<'py, PyAny>, Vec<Option<(String, String)>>, Option<PyEr
 #[pyo3(signature = (workspace, patches, *, names = None, save = None, resume = false, measurement = None,
                     interp_defaults = "smooth", normsys_code = None, histosys_code = None, poi = None,
                     digest_check = true, channels = None, mask = None, cl = None, alpha = None, test_stat = "qtilde",
-                    expected_only = false, observed_only = false, asimov = None, fixed = None, search = "standard",
-                    integral_tolerance = None, device = "auto", threads = 0, progress = None))]
+                    expected_only = false, observed_only = false, asimov = None, blind = None, fixed = None,
+                    search = "standard", integral_tolerance = None, device = "auto", threads = 0, progress = None))]
 pub(crate) fn _limit_grid<'py>(
     py: Python<'py>,
     workspace: &Bound<'_, PyAny>,
@@ -86,6 +86,7 @@ pub(crate) fn _limit_grid<'py>(
     expected_only: bool,
     observed_only: bool,
     asimov: Option<&Bound<'_, PyAny>>,
+    blind: Option<Names>,
     fixed: Option<&Bound<'_, PyAny>>,
     search: &str,
     integral_tolerance: Option<f64>,
@@ -100,7 +101,12 @@ pub(crate) fn _limit_grid<'py>(
         return Err(PyValueError::new_err("resume=True continues the file that save names; give save"));
     }
     let fit = FitOptions::default().search(options::search(search)?).integral_tolerance(integral_tolerance);
-    let fit = options::fixed(options::asimov(fit, asimov)?, fixed)?;
+    let blind = blind.map(Names::list);
+    let fit = match options::blinded(asimov, blind.clone())? {
+        Some(blind) => fit.data(FitData::Blind(blind)),
+        None => options::asimov(fit, asimov)?,
+    };
+    let fit = options::fixed(fit, fixed)?;
     let options = LimitOptions::default()
         .fit(fit)
         .statistic(statistic(test_stat)?)
@@ -122,7 +128,7 @@ pub(crate) fn _limit_grid<'py>(
     let check = if digest_check { DigestCheck::Verify } else { DigestCheck::Skip };
     let names = names.map(Names::list).unwrap_or_default();
     let header_fit = json!({
-        "asimov": asimov.map(|value| value.to_string()), "fixed": fixed.map(|value| value.to_string()),
+        "asimov": asimov.map(|value| value.to_string()), "blind": blind, "fixed": fixed.map(|value| value.to_string()),
         "search": search, "integral_tolerance": integral_tolerance,
     });
 

@@ -102,6 +102,13 @@ constexpr double MOST_RISE = 3.0;
 constexpr double LEAST_DENT = 1.5;
 // Largest number of descents from flipped points of one minimum; the lowest points are taken.
 constexpr int MOST_FLIPS = 8;
+// Number of values of a parameter that are tried, at equal distances, along which functions turn.
+constexpr int FOLD_VALUES = 32;
+// Largest number of valleys along one parameter from which descents start.
+constexpr int MOST_VALLEYS = 2;
+// Descents start from points in other valleys at which `-ln L` is at most this much above the minimum. The other
+// parameters are not adjusted before.
+constexpr double HIGHEST_VALLEY = 20.0;
 // Value of `MOST_RISE` for models with kinks.
 constexpr double MOST_RISE_BETWEEN_KINKS = 0.5;
 // Largest number of descents from flipped points in one fit of a model with kinks. Most of these

@@ -1,6 +1,6 @@
 // Evaluation of `-ln L` and its gradient at one point.
 #pragma once
-#include "state.cuh"
+#include "functions.cuh"
 #include "terms/gaussian/gaussian.cuh"
 #include "terms/histosys/histosys.cuh"
 #include "terms/normsys/normsys.cuh"
@@ -180,7 +180,7 @@ NS_DEVICE void constraints(
 ) {
     const double* aux = state[AUX];
     double* gradient = state[GRADIENT];
-    NS_EACH(p, plan.n_params) {
+    NS_EACH(p, plan.n_columns) {
         int2 kind = plan.constraint[p];
         double slope = 0.0, scale = plan.constraint_scale[p];
         if (kind.x == GAUSSIAN) {
@@ -351,12 +351,14 @@ NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<SHARED
 }
 
 // Evaluates `-ln L` and its gradient at `theta` (in any memory) for the data in MAIN and AUX. Fills GRADIENT, LAMBDA,
-// BIN_SLOPE, WEIGHT and REACTION; with KINKS also JUMP. With WIDE, larger groups of threads share the work if the
+// BIN_SLOPE, WEIGHT and REACTION; with KINKS also JUMP. With FUNCTIONS the model may have functions, and `theta` is then TRIAL;
+// kernels without them are faster. With WIDE, larger groups of threads share the work if the
 // thread block has many warps. The order of sums is then different.
-template <bool SHARED, bool KINKS, bool WIDE = false, int WARPS>
+template <bool SHARED, bool KINKS, bool WIDE = false, bool FUNCTIONS = !SHARED && !KINKS && !WIDE, int WARPS>
 NS_DEVICE Value evaluate(
     const Plan& plan, Codes codes, const State<SHARED>& state, const double* theta, SumsOf<WARPS>& sums
 ) {
+    if (FUNCTIONS && plan.functions) compute_functions(*plan.functions, plan.n_params, state, Order::FIRST);
     double least = factors_and_cells(plan, codes, state, theta);
     double parts[3] = {0.0, 0.0, 0.0};
     bins(plan, state, parts[0], parts[2]);
@@ -373,6 +375,10 @@ NS_DEVICE Value evaluate(
         scalar_gradient<SHARED, KINKS, WIDE>(plan, codes, state, theta);
     } else {
         scalar_gradient<SHARED, KINKS, false>(plan, codes, state, theta);
+    }
+    if (FUNCTIONS && plan.functions) {
+        barrier();
+        pull_functions(*plan.functions, state);
     }
     least = sums.least(least);
     return Value{parts[0], parts[1], parts[2], least};

@@ -1,9 +1,18 @@
-// Functions that occur in the formulas of densities, with first and second derivatives (see
-// src/events/program/elementary.rs and lookup.rs).
+// Operations that occur in the formulas of densities and of functions of parameters, with first and second derivatives
+// (see src/events/program/elementary.rs and lookup.rs).
 #pragma once
 #include "event_structures.cuh"
 
 namespace ns {
+
+NS_DEVICE int triangle(int a, int b) { return a < b ? b * (b + 1) / 2 + a : a * (a + 1) / 2 + b; }
+NS_DEVICE int pair_at(int d, int i, int j) { return 1 + d + triangle(i, j); }
+
+// The variables, and the pairs of variables, with respect to which a result is differentiated.
+struct Differentiated {
+    const int *first, *first_end;
+    const int2 *second, *second_end;
+};
 
 // The events of a channel, with everything that the formulas of their densities need. `weights` is null if all
 // weights are 1.
@@ -95,6 +104,61 @@ NS_DEVICE bool function_of_event(EventCode code, double number, double x, Other 
             return false;
         }
         default: trap(); return false;
+    }
+}
+
+// Computes the result of an operation on results with `d` variables. `of` returns a component of an operand, and `to` the place
+// of a component of the result.
+template <class Of, class To>
+NS_DEVICE void apply(EventCode code, double number, const int (&operands)[3], int d, Differentiated by, Of of, To to) {
+    int a = operands[0], b = operands[1];
+    auto x = [&](int i) { return of(a, i); };
+    auto y = [&](int i) { return of(b, i); };
+    switch (code) {
+        case EventCode::LESS: to(0) = x(0) < y(0) ? 1.0 : 0.0; return;
+        case EventCode::LESS_EQUAL: to(0) = x(0) <= y(0) ? 1.0 : 0.0; return;
+        case EventCode::EQUAL: to(0) = x(0) == y(0) ? 1.0 : 0.0; return;
+        case EventCode::SELECT: {
+            int chosen = x(0) != 0.0 ? b : operands[2];
+            to(0) = of(chosen, 0);
+            for (const int* v = by.first; v < by.first_end; v++) to(1 + *v) = of(chosen, 1 + *v);
+            for (const int2* v = by.second; v < by.second_end; v++) {
+                int at = pair_at(d, v->x, v->y);
+                to(at) = of(chosen, at);
+            }
+            return;
+        }
+        case EventCode::ADD:
+        case EventCode::SUB: {
+            double sign = code == EventCode::ADD ? 1.0 : -1.0;
+            to(0) = x(0) + sign * y(0);
+            for (const int* v = by.first; v < by.first_end; v++) to(1 + *v) = x(1 + *v) + sign * y(1 + *v);
+            for (const int2* v = by.second; v < by.second_end; v++) {
+                int at = pair_at(d, v->x, v->y);
+                to(at) = x(at) + sign * y(at);
+            }
+            return;
+        }
+        default: break;
+    }
+    // A function of one or two numbers: value, first derivatives, and second derivatives aa, ab and bb. The chain
+    // rule follows.
+    double f[6] = {};
+    bool two = function_of_event(code, number, x(0), [&] { return y(0); }, f);
+    to(0) = f[0];
+    for (const int* v = by.first; v < by.first_end; v++) {
+        double slope = f[1] * x(1 + *v);
+        to(1 + *v) = two ? fma(f[2], y(1 + *v), slope) : slope;
+    }
+    for (const int2* v = by.second; v < by.second_end; v++) {
+        int at = pair_at(d, v->x, v->y);
+        double xv = x(1 + v->x), xw = x(1 + v->y);
+        double bend = fma(f[1], x(at), f[3] * xv * xw);
+        if (two) {
+            double yv = y(1 + v->x), yw = y(1 + v->y);
+            bend += f[2] * y(at) + f[4] * fma(xv, yw, xw * yv) + f[5] * yv * yw;
+        }
+        to(at) = bend;
     }
 }
 

@@ -12,8 +12,6 @@ namespace ns {
 // density.
 constexpr int PLAIN_SUMS = 3;
 
-NS_DEVICE int triangle(int a, int b) { return a < b ? b * (b + 1) / 2 + a : a * (a + 1) / 2 + b; }
-NS_DEVICE int pair_at(int d, int i, int j) { return 1 + d + triangle(i, j); }
 NS_DEVICE int n_sums(const EventChannel& channel) {
     int n = channel.n_coordinates;
     return PLAIN_SUMS + n + n * (n + 1);
@@ -35,60 +33,19 @@ NS_DEVICE double component(const Events& events, const EventRoom& room, int a, i
 // Computes the result of one operation for an event. The function is not inlined, because its code is long.
 NS_CALL void run_step(const Events& events, const EventRoom& room, const EventStep& step, int d, uint64_t event) {
     const EventChannel& channel = events.channel;
-    int a = step.operands[0], b = step.operands[1], c = step.operands[2], to = step.to;
-    auto x = [&](int i) { return component(events, room, a, i); };
-    auto y = [&](int i) { return component(events, room, b, i); };
-    const int *first = channel.singles + step.first[0], *first_end = channel.singles + step.first[1];
-    const int2 *second = channel.pairs + step.second[0], *second_end = channel.pairs + step.second[1];
+    int to = step.to;
     EventCode code = (EventCode)step.code;
     switch (code) {
         case EventCode::OBSERVABLE: room[to] = events.columns[step.source * events.n_events + event]; return;
         case EventCode::TABLE: room[to] = table_at(events, channel.tables[step.source], step.row, event); return;
-        case EventCode::LESS: room[to] = x(0) < y(0) ? 1.0 : 0.0; return;
-        case EventCode::LESS_EQUAL: room[to] = x(0) <= y(0) ? 1.0 : 0.0; return;
-        case EventCode::EQUAL: room[to] = x(0) == y(0) ? 1.0 : 0.0; return;
-        case EventCode::SELECT: {
-            int chosen = x(0) != 0.0 ? b : c;
-            room[to] = component(events, room, chosen, 0);
-            for (const int* v = first; v < first_end; v++) room[to + 1 + *v] = component(events, room, chosen, 1 + *v);
-            for (const int2* v = second; v < second_end; v++) {
-                int at = pair_at(d, v->x, v->y);
-                room[to + at] = component(events, room, chosen, at);
-            }
-            return;
-        }
-        case EventCode::ADD:
-        case EventCode::SUB: {
-            double sign = code == EventCode::ADD ? 1.0 : -1.0;
-            room[to] = x(0) + sign * y(0);
-            for (const int* v = first; v < first_end; v++) room[to + 1 + *v] = x(1 + *v) + sign * y(1 + *v);
-            for (const int2* v = second; v < second_end; v++) {
-                int at = pair_at(d, v->x, v->y);
-                room[to + at] = x(at) + sign * y(at);
-            }
-            return;
-        }
         default: break;
     }
-    // A function of one or two numbers: value, first derivatives, and second derivatives aa, ab and bb. The chain
-    // rule follows.
-    double f[6] = {};
-    bool two = function_of_event(code, step.number, x(0), [&] { return y(0); }, f);
-    room[to] = f[0];
-    for (const int* v = first; v < first_end; v++) {
-        double slope = f[1] * x(1 + *v);
-        room[to + 1 + *v] = two ? fma(f[2], y(1 + *v), slope) : slope;
-    }
-    for (const int2* v = second; v < second_end; v++) {
-        int at = pair_at(d, v->x, v->y);
-        double xv = x(1 + v->x), xw = x(1 + v->y);
-        double bend = fma(f[1], x(at), f[3] * xv * xw);
-        if (two) {
-            double yv = y(1 + v->x), yw = y(1 + v->y);
-            bend += f[2] * y(at) + f[4] * fma(xv, yw, xw * yv) + f[5] * yv * yw;
-        }
-        room[to + at] = bend;
-    }
+    Differentiated by = {
+        channel.singles + step.first[0], channel.singles + step.first[1], channel.pairs + step.second[0],
+        channel.pairs + step.second[1]
+    };
+    auto of = [&](int operand, int i) { return component(events, room, operand, i); };
+    apply(code, step.number, step.operands, d, by, of, [&](int i) -> double& { return room[to + i]; });
 }
 
 // Computes one leaf of an event, with its derivatives.

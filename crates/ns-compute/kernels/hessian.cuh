@@ -55,7 +55,7 @@ NS_DEVICE void spread(
 // Fills the arrays `Extra` (see structures.cuh) from the evaluation at the point `theta`.
 NS_DEVICE void expand(const EvaluateLaunch& launch, const State<false>& state, const Extras& extra, const double* theta) {
     const Plan& plan = launch.plan;
-    int n = plan.n_params, width = plan.n_reacting;
+    int n = plan.n_columns, width = plan.n_reacting;
     double *first = extra[Extra::FIRST], *second = extra[Extra::SECOND], *product = extra[Extra::PRODUCT];
     double *bare = extra[Extra::BARE], *left = extra[Extra::LEFT], *curvature = extra[Extra::CURVATURE];
     double *ratios = extra[Extra::RATIOS], *rates = extra[Extra::RATES], *tilts = extra[Extra::TILTS];
@@ -151,7 +151,7 @@ NS_DEVICE void expand(const EvaluateLaunch& launch, const State<false>& state, c
 NS_DEVICE void products(const EvaluateLaunch& launch, const State<false>& state, const Extras& extra, const double* theta, double* h) {
     const Plan& plan = launch.plan;
     const double *jacobian = extra[Extra::JACOBIAN], *curvature = extra[Extra::CURVATURE];
-    int n = plan.n_params, row = launch.row, tiles = row / TILE;
+    int n = plan.n_columns, row = launch.row, tiles = row / TILE;
     NS_EACH(at, tiles * (tiles + 1) / 2) {
         int i, j;
         of_triangle(at, i, j);
@@ -242,7 +242,7 @@ NS_DEVICE void add_second_derivatives(const EvaluateLaunch& launch, const State<
     const double *additive = state[ADDITIVE], *scale = state[SCALE], *slopes = state[BIN_SLOPE];
     const double *first = extra[Extra::FIRST], *second = extra[Extra::SECOND], *rates = extra[Extra::RATES];
     const int* rank = extra.whole(Extra::RANK);
-    int n = plan.n_params, width = plan.n_reacting;
+    int n = plan.n_columns, width = plan.n_reacting;
     NS_EACH(at, width * (width + 1) / 2) {
         int a, b;
         of_triangle(at, a, b);
@@ -325,9 +325,16 @@ NS_DEVICE void hessian(const EvaluateLaunch& launch, const State<false>& state, 
     }
     Extras extra = {launch, state.slab};
     const double* theta = state[TRIAL];
+    bool functions = launch.plan.functions != nullptr;
+    double* whole = functions ? extra[Extra::WHOLE] : h;
     expand(launch, state, extra, theta);
-    products(launch, state, extra, theta, h);
-    add_second_derivatives(launch, state, extra, theta, h);
+    products(launch, state, extra, theta, whole);
+    add_second_derivatives(launch, state, extra, theta, whole);
+    if (!functions) return;
+    barrier();
+    compute_functions(*launch.plan.functions, launch.plan.n_params, state, Order::SECOND);
+    pull_hessian(launch.plan, state, whole, h);
+    barrier();
 }
 
 }  // namespace ns

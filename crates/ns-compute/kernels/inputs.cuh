@@ -99,7 +99,7 @@ static_assert(sizeof(InputDatum) == 24, "as on the host");
 // memory.
 struct DifferentiateLaunch {
     Plan plan;
-    uint32_t offset[56];
+    uint32_t offset[58];
     int n_rows;
     // Number of all inputs. Those of the caller come first.
     int n_inputs;
@@ -170,6 +170,6 @@ struct DifferentiateLaunch {
     // FINE, BAD_INPUT, NO_LIKELIHOOD, ZERO_FACTOR or NO_ASIMOV, per row.
     int* status;
 };
-static_assert(sizeof(DifferentiateLaunch) == 840, "as on the host");
+static_assert(sizeof(DifferentiateLaunch) == 864, "as on the host");
 
 }  // namespace ns

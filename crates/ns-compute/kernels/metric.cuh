@@ -112,8 +112,8 @@ NS_DEVICE void fill_own(const Plan& plan, const Metric& metric, const State<SHAR
 }
 
 // Inverts the metric at the point of the last evaluation, over the parameters that are not held. With OWN the metric has
-// the derivatives at this point (lanes/own_metric.rs), otherwise those that all fits share. Metrics with OWN have dual
-// parameters and a single group of bins. Returns false if the metric is not positive definite.
+// the derivatives at this point (lanes/own_metric.rs), otherwise those that all fits share. Metrics with OWN have a single
+// group of bins. Returns false if the metric is not positive definite.
 template <bool SHARED, bool OWN>
 NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED>& state, Sums& sums) {
     const double *held = state[HELD], *theta = state[THETA], *aux = state[AUX], *weight = state[WEIGHT];
@@ -150,10 +150,10 @@ NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED
     }
     if (!OWN) n_held = sums.one(n_held);
     barrier();
-    if (OWN) {
+    if (OWN && metric.n_dual > 0) {
         fill_own(plan, metric, state);
         if (!invert(n, state, MATRIX, 0, COLUMN)) return false;
-    } else if (metric.n_dual > 0) {
+    } else if (!OWN && metric.n_dual > 0) {
         for (int g = 0; g < metric.n_groups; g++) {
             BinGroup group = group_of(metric, g);
             int n_of = group.bins();
@@ -221,7 +221,11 @@ NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED
     NS_EACH_TEAM(place, inner * inner) {
         int u = place / inner, v = place % inner;
         double sum = team_dot(n, scaled + u * n, columns + v * n);
-        if (u == v) sum = moves[u] != 0.0 ? sum + metric.primal_stiffness[u] : 1.0;
+        if (u == v) {
+            double stiffness = metric.primal_stiffness[u];
+            if (OWN && metric.primal_bends[u]) stiffness += fmax(state[BENDS][metric.primal_param[u]], 0.0);
+            sum = moves[u] != 0.0 ? sum + stiffness : 1.0;
+        }
         if (member() == 0) k_matrix[place] = sum;
     }
     return invert_any(inner, k_matrix, state[COLUMN]);
@@ -306,7 +310,7 @@ NS_DEVICE void solve(const Plan& plan, const Metric& metric, const State<SHARED>
         to[p] = y[i];
     }
     barrier();
-    if constexpr (OWN) {
+    if (OWN && metric.n_dual > 0) {
         NS_EACH_TEAM(b, n) {
             const double* row = state[DERIVATIVES] + b * row_length(plan);
             double sum = 0.0;
@@ -319,7 +323,7 @@ NS_DEVICE void solve(const Plan& plan, const Metric& metric, const State<SHARED>
         }
         barrier();
         combine(state, n, n, matrix, bins, nullptr, back);
-    } else if (metric.n_dual > 0) {
+    } else if (!OWN && metric.n_dual > 0) {
         for (int g = 0; g < metric.n_groups; g++) {
             BinGroup group = group_of(metric, g);
             double* of = bins + group.bin;

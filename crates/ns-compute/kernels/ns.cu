@@ -16,6 +16,9 @@ NS_DEVICE void fit_block(const FitLaunch& launch, int block) {
     BlockProgress* progress = progress_of(state);
     bool helps = false;
     if constexpr (OWN) clear_derivatives(launch.plan, state);
+    if constexpr (HAS_FUNCTIONS<SHARED, OWN>) {
+        if (launch.plan.functions) clear_functions(*launch.plan.functions, state);
+    }
     for (;;) {
         if (!helps) {
             barrier();
@@ -52,6 +55,9 @@ NS_DEVICE void evaluate_block(const EvaluateLaunch& launch, int block, int block
     const Plan& plan = launch.plan;
     State<SHARED> state = {launch.offset, launch.slab + (size_t)block * launch.slab_stride};
     Sums sums = {state[BLOCK_DATA], 0};
+    if constexpr (!SHARED) {
+        if (plan.functions) clear_functions(*plan.functions, state);
+    }
     for (int point = block; point < launch.n_points; point += blocks) {
         int set = launch.data_of ? launch.data_of[point] : point;
         const double* data = launch.data + (size_t)set * launch.data_stride;

@@ -5,15 +5,15 @@
 
 namespace ns {
 
-// Returns the length of a row of the array DERIVATIVES. A row has one element per parameter, and there is one row per
-// bin. The length is odd, so that elements of the same column are in different banks of shared memory.
-NS_DEVICE int row_length(const Plan& plan) { return plan.n_params | 1; }
+// Returns the length of a row of the array DERIVATIVES. A row has one element per parameter and column, and there is
+// one row per bin. The length is odd, so that elements of the same column are in different banks of shared memory.
+NS_DEVICE int row_length(const Plan& plan) { return plan.n_columns | 1; }
 
 // Sets DERIVATIVES and BENDS to 0. Evaluations later write only the elements of parameters that act on a bin.
 template <bool SHARED>
 NS_DEVICE void clear_derivatives(const Plan& plan, const State<SHARED>& state) {
     NS_EACH(i, plan.n_bins * row_length(plan)) state[DERIVATIVES][i] = 0.0;
-    NS_EACH(p, plan.n_params) state[BENDS][p] = 0.0;
+    NS_EACH(p, plan.n_columns) state[BENDS][p] = 0.0;
     barrier();
 }
 
@@ -164,6 +164,7 @@ template <bool SHARED>
 NS_DEVICE Value evaluate_with_derivatives(
     const Plan& plan, Codes codes, const State<SHARED>& state, const double* theta, Sums& sums
 ) {
+    if (plan.functions) compute_functions(*plan.functions, plan.n_params, state, Order::BENDS);
     double least = factors_and_cells(plan, codes, state, theta);
     double parts[3] = {0.0, 0.0, 0.0};
     bins(plan, state, parts[0], parts[2]);
@@ -173,6 +174,11 @@ NS_DEVICE Value evaluate_with_derivatives(
     per_bin_gradient(plan, state, theta);
     barrier();
     differentiate_yields(plan, codes, state, theta);
+    if (plan.functions) {
+        barrier();
+        pull_functions(*plan.functions, state);
+        pull_own_derivatives(*plan.functions, state, plan.n_bins, row_length(plan));
+    }
     least = sums.least(least);
     return Value{parts[0], parts[1], parts[2], least};
 }

@@ -9,6 +9,9 @@ namespace ns {
 // parameter changed (see lanes/flips.rs).
 constexpr int FLIPS = 2;
 
+// Index of the first round with starts in other valleys along parameters of functions (see lanes/folds.rs).
+constexpr int UNFOLD = FLIPS + FLIP_ROUNDS;
+
 // Returns whether the descent `other` of a round indicates that there is another minimum than `before`, the lowest
 // minimum at the beginning of the round.
 NS_DEVICE bool tells(const Descent& other, KnownMinimum before) {
@@ -50,9 +53,13 @@ NS_DEVICE void go(const State<SHARED>& state, const Direction& direction, double
     }
 }
 
+// Whether the kernel with these options fits models with functions.
+template <bool SHARED, bool OWN>
+constexpr bool HAS_FUNCTIONS = OWN || !SHARED;
+
 // Returns `-ln L` at the known minimum (SNAPSHOT) with parameter `p` moved to `to`, within its bounds. The function
 // is not inlined, because calls are rare and the code of an evaluation is large.
-template <bool SHARED>
+template <bool SHARED, bool OWN>
 NS_CALL double value_with(const Plan& plan, State<SHARED> state, int p, double to) {
     Sums sums = {state[BLOCK_DATA], 0};
     barrier();
@@ -60,7 +67,7 @@ NS_CALL double value_with(const Plan& plan, State<SHARED> state, int p, double t
     barrier();
     if (thread() == 0) state[TRIAL][p] = fmin(fmax(to, state[LOWER][p]), state[UPPER][p]);
     barrier();
-    Value value = evaluate<SHARED, false>(plan, codes_of(plan), state, state[TRIAL], sums);
+    Value value = evaluate<SHARED, false, false, HAS_FUNCTIONS<SHARED, OWN>>(plan, codes_of(plan), state, state[TRIAL], sums);
     barrier();
     return value.main + value.constraint;
 }
@@ -68,13 +75,13 @@ NS_CALL double value_with(const Plan& plan, State<SHARED> state, int p, double t
 // Flips each nonlinear parameter of the known minimum, one at a time. Sets RISE to the height of each flipped point
 // above the minimum, in units of `-ln L`, or to infinity if no descent should start there. Returns the number of
 // points from which descents should start, at most MOST_FLIPS. `known` is `-ln L` at the known minimum.
-template <bool SHARED>
+template <bool SHARED, bool OWN>
 NS_DEVICE int choose_flips(const Plan& plan, const Request& request, const State<SHARED>& state, double known) {
     int worth = 0;
     for (int i = 0; i < request.n_nonlinear; i++) {
         int p = request.nonlinear[i];
-        double rise = value_with(plan, state, p, -state[SNAPSHOT][p]) - known;
-        double hump = value_with(plan, state, p, 0.0) - known;
+        double rise = value_with<SHARED, OWN>(plan, state, p, -state[SNAPSHOT][p]) - known;
+        double hump = value_with<SHARED, OWN>(plan, state, p, 0.0) - known;
         bool is = rise < MOST_RISE && rise < LEAST_DENT * hump;
         if (thread() == 0) state[RISE][i] = is ? rise : infinity();
         worth += is;
@@ -97,15 +104,86 @@ NS_DEVICE void flip(const Request& request, const State<SHARED>& state, const do
     }
 }
 
+// Moves each parameter along which functions turn to several values, and finds the lowest ones in other valleys than that of the
+// known minimum. Writes at most MOST_VALLEYS values per parameter to FOLDS, the lowest first, or infinity. Returns the number of
+// points from which descents should start: those with one parameter moved and, if there are several parameters, the point with all
+// of them moved. `known` is `-ln L` at the known minimum.
+template <bool SHARED, bool OWN>
+NS_CALL int choose_valleys(const Plan& plan, const Request& request, State<SHARED> state, double known) {
+    double* heights = state[FOLDS];
+    int found = 0, moved = 0;
+    for (int i = 0; i < request.n_folds; i++) {
+        int p = request.fold_param[i];
+        const double* values = request.fold_values + i * FOLD_VALUES;
+        for (int v = 0; v < FOLD_VALUES; v++) {
+            double rise = value_with<SHARED, OWN>(plan, state, p, values[v]) - known;
+            if (thread() == 0) heights[v] = rise;
+        }
+        barrier();
+        double* valleys = heights + FOLD_VALUES + i * MOST_VALLEYS;
+        if (thread() == 0) {
+            double here = state[SNAPSHOT][p], step = values[1] - values[0], lowest[MOST_VALLEYS];
+            for (int m = 0; m < MOST_VALLEYS; m++) valleys[m] = lowest[m] = infinity();
+            for (int v = 0; v < FOLD_VALUES; v++) {
+                double rise = heights[v], before = v > 0 ? heights[v - 1] : infinity();
+                double after = v + 1 < FOLD_VALUES ? heights[v + 1] : infinity();
+                if (!(rise <= before && rise < after && fabs(values[v] - here) > step && rise < HIGHEST_VALLEY)) continue;
+                int m = MOST_VALLEYS;
+                while (m > 0 && rise < lowest[m - 1]) m--;
+                if (m == MOST_VALLEYS) continue;
+                for (int j = MOST_VALLEYS - 1; j > m; j--) {
+                    lowest[j] = lowest[j - 1];
+                    valleys[j] = valleys[j - 1];
+                }
+                lowest[m] = rise;
+                valleys[m] = values[v];
+            }
+        }
+        barrier();
+        for (int m = 0; m < MOST_VALLEYS; m++) found += isfinite(valleys[m]);
+        moved += isfinite(valleys[0]);
+    }
+    if (thread() == 0) progress_of(state)->evaluations += FOLD_VALUES * request.n_folds;
+    barrier();
+    return moved > 1 ? found + 1 : found;
+}
+
+// Moves START to the starting point with the index `k` of those that `choose_valleys` has found.
+template <bool SHARED>
+NS_DEVICE void unfold(const Request& request, const State<SHARED>& state, const double* folds, int k) {
+    if (thread() != 0) return;
+    double* start = state[START];
+    const double* valleys = folds + FOLD_VALUES;
+    int at = 0;
+    for (int i = 0; i < request.n_folds * MOST_VALLEYS; i++) {
+        if (!isfinite(valleys[i])) continue;
+        if (at == k) start[request.fold_param[i / MOST_VALLEYS]] = valleys[i];
+        at++;
+    }
+    if (at > k) return;
+    for (int i = 0; i < request.n_folds; i++) {
+        double to = valleys[i * MOST_VALLEYS];
+        if (isfinite(to)) start[request.fold_param[i]] = to;
+    }
+}
+
 // Sets START to the starting point with the index `k` in a round. A round before FLIPS begins with the starting
 // points that all fits share. Points that are made from the known minimum (SNAPSHOT) follow. Some are moved along
 // directions in which normsys effects add up. One is the mirror image, in which all strongly asymmetric parameters
 // have the opposite sign. Rounds from FLIPS on change the sign of single parameters of the known minimum, in the
-// order of `rise`. The round RESCUE has starting points that all fits share.
-template <bool SHARED>
+// order of `rise`. Rounds from UNFOLD on move parameters to other valleys; `rise` is then the array FOLDS. The round RESCUE has
+// starting points that all fits share.
+template <bool SHARED, bool OWN>
 NS_DEVICE void lay_out(
     const Plan& plan, const Request& request, const State<SHARED>& state, const double* rise, int round, int k, Sums& sums
 ) {
+    if constexpr (HAS_FUNCTIONS<SHARED, OWN>) {
+        if (round >= UNFOLD) {
+            begin_at(plan, state, state[SNAPSHOT]);
+            unfold(request, state, rise, k);
+            return;
+        }
+    }
     if (round >= FLIPS) {
         begin_at(plan, state, state[SNAPSHOT]);
         flip(request, state, rise, k);
@@ -150,10 +228,10 @@ NS_DEVICE void give_up(BlockProgress* progress) {
     barrier();
 }
 
-// Returns the array RISE of the thread block that owns the round.
+// Returns the array RISE of the thread block that owns the round, or the array FOLDS in rounds from UNFOLD on.
 template <bool SHARED>
-NS_DEVICE const double* rises(const FitLaunch& launch, const State<SHARED>& state, const BlockProgress* progress) {
-    return launch.slab + (size_t)progress->owner * launch.slab_stride + state.offset[RISE];
+NS_DEVICE const double* rises(const FitLaunch& launch, const State<SHARED>& state, const BlockProgress* progress, int round) {
+    return launch.slab + (size_t)progress->owner * launch.slab_stride + state.offset[round >= UNFOLD ? FOLDS : RISE];
 }
 
 // Makes a fit from START, including the search for lower minima. The outcome is in BEST, BEST_HELD, EMPTY and in
@@ -176,8 +254,8 @@ NS_DEVICE void search(
     KnownMinimum before = {infinity(), false, false};
     if (helps) {
         const Round& from = launch.rounds[progress->owner];
-        before = KnownMinimum{from.known, from.number != RESCUE, from.number >= FLIPS};
-        lay_out(plan, request, state, rises(launch, state, progress), from.number, progress->start, sums);
+        before = KnownMinimum{from.known, from.number != RESCUE, from.number >= FLIPS && from.number < UNFOLD};
+        lay_out<SHARED, OWN>(plan, request, state, rises(launch, state, progress, from.number), from.number, progress->start, sums);
     }
     barrier();
     if (thread() == 0) {
@@ -234,7 +312,8 @@ NS_DEVICE void search(
         }
         barrier();
         if (first && !end.converged && !(fallen && request.n_others > 0)) return;
-        if (first && end.converged && request.n_nonlinear + request.n_directions == 0) return;
+        bool scatters = request.n_nonlinear + request.n_directions > 0;
+        if (first && end.converged && !scatters && request.n_folds == 0) return;
         if (offered && progress->start < 0) {
             if (helps) return;
             gather(launch.rounds[block], progress);
@@ -246,14 +325,23 @@ NS_DEVICE void search(
                 give_up(progress);
                 return;
             }
+            if (round == 0 && !scatters) round = FLIPS;
             if (round == 1 && !(progress->several & (SEVERAL | OPEN))) round = FLIPS;
             bool lower = progress->value < before.value - SAME;
-            if (round >= FLIPS && !(plan.strongly_nonlinear && (round == FLIPS || (round < FLIPS + FLIP_ROUNDS && lower)))) return;
-            before = KnownMinimum{progress->value, true, round >= FLIPS};
+            if (round >= FLIPS && round < UNFOLD && !(plan.strongly_nonlinear && (round == FLIPS || lower))) round = UNFOLD;
+            if (round >= UNFOLD && !(HAS_FUNCTIONS<SHARED, OWN> && request.n_folds > 0 && (round == UNFOLD || (round < UNFOLD + FLIP_ROUNDS && lower)))) return;
+            before = KnownMinimum{progress->value, true, round >= FLIPS && round < UNFOLD};
             if (round == RESCUE) before = KnownMinimum{infinity(), false, false};
             NS_EACH(p, plan.n_params) state[SNAPSHOT][p] = state[BEST][p];
             barrier();
-            int count = round < FLIPS ? starts_of(request, round) : choose_flips(plan, request, state, before.value);
+            int count = 0;
+            if (round < FLIPS) {
+                count = starts_of(request, round);
+            } else if (round < UNFOLD) {
+                count = choose_flips<SHARED, OWN>(plan, request, state, before.value);
+            } else if constexpr (HAS_FUNCTIONS<SHARED, OWN>) {
+                count = choose_valleys<SHARED, OWN>(plan, request, state, before.value);
+            }
             if (thread() == 0) {
                 if (round == RESCUE) {
                     progress->fallen = progress->value;
@@ -266,7 +354,7 @@ NS_DEVICE void search(
             offer(launch, state, block, which, round, count, before.value);
         }
         int number = helps ? launch.rounds[progress->owner].number : progress->round;
-        lay_out(plan, request, state, rises(launch, state, progress), number, progress->start, sums);
+        lay_out<SHARED, OWN>(plan, request, state, rises(launch, state, progress, number), number, progress->start, sums);
     }
 }
 

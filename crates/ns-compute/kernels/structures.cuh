@@ -65,6 +65,10 @@ enum Array {
     JUMP,
     SIDE,
     RISE,
+    // Values and derivatives of functions of parameters (see functions.cuh).
+    FUNCTIONS,
+    // Heights along one parameter of functions, then the lowest points in other valleys along all of them.
+    FOLDS,
 };
 
 // Further arrays for a Hessian. They come after the arrays of an evaluation in the block's slab.
@@ -92,17 +96,19 @@ enum class Extra {
     RATES,
     // Derivative of BARE through its factor `A`, blocks x scalar parameters.
     TILTS,
-    // Derivative of the expected yield, bins x parameters.
+    // Derivative of the expected yield, bins x parameters (and columns).
     JACOBIAN,
+    // Hessian with respect to parameters and columns, in models with functions.
+    WHOLE,
 };
 
 // Number of arrays; offsets, an even number of them.
-constexpr int N_ARRAYS = 55;
-constexpr int N_OFFSETS = 56;
+constexpr int N_ARRAYS = 57;
+constexpr int N_OFFSETS = 58;
 // The first array that is always in the block's slab of device memory.
 constexpr int FIRST_GLOBAL = 40;
 // Number of arrays that only a Hessian has.
-constexpr int N_EXTRA = 12;
+constexpr int N_EXTRA = 13;
 
 // The effects of the parameters on the expected yields, bin by bin. Fits use them whose metric has the
 // derivatives at their own point (see own_derivatives.cuh). The effects of one parameter are divided into
@@ -137,6 +143,61 @@ struct Effects {
 };
 static_assert(sizeof(Effects) == 72, "as on the host");
 
+// One operation of a function of parameters. Results have `1 + d + d (d + 1) / 2` components for the `d` variables of the
+// function: value, first and second derivatives. Operands and results are given by the index of their first
+// component in the array FUNCTIONS.
+struct FunctionStep {
+    // Value of `EventCode`.
+    int code;
+    int to;
+    int operands[3];
+    // Range in `Functions::single` of the variables with a first derivative.
+    int first[2];
+    // Range in `Functions::pair` of the pairs of variables with a second derivative: start, end of the pairs of equal
+    // variables, end.
+    int second[3];
+    int n_variables;
+    int padding;
+    // Exponent (POWER).
+    double number;
+};
+static_assert(sizeof(FunctionStep) == 56, "as on the host");
+
+// Factors that are functions of parameters. Kernels treat their values as further parameters, the columns, which come
+// after the parameters (see functions.cuh).
+struct Functions {
+    int n_functions;
+    int n_columns;
+    // Number of parameters on which functions depend.
+    int n_params;
+    // Number of components of the results of all operations: the size of the array FUNCTIONS.
+    int n_components;
+    // Number of components that are the same at all points and not zero.
+    int n_fixed;
+    int padding;
+    // For each function: range of its operations in `step`, and range of its variables in `variable`.
+    const int4* function;
+    const FunctionStep* step;
+    const int* single;
+    const int2* pair;
+    // Index of the variable's value in FUNCTIONS, and the parameter.
+    const int2* variable;
+    const int* fixed_place;
+    const double* fixed_number;
+    // For each column: the index of its value in FUNCTIONS, and the number of variables of its function.
+    const int2* column;
+    // For each parameter of functions: range in `slope`, the parameter, and 1 if the parameter acts on expected yields
+    // without a function too, else 0.
+    const int4* param;
+    // Index in `param` of each parameter, -1 for parameters of no function.
+    const int* list_of;
+    // Columns that depend on a parameter: the column (counted from the first parameter), the indices in FUNCTIONS of the
+    // first and of the second derivative of its function with respect to the parameter, and the index of the
+    // parameter among the variables of the function.
+    const int4* slope;
+};
+static_assert(sizeof(Functions) == 112, "as on the host");
+
 // The compiled model on the device. A block is one sample in one channel, a cell one bin of a block. A
 // scalar factor (normfactor, lumi) acts on all cells of a block, a per-bin factor on one cell. A
 // template is the histosys effect of a parameter on a cell. Ranges are given by first index and end.
@@ -163,6 +224,10 @@ struct Plan {
     int n_scaled;
     // 1 if the model is so nonlinear that fits try the opposite sign of single parameters, else 0.
     int strongly_nonlinear;
+    // Number of parameters and of columns (values of functions that kernels treat as parameters).
+    int n_columns;
+    // Size of the array FUNCTIONS.
+    int n_components;
     // Largest EDM of a converged fit.
     double edm_tolerance;
     // Three vectors per block: ranges of its normsys terms (positions of `norm_place`) and of its cells;
@@ -218,9 +283,9 @@ struct Plan {
     // Cells that a per-bin factor scales: cell, block, bin, and index of the factor in `binwise_first`,
     // which is -1 if the cell has no other per-bin factor.
     const int4* binwise_cell;
-    // Kind of constraint (such as GAUSSIAN) and index of its auxiliary datum, per parameter.
+    // Kind of constraint (such as GAUSSIAN) and index of its auxiliary datum, per parameter and column.
     const int2* constraint;
-    // 1/sigma of a Gaussian or tau of a Poisson constraint, per parameter; 0 without constraint.
+    // 1/sigma of a Gaussian or tau of a Poisson constraint, per parameter and column; 0 without constraint.
     const double* constraint_scale;
     // Lower bound of each parameter.
     const double* lower;
@@ -232,8 +297,10 @@ struct Plan {
     const int* kinked;
     // Null if the metric of fits has the derivatives at a point that all fits share.
     const Effects* effects;
+    // Null for models without factors that are functions.
+    const Functions* functions;
 };
-static_assert(sizeof(Plan) == 296, "as on the host");
+static_assert(sizeof(Plan) == 312, "as on the host");
 
 // The part of the Gauss-Newton metric that all fits of one kind share; lanes/metric.rs defines its
 // symbols. A local parameter is constrained and acts on one bin. For the others the metric is inverted
@@ -272,10 +339,13 @@ struct Metric {
     const int* primal_param;
     // Second derivative of the constraint of a primal parameter, 0 without constraint.
     const double* primal_stiffness;
+    // 1 for primal parameters of functions, else 0. In metrics with the derivatives at the point of the fit, the positive
+    // part of the array BENDS is added to their second derivatives.
+    const int* primal_bends;
     // Jacobian of the expected yields, primal parameters x bins.
     const double* primal_rows;
 };
-static_assert(sizeof(Metric) == 144, "as on the host");
+static_assert(sizeof(Metric) == 152, "as on the host");
 
 // Bounds of a parameter in a request that differ from those of the model. A fixed parameter has lower =
 // upper, and `held` is 1 for it, else 0.
@@ -344,9 +414,14 @@ struct Request {
     const double* others;
     // Number of points in `others`.
     int n_others;
-    int unused;
+    // Number of parameters along which functions turn (see lanes/folds.rs).
+    int n_folds;
+    // These parameters.
+    const int* fold_param;
+    // Values of each of these parameters that are tried, FOLD_VALUES each.
+    const double* fold_values;
 };
-static_assert(sizeof(Request) == 136, "as on the host");
+static_assert(sizeof(Request) == 152, "as on the host");
 
 // Fits that share one set of data, i.e. the fits of one task or of one toy.
 struct Item {
@@ -481,7 +556,7 @@ static_assert(sizeof(Draws) == 40, "as on the host");
 // The parameter of `ns_fit`, `ns_fit_own` and `ns_fit_global`.
 struct FitLaunch {
     Plan plan;
-    uint32_t offset[56];
+    uint32_t offset[58];
     int n_items;
     int n_requests;
     double* slab;
@@ -507,13 +582,13 @@ struct FitLaunch {
     // kink, then n_bins that are 1 for bins without a positive expected yield.
     uint8_t* flags;
 };
-static_assert(sizeof(FitLaunch) == 624, "as on the host");
+static_assert(sizeof(FitLaunch) == 648, "as on the host");
 
 // The parameter of `ns_evaluate` and `ns_evaluate_global`.
 struct EvaluateLaunch {
     Plan plan;
-    uint32_t offset[56];
-    uint64_t extra[12];
+    uint32_t offset[58];
+    uint64_t extra[13];
     int n_points;
     // Row length of the array JACOBIAN: the number of parameters rounded up to a multiple of TILE.
     int row;
@@ -536,7 +611,7 @@ struct EvaluateLaunch {
     // 0 for points whose Hessian is left to the CPU, else 1.
     int* usable;
 };
-static_assert(sizeof(EvaluateLaunch) == 704, "as on the host");
+static_assert(sizeof(EvaluateLaunch) == 736, "as on the host");
 
 // The parameter of `ns_covariance`.
 struct CovarianceLaunch {

@@ -5,7 +5,7 @@
 
 use ns_core::{Function, FunctionForm, Modifier, Value};
 
-use crate::events::{FunctionMemory, Functions};
+use crate::events::{FunctionMemory, FunctionTape, Functions};
 use crate::simd::Level;
 
 /// The factor of a block (one sample in one channel) that is a function of parameters.
@@ -198,6 +198,11 @@ impl FactorFunctions {
                 }
             }
         }
+    }
+
+    /// Returns the operations of a function for another device, or `None` if devices have no code for one of them.
+    pub(crate) fn tape(&self, function: usize) -> Option<FunctionTape> {
+        FunctionTape::new(&self.functions, function)
     }
 
     /// Returns the number of functions, of which only some are factors.

@@ -117,6 +117,13 @@ constants! {
     LEAST_DENT: f64 = 1.5;
     /// Largest number of descents from flipped points of one minimum; the lowest points are taken.
     MOST_FLIPS: usize = 8;
+    /// Number of values of a parameter that are tried, at equal distances, along which functions turn.
+    FOLD_VALUES: usize = 32;
+    /// Largest number of valleys along one parameter from which descents start.
+    MOST_VALLEYS: usize = 2;
+    /// Descents start from points in other valleys at which `-ln L` is at most this much above the minimum. The other
+    /// parameters are not adjusted before.
+    HIGHEST_VALLEY: f64 = 20.0;
     /// Value of `MOST_RISE` for models with kinks.
     MOST_RISE_BETWEEN_KINKS: f64 = 0.5;
     /// Largest number of descents from flipped points in one fit of a model with kinks. Most of these

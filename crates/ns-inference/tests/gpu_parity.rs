@@ -13,10 +13,12 @@
 
 mod gpu;
 
+use std::time::Instant;
+
 use gpu::toys::Agreement;
 use gpu::{
-    CODES, WORKSPACES, all_devices, cpu_session, device, fits, models, n_devices, on_host, points,
-    random_points, same_bits, tolerances, toys,
+    CODES, FUNCTIONS, WORKSPACES, all_devices, cpu_session, device, fits, fixture, models, n_devices,
+    on_host, points, random_points, same_bits, tolerances, toys,
 };
 use ns_core::{Data, Device, EvaluationRequest, Interpolation, Search, Session};
 use ns_inference::toys::ToyRow;
@@ -183,6 +185,35 @@ fn statistics_of_toys_of_all_workspaces() {
         let piecewise = statistics(&WORKSPACES, CODES[1], n, tolerances::CUDA_STATISTIC_PIECEWISE);
         assert_agreement(&piecewise, tolerances::CUDA_STATISTIC_PIECEWISE_FRACTION);
     }
+}
+
+#[test]
+fn functions_of_parameters() {
+    if n_devices() == 0 {
+        return;
+    }
+    let mut all = Agreement::default();
+    let n = at_most(if on_host() { TOYS_OF_EACH } else { TOYS });
+    for name in FUNCTIONS {
+        let model = fixture(name);
+        let (cpu, gpu) = (cpu_session(&model), device(&model, 0));
+        let worst = points::compare(&model, &cpu, gpu.as_ref(), 100);
+        eprintln!("{name}: {worst:.2?} of what is allowed");
+        assert!(worst.compared > 0 && worst.value <= 1.0 && worst.gradient <= 1.0 && worst.hessian <= 1.0);
+        fits::compare(name, &model, &cpu, gpu.as_ref(), Search::Standard);
+        let plan = toys::prepare(&model, &cpu, n);
+        let timed = |session: &dyn Session| {
+            let started = Instant::now();
+            (toys::run(&plan, &model, session, n, None), started.elapsed())
+        };
+        let ((here, on_cpu), (there, on_gpu)) = (timed(&cpu), timed(gpu.as_ref()));
+        toys::compare(name, &here, &there, tolerances::CUDA_STATISTIC, &mut all);
+        let fits = gpu.check().unwrap().n_fits;
+        eprintln!("{name}: {n} + {n} toys in {on_cpu:.2?} on the CPU, in {on_gpu:.2?} on the device");
+        eprintln!("{name}: {fits} fits on the device, {:?}", gpu.left_to_cpu());
+    }
+    eprintln!("toys: {all:?}");
+    assert_agreement(&all, 0.998);
 }
 
 #[test]

@@ -3,7 +3,8 @@
 //!
 //! `cargo test -p ns-inference --features cuda --release --test gpu_random -- --nocapture` runs the test. Without a
 //! device it prints the reason and ends. `NEXTSTAT_GPU_RANDOM_MODELS=FIRST,COUNT,TOYS` chooses the models, and the number
-//! of toys per hypothesis. Every fourth model has effects far from linear.
+//! of toys per hypothesis. Every fourth model has effects far from linear, and every fourth has factors that are functions of
+//! parameters.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -17,9 +18,12 @@ mod property;
 
 use gpu::toys::Agreement;
 use gpu::{cpu_session, device, n_devices, on_host, tolerances, toys};
-use ns_core::{Control, Data, FitOutcome, FitRequest, FitTask, OutcomeParts, Search, Session};
+use ns_core::{
+    Control, Data, Device, Execution, FitOutcome, FitRequest, FitTask, OutcomeParts, Search, Session,
+};
+use ns_inference::open_session;
 use property::reference::{SAME, noise};
-use property::workspace::draw;
+use property::workspace::{FUNCTIONS, draw};
 
 /// Number of models on a GPU, and if kernels compiled for the CPU replace it.
 const MODELS: u64 = 500;
@@ -34,7 +38,11 @@ const STRONG: u64 = 1_000_000;
 
 /// Returns the index of the model with number `k`.
 fn index(k: u64) -> u64 {
-    if k % 4 == 3 { STRONG + k } else { k }
+    match k % 4 {
+        3 => STRONG + k,
+        1 => FUNCTIONS + k,
+        _ => k,
+    }
 }
 
 /// Returns the first number of a model, the number of models, and the number of toys.
@@ -60,13 +68,27 @@ fn random_models_have_the_minima_and_toys_of_the_cpu() {
         return;
     }
     let [first, count, n] = chosen();
-    let (mut fits, mut apart, mut lost) = (0, Vec::new(), Vec::new());
+    let (mut fits, mut refused, mut apart, mut lost) = (0, 0, Vec::new(), Vec::new());
     let (mut smooth, mut piecewise) = (Agreement::default(), Agreement::default());
+    let mut functions = Agreement::default();
     for k in first..first + count {
         let case = draw(index(k));
         let model = case.model().unwrap();
         let name = format!("model {}", case.index);
-        let (cpu, gpu) = (cpu_session(&model), device(&model, 0));
+        // A function may make a yield negative at the start values.
+        let on_cpu = Execution { device: Device::Cpu, ..Execution::default() };
+        if let Err(why) = open_session(&model, &on_cpu) {
+            eprintln!("{name}: {why}");
+            refused += 1;
+            continue;
+        }
+        let cpu = cpu_session(&model);
+        if let Some(why) = cpu.plan().why_not_on_gpus() {
+            eprintln!("{name}: {why}");
+            refused += 1;
+            continue;
+        }
+        let gpu = device(&model, 0);
         match (fit(&cpu), fit(gpu.as_ref())) {
             (Some(here), Some(there)) => {
                 fits += 1;
@@ -81,7 +103,9 @@ fn random_models_have_the_minima_and_toys_of_the_cpu() {
         // A test does not exist for all of these models.
         let Some(plan) = toys::try_prepare(&model, &cpu, n) else { continue };
         let kinked = model.interpolation.has_kinks();
-        let (all, tolerance) = if kinked {
+        let (all, tolerance) = if cpu.plan().has_function_factors() {
+            (&mut functions, tolerances::CUDA_STATISTIC)
+        } else if kinked {
             (&mut piecewise, tolerances::CUDA_STATISTIC_PIECEWISE)
         } else {
             (&mut smooth, tolerances::CUDA_STATISTIC)
@@ -90,8 +114,9 @@ fn random_models_have_the_minima_and_toys_of_the_cpu() {
         let there = toys::run(&plan, &model, gpu.as_ref(), n, None);
         toys::compare(&name, &here, &there, tolerance, all);
     }
-    eprintln!("{fits} fits of {count} models; {} apart, {} lost", apart.len(), lost.len());
+    eprintln!("{fits} fits of {count} models; {} apart, {} lost, {refused} refused", apart.len(), lost.len());
     eprintln!("toys, smooth: {smooth:?}");
     eprintln!("toys, piecewise: {piecewise:?}");
+    eprintln!("toys, functions: {functions:?}");
     assert!(apart.is_empty() && lost.is_empty(), "{apart:#?} {lost:?}");
 }

@@ -17,6 +17,10 @@ enumeration! {
         CellScale, Yield, Derivatives, Bends,
         /// This array and all later ones are always in the slab.
         Factor, Ratio, Lower, Upper, Start, Best, BestHeld, Empty, Snapshot, Steps, Changes, Data, Jump, Side, Rise,
+        /// Values and derivatives of functions of parameters (see functions.cuh).
+        Functions,
+        /// Heights along one parameter of functions, then the lowest points in other valleys along all of them.
+        Folds,
     }
 }
 
@@ -46,8 +50,10 @@ enumeration! {
         Rates,
         /// Derivative of BARE through its factor `A`, blocks x scalar parameters.
         Tilts,
-        /// Derivative of the expected yield, bins x parameters.
+        /// Derivative of the expected yield, bins x parameters (and columns).
         Jacobian,
+        /// Hessian with respect to parameters and columns, in models with functions.
+        Whole,
     }
 }
 

@@ -54,8 +54,13 @@ pub(super) fn put(
     if !derivatives::are_better_on_gpus(plan) || plan.structure.has_kinks {
         return Offset::NULL;
     }
+    // The derivatives through functions are added to those without. So the latter are written in all bins, also where they are
+    // zero.
+    let mut everywhere = vec![false; reactions.len()];
+    plan.factors.all_parameters().for_each(|p| everywhere[p] = reactions[p].acts());
+    let bins_of = |p: usize| if everywhere[p] { plan.n_bins() } else { 0 };
     let mut of_params: Vec<(usize, Vec<(usize, OnBin)>)> = (0..reactions.len())
-        .map(|p| (p, of_param(ranges, &reactions[p], term_blocks)))
+        .map(|p| (p, of_param(ranges, &reactions[p], term_blocks, bins_of(p))))
         .filter(|(_, of_bins)| !of_bins.is_empty())
         .collect();
     // A team of threads that begins a long list last would keep the other teams waiting.
@@ -93,10 +98,15 @@ pub(super) fn put(
     arena.put(&[effects])
 }
 
-/// Returns the effects of one parameter on each bin on which it acts. Bins with the longest lists come first, so that
-/// the lists of one part have similar lengths.
-fn of_param(ranges: &[Ranges], reactions: &Reactions, term_blocks: &[usize]) -> Vec<(usize, OnBin)> {
-    let mut of_bins: BTreeMap<usize, OnBin> = BTreeMap::new();
+/// Returns the effects of one parameter on each bin on which it acts, and on the first `n_bins` bins. Bins with the longest
+/// lists come first, so that the lists of one part have similar lengths.
+fn of_param(
+    ranges: &[Ranges],
+    reactions: &Reactions,
+    term_blocks: &[usize],
+    n_bins: usize,
+) -> Vec<(usize, OnBin)> {
+    let mut of_bins: BTreeMap<usize, OnBin> = (0..n_bins).map(|bin| (bin, OnBin::default())).collect();
     // Blocks follow each other in the list of cells, and in the list of scalar factors.
     let block_of_cell = |cell: usize| ranges.partition_point(|block| block.cell.1 <= cell);
     let bin_of = |block: &Ranges, cell: usize| block.bin + cell - block.cell.0;

@@ -10,9 +10,9 @@ use super::arena::Arena;
 use super::backend::{Backend, Buffer};
 use super::layout;
 use super::offset::Offset;
-use crate::lanes::ToyFitter;
 use crate::lanes::directions::Direction;
 use crate::lanes::metric::Metric;
+use crate::lanes::{Fold, ToyFitter};
 
 /// The inputs that a [`ToyFitter`] has prepared, in device memory.
 pub(super) struct DeviceFitKind {
@@ -31,6 +31,9 @@ pub(super) struct DeviceFitKind {
     /// Directions in parameter space along which the normsys effects on one sample add up, so that there may be a
     /// second minimum: their offset in device memory, and how many there are.
     pub(super) directions: (Offset<layout::Direction>, usize),
+    /// Parameters along which functions turn, and the values of each that are tried: their offsets in device memory, and how
+    /// many parameters there are.
+    pub(super) folds: (Offset<i32>, Offset<f64>, usize),
     pub(super) size: Size,
 }
 
@@ -45,8 +48,8 @@ pub(super) struct Size {
     pub(super) primal: usize,
     /// Total number of elements of the matrices over bins. There is one square matrix for each group of bins.
     pub(super) matrix: usize,
-    /// Whether the metric may have the derivatives at the point of each fit: it has dual parameters, and the bins are not
-    /// divided into groups.
+    /// Whether the metric may have the derivatives at the point of each fit: it has dual parameters or parameters of functions,
+    /// and the bins are not divided into groups.
     pub(super) own: bool,
 }
 
@@ -90,9 +93,14 @@ impl DeviceFitKind {
         let directions: Vec<layout::Direction> =
             found.iter().map(|direction| of_direction(direction, &mut arena)).collect();
         let directions = arena.put(&directions);
+        let folds = if search { fitter.folds() } else { &[] };
+        let fold_params = arena.put_indices(folds.iter().map(Fold::parameter));
+        let fold_values: Vec<f64> = folds.iter().flat_map(Fold::values).copied().collect();
+        let fold_values = arena.put(&fold_values);
         let memory = arena.upload(backend)?;
         let base = memory.start();
         let shared = fitter.metric();
+        let bends = shared.primal_bends.contains(&true);
         Ok(Self {
             metric: metric.moved(base),
             first: (first.0.moved(base), first.1),
@@ -100,12 +108,13 @@ impl DeviceFitKind {
             others: (others.0.moved(base), others.1),
             nonlinear: (nonlinear.0.moved(base), nonlinear.1),
             directions: (directions.moved(base), found.len()),
+            folds: (fold_params.moved(base), fold_values.moved(base), folds.len()),
             size: Size {
                 locals: shared.locals.len(),
                 dual: shared.dual.len(),
                 primal: shared.primal.len(),
                 matrix: shared.groups.iter().map(|group| group.bins.len().pow(2)).sum(),
-                own: !shared.dual.is_empty() && shared.groups.len() == 1,
+                own: (!shared.dual.is_empty() || bends) && shared.groups.len() == 1,
             },
             _memory: memory,
         })
@@ -176,6 +185,7 @@ fn metric(metric: &Metric, n_bins: usize, arena: &mut Arena) -> layout::Metric {
         kernel: arena.put(&kernel),
         primal_param: arena.put_indices(metric.primal.iter().copied()),
         primal_stiffness: arena.put(&metric.primal_stiffness),
+        primal_bends: arena.put_indices(metric.primal_bends.iter().map(|&bends| usize::from(bends))),
         primal_rows: arena.put(&metric.primal_rows),
     }
 }

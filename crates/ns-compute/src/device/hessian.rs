@@ -42,15 +42,23 @@ impl HessianPlacement {
         let (n, bins, width) = (plan.n_parameters(), plan.n_bins(), on_device.n_reacting as usize);
         let (blocks, cells) = (on_device.n_blocks as usize, on_device.n_cells as usize);
         let (factors, wide) = (on_device.n_factors as usize, blocks * width);
-        let row = n.next_multiple_of(TILE);
+        let columns = on_device.n_columns as usize;
+        let row = columns.next_multiple_of(TILE);
         let numbers = |array: Extra| match array {
-            Extra::First | Extra::Second | Extra::Rank => n,
+            Extra::First | Extra::Second | Extra::Rank => columns,
             Extra::Curvature => bins,
             Extra::Product => cells,
             Extra::Bare => blocks,
             Extra::Left | Extra::Owner => factors,
             Extra::Ratios | Extra::Rates | Extra::Tilts => wide,
             Extra::Jacobian => bins * row,
+            Extra::Whole => {
+                if on_device.functions.is_some() {
+                    columns * columns
+                } else {
+                    0
+                }
+            }
         };
         let mut slab = evaluation.slab;
         let mut extra = [0; N_EXTRA];

@@ -9,7 +9,9 @@ use super::arena::Arena;
 use super::fit_kind::DeviceFitKind;
 use super::layout;
 use super::offset::Offset;
-use crate::shared_constants::{MOST_FLIPS, N_COUNTERS, PLACES, START_ALONG, START_AT, START_EARLIER};
+use crate::shared_constants::{
+    MOST_FLIPS, MOST_VALLEYS, N_COUNTERS, PLACES, START_ALONG, START_AT, START_EARLIER,
+};
 
 /// Requests, items, and the arrays that they use. All of them are copied to the device together. Until then the arrays
 /// are in `arena`, and their offsets count from the start of the arena.
@@ -96,7 +98,9 @@ impl Input {
             directions: kind.directions.0,
             others: kind.others.0,
             n_others: count(kind.others.1),
-            unused: 0,
+            n_folds: count(kind.folds.2),
+            fold_param: kind.folds.0,
+            fold_values: kind.folds.1,
         });
     }
 
@@ -121,7 +125,12 @@ pub(super) fn starts_of(request: &layout::Request) -> usize {
     let count = |n: i32| usize::try_from(n).unwrap_or(0);
     let nonlinear = count(request.n_nonlinear);
     let shared = count(request.n_first + PLACES as i32 * request.n_directions).max(count(request.n_second));
-    (shared + usize::from(nonlinear > 0)).max(nonlinear.min(MOST_FLIPS)).max(count(request.n_others))
+    let folds = match count(request.n_folds) {
+        0 => 0,
+        folds => MOST_VALLEYS * folds + 1,
+    };
+    let flips = nonlinear.min(MOST_FLIPS);
+    (shared + usize::from(nonlinear > 0)).max(flips).max(count(request.n_others)).max(folds)
 }
 
 /// Returns the bounds of the parameters whose bounds in a request differ from their bounds in the model. For a fixed

@@ -46,6 +46,59 @@ structures! {
         norm_bend: Offset<f64>,
     }
 
+    /// One operation of a function of parameters. Results have `1 + d + d (d + 1) / 2` components for the `d` variables of the
+    /// function: value, first and second derivatives. Operands and results are given by the index of their first
+    /// component in the array FUNCTIONS.
+    FunctionStep {
+        /// Value of `EventCode`.
+        code: i32,
+        to: i32,
+        operands: [i32; 3],
+        /// Range in `Functions::single` of the variables with a first derivative.
+        first: [i32; 2],
+        /// Range in `Functions::pair` of the pairs of variables with a second derivative: start, end of the pairs of equal
+        /// variables, end.
+        second: [i32; 3],
+        n_variables: i32,
+        padding: i32,
+        /// Exponent (POWER).
+        number: f64,
+    }
+
+    /// Factors that are functions of parameters. Kernels treat their values as further parameters, the columns, which come
+    /// after the parameters (see functions.cuh).
+    Functions {
+        n_functions: i32,
+        n_columns: i32,
+        /// Number of parameters on which functions depend.
+        n_params: i32,
+        /// Number of components of the results of all operations: the size of the array FUNCTIONS.
+        n_components: i32,
+        /// Number of components that are the same at all points and not zero.
+        n_fixed: i32,
+        padding: i32,
+        /// For each function: range of its operations in `step`, and range of its variables in `variable`.
+        function: Offset<[i32; 4]>,
+        step: Offset<FunctionStep>,
+        single: Offset<i32>,
+        pair: Offset<[i32; 2]>,
+        /// Index of the variable's value in FUNCTIONS, and the parameter.
+        variable: Offset<[i32; 2]>,
+        fixed_place: Offset<i32>,
+        fixed_number: Offset<f64>,
+        /// For each column: the index of its value in FUNCTIONS, and the number of variables of its function.
+        column: Offset<[i32; 2]>,
+        /// For each parameter of functions: range in `slope`, the parameter, and 1 if the parameter acts on expected yields
+        /// without a function too, else 0.
+        param: Offset<[i32; 4]>,
+        /// Index in `param` of each parameter, -1 for parameters of no function.
+        list_of: Offset<i32>,
+        /// Columns that depend on a parameter: the column (counted from the first parameter), the indices in FUNCTIONS of the
+        /// first and of the second derivative of its function with respect to the parameter, and the index of the
+        /// parameter among the variables of the function.
+        slope: Offset<[i32; 4]>,
+    }
+
     /// The compiled model on the device. A block is one sample in one channel, a cell one bin of a block. A
     /// scalar factor (normfactor, lumi) acts on all cells of a block, a per-bin factor on one cell. A
     /// template is the histosys effect of a parameter on a cell. Ranges are given by first index and end.
@@ -72,6 +125,10 @@ structures! {
         n_scaled: i32,
         /// 1 if the model is so nonlinear that fits try the opposite sign of single parameters, else 0.
         strongly_nonlinear: i32,
+        /// Number of parameters and of columns (values of functions that kernels treat as parameters).
+        n_columns: i32,
+        /// Size of the array FUNCTIONS.
+        n_components: i32,
         /// Largest EDM of a converged fit.
         edm_tolerance: f64,
         /// Three vectors per block: ranges of its normsys terms (positions of `norm_place`) and of its cells;
@@ -127,9 +184,9 @@ structures! {
         /// Cells that a per-bin factor scales: cell, block, bin, and index of the factor in `binwise_first`,
         /// which is -1 if the cell has no other per-bin factor.
         binwise_cell: Offset<[i32; 4]>,
-        /// Kind of constraint (such as GAUSSIAN) and index of its auxiliary datum, per parameter.
+        /// Kind of constraint (such as GAUSSIAN) and index of its auxiliary datum, per parameter and column.
         constraint: Offset<[i32; 2]>,
-        /// 1/sigma of a Gaussian or tau of a Poisson constraint, per parameter; 0 without constraint.
+        /// 1/sigma of a Gaussian or tau of a Poisson constraint, per parameter and column; 0 without constraint.
         constraint_scale: Offset<f64>,
         /// Lower bound of each parameter.
         lower: Offset<f64>,
@@ -141,6 +198,8 @@ structures! {
         kinked: Offset<i32>,
         /// Null if the metric of fits has the derivatives at a point that all fits share.
         effects: Offset<Effects>,
+        /// Null for models without factors that are functions.
+        functions: Offset<Functions>,
     }
 
     /// The part of the Gauss-Newton metric that all fits of one kind share; lanes/metric.rs defines its
@@ -180,6 +239,9 @@ structures! {
         primal_param: Offset<i32>,
         /// Second derivative of the constraint of a primal parameter, 0 without constraint.
         primal_stiffness: Offset<f64>,
+        /// 1 for primal parameters of functions, else 0. In metrics with the derivatives at the point of the fit, the positive
+        /// part of the array BENDS is added to their second derivatives.
+        primal_bends: Offset<i32>,
         /// Jacobian of the expected yields, primal parameters x bins.
         primal_rows: Offset<f64>,
     }
@@ -249,7 +311,12 @@ structures! {
         others: Offset<f64>,
         /// Number of points in `others`.
         n_others: i32,
-        unused: i32,
+        /// Number of parameters along which functions turn (see lanes/folds.rs).
+        n_folds: i32,
+        /// These parameters.
+        fold_param: Offset<i32>,
+        /// Values of each of these parameters that are tried, FOLD_VALUES each.
+        fold_values: Offset<f64>,
     }
 
     /// Fits that share one set of data, i.e. the fits of one task or of one toy.

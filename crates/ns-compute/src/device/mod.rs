@@ -23,6 +23,7 @@ pub(crate) mod event_columns;
 mod events;
 mod fit_kind;
 mod flow;
+mod functions;
 mod given_data;
 #[cfg(test)]
 pub(crate) mod header;

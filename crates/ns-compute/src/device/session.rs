@@ -91,11 +91,10 @@ impl GpuSession {
                 remedy: "Choose the device cpu or auto".to_owned(),
             });
         }
-        if cpu.plan.has_function_factors() {
+        if let Some(why) = cpu.plan.why_not_on_gpus() {
             return Err(SessionError::DeviceUnavailable {
                 device,
-                reason: "models whose factors are functions of parameters other than products are evaluated on the CPU"
-                    .to_owned(),
+                reason: why.to_owned(),
                 remedy: "Choose the device cpu or auto".to_owned(),
             });
         }

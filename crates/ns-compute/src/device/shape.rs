@@ -9,7 +9,9 @@ use super::arrays::{Array, FIRST_GLOBAL, N_ARRAYS, N_OFFSETS};
 use super::backend::Properties;
 use super::fit_kind::Size;
 use super::layout;
-use crate::shared_constants::{BLOCK_DATA_SIZE, LEAST_COLUMNS, MOST_PARTS, MOST_THREADS, PAIRS};
+use crate::shared_constants::{
+    BLOCK_DATA_SIZE, FOLD_VALUES, LEAST_COLUMNS, MOST_PARTS, MOST_THREADS, MOST_VALLEYS, PAIRS,
+};
 
 /// Shared memory per thread block that the driver uses itself, in bytes.
 pub(super) const RESERVED: usize = 1024;
@@ -60,7 +62,7 @@ pub(super) struct ArrayPlacement {
 /// Returns the number of threads per thread block: 32, 64 or `MOST_THREADS`. It grows with the number of normsys terms
 /// or of cells (bins of samples), whichever is larger, plus the number of parameters.
 pub(super) fn threads(plan: &layout::Plan) -> u32 {
-    let work = plan.n_terms.max(plan.n_cells) + plan.n_params;
+    let work = plan.n_terms.max(plan.n_cells) + plan.n_columns;
     match work {
         ..=160 => 32,
         161..=640 => 64,
@@ -93,7 +95,10 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
     };
     use Array::*;
     set(&[BlockData], BLOCK_DATA_SIZE);
-    set(&[Trial, Gradient, Curved, Reaction], n);
+    let columns = plan.n_columns as usize;
+    set(&[Trial, Gradient, Reaction], columns);
+    set(&[Curved], n);
+    set(&[Functions], plan.n_components as usize);
     set(&[Lambda, BinSlope, Weight, Main], bins);
     set(&[Aux], aux);
     set(&[Norm, Scale, Total], blocks);
@@ -105,16 +110,20 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
         set(&[Bins, BinsTo, Root, Empty], bins);
         set(&[Data], bins + aux);
         if plan.kinked.is_some() {
-            set(&[Jump, Side], n);
+            set(&[Jump], columns);
+            set(&[Side], n);
         }
         if own {
             set(&[CellScale, Yield], cells);
             // Rows have an odd length (`row_length` in the kernels).
-            set(&[Derivatives], bins * (n | 1));
-            set(&[Bends], n);
+            set(&[Derivatives], bins * (columns | 1));
+            set(&[Bends], columns);
         }
         if plan.kinked.is_some() || plan.strongly_nonlinear != 0 {
             set(&[Rise], n);
+        }
+        if plan.functions.is_some() {
+            set(&[Folds], FOLD_VALUES + MOST_VALLEYS * n);
         }
         set(&[Parts], MOST_PARTS);
         set(&[Column], (2 * bins.max(primal)).max(dual).max(LEAST_COLUMNS));
@@ -168,9 +177,11 @@ pub(super) fn place_arrays(
     let sizes = sizes(plan, size, whole_fit);
     let limit = properties.shared_per_block.saturating_sub(RESERVED);
     let placement = lay_out(&sizes, true);
-    // Models with kinks are fitted only by the kernel `Kernel::FitGlobal`.
+    // Models with kinks are fitted only by the kernel `Kernel::FitGlobal`. Models with functions are evaluated by kernels for global
+    // memory, and by the one for fits with derivatives of their own: without functions, the others are faster.
     let smooth = !plan.kinked.is_some() || !whole_fit;
-    if smooth && placement.shared <= limit { placement } else { lay_out(&sizes, false) }
+    let suits = smooth && (!plan.functions.is_some() || size.own);
+    if suits && placement.shared <= limit { placement } else { lay_out(&sizes, false) }
 }
 
 /// Returns the placement of the arrays of an evaluation. The array BLOCK_DATA is in shared memory. All other arrays are

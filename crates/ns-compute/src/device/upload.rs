@@ -8,6 +8,7 @@
 
 use super::arena::Arena;
 use super::effects;
+use super::functions::{self, Columns};
 use super::layout;
 use super::offset::Offset;
 use crate::plan::{Plan, Template};
@@ -28,6 +29,14 @@ pub(super) struct Reactions {
     /// cell, the block (one sample in one channel), the bin, and the index in the list of per-bin factors. The last
     /// number is -1 if the cell has no other per-bin factor.
     pub(super) binwise: Vec<[i32; 4]>,
+}
+
+impl Reactions {
+    /// Returns whether the parameter has an effect.
+    pub(super) fn acts(&self) -> bool {
+        let is_empty = self.hist.is_empty() && self.norm.0 == self.norm.1 && self.factor.is_empty();
+        !(is_empty && self.binwise.is_empty())
+    }
 }
 
 /// Index ranges of the parts of one block (one sample in one channel), and the first bin of the block's channel. A
@@ -81,9 +90,11 @@ impl Places {
 /// plan's numbers in them.
 pub(super) fn plan(plan: &Plan, arena: &mut Arena) -> (layout::Plan, Places) {
     let mut places = Places::default();
-    let mut reactions = vec![Reactions::default(); plan.n_parameters()];
+    let columns = Columns::new(plan);
+    let mut reactions = vec![Reactions::default(); columns.len()];
     let mut out = layout::Plan {
         n_params: plan.n_parameters() as i32,
+        n_columns: columns.len() as i32,
         n_bins: plan.n_bins() as i32,
         n_aux: plan.n_aux() as i32,
         n_blocks: plan.structure.blocks.len() as i32,
@@ -95,12 +106,14 @@ pub(super) fn plan(plan: &Plan, arena: &mut Arena) -> (layout::Plan, Places) {
     order.sort_by_key(|&b| {
         std::cmp::Reverse(plan.structure.blocks[b].hist.1 - plan.structure.blocks[b].hist.0)
     });
-    let mut ranges = cells(plan, arena, &order, &mut reactions, &mut out, &mut places);
+    let mut ranges = cells(plan, arena, &order, &columns, &mut reactions, &mut out, &mut places);
     let term_blocks = norms(plan, arena, &order, &mut ranges, &mut reactions, &mut out, &mut places);
     let vectors: Vec<[[i32; 4]; 3]> = ranges.iter().map(Ranges::vectors).collect();
     out.block = arena.put(vectors.as_flattened());
-    parameters(plan, arena, &mut out);
+    parameters(plan, arena, columns.len(), &mut out);
     react(arena, &reactions, &mut out, &mut places);
+    let has_own = |p: usize| reactions.get(p).is_some_and(Reactions::acts);
+    (out.functions, out.n_components) = functions::put(plan, arena, &columns, &has_own);
     out.effects = effects::put(plan, arena, &ranges, &reactions, (&term_blocks, &places.terms));
     (out, places)
 }
@@ -120,6 +133,7 @@ fn cells(
     plan: &Plan,
     arena: &mut Arena,
     order: &[usize],
+    columns: &Columns,
     reactions: &mut [Reactions],
     out: &mut layout::Plan,
     places: &mut Places,
@@ -138,13 +152,15 @@ fn cells(
         let block = &plan.structure.blocks[of_plan];
         let first = cell_block.len();
         places.first_cell[of_plan] = first;
-        let scaling = plan.per_bin_factors(block);
+        // Functions that are factors are columns, which come after the parameters.
+        let own: Vec<u32> = columns.first(plan.bin_functions(block)).map(|c| c as u32).into_iter().collect();
+        let scaling = [plan.per_bin_factors(block), &own].concat();
         for b in 0..block.n_bins {
             let cell = cell_block.len();
             cell_block.push(index);
             bins[block.bin + b].push([cell as i32, index as i32]);
             nominal.push(plan.numbers.nominal[block.cell + b]);
-            cell_factor.push(match scaling {
+            cell_factor.push(match scaling.as_slice() {
                 [] => NO_FACTOR,
                 [first] => (*first as usize + b) as i32,
                 _ => SEVERAL_FACTORS,
@@ -164,9 +180,10 @@ fn cells(
             templates.push(of_cell);
         }
         let (scalars, scalings) = (factor_param.len(), binwise_first.len());
-        for &p in plan.scale_factors(block) {
-            reactions[p as usize].factor.push(factor_param.len());
-            factor_param.push(p as usize);
+        let function = block.function.and_then(|function| columns.scalar(function.index));
+        for p in plan.scale_factors(block).iter().map(|&p| p as usize).chain(function) {
+            reactions[p].factor.push(factor_param.len());
+            factor_param.push(p);
         }
         binwise_first.extend(scaling.iter().map(|&p| p as usize));
         all.push(Ranges {
@@ -270,10 +287,10 @@ fn norms(
 }
 
 /// Adds the constraint and the bounds of each parameter to `arena`.
-fn parameters(plan: &Plan, arena: &mut Arena, out: &mut layout::Plan) {
+fn parameters(plan: &Plan, arena: &mut Arena, n_columns: usize, out: &mut layout::Plan) {
     let n = plan.n_parameters();
-    let mut kind = vec![[UNCONSTRAINED, 0]; n];
-    let (mut scale, mut width) = (vec![0.0; n], vec![0.0; n]);
+    let mut kind = vec![[UNCONSTRAINED, 0]; n_columns];
+    let (mut scale, mut width) = (vec![0.0; n_columns], vec![0.0; n]);
     for (p, a, w) in plan.gaussian() {
         (kind[p], scale[p], width[p]) = ([GAUSSIAN, a as i32], w, 1.0 / w);
     }

@@ -13,7 +13,7 @@ use ns_core::EventTable;
 use super::channel::ChannelPlan;
 use super::kernels::Kernel;
 use super::leaf::Leaf;
-use super::program::{Binary, Memory, Sources, Step, Table, Unary, components};
+use super::program::{Binary, Memory, Slot, Sources, Step, Table, Unary, components};
 use super::sums::Sums;
 use crate::simd::Level;
 
@@ -214,37 +214,11 @@ impl Offload {
             let to = self.event_components;
             self.event_components += size;
             let active = program.active(slot)?;
-            let at = |slot: usize| places.get(slot).copied();
             let none = Operand::Number(0);
             let (step, operands) = match step {
                 Step::Observable(x) => (Operation::Observable(x), [none; 3]),
                 Step::Table(table, row) => (Operation::Table(first_table + table, row), [none; 3]),
-                Step::Add(a, b) => (Operation::Add, [at(a)?, at(b)?, none]),
-                Step::Sub(a, b) => (Operation::Sub, [at(a)?, at(b)?, none]),
-                Step::Mul(a, b) => (Operation::Mul, [at(a)?, at(b)?, none]),
-                Step::Unary(unary, a) => {
-                    let (unary, power) = unary_operation(unary)?;
-                    (Operation::Unary(unary, power), [at(a)?, none, none])
-                }
-                Step::Binary(Binary::Div, a, b) => (Operation::Div, [at(a)?, at(b)?, none]),
-                Step::Binary(Binary::Pow, a, b) => (Operation::Pow, [at(a)?, at(b)?, none]),
-                Step::Less(a, b) => (Operation::Less, [at(a)?, at(b)?, none]),
-                Step::LessEqual(a, b) => (Operation::LessEqual, [at(a)?, at(b)?, none]),
-                Step::Equal(a, b) => (Operation::Equal, [at(a)?, at(b)?, none]),
-                Step::Select(condition, a, b) => (Operation::Select, [at(condition)?, at(a)?, at(b)?]),
-                // The kernels have no code for these functions, or these steps are the same for all events.
-                Step::Binary(
-                    Binary::NormalIntegral
-                    | Binary::Voigt
-                    | Binary::FaddeevaImaginary
-                    | Binary::SmearedDecay
-                    | Binary::Atan2,
-                    ..,
-                )
-                | Step::Number(_)
-                | Step::Variable(_)
-                | Step::Input(_)
-                | Step::Datum(_) => return None,
+                other => operation(other, |slot| places.get(slot).copied(), none)?,
             };
             let (ones, pairs) = (active.first.clone(), active.second.clone());
             steps.push(EventStep { step, to, operands, first: ones, second: pairs });
@@ -297,6 +271,45 @@ pub(super) fn compute_numbers(
             }
         }
     }
+}
+
+/// Returns the operation that other devices do for a step, and its operands: `at` returns the operand that is the result in a
+/// slot, and `none` is a missing operand. Returns `None` if the kernels have no code for the step.
+pub(super) fn operation<T: Copy>(
+    step: Step,
+    at: impl Fn(Slot) -> Option<T>,
+    none: T,
+) -> Option<(Operation, [T; 3])> {
+    Some(match step {
+        Step::Add(a, b) => (Operation::Add, [at(a)?, at(b)?, none]),
+        Step::Sub(a, b) => (Operation::Sub, [at(a)?, at(b)?, none]),
+        Step::Mul(a, b) => (Operation::Mul, [at(a)?, at(b)?, none]),
+        Step::Unary(unary, a) => {
+            let (unary, power) = unary_operation(unary)?;
+            (Operation::Unary(unary, power), [at(a)?, none, none])
+        }
+        Step::Binary(Binary::Div, a, b) => (Operation::Div, [at(a)?, at(b)?, none]),
+        Step::Binary(Binary::Pow, a, b) => (Operation::Pow, [at(a)?, at(b)?, none]),
+        Step::Less(a, b) => (Operation::Less, [at(a)?, at(b)?, none]),
+        Step::LessEqual(a, b) => (Operation::LessEqual, [at(a)?, at(b)?, none]),
+        Step::Equal(a, b) => (Operation::Equal, [at(a)?, at(b)?, none]),
+        Step::Select(condition, a, b) => (Operation::Select, [at(condition)?, at(a)?, at(b)?]),
+        // The kernels have no code for these functions, or these steps are no operations.
+        Step::Binary(
+            Binary::NormalIntegral
+            | Binary::Voigt
+            | Binary::FaddeevaImaginary
+            | Binary::SmearedDecay
+            | Binary::Atan2,
+            ..,
+        )
+        | Step::Number(_)
+        | Step::Variable(_)
+        | Step::Input(_)
+        | Step::Observable(_)
+        | Step::Datum(_)
+        | Step::Table(..) => return None,
+    })
 }
 
 fn unary_operation(unary: Unary) -> Option<(UnaryOperation, f64)> {

@@ -176,6 +176,16 @@ impl FormulaPlan {
         })
     }
 
+    /// Returns the operations of the formula.
+    pub(super) fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Returns the index of the function whose result is an input of the program.
+    pub(super) fn input(&self, i: usize) -> Option<usize> {
+        self.inputs.get(i).map(|(function, _)| *function)
+    }
+
     /// Compiles a formula that is a single value. `known` contains all functions of the model.
     pub(super) fn value(known: &[Self], value: Value) -> Self {
         Self::new(known, &[value], &|b, values| values(b, value))

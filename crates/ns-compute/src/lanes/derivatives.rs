@@ -45,7 +45,8 @@ pub(super) fn are_better(plan: &Plan) -> bool {
 /// Returns whether each fit on a GPU has a Jacobian of its own.
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) fn are_better_on_gpus(plan: &Plan) -> bool {
-    are_better(plan) && plan.n_parameters().saturating_mul(plan.n_bins()) <= MOST_ELEMENTS_ON_GPUS
+    let fit = plan.n_parameters().saturating_mul(plan.n_bins()) <= MOST_ELEMENTS_ON_GPUS;
+    (are_better(plan) || plan.has_function_factors()) && fit
 }
 
 /// Derivatives of the expected yields at the point of every lane.

@@ -7,13 +7,11 @@
 use super::WIDTH;
 use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind, values};
 use crate::plan::Plan;
+use crate::shared_constants::{FOLD_VALUES, HIGHEST_VALLEY, MOST_VALLEYS};
 use crate::simd::Level;
 
-/// Number of values of a parameter that are tried, at equal distances.
-const VALUES: usize = 32;
-
 /// Number of values at which functions are compared, to find out whether they rise or fall throughout.
-const COMPARED: usize = 8 * VALUES;
+const COMPARED: usize = 8 * FOLD_VALUES;
 
 /// Half the range of a parameter without finite bounds and without a constraint, in units of `1 + |x|`.
 const REACH: f64 = 10.0;
@@ -21,16 +19,9 @@ const REACH: f64 = 10.0;
 /// Half the range of a constrained parameter, in widths of the constraint.
 const WIDTHS: f64 = 5.0;
 
-/// Descents start from points at which `-ln L` is at most this much above the minimum. The other parameters are not adjusted
-/// before.
-const HIGHEST: f64 = 20.0;
-
-/// Largest number of valleys along one parameter from which descents start.
-const MOST_VALLEYS: usize = 2;
-
 /// A parameter along which some function turns, and the values that are tried, in ascending order.
 #[derive(Debug)]
-pub(super) struct Fold {
+pub(crate) struct Fold {
     param: usize,
     values: Vec<f64>,
 }
@@ -83,7 +74,10 @@ pub(super) fn folds(
                 }
             }
             let turns = seen.iter().any(|(_, _, turns)| *turns == [true; 2]);
-            turns.then(|| Fold { param, values: (0..VALUES).map(|i| at(range, i, VALUES)).collect() })
+            turns.then(|| Fold {
+                param,
+                values: (0..FOLD_VALUES).map(|i| at(range, i, FOLD_VALUES)).collect(),
+            })
         })
         .collect()
 }
@@ -128,6 +122,18 @@ fn with(theta: &[f64], param: usize, value: f64) -> Vec<f64> {
 }
 
 impl Fold {
+    /// Returns the index of the parameter.
+    #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+    pub(crate) fn parameter(&self) -> usize {
+        self.param
+    }
+
+    /// Returns the values that are tried, in ascending order.
+    #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+    pub(crate) fn values(&self) -> &[f64] {
+        &self.values
+    }
+
     /// Returns the lowest values of the parameter in other valleys than that of `here`, each with the rise of `-ln L`, the
     /// lowest first. `heights` contains `-ln L` at the values that are tried, and `least` its value at the minimum.
     fn valleys(&self, here: f64, heights: &[f64], least: f64) -> Vec<(f64, f64)> {
@@ -141,7 +147,7 @@ impl Fold {
             let before = i.checked_sub(1).map_or(f64::INFINITY, height);
             let is_lowest = height(i) <= before && height(i) < height(i + 1);
             let rise = height(i) - least;
-            if is_lowest && (value - here).abs() > step && rise < HIGHEST {
+            if is_lowest && (value - here).abs() > step && rise < HIGHEST_VALLEY {
                 found.push((rise, value));
             }
         }

@@ -108,7 +108,7 @@ pub(crate) struct Metric {
     /// For each primal parameter (one that is not eliminated from the metric), whether a function that is a factor depends on
     /// it. If lanes have derivatives of their own, such parameters have the positive part of the second derivatives of the
     /// expected yields in the metric.
-    pub(super) primal_bends: Vec<bool>,
+    pub(crate) primal_bends: Vec<bool>,
 }
 
 impl Metric {

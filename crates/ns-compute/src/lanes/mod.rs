@@ -42,6 +42,8 @@ pub(crate) use descents::DescentDevice;
 #[cfg(feature = "metal")]
 pub(crate) use descents::Descents;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+pub(crate) use folds::Fold;
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use jacobian::{Jacobian, jacobian};
 pub(crate) use metric::{is_too_large, is_too_large_for_gpus};
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]

@@ -143,7 +143,7 @@ impl ToyFitter {
             .free
             .iter()
             .copied()
-            .filter(|p| searches && flipped[*p] && (for_gpu || !through_functions(p)))
+            .filter(|p| searches && flipped[*p] && !through_functions(p))
             .collect();
         let mut width = vec![None; plan.n_parameters()];
         for (p, _, w) in plan.gaussian() {
@@ -153,7 +153,7 @@ impl ToyFitter {
             barrier[p] = true;
             width[p] = Some(1.0 / tau.sqrt());
         }
-        let folds = if searches && !for_gpu && !bent.is_empty() {
+        let folds = if searches && !bent.is_empty() {
             folds(level, plan, point, (&lower, &upper), (&metric.free, &width))
         } else {
             Vec::new()
@@ -368,6 +368,11 @@ impl ToyFitter {
     /// Returns the indices of the free parameters for which there may be another minimum at the opposite sign.
     pub(crate) fn nonlinear(&self) -> &[usize] {
         &self.nonlinear
+    }
+
+    /// Returns the parameters along which functions turn.
+    pub(crate) fn folds(&self) -> &[Fold] {
+        &self.folds
     }
 
     /// Returns the directions along which normsys effects add up. The minimum of each fit is moved along them to obtain

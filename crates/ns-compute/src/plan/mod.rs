@@ -59,6 +59,10 @@ pub struct Plan {
     pub(crate) open: Arc<OpenTerms>,
 }
 
+/// Largest number of components (values and derivatives) of the results of all operations on functions that a thread block of
+/// a GPU holds. They take at most four mebibytes.
+const MOST_COMPONENTS: usize = 1 << 19;
+
 impl Plan {
     /// Returns whether the model has event channels or penalty terms.
     #[must_use]
@@ -70,6 +74,31 @@ impl Plan {
     #[must_use]
     pub fn has_function_factors(&self) -> bool {
         !self.factors.is_empty()
+    }
+
+    /// Says why CUDA devices cannot evaluate the functions of parameters that are factors of samples. Returns `None` if they can,
+    /// or if there are no such functions.
+    #[must_use]
+    pub fn why_not_on_gpus(&self) -> Option<&'static str> {
+        if !self.has_function_factors() {
+            return None;
+        }
+        if self.factors.has_branches() {
+            return Some("functions with branches (abs, min, max, comparisons) are evaluated on the CPU");
+        }
+        if self.structure.has_kinks {
+            return Some("functions in models whose interpolation codes have kinks are evaluated on the CPU");
+        }
+        let components = |f: usize| Some(self.factors.tape(f)?.components);
+        match self.factors.all().map(components).sum::<Option<usize>>() {
+            None => Some(
+                "functions of parameters that use special functions or interpolations are evaluated on the CPU",
+            ),
+            Some(all) if all > MOST_COMPONENTS => {
+                Some("functions of so many operations are evaluated on the CPU")
+            }
+            Some(_) => None,
+        }
     }
 
     /// Replaces the numbers of all inputs (numbers of the model that data may replace) by `values`.

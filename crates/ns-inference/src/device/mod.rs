@@ -77,12 +77,8 @@ pub fn resolve<S>(
                 .to_owned(),
         );
     }
-    if cpu.plan().has_function_factors() {
-        return (
-            None,
-            "models whose factors are functions of parameters other than products are evaluated on the CPU"
-                .to_owned(),
-        );
+    if let Some(why) = cpu.plan().why_not_on_gpus() {
+        return (None, why.to_owned());
     }
     let choice = choose_device(cpu, execution, work);
     if choice.device == Device::Cpu {

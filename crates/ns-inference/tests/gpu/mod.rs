@@ -81,6 +81,18 @@ pub fn models(names: &[&'static str], codes: Interpolation) -> Vec<(&'static str
     names.iter().filter(|name| is_asked_for(name, codes)).map(model).collect()
 }
 
+/// Names of models with factors that are functions of parameters, among the fixtures of the repository.
+pub const FUNCTIONS: [&str; 2] = ["eft", "abcd"];
+
+/// Reads a model from the fixtures of the repository.
+pub fn fixture(name: &str) -> Model {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
+    Workspace::from_path(folder.join(format!("{name}.json")))
+        .unwrap()
+        .model(&ModelOptions::default())
+        .unwrap()
+}
+
 /// Opens a session on the CPU that uses all threads.
 pub fn cpu_session(model: &Model) -> CpuSession {
     CpuSession::open(model, &Execution::default()).unwrap()

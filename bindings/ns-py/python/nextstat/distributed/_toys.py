@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +69,7 @@ def run_toys(
     chunk: int | None = None,
     data: ArrayLike | None = None,
     asimov: bool | float | None = None,
+    blind: str | Sequence[str] | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     progress: Progress = None,
@@ -85,7 +86,16 @@ def run_toys(
     source = source_of(model)
     here = source.load()
     test = _native.toys_prepare(
-        here, mu, n_toys=n_toys, seed=seed, test_stat=test_stat, data=data, asimov=asimov, fixed=fixed, init=init
+        here,
+        mu,
+        n_toys=n_toys,
+        seed=seed,
+        test_stat=test_stat,
+        data=data,
+        asimov=asimov,
+        blind=blind,
+        fixed=fixed,
+        init=init,
     )
     shipment = source.shipment(here.model_digest, test.header)
     ranges = list(_ranges(test.n_toys, _chunk(chunk, test.n_toys, n_threads(client))))
@@ -122,6 +132,7 @@ def hypotest_toys(
     chunk: int | None = None,
     data: ArrayLike | None = None,
     asimov: bool | float | None = None,
+    blind: str | Sequence[str] | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
     progress: Progress = None,
@@ -143,6 +154,7 @@ def hypotest_toys(
             chunk=chunk,
             data=data,
             asimov=asimov,
+            blind=blind,
             fixed=fixed,
             init=init,
             progress=progress,

@@ -14,6 +14,8 @@ mod toy_sums;
 mod toys;
 mod upload;
 
+pub(super) use upload::operation_code;
+
 pub use session::EventGpuSession;
 #[cfg(feature = "cuda")]
 pub(crate) use sums::FEWEST_EVENTS;

@@ -61,6 +61,12 @@ pub(super) fn channel(offload: &Offload, rows: &Rows, arena: &mut Arena) -> layo
     }
 }
 
+/// Returns the number of the code of an operation that reads neither observables nor tables, and its constant exponent.
+pub(in crate::device) fn operation_code(operation: Operation) -> (i32, f64) {
+    let (code, _, _, number) = code(operation);
+    (code as i32, number)
+}
+
 fn operand(of: Operand) -> i32 {
     match of {
         Operand::Event(at) => at as i32,
