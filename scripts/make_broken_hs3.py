@@ -186,6 +186,7 @@ def _(m):
 
 change("parameter_misspelt", "distributions", "sig", "mean", "meen")
 change("parameter_unknown", "distributions", "sig", "mean", "somewhere_else")
+change("summand_of_a_number", "distributions", "shape", "summands", ["sig", 1.0])
 change("summand_unknown", "distributions", "shape", "summands", ["sig", "background"])
 change("factor_is_a_function", "distributions", "region", "factors", ["shape", "width"])
 change("value_is_a_distribution", "distributions", "sig", "mean", "bkg")
@@ -811,6 +812,7 @@ signal("box_of_one_number", likelihood={"nextstat.ranges": [{"m": [5]}]}, **GAUS
 signal("box_without_names", likelihood={"nextstat.ranges": [[0, 5]]}, **GAUSS)
 signal("weighted_sum_extended", type="weighted_sum_dist", samples=["bkg"], coefficients=[1], extended=True)
 signal("efficiency_of_unknown_density", type="efficiency_product_pdf_dist", pdf="bgk", eff="eff")
+signal("efficiency_of_a_number", type="efficiency_product_pdf_dist", pdf=3.0, eff="width")
 signal("efficiency_without_function", type="efficiency_product_pdf_dist", pdf="bkg")
 
 

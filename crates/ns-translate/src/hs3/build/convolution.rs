@@ -2,7 +2,7 @@
 
 use ns_core::{Convolution, Density, FunctionForm, Op, Value};
 
-use crate::hs3::document::{Arg, Argument, Distribution, Named};
+use crate::hs3::document::{Distribution, Named};
 use crate::pyhf::names::quoted;
 
 use super::channel::Space;
@@ -22,11 +22,8 @@ impl Builder<'_, '_> {
             return Err(Trouble::Reported);
         };
         let along = self.observable(x, space)?;
-        let index = self.index;
-        let (Some(a), Some(b)) = (index.named_distribution(first), index.named_distribution(second)) else {
-            self.not_a_density(&[first, second]);
-            return Err(Trouble::Reported);
-        };
+        let both = (self.density_of(first), self.density_of(second));
+        let (a, b) = (both.0?, both.1?);
         // Parameters of both are combined, so none may depend on an observable.
         let captured = self.captured.take();
         let both = (self.density(a, space), self.density(b, space));
@@ -105,16 +102,6 @@ impl Builder<'_, '_> {
         let message = format!("The convolution {} cannot be computed: {problem}.", quoted(name));
         self.report.error(path.to_owned(), message, remedy);
         Err(Trouble::Reported)
-    }
-
-    /// Reports arguments that are numbers where names of densities are needed.
-    pub(super) fn not_a_density(&mut self, arguments: &[&Arg]) {
-        for argument in arguments {
-            if let Argument::Number(number) = argument.value {
-                let message = format!("{number} is no density.");
-                self.report.error(argument.path.clone(), message, "Write the name of a distribution.");
-            }
-        }
     }
 
     fn sum_of(&mut self, name: &str, a: Value, b: Value) -> Value {

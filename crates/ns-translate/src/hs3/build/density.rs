@@ -11,6 +11,16 @@ use super::channel::Space;
 use super::{Builder, Trouble};
 
 impl Builder<'_, '_> {
+    /// Returns the position of the distribution that an argument names. Reports a number in its place; other names have been
+    /// reported with the references.
+    pub(super) fn density_of(&mut self, argument: &Arg) -> Result<usize, Trouble> {
+        if let Argument::Number(number) = argument.value {
+            let message = format!("{number} is no density.");
+            self.report.error(argument.path.clone(), message, "Write the name of a distribution.");
+        }
+        self.index.named_distribution(argument).ok_or(Trouble::Reported)
+    }
+
     /// Returns the density of a distribution over the observables of a channel.
     pub(super) fn density(&mut self, i: usize, space: &Space) -> Result<Density, Trouble> {
         let Some(distribution) = self.index.document.distributions.get(i) else {

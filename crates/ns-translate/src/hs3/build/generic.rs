@@ -207,7 +207,7 @@ impl Builder<'_, '_> {
             }
             D::EfficiencyProduct { pdf, efficiency } => {
                 let efficiency = operand(efficiency, draft)?;
-                let Some(pdf) = index.named_distribution(pdf) else { return Err(Trouble::Reported) };
+                let pdf = self.density_of(pdf)?;
                 let shape = self.shape(pdf, space, draft)?;
                 draft.push(Op::Mul(shape, efficiency))
             }

@@ -104,7 +104,7 @@ impl Builder<'_, '_> {
             }
             Distribution::RateExtended { rate, distribution: inner, .. } => {
                 let rate = self.rate(rate, space)?;
-                let Some(inner) = index.named_distribution(inner) else { return Err(Trouble::Reported) };
+                let inner = self.density_of(inner)?;
                 let parts = self.parts(inner, space)?;
                 if parts.extended {
                     self.report.error(
@@ -229,7 +229,7 @@ impl Builder<'_, '_> {
         let index = self.index;
         let mut densities = Vec::with_capacity(summands.len());
         for summand in summands {
-            let Some(i) = index.named_distribution(summand) else { return Err(Trouble::Reported) };
+            let i = self.density_of(summand)?;
             let name = index.document.distributions.get(i).map(|d| d.name.clone()).unwrap_or_default();
             densities.push((name, self.density(i, space)?));
         }

@@ -17,10 +17,7 @@ impl Builder<'_, '_> {
         space: &Space,
     ) -> Result<Density, Trouble> {
         let name = quoted(&distribution.name);
-        let Some(inner) = self.index.named_distribution(density) else {
-            self.not_a_density(&[density]);
-            return Err(Trouble::Reported);
-        };
+        let inner = self.density_of(density)?;
         let mut wider = space.clone();
         let mut ranges = Vec::with_capacity(hidden.len());
         for variable in hidden {
