@@ -210,7 +210,8 @@ pub(super) fn sum_elsewhere(
     memory: &mut ChannelMemory,
 ) -> bool {
     let ChannelMemory { locals, amplitude_values, wide, offload, sums, .. } = memory;
-    if wide.is_some() {
+    // No other device computes densities with context.
+    if wide.is_some() || !plan.conditionals.is_empty() {
         return false;
     }
     compute_numbers(level, plan, (locals, amplitude_values), offload);

@@ -12,7 +12,7 @@ use ns_core::{
 
 /// Names of the densities that the kernels cannot compute, because they contain functions for which the kernels have no
 /// code.
-const LACKING: [&str; 3] = ["voigt", "decay", "oscillation"];
+const LACKING: [&str; 5] = ["voigt", "decay", "oscillation", "landau", "landau with a resolution"];
 
 fn close(what: &str, got: &[f64], want: &[f64], scale: impl Fn(usize) -> f64) {
     assert_eq!(got.len(), want.len(), "{what}");

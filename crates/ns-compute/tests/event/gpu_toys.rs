@@ -16,7 +16,15 @@ use ns_core::{
 
 /// Names of the models whose toys the CPU makes, because a density contains a function for which the kernels have no
 /// code, or the data are a histogram.
-const ON_CPU: [&str; 5] = ["voigt", "decay", "oscillation", "histogram data", "histogram data, not extended"];
+const ON_CPU: [&str; 7] = [
+    "voigt",
+    "decay",
+    "oscillation",
+    "landau",
+    "landau with a resolution",
+    "histogram data",
+    "histogram data, not extended",
+];
 const UNCERTAINTIES: OutcomeParts = OutcomeParts { uncertainties: true, covariance: false, inverse: false };
 
 fn execution(threads: usize) -> Execution {
