@@ -53,7 +53,7 @@ fn examples(path: &Path) -> Vec<Example> {
 /// Returns a command that runs `text` as the shell of a reader would, but with the program of this build.
 fn command(text: &str) -> Command {
     let program = assert_cmd::cargo::cargo_bin!("nextstat");
-    let mut command = if text.contains(['|', '>']) || !text.starts_with("nextstat ") {
+    let mut command = if text.contains(['|', '>', '"']) || !text.starts_with("nextstat ") {
         let mut shell = Command::new("sh");
         shell.args(["-c", text]);
         let mut path = program.parent().unwrap().as_os_str().to_owned();
