@@ -4,11 +4,11 @@
 The numbers are the same on every machine, because the generator is seeded.
 """
 
-import json
 import math
 import pathlib
-import sys
 import random
+
+from event_fixture import write
 
 PATH = pathlib.Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "hs3" / "lifetime.hs3.json"
 EVENTS, TAU, MASS_DIFFERENCE, ASYMMETRY = 1500, 1.5, 0.5, 0.7
@@ -55,13 +55,7 @@ def main():
         "analyses": [{"name": "lifetime", "likelihood": "L", "domain": "bounds", "init": "start",
                       "parameters_of_interest": ["asymmetry"]}],
     }
-    text = json.dumps(model, indent=1)
-    # One event per line.
-    for event in model["data"][0]["entries"]:
-        text = text.replace(json.dumps(event, indent=1).replace("\n", "\n    "), json.dumps(event), 1)
-    if "--check" in sys.argv[1:]:
-        sys.exit(0 if PATH.read_text() == text + "\n" else f"{PATH.name} is not what {pathlib.Path(__file__).name} writes")
-    PATH.write_text(text + "\n")
+    write(PATH, model)
 
 
 if __name__ == "__main__":

@@ -5,11 +5,11 @@ is left out of the fit, and the yields are those of the whole axis. Plain Python
 The numbers are the same on every machine, because the generator is seeded.
 """
 
-import json
 import math
 import pathlib
 import random
-import sys
+
+from event_fixture import write
 
 PATH = pathlib.Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "hs3" / "straggling.hs3.json"
 LOW, HIGH, MEAN, WIDTH, SIGMA, SLOPE = 0.0, 30.0, 8.0, 0.6, 0.8, 0.08
@@ -59,13 +59,7 @@ def main():
         "analyses": [{"name": "straggling", "likelihood": "L", "domain": "bounds", "init": "start",
                       "parameters_of_interest": ["losses"]}],
     }
-    text = json.dumps(model, indent=1)
-    # One event per line.
-    for event in model["data"][0]["entries"]:
-        text = text.replace(json.dumps(event, indent=1).replace("\n", "\n    "), json.dumps(event), 1)
-    if "--check" in sys.argv[1:]:
-        sys.exit(0 if PATH.read_text() == text + "\n" else f"{PATH.name} is not what {pathlib.Path(__file__).name} writes")
-    PATH.write_text(text + "\n")
+    write(PATH, model)
 
 
 if __name__ == "__main__":
