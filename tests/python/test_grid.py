@@ -64,6 +64,7 @@ def test_a_grid_of_parameters():
     for wrong, error, message in [
         ({}, TypeError, "give patches"),
         ({"parameters": ["jet_scale"]}, TypeError, "must map names to lists"),
+        ({"parameters": {"jet_scale": 3}}, TypeError, "'jet_scale' must have a list of values"),
         ({"parameters": {"nobody": [1.0]}}, ValueError, "'nobody' is no parameter with a single value"),
         ({"parameters": {"jet_scale": [0.0]}, "patches": PATCHSET}, ValueError, "not both"),
     ]:

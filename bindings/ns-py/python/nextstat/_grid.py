@@ -124,6 +124,9 @@ def _held(workspace: Source, parameters: Mapping[str, Sequence[float]], measurem
     """Returns the workspace, and a patchset that holds the parameters at every combination of their values."""
     if not isinstance(parameters, Mapping) or not parameters:
         raise TypeError(f"parameters must map names to lists of values, such as {{'width': [0.0, 0.5]}}, not {parameters!r}")
+    for name, values in parameters.items():
+        if isinstance(values, str) or not hasattr(values, "__iter__"):
+            raise TypeError(f"parameters: '{name}' must have a list of values, such as [0.0, 0.5], not {values!r}")
     plain = workspace if isinstance(workspace, dict) else json.loads(_native._text(os.fspath(workspace)))
     known = plain.get("measurements") if isinstance(plain, dict) else None
     if not known:
