@@ -173,6 +173,8 @@ impl Table {
             .collect();
         let mut table = Self { panels: Vec::new(), variables, error: 0.0 };
         let (mut values, mut largest) = (vec![0.0; NODES * size], 0.0_f64);
+        // Upper estimate of what is lost in panels across the edge of the support that are too short to be halved.
+        let mut lost = 0.0;
         while let Some(ends) = open.pop() {
             let half = 0.5 * (ends.1 - ends.0);
             for (j, row) in values.chunks_exact_mut(size).enumerate() {
@@ -193,6 +195,7 @@ impl Table {
                 if may_halve {
                     halve(ends, &mut open);
                 } else {
+                    lost += 2.0 * half * rows().map(|row| row[0]).fold(0.0, f64::max);
                     table.panels.push(Panel { ends, coefficients: Vec::new(), until: 0.0 });
                 }
                 continue;
@@ -210,12 +213,12 @@ impl Table {
             table.panels.push(Panel { ends, coefficients, until: 0.0 });
         }
         table.error += nodes.error;
-        table.normalise()?;
+        table.normalise(lost)?;
         Ok(table)
     }
 
-    /// Divides `h` by its integral over the axis.
-    fn normalise(&mut self) -> Result<(), Failure> {
+    /// Divides `h` by its integral over the axis, of which `lost` is missing.
+    fn normalise(&mut self, lost: f64) -> Result<(), Failure> {
         let size = components(self.variables);
         let mut total = vec![0.0; size];
         let mut sums = Vec::with_capacity(self.panels.len());
@@ -227,7 +230,7 @@ impl Table {
         if !(total[0] > 0.0) {
             return Err(Failure::Zero);
         }
-        self.error += error / total[0];
+        self.error += (error + lost) / total[0];
         for (panel, sum) in self.panels.iter_mut().zip(sums) {
             panel.until = sum / total[0];
         }
@@ -318,11 +321,13 @@ impl Panel {
             return 0.0;
         }
         let size = out.len();
-        let mut row = vec![0.0; size];
+        // Toys ask for the value alone, many times.
+        let (mut one, mut all) = ([0.0], if size == 1 { Vec::new() } else { vec![0.0; size] });
+        let row = if size == 1 { &mut one[..] } else { &mut all[..] };
         let (mut sum, mut gauss) = (0.0, 0.0);
         for index in 0..KRONROD {
             let (z, weight, other) = kronrod(index);
-            self.at(0.5 * (lo + hi) + 0.5 * (hi - lo) * z, &mut row);
+            self.at(0.5 * (lo + hi) + 0.5 * (hi - lo) * z, row);
             let h = row[0].exp();
             let volume = 0.5 * (hi - lo) * h;
             sum += volume * weight;
