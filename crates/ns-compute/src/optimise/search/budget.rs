@@ -75,15 +75,17 @@ impl Budget {
     /// The budget of a search after a first descent of the price `first`. `spent` is the price of all until now.
     pub(super) fn after(problem: &Problem<'_>, first: Nanoseconds, spent: Nanoseconds) -> Self {
         let free = problem.fixed.iter().filter(|fixed| !**fixed).count();
-        let allowance = TIMES * first + Self::always(problem.plan, free);
+        Self::of(TIMES * first + Self::always(problem.plan, free), spent)
+    }
+
+    fn of(allowance: Nanoseconds, spent: Nanoseconds) -> Self {
         Self { allowance, until: spent + allowance, method_until: spent + allowance, share: 1.0, rewarded: 0 }
     }
 
     /// The budget of a search of the values of parameters in which functions are not linear. Second minima are common there.
     pub(super) fn of_functions(problem: &Problem<'_>, spent: Nanoseconds) -> Self {
         let free = problem.fixed.iter().filter(|fixed| !**fixed).count();
-        let allowance = if free <= MOST_STRONG { OF_STRONG } else { ALWAYS };
-        Self { allowance, until: spent + allowance, method_until: spent + allowance, share: 1.0, rewarded: 0 }
+        Self::of(if free <= MOST_STRONG { OF_STRONG } else { ALWAYS }, spent)
     }
 
     /// The same budget once more, from now on.
