@@ -5,13 +5,14 @@ use ns_core::FitStatus;
 use super::super::descend::{Descent, descend};
 use super::super::{Problem, Worker};
 use super::attempt::{BestSoFar, SAME_VALUE, SHORT, attempt, runaway, short_attempt};
-use super::scatter::{MOST_FREE, MOST_STARTS, may_have_several_minima, scattered};
+use super::scatter::{MOST_FREE, MOST_STARTS, Scatter, may_have_several_minima, scattered};
 
 /// Largest number of free parameters of a model in which each parameter is also fixed at each of its bounds.
 const TINY_MODEL: usize = 16;
 
-/// Largest number of free parameters of a model in which descents begin at all corners of the bounds.
-const MOST_CORNERED: usize = 7;
+/// Largest number of corners of the bounds at which descents begin: all of up to seven free parameters.
+const MOST_CORNERS: usize = 128;
+const CORNERS_SEED: u64 = 0xC0E;
 
 /// Largest number of minima, besides the best one, around which parameters are fixed at their bounds once more. These
 /// minima were found by fixing a parameter at a bound.
@@ -97,23 +98,30 @@ pub(super) fn search_whole_box(
         let start = scattered(problem, start, index);
         short_attempt(worker, problem, &start, found);
     }
-    if all && free <= MOST_CORNERED {
+    if all {
         corners(worker, problem, found);
     }
 }
 
-/// Descends from every corner of the bounds. The lowest minimum may have several parameters at bounds that no single
-/// parameter leads to.
+/// Descends from every corner of the bounds, or from random ones if there are more than [`MOST_CORNERS`]. The lowest minimum
+/// may have several parameters at bounds that no single parameter leads to.
 fn corners(worker: &mut Worker, problem: &Problem<'_>, found: &mut BestSoFar) {
     let bounded = |p: &usize| problem.lower[*p].is_finite() && problem.upper[*p].is_finite();
-    let free: Vec<usize> = (0..problem.fixed.len()).filter(|p| !problem.fixed[*p]).filter(bounded).collect();
+    let mut free: Vec<usize> =
+        (0..problem.fixed.len()).filter(|p| !problem.fixed[*p]).filter(bounded).collect();
+    let all = 1 << free.len() <= MOST_CORNERS;
+    if !all {
+        free.retain(|p| may_hide(problem, *p, true));
+    }
+    let mut scatter = Scatter::new(CORNERS_SEED);
     let mut start = found.best.theta.clone();
-    for corner in 0..1_usize << free.len() {
+    for corner in 0..MOST_CORNERS.min(1 << free.len()) {
         if ends(worker, problem, found) {
             return;
         }
         for (i, &p) in free.iter().enumerate() {
-            start[p] = if corner >> i & 1 == 0 { problem.lower[p] } else { problem.upper[p] };
+            let is_lower = if all { corner >> i & 1 == 0 } else { scatter.uniform() < 0.0 };
+            start[p] = if is_lower { problem.lower[p] } else { problem.upper[p] };
         }
         short_attempt(worker, problem, &start, found);
     }
@@ -128,8 +136,7 @@ fn corners(worker: &mut Worker, problem: &Problem<'_>, found: &mut BestSoFar) {
 fn bounds(worker: &mut Worker, problem: &Problem<'_>, all: bool, found: &mut BestSoFar) -> Vec<Descent> {
     let mut others: Vec<Descent> = Vec::new();
     for p in 0..problem.fixed.len() {
-        let may_hide = !problem.plan.structure.constrained[p] || (all && problem.plan.policy.asymmetric[p]);
-        if problem.fixed[p] || !may_hide {
+        if problem.fixed[p] || !may_hide(problem, p, all) {
             continue;
         }
         let (lower, upper) = (problem.lower[p], problem.upper[p]);
@@ -155,6 +162,11 @@ fn bounds(worker: &mut Worker, problem: &Problem<'_>, all: bool, found: &mut Bes
         }
     }
     others
+}
+
+/// Returns whether a minimum may be hidden at a bound of the parameter `p`: see [`bounds`].
+fn may_hide(problem: &Problem<'_>, p: usize, all: bool) -> bool {
+    !problem.plan.structure.constrained[p] || (all && problem.plan.policy.asymmetric[p])
 }
 
 /// Returns whether the search ends here.
@@ -194,8 +206,9 @@ fn cross(worker: &mut Worker, problem: &Problem<'_>, p: usize, found: &mut BestS
     }
 }
 
-/// Fixes the parameter `p` at the value `at`, minimises all other parameters, and then frees the parameter. Returns the
-/// result of the final descent if it is not lower than the best result so far.
+/// Fixes the parameter `p` at the value `at`, minimises all other parameters, and then frees the parameter. If others ended
+/// at their bounds meanwhile, they are also freed after the parameter: they would leave while it takes its first step.
+/// Returns the result of the final descent if it is not lower than the best result so far.
 fn hold(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -209,5 +222,16 @@ fn hold(
     trial[p] = at.clamp(problem.lower[p], problem.upper[p]);
     let other = descend(worker, &held, &trial, SHORT).ok()?;
     found.iterations += other.iterations;
-    short_attempt(worker, problem, &other.theta, found)
+    let end = short_attempt(worker, problem, &other.theta, found)?;
+    held.fixed.copy_from_slice(&problem.fixed);
+    hold_at_bounds(&mut held, &other.theta);
+    held.fixed[p] = problem.fixed[p];
+    let newly = |q: usize| held.fixed[q] && !problem.fixed[q] && other.theta[q] != found.best.theta[q];
+    if (0..held.fixed.len()).any(newly)
+        && let Ok(other) = descend(worker, &held, &other.theta, SHORT)
+    {
+        found.iterations += other.iterations;
+        short_attempt(worker, problem, &other.theta, found)?;
+    }
+    Some(end)
 }
