@@ -8,6 +8,7 @@ mod asimov;
 pub(crate) mod asymptotic;
 mod compare;
 mod ends;
+mod mirrored;
 pub(crate) mod power;
 pub(crate) mod profile;
 pub(crate) mod tester;

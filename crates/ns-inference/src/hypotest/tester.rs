@@ -6,6 +6,7 @@
 use ns_core::{FitFailure, FitOutcome, FitRequest, FitTask, Inactive, ModelFormat, OutcomeParts, Search};
 
 use super::ends::from_other_ends;
+use super::mirrored::mirror_images;
 use super::profile::{Effort, Profile};
 use super::{TestStatistic, asimov, power};
 use crate::analysis::{Analysis, WITH_INVERSE};
@@ -136,6 +137,14 @@ impl<'a> Tester<'a> {
                 format!(
                     "the Asimov set, and with it CLs and all expected values, is not unique: at {} = {asimov_value} the \
                      data do not determine {names} (a flat direction), and expected data change along it",
+                    name(poi)
+                )
+            }));
+            let mirrored = mirror_images(&mut tester.analysis, &tester.observed, &fit, asimov_value)?;
+            tester.notes.extend(mirrored.map(|names| {
+                format!(
+                    "the Asimov set, and with it CLs and all expected values, is not unique: at {} = {asimov_value} the \
+                     data are as likely on the other side of the auxiliary datum of {names}, where the signal differs",
                     name(poi)
                 )
             }));
