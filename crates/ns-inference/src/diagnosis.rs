@@ -453,8 +453,8 @@ pub(crate) fn hardly_determined(model: &Model, outcome: &FitOutcome) -> Option<S
         .peekable();
     names.peek()?;
     Some(format!(
-        "the data hardly determine {}: the uncertainty exceeds the width of the bounds; ask for MINOS intervals, or fix \
-         one of them",
+        "the data hardly determine {}: the uncertainty exceeds the width of the bounds. It and those of correlated \
+         parameters assume a parabola that does not go so far; ask for MINOS intervals, or fix one of them",
         list(names)
     ))
 }

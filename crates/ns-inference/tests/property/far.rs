@@ -103,11 +103,15 @@ pub fn lowest(s: &mut Subject<'_>, parameter: usize, value: f64) -> Option<f64> 
     Some(lowest)
 }
 
-/// Checks that parameters of which only the product matters have no uncertainty, and that they are named as flat.
+/// Checks that parameters of which only the product matters have no uncertainty, and that they are named as flat. At the
+/// largest product within the bounds they are not flat, but at their bounds.
 pub fn products(s: &mut Subject<'_>) {
     let pair = ["mu", "mu2"].map(|name| s.model.parameter_index(name));
     let [Some(a), Some(b)] = pair else { return };
     if s.best.bestfit[a] * s.best.bestfit[b] < 1e-3 || !s.best.converged {
+        return;
+    }
+    if [a, b].iter().all(|&i| s.best.bestfit[i] == s.model.parameters[i].bounds.1) {
         return;
     }
     for i in [a, b] {

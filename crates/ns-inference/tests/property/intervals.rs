@@ -1,7 +1,7 @@
 //! Properties of analyses that follow the profile likelihood of one parameter: MINOS, uncertainties, scans and
 //! rankings.
 
-use ns_core::{Control, Interpolation};
+use ns_core::{Control, FitRequest, Interpolation, Search, Start};
 use ns_inference::minos::Interval;
 use ns_inference::ranking::Side;
 use ns_inference::{RankingOptions, ScanAxis, ScanOptions, ranking as rank, scan as profile};
@@ -87,7 +87,10 @@ fn crossed(s: &mut Subject<'_>, parameter: usize, value: f64, what: &'static str
 fn not_crossed(s: &mut Subject<'_>, parameter: usize, direction: f64, reason: &str) {
     let name = s.name(parameter).to_owned();
     s.report.check("MINOS: a missing side has a reason", !reason.is_empty(), 1.0, || name.clone());
-    // The profile of the global minimum is continuous.
+    if let Some((_, jump)) = reason.split_once("jumps across the level at ") {
+        look_beyond(s, parameter, jump);
+    }
+    // The profile of the global minimum is continuous, but not that of the minima with positive yields.
     s.report.check("MINOS: the profile does not jump", !reason.contains("jumps"), 1.0, || {
         format!("{name} {direction}: {reason}")
     });
@@ -101,6 +104,19 @@ fn not_crossed(s: &mut Subject<'_>, parameter: usize, direction: f64, reason: &s
                 format!("{name} = {x}: {at}, but: {reason}")
             });
         }
+    }
+}
+
+/// Looks whether descents from the best fit to just beyond a jump of the profile end at a negative expected yield. `jump` begins
+/// with the value of the parameter.
+fn look_beyond(s: &mut Subject<'_>, parameter: usize, jump: &str) {
+    let Some(Ok(value)) = jump.split(':').next().map(str::parse::<f64>) else { return };
+    let start = s.best.bestfit.clone();
+    let fixed = vec![(parameter, start[parameter] + 1.03 * (value - start[parameter]))];
+    let start = Start::At(start.into());
+    let request = FitRequest { start, fixed, search: Search::Local, ..FitRequest::default() };
+    if let Some(fit) = s.reference.fit(false, request) {
+        s.reference.look_at(false, &fit.parameters);
     }
 }
 
@@ -164,9 +180,12 @@ pub fn uncertainties(s: &mut Subject<'_>) {
         // Elsewhere along a bent valley the profile may rise as slowly as it likes.
         let bent = s.best.warnings.iter().any(|w| w.contains("functions bend the flat direction"));
         let least = if bent { -1e-6 } else { least };
-        let outside = all(&|close| close < least) || all(&|close| close > 2.5);
+        // Where functions make a minimum flatter than a parabola, a warning says that no uncertainty there is reliable.
+        let is_flat = s.best.warnings.iter().any(|w| w.contains("the data hardly determine"));
+        let most = if is_flat && s.model.has_function_factors() { f64::INFINITY } else { 2.5 };
+        let outside = all(&|close| close < least) || all(&|close| close > most);
         for (side, far, close) in &sides {
-            let holds = if one_for_both { !outside } else { (least..=2.5).contains(close) };
+            let holds = if one_for_both { !outside } else { (least..=most).contains(close) };
             let size = close.max(1e-9).ln().abs();
             s.report.check("uncertainty: the profile rises as it says", holds, size, || {
                 format!(
