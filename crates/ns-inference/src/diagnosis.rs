@@ -21,7 +21,8 @@ pub(crate) fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     text
 }
 
-fn name(model: &Model, index: usize) -> &str {
+/// Returns the name of a parameter.
+pub(crate) fn name(model: &Model, index: usize) -> &str {
     model.parameters.get(index).map_or("?", |p| p.name.as_str())
 }
 
@@ -434,67 +435,6 @@ pub(crate) fn flat_directions(
              MINOS intervals, or fix one of the flat parameters"
                 .to_owned(),
         );
-    }
-    notes
-}
-
-/// Warns of parameters whose uncertainty is larger than the distance between their bounds. The uncertainty assumes a
-/// parabolic likelihood. Over such a distance this assumption is not valid.
-pub(crate) fn hardly_determined(model: &Model, outcome: &FitOutcome) -> Option<String> {
-    let wide = |(p, sigma): &(&ns_core::Parameter, &Option<f64>)| {
-        sigma.is_some_and(|sigma| sigma > p.bounds.1 - p.bounds.0)
-    };
-    let mut names = model
-        .parameters
-        .iter()
-        .zip(&outcome.uncertainties)
-        .filter(wide)
-        .map(|(p, _)| p.name.as_str())
-        .peekable();
-    names.peek()?;
-    Some(format!(
-        "the data hardly determine {}: the uncertainty exceeds the width of the bounds. It and those of correlated \
-         parameters assume a parabola that does not go so far; ask for MINOS intervals, or fix one of them",
-        list(names)
-    ))
-}
-
-/// A best-fit value counts as lying on a bound if its distance from the bound is at most this number, in units of the
-/// uncertainty.
-const TOUCHING: f64 = 0.01;
-
-/// Two parameters count as strongly correlated if their squared correlation is above this number. The likelihood
-/// profile of one of them then rises at least twice as fast if the other one is fixed.
-const THROUGH: f64 = 0.5;
-
-/// Warns of parameters whose uncertainty is valid on one side only. The best fit of such a parameter lies on one of its
-/// bounds, where the slope of `-ln L` is 0. The parameter counts as free, but it cannot move beyond this bound. If other
-/// parameters are strongly correlated with it, their likelihood profiles rise faster on one side than their
-/// uncertainties imply.
-pub(crate) fn one_sided(model: &Model, outcome: &FitOutcome) -> Vec<String> {
-    let sigma = |i: usize| outcome.uncertainties.get(i).copied().flatten().filter(|s| *s > 0.0);
-    let touching = |i: usize| -> Option<f64> {
-        let (p, x) = (model.parameters.get(i)?, outcome.parameters.get(i)?);
-        // An uncertainty may be much larger than the width of the bounds.
-        let room = TOUCHING * sigma(i)?.min(p.bounds.1 - p.bounds.0);
-        [p.bounds.0, p.bounds.1].into_iter().find(|bound| (x - bound).abs() <= room)
-    };
-    let mut notes = Vec::new();
-    for i in 0..outcome.parameters.len() {
-        let (Some(bound), Some(own)) = (touching(i), sigma(i)) else { continue };
-        let follows = |j: usize| {
-            let covariance = outcome.covariance.as_ref().map_or(0.0, |covariance| covariance.get(i, j));
-            let correlation = sigma(j).map_or(0.0, |other| covariance / (own * other));
-            j != i && correlation * correlation > THROUGH
-        };
-        let others = (0..outcome.parameters.len()).filter(|j| follows(*j));
-        notes.push(format!(
-            "{} lies at its bound {}, where its slope vanishes: the uncertainty of {} holds on one side only; ask for MINOS \
-             intervals, or widen the bound",
-            name(model, i),
-            significant(bound),
-            list(std::iter::once(i).chain(others).map(|j| name(model, j)))
-        ));
     }
     notes
 }

@@ -69,6 +69,7 @@ pub mod ranking;
 pub mod report;
 pub mod reread;
 mod root;
+mod rough_uncertainties;
 #[cfg(feature = "toy-files")]
 pub mod row_file;
 pub mod scan;

@@ -18,7 +18,7 @@ use crate::lowest::{Lowest, Stop};
 use crate::minos::{self, Interval, Parent};
 use crate::{
     InferenceError, bin_centres, context_gradient, derived, diagnosis, negative_density, parameter_index,
-    weighted,
+    rough_uncertainties, weighted,
 };
 
 /// Finds the best fit of `model` with its uncertainties.
@@ -184,8 +184,8 @@ fn name_result(
     if options.uncertainties {
         warnings.extend(missing_uncertainties(&fixed, &at_bound, &on_kink, &two_sided));
         warnings.extend(diagnosis::flat_directions(model, *session, data, &outcome));
-        warnings.extend(diagnosis::hardly_determined(model, &outcome));
-        warnings.extend(diagnosis::one_sided(model, &outcome));
+        warnings.extend(rough_uncertainties::hardly_determined(model, &outcome));
+        warnings.extend(rough_uncertainties::one_sided(model, &outcome));
     }
     let (mut asked, mut crossings) = (Vec::new(), Vec::new());
     for (i, interval) in intervals {

@@ -213,3 +213,9 @@ fn factors_at_the_largest_product_are_at_their_bounds() {
 fn uncertainties_beside_a_minimum_without_curvature_are_said_to_be_rough() {
     hold_at(Depth::Part, "uncertainty", &[2_020_133]);
 }
+
+/// A parameter that is strongly correlated with `mu` ends beside its kink.
+#[test]
+fn uncertainties_beside_a_kink_are_said_to_hold_on_one_side() {
+    hold_at(Depth::Part, "uncertainty", &[900_717]);
+}
