@@ -70,6 +70,22 @@ def test_results_are_those_of_the_library(client):
     assert client.devices()[0]["name"] == "cpu"
 
 
+def test_several_parameters_of_interest(client):
+    file, both = ROOT / "tests/fixtures/two_signals.json", ["mu_ggH", "mu_qqH"]
+    kept, here = client.load_workspace(file, poi=both), nextstat.load_workspace(file, poi=both)
+    for function, key in (("upper_limit", "observed"), ("significance", "z"), ("ranking", "mu_uncertainty")):
+        found, wanted = getattr(client, function)(kept), getattr(nextstat, function)(here, poi=both)
+        assert list(found) == both
+        assert [getattr(found[name], key) for name in both] == [getattr(wanted[name], key) for name in both]
+        assert type(found["mu_qqH"]) is type(wanted["mu_qqH"])
+    assert str(nextstat.joint_ranking(client.ranking(kept))).startswith("parameter")
+    point = {"mu_ggH": 1.0, "mu_qqH": 2.0}
+    test = client.hypotest(kept, point, toys=20, seed=3)
+    assert test.t == nextstat.hypotest(here, point).t and test.p_value_toys is not None
+    with pytest.raises(nextstat.ServerError, match="2 parameters of interest"):
+        client.hypotest(kept, 1.0)
+
+
 def test_results_are_of_the_classes_of_the_library(client, tmp_path):
     model = nextstat.load_workspace(SIMPLE)
     kept = client.load_workspace(SIMPLE)

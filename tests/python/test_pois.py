@@ -43,6 +43,35 @@ def test_pyhf_refuses_a_list():
         pyhf.Workspace(document, validate=False).model(validate=False)
 
 
+def test_rankings_in_one_table(model, tmp_path):
+    groups = {"experiment": ["jets"]}
+    both = nextstat.ranking(model, poi=BOTH, prefit=True, groups=groups)
+    joint = nextstat.joint_ranking(both)
+    assert joint.pois == BOTH and sorted(joint.names) == sorted(both["mu_ggH"].names)
+    # The largest impact in units of the uncertainty comes first.
+    size = [max(abs(r[name]["delta_mu_up"]) / r.mu_uncertainty for r in both.values()) for name in joint.names[:1]]
+    assert size[0] >= 0.9 * max(abs(r[n]["delta_mu_up"]) / r.mu_uncertainty for r in both.values() for n in joint.names)
+    lines = joint.to_csv().splitlines()
+    assert lines[0].startswith("parameter,pull,constraint,mu_ggH up,mu_ggH down,mu_qqH up,mu_qqH down")
+    assert [line.split(",")[0] for line in lines[1 : 1 + len(joint.names)]] == joint.names
+    for text in (str(joint), joint.to_latex(), joint.to_markdown(), joint._repr_html_()):
+        assert "jets" in text and "qqH" in text
+    assert joint.to_dict()["results"][1]["param"] == "mu_qqH"
+    frame = joint.to_pandas()
+    assert list(frame["name"]) == joint.names
+    assert frame["delta_mu_up mu_qqH"][0] == both["mu_qqH"][joint.names[0]]["delta_mu_up"]
+    picture = joint.plot(tmp_path / "both.svg", max_rows=2)
+    assert "Impact on mu_ggH" in picture.svg and "Impact on mu_qqH" in picture.svg
+    assert str(pickle.loads(pickle.dumps(joint))) == str(joint)
+    assert str(nextstat.joint_ranking(list(both.values()))) == str(joint)
+    with pytest.raises(ValueError, match="no rankings"):
+        nextstat.joint_ranking([])
+    with pytest.raises(ValueError, match="different fits"):
+        nextstat.joint_ranking([both["mu_ggH"], nextstat.ranking(model, fixed={"norm": 1.0}, poi="mu_qqH")])
+    with pytest.raises(TypeError):
+        nextstat.joint_ranking([1])
+
+
 def test_each_analysis_by_name_and_by_list(model):
     for function, key in [
         (nextstat.upper_limit, "observed"),

@@ -27,6 +27,7 @@ mod grid;
 mod hypotest;
 mod injection;
 mod interval;
+mod joint_ranking;
 mod jumps;
 mod limit;
 mod load;
@@ -107,6 +108,8 @@ mod _native {
     use crate::injection::{InjectionResult, injection};
     #[pymodule_export]
     use crate::interval::{IntervalResult, interval};
+    #[pymodule_export]
+    use crate::joint_ranking::{_joint_ranking, JointRanking, joint_ranking};
     #[pymodule_export]
     use crate::limit::{LimitResult, upper_limit};
     #[pymodule_export]

@@ -23,7 +23,7 @@ result_class! {
     RankingResult {
         param mu_hat mu_uncertainty impacts prefit ranking n_ranked groups group_sums sequential breakdown twice_nll converged
         n_fits n_failed interrupted warnings
-    }, Ranking, {
+    }, ns_inference::RankingResult, {
         /// Names of the parameters, in the order of the list `ranking`.
         #[getter]
         fn names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
@@ -117,7 +117,7 @@ result_class! {
             subtitle: Option<String>,
         ) -> PyResult<Picture> {
             check(path.as_deref())?;
-            let mut ranking = Ranking { max_rows, ..self.1.clone() };
+            let mut ranking = Ranking { max_rows, ..ns_inference::picture::ranking(&self.1) };
             replace(&mut ranking.title, title);
             replace(&mut ranking.subtitle, subtitle);
             picture::finish(py, ranking.draw(), path)
@@ -227,10 +227,9 @@ pub(crate) fn ranking<'py>(
     })?;
     let by_name = PyDict::new(py);
     for result in results {
-        let (name, drawn, parts) =
-            (result.param.clone(), ns_inference::picture::ranking(&result), result.parts());
-        let record = recorded(py, model, result, ran.clone(), parts)?;
-        let ranking = Bound::new(py, RankingResult(record, drawn))?;
+        let (name, parts) = (result.param.clone(), result.parts());
+        let record = recorded(py, model, &result, ran.clone(), parts)?;
+        let ranking = Bound::new(py, RankingResult(record, result))?;
         if !several {
             return Ok(ranking.into_any());
         }

@@ -6,6 +6,7 @@ use ns_inference::{LimitOptions, picture};
 use ns_viz::ToyDistribution;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use serde::Serialize;
 
 use crate::analysis::Record;
@@ -33,7 +34,16 @@ pub(crate) fn _remote(
     let wrong = |error: serde_json::Error| PyValueError::new_err(format!("this is no result: {error}"));
     let Ok(result) = AnyResult::from_slice(json) else { return Ok(None) };
     let ran: RunInfo = serde_json::from_slice(json).map_err(wrong)?;
-    let model = model.map(Bound::get);
+    made_of(py, result, ran, model.map(Bound::get))
+}
+
+/// Makes the object of a result. Results for several parameters of interest are a dictionary.
+fn made_of(
+    py: Python<'_>,
+    result: AnyResult,
+    ran: RunInfo,
+    model: Option<&Model>,
+) -> PyResult<Option<Py<PyAny>>> {
     let measurement = model.map_or("of the server", |model| model.inner.measurement.as_str());
     let made = Maker { py, ran, measurement };
     Ok(Some(match result {
@@ -52,8 +62,8 @@ pub(crate) fn _remote(
             Py::new(py, LimitResult(made.record(limit, parts)?, drawn))?.into_any()
         }
         AnyResult::Ranking(ranking) => {
-            let (parts, picture) = (ranking.parts(), picture::ranking(&ranking));
-            Py::new(py, RankingResult(made.record(ranking, parts)?, picture))?.into_any()
+            let parts = ranking.parts();
+            Py::new(py, RankingResult(made.record(&ranking, parts)?, ranking))?.into_any()
         }
         AnyResult::Yields(yields) => {
             let (parts, picture) = (yields.parts(false), picture::yields(&yields));
@@ -84,6 +94,14 @@ pub(crate) fn _remote(
         AnyResult::Toys(study) => {
             let (parts, picture) = (study.parts(), picture::toy_pulls(&study));
             Py::new(py, FitToysResult(made.record(study, parts)?, picture))?.into_any()
+        }
+        AnyResult::PerPoi { pois, results } => {
+            let by_name = PyDict::new(py);
+            for (name, result) in pois.into_iter().zip(results) {
+                let Some(one) = made_of(py, result, made.ran.clone(), model)? else { return Ok(None) };
+                by_name.set_item(name, one)?;
+            }
+            by_name.into_any().unbind()
         }
         _ => return Ok(None),
     }))

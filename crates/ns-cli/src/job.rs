@@ -8,7 +8,7 @@ use std::time::Instant;
 use ns_core::{Control, Execution, Model, Session};
 use ns_inference::present::{count, duration};
 use ns_inference::report::hepdata::DataTable;
-use ns_inference::report::{Part, Report, RunInfo};
+use ns_inference::report::{Part, PerPoi, Report, RunInfo};
 use ns_inference::{FitData, InferenceError, Opened, Work, open_session_for};
 use ns_translate::pyhf::file_of;
 use serde::Serialize;
@@ -36,14 +36,6 @@ pub(crate) fn about(model: &Model, session: &dyn Session, reason: Option<&str>, 
     );
     let why = reason.map_or_else(String::new, |reason| format!(", {reason}"));
     complain("device", &format!("{}{why}", session.device()));
-}
-
-/// The results of an analysis of each parameter of interest, in the order of `pois`. After an interruption the last ones
-/// are missing.
-#[derive(Serialize)]
-struct PerPoi<'a, R> {
-    pois: Vec<String>,
-    results: &'a [R],
 }
 
 /// A running analysis command.
@@ -164,7 +156,7 @@ impl Job {
     }
 
     /// Writes the results of an analysis of each parameter of interest. A single result is written as by [`Self::finish`].
-    /// Several are a list in one object, with the names of the parameters of interest.
+    /// Several are a list in one object, with the names of the parameters of interest. `parts` returns the report of one result.
     ///
     /// # Errors
     /// If the results cannot be written.
@@ -180,20 +172,33 @@ impl Job {
         {
             return self.finish_with(result, warnings(result), parts(result), || data(result));
         }
-        let pois: Vec<String> = self.model.poi_names().map(str::to_owned).collect();
+        let shown = results.iter().flat_map(parts).collect();
+        self.finish_several(results, warnings, shown, |results| results.iter().flat_map(data).collect())
+    }
+
+    /// Writes the results for several parameters of interest as a list in one object. `parts` is the report of all of them.
+    ///
+    /// # Errors
+    /// If the results cannot be written.
+    pub(crate) fn finish_several<R: Serialize>(
+        self,
+        results: &[R],
+        warnings: impl Fn(&R) -> &[String],
+        mut parts: Vec<Part>,
+        data: impl FnOnce(&[R]) -> Vec<DataTable>,
+    ) -> Result<(), CliError> {
+        let together = PerPoi::new(&self.model, results);
         let mut all = Vec::new();
         for warning in results.iter().flat_map(&warnings) {
             if !all.contains(warning) {
                 all.push(warning.clone());
             }
         }
-        let mut shown: Vec<Part> = results.iter().flat_map(parts).collect();
-        shown.push(Part::Text(format!(
+        parts.push(Part::Text(format!(
             "one after another for {}; in each, the others are fitted unless --fix holds them",
-            pois.join(", ")
+            together.pois.join(", ")
         )));
-        let together = PerPoi { pois, results };
-        self.finish_with(&together, &all, shown, || results.iter().flat_map(data).collect())
+        self.finish_with(&together, &all, parts, || data(results))
     }
 
     /// Writes the result as JSON or as text. The text ends with lines about the run.

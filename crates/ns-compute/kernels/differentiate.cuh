@@ -163,6 +163,9 @@ NS_DEVICE void differentiate_block(const DifferentiateLaunch& launch, int block,
     State<SHARED> state = {launch.offset, launch.slab + (size_t)block * launch.slab_stride};
     WideSums sums = {ns_shared + launch.sums_at, 0};
     Plan plan = with_copies(launch, block);
+    if constexpr (!SHARED) {
+        if (plan.functions) clear_functions(*plan.functions, state);
+    }
     for (int row = block; row < launch.n_rows; row += blocks) {
         const double* inputs = launch.inputs + (size_t)row * launch.inputs_stride;
         const double* theta = launch.parameters + (size_t)row * launch.parameters_stride;
@@ -185,7 +188,7 @@ NS_DEVICE void differentiate_block(const DifferentiateLaunch& launch, int block,
             missing(launch, row, BAD_INPUT);
             continue;
         }
-        Value value = evaluate<SHARED, false, true>(plan, codes_of(plan), state, state[TRIAL], sums);
+        Value value = evaluate<SHARED, false, true, !SHARED>(plan, codes_of(plan), state, state[TRIAL], sums);
         if (thread() == 0) {
             double nll = value.main + value.constraint + (launch.constant + seen[1]);
             launch.values[row] = nll;

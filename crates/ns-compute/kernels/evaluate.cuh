@@ -1,5 +1,6 @@
 // Evaluation of `-ln L` and its gradient at one point.
 #pragma once
+#include "correlated.cuh"
 #include "functions.cuh"
 #include "terms/gaussian/gaussian.cuh"
 #include "terms/histosys/histosys.cuh"
@@ -188,6 +189,12 @@ NS_DEVICE void constraints(
             constraint += term.a;
             noise += term.a;
             slope = term.b;
+            if (plan.correlations) {
+                Pair more = correlated(*plan.correlations, p, theta, aux);
+                constraint += more.a;
+                noise += fabs(more.a);
+                slope += more.b;
+            }
         } else if (kind.x == POISSON) {
             double rate = theta[p] * scale, n = aux[kind.y];
             double term = poisson_term(rate, n);

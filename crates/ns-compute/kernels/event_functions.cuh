@@ -38,6 +38,8 @@ NS_DEVICE void power_of_event(double x, double p, double& value, double& first, 
     second = p == 0.0 || p == 1.0 ? 0.0 : p * (p - 1.0) * pow(x, p - 2.0);
 }
 
+constexpr double TWO_OVER_ROOT_PI = 1.1283791670955126;
+
 // Computes the function `code` of `x`, or of `x` and `other()`. Writes six numbers to `f`: the value, the derivatives
 // with respect to both arguments, and the second derivatives aa, ab and bb. Returns whether it is a function of two
 // numbers. An unknown code ends the kernel.
@@ -59,6 +61,11 @@ NS_DEVICE bool function_of_event(EventCode code, double number, double x, Other 
             power_of_event(x, b, f[0], f[1], f[3]);
             // A power of 0 is 0 or 1. Its derivatives with respect to the exponent are zero.
             f[2] = f[0] * l, f[4] = lower * (1.0 + b * l), f[5] = f[0] * l * l;
+            return true;
+        }
+        case EventCode::ATAN2: {
+            double y = other(), r = 1.0 / (x * x + y * y), by_x = y * r, by_y = -x * r, twice = 2.0 * by_x * by_y;
+            f[0] = atan2(x, y), f[1] = by_x, f[2] = by_y, f[3] = twice, f[4] = by_y * by_y - by_x * by_x, f[5] = -twice;
             return true;
         }
         case EventCode::POWER: power_of_event(x, number, f[0], f[1], f[3]); return false;
@@ -96,6 +103,21 @@ NS_DEVICE bool function_of_event(EventCode code, double number, double x, Other 
         case EventCode::ASINH: {
             double r = 1.0 / (1.0 + x * x), s = sqrt(r);
             f[0] = asinh(x), f[1] = s, f[3] = -x * r * s;
+            return false;
+        }
+        case EventCode::ERF:
+        case EventCode::ERFC: {
+            // The slope is 0 where `x` is infinite, and the product would be NaN.
+            double slope = (code == EventCode::ERF ? TWO_OVER_ROOT_PI : -TWO_OVER_ROOT_PI) * exp(-x * x);
+            f[0] = code == EventCode::ERF ? erf(x) : erfc(x), f[1] = slope, f[3] = slope == 0.0 ? 0.0 : -2.0 * x * slope;
+            return false;
+        }
+        case EventCode::SINH: f[0] = f[3] = sinh(x), f[1] = cosh(x); return false;
+        case EventCode::COSH: f[0] = f[3] = cosh(x), f[1] = sinh(x); return false;
+        case EventCode::TANH: {
+            // `1 - tanh^2` would lose all digits for large arguments.
+            double inverse = 1.0 / cosh(x), slope = inverse * inverse;
+            f[0] = tanh(x), f[1] = slope, f[3] = -2.0 * f[0] * slope;
             return false;
         }
         case EventCode::RECIPROCAL: {

@@ -190,6 +190,7 @@ NS_DEVICE void products(const EvaluateLaunch& launch, const State<false>& state,
                     if (kind.x == GAUSSIAN) x = gaussian_add_second(of, x);
                     if (count > 0.0) x += count / theta[p] / theta[p];
                 }
+                if (plan.correlations) x += correlated_second(*plan.correlations, p, q);
                 h[(size_t)p * n + q] = x;
                 h[(size_t)q * n + p] = x;
             }

@@ -170,6 +170,6 @@ struct DifferentiateLaunch {
     // FINE, BAD_INPUT, NO_LIKELIHOOD, ZERO_FACTOR or NO_ASIMOV, per row.
     int* status;
 };
-static_assert(sizeof(DifferentiateLaunch) == 864, "as on the host");
+static_assert(sizeof(DifferentiateLaunch) == 872, "as on the host");
 
 }  // namespace ns

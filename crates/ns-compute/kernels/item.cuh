@@ -1,6 +1,7 @@
 // Makes the fits of one item of the queue. An item consists of the fits of one task or of one toy. Its data are
 // loaded first, and then the fits are made one after the other.
 #pragma once
+#include "correlated.cuh"
 #include "kinks.cuh"
 #include "random.cuh"
 
@@ -32,6 +33,7 @@ NS_DEVICE double load(const FitLaunch& launch, const State<SHARED>& state, int i
         (i < plan.n_bins ? main[i] : aux[i - plan.n_bins]) = x;
     }
     barrier();
+    if (launch.draws->joint) correlate(*launch.draws, aux);
     double constant = 0.0;
     NS_EACH(b, plan.n_bins) constant += saturated(main[b]);
     NS_EACH(p, plan.n_params) {

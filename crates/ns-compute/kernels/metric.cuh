@@ -225,6 +225,8 @@ NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED
             double stiffness = metric.primal_stiffness[u];
             if (OWN && metric.primal_bends[u]) stiffness += fmax(state[BENDS][metric.primal_param[u]], 0.0);
             sum = moves[u] != 0.0 ? sum + stiffness : 1.0;
+        } else if (metric.primal_coupling) {
+            sum = fma(moves[u] * moves[v], metric.primal_coupling[place], sum);
         }
         if (member() == 0) k_matrix[place] = sum;
     }

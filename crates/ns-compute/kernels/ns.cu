@@ -85,6 +85,10 @@ NS_DEVICE void draw_block(const DrawLaunch& launch, int block, int blocks) {
     for (int toy = block; toy < launch.n_toys; toy += blocks) {
         double* to = launch.data + (size_t)toy * launch.n_data;
         NS_EACH(i, launch.n_data) to[i] = draw_datum(*launch.draws, (uint32_t)i, launch.first_toy + (uint64_t)toy);
+        if (launch.draws->joint) {
+            barrier();
+            correlate(*launch.draws, to + launch.draws->joint->n_main);
+        }
     }
 }
 

@@ -198,6 +198,22 @@ struct Functions {
 };
 static_assert(sizeof(Functions) == 112, "as on the host");
 
+// Correlations between Gaussian constraints. The correlated parameters are listed group by group.
+struct Correlations {
+    // For each correlated parameter: the parameter, its auxiliary datum, and the first and the last member of its group (index
+    // after the last).
+    const int4* member;
+    // 1/sigma of each correlated parameter.
+    const double* weight;
+    // For each correlated parameter, the start of its row in `excess`.
+    const int* row;
+    // The matrix `R^-1 - 1` of each group, row by row.
+    const double* excess;
+    // For each parameter and column, its index among the correlated parameters, -1 for all others.
+    const int* place;
+};
+static_assert(sizeof(Correlations) == 40, "as on the host");
+
 // The compiled model on the device. A block is one sample in one channel, a cell one bin of a block. A
 // scalar factor (normfactor, lumi) acts on all cells of a block, a per-bin factor on one cell. A
 // template is the histosys effect of a parameter on a cell. Ranges are given by first index and end.
@@ -299,8 +315,10 @@ struct Plan {
     const Effects* effects;
     // Null for models without factors that are functions.
     const Functions* functions;
+    // Null for models whose constraints are independent.
+    const Correlations* correlations;
 };
-static_assert(sizeof(Plan) == 312, "as on the host");
+static_assert(sizeof(Plan) == 320, "as on the host");
 
 // The part of the Gauss-Newton metric that all fits of one kind share; lanes/metric.rs defines its
 // symbols. A local parameter is constrained and acts on one bin. For the others the metric is inverted
@@ -339,13 +357,16 @@ struct Metric {
     const int* primal_param;
     // Second derivative of the constraint of a primal parameter, 0 without constraint.
     const double* primal_stiffness;
+    // Second derivatives of correlated constraints with respect to pairs of primal parameters, a row for each; 0 for equal
+    // ones. Null for independent constraints.
+    const double* primal_coupling;
     // 1 for primal parameters of functions, else 0. In metrics with the derivatives at the point of the fit, the positive
     // part of the array BENDS is added to their second derivatives.
     const int* primal_bends;
     // Jacobian of the expected yields, primal parameters x bins.
     const double* primal_rows;
 };
-static_assert(sizeof(Metric) == 152, "as on the host");
+static_assert(sizeof(Metric) == 160, "as on the host");
 
 // Bounds of a parameter in a request that differ from those of the model. A fixed parameter has lower =
 // upper, and `held` is 1 for it, else 0.
@@ -541,6 +562,21 @@ struct DatumSource {
 };
 static_assert(sizeof(DatumSource) == 72, "as on the host");
 
+// Auxiliary data that are drawn jointly, group by group.
+struct Joint {
+    // Number of groups.
+    int n;
+    // Number of main counts, whose distributions come first.
+    int n_main;
+    // For each group: its range in `datum`, the start of its matrix in `lower`, and an unused number.
+    const int4* group;
+    // Indices of the auxiliary data.
+    const int* datum;
+    // Cholesky factor of the correlation matrix of each group, row by row.
+    const double* lower;
+};
+static_assert(sizeof(Joint) == 32, "as on the host");
+
 // The distributions of all data of a toy, with the key of the random numbers.
 struct Draws {
     // Distributions of the main counts, then of the auxiliary data, by slot of the random numbers.
@@ -550,8 +586,10 @@ struct Draws {
     uint64_t seed;
     uint32_t hypothesis;
     uint32_t slots;
+    // Null if all data are independent.
+    const Joint* joint;
 };
-static_assert(sizeof(Draws) == 40, "as on the host");
+static_assert(sizeof(Draws) == 48, "as on the host");
 
 // The parameter of `ns_fit`, `ns_fit_own` and `ns_fit_global`.
 struct FitLaunch {
@@ -582,7 +620,7 @@ struct FitLaunch {
     // kink, then n_bins that are 1 for bins without a positive expected yield.
     uint8_t* flags;
 };
-static_assert(sizeof(FitLaunch) == 648, "as on the host");
+static_assert(sizeof(FitLaunch) == 656, "as on the host");
 
 // The parameter of `ns_evaluate` and `ns_evaluate_global`.
 struct EvaluateLaunch {
@@ -611,7 +649,7 @@ struct EvaluateLaunch {
     // 0 for points whose Hessian is left to the CPU, else 1.
     int* usable;
 };
-static_assert(sizeof(EvaluateLaunch) == 736, "as on the host");
+static_assert(sizeof(EvaluateLaunch) == 744, "as on the host");
 
 // The parameter of `ns_covariance`.
 struct CovarianceLaunch {

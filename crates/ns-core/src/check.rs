@@ -63,6 +63,8 @@ pub enum LeftToCpu {
     NotToys,
     /// Factors are functions of parameters, which the kernels of the device lack.
     Functions,
+    /// Constraints are correlated, which the kernels of the device lack.
+    Correlations,
     /// A parameter has several constraint terms, and the kernels of the device have one per parameter.
     Constraints,
     /// Too many descents of the device in single precision have not converged.
@@ -85,6 +87,7 @@ impl std::fmt::Display for LeftToCpu {
             }
             Self::SinglePrecision => "too many descents in single precision have not converged",
             Self::Functions => "factors are functions of parameters, which the kernels lack",
+            Self::Correlations => "constraints are correlated, which the kernels lack",
             Self::Constraints => "a parameter has several constraint terms, and the kernels have one per parameter",
         })
     }

@@ -251,6 +251,13 @@ impl Model {
         !self.event_channels.is_empty() || !self.penalties.is_empty()
     }
 
+    /// Returns whether the model has event channels or penalties other than correlations. Only sessions for events compute them.
+    #[must_use]
+    pub fn has_formula_terms(&self) -> bool {
+        let is_formula = |penalty: &Penalty| penalty.form.correlations().is_none();
+        !self.event_channels.is_empty() || self.penalties.iter().any(is_formula)
+    }
+
     /// Returns the correlations between the Gaussian constraints of parameters.
     pub fn correlations(&self) -> impl Iterator<Item = &Correlations> {
         self.penalties.iter().filter_map(|penalty| penalty.form.correlations())

@@ -61,6 +61,13 @@ pub enum AnyResult {
     HypotestToys(HypotestToysResult),
     /// Of `toys`.
     Toys(FitToysResult),
+    /// Of an analysis of each of several parameters of interest.
+    PerPoi {
+        /// Names of the parameters of interest.
+        pois: Vec<String>,
+        /// The results, in their order. After an interruption the last ones are missing.
+        results: Vec<Self>,
+    },
 }
 
 impl AnyResult {
@@ -78,7 +85,11 @@ impl AnyResult {
     /// [`RereadError`]
     pub fn from_value(value: Value) -> Result<Self, RereadError> {
         let has = |keys: &[&str]| keys.iter().all(|key| value.get(key).is_some());
-        if has(&["rows", "labels"]) {
+        if has(&["pois", "results"]) {
+            let PerPoi { pois, results } = read("several parameters of interest", value)?;
+            let results = results.into_iter().map(Self::from_value).collect::<Result<_, _>>()?;
+            Ok(Self::PerPoi { pois, results })
+        } else if has(&["rows", "labels"]) {
             read("upper-limit", value).map(Self::Grid)
         } else if has(&["ranking", "mu_hat"]) {
             read("ranking", value).map(Self::Ranking)
@@ -106,6 +117,13 @@ impl AnyResult {
             Err(RereadError::Unknown)
         }
     }
+}
+
+/// The keys of the results for several parameters of interest.
+#[derive(Deserialize)]
+struct PerPoi {
+    pois: Vec<String>,
+    results: Vec<Value>,
 }
 
 fn read<T: DeserializeOwned>(analysis: &'static str, value: Value) -> Result<T, RereadError> {

@@ -191,6 +191,37 @@ fn all_that_follows_in_random_models_is_as_on_the_cpu() {
     assert!(compared > 4000, "only {compared} rows had a finite likelihood");
 }
 
+/// Models with functions as factors: derivatives by yields, where nothing else changes with them. Otherwise the reason is said.
+#[test]
+fn functions_of_parameters_are_as_on_the_cpu() {
+    let mut compared = 0;
+    for name in ["eft", "abcd"] {
+        let path = format!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/{}.json"), name);
+        let model = Workspace::from_path(path).unwrap().model(&ModelOptions::default()).unwrap();
+        let mut random = Random(3);
+        for inputs in input_sets(&model) {
+            let follow = Follow { templates: false, staterror: false, shapesys: false };
+            let Some(session) = opened(&model, &inputs, follow, &FitData::Observed) else { continue };
+            let own = session.inputs().values.clone();
+            let (mut yields, mut points) = (Vec::new(), Vec::new());
+            for _ in 0..8 {
+                yields.extend(own.iter().map(|x| x * random.between(0.8, 1.25)));
+                let start = session.model().parameters.iter();
+                points.extend(start.map(|p| match p.constraint {
+                    Constraint::None if p.init != 0.0 => p.init * random.between(0.8, 1.25),
+                    _ => p.init + random.between(-0.3, 0.3) * p.constraint.prefit_sigma().unwrap_or(1.0),
+                }));
+            }
+            compared += compare(name, CONTRACT, &session, &yields, &points);
+        }
+        let follow = Follow { templates: true, staterror: false, shapesys: false };
+        let session = opened(&model, &all_inputs(&model), follow, &FitData::Asimov { poi: None }).unwrap();
+        let error = session.on_host().err().unwrap().to_string();
+        assert!(error.contains("change with the inputs, are computed on the CPU"), "{error}");
+    }
+    assert!(compared > 60, "only {compared} rows had a finite likelihood");
+}
+
 /// Returns a model with 1200 cells, so large that a thread block on a GPU has more threads, and other loops are used.
 fn large() -> Model {
     let bins = 100;

@@ -3,8 +3,8 @@
 //!
 //! `cargo test -p ns-inference --features cuda --release --test gpu_random -- --nocapture` runs the test. Without a
 //! device it prints the reason and ends. `NEXTSTAT_GPU_RANDOM_MODELS=FIRST,COUNT,TOYS` chooses the models, and the number
-//! of toys per hypothesis. Every fourth model has effects far from linear, and every fourth has factors that are functions of
-//! parameters.
+//! of toys per hypothesis. Every fourth model has effects far from linear, every fourth has factors that are functions of
+//! parameters, and every fourth correlated constraints.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -19,7 +19,8 @@ mod property;
 use gpu::toys::Agreement;
 use gpu::{cpu_session, device, n_devices, on_host, tolerances, toys};
 use ns_core::{
-    Control, Data, Device, Execution, FitOutcome, FitRequest, FitTask, OutcomeParts, Search, Session,
+    Constraint, Control, Correlations, Data, Device, Execution, FitOutcome, FitRequest, FitTask, Model,
+    OutcomeParts, Penalty, PenaltyForm, Search, Session,
 };
 use ns_inference::open_session;
 use property::reference::{SAME, noise};
@@ -42,6 +43,16 @@ fn index(k: u64) -> u64 {
         3 => STRONG + k,
         1 => FUNCTIONS + k,
         _ => k,
+    }
+}
+
+/// Correlates up to four Gaussian constraints of a model, two by two.
+fn correlate(model: &mut Model) {
+    let gaussian = |p: &usize| matches!(model.parameters[*p].constraint, Constraint::Gaussian { .. });
+    let all: Vec<usize> = (0..model.parameters.len()).filter(gaussian).take(4).collect();
+    for (pair, rho) in all.chunks_exact(2).zip([-0.7, 0.4]) {
+        let own = Correlations::new(vec![pair[1], pair[0]], vec![1.0, rho, rho, 1.0]).unwrap();
+        model.penalties.push(Penalty { name: "rho".to_owned(), form: PenaltyForm::Correlated(own) });
     }
 }
 
@@ -73,7 +84,10 @@ fn random_models_have_the_minima_and_toys_of_the_cpu() {
     let mut functions = Agreement::default();
     for k in first..first + count {
         let case = draw(index(k));
-        let model = case.model().unwrap();
+        let mut model = case.model().unwrap();
+        if k % 4 == 2 {
+            correlate(&mut model);
+        }
         let name = format!("model {}", case.index);
         // A function may make a yield negative at the start values.
         let on_cpu = Execution { device: Device::Cpu, ..Execution::default() };

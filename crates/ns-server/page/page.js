@@ -2,7 +2,7 @@
 // The page for analyses. A model is sent once. The server computes all pictures and numbers.
 
 const by = (id) => document.getElementById(id);
-const state = { model: null, name: "", workspace: null, patch: null, results: new Map(), tab: "summary", generation: 0 };
+const state = { model: null, pois: [], name: "", workspace: null, patch: null, results: new Map(), tab: "summary", generation: 0 };
 
 function headers(further = {}) {
   const token = by("token").value.trim();
@@ -69,10 +69,10 @@ const tabs = {
   summary: { title: "Summary", path: "/v1/inspect", show: contents },
   fit: { title: "Fit", path: "/v1/fit", plot: true, show: fitted, label: "Pulls and constraints" },
   correlation: { title: "Correlations", path: "/v1/fit", body: { picture: "correlation" }, plot: true, only: true, label: "Correlations" },
-  ranking: { title: "Ranking", path: "/v1/ranking", plot: true, show: ranked, label: "Ranking of nuisance parameters" },
+  ranking: { title: "Ranking", path: "/v1/ranking", plot: true, show: ranked, joint: jointlyRanked, label: "Ranking of nuisance parameters" },
   yields: { title: "Yields", path: "/v1/yields", plot: true, show: counted, label: "Expected and observed events" },
-  scan: { title: "Scan", path: "/v1/scan", plot: true, show: scanned, label: "Profile likelihood" },
-  limit: { title: "Limit", path: "/v1/upper-limit", plot: true, show: limited, label: "CLs upper limit" },
+  scan: { title: "Scan", path: "/v1/scan", plot: true, each: true, show: scanned, label: "Profile likelihood" },
+  limit: { title: "Limit", path: "/v1/upper-limit", plot: true, each: true, show: limited, label: "CLs upper limit" },
   significance: { title: "Significance", path: "/v1/significance", show: discovered },
   goodness: { title: "Goodness of fit", path: "/v1/gof", show: good },
 };
@@ -99,7 +99,7 @@ async function open(key) {
   const known = state.results.get(key);
   if (known) return panel.replaceChildren(...known);
   quiet();
-  const { path, body, plot, show, label, only, title } = tabs[key];
+  const { path, body, plot, each, show, joint, label, only, title } = tabs[key];
   const progress = meter(panel);
   const generation = state.generation;
   try {
@@ -111,16 +111,23 @@ async function open(key) {
       const text = await answer.text();
       links.append(download(`${state.name}-${key}.json`, new Blob([text], { type: "application/json" })), " ");
       const result = JSON.parse(text);
-      const warnings = (result.warnings || []).map((warning) => make("li", { textContent: warning }));
-      parts.push(...show(result), ...(warnings.length ? [make("ul", { className: "warnings" }, ...warnings)] : []));
+      // With several parameters of interest there is a list of results.
+      const results = result.results && result.pois ? result.results : [result];
+      const texts = [...new Set(results.flatMap((one) => one.warnings || []))];
+      const warnings = texts.map((warning) => make("li", { textContent: warning }));
+      parts.push(...(joint && results.length > 1 ? joint(results) : results.flatMap(show)), ...(warnings.length ? [make("ul", { className: "warnings" }, ...warnings)] : []));
     }
     if (plot) {
-      const answer = await answered(`${path}?plot=svg`, whole, progress);
-      const blob = await answer.blob();
-      const picture = make("img", { src: URL.createObjectURL(blob), alt: label });
-      await picture.decode();
-      parts.push(make("figure", {}, picture));
-      links.append(download(`${state.name}-${key}.svg`, blob));
+      // A picture of a scan or limit shows one parameter of interest.
+      for (const poi of each && state.pois.length > 1 ? state.pois : [null]) {
+        const asked = poi === null ? whole : { ...whole, model: { ...state.model, poi } };
+        const answer = await answered(`${path}?plot=svg`, asked, progress);
+        const blob = await answer.blob();
+        const picture = make("img", { src: URL.createObjectURL(blob), alt: poi === null ? label : `${label}, ${poi}` });
+        await picture.decode();
+        parts.push(make("figure", {}, picture));
+        links.append(download(`${state.name}-${key}${poi === null ? "" : `-${poi}`}.svg`, blob), " ");
+      }
     }
     parts.push(links);
     if (generation !== state.generation) return;
@@ -148,10 +155,11 @@ async function load(measurement) {
   const model = { workspace: state.workspace, ...patches(), ...(measurement ? { measurement } : {}) };
   const kept = await (await post("/v1/models", { model })).json();
   state.model = { model_digest: kept.model_digest, data_digest: kept.data_digest };
+  state.pois = kept.pois;
   const names = kept.measurements.map((name) => make("option", { textContent: name, selected: name === kept.measurement }));
   by("measurement").replaceChildren(...names);
   by("summary").textContent =
-    `${count(kept.n_parameters, "parameter")}, ${count(kept.n_bins, "bin")}, parameter of interest ${kept.poi ?? "none"}`;
+    `${count(kept.n_parameters, "parameter")}, ${count(kept.n_bins, "bin")}, parameter of interest ${kept.pois.join(", ") || "none"}`;
   by("work").hidden = by("jobs").hidden = false;
   await open(state.tab);
 }
@@ -188,7 +196,9 @@ async function example(tab) {
 
 async function toys(form) {
   const value = (name) => Number(new FormData(form).get(name));
-  const body = request({ mu: value("mu"), wait_s: 0, options: { n_toys: value("n_toys"), seed: value("seed") } });
+  // A test with toys is about one parameter of interest, the first one.
+  const model = state.pois.length > 1 ? { ...state.model, poi: state.pois[0] } : state.model;
+  const body = request({ model, mu: value("mu"), wait_s: 0, options: { n_toys: value("n_toys"), seed: value("seed") } });
   const answer = await post("/v1/hypotest-toys", body);
   const item = make("li", {});
   by("list").prepend(item);

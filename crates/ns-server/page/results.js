@@ -64,6 +64,26 @@ function ranked(result) {
   ];
 }
 
+// One table of several rankings that share their fits, in the order of the largest change in units of the uncertainty.
+function jointlyRanked(results) {
+  const size = (r, result) => Math.max(...[r.delta_mu_up, r.delta_mu_down].filter(is).map(Math.abs), -1) / (result.mu_uncertainty ?? 1);
+  const rows = new Map();
+  results.forEach((result, k) => result.ranking.forEach((r) => {
+    const row = rows.get(r.name) ?? { r, size: -1, changes: results.map(() => "") };
+    row.size = Math.max(row.size, size(r, result));
+    row.changes[k] = `${number(r.delta_mu_up)} / ${number(r.delta_mu_down)}`;
+    rows.set(r.name, row);
+  }));
+  const cells = [...rows.values()].sort((a, b) => b.size - a.size).map(({ r, changes }) => [
+    r.name, is(r.pull) ? r.pull.toFixed(2) : measured(r.value, r.uncertainty), is(r.constraint) ? r.constraint.toFixed(2) : "", ...changes,
+  ]);
+  const titles = ["parameter", "pull", "constraint", ...results.map((result) => `change of ${result.param}, up / down`)];
+  return [
+    ...results.map((result) => line(`${result.param} = ${measured(result.mu_hat, result.mu_uncertainty)}.${ended(result)}`)),
+    fold("All parameters", table(titles, cells, titles.map((_, i) => i).slice(1))),
+  ];
+}
+
 function scanned(result) {
   const rows = result.intervals.map((i) => [
     `${(100 * i.confidence_level).toFixed(1)} %`, is(i.lower) ? number(i.lower) : i.lower_reason, is(i.upper) ? number(i.upper) : i.upper_reason,

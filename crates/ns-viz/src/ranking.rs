@@ -18,7 +18,7 @@ use crate::text::{Style, drop};
 const PICTURE: &str = "ranking";
 const PANEL: f64 = 460.0;
 const MARGIN: f64 = 16.0;
-const NOTE_SIZE: f64 = 10.0;
+pub(crate) const NOTE_SIZE: f64 = 10.0;
 
 /// One nuisance parameter in the picture of a ranking.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -93,13 +93,13 @@ impl Ranking {
             return Err(PictureError::Empty { picture: PICTURE, field: "rows".into(), remedy });
         }
         let row = rows::height(shown.len());
-        let labels: Vec<String> = shown.iter().map(|row| marked(row)).collect();
+        let labels: Vec<String> = shown.iter().map(|row| marked(&row.parameter, row.clipped)).collect();
         let names = rows::name_room(labels.iter().map(String::as_str), row);
         let notes = shown.iter().map(|row| font::width(&row.note, NOTE_SIZE)).fold(0.0, f64::max);
         let width = (MARGIN + names + PANEL + frame::RIGHT + notes).max(720.0);
         let left = width - frame::RIGHT - notes - PANEL;
 
-        let subtitle = self.full_subtitle(shown.len());
+        let subtitle = counted(&self.subtitle, shown.len(), self.rows.len());
         let header = Header { title: &self.title, subtitle: &subtitle, entries: legend(&shown) };
         let room = width - 2.0 * MARGIN;
         let top = header.height(room) + 46.0;
@@ -120,11 +120,7 @@ impl Ranking {
             let style = Style::new(NOTE_SIZE).coloured(GREY);
             page.text(area.right + 8.0, y + drop(NOTE_SIZE), entry.note.clone(), style);
         }
-        for value in [-1.0, 0.0, 1.0] {
-            let pen =
-                if value == 0.0 { Stroke::solid(GREY, 0.8) } else { Stroke::dashed(GREY, 1.0, 5.0, 4.0) };
-            page.line((pulls.at(value), area.top), (pulls.at(value), area.bottom), pen);
-        }
+        pull_lines(&mut page, &area, &pulls);
         for (index, entry) in shown.iter().enumerate() {
             let y = area.top + (index as f64 + 0.5) * row;
             rows::pull(&mut page, &area, &pulls, y, entry.pull, entry.constraint, row);
@@ -140,21 +136,32 @@ impl Ranking {
         frame::outline(&mut page, &area);
         Ok(page)
     }
+}
 
-    fn full_subtitle(&self, shown: usize) -> String {
-        if shown == self.rows.len() {
-            return self.subtitle.clone();
-        }
-        let counted = format!("the leading {shown} of {} parameters", self.rows.len());
-        if self.subtitle.is_empty() { counted } else { format!("{} · {counted}", self.subtitle) }
+/// Returns a subtitle that says how many of `all` parameters are shown, if it is not all of them.
+pub(crate) fn counted(subtitle: &str, shown: usize, all: usize) -> String {
+    if shown == all {
+        return subtitle.to_owned();
+    }
+    let counted = format!("the leading {shown} of {all} parameters");
+    if subtitle.is_empty() { counted } else { format!("{subtitle} · {counted}") }
+}
+
+/// Returns the label of a row: the name of the parameter, with a dagger if a bound limited a shift.
+pub(crate) fn marked(parameter: &str, clipped: bool) -> String {
+    if clipped { format!("{parameter} †") } else { parameter.to_owned() }
+}
+
+/// Draws vertical lines at the pulls -1, 0 and 1.
+pub(crate) fn pull_lines(page: &mut Drawing, area: &Area, pulls: &Axis) {
+    for value in [-1.0, 0.0, 1.0] {
+        let pen = if value == 0.0 { Stroke::solid(GREY, 0.8) } else { Stroke::dashed(GREY, 1.0, 5.0, 4.0) };
+        page.line((pulls.at(value), area.top), (pulls.at(value), area.bottom), pen);
     }
 }
 
-fn marked(row: &RankingRow) -> String {
-    if row.clipped { format!("{} †", row.parameter) } else { row.parameter.clone() }
-}
-
-fn impact_axis(shown: &[&RankingRow]) -> Axis {
+/// Returns an axis that is symmetric around 0 and holds all impacts.
+pub(crate) fn impact_axis(shown: &[&RankingRow]) -> Axis {
     let sizes =
         shown.iter().flat_map(|row| [row.prefit_up, row.prefit_down, row.postfit_up, row.postfit_down]);
     let largest = sizes.filter_map(present).map(f64::abs).fold(0.0, f64::max);
@@ -163,7 +170,7 @@ fn impact_axis(shown: &[&RankingRow]) -> Axis {
 }
 
 /// Draws the impacts of a row: pre-fit impacts as open boxes, post-fit impacts as filled boxes.
-fn bars(page: &mut Drawing, axis: &Axis, row: &RankingRow, y: f64, height: f64) {
+pub(crate) fn bars(page: &mut Drawing, axis: &Axis, row: &RankingRow, y: f64, height: f64) {
     let bar = |value: f64, share: f64| {
         let (zero, end) = (axis.at(0.0), axis.at(value));
         let half = 0.5 * share * height;
@@ -185,7 +192,7 @@ fn dark(colour: Colour) -> Colour {
     colour.mix(BLACK, 0.15)
 }
 
-fn legend(shown: &[&RankingRow]) -> Vec<Entry> {
+pub(crate) fn legend(shown: &[&RankingRow]) -> Vec<Entry> {
     let mut entries = Vec::new();
     let any = |found: fn(&RankingRow) -> bool| shown.iter().any(|row| found(row));
     if any(|row| row.prefit_up.is_some() || row.prefit_down.is_some()) {

@@ -1,8 +1,9 @@
 //! Checks with random input that drawing never panics and never writes a number that viewers cannot read.
 
 use ns_viz::{
-    ChannelYields, Contour, Correlation, Drawing, Exclusion, Limit, LimitCurve, PictureError, PullRow, Pulls,
-    Ranking, RankingRow, SampleYields, Scan, ToyDistribution, ToyHistogram, ToyPullRow, ToyPulls, Yields,
+    ChannelYields, Contour, Correlation, Drawing, Exclusion, ImpactBars, JointRanking, JointRankingRow,
+    Limit, LimitCurve, PictureError, PullRow, Pulls, Ranking, RankingRow, SampleYields, Scan,
+    ToyDistribution, ToyHistogram, ToyPullRow, ToyPulls, Yields,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -70,7 +71,17 @@ proptest! {
         let rows = rows.into_iter().map(|(parameter, pull, constraint, prefit_up, postfit_up, postfit_down, clipped)| {
             RankingRow { parameter, pull, constraint, prefit_up, postfit_up, postfit_down, clipped, ..RankingRow::default() }
         });
-        check(Ranking { poi: "mu".into(), rows: rows.collect(), ..Ranking::default() }.draw());
+        let rows: Vec<RankingRow> = rows.collect();
+        let joint = rows.iter().map(|row| JointRankingRow {
+            parameter: row.parameter.clone(),
+            pull: row.pull,
+            constraint: row.constraint,
+            impacts: vec![ImpactBars { prefit_up: row.prefit_up, postfit_up: row.postfit_up, ..ImpactBars::default() }],
+            ..JointRankingRow::default()
+        });
+        let pois = vec!["a".to_owned(), "b".to_owned()];
+        check(JointRanking { pois, rows: joint.collect(), ..JointRanking::default() }.draw());
+        check(Ranking { poi: "mu".into(), rows, ..Ranking::default() }.draw());
     }
 
     #[test]

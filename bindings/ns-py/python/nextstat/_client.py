@@ -113,13 +113,16 @@ class _Functions:
 
     def ranking(self, model: ModelLike, *, plot: str | None = None, device: str | None = None,
                 progress: Progress | None = None, **options: Any) -> Any:
-        """Ranks nuisance parameters by their impact on the parameter of interest."""
+        """Ranks nuisance parameters by their impact on the parameter of interest. For a model with several, as all functions
+        about one of them, it returns a dictionary with one result per name."""
         return self._analysis("ranking", model, options, plot=plot, device=device, progress=progress)
 
-    def hypotest(self, model: ModelLike, mu: Any, *, device: str | None = None, **options: Any) -> Any:
-        """Tests a value of the parameter of interest with asymptotic formulae."""
+    def hypotest(self, model: ModelLike, mu: Any, *, toys: int | None = None, seed: int | None = None,
+                 device: str | None = None, progress: Progress | None = None, **options: Any) -> Any:
+        """Tests a value of the parameter of interest with asymptotic formulae, or a point in several parameters: a dictionary
+        of names and values, or a list of the values of all parameters of interest. `toys` and `seed` are for a point."""
         model, mu = _model_first("hypotest", model, mu)
-        return self._analysis("hypotest", model, options, device=device, mu=mu)
+        return self._analysis("hypotest", model, options, device=device, progress=progress, mu=mu, n_toys=toys, seed=seed)
 
     def hypotest_toys(self, model: ModelLike, mu: Any, *, device: str | None = None,
                       progress: Progress | None = None, **options: Any) -> Any:

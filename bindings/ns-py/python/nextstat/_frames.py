@@ -16,6 +16,8 @@ def columns(result: Any) -> dict[str, list[Any]]:
     sample and bin, a scan a row per value, a limit a row per quantile. Every other result is one row with its numbers.
     """
     plain = result.to_dict()
+    if "pois" in plain and "results" in plain:
+        return _joint(result.names, plain)
     if "ranking" in plain:
         return _records(plain["ranking"])
     if "channels" in plain and "stage" in plain:
@@ -45,6 +47,16 @@ def _records(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {key: [row.get(key) for row in rows] for key in keys}
     if "kinds" in found:
         found["kinds"] = [", ".join(kinds) for kinds in found["kinds"]]
+    return found
+
+
+def _joint(names: list[str], plain: dict[str, Any]) -> dict[str, list[Any]]:
+    rankings = [{row["name"]: row for row in result["ranking"]} for result in plain["results"]]
+    state = [next(rows[name] for rows in rankings if name in rows) for name in names]
+    found: dict[str, list[Any]] = {"name": names, **{key: [row[key] for row in state] for key in ("pull", "constraint")}}
+    for poi, rows in zip(plain["pois"], rankings, strict=True):
+        for key in ("delta_mu_up", "delta_mu_down", "delta_mu_prefit_up", "delta_mu_prefit_down"):
+            found[f"{key} {poi}"] = [rows.get(name, {}).get(key) for name in names]
     return found
 
 

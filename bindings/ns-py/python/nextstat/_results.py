@@ -35,7 +35,9 @@ def of_json(analysis: str, model: Any, content: bytes) -> Any:
     if result is None:
         # Without the model there are the numbers alone.
         result = Remote(_KINDS.get(analysis, analysis), plain, json.dumps(plain, indent=1), f"<pre>{len(plain)} keys</pre>")
-    for text in plain.get("warnings") or ():
+    # With several parameters of interest, each result has its warnings.
+    each = plain["results"] if "pois" in plain and "results" in plain else [plain]
+    for text in dict.fromkeys(text for one in each for text in one.get("warnings") or ()):
         warnings.warn(text, stacklevel=5)
     return result
 

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use ns_inference::RankingResult;
 use ns_inference::picture::{self, GridPicture, Scanned};
 use ns_inference::reread::AnyResult;
-use ns_viz::{Drawing, Limit, Ranking, Yields};
+use ns_viz::{Drawing, JointRanking, Limit, Ranking, Yields};
 
 use crate::error::{CliError, Exit};
 use crate::load;
@@ -156,6 +157,25 @@ fn draw(result: &AnyResult, args: &DrawArgs, style: &Style) -> Result<Drawing, F
             style.keep(&mut picture.rows, |row| &row.parameter)?;
             let max_rows = Some(style.max_rows.unwrap_or(picture::MOST_RANKED));
             Ranking { max_rows, ..style.applied(picture)? }.draw()?
+        }
+        AnyResult::PerPoi { pois, results } => {
+            let rankings: Option<Vec<RankingResult>> = results
+                .iter()
+                .map(|result| match result {
+                    AnyResult::Ranking(ranking) => Some(ranking.clone()),
+                    _ => None,
+                })
+                .collect();
+            let Some(rankings) = rankings else {
+                return Err(Failed::Why(format!(
+                    "a picture shows one parameter of interest, and there are {}; run the command with --poi NAME",
+                    pois.join(", ")
+                )));
+            };
+            let mut picture = picture::joint_ranking(&rankings);
+            style.keep(&mut picture.rows, |row| &row.parameter)?;
+            let max_rows = Some(style.max_rows.unwrap_or(picture::MOST_RANKED));
+            JointRanking { max_rows, ..style.applied(picture)? }.draw()?
         }
         AnyResult::Yields(yields) => {
             let mut yields = yields.clone();

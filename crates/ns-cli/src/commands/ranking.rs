@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use ns_inference::{Group, Impact, RankingOptions, RankingResult, picture, rankings};
-use ns_viz::Ranking;
+use ns_inference::{Group, Impact, RankingOptions, RankingResult, picture, rankings, report};
+use ns_viz::{JointRanking, Ranking};
 
 use crate::args::ModelArgs;
 use crate::data_args::RunArgs;
@@ -63,9 +63,6 @@ pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
     options.groups = groups;
     let job = Job::open(&args.model, &args.run, options.work())?;
     let options = options.fit(args.run.data.options(&job.model)?);
-    if options.parameter.is_none() {
-        plots.only_one(&job)?;
-    }
     let mut results =
         job.work("ranking", |model, session, control| rankings(model, session, &options, control))?;
     for result in &mut results {
@@ -79,12 +76,19 @@ pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
     let exit = Exit::of(interrupted, complete);
     match results.as_slice() {
         [result] => job.finish(result, &result.warnings, result.parts())?,
-        several => job.finish_for_each_poi(several, |r| &r.warnings, |r| r.parts(), |_| Vec::new())?,
+        several => job.finish_several(
+            several,
+            |result| &result.warnings,
+            report::joint_ranking(several),
+            |_| Vec::new(),
+        )?,
     }
     plots.finish(exit, |_| {
         let max_rows = Some(top.unwrap_or(picture::MOST_RANKED));
-        let drawn = results.first().map(picture::ranking).unwrap_or_default();
-        Ok(Ranking { max_rows, ..drawn }.draw()?)
+        Ok(match results.as_slice() {
+            [result] => Ranking { max_rows, ..picture::ranking(result) }.draw()?,
+            several => JointRanking { max_rows, ..picture::joint_ranking(several) }.draw()?,
+        })
     })
 }
 

@@ -11,6 +11,7 @@ mod edit;
 mod event_toys;
 mod fit;
 mod formats;
+mod functions;
 mod grid;
 mod hostile;
 mod hypotest;

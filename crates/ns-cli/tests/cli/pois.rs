@@ -70,6 +70,33 @@ fn tables_of_several_parameters() {
     );
 }
 
+/// The joint table and picture of rankings, and the same from their JSON.
+#[test]
+fn rankings_have_one_table_and_one_picture() {
+    let file = fixture("two_signals.json");
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("groups.json"), r#"{"experiment": ["jets"]}"#).unwrap();
+    let groups = path("groups.json");
+    let command = [&["ranking", "-i", &file, "--prefit", "--group", &groups], &BOTH[..]].concat();
+    for format in ["table", "latex", "markdown", "csv"] {
+        let text = shown(&run(&[&command[..], &["--format", format]].concat()));
+        let without_time =
+            text.lines().filter(|line| !line.contains("1 thread") && !line.contains(" on cpu"));
+        snapshot!(without_time.collect::<Vec<_>>().join("\n"));
+    }
+    let (result, picture, again) = (path("both.json"), path("both.svg"), path("again.svg"));
+    assert!(run(&[&command[..], &["-o", &result, "--plot", &picture]].concat()).status.success());
+    assert!(run(&["draw", &result, "-o", &again]).status.success());
+    let drawn = std::fs::read_to_string(&picture).unwrap();
+    assert!(drawn.contains("Impact on mu_ggH") && drawn.contains("Impact on mu_qqH"));
+    assert_eq!(drawn, std::fs::read_to_string(&again).unwrap());
+    let limits = path("limits.json");
+    assert!(run(&[&["upper-limit", "-i", &file, "-o", &limits], &BOTH[..]].concat()).status.success());
+    let told = shown(&run(&["draw", &limits, "-o", &again]));
+    assert!(told.contains("one parameter of interest, and there are mu_ggH, mu_qqH"), "{told}");
+}
+
 #[test]
 fn a_file_may_list_them() {
     let folder = tempfile::tempdir().unwrap();

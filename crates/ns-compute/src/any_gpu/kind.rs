@@ -31,6 +31,9 @@ impl Kind<'_> {
         if plan.has_function_factors() {
             return Err(LeftToCpu::Functions);
         }
+        if !plan.events.correlations().is_empty() {
+            return Err(LeftToCpu::Correlations);
+        }
         let mut terms = vec![0_u32; plan.n_parameters()];
         plan.gaussian().for_each(|(p, _, _)| terms[p] += 1);
         plan.poisson().for_each(|(p, _, _)| terms[p] += 1);

@@ -385,7 +385,7 @@ impl Session for CpuSession {
     }
 
     fn saturated_nll(&self, data: &Data) -> Result<Option<f64>, SessionError> {
-        if !self.plan.events.can_saturate() {
+        if self.plan.events.has_formulas() {
             return self.dataset(data).map(|_| None);
         }
         self.with_numbers(data, Purpose::Evaluation, |session| {

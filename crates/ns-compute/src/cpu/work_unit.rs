@@ -145,7 +145,7 @@ impl CpuSession {
         for_gpu: bool,
     ) -> Vec<Option<ToyFitter>> {
         let plan = &self.plan;
-        if plan.has_event_terms() {
+        if plan.has_formula_terms() {
             return requests.iter().map(|_| None).collect();
         }
         let aux: Vec<f64> = source

@@ -158,8 +158,7 @@ impl GpuSession {
         let terms = worker.evaluate(&problem, theta, 0.0);
         worker.gradient(&problem, theta);
         let here = data.saturated_main + data.saturated_constraint;
-        let there =
-            if sample.drawn { returned.outcome.saturated + plan.numbers.gaussian_constant } else { here };
+        let there = if sample.drawn { returned.outcome.saturated + plan.saturated_normal() } else { here };
         let nll = returned.outcome.value + there;
         let size = terms.scale + here.abs();
         let rounding = rounding(data.main.len() + data.aux.len());
@@ -222,6 +221,11 @@ fn diagonal_edm(
 ) -> f64 {
     let mut curvature = vec![0.0; theta.len()];
     constraint_curvatures(plan, theta, &data.aux, &mut curvature);
+    for own in plan.events.correlations() {
+        for (i, (p, _, _)) in own.constraints().enumerate() {
+            curvature[p] += own.second(i, i);
+        }
+    }
     let weight = |(&n, &lambda): (&f64, &f64)| {
         let near = if n > 0.0 { lambda } else { lambda.max(FEWEST) };
         if lambda > 0.0 { n.max(FEWEST) / (near * near) } else { 0.0 }

@@ -77,7 +77,9 @@ impl GpuSession {
     pub(super) fn covers(&self, wanted: OutcomeParts) -> Option<&HessianPlacement> {
         let asked = wanted.uncertainties || wanted.covariance;
         let size = self.cpu.plan.n_parameters();
-        self.hessians.as_ref().filter(|_| asked && (1..=DENSE_LIMIT).contains(&size))
+        // Only the CPU knows where functions have kinks.
+        let bends = !self.cpu.plan.factors.has_branches();
+        self.hessians.as_ref().filter(|_| asked && bends && (1..=DENSE_LIMIT).contains(&size))
     }
 
     /// Adds uncertainties to the fits of `outcomes` that have none yet, and covariances if `wanted` asks for them. If

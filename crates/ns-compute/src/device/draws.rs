@@ -9,8 +9,9 @@ use std::sync::Arc;
 use ns_core::random::{Normal, Poisson};
 use ns_core::{AuxiliarySource, SessionError, ToySource};
 
+use super::arena::Arena;
 use super::backend::{Backend, Buffer};
-use super::layout::{DatumSource, Draws, PoissonRejection};
+use super::layout::{DatumSource, Draws, Joint, PoissonRejection};
 use super::offset::Offset;
 use crate::shared_constants::{DRAW_NORMAL, DRAW_REJECTION, DRAW_TABLE};
 
@@ -77,6 +78,8 @@ pub(super) struct Uploaded {
     draws: Buffer,
     /// Memory that contains the tables. The offsets in `draws` refer to this memory.
     _tables: [Buffer; 3],
+    /// Memory of the data that are drawn jointly, if there are any.
+    _joint: Option<Buffer>,
 }
 
 impl Uploaded {
@@ -86,6 +89,7 @@ impl Uploaded {
         let sources = Buffer::holding(backend, &tables.sources)?;
         let thresholds = Buffer::holding(backend, &tables.thresholds)?;
         let guides = Buffer::holding(backend, &tables.guides)?;
+        let joint = joint(backend, source)?;
         let draws = Draws {
             sources: sources.at(),
             thresholds: thresholds.at(),
@@ -93,9 +97,10 @@ impl Uploaded {
             seed: source.seed,
             hypothesis: u32::from(source.hypothesis),
             slots: tables.sources.len() as u32,
+            joint: joint.as_ref().map_or(Offset::NULL, |(at, _)| *at),
         };
         let draws = Buffer::holding(backend, &[draws])?;
-        Ok(Self { draws, _tables: [sources, thresholds, guides] })
+        Ok(Self { draws, _tables: [sources, thresholds, guides], _joint: joint.map(|(_, memory)| memory) })
     }
 
     /// Returns the offset of the uploaded distributions in device memory.
@@ -104,12 +109,41 @@ impl Uploaded {
     }
 }
 
+/// Copies the description of the auxiliary data that are drawn jointly to the device. Returns `None` if there are none.
+fn joint(
+    backend: &Arc<dyn Backend>,
+    source: &ToySource,
+) -> Result<Option<(Offset<Joint>, Buffer)>, SessionError> {
+    if source.joint.is_empty() {
+        return Ok(None);
+    }
+    let (mut groups, mut data, mut lower) = (Vec::new(), Vec::new(), Vec::new());
+    for group in &source.joint {
+        let ends = [data.len(), data.len() + group.data.len(), lower.len()].map(|at| at as i32);
+        groups.push([ends[0], ends[1], ends[2], 0]);
+        data.extend_from_slice(&group.data);
+        lower.extend_from_slice(&group.lower);
+    }
+    let mut arena = Arena::default();
+    let joint = Joint {
+        n: groups.len() as i32,
+        n_main: source.main.len() as i32,
+        group: arena.put(&groups),
+        datum: arena.put_indices(data),
+        lower: arena.put(&lower),
+    };
+    let at = arena.put(&[joint]);
+    let memory = arena.upload(backend)?;
+    Ok(Some((at.moved(memory.start()), memory)))
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::super::backend::{Kernel, Shape};
     use super::super::layout::DrawLaunch;
     use super::*;
+    use ns_core::JointSource;
 
     /// Returns a source with normal distributions and Poisson distributions. The Poisson means go from 1e-8 to 1e9,
     /// so all methods of drawing are used. The smallest and the largest possible mean are among them.
@@ -129,7 +163,8 @@ mod tests {
         ]);
         let poisson = |&mean: &f64| Poisson::new(mean).unwrap();
         let normal = |mean, sigma| AuxiliarySource::Gaussian(Normal::new(mean, sigma).unwrap());
-        let mut auxiliary = vec![normal(0.0, 1.0), normal(-3.5, 1e-3), normal(1.0, 0.25), normal(2.0, 0.0)];
+        let mut auxiliary =
+            vec![normal(0.0, 1.0), normal(-3.5, 1e-3), normal(1.0, 0.25), normal(2.0, 0.0), normal(7.0, 3.0)];
         auxiliary.extend(means.iter().step_by(9).map(|mean| AuxiliarySource::Poisson(poisson(mean))));
         ToySource {
             seed: 0xfedc_ba98_7654_3210,
@@ -137,7 +172,10 @@ mod tests {
             parameters: Vec::new(),
             main: means.iter().map(poisson).collect(),
             auxiliary,
-            joint: Vec::new(),
+            joint: vec![
+                JointSource { data: vec![2, 0], lower: Arc::from([1.0, 0.0, -0.6, 0.8]) },
+                JointSource { data: vec![4, 1], lower: Arc::from([1.0, 0.0, 0.28, 0.96]) },
+            ],
             events: Vec::new(),
         }
     }

@@ -165,6 +165,20 @@ fn metric(metric: &Metric, n_bins: usize, arena: &mut Arena) -> layout::Metric {
         }
     }
     groups.push([n_bins, metric.dual.len(), kernel.len(), rows.len()].map(|at| at as i32));
+    let primal_coupling = if metric.primal_couplings.is_empty() {
+        Offset::NULL
+    } else {
+        let n = metric.primal.len();
+        let mut all = vec![0.0; n * n];
+        for &(u, v, coupling) in &metric.primal_couplings {
+            for place in [u * n + v, v * n + u] {
+                if let Some(element) = all.get_mut(place) {
+                    *element = coupling;
+                }
+            }
+        }
+        arena.put(&all)
+    };
     layout::Metric {
         n_local: locals.len() as i32,
         n_dual: metric.dual.len() as i32,
@@ -185,6 +199,7 @@ fn metric(metric: &Metric, n_bins: usize, arena: &mut Arena) -> layout::Metric {
         kernel: arena.put(&kernel),
         primal_param: arena.put_indices(metric.primal.iter().copied()),
         primal_stiffness: arena.put(&metric.primal_stiffness),
+        primal_coupling,
         primal_bends: arena.put_indices(metric.primal_bends.iter().map(|&bends| usize::from(bends))),
         primal_rows: arena.put(&metric.primal_rows),
     }

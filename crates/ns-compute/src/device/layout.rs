@@ -99,6 +99,21 @@ structures! {
         slope: Offset<[i32; 4]>,
     }
 
+    /// Correlations between Gaussian constraints. The correlated parameters are listed group by group.
+    Correlations {
+        /// For each correlated parameter: the parameter, its auxiliary datum, and the first and the last member of its group (index
+        /// after the last).
+        member: Offset<[i32; 4]>,
+        /// 1/sigma of each correlated parameter.
+        weight: Offset<f64>,
+        /// For each correlated parameter, the start of its row in `excess`.
+        row: Offset<i32>,
+        /// The matrix `R^-1 - 1` of each group, row by row.
+        excess: Offset<f64>,
+        /// For each parameter and column, its index among the correlated parameters, -1 for all others.
+        place: Offset<i32>,
+    }
+
     /// The compiled model on the device. A block is one sample in one channel, a cell one bin of a block. A
     /// scalar factor (normfactor, lumi) acts on all cells of a block, a per-bin factor on one cell. A
     /// template is the histosys effect of a parameter on a cell. Ranges are given by first index and end.
@@ -200,6 +215,8 @@ structures! {
         effects: Offset<Effects>,
         /// Null for models without factors that are functions.
         functions: Offset<Functions>,
+        /// Null for models whose constraints are independent.
+        correlations: Offset<Correlations>,
     }
 
     /// The part of the Gauss-Newton metric that all fits of one kind share; lanes/metric.rs defines its
@@ -239,6 +256,9 @@ structures! {
         primal_param: Offset<i32>,
         /// Second derivative of the constraint of a primal parameter, 0 without constraint.
         primal_stiffness: Offset<f64>,
+        /// Second derivatives of correlated constraints with respect to pairs of primal parameters, a row for each; 0 for equal
+        /// ones. Null for independent constraints.
+        primal_coupling: Offset<f64>,
         /// 1 for primal parameters of functions, else 0. In metrics with the derivatives at the point of the fit, the positive
         /// part of the array BENDS is added to their second derivatives.
         primal_bends: Offset<i32>,
@@ -431,6 +451,20 @@ structures! {
         numbers: [f64; 7],
     }
 
+    /// Auxiliary data that are drawn jointly, group by group.
+    Joint {
+        /// Number of groups.
+        n: i32,
+        /// Number of main counts, whose distributions come first.
+        n_main: i32,
+        /// For each group: its range in `datum`, the start of its matrix in `lower`, and an unused number.
+        group: Offset<[i32; 4]>,
+        /// Indices of the auxiliary data.
+        datum: Offset<i32>,
+        /// Cholesky factor of the correlation matrix of each group, row by row.
+        lower: Offset<f64>,
+    }
+
     /// The distributions of all data of a toy, with the key of the random numbers.
     Draws {
         /// Distributions of the main counts, then of the auxiliary data, by slot of the random numbers.
@@ -440,6 +474,8 @@ structures! {
         seed: u64,
         hypothesis: u32,
         slots: u32,
+        /// Null if all data are independent.
+        joint: Offset<Joint>,
     }
 
     /// The parameter of `ns_fit`, `ns_fit_own` and `ns_fit_global`.

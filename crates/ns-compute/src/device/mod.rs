@@ -11,6 +11,7 @@ mod backend;
 mod batch;
 mod check;
 mod chunks;
+mod correlations;
 mod covariance;
 #[cfg(feature = "cuda")]
 pub mod cuda;

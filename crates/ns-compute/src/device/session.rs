@@ -84,10 +84,12 @@ impl GpuSession {
         backend: Arc<dyn Backend>,
         device: Device,
     ) -> Result<Self, SessionError> {
-        if cpu.plan.has_event_terms() {
+        if cpu.plan.has_formula_terms() {
             return Err(SessionError::DeviceUnavailable {
                 device,
-                reason: "models with event channels, correlated constraints or constraint terms of functions are evaluated on the CPU".to_owned(),
+                reason:
+                    "models with event channels or constraint terms of functions are evaluated on the CPU"
+                        .to_owned(),
                 remedy: "Choose the device cpu or auto".to_owned(),
             });
         }

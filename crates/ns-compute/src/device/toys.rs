@@ -220,7 +220,7 @@ impl<'a> Batch<'a> {
         let Chunk { slot, current, items, toys, samples } = chunk;
         let (session, task) = (self.session, current.task);
         let results = slot.wait()?;
-        let constant = session.cpu.plan.numbers.gaussian_constant;
+        let constant = session.cpu.plan.saturated_normal();
         let own = AtomicU64::new(0);
         let placement = session.covers(self.wanted);
         let settling = Settling {

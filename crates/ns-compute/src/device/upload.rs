@@ -7,6 +7,7 @@
 //! one vector.
 
 use super::arena::Arena;
+use super::correlations;
 use super::effects;
 use super::functions::{self, Columns};
 use super::layout;
@@ -114,6 +115,7 @@ pub(super) fn plan(plan: &Plan, arena: &mut Arena) -> (layout::Plan, Places) {
     react(arena, &reactions, &mut out, &mut places);
     let has_own = |p: usize| reactions.get(p).is_some_and(Reactions::acts);
     (out.functions, out.n_components) = functions::put(plan, arena, &columns, &has_own);
+    out.correlations = correlations::put(plan, arena, columns.len());
     out.effects = effects::put(plan, arena, &ranges, &reactions, (&term_blocks, &places.terms));
     (out, places)
 }

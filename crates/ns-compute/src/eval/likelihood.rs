@@ -77,9 +77,8 @@ impl Dataset {
     /// Computes the constants `saturated_main` and `saturated_constraint` from the counts and auxiliary data.
     pub(crate) fn saturate(&mut self, plan: &Plan) {
         self.saturated_main = self.main.iter().map(|&n| saturated(n)).sum();
-        self.saturated_constraint = plan.numbers.gaussian_constant
-            + plan.structure.poisson.aux.iter().map(|&a| saturated(self.aux[a])).sum::<f64>()
-            + plan.events.saturated();
+        self.saturated_constraint = plan.saturated_normal()
+            + plan.structure.poisson.aux.iter().map(|&a| saturated(self.aux[a])).sum::<f64>();
     }
 }
 

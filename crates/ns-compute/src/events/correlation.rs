@@ -10,7 +10,7 @@ use super::sums::triangle;
 /// Compiled correlations between the Gaussian constraints of parameters. All lists are in ascending order of the
 /// parameters.
 #[derive(Debug, Clone)]
-pub(super) struct CorrelationPlan {
+pub(crate) struct CorrelationPlan {
     pub(super) parameters: Vec<usize>,
     /// Indices of the auxiliary data.
     data: Vec<usize>,
@@ -45,6 +45,29 @@ impl CorrelationPlan {
             }
         }
         Self { parameters, data, weights, excess, curvature, constant: own.half_log_determinant() }
+    }
+
+    /// Returns the number of parameters.
+    pub(crate) fn len(&self) -> usize {
+        self.parameters.len()
+    }
+
+    /// Iterates over the parameters. Each element contains the index of the parameter, the index of its auxiliary datum, and
+    /// one divided by the width of its constraint.
+    pub(crate) fn constraints(&self) -> impl ExactSizeIterator<Item = (usize, usize, f64)> {
+        let all = self.parameters.iter().zip(&self.data).zip(&self.weights);
+        all.map(|((&p, &a), &weight)| (p, a, weight))
+    }
+
+    /// Returns row `i` of the matrix `R^-1 - 1`.
+    pub(crate) fn excess(&self, i: usize) -> &[f64] {
+        let n = self.len();
+        &self.excess[i * n..(i + 1) * n]
+    }
+
+    /// Returns the second derivative of the term with respect to its parameters `i` and `j <= i`.
+    pub(crate) fn second(&self, i: usize, j: usize) -> f64 {
+        self.curvature[triangle(i, j)]
     }
 
     /// Evaluates the term at `theta`, writes its derivatives to `term`, and returns its value and the sum of the absolute

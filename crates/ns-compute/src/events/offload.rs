@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use ns_core::EventTable;
+use ns_core::{EventTable, Special};
 
 use super::channel::ChannelPlan;
 use super::kernels::Kernel;
@@ -81,6 +81,7 @@ pub(crate) enum Operation {
     Unary(UnaryOperation, f64),
     Div,
     Pow,
+    Atan2,
     Less,
     LessEqual,
     Equal,
@@ -102,6 +103,11 @@ pub(crate) enum UnaryOperation {
     Acos,
     Atan,
     Asinh,
+    Erf,
+    Erfc,
+    Sinh,
+    Cosh,
+    Tanh,
     Reciprocal,
     Power,
 }
@@ -290,17 +296,14 @@ pub(super) fn operation<T: Copy>(
         }
         Step::Binary(Binary::Div, a, b) => (Operation::Div, [at(a)?, at(b)?, none]),
         Step::Binary(Binary::Pow, a, b) => (Operation::Pow, [at(a)?, at(b)?, none]),
+        Step::Binary(Binary::Atan2, a, b) => (Operation::Atan2, [at(a)?, at(b)?, none]),
         Step::Less(a, b) => (Operation::Less, [at(a)?, at(b)?, none]),
         Step::LessEqual(a, b) => (Operation::LessEqual, [at(a)?, at(b)?, none]),
         Step::Equal(a, b) => (Operation::Equal, [at(a)?, at(b)?, none]),
         Step::Select(condition, a, b) => (Operation::Select, [at(condition)?, at(a)?, at(b)?]),
         // The kernels have no code for these functions, or these steps are no operations.
         Step::Binary(
-            Binary::NormalIntegral
-            | Binary::Voigt
-            | Binary::FaddeevaImaginary
-            | Binary::SmearedDecay
-            | Binary::Atan2,
+            Binary::NormalIntegral | Binary::Voigt | Binary::FaddeevaImaginary | Binary::SmearedDecay,
             ..,
         )
         | Step::Number(_)
@@ -328,7 +331,15 @@ fn unary_operation(unary: Unary) -> Option<(UnaryOperation, f64)> {
         Unary::Asinh => UnaryOperation::Asinh,
         Unary::Reciprocal => UnaryOperation::Reciprocal,
         Unary::Power(p) => return Some((UnaryOperation::Power, p)),
-        Unary::Special(_) | Unary::Decay | Unary::Interpolation(_) => return None,
+        Unary::Special(Special::Erf) => UnaryOperation::Erf,
+        Unary::Special(Special::Erfc) => UnaryOperation::Erfc,
+        Unary::Special(Special::Sinh) => UnaryOperation::Sinh,
+        Unary::Special(Special::Cosh) => UnaryOperation::Cosh,
+        Unary::Special(Special::Tanh) => UnaryOperation::Tanh,
+        Unary::Special(Special::Asinh) => UnaryOperation::Asinh,
+        Unary::Special(Special::Gamma | Special::LnGamma | Special::BesselJ(_) | Special::Landau)
+        | Unary::Decay
+        | Unary::Interpolation(_) => return None,
     };
     Some((plain, 0.0))
 }

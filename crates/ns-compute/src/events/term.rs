@@ -89,10 +89,15 @@ impl EventPlan {
         self.channels.is_empty() && self.penalties.is_empty() && self.correlations.is_empty()
     }
 
-    /// Returns whether the saturated model has a finite `-ln L`, which is so without single events and without terms that
-    /// are formulas.
-    pub(crate) fn can_saturate(&self) -> bool {
-        self.channels.is_empty() && self.penalties.is_empty()
+    /// Returns whether the model has event channels or penalty terms that are formulas. Only without them the saturated model has
+    /// a finite `-ln L`, and SIMD lanes make the fits of toys.
+    pub(crate) fn has_formulas(&self) -> bool {
+        !(self.channels.is_empty() && self.penalties.is_empty())
+    }
+
+    /// Returns the correlations between the constraints of parameters.
+    pub(crate) fn correlations(&self) -> &[CorrelationPlan] {
+        &self.correlations
     }
 
     /// Returns the part of `-ln L` of the saturated model that belongs to correlations.

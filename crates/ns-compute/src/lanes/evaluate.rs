@@ -5,7 +5,7 @@
 //! depend on the other lanes.
 
 use super::WIDTH;
-use super::scratch::Scratch;
+use super::{correlated, scratch::Scratch};
 use crate::plan::{Block, LANES, NormRun, Plan};
 use crate::shared_constants::FEWEST;
 use crate::simd::{Level, MulAdd, Vector, exp, isa_fn};
@@ -519,4 +519,5 @@ fn constraints<M: MulAdd>(plan: &Plan, theta: &[f64], aux: &[f64], scratch: &mut
     let value = M::V8::load(&scratch.value).add(constraint);
     value.store(&mut scratch.value);
     noise.add(constraint.abs()).store(&mut scratch.noise);
+    correlated::add::<M>(plan, theta, aux, scratch);
 }

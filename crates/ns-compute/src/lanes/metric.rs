@@ -14,7 +14,8 @@
 //! * *Dual* parameters are constrained parameters that are eliminated from the metric. They enter the matrix
 //!   `M = 1 + W^(1/2) (J D^-1 J') W^(1/2)` over the bins. Its part `J D^-1 J'` is the same for all lanes.
 //! * *Primal* parameters are all other parameters. The matrix over the primal parameters is
-//!   `K = D + J' W^(1/2) M^-1 W^(1/2) J`.
+//!   `K = D + J' W^(1/2) M^-1 W^(1/2) J`. Parameters with correlated constraints are primal, because `D` is not diagonal for
+//!   them.
 //!
 //! Constrained parameters that are not local are either all dual or all primal. The choice with fewer multiplications
 //! is used. Approximately, these parameters are dual if there are more of them than bins. The exception are large
@@ -102,6 +103,9 @@ pub(crate) struct Metric {
     /// For each primal parameter (one that is not eliminated from the metric), the curvature of its constraint; 0
     /// without a constraint.
     pub(crate) primal_stiffness: Vec<f64>,
+    /// Elements of `D` outside the diagonal. Each contains the positions of two parameters in `primal`, the larger first,
+    /// and the element. Empty without correlated constraints.
+    pub(crate) primal_couplings: Vec<(usize, usize, f64)>,
     /// Derivatives of the expected yields with respect to the primal parameters (those that are not eliminated from the
     /// metric). The index order is parameter, bin.
     pub(crate) primal_rows: Vec<f64>,
@@ -136,6 +140,12 @@ impl Metric {
             stiffness[p] = aux[a].max(FEWEST) / (theta[p] * theta[p]).max(f64::MIN_POSITIVE);
             count[p] = Some(a);
         }
+        let correlated = correlated(plan);
+        for own in plan.events.correlations() {
+            for (i, (p, _, _)) in own.constraints().enumerate() {
+                stiffness[p] += own.second(i, i);
+            }
+        }
         let factors = pure_factors(plan);
         let mut metric = Self {
             own_derivatives: false,
@@ -149,6 +159,7 @@ impl Metric {
             kernel: Vec::new(),
             primal: Vec::new(),
             primal_stiffness: Vec::new(),
+            primal_couplings: Vec::new(),
             primal_rows: Vec::new(),
             primal_bends: Vec::new(),
         };
@@ -159,15 +170,16 @@ impl Metric {
             }
             let mut touched = jacobian.row(p).filter(|(_, x)| *x != 0.0);
             match (touched.next(), touched.next(), stiffness[p] > 0.0) {
-                (Some((bin, reaction)), None, true) => {
+                (Some((bin, reaction)), None, true) if !correlated[p] => {
                     let stiffness = stiffness[p];
                     let (count, factor) = (count[p], factors[p]);
                     metric.locals.push(Local { param: p, bin, reaction, factor, stiffness, count });
                 }
                 (None, _, false) => return None,
-                (_, _, constrained) => others.push((p, constrained)),
+                (_, _, constrained) => others.push((p, constrained && !correlated[p])),
             }
         }
+        // Parameters without a constraint of their own, which are primal.
         let loose = others.iter().filter(|(_, constrained)| !constrained).count();
         if is_small(n_bins, others.len(), loose) {
             let (dual_work, primal_work) = work(n_bins, others.len(), loose);
@@ -193,6 +205,7 @@ impl Metric {
             jacobian.write_row(p, n_bins, &mut metric.primal_rows);
             metric.primal_bends.push(plan.factors.all_parameters().any(|q| q == p));
         }
+        metric.couple(plan);
         if !metric.dual.is_empty() {
             metric.fill_kernel(n_bins);
         }
@@ -213,6 +226,25 @@ impl Metric {
         own + if self.dual.is_empty() { primal } else { dual }
     }
 
+    /// Sets `primal_couplings`.
+    fn couple(&mut self, plan: &Plan) {
+        let mut place = vec![None; plan.n_parameters()];
+        for (u, &p) in self.primal.iter().enumerate() {
+            place[p] = Some(u);
+        }
+        for own in plan.events.correlations() {
+            let places: Vec<Option<usize>> = own.constraints().map(|(p, _, _)| place[p]).collect();
+            for (i, &u) in places.iter().enumerate() {
+                for (j, &v) in places[..i].iter().enumerate() {
+                    // A fixed parameter has no place.
+                    if let (Some(u), Some(v)) = (u, v) {
+                        self.primal_couplings.push((u.max(v), u.min(v), own.second(i, j)));
+                    }
+                }
+            }
+        }
+    }
+
     /// Computes `kernel` from the derivatives in `dual_rows`.
     fn fill_kernel(&mut self, n_bins: usize) {
         for group in &self.groups {
@@ -229,7 +261,7 @@ impl Metric {
     }
 
     /// Sets `dual`, `primal` and `groups` of a large model. `others` contains the parameters that are not local, each
-    /// with whether it is constrained. Returns `None` if the bins do not fall into groups.
+    /// with whether it has a constraint that is independent of others. Returns `None` if the bins do not fall into groups.
     fn divide(&mut self, others: &[(usize, bool)], n_bins: usize, jacobian: &Jacobian) -> Option<()> {
         let constrained: Vec<usize> = others.iter().filter(|(_, is)| *is).map(|(p, _)| *p).collect();
         let BinGroups { groups, kept } = divisible(jacobian, others.len(), &constrained, n_bins)?;
@@ -297,16 +329,27 @@ pub(crate) fn is_too_large_for_gpus(plan: &Plan) -> bool {
 }
 
 /// Returns the free parameters that are not local (constrained per-bin factors that act on one bin), and those of them
-/// that are constrained.
+/// that have a constraint that is independent of others.
 fn not_local(plan: &Plan) -> (Vec<usize>, Vec<usize>) {
     let mut constrained = vec![false; plan.n_parameters()];
     plan.gaussian().for_each(|(p, _, _)| constrained[p] = true);
     plan.poisson().for_each(|(p, _, _)| constrained[p] = true);
+    for (constrained, correlated) in constrained.iter_mut().zip(correlated(plan)) {
+        *constrained &= !correlated;
+    }
     let factors = pure_factors(plan);
     let free = (0..plan.n_parameters()).filter(|&p| !plan.structure.table.fixed[p]);
     let all: Vec<usize> = free.filter(|&p| !(factors[p] && constrained[p])).collect();
     let of_all = all.iter().copied().filter(|&p| constrained[p]).collect();
     (all, of_all)
+}
+
+/// Returns for each parameter whether its constraint is correlated with others.
+fn correlated(plan: &Plan) -> Vec<bool> {
+    let mut correlated = vec![false; plan.n_parameters()];
+    let all = plan.events.correlations().iter().flat_map(|own| own.constraints());
+    all.for_each(|(p, _, _)| correlated[p] = true);
+    correlated
 }
 
 /// Returns for each parameter whether it is a per-bin factor and has no other effect.

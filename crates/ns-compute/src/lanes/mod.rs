@@ -13,6 +13,7 @@
 
 mod bin_groups;
 mod columns;
+mod correlated;
 pub(crate) mod derivatives;
 mod descend;
 mod descents;

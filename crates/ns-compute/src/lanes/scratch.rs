@@ -4,6 +4,7 @@
 //! `l` is at the index `8 i + l`.
 
 use super::WIDTH;
+use super::correlated;
 use super::derivatives::Derivatives;
 use super::own_norms;
 use crate::factors::LaneFactors;
@@ -49,6 +50,8 @@ pub(super) struct Scratch {
     pub(super) count: Vec<f64>,
     /// Term of `-ln L`, per Poisson constraint.
     pub(super) rate_term: Vec<f64>,
+    /// Pulls of the parameters of a term of correlations, with one number per parameter and lane.
+    pub(super) pulls: Vec<f64>,
     /// `-ln L` relative to the saturated model.
     pub(super) value: [f64; WIDTH],
     /// Scale of the rounding errors of `value`.
@@ -94,6 +97,7 @@ impl Scratch {
             rate: vec![0.0; rates],
             count: vec![0.0; rates],
             rate_term: vec![0.0; rates],
+            pulls: vec![0.0; correlated::n_pulls(plan)],
             value: [0.0; WIDTH],
             noise: [0.0; WIDTH],
             gradient: vec![0.0; n],

@@ -5,6 +5,7 @@
 //! many more.
 
 use super::WIDTH;
+use super::correlated::Coupling;
 use super::evaluate::{at, normsys_factor, put};
 use super::group::Group;
 use super::scratch::Scratch;
@@ -36,6 +37,8 @@ pub(super) struct SingleMoves {
     /// The Gaussian constraint of the parameter: the index of its auxiliary datum, and 1 divided by its width. `None`
     /// without a constraint.
     constraint: Option<(usize, f64)>,
+    /// The correlations of the constraint with others. `None` if it is independent.
+    coupling: Option<Coupling>,
 }
 
 impl SingleMoves {
@@ -47,7 +50,8 @@ impl SingleMoves {
         let mut all: Vec<Self> = Vec::with_capacity(params.len());
         for (k, &param) in params.iter().enumerate() {
             place[param] = Some(k);
-            all.push(Self { param, blocks: Vec::new(), bins: Vec::new(), constraint: None });
+            let coupling = Coupling::of(plan, param);
+            all.push(Self { param, blocks: Vec::new(), bins: Vec::new(), constraint: None, coupling });
         }
         if plan.poisson().any(|(p, _, _)| place[p].is_some()) {
             return None;
@@ -154,6 +158,9 @@ fn rises_body<M: MulAdd>(
         let (aux, weight): (M::V8, M::V8) = (at(&group.aux, a), splat(weight));
         let value = |theta| gaussian::value(gaussian::pull(theta, aux, weight));
         rise = rise.add(value(to).sub(value(from)));
+    }
+    if let Some(coupling) = &moves.coupling {
+        rise = rise.add(coupling.rise::<M>(step, &group.trial, &group.aux));
     }
     rise.store(rises);
 }

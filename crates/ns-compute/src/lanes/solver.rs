@@ -260,6 +260,11 @@ fn inner<M: MulAdd>(metric: &Metric, held: &[f64], derivatives: Option<&Derivati
             put(&mut solver.inner, row(u) + v, element);
         }
     }
+    for &(u, v, coupling) in &metric.primal_couplings {
+        // A held parameter is coupled to no other one.
+        let moves = at::<M::V8>(&solver.moves, u).mul(at(&solver.moves, v));
+        add_product(&mut solver.inner, row(u) + v, moves, splat(coupling));
+    }
     cholesky::<M>(metric.primal.len(), &mut solver.inner);
 }
 

@@ -42,6 +42,10 @@ mod number;
 #[path = "../../tests/oracle/functions.rs"]
 mod functions;
 
+#[path = "../../tests/oracle/correlations.rs"]
+mod correlations;
+
+use correlations::with_correlations;
 use functions::with_functions;
 use models::{Random, random_model, random_point};
 
@@ -49,10 +53,12 @@ use models::{Random, random_model, random_point};
 const CODES: [Interpolation; 2] =
     [Interpolation::SMOOTH, Interpolation { normsys: NormsysCode::Code4, histosys: HistosysCode::Code2 }];
 
-/// Returns a random model. Every third one has factors that are functions of parameters.
+/// Returns a random model. Every third one has factors that are functions of parameters, and every fourth one correlated
+/// constraints.
 fn model(seed: u64) -> Model {
     let model = Model { interpolation: CODES[seed as usize % CODES.len()], ..random_model(seed) };
-    if seed % 3 == 2 { with_functions(model, &mut Random(seed ^ 0x77)) } else { model }
+    let model = if seed % 3 == 2 { with_functions(model, &mut Random(seed ^ 0x77)) } else { model };
+    if seed % 4 == 3 { with_correlations(model, &mut Random(seed ^ 0x99)) } else { model }
 }
 
 /// Interleaves vectors: the result contains element 0 of all vectors, then element 1 of all vectors, and so on. The

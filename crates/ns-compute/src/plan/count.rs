@@ -29,6 +29,8 @@ impl Plan {
         }
         count += (ELEMENTARY + 8) * self.n_bins();
         count += 6 * self.gaussian().len() + (ELEMENTARY + 8) * self.poisson().len();
+        let squares = self.events.correlations().iter().map(|own| own.len() * own.len());
+        count += 2 * squares.sum::<usize>();
         u64::try_from(count).unwrap_or(u64::MAX)
     }
 }

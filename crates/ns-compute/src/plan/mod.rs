@@ -64,10 +64,15 @@ pub struct Plan {
 const MOST_COMPONENTS: usize = 1 << 19;
 
 impl Plan {
-    /// Returns whether the model has event channels or penalty terms.
+    /// Returns whether the model has event channels or penalty terms that are formulas.
     #[must_use]
-    pub fn has_event_terms(&self) -> bool {
-        !self.events.is_empty()
+    pub fn has_formula_terms(&self) -> bool {
+        self.events.has_formulas()
+    }
+
+    /// Returns the part of `-ln L` of the saturated model that is the same for all data: normalisations of normal constraints.
+    pub(crate) fn saturated_normal(&self) -> f64 {
+        self.numbers.gaussian_constant + self.events.saturated()
     }
 
     /// Returns whether functions of parameters are factors of samples.
@@ -83,16 +88,13 @@ impl Plan {
         if !self.has_function_factors() {
             return None;
         }
-        if self.factors.has_branches() {
-            return Some("functions with branches (abs, min, max, comparisons) are evaluated on the CPU");
-        }
         if self.structure.has_kinks {
             return Some("functions in models whose interpolation codes have kinks are evaluated on the CPU");
         }
         let components = |f: usize| Some(self.factors.tape(f)?.components);
         match self.factors.all().map(components).sum::<Option<usize>>() {
             None => Some(
-                "functions of parameters that use special functions or interpolations are evaluated on the CPU",
+                "functions of parameters that use gamma or Bessel functions, the Landau density or interpolations are evaluated on the CPU",
             ),
             Some(all) if all > MOST_COMPONENTS => {
                 Some("functions of so many operations are evaluated on the CPU")

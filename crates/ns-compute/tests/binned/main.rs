@@ -2,6 +2,8 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 mod cancelled_tasks;
+#[path = "../oracle/correlations.rs"]
+mod correlations;
 mod derivatives;
 #[allow(dead_code)]
 #[path = "../oracle/functions.rs"]

@@ -5,6 +5,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::correlations::with_correlations;
 use crate::functions::with_functions;
 use crate::models::{Random, hold_idle, random_model};
 use ns_compute::{CpuSession, Level};
@@ -19,6 +20,9 @@ const TESTED: f64 = 1.0;
 
 /// Seeds of models whose factors are functions of parameters, and whose toys are mostly fitted in lanes.
 const WITH_FUNCTIONS: [u64; 2] = [1000, 1005];
+
+/// Seeds of models with correlated constraints.
+const WITH_CORRELATIONS: [u64; 2] = [2000, 2001];
 
 /// A model whose toys can be fitted in SIMD lanes (several toys per vector), with the source of its toys and the
 /// requests of the two fits of each toy.
@@ -38,6 +42,10 @@ impl Study {
         let mut model = Model { interpolation: Interpolation::SMOOTH, ..random_model(seed) };
         if WITH_FUNCTIONS.contains(&seed) {
             model = with_functions(model, &mut Random(seed));
+        }
+        if WITH_CORRELATIONS.contains(&seed) {
+            model = with_correlations(model, &mut Random(seed));
+            assert!(model.correlations().next().is_some());
         }
         let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
         point[POI] = 0.4;
@@ -130,11 +138,11 @@ fn bits(outcome: &TaskOutcome) -> Vec<Result<(Vec<u64>, FitOutcome), FitFailure>
     .collect()
 }
 
-/// Returns studies, each with its seed: one for each of eleven seeds and each instruction set of this machine. The models of
-/// the last two have functions. Studies that cannot be created are left out.
+/// Returns studies, each with its seed: one for each of thirteen seeds and each instruction set of this machine. The models of
+/// two have functions, and those of the last two correlated constraints. Studies that cannot be created are left out.
 fn studies(start: fn(Covariance) -> Start) -> impl Iterator<Item = (u64, Study)> {
     let levels = Level::available();
-    (0..9u64).chain(WITH_FUNCTIONS).flat_map(move |seed| {
+    (0..9u64).chain(WITH_FUNCTIONS).chain(WITH_CORRELATIONS).flat_map(move |seed| {
         levels.clone().into_iter().filter_map(move |level| Some((seed, Study::new(seed, level, start)?)))
     })
 }
@@ -142,6 +150,7 @@ fn studies(start: fn(Covariance) -> Start) -> impl Iterator<Item = (u64, Study)>
 #[test]
 fn lanes_find_the_minima_of_the_scalar_optimiser_or_lower_ones() {
     let (mut compared, mut lanes, mut lower, mut higher) = (0, 0, 0, 0);
+    let mut correlated = 0;
     for (seed, study) in studies(along) {
         for (toy, outcome) in study.lanes(0..32).iter().enumerate() {
             let name =
@@ -154,6 +163,7 @@ fn lanes_find_the_minima_of_the_scalar_optimiser_or_lower_ones() {
                 }
                 compared += 1;
                 lanes += usize::from(in_lanes(fit));
+                correlated += usize::from(in_lanes(fit) && WITH_CORRELATIONS.contains(&seed));
                 lower += usize::from(fit.nll < alone.nll - 1e-9);
                 if fit.nll > alone.nll + 1e-9 {
                     higher += 1;
@@ -186,6 +196,7 @@ fn lanes_find_the_minima_of_the_scalar_optimiser_or_lower_ones() {
     }
     println!("{compared} fits compared, {lanes} in lanes, {lower} lower in lanes, {higher} higher");
     assert!(compared > 900 && lanes * 10 > compared * 6, "{lanes} of {compared} fits were made in lanes");
+    assert!(correlated > 50, "{correlated} fits with correlated constraints were made in lanes");
     // Models with products of free factors have several minima. Fits in SIMD lanes make a short search for
     // them; single fits with `Search::Local` do not.
     assert!(higher * 200 < compared, "{higher} of {compared} are higher in lanes");

@@ -70,12 +70,8 @@ pub fn resolve<S>(
     work: Work,
     open_gpu: impl FnOnce(Device) -> Result<S, SessionError>,
 ) -> (Option<S>, String) {
-    if cpu.plan().has_event_terms() && cpu.n_events() == 0 {
-        return (
-            None,
-            "models with correlated constraints or constraint terms of functions are evaluated on the CPU"
-                .to_owned(),
-        );
+    if cpu.plan().has_formula_terms() && cpu.n_events() == 0 {
+        return (None, "models with constraint terms of functions are evaluated on the CPU".to_owned());
     }
     if let Some(why) = cpu.plan().why_not_on_gpus() {
         return (None, why.to_owned());

@@ -21,7 +21,7 @@ pub use grid::{GridPicture, GridPictureError, grid};
 pub use injection::injection;
 pub use interval::interval;
 pub use limit::limit;
-pub use ranking::{MOST_RANKED, ranking};
+pub use ranking::{MOST_RANKED, joint_ranking, ranking};
 pub use scan::{Scanned, scan};
 pub use toys::{event_goodness, goodness, toy_pulls, toy_test};
 pub use yields::{BlindError, BlindRange, blind, yields};

@@ -1,11 +1,11 @@
 //! Plot of a ranking with impacts, pulls and constraints.
 
-use ns_viz::{Ranking, RankingRow};
+use ns_viz::{ImpactBars, JointRanking, JointRankingRow, Ranking, RankingRow};
 
 use super::remarks;
 use crate::RankingResult;
 use crate::present::{measurement, significant};
-use crate::ranking::{RankedParameter, Side};
+use crate::ranking::{Impacts, RankedParameter, Side, joint_rows};
 
 /// Default number of parameters in the plot of a ranking.
 pub const MOST_RANKED: usize = 30;
@@ -15,8 +15,59 @@ pub const MOST_RANKED: usize = 30;
 /// pull, a note gives the best-fit value.
 #[must_use]
 pub fn ranking(result: &RankingResult) -> Ranking {
-    let has_impact =
-        |entry: &&RankedParameter| Side::ALL.into_iter().any(|side| entry.impacts.delta(side).is_some());
+    Ranking {
+        poi: result.param.clone(),
+        rows: result.ranking.iter().filter(|entry| has_impact(entry)).map(row).collect(),
+        subtitle: subtitle(result),
+        ..Ranking::default()
+    }
+}
+
+/// Builds the plot of the rankings of several parameters of interest, with a panel for each. The order of the rows is that of
+/// [`joint_rows`]. Parameters without any impact by the first definition are left out.
+#[must_use]
+pub fn joint_ranking(results: &[RankingResult]) -> JointRanking {
+    let rows = joint_rows(results);
+    let rows = rows.iter().filter(|row| row.entries.iter().flatten().any(|entry| has_impact(entry)));
+    let bars = |entry: &Option<&RankedParameter>| {
+        let impacts = entry.map(|entry| &entry.impacts);
+        let delta = |side| impacts.and_then(|impacts| impacts.delta(side));
+        ImpactBars {
+            prefit_up: delta(Side::PrefitUp),
+            prefit_down: delta(Side::PrefitDown),
+            postfit_up: delta(Side::Up),
+            postfit_down: delta(Side::Down),
+            clipped: impacts.is_some_and(is_clipped),
+        }
+    };
+    let rows = rows.filter_map(|row| {
+        let state = row.state()?;
+        Some(JointRankingRow {
+            parameter: row.name.to_owned(),
+            pull: state.pull,
+            constraint: state.constraint,
+            note: note(state),
+            impacts: row.entries.iter().map(bars).collect(),
+        })
+    });
+    JointRanking {
+        pois: results.iter().map(|result| result.param.clone()).collect(),
+        rows: rows.collect(),
+        subtitle: results.first().map(subtitle).unwrap_or_default(),
+        ..JointRanking::default()
+    }
+}
+
+fn has_impact(entry: &RankedParameter) -> bool {
+    Side::ALL.into_iter().any(|side| entry.impacts.delta(side).is_some())
+}
+
+fn is_clipped(impacts: &Impacts) -> bool {
+    Side::ALL.into_iter().any(|side| impacts.get(side).clipped)
+}
+
+/// Returns what a reader should know about a ranking.
+fn subtitle(result: &RankingResult) -> String {
     let definition = match result.impacts.first().copied() {
         Some("refit") | None => "",
         Some("covariance") => "impacts from the covariance",
@@ -24,26 +75,25 @@ pub fn ranking(result: &RankingResult) -> Ranking {
         Some(other) => other,
     };
     let failed = (result.n_failed > 0).then(|| format!("{} variations failed", result.n_failed));
-    Ranking {
-        poi: result.param.clone(),
-        rows: result.ranking.iter().filter(has_impact).map(row).collect(),
-        subtitle: remarks([
-            Some(definition),
-            (!result.converged).then_some("the best fit did not converge"),
-            failed.as_deref(),
-            result.interrupted.then_some("interrupted"),
-        ]),
-        ..Ranking::default()
+    remarks([
+        Some(definition),
+        (!result.converged).then_some("the best fit did not converge"),
+        failed.as_deref(),
+        result.interrupted.then_some("interrupted"),
+    ])
+}
+
+/// Returns the best-fit value of a parameter without a constraint, which has no pull.
+fn note(entry: &RankedParameter) -> String {
+    match (entry.prefit_uncertainty, entry.uncertainty) {
+        (Some(_), _) => String::new(),
+        (None, Some(sigma)) => measurement(entry.value, sigma),
+        (None, None) => significant(entry.value),
     }
 }
 
 fn row(entry: &RankedParameter) -> RankingRow {
     let delta = |side| entry.impacts.delta(side);
-    let note = match (entry.prefit_uncertainty, entry.uncertainty) {
-        (Some(_), _) => String::new(),
-        (None, Some(sigma)) => measurement(entry.value, sigma),
-        (None, None) => significant(entry.value),
-    };
     RankingRow {
         parameter: entry.name.clone(),
         pull: entry.pull,
@@ -52,7 +102,7 @@ fn row(entry: &RankedParameter) -> RankingRow {
         prefit_down: delta(Side::PrefitDown),
         postfit_up: delta(Side::Up),
         postfit_down: delta(Side::Down),
-        clipped: Side::ALL.into_iter().any(|side| entry.impacts.get(side).clipped),
-        note,
+        clipped: is_clipped(&entry.impacts),
+        note: note(entry),
     }
 }

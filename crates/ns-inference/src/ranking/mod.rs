@@ -12,6 +12,7 @@ mod auxiliary;
 mod covariance;
 mod group;
 mod held;
+mod joint;
 mod kind;
 mod options;
 mod predict;
@@ -19,6 +20,7 @@ mod refit;
 mod result;
 mod study;
 
+pub use joint::{JointRow, joint_rows};
 pub use options::{Group, Impact, RankingOptions};
 pub use result::{
     Breakdown, GroupImpact, GroupSums, Impacts, RankedParameter, RankingResult, Sequence, SequencePart,

@@ -13,8 +13,10 @@ pub mod hepdata;
 mod hypotest;
 mod injection;
 mod interval;
+mod joint_ranking;
 mod json;
 mod limit;
+mod per_poi;
 mod posterior;
 mod ranking;
 mod scan;
@@ -33,7 +35,9 @@ use crate::present::count;
 
 pub use document::{DocumentFormat, html_escaped, html_table, html_text};
 pub use flow::FlowRun;
+pub use joint_ranking::joint_ranking;
 pub use json::to_json;
+pub use per_poi::PerPoi;
 
 /// A part of a report. The parts of a report are shown from top to bottom.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

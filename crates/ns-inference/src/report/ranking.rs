@@ -14,21 +14,27 @@ impl RankingResult {
             0 | 1 => vec![Part::Either(self.beside(), self.below())],
             _ => self.below(),
         };
-        if !self.groups.is_empty() {
-            parts.push(Part::Table(self.group_table()));
-            parts.extend(self.sequential.as_ref().map(|sequence| Part::Table(self.sequence_table(sequence))));
-        }
+        parts.extend(self.group_tables());
         parts.push(Part::Text(self.summary()));
         parts
     }
 
+    /// Builds the tables of groups; there are none without groups.
+    pub(super) fn group_tables(&self) -> Vec<Part> {
+        if self.groups.is_empty() {
+            return Vec::new();
+        }
+        let sequence = self.sequential.as_ref().map(|sequence| self.sequence_table(sequence));
+        std::iter::once(self.group_table()).chain(sequence).map(Part::Table).collect()
+    }
+
     /// Builds a single table with the name, the pull, the constraint, the impacts and the notes of each parameter.
     fn beside(&self) -> Table {
-        let columns = self.impact_columns(self.impacts.iter().copied());
+        let columns = impact_columns(self.impacts.iter().copied(), self.prefit);
         let titles = columns.iter().map(|column| column.title("impact"));
         self.table(&["pull", "constraint"], titles, |entry| {
             let mut cells = state(entry).to_vec();
-            cells.extend(columns.iter().map(|column| self.impact(entry, column)));
+            cells.extend(columns.iter().map(|column| impact_text(entry, column, self.mu_uncertainty)));
             cells.push([notes_of_state(entry), notes_of_impacts(entry, &self.impacts)].concat().join(", "));
             cells
         })
@@ -43,9 +49,9 @@ impl RankingResult {
         });
         let mut parts = vec![Part::Table(parameters)];
         for &definition in &self.impacts {
-            let columns = self.impact_columns(std::iter::once(definition));
+            let columns = impact_columns(std::iter::once(definition), self.prefit);
             let impacts = self.table(&[], columns.iter().map(|column| column.title("")), |entry| {
-                let cells = columns.iter().map(|column| self.impact(entry, column));
+                let cells = columns.iter().map(|column| impact_text(entry, column, self.mu_uncertainty));
                 cells.chain([notes_of_impacts(entry, &[definition]).join(", ")]).collect()
             });
             parts.push(Part::Text(format!("impact by {definition}")));
@@ -73,39 +79,6 @@ impl RankingResult {
             table.row(std::iter::once(entry.name.clone()).chain(cells(entry)));
         }
         table
-    }
-
-    /// Returns the columns for the given definitions of impact. Each definition has a column of post-fit impacts. If
-    /// pre-fit impacts were asked for, it also has a column of pre-fit impacts.
-    fn impact_columns<'a>(&self, definitions: impl Iterator<Item = &'a str>) -> Vec<ImpactColumn<'a>> {
-        let mut columns = Vec::new();
-        for definition in definitions {
-            columns.push(ImpactColumn { definition, prefit: false });
-            // For `global`, the auxiliary datum is moved by the width of its constraint. Post-fit and pre-fit impacts
-            // are therefore the same.
-            if self.prefit && definition != "global" {
-                columns.push(ImpactColumn { definition, prefit: true });
-            }
-        }
-        columns
-    }
-
-    /// Formats two impacts of a parameter for one column: the impact of the variation up, then that of the variation
-    /// down.
-    fn impact(&self, entry: &RankedParameter, column: &ImpactColumn<'_>) -> String {
-        // Impacts are rounded to the second significant digit of a tenth of the target's uncertainty.
-        let scale = self.mu_uncertainty.map(|sigma| sigma / 10.0);
-        let (up, down) =
-            if column.prefit { (Side::PrefitUp, Side::PrefitDown) } else { (Side::Up, Side::Down) };
-        let impacts = by_name(entry, column.definition);
-        let delta = |side| impacts.and_then(|impacts| impacts.delta(side));
-        match (delta(up), delta(down)) {
-            (None, None) => "none".to_owned(),
-            (up, down) => {
-                let text = |x: Option<f64>| x.map_or_else(|| "none".to_owned(), |x| signed(x, scale));
-                format!("{} / {}", text(up), text(down))
-            }
-        }
     }
 
     fn group_table(&self) -> Table {
@@ -141,7 +114,7 @@ impl RankingResult {
     }
 
     /// Returns a text with the best fit of the target, the parts of its uncertainty, and the number of fits.
-    fn summary(&self) -> String {
+    pub(super) fn summary(&self) -> String {
         let best = best_fit(&self.param, self.mu_hat, self.mu_uncertainty);
         let shown = match self.ranking.len() {
             n if n == self.n_ranked => format!("all {n} nuisance parameters"),
@@ -162,16 +135,55 @@ impl RankingResult {
 }
 
 /// A column of impacts: the definition of the impacts, and whether the impacts are pre-fit or post-fit.
-struct ImpactColumn<'a> {
-    definition: &'a str,
+pub(super) struct ImpactColumn<'a> {
+    pub(super) definition: &'a str,
     prefit: bool,
 }
 
 impl ImpactColumn<'_> {
     /// Returns the heading of the column. `what` is the word for impacts in this heading; it may be empty.
-    fn title(&self, what: &str) -> String {
+    pub(super) fn title(&self, what: &str) -> String {
         let prefit = if self.prefit { "pre-fit " } else { "" };
         format!("{prefit}{what}{}up / down", if what.is_empty() { "" } else { " " })
+    }
+}
+
+/// Returns the columns for the given definitions of impact. Each definition has a column of post-fit impacts. If pre-fit impacts
+/// were asked for (`prefit`), it also has a column of pre-fit impacts.
+pub(super) fn impact_columns<'a>(
+    definitions: impl Iterator<Item = &'a str>,
+    prefit: bool,
+) -> Vec<ImpactColumn<'a>> {
+    let mut columns = Vec::new();
+    for definition in definitions {
+        columns.push(ImpactColumn { definition, prefit: false });
+        // For `global`, the auxiliary datum is moved by the width of its constraint. Post-fit and pre-fit impacts
+        // are therefore the same.
+        if prefit && definition != "global" {
+            columns.push(ImpactColumn { definition, prefit: true });
+        }
+    }
+    columns
+}
+
+/// Formats two impacts of a parameter for one column: the impact of the variation up, then that of the variation down.
+/// `uncertainty` is that of the target.
+pub(super) fn impact_text(
+    entry: &RankedParameter,
+    column: &ImpactColumn<'_>,
+    uncertainty: Option<f64>,
+) -> String {
+    // Impacts are rounded to the second significant digit of a tenth of the target's uncertainty.
+    let scale = uncertainty.map(|sigma| sigma / 10.0);
+    let (up, down) = if column.prefit { (Side::PrefitUp, Side::PrefitDown) } else { (Side::Up, Side::Down) };
+    let impacts = by_name(entry, column.definition);
+    let delta = |side| impacts.and_then(|impacts| impacts.delta(side));
+    match (delta(up), delta(down)) {
+        (None, None) => "none".to_owned(),
+        (up, down) => {
+            let text = |x: Option<f64>| x.map_or_else(|| "none".to_owned(), |x| signed(x, scale));
+            format!("{} / {}", text(up), text(down))
+        }
     }
 }
 
@@ -180,7 +192,7 @@ fn without_plus(x: f64, scale: Option<f64>) -> String {
 }
 
 /// Formats the pull of a parameter, and its constraint (the ratio of its post-fit to its pre-fit uncertainty).
-fn state(entry: &RankedParameter) -> [String; 2] {
+pub(super) fn state(entry: &RankedParameter) -> [String; 2] {
     let pull = entry.pull.map_or_else(String::new, |pull| sign(pull, 2));
     [pull, entry.constraint.map_or_else(String::new, |c| format!("{c:.2}"))]
 }
@@ -197,7 +209,7 @@ fn by_name<'a>(entry: &'a RankedParameter, definition: &str) -> Option<&'a Impac
 
 /// Returns notes on the state of a parameter: unconstrained or constrained by terms alone, at a bound, on a kink of an
 /// interpolation.
-fn notes_of_state(entry: &RankedParameter) -> Vec<&'static str> {
+pub(super) fn notes_of_state(entry: &RankedParameter) -> Vec<&'static str> {
     let without = entry.prefit_uncertainty.is_none();
     let notes = [
         (without && entry.constraint_terms.is_empty(), "unconstrained"),
@@ -209,7 +221,7 @@ fn notes_of_state(entry: &RankedParameter) -> Vec<&'static str> {
 }
 
 /// Returns notes on the impacts of a parameter: limited by a bound, or failed.
-fn notes_of_impacts(entry: &RankedParameter, definitions: &[&str]) -> Vec<&'static str> {
+pub(super) fn notes_of_impacts(entry: &RankedParameter, definitions: &[&str]) -> Vec<&'static str> {
     let any = |what: fn(&Shift) -> bool| {
         let all = definitions.iter().filter_map(|definition| by_name(entry, definition));
         all.into_iter().any(|impacts| Side::ALL.iter().any(|side| what(impacts.get(*side))))

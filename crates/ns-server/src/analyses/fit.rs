@@ -32,6 +32,9 @@ pub(crate) enum FitPicture {
     Pulls,
     /// The correlation matrix.
     Correlation,
+    /// Correlations of the parameters of interest.
+    #[serde(rename = "poi_correlation")]
+    PoiCorrelation,
     /// Expected and observed events before the fit.
     Prefit,
     /// Expected and observed events after the fit.
@@ -79,6 +82,14 @@ impl Analysis for FitBody {
             Ok(match self.picture {
                 FitPicture::Pulls => picture::pulls(&result).draw()?,
                 FitPicture::Correlation => picture::correlation(&whole(), None).unwrap_or_default().draw()?,
+                FitPicture::PoiCorrelation => match picture::poi_correlation(&result) {
+                    Some(matrix) => matrix.draw()?,
+                    None => {
+                        let reason =
+                            "the fit has no two parameters of interest; name them with `poi`".to_owned();
+                        return Err(ServerError::Body { pointer: "/picture".to_owned(), reason });
+                    }
+                },
                 FitPicture::Prefit => picture::yields(&prefit_yields(model, session, &options)?).draw()?,
                 FitPicture::Postfit => {
                     picture::yields(&postfit_yields(model, session, &options, &whole())?).draw()?

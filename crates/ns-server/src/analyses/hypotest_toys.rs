@@ -38,6 +38,9 @@ impl Analysis for HypotestToysBody {
         }
         let saving = run.saving()?;
         let mut opened = run.open(&self.model, self.device, self.options.work())?;
+        if opened.has_several_pois() {
+            return Err(opened.must_choose("a test with toys is about"));
+        }
         if self.options.expected_set {
             run.reserve(&mut opened, of_kept_toys(self.options.n_toys))?;
         }

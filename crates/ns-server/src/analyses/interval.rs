@@ -28,10 +28,19 @@ impl Analysis for IntervalBody {
 
     fn run(&self, run: Run<'_>) -> Result<Answer, ServerError> {
         limited("the number of points", self.options.points as u64, MOST_POINTS)?;
-        let opened = run.open(&self.model, self.device, self.options.work())?;
-        let result = interval(opened.model(), &opened.session, &self.options, run.control())?;
-        run.answer(opened.with_data(&self.options.fit.data), &result, || {
-            Some(picture::interval(&result).unwrap_or_default().draw())
+        let mut opened = run.open(&self.model, self.device, self.options.work())?;
+        if self.options.param.is_some() {
+            let result = interval(opened.model(), &opened.session, &self.options, run.control())?;
+            let opened = opened.with_data(&self.options.fit.data);
+            return run
+                .answer(opened, &result, || Some(picture::interval(&result).unwrap_or_default().draw()));
+        }
+        let work = (self.device, self.options.work());
+        let results = run.for_each_poi(&mut opened, work, |model, session, control| {
+            interval(model, session, &self.options, control)
+        })?;
+        run.answer_each(opened.with_data(&self.options.fit.data), &results, |result| {
+            Some(picture::interval(result).unwrap_or_default().draw())
         })
     }
 }

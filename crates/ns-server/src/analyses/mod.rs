@@ -2,6 +2,7 @@
 //! request and its computation.
 
 mod combine;
+mod each_poi;
 mod fit;
 mod fit_batch;
 mod gof;

@@ -1,7 +1,10 @@
-//! `POST /v1/ranking`: impact of every nuisance parameter on the parameter of interest.
+//! `POST /v1/ranking`: impact of every nuisance parameter on each parameter of interest.
 
-use ns_inference::{RankingOptions, picture, ranking};
-use ns_viz::Ranking;
+use std::sync::Arc;
+
+use ns_inference::report::PerPoi;
+use ns_inference::{RankingOptions, picture, rankings};
+use ns_viz::{JointRanking, Ranking};
 
 use super::{Analysis, Answer, Run, body};
 use crate::problem::ServerError;
@@ -25,10 +28,16 @@ impl Analysis for RankingBody {
 
     fn run(&self, run: Run<'_>) -> Result<Answer, ServerError> {
         let opened = run.open(&self.model, self.device, self.options.work())?;
-        let result = ranking(opened.model(), &opened.session, &self.options, run.control())?;
-        run.answer(opened.with_data(&self.options.fit.data), &result, || {
-            let max_rows = Some(self.options.top.unwrap_or(picture::MOST_RANKED));
-            Some(Ranking { max_rows, ..picture::ranking(&result) }.draw())
+        let results = rankings(opened.model(), &opened.session, &self.options, run.control())?;
+        let max_rows = Some(self.options.top.unwrap_or(picture::MOST_RANKED));
+        let opened = opened.with_data(&self.options.fit.data);
+        if let [result] = results.as_slice() {
+            return run
+                .answer(opened, result, || Some(Ranking { max_rows, ..picture::ranking(result) }.draw()));
+        }
+        let compiled = Arc::clone(&opened.compiled);
+        run.answer(opened, &PerPoi::new(&compiled.model, &results), || {
+            Some(JointRanking { max_rows, ..picture::joint_ranking(&results) }.draw())
         })
     }
 }

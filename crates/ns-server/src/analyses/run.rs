@@ -65,6 +65,11 @@ impl Opened {
         &self.compiled.model
     }
 
+    /// Returns the reserved memory of the fits and of the result, in bytes.
+    pub(super) fn reserved(&self) -> u64 {
+        self.reserved.bytes()
+    }
+
     /// Adds the blinded channels in `data`, the data of the analysis, to the answer.
     pub(crate) fn with_data(self, data: &FitData) -> Self {
         Self { blind: data.blind().cloned(), ..self }

@@ -31,8 +31,18 @@ impl Analysis for ScanBody {
         let second = self.options.second.as_ref().map_or(1, points);
         let points = points(&self.options.first).saturating_mul(second);
         limited("the number of points", points, MOST_POINTS)?;
-        let opened = run.open(&self.model, self.device, self.options.work())?;
-        let result = scan(opened.model(), &opened.session, &self.options, run.control())?;
-        run.answer(opened.with_data(&self.options.fit.data), &result, || Some(picture::scan(&result).draw()))
+        let mut opened = run.open(&self.model, self.device, self.options.work())?;
+        if self.options.first.param.is_some() || self.options.second.is_some() {
+            let result = scan(opened.model(), &opened.session, &self.options, run.control())?;
+            let opened = opened.with_data(&self.options.fit.data);
+            return run.answer(opened, &result, || Some(picture::scan(&result).draw()));
+        }
+        let work = (self.device, self.options.work());
+        let results = run.for_each_poi(&mut opened, work, |model, session, control| {
+            scan(model, session, &self.options, control)
+        })?;
+        run.answer_each(opened.with_data(&self.options.fit.data), &results, |result| {
+            Some(picture::scan(result).draw())
+        })
     }
 }

@@ -24,8 +24,11 @@ impl Analysis for SignificanceBody {
     }
 
     fn run(&self, run: Run<'_>) -> Result<Answer, ServerError> {
-        let opened = run.open(&self.model, self.device, Work::Test)?;
-        let result = significance(opened.model(), &opened.session, &self.options, run.control())?;
-        run.answer(opened.with_data(&self.options.data), &result, no_picture)
+        let mut opened = run.open(&self.model, self.device, Work::Test)?;
+        let results =
+            run.for_each_poi(&mut opened, (self.device, Work::Test), |model, session, control| {
+                significance(model, session, &self.options, control)
+            })?;
+        run.answer_each(opened.with_data(&self.options.data), &results, |_| no_picture())
     }
 }

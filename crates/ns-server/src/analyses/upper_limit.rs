@@ -46,9 +46,13 @@ impl Analysis for UpperLimitBody {
             }
             (Some(toys), None) => {
                 limited("the number of toys", toys.n_toys, MOST_TOYS)?;
-                let opened = run.open(&self.model, self.device, Work::toys_of_limit(toys.n_toys))?;
-                let result = upper_limit_toys(opened.model(), &opened.session, toys, run.control())?;
-                return run.answer(opened.with_data(&toys.fit.data), &result, no_picture);
+                let work = Work::toys_of_limit(toys.n_toys);
+                let mut opened = run.open(&self.model, self.device, work)?;
+                let results =
+                    run.for_each_poi(&mut opened, (self.device, work), |model, session, control| {
+                        upper_limit_toys(model, session, toys, control)
+                    })?;
+                return run.answer_each(opened.with_data(&toys.fit.data), &results, |_| no_picture());
             }
             (None, options) => options.clone().unwrap_or_default(),
         };
@@ -61,9 +65,12 @@ impl Analysis for UpperLimitBody {
         // Each point has fits to the observed data and to the Asimov data.
         let scan = of_work(Work::Scan { points: 2 * points }, opened.model().parameters.len() as u64);
         run.reserve(&mut opened, scan)?;
-        let result = upper_limit(opened.model(), &opened.session, &options, run.control())?;
-        run.answer(opened.with_data(&options.fit.data), &result, || {
-            Some(picture::limit(&result).unwrap_or_default().draw())
+        let work = (self.device, Work::Limit);
+        let results = run.for_each_poi(&mut opened, work, |model, session, control| {
+            upper_limit(model, session, &options, control)
+        })?;
+        run.answer_each(opened.with_data(&options.fit.data), &results, |result| {
+            Some(picture::limit(result).unwrap_or_default().draw())
         })
     }
 }

@@ -1,7 +1,7 @@
 //! `POST /v1/validate`: lists every problem of a workspace, with its path and a remedy.
 
 use ns_inference::report::{Report, RunInfo, to_json};
-use ns_translate::Contents;
+use ns_translate::{Contents, ModelSource};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -36,7 +36,7 @@ impl Analysis for ValidateBody {
             ModelReference::Digests { .. } => {
                 let compiled = run.models.get(&self.model)?;
                 let copy = run.models.room(compiled.of_copy())?;
-                (Ok(compiled.workspace.clone()), Some(copy))
+                (Ok(ModelSource::clone(&compiled.workspace)), Some(copy))
             }
         };
         let (contents, model) = Contents::validate(read, &self.model.options())

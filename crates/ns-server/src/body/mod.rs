@@ -1,11 +1,13 @@
 //! The bodies of requests.
 
 mod model;
+mod names;
 mod object;
 mod received;
 mod workspace;
 
 pub(crate) use model::{ModelBody, ModelReference};
+pub(crate) use names::{Names, Tested};
 pub(crate) use received::Received;
 pub(crate) use workspace::{PatchBody, WorkspaceBody, read_workspace};
 

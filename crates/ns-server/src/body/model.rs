@@ -8,7 +8,8 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
-use super::{PatchBody, WorkspaceBody};
+use super::{Names, PatchBody, WorkspaceBody};
+use crate::models::Compiled;
 use crate::problem::ServerError;
 
 /// The model of a request: a workspace with the options of its model, or the digests of a model that `POST
@@ -29,9 +30,10 @@ pub(crate) struct ModelBody {
     /// Name of the measurement; the first measurement by default.
     #[serde(default)]
     pub(crate) measurement: Option<String>,
-    /// Name of the parameter of interest; by default that of the measurement.
+    /// Name of the parameter of interest, or a list of names; by default those of the measurement. A request that names a stored
+    /// model by its digests may have it, too.
     #[serde(default)]
-    pub(crate) poi: Option<String>,
+    pub(crate) poi: Option<Names>,
     /// Names of the channels to use. If the list is empty, all channels are used.
     #[serde(default)]
     pub(crate) channels: Vec<String>,
@@ -95,6 +97,21 @@ pub(crate) enum ModelReference<'a> {
 }
 
 impl ModelBody {
+    /// Names a stored model by its digests, with other parameters of interest.
+    pub(crate) fn of_kept(model: &Compiled, pois: impl Iterator<Item = String>) -> Self {
+        Self {
+            model_digest: Some(model.digest.clone()),
+            data_digest: Some(model.data_digest.clone()),
+            poi: Some(Names::Several(pois.collect())),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the names of the parameters of interest that the request gives; none for those of the measurement.
+    pub(crate) fn pois(&self) -> &[String] {
+        self.poi.as_ref().map_or(&[], Names::list)
+    }
+
     /// Returns the workspace or the digests that the request gives.
     ///
     /// # Errors If the request gives neither a workspace nor a pair of digests, or if it gives both.
@@ -123,7 +140,7 @@ impl ModelBody {
         };
         codes.normsys = self.normsys_code.unwrap_or(codes.normsys);
         codes.histosys = self.histosys_code.unwrap_or(codes.histosys);
-        let (measurement, pois) = (self.measurement.clone(), self.poi.iter().cloned().collect());
+        let (measurement, pois) = (self.measurement.clone(), self.pois().to_vec());
         ModelOptions {
             measurement,
             interpolation: codes,
@@ -143,6 +160,8 @@ impl ModelBody {
             hash.update(text.as_bytes());
         };
         add(self.workspace.as_ref().map_or("", |text| text.get()));
+        add(self.model_digest.as_deref().unwrap_or(""));
+        add(self.data_digest.as_deref().unwrap_or(""));
         for patch in &self.patches {
             add(patch.patch.as_ref().map_or("", |text| text.get()));
             add(patch.patchset.as_ref().map_or("", |text| text.get()));

@@ -33,8 +33,10 @@ pub(super) struct ModelAnswer {
     measurement: String,
     /// Names of all measurements of the workspace.
     measurements: Vec<String>,
-    /// Name of the parameter of interest, if there is one.
+    /// Name of the first parameter of interest, if there is one.
     poi: Option<String>,
+    /// Names of all parameters of interest.
+    pois: Vec<String>,
     /// Number of parameters.
     n_parameters: usize,
     /// Number of bins.
@@ -64,6 +66,7 @@ pub(super) async fn add(
             measurement: model.measurement.clone(),
             measurements: compiled.workspace.measurement_names(),
             poi: model.poi_names().next().map(str::to_owned),
+            pois: model.poi_names().map(str::to_owned).collect(),
             n_parameters: model.parameters.len(),
             n_bins: model.n_bins(),
             warnings: model.warnings.clone(),

@@ -10,7 +10,6 @@ use ns_inference::{CpuSession, Work, open_session};
 use ns_translate::ModelSource;
 use ns_translate::pyhf::ModelOptions;
 
-use crate::body::ModelBody;
 use crate::devices::Devices;
 use crate::memory::{Reserved, of_thread};
 use crate::pool::{Pace, PooledSession, RequestAccount};
@@ -24,7 +23,7 @@ const BRIEF: Duration = Duration::from_micros(500);
 /// A compiled model, with everything that requests for this model share.
 pub(crate) struct Compiled {
     /// The workspace. Some requests list its contents.
-    pub(crate) workspace: ModelSource,
+    pub(crate) workspace: Arc<ModelSource>,
     /// The options, such as interpolation codes, with which the model was built from the workspace.
     pub(crate) options: ModelOptions,
     /// The model.
@@ -61,17 +60,16 @@ pub(crate) struct Opened {
 }
 
 impl Compiled {
-    /// Compiles the model that `body` describes.
+    /// Compiles the model of a workspace with the given options.
     ///
     /// # Errors
     /// If the workspace has no valid model, or the model is too large.
     pub(super) fn new(
-        workspace: ModelSource,
-        body: &ModelBody,
+        workspace: Arc<ModelSource>,
+        options: ModelOptions,
         most_parameters: usize,
         devices: &Arc<Devices>,
     ) -> Result<Self, ServerError> {
-        let options = body.options();
         let model = workspace
             .model(&options)
             .map_err(|source| ServerError::Workspace { pointer: "/model/workspace".to_owned(), source })?;

@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(crate) use compiled::Compiled;
+use ns_translate::ModelSource;
+use ns_translate::pyhf::ModelOptions;
 
 use crate::body::{ModelBody, ModelReference, WorkspaceBody};
 use crate::devices::Devices;
@@ -68,11 +70,26 @@ impl Models {
     /// # Errors
     /// If the workspace is wrong, the model is too large, or no stored model has the digests.
     pub(crate) fn get(&self, body: &ModelBody) -> Result<Arc<Compiled>, ServerError> {
-        let workspace = match body.source()? {
-            ModelReference::Digests { model, data } => return self.by_digests(model, data),
-            ModelReference::Workspace(workspace) => workspace,
-        };
         let text = body.fingerprint();
+        match body.source()? {
+            ModelReference::Workspace(workspace) => self.kept_or(text, || self.make(&workspace, body)),
+            ModelReference::Digests { model, data } => {
+                let found = self.by_digests(model, data)?;
+                let pois = body.pois();
+                if pois.is_empty() || found.model.poi_names().eq(pois.iter().map(String::as_str)) {
+                    return Ok(found);
+                }
+                self.kept_or(text, || self.make_for(&found, pois))
+            }
+        }
+    }
+
+    /// Returns the model with the hash `text`. Compiles it by `make` if no earlier request has done so.
+    fn kept_or(
+        &self,
+        text: [u8; 32],
+        make: impl FnOnce() -> Result<Compiled, ServerError>,
+    ) -> Result<Arc<Compiled>, ServerError> {
         let place = {
             let mut kept = self.lock();
             kept.clock += 1;
@@ -85,8 +102,7 @@ impl Models {
         if let Some(known) = model.as_ref() {
             return Ok(Arc::clone(known));
         }
-        let made = self.make(&workspace, body);
-        match made {
+        match make() {
             Ok(made) => {
                 let made = Arc::new(made);
                 *model = Some(Arc::clone(&made));
@@ -100,15 +116,33 @@ impl Models {
         }
     }
 
-    /// Reads and compiles a model. The memory is reserved by an estimate first, and then by what the model uses.
+    /// Reads and compiles a model.
     fn make(&self, workspace: &WorkspaceBody<'_>, body: &ModelBody) -> Result<Compiled, ServerError> {
         let limit = self.memory.limit();
-        let mut reserved = self.room(SMALL_MODEL + workspace.memory(limit))?;
+        self.compile(SMALL_MODEL + workspace.memory(limit), body.options(), || {
+            let read = workspace.read("/model", limit)?;
+            read.map(Arc::new)
+                .map_err(|source| ServerError::Workspace { pointer: "/model/workspace".to_owned(), source })
+        })
+    }
+
+    /// Compiles a stored model again, with other parameters of interest.
+    fn make_for(&self, model: &Compiled, pois: &[String]) -> Result<Compiled, ServerError> {
+        let options = ModelOptions { pois: pois.to_vec(), ..model.options.clone() };
+        self.compile(model.of_copy(), options, || Ok(Arc::clone(&model.workspace)))
+    }
+
+    /// Compiles the model of a workspace, which `read` reads. The memory is reserved by an `estimate` in bytes first, and then by
+    /// what the model uses.
+    fn compile(
+        &self,
+        estimate: u64,
+        options: ModelOptions,
+        read: impl FnOnce() -> Result<Arc<ModelSource>, ServerError>,
+    ) -> Result<Compiled, ServerError> {
+        let mut reserved = self.room(estimate)?;
         let before = of_thread();
-        let read = workspace
-            .read("/model", limit)?
-            .map_err(|source| ServerError::Workspace { pointer: "/model/workspace".to_owned(), source })?;
-        let made = Compiled::new(read, body, self.most_parameters, &self.devices)?;
+        let made = Compiled::new(read()?, options, self.most_parameters, &self.devices)?;
         let net = of_thread().zip(before).and_then(|(now, before)| u64::try_from(now - before).ok());
         let bytes = net.unwrap_or(reserved.bytes()) + made.of_other_threads();
         // The model exists already, so it stays reserved while it waits for more.

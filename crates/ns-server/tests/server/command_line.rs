@@ -223,6 +223,84 @@ fn a_patched_model_answers_as_the_command_line_does() {
 }
 
 #[test]
+fn several_parameters_of_interest_answer_as_on_the_command_line() {
+    let server = Server::start(&[]);
+    let (file, text) = (path_of("two_signals.json"), fixture("two_signals.json"));
+    let both = json!(["mu_ggH", "mu_qqH"]);
+    let ask = |name: &str, poi: &Value, further: &Value| {
+        let mut body = format!("{{\"model\": {{\"workspace\": {text}, \"poi\": {poi}}}");
+        for (key, value) in further.as_object().unwrap() {
+            body.push_str(&format!(", {}: {value}", json!(key)));
+        }
+        post(server.address, &format!("/v1/{name}"), &(body + "}"))
+    };
+    let cases: [Case; 8] = [
+        ("fit", &[], json!({})),
+        ("significance", &[], json!({})),
+        ("upper-limit", &[], json!({})),
+        ("ranking", &["--prefit"], json!({"options": {"prefit": true}})),
+        ("scan", &["--points", "5"], json!({"options": {"first": {"points": 5}}})),
+        ("interval", &[], json!({})),
+        ("hypotest", &["--mu", "mu_qqH=1,mu_ggH=2"], json!({"mu": {"mu_qqH": 1, "mu_ggH": 2}})),
+        ("hypotest", &["--mu", "1,2", "--toys", "50"], json!({"mu": [1, 2], "n_toys": 50})),
+    ];
+    for (name, flags, further) in &cases {
+        let flags = [&["--device", "cpu", "--poi", "mu_ggH,mu_qqH"], *flags].concat();
+        let wanted = command_line(name, &file, &flags);
+        let answer = ask(name, &both, further);
+        assert_eq!(answer.status, 200, "{name}: {}", answer.text());
+        assert_eq!(without_times(&answer.text()), without_times(&wanted), "{name}");
+    }
+    // A stored model has other parameters of interest on request.
+    let kept = post(server.address, "/v1/models", &body(&text, json!({}))).json();
+    assert_eq!(kept["pois"], json!(["mu_ggH"]));
+    let by_digests = |poi: &str| {
+        let model =
+            json!({"model_digest": kept["model_digest"], "data_digest": kept["data_digest"], "poi": poi});
+        post(server.address, "/v1/significance", &json!({ "model": model }).to_string())
+    };
+    let wanted = command_line("significance", &file, &["--device", "cpu", "--poi", "mu_qqH"]);
+    assert_eq!(without_times(&by_digests("mu_qqH").text()), without_times(&wanted));
+    assert_eq!(by_digests("stat").status, 422);
+
+    let picture = ask("ranking?plot=svg", &both, &json!({}));
+    assert!(picture.status == 200 && picture.text().contains("Impact on mu_qqH"), "{}", picture.text());
+    let matrix = ask("fit?plot=svg", &both, &json!({"picture": "poi_correlation"}));
+    assert_eq!(matrix.status, 200, "{}", matrix.text());
+    for (name, poi, further, place, told) in [
+        ("upper-limit?plot=svg", &both, json!({}), "/model/poi", "a picture shows one parameter of interest"),
+        ("hypotest", &both, json!({"mu": 1}), "/mu", "there are 1 value"),
+        ("hypotest", &both, json!({"mu": "1"}), "/mu", "expected a number, a list of numbers"),
+        (
+            "hypotest",
+            &both,
+            json!({"mu": [1, 1], "options": {"statistic": "q0"}}),
+            "/options/statistic",
+            "has no side",
+        ),
+        ("hypotest", &json!("mu_ggH"), json!({"mu": 1, "n_toys": 5}), "/n_toys", "hypotest-toys"),
+        (
+            "hypotest-toys",
+            &both,
+            json!({"mu": 1, "options": {"n_toys": 5}}),
+            "/model/poi",
+            "choose one with `poi`",
+        ),
+        ("fit?plot=svg", &json!("mu_ggH"), json!({"picture": "poi_correlation"}), "/picture", "no two"),
+        ("fit", &json!([]), json!({}), "/model/poi", "the list of names is empty"),
+        ("fit", &json!([1]), json!({}), "/model/poi/0", "expected a string"),
+        ("fit", &json!(["mu_ggH", "mu_ggH"]), json!({}), "/model/workspace", "mu_ggH"),
+    ] {
+        let answer = ask(name, poi, &further);
+        let problem = answer.json();
+        let text = problem["errors"][0]["detail"].as_str().unwrap_or_default();
+        assert_eq!(answer.status, 422, "{name}: {problem}");
+        assert_eq!(problem["errors"][0]["pointer"], place, "{name}: {problem}");
+        assert!(text.contains(told), "{name}: {problem}");
+    }
+}
+
+#[test]
 fn the_published_workspaces_answer_as_the_command_line_does() {
     let Some(folder) = std::env::var_os("NEXTSTAT_REFERENCE_DIR") else {
         eprintln!("SKIPPED: set NEXTSTAT_REFERENCE_DIR to compare the published workspaces");

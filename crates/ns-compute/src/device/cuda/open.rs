@@ -38,7 +38,7 @@ fn alike(found: &[CudaDevice]) -> Result<Vec<usize>, SessionError> {
 /// # Errors
 /// If there is no driver, no such device, or not enough device memory, and the errors of `GpuSession::open`.
 pub fn open(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
-    if model.has_event_terms() {
+    if model.has_formula_terms() {
         // Fits use one device.
         let index = if let Device::Cuda(index) = execution.device { index } else { 0 };
         let device = Device::Cuda(index);

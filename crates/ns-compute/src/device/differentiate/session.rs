@@ -129,14 +129,12 @@ impl DeviceNll {
         device: Device,
         dependence: &DeviceDependence<'_>,
     ) -> Result<Self, SessionError> {
-        if cpu.plan.has_function_factors() {
-            return Err(SessionError::DeviceUnavailable {
-                device,
-                reason:
-                    "derivatives for models whose factors are functions of parameters are computed on the CPU"
-                        .to_owned(),
-                remedy: "Give arrays in the memory of the CPU".to_owned(),
-            });
+        let refused = |reason: &str| {
+            let remedy = "Give arrays in the memory of the CPU".to_owned();
+            Err(SessionError::DeviceUnavailable { device, reason: reason.to_owned(), remedy })
+        };
+        if let Some(why) = cpu.plan.why_not_on_gpus() {
+            return refused(why);
         }
         let backend = Limited::around(backend, device, cpu.memory_limit);
         let mut arena = Arena::default();
@@ -147,6 +145,11 @@ impl DeviceNll {
         let StartData { numbers, constant } =
             changes::place(cpu, dependence, &mut arena, &mut launch, &mut copies)?;
         launch.constant = constant;
+        if changes::is_changing(&launch) && cpu.plan.has_function_factors() {
+            return refused(
+                "derivatives of models with functions of parameters, where data or other numbers of the model change with the inputs, are computed on the CPU",
+            );
+        }
         let copies = copies.finish(&mut launch);
         let lists = arena.upload(&backend)?;
         let mut launch = moved(launch, lists.start());

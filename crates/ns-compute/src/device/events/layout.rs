@@ -11,8 +11,9 @@ use super::super::offset::{Offset, OffsetMut};
 enumeration! {
     /// Operations of the formulas of densities.
     EventCode, event_codes {
-        Observable, Table, Add, Sub, Mul, Div, Pow, Less, LessEqual, Equal, Select,
-        Neg, Exp, Ln, Sqrt, Abs, Sin, Cos, Tan, Asin, Acos, Atan, Asinh, Reciprocal, Power,
+        Observable, Table, Add, Sub, Mul, Div, Pow, Atan2, Less, LessEqual, Equal, Select,
+        Neg, Exp, Ln, Sqrt, Abs, Sin, Cos, Tan, Asin, Acos, Atan, Asinh, Erf, Erfc, Sinh, Cosh,
+        Tanh, Reciprocal, Power,
     }
 }
 
