@@ -7,6 +7,7 @@ pub mod arrow;
 pub mod build;
 mod contents;
 pub mod datacard;
+mod files;
 mod formula;
 pub mod histfactory;
 pub mod hs3;
@@ -19,6 +20,7 @@ mod xml_error;
 pub use contents::{
     ChannelRow, Contents, CorrelationRow, EventChannelRow, FunctionRow, ParameterRow, ProblemRow, SampleRow,
 };
+pub use files::{Archive, ArchiveError, ArchiveLimits, Files};
 pub use pyhf::{CorrelationTable, CorrelationTables, CorrelationsError};
 pub use recognise::{Format, SourceText};
 pub use source::ModelSource;

@@ -72,9 +72,7 @@ impl Compiled {
         devices: &Arc<Devices>,
     ) -> Result<Self, ServerError> {
         let options = body.options();
-        let model = workspace
-            .model(&options)
-            .map_err(|source| ServerError::Workspace { pointer: "/model/workspace".to_owned(), source })?;
+        let model = workspace.model(&options).map_err(|source| body.wrong(source))?;
         if model.parameters.len() > most_parameters {
             let (actual, limit) = (model.parameters.len() as u64, most_parameters as u64);
             return Err(ServerError::TooLarge { what: "the number of parameters", actual, limit });

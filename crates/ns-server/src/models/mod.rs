@@ -105,9 +105,7 @@ impl Models {
         let limit = self.memory.limit();
         let mut reserved = self.room(SMALL_MODEL + workspace.memory(limit))?;
         let before = of_thread();
-        let read = workspace
-            .read("/model", limit)?
-            .map_err(|source| ServerError::Workspace { pointer: "/model/workspace".to_owned(), source })?;
+        let read = workspace.read("/model", limit)?.map_err(|source| body.wrong(source))?;
         let made = Compiled::new(read, body, self.most_parameters, &self.devices)?;
         let net = of_thread().zip(before).and_then(|(now, before)| u64::try_from(now - before).ok());
         let bytes = net.unwrap_or(reserved.bytes()) + made.of_other_threads();

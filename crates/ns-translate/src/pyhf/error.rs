@@ -68,6 +68,12 @@ pub enum WorkspaceError {
         /// What the user can do.
         remedy: &'static str,
     },
+    /// An archive cannot be unpacked in memory, or has no model.
+    #[error(transparent)]
+    Archive(#[from] crate::files::ArchiveError),
+    /// A configuration in an archive cannot be built.
+    #[error(transparent)]
+    Build(#[from] Box<crate::build::BuildError>),
     /// XML of HistFactory cannot be read.
     #[error(transparent)]
     HistFactory(Box<crate::xml_error::HistFactoryError>),
@@ -264,6 +270,7 @@ impl WorkspaceError {
             | Self::CannotEdit { report, .. }
             | Self::InvalidAfterEdit { report, .. } => &report.problems,
             Self::AfterPatch { source, .. } => source.problems(),
+            Self::Build(source) => source.problems(),
             _ => &[],
         }
     }
