@@ -193,7 +193,7 @@ fn a_path_in_a_file_never_leaves_the_archive() {
     // A pattern of cabinetry looks nowhere else either.
     let yaml = format!(
         "General:\n  Measurement: m\n  POI: mu\n  InputPath: {}/*.root\n  HistogramFolder: h\nRegions:\n- Name: SR\n  Variable: x\n  Binning: [0, 1]\n\
-         Samples:\n- Name: signal\n  Tree: t\nNormFactors:\n- Name: mu\n  Samples: signal\n",
+         Samples:\n- Name: data\n  Tree: t\n  Data: true\n- Name: signal\n  Tree: t\nNormFactors:\n- Name: mu\n  Samples: signal\n",
         outside.path().display()
     );
     let message = refused(yaml.as_bytes(), None);
