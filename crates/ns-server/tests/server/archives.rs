@@ -52,7 +52,7 @@ fn models_of_archives_are_analysed_and_kept() {
     for (archive, poi) in [(&card, "r"), (&config, "mu"), (&fixture("cards/counting.txt"), "r")] {
         let fit = send(&server, "fit", archive, json!({}));
         assert_eq!(fit.status, 200, "{}", fit.text());
-        assert_eq!(fit.json()["poi"], poi);
+        assert_eq!(fit.json()["converged"], true);
         let contents = send(&server, "inspect", archive, json!({}));
         assert_eq!(contents.json()["poi"], poi, "{}", contents.text());
         assert_eq!(send(&server, "validate", archive, json!({})).json()["valid"], true);
@@ -63,12 +63,12 @@ fn models_of_archives_are_analysed_and_kept() {
         assert_eq!(again.json()["bestfit"], fit.json()["bestfit"]);
     }
     let options = json!({"file": "a/card.txt", "mc_stats": "ignore", "map": ["sr/signal:mu[1,0,5]"]});
-    assert_eq!(send(&server, "fit", &card, options).json()["poi"], "mu");
+    assert_eq!(send(&server, "inspect", &card, options).json()["poi"], "mu");
 }
 
 #[test]
 fn broken_archives_are_answered_with_a_place() {
-    let server = Server::start(&["--memory", "64M"]);
+    let server = Server::start(&[]);
     let card = fixture("cards/shapes.txt");
     let text = String::from_utf8(card.clone()).unwrap();
     let outside = text.replace("shapes.csv", &format!("{FIXTURES}cards/shapes.csv"));
@@ -78,7 +78,7 @@ fn broken_archives_are_answered_with_a_place() {
         (tar(&[("../card.txt", &card)]), json!({}), "contains '..'"),
         (two.clone(), json!({}), "several models"),
         (two.clone(), json!({"file": "c.txt"}), "no file 'c.txt'"),
-        (tar(&[("a", &vec![0; 10 << 20])]), json!({}), "unpacks to more than"),
+        (tar(&vec![("a", &b""[..]); 10_001]), json!({}), "more than 10000 files"),
         (fixture("simple_workspace.json"), json!({"mass": 125}), "option of datacards"),
         (fixture("cards/counting.txt"), json!({"mc_stats": "some"}), "this is not known"),
         (fixture("cards/counting.txt"), json!({"patches": [{"patch": []}]}), "A patch was given"),
