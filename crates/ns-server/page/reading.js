@@ -78,7 +78,8 @@ function tar(files) {
     for (const [at, number, digits] of [[100, 0o644, 7], [108, 0, 7], [116, 0, 7], [124, bytes.length, 11], [136, 0, 11]])
       put(at, octal(number, digits));
     // The sum of all bytes, where those of the sum itself are spaces.
-    put(148, "        0ustar\x0000");
+    put(148, "        0");
+    put(257, "ustar\x0000");
     put(148, `${octal(header.reduce((sum, byte) => sum + byte, 0), 6)} `);
     blocks.push(header, bytes, new Uint8Array((512 - (bytes.length % 512)) % 512));
   }
