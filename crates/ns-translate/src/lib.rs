@@ -3,6 +3,7 @@
 //!
 //! The crate turns text into a checked [`ns_core::Model`]. It does not evaluate models.
 
+mod archived;
 pub mod arrow;
 pub mod build;
 mod contents;

@@ -5,19 +5,12 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-
 use super::error::ArchiveError;
 use super::unpack;
-use crate::recognise::Format;
 
 /// What a text that is read counts for, as a multiple of its bytes. The tree of XML needs more memory than the numbers that it
 /// names, so [`ArchiveLimits::read`] is a twelfth of what its reader should reserve.
 const TEXT_GROWTH: u64 = 2;
-
-/// Largest number of names in a message.
-const NAMES: usize = 100;
 
 /// How much of an archive is unpacked and read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,31 +59,6 @@ impl Archive {
         self.members.values().map(|bytes| bytes.len() as u64).sum()
     }
 
-    /// Returns the file that is the model, by its name or else by the contents of all files, and what it is.
-    ///
-    /// # Errors
-    /// [`ArchiveError::NoMember`], [`ArchiveError::NoModel`] and [`ArchiveError::Choose`].
-    pub fn model(&self, name: Option<&str>) -> Result<(&Path, Format), ArchiveError> {
-        let shown = |path: &Path| path.display().to_string();
-        let members = || self.members.keys().take(NAMES).map(|path| shown(path)).collect();
-        if let Some(name) = name {
-            let found = inside(Path::new(name)).and_then(|path| self.members.get_key_value(&path));
-            let Some((path, bytes)) = found else {
-                return Err(ArchiveError::NoMember { name: cut(name), members: members() });
-            };
-            return Ok((path, Format::of(bytes)));
-        }
-        let models = self.members.iter().filter(|(path, _)| !is_aside(path));
-        let mut models = models.filter_map(|(path, bytes)| Some((path.as_path(), model_format(bytes)?)));
-        let Some(first) = models.next() else { return Err(ArchiveError::NoModel { members: members() }) };
-        let others: Vec<String> = models.take(NAMES).map(|(path, _)| shown(path)).collect();
-        if others.is_empty() {
-            return Ok(first);
-        }
-        let candidates = std::iter::once(shown(first.0)).chain(others).collect();
-        Err(ArchiveError::Choose { candidates })
-    }
-
     /// Returns the bytes of a file.
     #[must_use]
     pub fn bytes_of(&self, path: &Path) -> Option<&[u8]> {
@@ -99,6 +67,11 @@ impl Archive {
 
     pub(super) fn get(&self, path: &Path) -> Option<&Arc<[u8]>> {
         self.members.get(&inside(path)?)
+    }
+
+    /// Returns the files by their paths.
+    pub(crate) fn members(&self) -> &BTreeMap<PathBuf, Arc<[u8]>> {
+        &self.members
     }
 
     /// Returns a copy of the bytes of a text, which counts as read.
@@ -135,7 +108,7 @@ impl Archive {
 }
 
 /// Returns a path without `.` and `..`. `None` if it leads out of the archive or begins at the root.
-pub(super) fn inside(path: &Path) -> Option<PathBuf> {
+pub(crate) fn inside(path: &Path) -> Option<PathBuf> {
     let mut out = PathBuf::new();
     for component in path.components() {
         match component {
@@ -153,34 +126,7 @@ pub(super) fn inside(path: &Path) -> Option<PathBuf> {
 }
 
 /// Cuts a long name, for messages.
-pub(super) fn cut(name: &str) -> String {
+pub(crate) fn cut(name: &str) -> String {
     const LONGEST: usize = 200;
     name.chars().take(LONGEST).collect()
-}
-
-/// Whether a file is one that macOS adds beside each file of an archive.
-fn is_aside(path: &Path) -> bool {
-    let starts = |part: &std::ffi::OsStr| {
-        part == "__MACOSX" || part.to_str().is_some_and(|name| name.starts_with("._"))
-    };
-    path.iter().any(starts)
-}
-
-/// Returns the format of a file that is a model by itself.
-fn model_format(bytes: &[u8]) -> Option<Format> {
-    #[derive(Deserialize)]
-    struct Keys {
-        channels: Option<IgnoredAny>,
-        distributions: Option<IgnoredAny>,
-    }
-    let format = Format::of(bytes);
-    let is_model = match format {
-        Format::Datacard | Format::Trex | Format::Cabinetry => true,
-        // The other files of HistFactory describe a channel.
-        Format::Xml => bytes.windows(12).any(|window| window == b"<Combination"),
-        Format::Json => serde_json::from_slice::<Keys>(bytes)
-            .is_ok_and(|keys| keys.channels.is_some() || keys.distributions.is_some()),
-        _ => false,
-    };
-    is_model.then_some(format)
 }

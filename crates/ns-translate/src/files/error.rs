@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::pyhf::WorkspaceError;
 use crate::pyhf::error::meant;
 use crate::pyhf::names::{list, quoted};
 
@@ -93,4 +94,10 @@ pub enum ArchiveError {
         /// The file.
         name: String,
     },
+}
+
+impl From<ArchiveError> for WorkspaceError {
+    fn from(error: ArchiveError) -> Self {
+        Self::Archived { source: Box::new(error), problems: Vec::new() }
+    }
 }

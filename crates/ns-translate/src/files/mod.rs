@@ -5,7 +5,6 @@
 
 mod archive;
 mod error;
-mod model;
 mod unpack;
 
 use std::fs::File;
@@ -16,6 +15,7 @@ use std::sync::Arc;
 use ns_root::{RootError, RootFile};
 
 pub use archive::{Archive, ArchiveLimits};
+pub(crate) use archive::{cut, inside};
 pub use error::ArchiveError;
 
 use crate::pyhf::{WorkspaceError, read_file};

@@ -68,12 +68,14 @@ pub enum WorkspaceError {
         /// What the user can do.
         remedy: &'static str,
     },
-    /// An archive cannot be unpacked in memory, or has no model.
-    #[error(transparent)]
-    Archive(#[from] crate::files::ArchiveError),
-    /// A configuration in an archive cannot be built.
-    #[error(transparent)]
-    Build(#[from] Box<crate::build::BuildError>),
+    /// An archive cannot be unpacked in memory, or has no model that can be read.
+    #[error("{source}")]
+    Archived {
+        /// [`crate::ArchiveError`], or [`crate::build::BuildError`] of a configuration.
+        source: Box<dyn std::error::Error + Send + Sync>,
+        /// All problems of a configuration; empty for other errors.
+        problems: Vec<super::Problem>,
+    },
     /// XML of HistFactory cannot be read.
     #[error(transparent)]
     HistFactory(Box<crate::xml_error::HistFactoryError>),
@@ -270,7 +272,7 @@ impl WorkspaceError {
             | Self::CannotEdit { report, .. }
             | Self::InvalidAfterEdit { report, .. } => &report.problems,
             Self::AfterPatch { source, .. } => source.problems(),
-            Self::Build(source) => source.problems(),
+            Self::Archived { problems, .. } => problems,
             _ => &[],
         }
     }
