@@ -24,7 +24,6 @@ fuzz_target!(|data: &[u8]| {
         mass: Some(125.0),
         mc_stats: McStats::StatError,
         maps: vec![".*/sig:r[1,0,20]".parse().expect("a map")],
-        confined: true,
         ..CardOptions::default()
     };
     for options in [CardOptions::default(), options] {

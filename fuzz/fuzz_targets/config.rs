@@ -9,8 +9,14 @@ use libfuzzer_sys::fuzz_target;
 use ns_translate::SourceText;
 use ns_translate::build::{ConfigOptions, build_config};
 
-/// Folder of the fixtures, whose configurations name files beside them.
-const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/build");
+/// The files that the configurations of the fixtures name.
+const FIXTURES: [(&str, &[u8]); 5] = [
+    ("histograms.root", include_bytes!("../../tests/fixtures/build/histograms.root")),
+    ("data.parquet", include_bytes!("../../tests/fixtures/build/data.parquet")),
+    ("signal.parquet", include_bytes!("../../tests/fixtures/build/signal.parquet")),
+    ("background.parquet", include_bytes!("../../tests/fixtures/build/background.parquet")),
+    ("background_varied.parquet", include_bytes!("../../tests/fixtures/build/background_varied.parquet")),
+];
 
 /// A folder of this process with the files that the fixtures name.
 fn folder() -> &'static PathBuf {
@@ -18,8 +24,8 @@ fn folder() -> &'static PathBuf {
     FOLDER.get_or_init(|| {
         let folder = std::env::temp_dir().join(format!("ns-fuzz-config-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder is made");
-        for name in ["histograms.root", "data.parquet", "signal.parquet", "background.parquet", "background_varied.parquet"] {
-            let _ = std::fs::copy(format!("{FIXTURES}/{name}"), folder.join(name)).expect("a fixture is there");
+        for (name, bytes) in FIXTURES {
+            std::fs::write(folder.join(name), bytes).expect("it is written");
         }
         folder
     })

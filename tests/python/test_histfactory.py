@@ -5,6 +5,8 @@ The files are those of `NEXTSTAT_REFERENCE_DIR`; without it, and without uproot,
 import logging
 import os
 import pathlib
+import shutil
+from xml.etree import ElementTree
 
 import numpy as np
 import pyhf
@@ -120,3 +122,137 @@ def test_functions_are_factors():
         point, other = ({n: v for n, v in zip(m.parameter_names, m.init)} | {"SigXsecOverSM": s} for m in (model, plain))
         ours = model.expected_data(list(point.values()), include_auxdata=False)
         assert ours == pytest.approx(plain.expected_data(list(other.values()), include_auxdata=False), rel=1e-12)
+
+
+def measurement(ROOT, path):
+    """The first measurement of a combination file, made with HistFactory's classes: the package `root` has no reader of XML."""
+    F = ROOT.RooStats.HistFactory
+    first = ElementTree.parse(path).getroot()
+    element = first.find("Measurement")
+    out = F.Measurement(element.get("Name"), "")
+    out.SetPOI(element.findtext("POI").split()[0])
+    out.SetLumi(float(element.get("Lumi")))
+    out.SetLumiRelErr(float(element.get("LumiRelErr")))
+    for setting in element.findall("ParamSetting"):
+        for name in setting.text.split():
+            if setting.get("Val"):
+                out.SetParamValue(name, float(setting.get("Val")))
+            if setting.get("Const") == "True":
+                out.AddConstantParam(name)
+    truth = {"True": True, "False": False}
+    kinds = {"Poisson": F.Constraint.Poisson, "Gaussian": F.Constraint.Gaussian, "Pois": F.Constraint.Poisson,
+             "Gauss": F.Constraint.Gaussian}
+    for text in first.findall("Input"):
+        file = ElementTree.parse(text.text.strip()).getroot()
+        around = {key: file.get(key, "") for key in ("InputFile", "HistoPath", "HistoName")}
+        place = lambda part, outer, *ends: [part.get(key + end) or outer[key] for end in ends or ("",)
+                                             for key in ("HistoName", "InputFile", "HistoPath")]
+        channel = F.Channel(file.get("Name"), around["InputFile"])
+        config = file.find("StatErrorConfig")
+        if config is not None:
+            channel.SetStatErrorConfig(float(config.get("RelErrorThreshold")), kinds[config.get("ConstraintType")])
+        if file.find("Data") is not None:
+            channel.SetData(*place(file.find("Data"), around))
+        for part in file.findall("Sample"):
+            name, input_file, folder = place(part, around)
+            sample = F.Sample(part.get("Name"), name, input_file, folder)
+            sample.SetNormalizeByTheory(truth[part.get("NormalizeByTheory", "True")])
+            inner = {"InputFile": input_file, "HistoPath": folder, "HistoName": name}
+            for effect in part:
+                own = effect.get("Name")
+                if effect.tag == "OverallSys":
+                    sample.AddOverallSys(own, float(effect.get("Low")), float(effect.get("High")))
+                elif effect.tag == "NormFactor":
+                    sample.AddNormFactor(own, *(float(effect.get(key)) for key in ("Val", "Low", "High")))
+                elif effect.tag == "HistoSys":
+                    # The histograms downwards come first.
+                    sample.AddHistoSys(own, *place(effect, inner, "Low", "High"))
+                elif effect.tag == "ShapeSys":
+                    kind = kinds[effect.get("ConstraintType", "Gaussian")]
+                    sample.AddShapeSys(own, kind, *place(effect, inner))
+                elif effect.tag == "ShapeFactor":
+                    sample.AddShapeFactor(own)
+                elif effect.tag == "StatError" and effect.get("HistoName"):
+                    sample.ActivateStatError(*place(effect, inner))
+                elif effect.tag == "StatError":
+                    sample.ActivateStatError()
+                else:
+                    raise AssertionError(effect.tag)
+            channel.AddSample(sample)
+        out.AddChannel(channel)
+    out.CollectHistograms()
+    return out
+
+
+def roofit(path, folder):
+    """The negative log-likelihood of RooFit for the first measurement of a combination file, and its parameters by their names."""
+    ROOT = pytest.importorskip("ROOT", reason="NOT COMPARED with RooFit itself: the package `root` is not installed")
+    ROOT.RooMsgService.instance().setGlobalKillBelow(ROOT.RooFit.ERROR)
+    before = os.getcwd()
+    # HistFactory takes the paths of the XML from the folder in which it runs.
+    os.chdir(folder)
+    try:
+        workspace = ROOT.RooStats.HistFactory.MakeModelAndMeasurementFast(measurement(ROOT, path))
+    finally:
+        os.chdir(before)
+    config = workspace.obj("ModelConfig")
+    data = workspace.data("obsData") or workspace.data("asimovData")
+    nll = config.GetPdf().createNLL(data, ROOT.RooFit.GlobalObservables(config.GetGlobalObservables()))
+    parameters = {p.GetName(): p for p in nll.getParameters(data) if not p.isConstant()}
+    return workspace, nll, parameters
+
+
+def our_name(name, names):
+    """The name of a parameter of RooFit in the model."""
+    if name == "Lumi":
+        return "lumi"
+    if name.startswith("alpha_"):
+        return name.removeprefix("alpha_")
+    if name.startswith("gamma_"):
+        kind, _, bin = name.removeprefix("gamma_").rpartition("_bin_")
+        if kind.startswith("stat_"):
+            return f"staterror_{kind.removeprefix('stat_')}[{bin}]"
+        # gamma_SYSTEMATIC_CHANNEL_bin_0
+        return next((n for n in names if n.endswith(f"[{bin}]") and kind.startswith(n.split("[")[0])), name)
+    return name
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", SAME + CONSTRAINTS_DIFFER)
+def test_roofit_itself_agrees(name, tmp_path):
+    """Differences of -ln L at random points are those of RooFit.
+
+    RooFit rounds relative uncertainties to 32 bits, and normalises Poisson terms over the range of their data. A factor of a bin in
+    which its sample has nothing stays: RooFit gives it the width of the histogram, and it acts on nothing.
+    """
+    folder = tmp_path / "copy"
+    shutil.copytree(FOLDER / name.split("/")[0], folder)
+    path = folder / name.split("/", 1)[1]
+    workspace, nll, parameters = roofit(path, folder)
+    model = nextstat.load_workspace(path)
+    names = model.parameter_names
+    ours = {theirs: our_name(theirs, names) for theirs in parameters}
+    assert set(ours.values()) <= set(names), (ours, names)
+    start = dict(zip(names, model.init))
+    start |= {ours[theirs]: p.getVal() for theirs, p in parameters.items()}
+    first = (model.nll([start[n] for n in names]), nll.getVal())
+    data = lambda values: np.asarray(model.expected_data([values[n] for n in names], include_auxdata=False))
+    acts = lambda name: np.any(data(start) != data({**start, name: start[name] + 0.1}))
+    parameters = {theirs: p for theirs, p in parameters.items() if acts(ours[theirs])}
+    least = 1e-3 if any(theirs.startswith("gamma_stat") for theirs in parameters) else 1e-5
+    generator = np.random.default_rng(7)
+    for _ in range(8):
+        point = dict(start)
+        for theirs, p in parameters.items():
+            middle = start[ours[theirs]]
+            low, high = max(p.getMin(), middle - 1.5), min(p.getMax(), middle + 1.5)
+            if theirs.startswith("gamma_"):
+                low, high = max(low, 0.8), min(high, 1.2)
+            elif theirs == "Lumi":
+                low, high = 0.9 * middle, 1.1 * middle
+            value = generator.uniform(low, high)
+            p.setVal(value)
+            point[ours[theirs]] = value
+        change = (model.nll([point[n] for n in names]) - first[0], nll.getVal() - first[1])
+        assert change[0] == pytest.approx(change[1], rel=1e-5, abs=least)
+    del workspace

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import gzip
+import io
 import json
 import os
 import pathlib
 import shutil
+import tarfile
 
 import pytest
 
@@ -151,7 +153,7 @@ def test_files_that_are_no_models_get_our_words(browser, url):  # noqa: F811
                           "patch": [{"op": "replace", "path": "/channels/0/samples/0/data", "value": [float(m)]}]} for m in (3, 4)]}
     for name, data, words in [
         ("README.md", b"# Title\ntext", 'README.md is not a model: it begins with "# Title". The page takes'),
-        ("card.txt", b"imax 1\njmax 1\nkmax *\n", "card.txt is a datacard. Convert it"),
+        ("shapes.root", b"root\0\0", "shapes.root has templates, but no model. Drop it together with the XML"),
         ("cut.json", b'{"channels": [', "cut.json is not complete JSON"),
         ("cut.json.gz", gzip.compress(b"{}" * 500)[:20], "cut.json.gz begins like a file of gzip"),
         ("fit.json", b'{"bestfit": [1]}', "with the keys bestfit, but not a model"),
@@ -166,3 +168,25 @@ def test_files_that_are_no_models_get_our_words(browser, url):  # noqa: F811
     choices = browser.find_elements(By.CSS_SELECTOR, "#patch option")
     assert [choice.text for choice in choices] == ["point3", "point4"]
     keep(browser, "patchset")
+
+
+def test_files_and_archives_of_other_formats_are_analysed(browser, url):  # noqa: F811
+    def summary(words):
+        WebDriverWait(browser, 60).until(lambda _: words in browser.find_element(By.ID, "summary").text)
+
+    browser.get(url)
+    folder = FIXTURES / "build"
+    drop(browser, *((name, (folder / name).read_bytes()) for name in ("trex.config", "histograms.root")))
+    summary("parameter of interest")
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, file in (("a.txt", "shapes.txt"), ("b.txt", "shapes.txt"), ("shapes.csv", "shapes.csv")):
+            archive.add(FIXTURES / "cards" / file, f"cards/{name}")
+    browser.refresh()
+    drop(browser, ("cards.tar.gz", packed.getvalue()))
+    message = WebDriverWait(browser, 60).until(
+        lambda _: (found := browser.find_element(By.ID, "message")).is_displayed() and found.text)
+    assert "cards/a.txt" in message and "several models" in message
+    browser.find_element(By.ID, "member").send_keys("cards/b.txt\t")
+    summary("parameter of interest r")
+    keep(browser, "archive")

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::block;
@@ -17,6 +18,8 @@ use crate::source::Source;
 const LARGEST_LIST: u64 = 1 << 30;
 /// Largest number of keys that a listing of a file takes.
 const MOST_KEYS: u64 = 10_000_000;
+/// Memory of a list of contents as a multiple of its bytes in the file. The shortest key has 26 bytes.
+const KEY_GROWTH: u64 = 6;
 /// Deepest nesting of directories.
 const DEEPEST: usize = 64;
 
@@ -39,13 +42,25 @@ pub struct RootFile {
     name: String,
     top: Record,
     inner: Mutex<Inner>,
+    /// How many bytes may still be read, of this file and of others.
+    allowance: Option<Arc<AtomicU64>>,
 }
 
 #[derive(Debug)]
 struct Inner {
     source: Source,
+    /// Number of bytes that were read.
+    read: u64,
     /// Lists of contents that were read, by their positions.
     lists: HashMap<u64, Arc<Directory>>,
+}
+
+impl Inner {
+    fn read(&mut self, at: u64, n: usize) -> std::io::Result<Vec<u8>> {
+        let bytes = self.source.read(at, n)?;
+        self.read += bytes.len() as u64;
+        Ok(bytes)
+    }
 }
 
 impl RootFile {
@@ -80,8 +95,21 @@ impl RootFile {
     ///
     /// # Errors
     /// Those of [`Self::open`].
-    pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Self, RootError> {
-        Self::from_source(name.to_owned(), Source::Memory(bytes))
+    pub fn from_bytes(name: &str, bytes: impl Into<Arc<[u8]>>) -> Result<Self, RootError> {
+        Self::from_source(name.to_owned(), Source::Memory(bytes.into()))
+    }
+
+    /// Limits what is read of the file: what is read takes its memory in bytes from `allowance`, which several files may share. This is for files from strangers, whose compressed objects may unpack to a thousand times their size.
+    ///
+    /// From then on reading fails with [`RootError::TooLarge`] where less is left.
+    #[must_use]
+    pub fn with_allowance(self, allowance: Arc<AtomicU64>) -> Self {
+        Self { allowance: Some(allowance), ..self }
+    }
+
+    /// Returns how many bytes of the file have been read since it was opened.
+    pub fn bytes_read(&self) -> u64 {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).read
     }
 
     /// Whether bytes are the beginning of a ROOT file.
@@ -105,7 +133,9 @@ impl RootFile {
         if top.keys == 0 {
             return Err(RootError::NotClosed { file: name, directory: "it".to_owned() });
         }
-        Ok(Self { name, top, inner: Mutex::new(Inner { source, lists: HashMap::new() }) })
+        let read = (LONGEST + Record::LONGEST) as u64;
+        let inner = Mutex::new(Inner { source, read, lists: HashMap::new() });
+        Ok(Self { name, top, inner, allowance: None })
     }
 
     /// Lists all histograms in the order of the file. Only the lists of contents are read, not the histograms.
@@ -152,6 +182,7 @@ impl RootFile {
         if !is_read(&key.class) {
             return Err(RootError::NotHistogram { file: file(), path: path.to_owned(), class: key.class });
         }
+        self.take(path, (key.unpacked as u64).saturating_mul(growth(&key.class)))?;
         let bytes = self.object(&key, path)?;
         Histogram::read(&bytes, &key.class, key.header).map_err(|fault| match fault {
             Fault::Malformed(source) => self.damaged(path, source),
@@ -219,7 +250,8 @@ impl RootFile {
         if let Some(known) = inner.lists.get(&record.keys) {
             return Ok(Arc::clone(known));
         }
-        let bytes = inner.source.read(record.keys, record.length);
+        self.take(path, (record.length as u64).saturating_mul(KEY_GROWTH))?;
+        let bytes = inner.read(record.keys, record.length);
         let bytes = bytes.map_err(|source| RootError::Read { file: self.name.clone(), source })?;
         let directory = Directory::read(&bytes, record.keys).map_err(|source| RootError::Damaged {
             file: self.name.clone(),
@@ -242,6 +274,7 @@ impl RootFile {
     pub(crate) fn object(&self, key: &Key, path: &str) -> Result<Vec<u8>, RootError> {
         self.within(path, "the size of the object", key.unpacked as u64, Self::LARGEST_OBJECT)?;
         self.within(path, "the stored size of the object", key.packed() as u64, Self::LARGEST_OBJECT)?;
+        self.take(path, key.unpacked.max(key.packed()) as u64)?;
         let at = key.seek.saturating_add(key.header as u64);
         let bytes = self.bytes(at, key.packed())?;
         if bytes.len() < key.packed() {
@@ -254,9 +287,20 @@ impl RootFile {
         block::unpacked(&bytes, key.unpacked).map_err(|source| self.damaged(path, source))
     }
 
+    /// Takes bytes from the allowance.
+    pub(crate) fn take(&self, path: &str, bytes: u64) -> Result<(), RootError> {
+        let Some(allowance) = &self.allowance else { return Ok(()) };
+        let taken =
+            allowance.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
+        match taken {
+            Ok(_) => Ok(()),
+            Err(left) => self.within(path, "the size of what is still to be read", bytes, left),
+        }
+    }
+
     pub(crate) fn bytes(&self, at: u64, n: usize) -> Result<Vec<u8>, RootError> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.source.read(at, n).map_err(|source| RootError::Read { file: self.name.clone(), source })
+        inner.read(at, n).map_err(|source| RootError::Read { file: self.name.clone(), source })
     }
 
     pub(crate) fn damaged(&self, path: &str, source: Malformed) -> RootError {
@@ -275,6 +319,16 @@ impl RootFile {
         }
         let object = if path.is_empty() { "the file".to_owned() } else { format!("'{path}'") };
         Err(RootError::TooLarge { file: self.name.clone(), object, what, found, limit })
+    }
+}
+
+/// Memory of the cells of a histogram, which are doubles, as a multiple of their bytes in the file.
+fn growth(class: &str) -> u64 {
+    match class.as_bytes().last() {
+        Some(b'C') => 8,
+        Some(b'S') => 4,
+        Some(b'I' | b'F') => 2,
+        _ => 1,
     }
 }
 

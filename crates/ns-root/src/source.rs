@@ -2,12 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::sync::Arc;
 
 /// The bytes of a file.
 #[derive(Debug)]
 pub(crate) enum Source {
     Disk { file: File, len: u64 },
-    Memory(Vec<u8>),
+    Memory(Arc<[u8]>),
 }
 
 impl Source {

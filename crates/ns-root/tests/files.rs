@@ -61,6 +61,48 @@ fn the_highest_cycle_is_taken() {
 }
 
 #[test]
+fn only_what_is_asked_for_is_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("many.root");
+    let mut file = HistogramFile::new();
+    let (n, bins) = (2000, 100);
+    for i in 0..n {
+        let cells: Vec<f64> = (0..bins + 2).map(|bin| f64::from(i * bin)).collect();
+        let edges = (0..=bins).map(f64::from).collect();
+        let h = Histogram::one_dimensional("h", "", edges, cells, None).expect("a histogram");
+        file.add(&format!("region{}/h{i}", i % 20), &h).expect("its name is free");
+    }
+    file.write(&path, Compression::None).expect("it is written");
+    let size = std::fs::metadata(&path).expect("it is there").len();
+    let file = RootFile::open(&path).expect("it opens");
+    assert!(file.bytes_read() < 2000, "{} bytes", file.bytes_read());
+    for i in [0, 777, 1999] {
+        let h = file.histogram(&format!("region{}/h{i}", i % 20)).expect("it is read");
+        assert_eq!(h.contents()[1], 2.0 * f64::from(i));
+    }
+    assert!(file.bytes_read() < size / 50, "{} of {size} bytes", file.bytes_read());
+    // A second look at the same folder reads the histogram alone.
+    let before = file.bytes_read();
+    file.histogram("region0/h20").expect("it is read");
+    assert!(file.bytes_read() - before < 2500, "{} bytes", file.bytes_read() - before);
+}
+
+#[test]
+fn what_is_read_is_taken_from_an_allowance() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    let allowance = Arc::new(AtomicU64::new(10_000));
+    let open =
+        || RootFile::open(fixture("lzma.root")).expect("it opens").with_allowance(Arc::clone(&allowance));
+    let (one, two) = (open(), open());
+    one.histogram("outer/inner/hD").expect("it is read");
+    let left = allowance.load(Ordering::Relaxed);
+    assert!(left < 10_000 - 42 * 8, "{left}");
+    let refused = (0..50).find_map(|_| two.histogram("outer/inner/hC").err()).expect("it is refused");
+    assert!(refused.to_string().contains("the size of what is still to be read"), "{refused}");
+}
+
+#[test]
 fn messages_name_the_place_and_the_remedy() {
     let file = RootFile::from_bytes("f.root", std::fs::read(fixture("zlib.root")).expect("a fixture"))
         .expect("it opens");

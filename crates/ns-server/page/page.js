@@ -2,7 +2,7 @@
 // The page for analyses. A model is sent once. The server computes all pictures and numbers.
 
 const by = (id) => document.getElementById(id);
-const state = { model: null, pois: [], name: "", workspace: null, patch: null, results: new Map(), tab: "summary", generation: 0 };
+const state = { model: null, pois: [], name: "", source: null, patch: null, results: new Map(), tab: "summary", generation: 0 };
 
 function headers(further = {}) {
   const token = by("token").value.trim();
@@ -152,7 +152,8 @@ async function load(measurement) {
   quiet();
   state.generation += 1;
   state.results.clear();
-  const model = { workspace: state.workspace, ...patches(), ...(measurement ? { measurement } : {}) };
+  const file = by("member").value.trim();
+  const model = { ...state.source, ...(file ? { file } : {}), ...patches(), ...(measurement ? { measurement } : {}) };
   const kept = await (await post("/v1/models", { model })).json();
   state.model = { model_digest: kept.model_digest, data_digest: kept.data_digest };
   state.pois = kept.pois;
@@ -169,13 +170,16 @@ async function read(files, tab = "summary") {
   quiet();
   try {
     const all = await Promise.all([...files].map(async (file) => ({ file, ...(await readFile(file)) })));
-    const model = all.find(({ kind }) => kind === "model");
-    const patch = all.find(({ kind }) => kind !== "model");
+    const packed = all.filter(({ kind }) => kind === "archive" || kind === "part");
+    const model = packed.find(({ kind, isText }) => kind === "archive" || isText) ?? packed[0] ?? all.find(({ kind }) => kind === "model");
+    const patch = all.find(({ kind }) => kind.startsWith("patch"));
     if (model) {
-      state.workspace = model.value;
-      state.name = model.file.name.replace(/(\.json)?(\.gz)?$/, "");
+      state.source = packed.length ? await together(packed) : { workspace: model.value };
+      state.name = model.file.name.replace(/(\.json|\.tar)?(\.gz|\.tgz|\.zip)?$/, "");
       state.tab = tab;
-    } else if (!state.workspace) {
+      by("member").value = "";
+      by("inside").hidden = packed.length === 0;
+    } else if (!state.source) {
       throw new Error(`${patch.file.name} is a ${patch.kind}. Drop the workspace that it changes first, or both together.`);
     }
     state.patch = patch ?? null;
@@ -250,6 +254,7 @@ drop.ondrop = (event) => {
 by("file").onchange = (event) => { if (event.target.files.length) read(event.target.files); };
 by("example").onclick = () => example().catch(complain);
 by("measurement").onchange = (event) => load(event.target.value).catch(complain);
+by("member").onchange = () => load().catch(complain);
 by("patch").onchange = () => load().catch(complain);
 by("device").onchange = () => { state.generation += 1; state.results.clear(); open(state.tab); };
 by("toys").onsubmit = (event) => { event.preventDefault(); quiet(); toys(event.target).catch(complain); };

@@ -1,54 +1,59 @@
 "use strict";
 // Reads the files that are dropped on the page, and says what a file is that cannot be used.
 
-const CONVERT = "Convert it with the command line, and drop the result here:";
-
-// What files begin with that are analyses, but not in JSON.
+// What files begin with that are analyses, but not in JSON. The server reads them with the files that they name.
 const foreign = [
-  [/^\s*(#[^\n]*\n\s*)*(Combination|imax|jmax|kmax)\b/i, "a datacard", `${CONVERT} nextstat convert -i card.txt --to pyhf -o model.json`],
-  [/^\s*(<\?xml[^>]*>\s*)?<!DOCTYPE\s+(Combination|Channel)|^\s*<Combination/i, "HistFactory XML", `${CONVERT} nextstat convert -i combination.xml --to pyhf -o model.json`],
-  [/^\s*(Job|Fit|Region|Sample)\s*:/m, "a TRExFitter configuration", `${CONVERT} nextstat build config -o model.json`],
-  [/^\s*(General|Regions|Samples)\s*:/m, "a cabinetry configuration", `${CONVERT} nextstat build config.yml -o model.json`],
+  /^\s*(#[^\n]*\n\s*)*(Combination|imax|jmax|kmax)\b/i,
+  /^\s*(<\?xml[^>]*>\s*)?<!DOCTYPE\s+(Combination|Channel)|^\s*<(Combination|Channel)/i,
+  /^\s*(Job|Fit|Region|Sample)\s*:/m,
+  /^\s*(General|Regions|Samples)\s*:/m,
 ];
 
 // The first bytes of formats that are not text.
 const binary = [
   [[0x28, 0xb5, 0x2f, 0xfd], "compressed by zstd", "Unpack it, or compress it with gzip."],
   [[0xfd, 0x37, 0x7a, 0x58], "compressed by xz", "Unpack it, or compress it with gzip."],
-  [[0x50, 0x4b, 0x03, 0x04], "a zip archive", "Unpack it, and drop the workspace."],
   [[0x50, 0x41, 0x52, 0x31], "a Parquet file", "Events belong into an HS3 model: nextstat convert writes one."],
-  [[0x72, 0x6f, 0x6f, 0x74], "a ROOT file", `Drop a workspace. ${CONVERT} nextstat convert -i combination.xml --to pyhf -o model.json`],
   [[0x89, 0x50, 0x4e, 0x47], "a picture", "Drop a workspace."],
   [[0x25, 0x50, 0x44, 0x46], "a PDF file", "Drop a workspace."],
 ];
 
-const TAKES = "The page takes a workspace in pyhf's JSON, an HS3 model, a JSON Patch or a patchset, each also compressed by gzip (.json.gz).";
+const TAKES = "The page takes a workspace in pyhf's JSON, an HS3 model, a JSON Patch or a patchset, each also compressed by gzip (.json.gz), " +
+  "and XML of HistFactory, a datacard or a configuration with the ROOT files that it names, also in an archive (.tar.gz or .zip).";
 
-// Returns the text of a file, unpacked if it is compressed by gzip.
-async function text(file) {
+const begins = (bytes, start) => start.every((byte, i) => bytes[i] === byte);
+const isTar = (bytes) => begins(bytes.subarray(257), [0x75, 0x73, 0x74, 0x61, 0x72]);
+const isZip = (bytes) => begins(bytes, [0x50, 0x4b, 0x03, 0x04]);
+const isRoot = (bytes) => begins(bytes, [0x72, 0x6f, 0x6f, 0x74]);
+
+// Returns the bytes of a file, unpacked if it is compressed by gzip.
+async function unpacked(file) {
   const bytes = new Uint8Array(await file.arrayBuffer());
   if (bytes.length === 0) throw new Error(`${file.name} is empty. ${TAKES}`);
-  if (bytes[0] === 0x1f && bytes[1] === 0x8b) {
-    try {
-      return await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
-    } catch {
-      throw new Error(`${file.name} begins like a file of gzip, but cannot be unpacked: it is damaged or cut off.`);
-    }
+  if (!begins(bytes, [0x1f, 0x8b])) return bytes;
+  try {
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  } catch {
+    throw new Error(`${file.name} begins like a file of gzip, but cannot be unpacked: it is damaged or cut off.`);
   }
-  const known = binary.find(([start]) => start.every((byte, i) => bytes[i] === byte));
-  if (known) throw new Error(`${file.name} is ${known[1]}. ${known[2]}`);
-  return new TextDecoder().decode(bytes);
 }
 
-// Returns the JSON of a file, and its kind: `model`, `patch` or `patchset`.
+// Returns the contents of a file, and their kind: `model`, `patch` or `patchset` with JSON, `archive`, or `part` with bytes.
 async function readFile(file) {
-  const content = await text(file);
+  const bytes = await unpacked(file);
+  if (isTar(bytes) || isZip(bytes)) return { kind: "archive", value: file };
+  if (isRoot(bytes)) return { kind: "part", value: bytes };
+  const known = binary.find(([start]) => begins(bytes, start));
+  if (known) throw new Error(`${file.name} is ${known[1]}. ${known[2]}`);
+  const content = new TextDecoder().decode(bytes);
   let value;
   try {
     value = JSON.parse(content);
   } catch (error) {
-    const known = foreign.find(([start]) => start.test(content.slice(0, 4000)));
-    if (known) throw new Error(`${file.name} is ${known[1]}. ${known[2]}`);
+    // A table of templates for a datacard.
+    if (/^channel,process,systematic,/.test(content)) return { kind: "part", value: bytes };
+    if (foreign.some((start) => start.test(content.slice(0, 4000)))) return { kind: "part", value: bytes, isText: true };
     if (/^\s*[[{]/.test(content)) throw new Error(`${file.name} is not complete JSON: ${error.message}`);
     const line = content.trim().split("\n")[0].slice(0, 60);
     throw new Error(`${file.name} is not a model: it begins with "${line}". ${TAKES}`);
@@ -59,4 +64,43 @@ async function readFile(file) {
   if (has("channels") || has("distributions")) return { kind: "model", value };
   const keys = has() && !Array.isArray(value) ? ` with the keys ${Object.keys(value).slice(0, 5).join(", ")}` : "";
   throw new Error(`${file.name} is JSON${keys}, but not a model. ${TAKES}`);
+}
+
+// Returns a tar archive of files with bytes.
+function tar(files) {
+  const blocks = [];
+  for (const { name, bytes } of files) {
+    const header = new Uint8Array(512);
+    const put = (at, text) => header.set(new TextEncoder().encode(text), at);
+    const octal = (number, digits) => `${number.toString(8).padStart(digits, "0")}\0`;
+    if (new TextEncoder().encode(name).length > 100) throw new Error(`The name ${name} is too long. Drop an archive instead.`);
+    put(0, name);
+    for (const [at, number, digits] of [[100, 0o644, 7], [108, 0, 7], [116, 0, 7], [124, bytes.length, 11], [136, 0, 11]])
+      put(at, octal(number, digits));
+    // The sum of all bytes, where those of the sum itself are spaces.
+    put(148, "        0");
+    put(257, "ustar\x0000");
+    put(148, `${octal(header.reduce((sum, byte) => sum + byte, 0), 6)} `);
+    blocks.push(header, bytes, new Uint8Array((512 - (bytes.length % 512)) % 512));
+  }
+  return new Blob([...blocks, new Uint8Array(1024)]);
+}
+
+// Returns the bytes of a blob in base64.
+const base64 = (blob) => new Promise((resolve, reject) => {
+  const reader = new FileReader();
+  reader.onload = () => resolve(reader.result.slice(reader.result.indexOf(",") + 1));
+  reader.onerror = () => reject(reader.error);
+  reader.readAsDataURL(blob);
+});
+
+// Returns the model that several files are together, as the server takes it: an archive, or the files packed as one.
+async function together(files) {
+  const archive = files.find(({ kind }) => kind === "archive");
+  if (archive) return { archive: await base64(archive.value) };
+  if (!files.some(({ isText }) => isText)) {
+    throw new Error(`${files[0].file.name} has templates, but no model. Drop it together with the XML, the datacard or the configuration that names it.`);
+  }
+  const named = files.map(({ file, value }) => ({ name: file.name.replace(/\.gz$/, ""), bytes: value }));
+  return { archive: await base64(tar(named)) };
 }

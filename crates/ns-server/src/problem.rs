@@ -258,10 +258,15 @@ impl ServerError {
                 vec![Place { pointer: pointer.clone(), detail: reason.clone(), remedy: String::new() }]
             }
             Self::Workspace { pointer, source } => {
-                let place = |problem: &ns_translate::pyhf::Problem| Place {
-                    pointer: format!("{pointer}{}", problem.path),
-                    detail: problem.message.clone(),
-                    remedy: problem.remedy.clone(),
+                let place = |problem: &ns_translate::pyhf::Problem| {
+                    let remedy = problem.remedy.clone();
+                    if problem.path.is_empty() || problem.path.starts_with('/') {
+                        let pointer = format!("{pointer}{}", problem.path);
+                        return Place { pointer, detail: problem.message.clone(), remedy };
+                    }
+                    // A line of a file in an archive.
+                    let detail = format!("{}: {}", problem.path, problem.message);
+                    Place { pointer: pointer.clone(), detail, remedy }
                 };
                 let places: Vec<Place> = source.problems().iter().map(place).collect();
                 if !places.is_empty() {

@@ -3,10 +3,12 @@
 //!
 //! The crate turns text into a checked [`ns_core::Model`]. It does not evaluate models.
 
+mod archived;
 pub mod arrow;
 pub mod build;
 mod contents;
 pub mod datacard;
+mod files;
 mod formula;
 pub mod histfactory;
 pub mod hs3;
@@ -19,6 +21,7 @@ mod xml_error;
 pub use contents::{
     ChannelRow, Contents, CorrelationRow, EventChannelRow, FunctionRow, ParameterRow, ProblemRow, SampleRow,
 };
+pub use files::{Archive, ArchiveError, ArchiveLimits, Files};
 pub use pyhf::{CorrelationTable, CorrelationTables, CorrelationsError};
 pub use recognise::{Format, SourceText};
 pub use source::ModelSource;

@@ -122,7 +122,7 @@ impl Format {
             }
             Self::Datacard => {
                 "It names other files, so it is read from a file of its own by the commands: give its path to --input, not an archive or \
-                 standard input. In Python it is read by nextstat.load_datacard(path), in Rust by ns_translate::datacard."
+                 standard input; a server takes an archive with all files (the key `archive`). In Python it is read by nextstat.load_datacard(path), in Rust by ns_translate::datacard."
             }
             Self::Trex | Self::Cabinetry => {
                 "It is no model, but describes how one is made of histograms: make a workspace with 'nextstat build FILE --output \
@@ -158,13 +158,15 @@ impl SourceText {
     pub fn read(path: &Path) -> Result<Self, WorkspaceError> {
         let bytes = read_file(path)?;
         match Format::of(&bytes) {
-            Format::Xml if path.is_file() => {
-                let imported = histfactory::read(path)?;
-                let warnings = if imported.obstacle.is_none() { imported.warnings } else { Vec::new() };
-                Ok(Self { json: imported.json, format: Format::Xml, warnings })
-            }
+            Format::Xml if path.is_file() => Ok(Self::of_xml(histfactory::read(path)?)),
             _ => Self::from_bytes(bytes),
         }
+    }
+
+    /// Takes XML that was read. The warnings of an HS3 model are in the model.
+    pub(crate) fn of_xml(imported: histfactory::Imported) -> Self {
+        let warnings = if imported.obstacle.is_none() { imported.warnings } else { Vec::new() };
+        Self { json: imported.json, format: Format::Xml, warnings }
     }
 
     /// Takes bytes without a path, such as those of standard input. They must be JSON.
@@ -192,8 +194,8 @@ pub(crate) fn must_be_json(bytes: &[u8]) -> Result<Format, WorkspaceError> {
         return Err(WorkspaceError::OtherFormat {
             what: "XML",
             remedy: "XML of HistFactory names other files, so it is read from a file of its own: give the path of the combination file, \
-                     not in an archive or through standard input. Elsewhere, such as on a server, give the workspace that \
-                     `nextstat convert -i combination.xml --to pyhf` makes.",
+                     not in an archive or through standard input. Elsewhere, give the workspace that `nextstat convert -i combination.xml \
+                     --to pyhf` makes; a server takes an archive with all files (the key `archive`).",
         });
     }
     format.refused().map_or(Ok(format), Err)

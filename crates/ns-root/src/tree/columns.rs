@@ -64,6 +64,7 @@ impl RootFile {
         let mut out = Vec::new();
         for (seek, size) in &branch.baskets {
             let bytes = self.basket(*seek, *size, &place)?;
+            self.take(&place, 8 * (bytes.len() / layout.size.max(1)) as u64)?;
             layout.append(&bytes, &mut out);
             self.within(&place, "the number of events", out.len() as u64, MOST_ENTRIES)?;
         }
@@ -89,6 +90,7 @@ impl RootFile {
             damaged(Malformed::Value { at: seek, what, found: found as i64, expected })
         };
         self.within(place, "the size of a basket", key.unpacked as u64, Self::LARGEST_OBJECT)?;
+        self.take(place, key.unpacked.max(size) as u64)?;
         let stored = bytes
             .get(key.header..key.stored)
             .ok_or_else(|| value(key.stored, "the stored size of a basket", "within the basket"))?;

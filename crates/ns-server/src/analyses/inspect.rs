@@ -25,7 +25,7 @@ impl Analysis for InspectBody {
         // The model is built again, and its contents are listed.
         let _copy = run.models.room(compiled.of_copy())?;
         let (contents, model) = Contents::inspect(&compiled.workspace, &compiled.options)
-            .map_err(|source| ServerError::Workspace { pointer: "/model/workspace".to_owned(), source })?;
+            .map_err(|source| self.model.wrong(source))?;
         let ran = RunInfo::without_session(run.started).about(&model, compiled.digest.clone());
         run.plain(to_json(&Report { result: &contents, ran, parts: Vec::new() })?)
     }

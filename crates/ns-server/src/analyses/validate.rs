@@ -39,8 +39,8 @@ impl Analysis for ValidateBody {
                 (Ok(ModelSource::clone(&compiled.workspace)), Some(copy))
             }
         };
-        let (contents, model) = Contents::validate(read, &self.model.options())
-            .map_err(|source| ServerError::Workspace { pointer: "/model/workspace".to_owned(), source })?;
+        let (contents, model) =
+            Contents::validate(read, &self.model.options()).map_err(|source| self.model.wrong(source))?;
         let ran = RunInfo::without_session(run.started);
         let ran = match &model {
             Some(model) => ran.about(model, model.digest()),

@@ -1,5 +1,6 @@
 //! The bodies of requests.
 
+mod archive;
 mod model;
 mod names;
 mod object;
@@ -9,7 +10,7 @@ mod workspace;
 pub(crate) use model::{ModelBody, ModelReference};
 pub(crate) use names::{Names, Tested};
 pub(crate) use received::Received;
-pub(crate) use workspace::{PatchBody, WorkspaceBody, read_workspace};
+pub(crate) use workspace::{ModelText, PatchBody, WorkspaceBody, read_workspace};
 
 use ns_core::Device;
 use ns_inference::present::exact;

@@ -2,17 +2,18 @@
 
 use ns_core::{HistosysCode, Interpolation, NormsysCode};
 use ns_translate::CorrelationTable;
-use ns_translate::pyhf::ModelOptions;
+use ns_translate::pyhf::{ModelOptions, WorkspaceError};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
-use super::{Names, PatchBody, WorkspaceBody};
+use super::archive::CardFields;
+use super::{ModelText, Names, PatchBody, WorkspaceBody};
 use crate::models::Compiled;
 use crate::problem::ServerError;
 
-/// The model of a request: a workspace with the options of its model, or the digests of a model that `POST
+/// The model of a request: a workspace or an archive with the options of its model, or the digests of a model that `POST
 /// /v1/models` returned.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -21,6 +22,22 @@ pub(crate) struct ModelBody {
     #[schema(value_type = Option<Object>)]
     #[serde(default)]
     pub(crate) workspace: Option<Box<RawValue>>,
+    /// A file in base64, instead of `workspace`: a tar archive, also compressed by gzip, or a zip archive, with XML of
+    /// HistFactory, a datacard or a configuration and the ROOT files that it names; or a model in a single file.
+    #[serde(default)]
+    pub(crate) archive: Option<String>,
+    /// Path of the model in the archive; it may be left out if there is only one.
+    #[serde(default)]
+    pub(crate) file: Option<String>,
+    /// Mass in GeV, which replaces `$MASS` in a datacard.
+    #[serde(default)]
+    pub(crate) mass: Option<f64>,
+    /// Parameters of interest of a datacard, each as `channel/process:name[start,lower,upper]`.
+    #[serde(default)]
+    pub(crate) map: Vec<String>,
+    /// What is done with `autoMCStats` of a datacard: `combine` (the default), `staterror` or `ignore`.
+    #[serde(default)]
+    pub(crate) mc_stats: Option<String>,
     /// Patches to apply, in order.
     #[serde(default)]
     pub(crate) patches: Vec<PatchBody>,
@@ -85,7 +102,7 @@ where
 
 /// The two ways in which a request gives its model.
 pub(crate) enum ModelReference<'a> {
-    /// A workspace in the body.
+    /// A workspace or an archive in the body.
     Workspace(WorkspaceBody<'a>),
     /// The digests of a model that the server has stored.
     Digests {
@@ -114,22 +131,40 @@ impl ModelBody {
 
     /// Returns the workspace or the digests that the request gives.
     ///
-    /// # Errors If the request gives neither a workspace nor a pair of digests, or if it gives both.
+    /// # Errors
+    /// If the request gives none of them, or several.
     pub(crate) fn source(&self) -> Result<ModelReference<'_>, ServerError> {
-        match (&self.workspace, &self.model_digest, &self.data_digest) {
-            (Some(text), None, None) => Ok(ModelReference::Workspace(WorkspaceBody {
-                text,
-                patches: &self.patches,
-                digest_check: self.digest_check.unwrap_or(true),
-                channels: &self.channels,
-                mask: &self.mask,
-            })),
-            (None, Some(model), Some(data)) => Ok(ModelReference::Digests { model, data }),
-            _ => Err(ServerError::Body {
-                pointer: "/model".to_owned(),
-                reason: "give either `workspace`, or both `model_digest` and `data_digest`".to_owned(),
-            }),
+        let wrong =
+            |reason: &str| ServerError::Body { pointer: "/model".to_owned(), reason: reason.to_owned() };
+        let card = CardFields { mass: self.mass, map: &self.map, mc_stats: self.mc_stats.as_deref() };
+        if self.archive.is_none() && (self.file.is_some() || card.is_given()) {
+            return Err(wrong("`file`, `mass`, `map` and `mc_stats` belong to `archive`; leave them out"));
         }
+        let text = match (&self.workspace, &self.archive, &self.model_digest, &self.data_digest) {
+            (Some(text), None, None, None) => ModelText::Json(text),
+            (None, Some(packed), None, None) => {
+                ModelText::Archive { packed, file: self.file.as_deref(), card }
+            }
+            (None, None, Some(model), Some(data)) => return Ok(ModelReference::Digests { model, data }),
+            _ => {
+                let reason =
+                    "give either `workspace`, or `archive`, or both `model_digest` and `data_digest`";
+                return Err(wrong(reason));
+            }
+        };
+        Ok(ModelReference::Workspace(WorkspaceBody {
+            text,
+            patches: &self.patches,
+            digest_check: self.digest_check.unwrap_or(true),
+            channels: &self.channels,
+            mask: &self.mask,
+        }))
+    }
+
+    /// Returns the error for a model that cannot be read or made.
+    pub(crate) fn wrong(&self, source: WorkspaceError) -> ServerError {
+        let key = if self.archive.is_some() { "archive" } else { "workspace" };
+        ServerError::Workspace { pointer: format!("/model/{key}"), source }
     }
 
     /// Returns measurement, parameter of interest, interpolation codes and correlations.
@@ -160,6 +195,7 @@ impl ModelBody {
             hash.update(text.as_bytes());
         };
         add(self.workspace.as_ref().map_or("", |text| text.get()));
+        add(self.archive.as_deref().unwrap_or(""));
         add(self.model_digest.as_deref().unwrap_or(""));
         add(self.data_digest.as_deref().unwrap_or(""));
         for patch in &self.patches {
@@ -167,7 +203,19 @@ impl ModelBody {
             add(patch.patchset.as_ref().map_or("", |text| text.get()));
             add(patch.name.as_deref().unwrap_or(""));
         }
-        add(&format!("{:?}", (self.digest_check, &self.channels, &self.mask, self.options())));
+        add(&format!(
+            "{:?}",
+            (
+                self.digest_check,
+                &self.channels,
+                &self.mask,
+                self.options(),
+                &self.file,
+                self.mass,
+                &self.map,
+                &self.mc_stats
+            )
+        ));
         hash.finalize().into()
     }
 }

@@ -6,14 +6,15 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::archive::{self, CardFields};
 use crate::memory::of_json;
 use crate::problem::ServerError;
 
 /// A workspace and the patches that are applied to it.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkspaceBody<'a> {
-    /// The text of the workspace.
-    pub(crate) text: &'a RawValue,
+    /// The workspace, or the archive that it is in.
+    pub(crate) text: ModelText<'a>,
     /// Patches, applied in order.
     pub(crate) patches: &'a [PatchBody],
     /// Whether the digests of patchsets must match the workspace.
@@ -22,6 +23,22 @@ pub(crate) struct WorkspaceBody<'a> {
     pub(crate) channels: &'a [String],
     /// Names of the channels to leave out.
     pub(crate) mask: &'a [String],
+}
+
+/// A model as it is in the body.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ModelText<'a> {
+    /// A workspace or an HS3 model.
+    Json(&'a RawValue),
+    /// A file in base64.
+    Archive {
+        /// The text in base64.
+        packed: &'a str,
+        /// Path of the model in the archive.
+        file: Option<&'a str>,
+        /// Options of a datacard.
+        card: CardFields<'a>,
+    },
 }
 
 /// A patch: a JSON Patch, or one patch of a patchset.
@@ -67,7 +84,11 @@ impl WorkspaceBody<'_> {
     /// Returns the memory, in bytes, that the copies of the patches may need: as much as the workspace, or [`COPIED`].
     /// `limit` is the memory of the server.
     fn most_copied(&self, limit: u64) -> u64 {
-        of_json(self.text.get().as_bytes()).max(COPIED).min(limit / 8)
+        let own = match self.text {
+            ModelText::Json(text) => of_json(text.get().as_bytes()),
+            ModelText::Archive { .. } => COPIED,
+        };
+        own.max(COPIED).min(limit / 8)
     }
 
     /// Returns an upper estimate of the memory, in bytes, that reading the workspace and compiling its model need.
@@ -80,14 +101,18 @@ impl WorkspaceBody<'_> {
         let names = self.channels.iter().chain(self.mask);
         let names: u64 = names.map(|name| NAME + 2 * name.len() as u64).sum();
         // The tree of the text, and the workspace with its model, are there at the same time.
-        2 * (of_json(self.text.get().as_bytes()) + copies) + patches + names
+        let text = match self.text {
+            ModelText::Json(text) => 2 * of_json(text.get().as_bytes()),
+            ModelText::Archive { packed, .. } => archive::memory(packed, limit),
+        };
+        text + 2 * copies + patches + names
     }
 
-    /// Reads the workspace, applies its patches, and selects channels. `pointer` is the JSON pointer to the object
-    /// that contains the key `workspace`, for error messages. `limit` is the memory of the server.
+    /// Reads the model, applies its patches, and selects channels. `pointer` is the JSON pointer to the object
+    /// that contains it, for error messages. `limit` is the memory of the server.
     ///
     /// # Errors
-    /// If a patch cannot be read.
+    /// If a patch cannot be read, or an archive is not base64 or needs too much memory.
     pub(crate) fn read(
         &self,
         pointer: &str,
@@ -97,7 +122,12 @@ impl WorkspaceBody<'_> {
         let place = |(i, patch): (usize, &PatchBody)| patch.read(&format!("{pointer}/patches/{i}"), most);
         let patches: Vec<Patch> = self.patches.iter().enumerate().map(place).collect::<Result<_, _>>()?;
         let check = if self.digest_check { DigestCheck::Verify } else { DigestCheck::Skip };
-        let workspace = ModelSource::from_slice_patched(self.text.get().as_bytes(), &patches, check);
+        let workspace = match self.text {
+            ModelText::Json(text) => ModelSource::from_slice_patched(text.get().as_bytes(), &patches, check),
+            ModelText::Archive { packed, file, card } => {
+                archive::read(packed, file, card, &patches, check, limit)?
+            }
+        };
         let selection = ChannelSelection {
             keep: (!self.channels.is_empty()).then(|| self.channels.to_vec()),
             mask: self.mask.to_vec(),

@@ -8,7 +8,7 @@ use ns_core::{Device, Execution, Model, Session};
 use ns_inference::device::resolve;
 use ns_inference::{CpuSession, Work, open_session};
 use ns_translate::ModelSource;
-use ns_translate::pyhf::ModelOptions;
+use ns_translate::pyhf::{ModelOptions, WorkspaceError};
 
 use crate::devices::Devices;
 use crate::memory::{Reserved, of_thread};
@@ -60,19 +60,18 @@ pub(crate) struct Opened {
 }
 
 impl Compiled {
-    /// Compiles the model of a workspace with the given options.
+    /// Compiles the model of a workspace with the given options. `wrong` makes the error for a workspace without a valid model.
     ///
     /// # Errors
     /// If the workspace has no valid model, or the model is too large.
     pub(super) fn new(
         workspace: Arc<ModelSource>,
         options: ModelOptions,
+        wrong: impl FnOnce(WorkspaceError) -> ServerError,
         most_parameters: usize,
         devices: &Arc<Devices>,
     ) -> Result<Self, ServerError> {
-        let model = workspace
-            .model(&options)
-            .map_err(|source| ServerError::Workspace { pointer: "/model/workspace".to_owned(), source })?;
+        let model = workspace.model(&options).map_err(wrong)?;
         if model.parameters.len() > most_parameters {
             let (actual, limit) = (model.parameters.len() as u64, most_parameters as u64);
             return Err(ServerError::TooLarge { what: "the number of parameters", actual, limit });

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(crate) use compiled::Compiled;
 use ns_translate::ModelSource;
-use ns_translate::pyhf::ModelOptions;
+use ns_translate::pyhf::{ModelOptions, WorkspaceError};
 
 use crate::body::{ModelBody, ModelReference, WorkspaceBody};
 use crate::devices::Devices;
@@ -119,30 +119,31 @@ impl Models {
     /// Reads and compiles a model.
     fn make(&self, workspace: &WorkspaceBody<'_>, body: &ModelBody) -> Result<Compiled, ServerError> {
         let limit = self.memory.limit();
-        self.compile(SMALL_MODEL + workspace.memory(limit), body.options(), || {
-            let read = workspace.read("/model", limit)?;
-            read.map(Arc::new)
-                .map_err(|source| ServerError::Workspace { pointer: "/model/workspace".to_owned(), source })
+        let wrong = |source| body.wrong(source);
+        self.compile(SMALL_MODEL + workspace.memory(limit), body.options(), wrong, || {
+            workspace.read("/model", limit)?.map(Arc::new).map_err(wrong)
         })
     }
 
     /// Compiles a stored model again, with other parameters of interest.
     fn make_for(&self, model: &Compiled, pois: &[String]) -> Result<Compiled, ServerError> {
         let options = ModelOptions { pois: pois.to_vec(), ..model.options.clone() };
-        self.compile(model.of_copy(), options, || Ok(Arc::clone(&model.workspace)))
+        let wrong = |source| ServerError::Workspace { pointer: "/model/poi".to_owned(), source };
+        self.compile(model.of_copy(), options, wrong, || Ok(Arc::clone(&model.workspace)))
     }
 
     /// Compiles the model of a workspace, which `read` reads. The memory is reserved by an `estimate` in bytes first, and then by
-    /// what the model uses.
+    /// what the model uses. `wrong` makes the error for a workspace without a valid model.
     fn compile(
         &self,
         estimate: u64,
         options: ModelOptions,
+        wrong: impl FnOnce(WorkspaceError) -> ServerError,
         read: impl FnOnce() -> Result<Arc<ModelSource>, ServerError>,
     ) -> Result<Compiled, ServerError> {
         let mut reserved = self.room(estimate)?;
         let before = of_thread();
-        let made = Compiled::new(read()?, options, self.most_parameters, &self.devices)?;
+        let made = Compiled::new(read()?, options, wrong, self.most_parameters, &self.devices)?;
         let net = of_thread().zip(before).and_then(|(now, before)| u64::try_from(now - before).ok());
         let bytes = net.unwrap_or(reserved.bytes()) + made.of_other_threads();
         // The model exists already, so it stays reserved while it waits for more.

@@ -7,6 +7,7 @@
     clippy::indexing_slicing
 )]
 
+mod archives;
 mod command_line;
 mod errors;
 mod hostile;

@@ -57,6 +57,13 @@ impl BuildError {
     }
 }
 
+impl From<BuildError> for WorkspaceError {
+    fn from(error: BuildError) -> Self {
+        let problems = error.problems().to_vec();
+        Self::Archived { source: Box::new(error), problems }
+    }
+}
+
 fn counted(report: &Report) -> String {
     let errors = report.errors().count() + report.omitted;
     let plural = if errors == 1 { "" } else { "s" };

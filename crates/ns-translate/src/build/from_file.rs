@@ -7,6 +7,7 @@ use super::error::BuildError;
 use super::fields::Reader;
 use super::places::Place;
 use super::{Built, build_named, cabinetry, trex, yaml};
+use crate::files::{Files, Folder};
 use crate::pyhf::Report;
 use crate::recognise::Format;
 
@@ -56,12 +57,28 @@ impl Source {
 /// # Errors
 /// [`BuildError::Read`], [`BuildError::OtherFormat`], or [`BuildError::Invalid`] with all problems of the file and of the templates that it names.
 pub fn build_config(path: &Path, options: ConfigOptions) -> Result<Built, BuildError> {
+    build_config_in(&Files::Disk, path, options)
+}
+
+/// Builds like [`build_config`], with files that may be in an archive. Ntuples are then trees of ROOT files.
+pub(crate) fn build_config_in(
+    files: &Files,
+    path: &Path,
+    options: ConfigOptions,
+) -> Result<Built, BuildError> {
     let failed = |source| BuildError::Read { path: path.to_owned(), source };
-    if std::fs::metadata(path).map_err(failed)?.len() > LARGEST {
-        let error = std::io::Error::other("it is larger than 64 MiB");
-        return Err(failed(error));
-    }
-    let bytes = std::fs::read(path).map_err(failed)?;
+    let bytes = match files {
+        Files::Disk => {
+            if std::fs::metadata(path).map_err(failed)?.len() > LARGEST {
+                let error = std::io::Error::other("it is larger than 64 MiB");
+                return Err(failed(error));
+            }
+            std::fs::read(path).map_err(failed)?
+        }
+        Files::Packed(_) => {
+            files.text(path).map_err(|error| failed(std::io::Error::other(error.to_string())))?
+        }
+    };
     let format = Format::of(&bytes);
     // JSON is YAML too. Of a file that is nothing else, the reader of YAML says what is missing.
     if !matches!(format, Format::Trex | Format::Cabinetry | Format::Json | Format::Unknown) {
@@ -72,7 +89,7 @@ pub fn build_config(path: &Path, options: ConfigOptions) -> Result<Built, BuildE
     let what = format!("configuration {name}");
     let mut reader = Reader { file: name, report: Report::default() };
     let invalid = |report| BuildError::Invalid { what: what.clone(), report };
-    let folder = path.parent().unwrap_or(Path::new(""));
+    let folder = Folder { files, path: path.parent().unwrap_or(Path::new("")) };
     let read = if format == Format::Trex {
         trex::read(&text, folder, &mut reader).map(Source::Trex)
     } else {

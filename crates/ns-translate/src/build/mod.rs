@@ -45,6 +45,7 @@ pub use describe::{
     Smoothing, Symmetrise, Systematic, Template,
 };
 pub use error::BuildError;
+pub(crate) use from_file::build_config_in;
 pub use from_file::{ConfigOptions, build_config};
 pub use merge::merged;
 pub use places::Place;

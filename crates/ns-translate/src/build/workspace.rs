@@ -216,24 +216,9 @@ impl Writer<'_> {
                     return Ok(());
                 }
                 let sigmas = self.sigmas();
-                let smooth = |varied: &[f64]| match smooth {
-                    Some(Smoothing::Medians353Qh) => smoothed(varied, nominal),
-                    Some(Smoothing::Merge(most)) => merged(varied, nominal, &sigmas, *most),
-                    None => varied.to_vec(),
-                };
-                let both = down.as_deref().and_then(|down| two_sided(nominal, up, down, *symmetrise));
-                let how = if both.is_some() { Symmetrise::None } else { *symmetrise };
-                let (first, second) =
-                    both.map_or_else(|| (up.clone(), down.clone()), |(up, down)| (up, Some(down)));
-                let (smooth_up, smooth_down) = (smooth(&first), second.as_deref().map(smooth));
-                let split = split(nominal, &smooth_up, smooth_down.as_deref(), how)
-                    .ok_or_else(|| no_events(nominal, up, down.as_deref()))?;
-                let changed = smooth_up != first || smooth_down != second;
-                let before = if changed {
-                    symmetrise::split(nominal, &first, second.as_deref(), how).map(|split| split.together())
-                } else {
-                    None
-                };
+                let finished = finished((nominal, &sigmas), (up, down.as_deref()), *symmetrise, *smooth);
+                let Finished { split, smoothed, before } =
+                    finished.ok_or_else(|| no_events(nominal, up, down.as_deref()))?;
                 self.templates.push(TemplateRow {
                     channel: self.channel.name.clone(),
                     sample: self.sample.name.clone(),
@@ -244,7 +229,7 @@ impl Writer<'_> {
                     varied: split.together(),
                     before,
                 });
-                self.templates(systematic, &split, *parts, pruning, changed);
+                self.templates(systematic, &split, *parts, pruning, smoothed);
             }
         }
         Ok(())
@@ -320,6 +305,41 @@ impl Writer<'_> {
             smoothed,
         });
     }
+}
+
+/// Templates that were smoothed and made symmetric.
+pub(super) struct Finished {
+    pub(super) split: Split,
+    /// Whether smoothing changed them.
+    smoothed: bool,
+    /// The templates without smoothing, if it changed them.
+    before: Option<(Vec<f64>, Vec<f64>)>,
+}
+
+/// Smooths the templates of a systematic and makes them symmetric. `nominal` comes with its uncertainties. `None` if a template
+/// has no events.
+pub(super) fn finished(
+    (nominal, sigmas): (&[f64], &[f64]),
+    (up, down): (&[f64], Option<&[f64]>),
+    symmetrise: Symmetrise,
+    smooth: Option<Smoothing>,
+) -> Option<Finished> {
+    let smooth = |varied: &[f64]| match smooth {
+        Some(Smoothing::Medians353Qh) => smoothed(varied, nominal),
+        Some(Smoothing::Merge(most)) => merged(varied, nominal, sigmas, most),
+        None => varied.to_vec(),
+    };
+    let both = down.and_then(|down| two_sided(nominal, up, down, symmetrise));
+    let how = if both.is_some() { Symmetrise::None } else { symmetrise };
+    let (first, second) =
+        both.map_or_else(|| (up.to_vec(), down.map(<[f64]>::to_vec)), |(up, down)| (up, Some(down)));
+    let (smooth_up, smooth_down) = (smooth(&first), second.as_deref().map(smooth));
+    let split = split(nominal, &smooth_up, smooth_down.as_deref(), how)?;
+    let smoothed = smooth_up != first || smooth_down != second;
+    let before = smoothed
+        .then(|| symmetrise::split(nominal, &first, second.as_deref(), how).map(|split| split.together()))
+        .flatten();
+    Some(Finished { split, smoothed, before })
 }
 
 /// Says which template has no events.

@@ -11,7 +11,7 @@ use super::lines::lines;
 use super::options::CardOptions;
 use super::{build, header, systematics};
 use crate::pyhf::problem::Report;
-use crate::pyhf::{ChannelSelection, ModelOptions, Problem, file_of, read_file};
+use crate::pyhf::{ChannelSelection, ModelOptions, Problem};
 
 /// A datacard, or several cards put together, with the options it was read with.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,8 +33,8 @@ impl Card {
     /// [`CardError::NoSuchChannel`] if a masked channel does not exist.
     pub fn read(path: impl AsRef<Path>, options: &CardOptions) -> Result<Self, CardError> {
         let path = path.as_ref();
-        let text = read_file(path)?;
-        let folder = file_of(path).parent().map(Path::to_path_buf).unwrap_or_default();
+        let text = options.files.text(path)?;
+        let folder = options.files.folder_of(path);
         let name =
             path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
         Self::parse(&text, &name, folder, options)

@@ -1,15 +1,13 @@
 //! Histograms of the files that a card names.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::Read as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use ns_root::{RootError, RootFile};
 
 use super::lines::number;
+use crate::files::Files;
 use crate::pyhf::names::{nearest, quoted};
-use crate::pyhf::read_file;
 
 /// Contents and squared uncertainties of the bins.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -36,8 +34,8 @@ pub(super) struct Trouble {
 
 /// The files that were opened.
 #[derive(Debug)]
-pub(super) struct Files {
-    confined: bool,
+pub(super) struct Opened {
+    files: Files,
     open: HashMap<PathBuf, Result<Source, Trouble>>,
 }
 
@@ -49,10 +47,9 @@ enum Source {
     Table(HashMap<String, Histogram>),
 }
 
-impl Files {
-    /// With `confined`, files must be in the folder of the card or below.
-    pub(super) fn new(confined: bool) -> Self {
-        Self { confined, open: HashMap::new() }
+impl Opened {
+    pub(super) fn new(files: &Files) -> Self {
+        Self { files: files.clone(), open: HashMap::new() }
     }
 
     /// Returns a histogram; `None` if the file does not have it.
@@ -62,8 +59,7 @@ impl Files {
         file: &str,
         object: &str,
     ) -> Result<Option<Histogram>, Trouble> {
-        let path = self.path(folder, file)?;
-        let source = self.open.entry(path).or_insert_with_key(|path| open(path));
+        let source = self.open.entry(folder.join(file)).or_insert_with_key(|path| open(&self.files, path));
         match source {
             Err(trouble) => Err(trouble.clone()),
             Ok(Source::Table(table)) => Ok(table.get(object).cloned()),
@@ -90,19 +86,6 @@ impl Files {
             Err(_) => None,
         }
     }
-
-    fn path(&self, folder: &Path, file: &str) -> Result<PathBuf, Trouble> {
-        let inside =
-            Path::new(file).components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
-        if self.confined && !inside {
-            return Err(Trouble {
-                message: format!("The file {} is outside of the folder of the card.", quoted(file)),
-                remedy: "Put it into this folder.".to_owned(),
-                of_file: true,
-            });
-        }
-        Ok(folder.join(file))
-    }
 }
 
 /// Returns the bins of a histogram of ROOT.
@@ -125,17 +108,15 @@ fn of_root(histogram: &ns_root::Histogram) -> Result<Histogram, Trouble> {
     }
 }
 
-fn open(path: &Path) -> Result<Source, Trouble> {
+fn open(files: &Files, path: &Path) -> Result<Source, Trouble> {
     let trouble =
         |message: String, remedy: &str| Trouble { message, remedy: remedy.to_owned(), of_file: true };
-    let mut start = [0; 4];
-    let is_root = File::open(path).and_then(|mut file| file.read_exact(&mut start));
-    if is_root.is_ok() && RootFile::is_root(&start) {
-        return RootFile::open(path).map(Source::Root).map_err(|error| {
+    if files.is_root(path).unwrap_or(false) {
+        return files.root(path).map(Source::Root).map_err(|error| {
             trouble(format!("{error}"), "Correct its name in the 'shapes' line, if another file is meant.")
         });
     }
-    let text = read_file(path).map_err(|error| {
+    let text = files.text(path).map_err(|error| {
         trouble(
             format!("The file of templates cannot be read: {error}."),
             "Correct its name in the 'shapes' line.",

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use super::error::CardError;
+use crate::files::Files;
 
 /// What is done with `autoMCStats`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -127,6 +128,6 @@ pub struct CardOptions {
     pub maps: Vec<PoiMap>,
     /// Names of the parameters of interest, also as lists separated by commas; an empty vector for those of the maps.
     pub pois: Vec<String>,
-    /// Whether files that the card names must be in its folder or below. This is for cards from strangers.
-    pub confined: bool,
+    /// Where the files are that the card names. This is an archive for cards from strangers.
+    pub files: Files,
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::document::{Channel, ShapeRule};
-use super::histograms::{Files, Histogram, Trouble};
+use super::histograms::{Histogram, Opened, Trouble};
 use super::lines::Place;
 use super::options::CardOptions;
 use super::pattern::{has_wildcard, wildcard};
@@ -22,14 +22,14 @@ pub(super) enum Found {
 /// A reader of the templates of a card.
 pub(super) struct Shapes<'o> {
     options: &'o CardOptions,
-    files: Files,
+    files: Opened,
     /// Files with an error that is in the report.
     reported: HashSet<String>,
 }
 
 impl<'o> Shapes<'o> {
     pub(super) fn new(options: &'o CardOptions) -> Self {
-        Self { options, files: Files::new(options.confined), reported: HashSet::new() }
+        Self { options, files: Opened::new(&options.files), reported: HashSet::new() }
     }
 
     /// Returns the nominal template of a process, or of `data_obs`.

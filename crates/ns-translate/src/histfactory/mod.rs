@@ -18,6 +18,7 @@ use std::path::Path;
 pub use crate::xml_error::{HistFactoryError, Place};
 pub use write::{COMBINATION, Exported, write};
 
+use crate::files::Files;
 use crate::pyhf::{Problem, Severity};
 
 /// What was read from HistFactory XML.
@@ -46,7 +47,13 @@ pub fn is_xml(text: &[u8]) -> bool {
 /// # Errors
 /// [`HistFactoryError`], with file, line and element.
 pub fn read(path: &Path) -> Result<Imported, HistFactoryError> {
-    let mut combination = read::combination(&text(path)?, path)?;
+    read_in(&Files::Disk, path)
+}
+
+/// Reads like [`read`], with files that may be in an archive. Relative paths then begin in the folder of the combination file or in
+/// those above it.
+pub(crate) fn read_in(files: &Files, path: &Path) -> Result<Imported, HistFactoryError> {
+    let mut combination = read::combination(&text(files, path)?, files, path)?;
     let lumi = view::lumi_matters(&combination);
     let groups = settle::Groups::of(&combination, lumi)?;
     let mut notes = std::mem::take(&mut combination.notes);
@@ -85,8 +92,8 @@ fn lumi_note(combination: &describe::Combination, lumi: bool, notes: &mut Vec<Pr
 }
 
 /// Reads a text. Bytes that are no UTF-8 are read as Latin-1.
-fn text(path: &Path) -> Result<String, HistFactoryError> {
-    let bytes = crate::pyhf::read_file(path).map_err(|error| HistFactoryError::Read {
+fn text(files: &Files, path: &Path) -> Result<String, HistFactoryError> {
+    let bytes = files.text(path).map_err(|error| HistFactoryError::Read {
         path: path.to_owned(),
         source: std::io::Error::other(error.to_string()),
     })?;

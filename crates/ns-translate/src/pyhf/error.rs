@@ -68,6 +68,14 @@ pub enum WorkspaceError {
         /// What the user can do.
         remedy: &'static str,
     },
+    /// An archive cannot be unpacked in memory, or has no model that can be read.
+    #[error("{source}")]
+    Archived {
+        /// [`crate::ArchiveError`], or [`crate::build::BuildError`] of a configuration.
+        source: Box<dyn std::error::Error + Send + Sync>,
+        /// All problems of a configuration; empty for other errors.
+        problems: Vec<super::Problem>,
+    },
     /// XML of HistFactory cannot be read.
     #[error(transparent)]
     HistFactory(Box<crate::xml_error::HistFactoryError>),
@@ -264,6 +272,7 @@ impl WorkspaceError {
             | Self::CannotEdit { report, .. }
             | Self::InvalidAfterEdit { report, .. } => &report.problems,
             Self::AfterPatch { source, .. } => source.problems(),
+            Self::Archived { problems, .. } => problems,
             _ => &[],
         }
     }

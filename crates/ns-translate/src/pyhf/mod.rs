@@ -27,7 +27,7 @@ mod declare;
 pub(crate) mod diagnose;
 pub(crate) mod document;
 mod edit;
-mod error;
+pub(crate) mod error;
 mod from_functions;
 mod from_model;
 mod functions;
@@ -56,6 +56,7 @@ pub use edit::{
 };
 pub use error::WorkspaceError;
 pub use from_model::{NotPyhf, workspace_of};
+pub(crate) use input::{Bounded, is_tar};
 pub use input::{file_of, read_file, read_from};
 pub use layout::to_text;
 pub use listed::ListedAnalysis;

@@ -230,9 +230,6 @@ fn each_wrong_option_gets_its_message() {
     say(message(folder.path(), COUNTS, &mask(&["b1", "b2"])));
     let poi = CardOptions { pois: vec!["mu".to_owned()], ..CardOptions::default() };
     say(message(folder.path(), COUNTS, &poi));
-    let confined = CardOptions { confined: true, ..CardOptions::default() };
-    say(message(folder.path(), &SHAPES.replace("shapes.root", "../shapes.root"), &confined));
-    say(message(folder.path(), &SHAPES.replace("shapes.root", "/etc/shapes.root"), &confined));
     for mc_stats in [McStats::Ignore, McStats::StatError] {
         let options = CardOptions { mc_stats, ..CardOptions::default() };
         say(message(folder.path(), &format!("{SHAPES}* autoMCStats 10\n"), &options));

@@ -50,6 +50,35 @@ fn trees_give_what_columns_in_parquet_give() {
     assert!(said.contains("the tree 'data' has no branch 'ptt'; the closest that exists is 'pt'"), "{said}");
 }
 
+#[test]
+fn bins_are_merged_and_left_out() {
+    let scratch = tempfile::tempdir().unwrap();
+    std::fs::copy(folder().join("histograms.root"), scratch.path().join("histograms.root")).unwrap();
+    let text = std::fs::read_to_string(folder().join("histograms.yml")).unwrap();
+    let path = scratch.path().join("histograms.yml");
+    let with = |rebin: &str| {
+        std::fs::write(&path, text.replace("RegionPath: SR}", &format!("RegionPath: SR, Rebin: {rebin}}}")))
+            .unwrap();
+        built(&path, ConfigOptions::default())
+    };
+    let bins = |built: Built| -> Vec<f64> {
+        serde_json::from_value(built.workspace["observations"][0]["data"].clone()).unwrap()
+    };
+    let all = bins(with("{Steps: 1}").unwrap());
+    let n = all.len();
+    assert!(n >= 3, "{all:?}");
+    assert_eq!(bins(with("{LowerIndex: 1}").unwrap()), all[1..]);
+    assert_eq!(bins(with("{UpperIndex: -1}").unwrap()), all[..n - 1]);
+    let pairs: Vec<f64> = all.chunks_exact(2).map(|pair| pair.iter().sum()).collect();
+    assert_eq!(bins(with("{Steps: 2}").unwrap()), pairs);
+    for (wrong, words) in
+        [("{Steps: 0}", "not positive"), ("{LowerIndex: 0.5}", "whole"), ("{LowerIndex: 100}", "no bin")]
+    {
+        let said = with(wrong).unwrap_err().to_string();
+        assert!(said.contains(words), "{said}");
+    }
+}
+
 /// All numbers of a document, in its order.
 fn numbers(value: &serde_json::Value) -> Vec<f64> {
     match value {

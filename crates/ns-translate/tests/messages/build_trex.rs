@@ -83,6 +83,91 @@ fn statistics_alone_need_no_systematics() {
     assert!(!built.workspace.to_string().contains("staterror"));
 }
 
+#[test]
+fn systematics_are_split_by_regions_samples_and_parts() {
+    let with = |setting: &str| {
+        let text = config().replace("  OverallUp: 0.02", &format!("{setting}\n  OverallUp: 0.02"));
+        modifiers(&built(&text).unwrap())
+    };
+    assert!(with("  Decorrelate: REGION").contains(&"lumi_SR normsys".to_owned()));
+    assert!(with("  Decorrelate: SAMPLE").contains(&"lumi_Background normsys".to_owned()));
+    assert!(with("  Decorrelate: SHAPEACC").contains(&"lumi_Acc normsys".to_owned()));
+    assert!(with("  NuisanceParameter: \"L\"\n  Decorrelate: REGION").contains(&"L_SR normsys".to_owned()));
+    let text = config().replace("  Smoothing: 40\n", "  Decorrelate: SHAPEACC\n");
+    let parts = modifiers(&built(&text).unwrap());
+    for name in ["Modelling_Acc normsys", "Modelling_Shape histosys"] {
+        assert!(parts.contains(&name.to_owned()), "{parts:?}");
+    }
+}
+
+#[test]
+fn changes_are_scaled() {
+    let norm = |text: &str| {
+        let built = built(text).unwrap();
+        let row = built.systematics.iter().find(|row| row.systematic == "Modelling").unwrap().clone();
+        row.normalisation.and_then(|part| part.up).unwrap()
+    };
+    let text = config().replace("  Smoothing: 40\n", "");
+    let doubled =
+        norm(&text.replace("  Symmetrisation: ONESIDED", "  Symmetrisation: ONESIDED\n  ScaleUp: 2"));
+    assert!((doubled - 2.0 * norm(&text)).abs() < 1e-12, "{doubled}");
+    let overall = config().replace("  OverallUp: 0.02", "  ScaleDown: 0.5\n  OverallUp: 0.02");
+    let lumi = built(&overall).unwrap().workspace["channels"][0]["samples"][1]["modifiers"].clone();
+    let lumi = lumi.as_array().unwrap().iter().find(|modifier| modifier["name"] == "lumi").unwrap().clone();
+    assert_eq!(lumi["data"], json!({"hi": 1.02, "lo": 0.99}));
+}
+
+#[test]
+fn statistics_as_systematics_have_a_parameter_for_each_bin() {
+    let text =
+        config() + "\nSystematic: \"mc\"\n  Type: STAT\n  Samples: Background\n  Decorrelate: REGION\n";
+    let built = built(&text.replace("  SystPruningNorm: 0.002\n  SystPruningShape: 0.002\n", "")).unwrap();
+    let sample = &built.workspace["channels"][0]["samples"][1];
+    let nominal: Vec<f64> = serde_json::from_value(sample["data"].clone()).unwrap();
+    let list = sample["modifiers"].as_array().unwrap();
+    let sigmas = list.iter().find(|m| m["type"] == "staterror").unwrap()["data"].clone();
+    let sigmas: Vec<f64> = serde_json::from_value(sigmas).unwrap();
+    for (bin, sigma) in sigmas.iter().enumerate() {
+        let name = format!("mc_SR_bin{bin}");
+        let of = |kind: &str| {
+            list.iter().find(|m| m["name"] == *name && m["type"] == kind).unwrap()["data"].clone()
+        };
+        let factor = of("normsys")["hi"].as_f64().unwrap();
+        let up: Vec<f64> = serde_json::from_value(of("histosys")["hi_data"].clone()).unwrap();
+        for (at, (up, nominal)) in up.iter().zip(&nominal).enumerate() {
+            let expected = if at == bin { nominal + sigma } else { *nominal };
+            assert!((up * factor - expected).abs() < 1e-9, "{name}");
+        }
+    }
+}
+
+#[test]
+fn smoothing_follows_a_reference_sample() {
+    // A second background with the same templates, which takes the smoothed change of the first.
+    let text = config()
+        .replace("Systematic: \"lumi\"", "Sample: \"Other\"\n  Type: BACKGROUND\n  LumiScale: 3\n  HistoName: \"SR/background/nominal\"\n\nSystematic: \"lumi\"")
+        .replace("  Samples: Background\n", "  Samples: Background,Other\n  ReferenceSmoothing: Background\n")
+        .replace("  Smoothing: 40", "  Smoothing: 10")
+        .replace("  SystPruningNorm: 0.002\n  SystPruningShape: 0.002\n", "");
+    let built = built(&text).unwrap();
+    let effect = |sample: usize| {
+        let sample = &built.workspace["channels"][0]["samples"][sample];
+        let of = |kind: &str| {
+            let all = sample["modifiers"].as_array().unwrap();
+            all.iter().find(|m| m["name"] == "Modelling" && m["type"] == kind).map(|m| m["data"].clone())
+        };
+        let factor = of("normsys").map_or(1.0, |data| data["hi"].as_f64().unwrap());
+        let nominal: Vec<f64> = serde_json::from_value(sample["data"].clone()).unwrap();
+        let shape = of("histosys")
+            .map_or_else(|| nominal.clone(), |d| serde_json::from_value(d["hi_data"].clone()).unwrap());
+        let ratios: Vec<f64> = shape.iter().zip(&nominal).map(|(up, n)| factor * up / n).collect();
+        ratios
+    };
+    let (reference, other) = (effect(1), effect(2));
+    assert!(reference.iter().any(|ratio| (ratio - 1.0).abs() > 1e-3), "{reference:?}");
+    assert!(reference.iter().zip(&other).all(|(a, b)| (a - b).abs() < 1e-9), "{reference:?} {other:?}");
+}
+
 /// Name of a case, what is replaced in the configuration above, and by what.
 const CASES: &[(&str, &str, &str)] = &[
     ("no_colon", "  ReadFrom: HIST", "  ReadFrom HIST"),
@@ -102,7 +187,10 @@ const CASES: &[(&str, &str, &str)] = &[
         "NormFactor: \"k\"\n  Expression: (1-mu:mu[1,0,10]\n\nSystematic: \"lumi\"",
     ),
     ("several_names", "Systematic: \"lumi\"", "Systematic: \"lumi\",\"trigger\""),
-    ("unknown_type", "Type: OVERALL", "Type: STAT"),
+    ("unknown_type", "Type: OVERALL", "Type: NORM"),
+    ("statistics_without_regions", "Type: OVERALL", "Type: STAT"),
+    ("unknown_decorrelation", "Type: OVERALL", "Type: OVERALL\n  Decorrelate: BIN"),
+    ("scale_of_regions", "Type: OVERALL", "Type: OVERALL\n  ScaleUp: SR:2"),
     ("no_number", "OverallUp: 0.02", "OverallUp: two"),
     ("no_overall_down", "  OverallDown: -0.02\n", ""),
     ("no_template_down", "  Symmetrisation: ONESIDED\n", ""),
@@ -125,7 +213,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("morphing_of_one", "Sample: \"Background\"\n", "Sample: \"Background\"\n  Morphing: \"x\",1\n"),
     ("morphing_without_value", "Sample: \"Background\"\n", "Sample: \"Background\"\n  Morphing: \"x\"\n"),
     ("no_reference", "  Smoothing: 40\n", "  ReferenceSample: \"Nothing\"\n"),
-    ("reference_smoothing", "  Smoothing: 40\n", "  ReferenceSmoothing: \"Signal\"\n"),
+    ("reference_of_smoothing", "  Smoothing: 40\n", "  ReferenceSmoothing: \"Signal\"\n"),
     ("automatic_bins", "ReadFrom: HIST", "ReadFrom: NTUP"),
     ("unknown_poi", "POI: \"mu\"", "POI: \"mue\""),
 ];

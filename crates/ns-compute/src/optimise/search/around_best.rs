@@ -43,6 +43,12 @@ const FEW_CROSSINGS: usize = 48;
 const TINIEST_MODEL: usize = 10;
 const FEWEST_STARTS: usize = 32;
 
+/// Returns whether a strongly nonlinear model has other minima more often than others, as its best minimum so far shows. With
+/// kinks it always has: each side may have a minimum of its own.
+pub(super) fn is_strained(worker: &mut Worker, problem: &Problem<'_>, found: &BestSoFar) -> bool {
+    problem.plan.structure.has_kinks || strain(worker, problem, &found.best.theta) >= LEAST_STRAIN[0]
+}
+
 /// Searches for lower minima around the best minimum, with the methods that `effort` allows. If `neighbour` is true,
 /// the minimum is close to that of an earlier fit, whose search covered all values within the bounds. The default
 /// search then does not start from scattered points.

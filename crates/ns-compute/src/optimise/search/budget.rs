@@ -72,10 +72,21 @@ impl Budget {
         if plan.policy.strongly_nonlinear && free <= MOST_STRONG { OF_STRONG } else { ALWAYS }
     }
 
-    /// The budget of a search after a first descent of the price `first`. `spent` is the price of all until now.
-    pub(super) fn after(problem: &Problem<'_>, first: Nanoseconds, spent: Nanoseconds) -> Self {
-        let free = problem.fixed.iter().filter(|fixed| !**fixed).count();
-        Self::of(TIMES * first + Self::always(problem.plan, free), spent)
+    /// Returns whether the model of `problem` has the larger budget.
+    pub(super) fn is_larger(problem: &Problem<'_>) -> bool {
+        Self::always(problem.plan, free(problem)) > ALWAYS
+    }
+
+    /// The budget of a search after a first descent of the price `first`. `spent` is the price of all until now. If `strained` is
+    /// false, the model does not have the larger budget: its minimum shows that there is hardly another one.
+    pub(super) fn after(
+        problem: &Problem<'_>,
+        first: Nanoseconds,
+        spent: Nanoseconds,
+        strained: bool,
+    ) -> Self {
+        let always = if strained { Self::always(problem.plan, free(problem)) } else { ALWAYS };
+        Self::of(TIMES * first + always, spent)
     }
 
     fn of(allowance: Nanoseconds, spent: Nanoseconds) -> Self {
@@ -84,8 +95,7 @@ impl Budget {
 
     /// The budget of a search of the values of parameters in which functions are not linear. Second minima are common there.
     pub(super) fn of_functions(problem: &Problem<'_>, spent: Nanoseconds) -> Self {
-        let free = problem.fixed.iter().filter(|fixed| !**fixed).count();
-        Self::of(if free <= MOST_STRONG { OF_STRONG } else { ALWAYS }, spent)
+        Self::of(if free(problem) <= MOST_STRONG { OF_STRONG } else { ALWAYS }, spent)
     }
 
     /// The same budget once more, from now on.
@@ -130,4 +140,9 @@ impl Budget {
             self.method_until = self.method_until.max(spent + self.share * self.allowance);
         }
     }
+}
+
+/// Returns the number of free parameters.
+fn free(problem: &Problem<'_>) -> usize {
+    problem.fixed.iter().filter(|fixed| !**fixed).count()
 }

@@ -36,6 +36,31 @@ pub(super) struct Region {
     pub(super) binning: Option<Vec<f64>>,
     pub(super) filter: Option<String>,
     pub(super) region_path: Option<String>,
+    pub(super) rebin: Option<Rebin>,
+}
+
+/// Which bins of the histograms are used, as in slices of Python: negative indices count from the end.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rebin {
+    pub(super) line: usize,
+    pub(super) lower: i64,
+    /// The first bin that is not used; `None` for all bins to the end.
+    pub(super) upper: Option<i64>,
+    /// Number of bins that become one. What is left over at the end is not used.
+    pub(super) steps: usize,
+}
+
+impl Rebin {
+    /// Returns the indices of the edges that are left, of a histogram with `n` bins; `None` if that is less than a bin.
+    pub(super) fn edges(self, n: usize) -> Option<Vec<usize>> {
+        let index = |at: i64| -> usize {
+            let at = if at < 0 { at.saturating_add(n as i64) } else { at };
+            usize::try_from(at).unwrap_or(0).min(n)
+        };
+        let (lower, upper) = (index(self.lower), self.upper.map_or(n, index));
+        let bins = upper.checked_sub(lower)? / self.steps;
+        (bins > 0).then(|| (0..=bins).map(|bin| lower + bin * self.steps).collect())
+    }
 }
 
 #[derive(Debug, Clone, Default)]

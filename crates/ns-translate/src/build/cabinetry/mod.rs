@@ -7,13 +7,14 @@ mod plan;
 mod read;
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use super::describe::Description;
 use super::fields::Reader;
 use super::places::Place;
 use super::sources;
 use super::yaml::Node;
+use crate::files::Folder;
+use crate::pyhf::names::quoted;
 use config::Config;
 
 /// A configuration whose templates have been read.
@@ -25,7 +26,7 @@ pub(super) struct Read {
 
 /// Reads a configuration and its templates. `folder` is where relative paths begin. Problems go to the report; the
 /// description is complete if it has no errors.
-pub(super) fn read(root: &Node, folder: &Path, reader: &mut Reader) -> Option<Read> {
+pub(super) fn read(root: &Node, folder: Folder<'_>, reader: &mut Reader) -> Option<Read> {
     let config = read::config(root, reader);
     check::names(&config, reader);
     let (keys, requests) = plan::plan(&config, reader);
@@ -36,10 +37,31 @@ pub(super) fn read(root: &Node, folder: &Path, reader: &mut Reader) -> Option<Re
     if reader.report.has_errors() {
         return None;
     }
-    let templates: HashMap<_, _> =
+    let mut templates: HashMap<_, _> =
         keys.into_iter().zip(filled).filter_map(|(key, filled)| Some((key, filled?))).collect();
+    rebin(&config, &mut templates, reader);
+    if reader.report.has_errors() {
+        return None;
+    }
     let description = describe::describe(&config, &templates, reader);
     Some(Read { description, config })
+}
+
+/// Gives the templates of regions with `Rebin` their bins. Problems go to the report.
+fn rebin(config: &Config, templates: &mut HashMap<plan::Key, sources::Filled>, reader: &mut Reader) {
+    for (r, region) in config.regions.iter().enumerate() {
+        let Some(rebin) = region.rebin else { continue };
+        for filled in templates.iter_mut().filter(|((of, ..), _)| *of == r).map(|(_, filled)| filled) {
+            match rebin.edges(filled.template.values.len()) {
+                Some(edges) => filled.regroup(&edges, false),
+                None => {
+                    let message = format!("'Rebin' leaves no bin of the region {}.", quoted(&region.name));
+                    reader.error(rebin.line, message, "Correct its indices.");
+                    break;
+                }
+            }
+        }
+    }
 }
 
 impl Read {

@@ -3,14 +3,15 @@
 use super::super::fields::{Fields, Reader};
 use super::super::yaml::Node;
 use super::config::{
-    Config, Fixed, General, NormFactor, Region, Sample, SmoothingRule, Systematic, Variation,
+    Config, Fixed, General, NormFactor, Rebin, Region, Sample, SmoothingRule, Systematic, Variation,
 };
 use crate::pyhf::names::quoted;
 
 const FILE: &[&str] = &["General", "Regions", "Samples", "NormFactors", "Systematics"];
 const GENERAL: &[&str] = &["Measurement", "POI", "InputPath", "HistogramFolder", "VariationPath", "Fixed"];
 const FIXED: &[&str] = &["Name", "Value"];
-const REGION: &[&str] = &["Name", "Variable", "Binning", "Filter", "RegionPath"];
+const REGION: &[&str] = &["Name", "Variable", "Binning", "Rebin", "Filter", "RegionPath"];
+const REBIN: &[&str] = &["LowerIndex", "UpperIndex", "Steps"];
 const SAMPLE: &[&str] =
     &["Name", "Tree", "Filter", "Weight", "SamplePath", "Data", "DisableStaterror", "Regions"];
 const NORM_FACTOR: &[&str] = &["Name", "Regions", "Samples", "Nominal", "Bounds"];
@@ -91,6 +92,7 @@ fn region(node: &Node, reader: &mut Reader) -> Option<Region> {
         binning: fields.numbers("Binning", reader),
         filter: fields.text("Filter", reader),
         region_path: fields.text("RegionPath", reader),
+        rebin: fields.get("Rebin").and_then(|node| rebin(node, reader)),
     };
     if region.variable.is_some() && region.binning.is_none() {
         let message = format!("The region {} has a 'Variable' but no 'Binning'.", quoted(&region.name));
@@ -108,6 +110,24 @@ fn region(node: &Node, reader: &mut Reader) -> Option<Region> {
         }
     }
     Some(region)
+}
+
+fn rebin(node: &Node, reader: &mut Reader) -> Option<Rebin> {
+    let fields = Fields::of(node, "'Rebin'", REBIN, reader)?;
+    let mut whole = |key: &'static str| {
+        let number = fields.number(key, reader)?;
+        if number.fract() != 0.0 || number.abs() > 1e9 {
+            reader.error(fields.line, format!("'{key}' is not a whole number."), "Write an index such as 2.");
+            return None;
+        }
+        Some(number as i64)
+    };
+    let (lower, upper, steps) = (whole("LowerIndex"), whole("UpperIndex"), whole("Steps").unwrap_or(1));
+    let steps = usize::try_from(steps).ok().filter(|steps| *steps > 0);
+    if steps.is_none() {
+        reader.error(fields.line, "'Steps' is not positive.", "Write the number of bins that become one.");
+    }
+    Some(Rebin { line: fields.line, lower: lower.unwrap_or(0), upper, steps: steps? })
 }
 
 fn sample(node: &Node, reader: &mut Reader) -> Option<Sample> {

@@ -1,21 +1,23 @@
 //! Reads the columns of all templates that are filled from events, file by file.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
-
-use ns_root::RootFile;
 
 use super::files::matching;
 use super::fill::Filling;
 use super::{Filled, Request, Source, found};
 use crate::arrow::parquet::{ParquetOptions, read_parquet_events_soa};
 use crate::build::fields::Reader;
+use crate::files::{Files, Folder};
 use crate::pyhf::names::quoted;
 
 /// Reads templates into `filled`. Every file is read once, with the columns of all its templates.
-pub(super) fn read(requests: &[Request], folder: &Path, reader: &mut Reader, filled: &mut [Option<Filled>]) {
+pub(super) fn read(
+    requests: &[Request],
+    folder: Folder<'_>,
+    reader: &mut Reader,
+    filled: &mut [Option<Filled>],
+) {
     let mut fillings: Vec<Option<Filling>> = vec![None; requests.len()];
     // In the order of the first use, so that messages follow the configuration.
     let mut order: Vec<(PathBuf, String)> = Vec::new();
@@ -30,7 +32,7 @@ pub(super) fn read(requests: &[Request], folder: &Path, reader: &mut Reader, fil
             }
         }
         for name in &source.files {
-            let files = matching(&found(folder, name));
+            let files = matching(folder.files, &found(folder, name));
             if files.is_empty() {
                 let message = format!("{}: no file is called {}.", request.what, quoted(name));
                 reader.error(request.line, message, "Correct the paths in the configuration.");
@@ -48,7 +50,7 @@ pub(super) fn read(requests: &[Request], folder: &Path, reader: &mut Reader, fil
     }
     for key in &order {
         let Some(list) = users.get(key) else { continue };
-        if let Err((line, message, remedy)) = one_file(key, list, requests, &mut fillings) {
+        if let Err((line, message, remedy)) = one_file(folder.files, key, list, requests, &mut fillings) {
             reader.error(line, message, remedy);
             for i in list {
                 fillings[*i] = None;
@@ -67,6 +69,7 @@ type Wrong = (usize, String, String);
 
 /// Adds the events of a file to the templates that use it.
 fn one_file(
+    files: &Files,
     (file, tree): &(PathBuf, String),
     users: &[usize],
     requests: &[Request],
@@ -81,7 +84,7 @@ fn one_file(
         }
     }
     let wrong = |message: String, remedy: String| (first.line, format!("{}: {message}", first.what), remedy);
-    let arrays = table(file, tree, &names).map_err(|(message, remedy)| wrong(message, remedy))?;
+    let arrays = table(files, file, tree, &names).map_err(|(message, remedy)| wrong(message, remedy))?;
     let rows = arrays.iter().map(|array| array.len()).max().unwrap_or(0);
     if arrays.len() != names.len() || arrays.iter().any(|array| array.len() != rows) {
         let message = format!("the columns of {} have different lengths.", file.display());
@@ -106,14 +109,16 @@ fn one_file(
 /// Columns, and what is wrong with a remedy.
 type Columns = Result<Vec<std::sync::Arc<[f64]>>, (String, String)>;
 
-fn table(file: &Path, tree: &str, names: &[String]) -> Columns {
-    let mut start = [0; 4];
-    let opened = File::open(file).and_then(|mut file| file.read_exact(&mut start));
-    if let Err(error) = opened {
+fn table(files: &Files, file: &Path, tree: &str, names: &[String]) -> Columns {
+    let is_root = files.is_root(file).map_err(|error| {
         let remedy = "Correct the paths in the configuration.";
-        return Err((format!("cannot read {}: {error}.", file.display()), remedy.to_owned()));
-    }
-    if !RootFile::is_root(&start) {
+        (format!("cannot read {}: {error}.", file.display()), remedy.to_owned())
+    })?;
+    if !is_root {
+        if *files != Files::Disk {
+            let message = format!("{} is no ROOT file.", file.display());
+            return Err((message, "In an archive, give the events as trees of ROOT files.".to_owned()));
+        }
         let options = ParquetOptions { columns: Some(names.to_vec()), ..ParquetOptions::default() };
         let read = read_parquet_events_soa(file, &options).map_err(|error| {
             (error.to_string(), "Correct the expression, or the path of the file.".to_owned())
@@ -124,7 +129,7 @@ fn table(file: &Path, tree: &str, names: &[String]) -> Columns {
         let message = format!("{} is a ROOT file, and its tree is not named.", file.display());
         return Err((message, "Add 'Tree' to the sample.".to_owned()));
     }
-    let columns = RootFile::open(file).and_then(|file| file.columns(tree, names)).map_err(|error| {
+    let columns = files.root(file).and_then(|file| file.columns(tree, names)).map_err(|error| {
         (
             error.to_string(),
             "Correct the name of the tree or the expression, or the path of the file.".to_owned(),

@@ -7,19 +7,25 @@ use ns_root::{RootError, RootFile};
 
 use super::{Fault, Filled};
 use crate::build::describe::Template;
+use crate::files::Files;
 use crate::pyhf::names::quoted;
 
 /// The files that are open.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Histograms {
+    files: Files,
     open: HashMap<PathBuf, Result<RootFile, Fault>>,
 }
 
 impl Histograms {
+    pub(super) fn of(files: &Files) -> Self {
+        Self { files: files.clone(), open: HashMap::new() }
+    }
+
     /// Reads a histogram of one dimension. With `outside`, what is outside of its bins is added to the outer bins.
     pub(super) fn read(&mut self, file: &Path, path: &str, outside: bool) -> Result<Filled, Fault> {
         let source = self.open.entry(file.to_owned()).or_insert_with_key(|file| {
-            RootFile::open(file).map_err(|error| Fault {
+            self.files.root(file).map_err(|error| Fault {
                 message: sentence(&error),
                 remedy: "Correct the paths in the configuration.".to_owned(),
             })

@@ -6,10 +6,11 @@ mod fill;
 mod formula;
 mod histograms;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::describe::Template;
 use super::fields::Reader;
+use crate::files::{Files, Folder};
 
 /// A template that is to be read.
 #[derive(Debug, Clone)]
@@ -56,10 +57,52 @@ pub(super) struct Filled {
     pub(super) beyond: [f64; 2],
 }
 
+impl Filled {
+    /// Adds up the bins between edges. What is left over is beyond the bins, or belongs to the outer bins.
+    pub(super) fn regroup(&mut self, ends: &[usize], outside: bool) {
+        let (Some(&first), Some(&last)) = (ends.first(), ends.last()) else { return };
+        let grouped = |values: &[f64]| -> Vec<f64> {
+            ends.windows(2)
+                .map(|pair| match pair {
+                    [from, to] => values.get(*from..*to).unwrap_or_default().iter().sum(),
+                    _ => 0.0,
+                })
+                .collect()
+        };
+        let beyond = |values: &[f64]| -> [f64; 2] {
+            [values.get(..first), values.get(last..)].map(|part| part.unwrap_or_default().iter().sum())
+        };
+        let template = &mut self.template;
+        let left = beyond(&template.values);
+        let mut values = grouped(&template.values);
+        let ends_of = |values: &mut [f64], add: [f64; 2]| {
+            if let Some(value) = values.first_mut() {
+                *value += add[0];
+            }
+            if let Some(value) = values.last_mut() {
+                *value += add[1];
+            }
+        };
+        let mut variances = template.variances.as_deref().map(grouped);
+        if outside {
+            ends_of(&mut values, left);
+            if let (Some(variances), Some(old)) = (&mut variances, &template.variances) {
+                ends_of(variances, beyond(old));
+            }
+        } else {
+            self.beyond[0] += left[0];
+            self.beyond[1] += left[1];
+        }
+        template.values = values;
+        template.variances = variances;
+        self.edges = ends.iter().filter_map(|i| self.edges.get(*i)).copied().collect();
+    }
+}
+
 /// Reads templates. What cannot be read is `None`, and a problem of the report.
-pub(super) fn read(requests: &[Request], folder: &Path, reader: &mut Reader) -> Vec<Option<Filled>> {
+pub(super) fn read(requests: &[Request], folder: Folder<'_>, reader: &mut Reader) -> Vec<Option<Filled>> {
     let mut filled = vec![None; requests.len()];
-    let mut histograms = histograms::Histograms::default();
+    let mut histograms = histograms::Histograms::of(folder.files);
     for (request, place) in requests.iter().zip(&mut filled) {
         if let Source::Histogram { file, path, outside } = &request.source {
             match histograms.read(&found(folder, file), path, *outside) {
@@ -82,8 +125,9 @@ struct Fault {
 }
 
 /// The place of a file: in the folder of the configuration, or else where the program runs.
-fn found(folder: &Path, name: &str) -> PathBuf {
-    let near = folder.join(name);
+fn found(folder: Folder<'_>, name: &str) -> PathBuf {
+    let near = folder.path.join(name);
     let here = PathBuf::from(name);
-    if !near.exists() && here.exists() { here } else { near }
+    let is_here = *folder.files == Files::Disk && !near.exists() && here.exists();
+    if is_here { here } else { near }
 }

@@ -158,6 +158,12 @@ pub(super) struct Systematic {
     pub(super) samples: [Option<String>; 2],
     /// Sample whose relative change is taken, and whether its change of the sum is kept.
     pub(super) reference: Option<(String, bool)>,
+    /// Sample whose smoothed relative change is taken.
+    pub(super) smoothed_as: Option<String>,
+    /// Factors on the changes upwards and downwards.
+    pub(super) scale: [f64; 2],
+    /// Whether it is the statistics of the simulation, with a parameter for each bin that all samples share (`STAT`).
+    pub(super) statistics: bool,
     /// Sample whose pruning is taken.
     pub(super) pruned_as: Option<String>,
     /// Whether each bin is independent (`SHAPE`).
@@ -200,10 +206,18 @@ pub(super) fn drops(names: &[String], region: &str, sample: &str) -> bool {
 }
 
 impl Scope {
+    /// Whether a region is within the scope.
+    pub(super) fn has_region(&self, region: &str) -> bool {
+        includes(&self.regions, region) && !self.exclude.iter().any(|name| name == region)
+    }
+
+    /// Whether a sample is within the scope.
+    pub(super) fn has_sample(&self, sample: &str) -> bool {
+        includes(&self.samples, sample) && !self.exclude.iter().any(|name| name == sample)
+    }
+
     /// Whether a sample in a region is within the scope.
     pub(super) fn has(&self, region: &str, sample: &str) -> bool {
-        includes(&self.samples, sample)
-            && includes(&self.regions, region)
-            && !self.exclude.iter().any(|name| name == region || name == sample)
+        self.has_region(region) && self.has_sample(sample)
     }
 }

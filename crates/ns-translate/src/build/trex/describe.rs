@@ -79,6 +79,20 @@ pub(super) fn describe(
             for (i, systematic) in acting {
                 if systematic.scope.has(&region.name, &sample.name) {
                     let of = For { region: r, sample: s, systematic: i };
+                    if systematic.statistics {
+                        systematics.extend(of_bins(systematic, &template));
+                        continue;
+                    }
+                    if let Some(name) = systematic.smoothed_as.as_ref().filter(|name| **name != sample.name) {
+                        let change = variations.smoothed_change(name, of, reader);
+                        let parts = parts(systematic, &region.name, &sample.name);
+                        systematics.extend(
+                            change
+                                .zip(parts)
+                                .map(|(change, parts)| smoothed_as(systematic, &template, change, parts)),
+                        );
+                        continue;
+                    }
                     let mut side = |side| variations.template(of, side, reader).map(not_negative);
                     let (up, down) = (side(Side::Up), side(Side::Down));
                     if systematic.uncorrelated {
@@ -181,6 +195,50 @@ fn independent(systematic: &config::Systematic, region: &str, nominal: &Template
         parameter: Some(format!("{parameter}_{region}")),
         effect: Effect::Uncorrelated { sigmas },
         pruned_as: None,
+    }
+}
+
+/// The statistics of the simulation as systematics: one for each bin, which moves this bin by its uncertainty.
+fn of_bins(systematic: &config::Systematic, nominal: &Template) -> Vec<Systematic> {
+    let Some(variances) = &nominal.variances else { return Vec::new() };
+    let moved = |bin: usize, by: f64| {
+        let values = nominal.values.iter().enumerate();
+        values.map(|(at, value)| if at == bin { value + by } else { *value }).collect()
+    };
+    let of_bin = |(bin, variance): (usize, &f64)| Systematic {
+        name: format!("{}_bin{bin}", systematic.name),
+        parameter: systematic.parameter.as_ref().map(|parameter| format!("{parameter}_bin{bin}")),
+        effect: Effect::Templates {
+            up: moved(bin, variance.sqrt()),
+            down: Some(moved(bin, -variance.sqrt())),
+            symmetrise: Symmetrise::None,
+            smooth: None,
+            parts: Parts::Both,
+        },
+        pruned_as: systematic.pruned_as.clone(),
+    };
+    variances.iter().enumerate().map(of_bin).collect()
+}
+
+/// A systematic whose relative changes are those of another sample after smoothing.
+fn smoothed_as(
+    systematic: &config::Systematic,
+    nominal: &Template,
+    (up, down): (Vec<f64>, Vec<f64>),
+    parts: Parts,
+) -> Systematic {
+    let times = |ratio: Vec<f64>| ratio.iter().zip(&nominal.values).map(|(r, n)| r * n).collect();
+    Systematic {
+        name: systematic.name.clone(),
+        parameter: systematic.parameter.clone(),
+        effect: Effect::Templates {
+            up: times(up),
+            down: Some(times(down)),
+            symmetrise: Symmetrise::None,
+            smooth: None,
+            parts,
+        },
+        pruned_as: systematic.pruned_as.clone(),
     }
 }
 

@@ -6,6 +6,7 @@
 mod auto_bins;
 mod blocks;
 mod config;
+mod decorrelate;
 mod describe;
 mod known;
 mod morph;
@@ -17,12 +18,11 @@ mod rebin;
 mod settings;
 mod variation;
 
-use std::path::Path;
-
 use super::describe::Description;
 use super::fields::Reader;
 use super::places::Place;
 use super::sources;
+use crate::files::Folder;
 use config::Config;
 
 /// A configuration whose templates have been read.
@@ -34,7 +34,7 @@ pub(super) struct Read {
 
 /// Reads a configuration and its templates. `folder` is where relative paths begin. Problems go to the report; the
 /// description is complete if it has no errors.
-pub(super) fn read(text: &str, folder: &Path, reader: &mut Reader) -> Option<Read> {
+pub(super) fn read(text: &str, folder: Folder<'_>, reader: &mut Reader) -> Option<Read> {
     let blocks = match blocks::read(text) {
         Ok(blocks) => blocks,
         Err((line, message, remedy)) => {

@@ -38,7 +38,10 @@ pub(super) fn plan(config: &Config, reader: &mut Reader) -> (Vec<Key>, Vec<Reque
                 continue;
             }
             for (i, systematic) in config.systematics.iter().enumerate() {
-                if systematic.overall.is_some() || !systematic.scope.has(&region.name, &sample.name) {
+                if systematic.overall.is_some()
+                    || systematic.statistics
+                    || !systematic.scope.has(&region.name, &sample.name)
+                {
                     continue;
                 }
                 let sides = [(Side::Up, "up", &systematic.up), (Side::Down, "down", &systematic.down)];

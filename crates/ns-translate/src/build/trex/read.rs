@@ -8,6 +8,7 @@ use crate::build::fields::Reader;
 /// Reads the configuration. Problems go to the report.
 pub(super) fn config(blocks: &[Block], reader: &mut Reader) -> Config {
     let mut config = Config::default();
+    let mut systematics = Vec::new();
     for block in blocks {
         let [_] = block.names.as_slice() else {
             let message = format!("The block '{}' has several names.", block.kind);
@@ -45,7 +46,7 @@ pub(super) fn config(blocks: &[Block], reader: &mut Reader) -> Config {
             }
             "Systematic" if !config.job.stat_only => {
                 let ntuples = config.job.ntuples;
-                config.systematics.extend(settings.systematic(ntuples));
+                systematics.extend(settings.systematic(ntuples));
             }
             _ => {}
         }
@@ -65,6 +66,14 @@ pub(super) fn config(blocks: &[Block], reader: &mut Reader) -> Config {
             .filter_map(|block| block.names.first().map(String::as_str))
             .collect();
         config.regions.retain(|region| control.contains(&region.name.as_str()));
+    }
+    // The regions and samples may come after the systematics.
+    for (systematic, decorrelate) in systematics {
+        let parts = match decorrelate {
+            Some(decorrelate) => decorrelate.parts(systematic, &config),
+            None => vec![systematic],
+        };
+        config.systematics.extend(parts);
     }
     config
 }

@@ -1,13 +1,20 @@
 //! Reads the blocks of systematics.
 
 use super::config::{Systematic, Variation};
+use super::decorrelate::Decorrelate;
 use super::settings::Settings;
 use crate::build::describe::Symmetrise;
 
 impl Settings<'_, '_> {
-    pub(super) fn systematic(&mut self, ntuples: bool) -> Option<Systematic> {
-        let kind = self.one_of("Type", &["OVERALL", "HISTO", "SHAPE"])?;
-        let uncorrelated = kind == "SHAPE";
+    pub(super) fn systematic(&mut self, ntuples: bool) -> Option<(Systematic, Option<Decorrelate>)> {
+        let kind = self.one_of("Type", &["OVERALL", "HISTO", "SHAPE", "STAT"])?;
+        let (uncorrelated, statistics) = (kind == "SHAPE", kind == "STAT");
+        let decorrelate = self.one_of("Decorrelate", &["REGION", "SAMPLE", "SHAPEACC"]);
+        if statistics && decorrelate.as_deref() != Some("REGION") {
+            let line = self.get("Type").map_or(self.block.line, |setting| setting.line);
+            let message = "'Type: STAT' has no bin.".to_owned();
+            self.error(line, message, "Add 'Decorrelate: REGION', which gives every bin a parameter.");
+        }
         let overall = (kind == "OVERALL").then(|| {
             let (up, down) = (self.number("OverallUp"), self.number("OverallDown"));
             if up.is_none() || down.is_none() {
@@ -37,32 +44,54 @@ impl Settings<'_, '_> {
         let (has_up, has_down) =
             (up.is_some() || samples[0].is_some(), down.is_some() || samples[1].is_some());
         let one_sided = uncorrelated || symmetrise == Symmetrise::Mirror;
-        if overall.is_none() && (!has_up || (!has_down && !one_sided)) {
+        if overall.is_none() && !statistics && (!has_up || (!has_down && !one_sided)) {
             self.error(
                 self.block.line,
                 "It does not say how both templates differ from the nominal one.".to_owned(),
                 "Add settings that end in Up and Down, or 'Symmetrisation: ONESIDED' with those of Up.",
             );
         }
-        Some(Systematic {
+        let scale = [self.scale("ScaleUp"), self.scale("ScaleDown")];
+        let decorrelate = decorrelate.as_deref().and_then(|word| match word {
+            "REGION" => Some(Decorrelate::Regions),
+            "SAMPLE" => Some(Decorrelate::Samples),
+            "SHAPEACC" => Some(Decorrelate::Parts),
+            _ => None,
+        });
+        let systematic = Systematic {
             line: self.block.line,
             name: self.name(),
             parameter: self.text("NuisanceParameter"),
             scope: self.scope(),
-            overall,
+            overall: overall.map(|(up, down)| (up * scale[0], down * scale[1])),
             up,
             down: down.filter(|_| !uncorrelated),
             samples,
             reference: self
                 .text("ReferenceSample")
                 .map(|sample| (sample, self.flag("KeepReferenceOverallVar", true))),
+            smoothed_as: self.text("ReferenceSmoothing"),
+            scale,
+            statistics,
             pruned_as: self.text("ReferencePruning"),
             uncorrelated,
             symmetrise,
             smoothing: (smoothing / 10.0) as usize,
             drop_norm: self.dropped(&["DropNorm", "DropNormIn"], "IsShapeOnly"),
             drop_shape: self.dropped(&["DropShapeIn"], "IsNormOnly"),
-        })
+        };
+        Some((systematic, decorrelate))
+    }
+
+    /// A factor on the change of one direction.
+    fn scale(&mut self, key: &str) -> f64 {
+        if let Some(setting) = self.get(key).filter(|setting| setting.values.iter().any(|v| v.contains(':')))
+        {
+            let message = format!("'{key}' has factors of single regions, which are not supported.");
+            self.error(setting.line, message, "Write one number, or one systematic for each region.");
+            return 1.0;
+        }
+        self.number(key).unwrap_or(1.0)
     }
 
     /// Where a part of a systematic is dropped: names of regions and samples, or `all`.

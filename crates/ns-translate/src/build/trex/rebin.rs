@@ -37,7 +37,7 @@ pub(super) fn apply(config: &Config, templates: &mut HashMap<Key, Filled>, reade
             let mut said = false;
             for (_, filled) in templates.iter_mut().filter(|((of, ..), _)| *of == r) {
                 match ends(&filled.edges, rebin) {
-                    Ok(ends) => regroup(filled, &ends, config.job.outside),
+                    Ok(ends) => filled.regroup(&ends, config.job.outside),
                     Err(problem) if !said => {
                         said = true;
                         let message = format!("Region {}: {problem}", quoted(&region.name));
@@ -72,46 +72,6 @@ fn ends(edges: &[f64], rebin: &Rebin) -> Result<Vec<usize>, String> {
     }
 }
 
-/// Adds up the bins between edges. What is left over is beyond the bins, or belongs to the outer bins.
-fn regroup(filled: &mut Filled, ends: &[usize], outside: bool) {
-    let (Some(&first), Some(&last)) = (ends.first(), ends.last()) else { return };
-    let grouped = |values: &[f64]| -> Vec<f64> {
-        ends.windows(2)
-            .map(|pair| match pair {
-                [from, to] => values.get(*from..*to).unwrap_or_default().iter().sum(),
-                _ => 0.0,
-            })
-            .collect()
-    };
-    let beyond = |values: &[f64]| -> [f64; 2] {
-        [values.get(..first), values.get(last..)].map(|part| part.unwrap_or_default().iter().sum())
-    };
-    let template = &mut filled.template;
-    let left = beyond(&template.values);
-    let mut values = grouped(&template.values);
-    let ends_of = |values: &mut [f64], add: [f64; 2]| {
-        if let Some(value) = values.first_mut() {
-            *value += add[0];
-        }
-        if let Some(value) = values.last_mut() {
-            *value += add[1];
-        }
-    };
-    let mut variances = template.variances.as_deref().map(grouped);
-    if outside {
-        ends_of(&mut values, left);
-        if let (Some(variances), Some(old)) = (&mut variances, &template.variances) {
-            ends_of(variances, beyond(old));
-        }
-    } else {
-        filled.beyond[0] += left[0];
-        filled.beyond[1] += left[1];
-    }
-    template.values = values;
-    template.variances = variances;
-    filled.edges = ends.iter().filter_map(|i| filled.edges.get(*i)).copied().collect();
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,15 +86,11 @@ mod tests {
     #[test]
     fn bins_are_merged_and_what_is_left_over_is_beyond() {
         let mut merged = filled();
-        regroup(&mut merged, &ends(&filled().edges, &Rebin::Merge(2)).unwrap_or_default(), false);
+        merged.regroup(&ends(&filled().edges, &Rebin::Merge(2)).unwrap_or_default(), false);
         assert_eq!((merged.template.values, merged.edges), (vec![3.0, 12.0], vec![0.0, 2.0, 4.0]));
         assert_eq!(merged.beyond, [0.5, 16.25]);
         let mut inner = filled();
-        regroup(
-            &mut inner,
-            &ends(&filled().edges, &Rebin::Edges(vec![1.0, 3.0, 4.0])).unwrap_or_default(),
-            true,
-        );
+        inner.regroup(&ends(&filled().edges, &Rebin::Edges(vec![1.0, 3.0, 4.0])).unwrap_or_default(), true);
         assert_eq!(inner.template.values, [7.0, 24.0]);
         assert_eq!(inner.template.variances, Some(vec![7.0, 24.0]));
         assert!(ends(&filled().edges, &Rebin::Edges(vec![0.0, 2.5])).is_err());

@@ -4,8 +4,10 @@ use std::collections::HashMap;
 
 use super::config::{Config, Sample, Systematic};
 use super::plan::{Key, Side};
+use crate::build::describe::{Smoothing, Symmetrise};
 use crate::build::fields::Reader;
 use crate::build::sources::Filled;
+use crate::build::workspace::finished;
 use crate::pyhf::names::quoted;
 
 /// Content that an empty or negative bin gets before it is a divisor, as in TRExFitter.
@@ -30,6 +32,19 @@ pub(super) struct For {
 impl Variations<'_> {
     /// Returns the template of one direction, in events; `None` if the systematic has none. Problems go to the report.
     pub(super) fn template(&self, of: For, side: Side, reader: &mut Reader) -> Option<Vec<f64>> {
+        let varied = self.unscaled(of, side, reader)?;
+        let systematic = self.config.systematics.get(of.systematic)?;
+        let [up, down] = systematic.scale;
+        let by = if side == Side::Up { up } else { down };
+        if by == 1.0 {
+            return Some(varied);
+        }
+        let nominal = self.templates.get(&(of.region, of.sample, None))?;
+        let nominal = scaled(&nominal.template.values, self.scale(self.config.samples.get(of.sample)?));
+        Some(varied.iter().zip(&nominal).map(|(v, n)| n + by * (v - n)).collect())
+    }
+
+    fn unscaled(&self, of: For, side: Side, reader: &mut Reader) -> Option<Vec<f64>> {
         let systematic = self.config.systematics.get(of.systematic)?;
         let other = match side {
             Side::Up => &systematic.samples[0],
@@ -67,6 +82,43 @@ impl Variations<'_> {
     /// Returns the factor that turns the contents of a sample's histograms into events.
     pub(super) fn scale(&self, sample: &Sample) -> f64 {
         sample.scale * if sample.by_theory { self.config.job.lumi } else { 1.0 }
+    }
+
+    /// Returns the ratios of the templates upwards and downwards of the sample `name` to its nominal template, once they are
+    /// smoothed and symmetric; 1 in bins where it has nothing. Problems go to the report.
+    pub(super) fn smoothed_change(
+        &self,
+        name: &str,
+        of: For,
+        reader: &mut Reader,
+    ) -> Option<(Vec<f64>, Vec<f64>)> {
+        let systematic = self.config.systematics.get(of.systematic)?;
+        let (reference, scale) = self.of_sample(name, of.region, systematic, reader)?;
+        let nominal = scaled(&reference.template.values, scale);
+        let variances = reference.template.variances.as_deref().unwrap_or_default();
+        let sigmas: Vec<f64> = variances.iter().map(|v| v.sqrt() * scale).collect();
+        let sample = self.config.samples.iter().position(|sample| sample.name == name)?;
+        let at = For { sample, ..of };
+        let (up, down) = (self.template(at, Side::Up, reader), self.template(at, Side::Down, reader));
+        let down = down.filter(|_| systematic.symmetrise != Symmetrise::Mirror);
+        let smooth = (systematic.smoothing > 0).then_some(Smoothing::Merge(systematic.smoothing));
+        let finished = up.as_deref().and_then(|up| {
+            finished((&nominal, &sigmas), (up, down.as_deref()), systematic.symmetrise, smooth)
+        });
+        let Some(finished) = finished else {
+            let message = format!(
+                "Systematic {}: the sample {} of 'ReferenceSmoothing' has no templates of it.",
+                quoted(&systematic.name),
+                quoted(name)
+            );
+            reader.error(systematic.line, message, "Add the sample to 'Samples', or name one of them.");
+            return None;
+        };
+        let (up, down) = finished.split.together();
+        let ratio = |varied: Vec<f64>| {
+            varied.iter().zip(&nominal).map(|(v, n)| if *n > EMPTY { v / n } else { 1.0 }).collect()
+        };
+        Some((ratio(up), ratio(down)))
     }
 
     /// Returns the nominal template of a sample by its name, with its scale.

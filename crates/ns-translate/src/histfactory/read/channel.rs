@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ns_root::Histogram;
 
-use super::files::{Address, Files};
+use super::files::{Address, Inputs};
 use crate::histfactory::describe::{Channel, Effect, Modifier, Sample};
 use crate::histfactory::xml::{Element, parse};
 use crate::pyhf::{Problem, Severity};
@@ -16,8 +16,8 @@ const SYSTEMATICS: [&str; 6] =
     ["StatError", "HistoSys", "OverallSys", "ShapeSys", "NormFactor", "ShapeFactor"];
 
 /// Reads the channel of a file, with all its histograms.
-pub(super) fn read(path: &Path, files: &mut Files) -> Result<Channel, HistFactoryError> {
-    let text = super::super::text(path)?;
+pub(super) fn read(path: &Path, files: &mut Inputs) -> Result<Channel, HistFactoryError> {
+    let text = super::super::text(&files.source, path)?;
     let document = parse(&text, path)?;
     let root = Element::root(&document, path);
     if root.tag() != "Channel" {
@@ -69,7 +69,7 @@ fn data(
     element: Element<'_>,
     around: Address<'_>,
     channel: &mut Channel,
-    files: &mut Files,
+    files: &mut Inputs,
 ) -> Result<(), HistFactoryError> {
     element.only(&["Name", "InputFile", "HistoPath", "HistoName"])?;
     if channel.data.is_some() {
@@ -145,7 +145,7 @@ fn sample(
     element: Element<'_>,
     around: Address<'_>,
     bins: &mut usize,
-    files: &mut Files,
+    files: &mut Inputs,
 ) -> Result<Sample, HistFactoryError> {
     element.only(&["Name", "InputFile", "HistoName", "HistoPath", "NormalizeByTheory"])?;
     let address = within(around, element, "InputFile", "HistoPath", "HistoName");
@@ -189,7 +189,7 @@ fn errors(
     around: Address<'_>,
     nominal: &Histogram,
     bins: &mut usize,
-    files: &mut Files,
+    files: &mut Inputs,
 ) -> Result<Option<Vec<f64>>, HistFactoryError> {
     element.only(&["Activate", "HistoName", "InputFile", "HistoPath"])?;
     element.text_of("Activate")?;
@@ -215,7 +215,7 @@ fn effect(
     element: Element<'_>,
     around: Address<'_>,
     bins: &mut usize,
-    files: &mut Files,
+    files: &mut Inputs,
 ) -> Result<Effect, HistFactoryError> {
     Ok(match element.tag() {
         "NormFactor" => {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ns_root::{Histogram, RootError, RootFile};
 
+use crate::files::Files;
 use crate::histfactory::xml::Element;
 use crate::pyhf::{Problem, Severity};
 use crate::xml_error::HistFactoryError;
@@ -14,7 +15,8 @@ const ABOVE: usize = 4;
 
 /// The folders in which relative paths may begin, and the ROOT files that are open.
 #[derive(Debug)]
-pub(super) struct Files {
+pub(super) struct Inputs {
+    pub(super) source: Files,
     /// In the order in which they are tried.
     bases: Vec<PathBuf>,
     open: HashMap<PathBuf, RootFile>,
@@ -29,24 +31,27 @@ pub(super) struct Address<'a> {
     pub(super) name: Option<&'a str>,
 }
 
-impl Files {
+impl Inputs {
     /// For the XML of a combination file.
     ///
     /// HistFactory itself takes relative paths from the folder in which it runs, which is mostly one above the XML.
-    pub(super) fn of(combination: &Path) -> Self {
+    pub(super) fn of(files: &Files, combination: &Path) -> Self {
         let own = combination.parent().unwrap_or(Path::new(""));
         let mut bases = vec![own.to_owned()];
-        let full = std::path::absolute(own).unwrap_or_else(|_| own.to_owned());
+        let full = match files {
+            Files::Disk => std::path::absolute(own).unwrap_or_else(|_| own.to_owned()),
+            Files::Packed(_) => own.to_owned(),
+        };
         bases.extend(full.ancestors().skip(1).take(ABOVE).map(Path::to_owned));
         bases.push(PathBuf::new());
-        Self { bases, open: HashMap::new(), notes: Vec::new() }
+        Self { source: files.clone(), bases, open: HashMap::new(), notes: Vec::new() }
     }
 
     /// Finds a file that an element names. The folder in which one was found is tried first for the next.
     pub(super) fn find(&mut self, path: &str, element: Element<'_>) -> Result<PathBuf, HistFactoryError> {
         let tried: Vec<PathBuf> =
             self.bases.iter().map(|base| base.join(path.trim_start_matches("./"))).collect();
-        let found = tried.iter().position(|path| path.is_file());
+        let found = tried.iter().position(|path| self.source.is_file(path));
         match found.and_then(|i| tried.get(i).cloned().map(|path| (i, path))) {
             Some((i, found)) => {
                 if !Path::new(path).is_absolute() {
@@ -82,7 +87,7 @@ impl Files {
             source: Box::new(source),
         };
         if !self.open.contains_key(&path) {
-            let file = RootFile::open(&path).map_err(refused)?;
+            let file = self.source.root(&path).map_err(refused)?;
             self.open.insert(path.clone(), file);
         }
         let Some(file) = self.open.get(&path) else { return Err(missing("InputFile")) };

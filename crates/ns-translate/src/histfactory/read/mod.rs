@@ -8,12 +8,13 @@ use std::path::Path;
 
 use super::describe::{Combination, Measurement, Setting, Term, TermKind};
 use super::xml::{Element, parse};
+use crate::files::Files;
 use crate::pyhf::{Problem, Severity};
 use crate::xml_error::HistFactoryError;
-use files::Files;
+use files::Inputs;
 
 /// Reads the combination file with this text.
-pub(super) fn combination(text: &str, path: &Path) -> Result<Combination, HistFactoryError> {
+pub(super) fn combination(text: &str, files: &Files, path: &Path) -> Result<Combination, HistFactoryError> {
     let document = parse(text, path)?;
     let root = Element::root(&document, path);
     match root.tag() {
@@ -30,7 +31,7 @@ pub(super) fn combination(text: &str, path: &Path) -> Result<Combination, HistFa
         }
     }
     root.only(&["OutputFilePrefix", "Mode"])?;
-    let mut files = Files::of(path);
+    let mut files = Inputs::of(files, path);
     let mut out = Combination {
         measurements: Vec::new(),
         channels: Vec::new(),

@@ -15,7 +15,7 @@ pub(super) const HEADER: usize = 512;
 const NAMES: usize = 1000;
 
 /// Returns whether a file that begins with these bytes is a tar archive.
-pub(super) fn is_tar(head: &[u8]) -> bool {
+pub(crate) fn is_tar(head: &[u8]) -> bool {
     head.len() == HEADER && head.get(257..262) == Some(b"ustar")
 }
 

@@ -18,14 +18,14 @@ impl Limits {
 
 /// A reader that fails when more than `left` bytes are read. When it fails, it also sets the flag `exceeded`, because
 /// a reader that reads from this one may replace the error.
-pub(super) struct Bounded<'a, R> {
+pub(crate) struct Bounded<'a, R> {
     inner: R,
     left: u64,
     exceeded: &'a Cell<bool>,
 }
 
 impl<'a, R: Read> Bounded<'a, R> {
-    pub(super) fn new(inner: R, left: u64, exceeded: &'a Cell<bool>) -> Self {
+    pub(crate) fn new(inner: R, left: u64, exceeded: &'a Cell<bool>) -> Self {
         Self { inner, left, exceeded }
     }
 }

@@ -15,7 +15,9 @@ use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 
-use self::bounded::{Bounded, Limits};
+pub(crate) use self::archive::is_tar;
+pub(crate) use self::bounded::Bounded;
+use self::bounded::Limits;
 use self::place::FileMember;
 use super::error::WorkspaceError;
 

@@ -1,0 +1,132 @@
+//! An archive whose files are in memory.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::error::ArchiveError;
+use super::unpack;
+
+/// What a text that is read counts for, as a multiple of its bytes. The tree of XML needs more memory than the numbers that it
+/// names, so [`ArchiveLimits::read`] is a twelfth of what its reader should reserve.
+const TEXT_GROWTH: u64 = 2;
+
+/// How much of an archive is unpacked and read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ArchiveLimits {
+    /// Largest number of files and folders.
+    pub members: usize,
+    /// Largest number of bytes of all files together, unpacked.
+    pub unpacked: u64,
+    /// Largest number of bytes that are read from the files: histograms and columns of ROOT files as doubles, and texts with twice
+    /// their length. The model, and what is made on the way to it, may need twelve times as much memory.
+    pub read: u64,
+}
+
+/// The files of an archive, unpacked in memory, of which no name leads out of the archive.
+#[derive(Debug)]
+pub struct Archive {
+    members: BTreeMap<PathBuf, Arc<[u8]>>,
+    /// How much may still be read, in bytes.
+    allowance: Arc<AtomicU64>,
+}
+
+impl PartialEq for Archive {
+    fn eq(&self, other: &Self) -> bool {
+        self.members == other.members
+    }
+}
+
+impl Archive {
+    /// Unpacks a tar archive, which may be compressed with gzip, or a zip archive. Any other bytes are a single file, which may be
+    /// compressed with gzip too.
+    ///
+    /// The bytes may come from strangers: nothing is written to disk, and names that lead out of the archive, links and devices are
+    /// errors.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Damaged`], [`ArchiveError::TooLarge`], [`ArchiveError::TooMany`], [`ArchiveError::Name`] and
+    /// [`ArchiveError::Link`].
+    pub fn unpack(bytes: &[u8], limits: ArchiveLimits) -> Result<Self, ArchiveError> {
+        let members = unpack::members(bytes, limits)?;
+        Ok(Self { members, allowance: Arc::new(AtomicU64::new(limits.read)) })
+    }
+
+    /// Returns the number of bytes of all files together.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.members.values().map(|bytes| bytes.len() as u64).sum()
+    }
+
+    /// Returns the bytes of a file.
+    #[must_use]
+    pub fn bytes_of(&self, path: &Path) -> Option<&[u8]> {
+        self.get(path).map(AsRef::as_ref)
+    }
+
+    pub(super) fn get(&self, path: &Path) -> Option<&Arc<[u8]>> {
+        self.members.get(&inside(path)?)
+    }
+
+    /// Returns the files by their paths.
+    pub(crate) fn members(&self) -> &BTreeMap<PathBuf, Arc<[u8]>> {
+        &self.members
+    }
+
+    /// Returns a copy of the bytes of a text, which counts as read.
+    pub(super) fn text(&self, path: &Path, bytes: &[u8]) -> Result<Vec<u8>, ArchiveError> {
+        let memory = (bytes.len() as u64).saturating_mul(TEXT_GROWTH);
+        let taken = self
+            .allowance
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(memory));
+        match taken {
+            Ok(_) => Ok(bytes.to_vec()),
+            Err(_) => Err(ArchiveError::LongText { name: cut(&path.display().to_string()) }),
+        }
+    }
+
+    pub(super) fn allowance(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.allowance)
+    }
+
+    /// Returns the names of the files and folders in a folder, each once.
+    pub(super) fn children(&self, folder: &Path) -> Vec<String> {
+        let Some(folder) = inside(folder) else { return Vec::new() };
+        let below = self.members.keys().filter_map(|path| path.strip_prefix(&folder).ok());
+        let mut names: Vec<String> =
+            below.filter_map(|path| path.iter().next()?.to_str().map(str::to_owned)).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// Returns whether there is a file or a folder with this name.
+    pub(super) fn exists(&self, path: &Path) -> bool {
+        inside(path).is_some_and(|path| self.members.keys().any(|known| known.starts_with(&path)))
+    }
+}
+
+/// Returns a path without `.` and `..`. `None` if it leads out of the archive or begins at the root.
+pub(crate) fn inside(path: &Path) -> Option<PathBuf> {
+    let mut out = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::Normal(name) => out.push(name),
+            Component::CurDir => {}
+            Component::ParentDir => {
+                if !out.pop() {
+                    return None;
+                }
+            }
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(out)
+}
+
+/// Cuts a long name, for messages.
+pub(crate) fn cut(name: &str) -> String {
+    const LONGEST: usize = 200;
+    name.chars().take(LONGEST).collect()
+}
