@@ -15,6 +15,7 @@ mod device_events;
 mod differentiable;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 mod dlpack;
+mod draw;
 mod earlier;
 mod edit;
 mod error;
@@ -96,6 +97,8 @@ mod _native {
     #[cfg(feature = "cuda")]
     #[pymodule_export]
     use crate::flow_session::GpuFlowSession;
+    #[pymodule_export]
+    use crate::draw::_draw;
     #[pymodule_export]
     use crate::grid::{_grid_plot, _grid_shown, _limit_grid};
     #[pymodule_export]

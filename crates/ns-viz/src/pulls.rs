@@ -10,6 +10,7 @@ use crate::frame::{self, Edge};
 use crate::legend::{Entry, Symbol};
 use crate::rows::{self, PULL_TITLE};
 use crate::sheet::{Column, Sheet};
+use crate::text::{Style, drop, fit};
 
 const PICTURE: &str = "pulls";
 
@@ -25,6 +26,8 @@ pub struct PullRow {
     pub pull: Option<f64>,
     /// Uncertainty after the fit, divided by the uncertainty before the fit.
     pub constraint: Option<f64>,
+    /// Text in the middle of the row, such as the value of a parameter without a constraint. If empty, there is none.
+    pub note: String,
 }
 
 /// The picture of the pulls of parameters, with the bands of one and two standard deviations.
@@ -84,6 +87,11 @@ impl Pulls {
             let y = column.y(place);
             rows::pull(page, area, &axis, y, entry.pull, entry.constraint, column.row);
             rows::name(page, area.left, y, &entry.parameter, column.names, column.row);
+            if !entry.note.is_empty() {
+                let size = (0.6 * column.row).min(11.0);
+                let (text, size) = fit(&entry.note, 0.9 * area.width(), size, 6.0);
+                page.text(axis.at(0.0), y + drop(size), text, Style::new(size).centred());
+            }
         }
         let ticks = frame::horizontal_ticks(&axis, area.width());
         frame::horizontal_marks(page, area, &axis, &ticks, &[Edge::Top, Edge::Bottom]);
@@ -105,6 +113,7 @@ mod tests {
             parameter: format!("alpha_systematic_{index}"),
             pull: Some(0.001 * f64::from(index)),
             constraint: Some(0.9),
+            ..PullRow::default()
         });
         let pulls = Pulls { rows: rows.collect(), subtitle: "interrupted".into(), ..Pulls::default() };
         let sheet = pulls.draw().unwrap();

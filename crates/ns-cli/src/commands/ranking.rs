@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use ns_inference::{Group, Impact, RankingOptions, RankingResult, picture, rankings};
-use ns_viz::Ranking;
+use ns_viz::{Impacts, Ranking};
 
 use crate::args::ModelArgs;
 use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
-use crate::plot::PlotArgs;
+use crate::plot::{PlotArgs, Plots};
 
 /// Flags of `ranking`.
 #[derive(Debug, Args)]
@@ -45,7 +45,12 @@ pub(crate) struct RankingArgs {
     run: RunArgs,
     #[command(flatten)]
     plot: PlotArgs,
+    /// Draw numbered pages of pulls and impacts, 30 parameters each; a PDF has them as pages
+    #[arg(long, help_heading = "Output", value_name = "FILE")]
+    plot_impacts: Option<PathBuf>,
 }
+
+const IMPACTS: &str = "--plot-impacts";
 
 /// Runs the command. An interrupted ranking is written with the impacts that were finished. If the best fit
 /// did not converge, or none of the ranked parameters has an impact, the command ends with [`Exit::Failed`].
@@ -54,7 +59,8 @@ pub(crate) struct RankingArgs {
 /// For a wrong flag or group file, an invalid workspace, a device that is not available, a likelihood that is
 /// not finite, or a result that cannot be written.
 pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
-    let plots = args.plot.open(args.run.output.output.as_deref())?;
+    let files = [("--plot", args.plot.path()), (IMPACTS, args.plot_impacts.as_deref())];
+    let plots = Plots::open(args.run.output.output.as_deref(), files)?;
     let groups = args.group.as_deref().map(read_groups).transpose()?.unwrap_or_default();
     let mut options = RankingOptions::default().impacts(args.impact.iter().copied()).prefit(args.prefit);
     let top = args.top.map(|n| n as usize);
@@ -81,7 +87,11 @@ pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
         [result] => job.finish(result, &result.warnings, result.parts())?,
         several => job.finish_for_each_poi(several, |r| &r.warnings, |r| r.parts(), |_| Vec::new())?,
     }
-    plots.finish(exit, |_| {
+    plots.finish(exit, |flag| {
+        if flag == IMPACTS {
+            let drawn = results.first().map(picture::impacts).unwrap_or_default();
+            return Ok(Impacts { max_rows: top, ..drawn }.draw()?);
+        }
         let max_rows = Some(top.unwrap_or(picture::MOST_RANKED));
         let drawn = results.first().map(picture::ranking).unwrap_or_default();
         Ok(Ranking { max_rows, ..drawn }.draw()?)

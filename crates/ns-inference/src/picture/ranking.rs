@@ -1,6 +1,6 @@
 //! Plot of a ranking with impacts, pulls and constraints.
 
-use ns_viz::{Ranking, RankingRow};
+use ns_viz::{Impacts, Ranking, RankingRow};
 
 use super::remarks;
 use crate::RankingResult;
@@ -35,6 +35,19 @@ pub fn ranking(result: &RankingResult) -> Ranking {
         ]),
         ..Ranking::default()
     }
+}
+
+/// Builds the pages of impacts of a ranking: pulls and, beside them, impacts. The pages show the parameters that
+/// [`ranking`] shows.
+#[must_use]
+pub fn impacts(result: &RankingResult) -> Impacts {
+    let Ranking { poi, rows, subtitle, .. } = ranking(result);
+    let value = result.mu_hat;
+    let value = match result.mu_uncertainty {
+        Some(sigma) => measurement(value, sigma),
+        None => significant(value),
+    };
+    Impacts { value: format!("{poi} = {value}"), poi, rows, subtitle, ..Impacts::default() }
 }
 
 fn row(entry: &RankedParameter) -> RankingRow {
