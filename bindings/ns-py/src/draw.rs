@@ -26,8 +26,8 @@ pub(crate) fn _draw(
     path: Option<PathBuf>,
 ) -> PyResult<Picture> {
     picture::check(path.as_deref())?;
-    let result = AnyResult::from_slice(json.as_bytes())
-        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let result =
+        AnyResult::from_slice(json.as_bytes()).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let before = before.map(|text| read::<YieldsResult>("before", text)).transpose()?;
     let mut style: Style = if in_toml {
         toml::from_str(style).map_err(|error| PyValueError::new_err(format!("style: {error}")))?

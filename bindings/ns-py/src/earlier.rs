@@ -65,7 +65,8 @@ pub(crate) fn model_and_mu<'py>(
         (1, Some(model), None) => {
             let mu = at(0)?;
             if is_value(&mu) {
-                let text = format!("{function}(mu, model=...) becomes {function}(model, mu): the model comes first");
+                let text =
+                    format!("{function}(mu, model=...) becomes {function}(model, mu): the model comes first");
                 deprecated(args.py(), &text)?;
                 return Ok((model, mu));
             }
@@ -81,7 +82,9 @@ pub(crate) fn model_and_mu<'py>(
         (0, Some(_), None) | (1, None, None) => wrong("needs the tested value mu"),
         (1 | 2, Some(_), _) => wrong("has two models"),
         (2, _, Some(_)) => wrong("has two values of mu"),
-        (n, ..) => wrong(&format!("takes two arguments by position, the model and mu, not {n}; the others have names")),
+        (n, ..) => wrong(&format!(
+            "takes two arguments by position, the model and mu, not {n}; the others have names"
+        )),
     }
 }
 

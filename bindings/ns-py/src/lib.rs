@@ -89,6 +89,8 @@ mod _native {
     #[pymodule_export]
     use crate::differentiable::{BestFits, DifferentiableSession, ProfiledDifferentiableSession};
     #[pymodule_export]
+    use crate::draw::_draw;
+    #[pymodule_export]
     use crate::edit::{combine, decorrelate, prune, rename};
     #[pymodule_export]
     use crate::events::{_event_columns, _kernel_density, read_parquet};
@@ -97,8 +99,6 @@ mod _native {
     #[cfg(feature = "cuda")]
     #[pymodule_export]
     use crate::flow_session::GpuFlowSession;
-    #[pymodule_export]
-    use crate::draw::_draw;
     #[pymodule_export]
     use crate::grid::{_grid_plot, _grid_shown, _limit_grid};
     #[pymodule_export]

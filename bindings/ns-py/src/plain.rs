@@ -33,9 +33,8 @@ static PART: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 /// Returns a dictionary as a part of a result. `name` is that of the structure, if there is one.
 fn part<'py>(dict: Bound<'py, PyDict>, name: Option<&str>) -> Made<'py> {
     let py = dict.py();
-    let make = PART.get_or_try_init(py, || {
-        PyResult::Ok(py.import("nextstat.types")?.getattr("_part")?.unbind())
-    })?;
+    let make =
+        PART.get_or_try_init(py, || PyResult::Ok(py.import("nextstat.types")?.getattr("_part")?.unbind()))?;
     Ok(make.bind(py).call1((name, dict))?)
 }
 

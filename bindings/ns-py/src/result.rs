@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use ns_core::{Covariance, Execution, plain as shown};
-use ns_inference::{FitOptions, YieldsResult};
 use ns_inference::present::significant;
 use ns_inference::report::{Part, Report, RunInfo};
 use ns_inference::stored::StoredFit;
+use ns_inference::{FitOptions, YieldsResult};
 use ns_viz::{Correlation, Drawing, PictureError, Yields};
 use numpy::{PyArray1, PyArrayDyn, PyArrayMethods};
 use pyo3::exceptions::{PyKeyError, PyValueError};

@@ -78,8 +78,7 @@ result_class! {
 impl YieldsResult {
     /// The result in Rust, from its JSON.
     fn reread(&self, py: Python<'_>) -> PyResult<ns_inference::YieldsResult> {
-        let text: String =
-            py.import("json")?.call_method1("dumps", (self.0.values.bind(py),))?.extract()?;
+        let text: String = py.import("json")?.call_method1("dumps", (self.0.values.bind(py),))?.extract()?;
         crate::pickle::read(&text)
     }
 }

@@ -51,12 +51,8 @@ pub(crate) fn place(text: &str) -> (Vec<Placed>, f64) {
     let Some((pieces, width)) = pieces(text) else { return plain(text) };
     let glyphs = pieces.iter().flat_map(|piece| {
         let Piece { x, rise, scale, .. } = *piece;
-        let moved = move |glyph: Placed| Placed {
-            x: x + scale * glyph.x,
-            y: rise + scale * glyph.y,
-            scale,
-            ..glyph
-        };
+        let moved =
+            move |glyph: Placed| Placed { x: x + scale * glyph.x, y: rise + scale * glyph.y, scale, ..glyph };
         plain(&piece.text).0.into_iter().map(moved)
     });
     (glyphs.collect(), width)

@@ -102,7 +102,8 @@ impl Impacts {
     ) -> Drawing {
         let place = (count > 1).then(|| format!("page {} of {count}", index + 1));
         let parts = [Some(self.subtitle.as_str()), place.as_deref(), Some(self.value.as_str())];
-        let subtitle = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
+        let subtitle =
+            parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
         let width = MARGIN + NUMBERS + names + 2.0 * PANEL + GUTTER + frame::RIGHT;
         let header = Header { title: &self.title, subtitle: &subtitle, entries: legend(rows) };
         let room = width - 2.0 * MARGIN;
@@ -128,7 +129,12 @@ impl Impacts {
             let room = area.width() - NUMBERS - 10.0;
             let (text, size) = fit(&row.parameter, room, SIZE, 7.5);
             let dagger = if row.clipped { " †" } else { "" };
-            page.text(area.right - 10.0, y + drop(size), format!("{text}{dagger}"), Style::new(size).ending());
+            page.text(
+                area.right - 10.0,
+                y + drop(size),
+                format!("{text}{dagger}"),
+                Style::new(size).ending(),
+            );
         }
     }
 }
@@ -144,8 +150,7 @@ fn draw_pulls(page: &mut Drawing, rows: &[&RankingRow], area: &Area) {
     for (place, row) in rows.iter().enumerate() {
         let y = area.top + (place as f64 + 0.5) * ROW;
         rows::pull(page, area, &axis, y, row.pull, row.constraint, ROW);
-        let (text, size) = fit(&row.note, 0.9 * area.width(), 11.0, 7.0);
-        page.text(axis.at(0.0), y + drop(size), text, Style::new(size).centred());
+        rows::note(page, area, y, &row.note, ROW, BAND_ONE.mix(WHITE, 0.6));
     }
     finish(page, area, &axis, PULL_TITLE);
 }

@@ -61,7 +61,9 @@ impl Drawing {
             pdf.stream(contents, &content).filter(Filter::FlateDecode);
         }
         embed(&mut pdf, font, &used)?;
-        pdf.document_info(Ref::new(20)).title(TextStr(&markup::plain(&self.description))).producer(TextStr("NextStat"));
+        pdf.document_info(Ref::new(20))
+            .title(TextStr(&markup::plain(&self.description)))
+            .producer(TextStr("NextStat"));
         Ok(pdf.finish())
     }
 

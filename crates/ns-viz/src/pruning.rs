@@ -123,7 +123,12 @@ impl Pruning {
                 rows.len() - 1
             });
         }
-        columns.sort_by_key(|column| channels.iter().position(|channel| *channel == column.channel));
+        // Samples have the same order in all channels.
+        let samples: Vec<String> = columns.iter().map(|column| column.sample.clone()).collect();
+        columns.sort_by_key(|column| {
+            let channel = channels.iter().position(|channel| *channel == column.channel);
+            (channel, samples.iter().position(|sample| *sample == column.sample))
+        });
         for row in &mut rows {
             row.kept = vec![Kept::Absent; columns.len()];
         }
@@ -189,7 +194,8 @@ impl Pruning {
             names.map(|name| font::width(name, SIZE)).fold(20.0, f64::max)
         };
         let names = widest(&mut rows.iter().map(|row| row.systematic.as_str())).min(WIDEST) + 8.0;
-        let samples = widest(&mut self.columns.iter().map(|column| column.sample.as_str())).min(LONGEST) + 8.0;
+        let samples =
+            widest(&mut self.columns.iter().map(|column| column.sample.as_str())).min(LONGEST) + 8.0;
         let places = self.places();
         let table = places.last().copied().unwrap_or(0.0) + WIDTH;
         let width = (2.0 * MARGIN + names + table).max(520.0);
@@ -197,7 +203,8 @@ impl Pruning {
         let room = width - 2.0 * MARGIN;
         let top = header.height(room) + 22.0 + samples;
         let height = top + HEIGHT * rows.len() as f64 + MARGIN;
-        let mut page = Drawing::new(width, height, "Effects of systematics that were kept and left out".into());
+        let mut page =
+            Drawing::new(width, height, "Effects of systematics that were kept and left out".into());
         header.draw(&mut page, MARGIN, room);
         let left = MARGIN + names;
         self.heads(&mut page, &places, left, top, samples);

@@ -10,7 +10,6 @@ use crate::frame::{self, Edge};
 use crate::legend::{Entry, Symbol};
 use crate::rows::{self, PULL_TITLE};
 use crate::sheet::{Column, Sheet};
-use crate::text::{Style, drop, fit};
 
 const PICTURE: &str = "pulls";
 
@@ -87,11 +86,7 @@ impl Pulls {
             let y = column.y(place);
             rows::pull(page, area, &axis, y, entry.pull, entry.constraint, column.row);
             rows::name(page, area.left, y, &entry.parameter, column.names, column.row);
-            if !entry.note.is_empty() {
-                let size = (0.6 * column.row).min(11.0);
-                let (text, size) = fit(&entry.note, 0.9 * area.width(), size, 6.0);
-                page.text(axis.at(0.0), y + drop(size), text, Style::new(size).centred());
-            }
+            rows::note(page, area, y, &entry.note, column.row, BAND_ONE.mix(WHITE, 0.35));
         }
         let ticks = frame::horizontal_ticks(&axis, area.width());
         frame::horizontal_marks(page, area, &axis, &ticks, &[Edge::Top, Edge::Bottom]);

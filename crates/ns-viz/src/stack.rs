@@ -330,7 +330,6 @@ impl Stack {
             Some((compared(total - spread), compared(total + spread)))
         };
         let mut band = Vec::new();
-        self.paint_before(page, x, &axis, |bin, before| Some(self.compared(bin)?(before)));
         for Cell { left, right, bin, .. } in self.cells(x, |bin| band_of(bin).map(|band| band.1)) {
             if let Some((low, high)) = band_of(bin) {
                 let (top, bottom) = (axis.clamped(high), axis.clamped(low));
@@ -338,6 +337,7 @@ impl Stack {
             }
         }
         page.path(band, Ink::tile(LIGHT_GREY));
+        self.paint_before(page, x, &axis, |bin, before| Some(self.compared(bin)?(before)));
         page.line(
             (area.left, axis.at(centre)),
             (area.right, axis.at(centre)),

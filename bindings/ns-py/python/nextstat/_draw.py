@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ._native import Picture
 
 #: Pictures of results that have several.
-Kind = Literal["pulls", "correlation", "poi-correlation", "ranking", "impacts", "yields", "summary"]
+Kind = Literal["pulls", "correlation", "poi-correlation", "ranking", "impacts", "groups", "yields", "summary"]
 
 
 def draw(

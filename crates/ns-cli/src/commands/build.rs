@@ -11,9 +11,9 @@ use ns_translate::pyhf::{Problem, to_text};
 use serde::Serialize;
 
 use crate::args::{Format, OutputArgs, real};
+use crate::effects::{pruned, templates};
 use crate::error::{CliError, Exit};
 use crate::output::{Output, complain};
-use crate::effects::{pruned, templates};
 use crate::plot::Plots;
 
 /// A constraint of parameters for the statistics of simulation.
@@ -137,7 +137,9 @@ pub(crate) fn run(args: &BuildArgs) -> Result<Exit, CliError> {
     }
     plots.finish(Exit::Done, |flag| {
         let nothing = |what: &str| {
-            CliError::Usage(format!("no systematic has {what}, so that {flag} has nothing to draw; leave it out"))
+            CliError::Usage(format!(
+                "no systematic has {what}, so that {flag} has nothing to draw; leave it out"
+            ))
         };
         match flag {
             PRUNING if built.systematics.is_empty() => Err(nothing("an effect")),

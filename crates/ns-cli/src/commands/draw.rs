@@ -20,7 +20,7 @@ use crate::plot::Plots;
 #[derive(Debug, Args)]
 #[command(
     after_help = "The result tells what is drawn. --kind chooses among the pictures of fit (pulls, correlation, poi-correlation), \
-    ranking (ranking, impacts), yields (yields, summary) and build (pruning, templates; its report is the JSON that \
+    ranking (ranking, impacts, groups), yields (yields, summary) and build (pruning, templates; its report is the JSON that \
     `nextstat build --output FILE` prints)."
 )]
 pub(crate) struct DrawArgs {
@@ -30,8 +30,8 @@ pub(crate) struct DrawArgs {
     /// The picture; its extension is the format: svg, png or pdf
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// What is drawn of a result that has several pictures: pulls, correlation, poi-correlation, ranking, impacts, yields,
-    /// summary, pruning, templates [default: the first that the result has]
+    /// What is drawn of a result that has several pictures: pulls, correlation, poi-correlation, ranking, impacts, groups,
+    /// yields, summary, pruning, templates [default: the first that the result has]
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
     /// Yields before the fit, for the dashed line of a summary

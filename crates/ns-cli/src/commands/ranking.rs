@@ -48,9 +48,13 @@ pub(crate) struct RankingArgs {
     /// Draw numbered pages of pulls and impacts, 30 parameters each; a PDF has them as pages
     #[arg(long, help_heading = "Output", value_name = "FILE")]
     plot_impacts: Option<PathBuf>,
+    /// Draw the impacts of the groups
+    #[arg(long, help_heading = "Output", value_name = "FILE", requires = "group")]
+    plot_groups: Option<PathBuf>,
 }
 
 const IMPACTS: &str = "--plot-impacts";
+const GROUPS: &str = "--plot-groups";
 
 /// Runs the command. An interrupted ranking is written with the impacts that were finished. If the best fit
 /// did not converge, or none of the ranked parameters has an impact, the command ends with [`Exit::Failed`].
@@ -59,7 +63,11 @@ const IMPACTS: &str = "--plot-impacts";
 /// For a wrong flag or group file, an invalid workspace, a device that is not available, a likelihood that is
 /// not finite, or a result that cannot be written.
 pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
-    let files = [("--plot", args.plot.path()), (IMPACTS, args.plot_impacts.as_deref())];
+    let files = [
+        ("--plot", args.plot.path()),
+        (IMPACTS, args.plot_impacts.as_deref()),
+        (GROUPS, args.plot_groups.as_deref()),
+    ];
     let plots = Plots::open(args.run.output.output.as_deref(), files)?;
     let groups = args.group.as_deref().map(read_groups).transpose()?.unwrap_or_default();
     let mut options = RankingOptions::default().impacts(args.impact.iter().copied()).prefit(args.prefit);
@@ -88,6 +96,9 @@ pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
         several => job.finish_for_each_poi(several, |r| &r.warnings, |r| r.parts(), |_| Vec::new())?,
     }
     plots.finish(exit, |flag| {
+        if flag == GROUPS {
+            return Ok(results.first().and_then(picture::groups).unwrap_or_default().draw()?);
+        }
         if flag == IMPACTS {
             let drawn = results.first().map(picture::impacts).unwrap_or_default();
             return Ok(Impacts { max_rows: top, ..drawn }.draw()?);

@@ -43,7 +43,10 @@ const PICTURES: [(&[&str], &[&str]); 15] = [
     (&["fit", "--plot-postfit"], &["Post-fit", "data", "uncertainty"]),
     (&["fit", "--plot-summary"], &["Regions after the fit", "before the fit", ">SR<", ">CR<"]),
     (&["yields", "--prefit", "--plot-summary"], &["Regions before the fit", ">SR<", ">CR<"]),
-    (&["ranking", "--plot-impacts"], &["Impact on mu", "jet_scale", "+1 standard deviation", "mu = 0.91 ± 0.62"]),
+    (
+        &["ranking", "--plot-impacts"],
+        &["Impact on mu", "jet_scale", "+1 standard deviation", "mu = 0.91 ± 0.62"],
+    ),
     (&["scan", "--points", "7", "--plot"], &["mu", "68.3 %", "95.4 %"]),
     (
         &["scan", "--points", "5", "--param2", "jet_scale", "--points2", "5", "--plot"],
@@ -86,7 +89,9 @@ fn results_are_drawn_again_from_their_json() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let (json, first, again, input) = (at("r.json"), at("first.svg"), at("again.svg"), fixture(WORKSPACE));
-    let cases: [(&[&str], &[&str]); 15] = [
+    let groups = at("groups.json");
+    fs::write(&groups, r#"{"jets": ["jet_*"], "theory": ["signal_theory", "extrapolation"]}"#).unwrap();
+    let cases: [(&[&str], &[&str]); 16] = [
         (&["fit", "--plot"], &[]),
         (&["fit", "--plot-correlation"], &["--kind", "correlation"]),
         (&["scan", "--points", "7", "--plot"], &[]),
@@ -94,6 +99,7 @@ fn results_are_drawn_again_from_their_json() {
         (&["ranking", "--plot"], &[]),
         (&["upper-limit", "--scan-points", "11", "--plot"], &[]),
         (&["ranking", "--plot-impacts"], &["--kind", "impacts"]),
+        (&["ranking", "--group", &groups, "--plot-groups"], &["--kind", "groups"]),
         (&["hypotest-toys", "--mu", "2", "--n-toys", "40", "--plot"], &[]),
         (&["gof", "--toys", "40", "--plot"], &[]),
         (&["toys", "--n-toys", "40", "--plot"], &[]),
@@ -157,7 +163,15 @@ fn reports_of_build_and_summaries_are_drawn_again() {
     let (first, pruning) = (at("first.svg"), at("pruning.svg"));
     let workspace = at("w.json");
     let built = run(&[
-        "build", &config, "--output", &workspace, "--format", "json", "--plot-templates", &first, "--plot-pruning",
+        "build",
+        &config,
+        "--output",
+        &workspace,
+        "--format",
+        "json",
+        "--plot-templates",
+        &first,
+        "--plot-pruning",
         &pruning,
     ]);
     assert_eq!(built.status.code(), Some(0), "{}", shown(&built));
@@ -165,7 +179,11 @@ fn reports_of_build_and_summaries_are_drawn_again() {
     for (kind, drawn) in [("templates", &first), ("pruning", &pruning)] {
         let output = run(&["draw", &at("report.json"), "--kind", kind, "-o", &at("again.svg")]);
         assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
-        assert_eq!(fs::read_to_string(drawn).unwrap(), fs::read_to_string(at("again.svg")).unwrap(), "{kind}");
+        assert_eq!(
+            fs::read_to_string(drawn).unwrap(),
+            fs::read_to_string(at("again.svg")).unwrap(),
+            "{kind}"
+        );
     }
     check(Path::new(&pruning));
 
@@ -179,15 +197,29 @@ fn reports_of_build_and_summaries_are_drawn_again() {
     assert_eq!(fs::read_to_string(&first).unwrap(), fs::read_to_string(at("again.svg")).unwrap());
     for (arguments, message) in [
         ([&summary[..], &[&at("fit.json")]].concat(), "this is no result of `nextstat yields`"),
-        (vec!["draw", &at("fit.json"), "--kind", "summary", "-o", &at("again.svg")], "it has pulls, correlation"),
-        (vec!["draw", &at("report.json"), "--kind", "pulls", "-o", &at("again.svg")], "it has pruning, templates"),
+        (
+            vec!["draw", &at("fit.json"), "--kind", "summary", "-o", &at("again.svg")],
+            "it has pulls, correlation",
+        ),
+        (
+            vec!["draw", &at("report.json"), "--kind", "pulls", "-o", &at("again.svg")],
+            "it has pruning, templates",
+        ),
     ] {
         let output = run(&arguments);
         assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
         assert!(shown(&output).contains(message), "{}", shown(&output));
     }
     let pruned = [
-        "prune", "-i", &input, "--norm-threshold", "0.03", "-o", &at("pruned.json"), "--plot-pruning", &first,
+        "prune",
+        "-i",
+        &input,
+        "--norm-threshold",
+        "0.03",
+        "-o",
+        &at("pruned.json"),
+        "--plot-pruning",
+        &first,
     ];
     assert!(run(&pruned).status.success());
     check(Path::new(&first));

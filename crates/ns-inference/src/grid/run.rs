@@ -63,7 +63,8 @@ pub fn upper_limits<E>(
             let send = send.clone();
             let work = &work;
             // Where the system gives fewer threads than asked for, the others do the work.
-            spawned += usize::from(thread::Builder::new().spawn_scoped(scope, move || work(&send, each)).is_ok());
+            spawned +=
+                usize::from(thread::Builder::new().spawn_scoped(scope, move || work(&send, each)).is_ok());
         }
         if let (0, Some(each)) = (spawned, workers.first()) {
             work(&send, each);
@@ -139,16 +140,13 @@ mod tests {
 
     #[test]
     fn points_are_divided_among_threads_or_gpus() {
-        let of = |device, threads| Execution {
-            device,
-            threads,
-            memory_limit: Some(1200),
-            ..Execution::default()
-        };
-        let found = |execution: &Execution, devices: &[Device], points| -> Vec<(Device, usize, Option<u64>)> {
-            let all = workers(execution, devices, points);
-            all.into_iter().map(|one| (one.device, one.threads, one.memory_limit)).collect()
-        };
+        let of =
+            |device, threads| Execution { device, threads, memory_limit: Some(1200), ..Execution::default() };
+        let found =
+            |execution: &Execution, devices: &[Device], points| -> Vec<(Device, usize, Option<u64>)> {
+                let all = workers(execution, devices, points);
+                all.into_iter().map(|one| (one.device, one.threads, one.memory_limit)).collect()
+            };
         let cpu = of(Device::Cpu, 6);
         assert_eq!(found(&cpu, &[Device::Cpu], 100), vec![(Device::Cpu, 1, Some(200)); 6]);
         assert_eq!(found(&cpu, &[Device::Cpu], 2), vec![(Device::Cpu, 3, Some(600)); 2]);

@@ -21,6 +21,8 @@ pub enum Kind {
     Ranking,
     /// Numbered pages of pulls and impacts of a ranking.
     Impacts,
+    /// Impacts of the groups of a ranking.
+    Groups,
     /// Events of all channels.
     Yields,
     /// All channels with one bin for each.
@@ -28,12 +30,13 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Pulls,
         Self::Correlation,
         Self::PoiCorrelation,
         Self::Ranking,
         Self::Impacts,
+        Self::Groups,
         Self::Yields,
         Self::Summary,
     ];
@@ -47,6 +50,7 @@ impl Kind {
             Self::PoiCorrelation => "poi-correlation",
             Self::Ranking => "ranking",
             Self::Impacts => "impacts",
+            Self::Groups => "groups",
             Self::Yields => "yields",
             Self::Summary => "summary",
         }
@@ -57,7 +61,7 @@ impl Kind {
     pub fn of(result: &AnyResult) -> &'static [Self] {
         match result {
             AnyResult::Fit(_) => &[Self::Pulls, Self::Correlation, Self::PoiCorrelation],
-            AnyResult::Ranking(_) => &[Self::Ranking, Self::Impacts],
+            AnyResult::Ranking(_) => &[Self::Ranking, Self::Impacts, Self::Groups],
             AnyResult::Yields(_) => &[Self::Yields, Self::Summary],
             _ => &[],
         }
@@ -150,8 +154,9 @@ impl Draw {
                 Scanned::Plane(picture) => style.applied(picture)?.draw()?,
             },
             AnyResult::Limit(limit) => {
-                let picture = super::limit(limit)
-                    .ok_or(DrawError::Nothing("it has no scan; write it with upper-limit --scan-points 41"))?;
+                let picture = super::limit(limit).ok_or(DrawError::Nothing(
+                    "it has no scan; write it with upper-limit --scan-points 41",
+                ))?;
                 Limit { log_y: style.log, ..style.applied(picture)? }.draw()?
             }
             AnyResult::Grid(grid) => match super::grid(grid, &self.labels)? {
@@ -162,6 +167,12 @@ impl Draw {
                 let mut picture = super::impacts(ranking);
                 style.keep(&mut picture.rows, |row| &row.parameter)?;
                 Impacts { max_rows: style.max_rows, ..style.applied(picture)? }.draw()?
+            }
+            AnyResult::Ranking(ranking) if kind == Some(Kind::Groups) => {
+                let nothing = DrawError::Nothing("it has no groups; write it with ranking --group FILE");
+                let mut picture = super::groups(ranking).ok_or(nothing)?;
+                style.keep(&mut picture.rows, |row| &row.group)?;
+                style.applied(picture)?.draw()?
             }
             AnyResult::Ranking(ranking) => {
                 let mut picture = super::ranking(ranking);
@@ -188,7 +199,8 @@ impl Draw {
             }
             AnyResult::Injection(result) => style.applied(super::injection(result))?.draw()?,
             AnyResult::Interval(result) => {
-                let nothing = "an interval without toys has no picture; find it with toys (interval --toys N)";
+                let nothing =
+                    "an interval without toys has no picture; find it with toys (interval --toys N)";
                 style.applied(super::interval(result).ok_or(DrawError::Nothing(nothing))?)?.draw()?
             }
             AnyResult::Compatibility(result) => style.applied(super::compatibility(result))?.draw()?,
@@ -210,7 +222,8 @@ impl Draw {
             return Ok(Some(kind));
         }
         let names: Vec<&str> = all.iter().map(|kind| kind.name()).collect();
-        let known = if names.is_empty() { "one picture, without a name".to_owned() } else { names.join(", ") };
+        let known =
+            if names.is_empty() { "one picture, without a name".to_owned() } else { names.join(", ") };
         Err(DrawError::NoSuchKind { kind: self.kind.clone(), known })
     }
 

@@ -25,7 +25,7 @@ pub use grid::{GridPicture, GridPictureError, grid};
 pub use injection::injection;
 pub use interval::interval;
 pub use limit::limit;
-pub use ranking::{MOST_RANKED, impacts, ranking};
+pub use ranking::{MOST_RANKED, groups, impacts, ranking};
 pub use scan::{Scanned, scan};
 pub use style::{Axis, Colour, Sort, Style, StyleError};
 pub use summary::summary;

@@ -1,6 +1,6 @@
 //! Plot of a ranking with impacts, pulls and constraints.
 
-use ns_viz::{Impacts, Ranking, RankingRow};
+use ns_viz::{GroupRow, Groups, Impacts, Ranking, RankingRow};
 
 use super::remarks;
 use crate::RankingResult;
@@ -48,6 +48,31 @@ pub fn impacts(result: &RankingResult) -> Impacts {
         None => significant(value),
     };
     Impacts { value: format!("{poi} = {value}"), poi, rows, subtitle, ..Impacts::default() }
+}
+
+/// Builds the plot of the impacts of groups, with the total uncertainty. Returns `None` without groups.
+#[must_use]
+pub fn groups(result: &RankingResult) -> Option<Groups> {
+    let sequential = |name: &str| {
+        let parts = &result.sequential.as_ref()?.groups;
+        parts.iter().find(|part| part.name == name)?.delta_mu
+    };
+    let rows = result.groups.iter().map(|group| GroupRow {
+        group: group.name.clone(),
+        global: group.delta_mu_global,
+        fixed: group.delta_mu_fixed,
+        sequential: sequential(&group.name),
+    });
+    (!result.groups.is_empty()).then(|| Groups {
+        poi: result.param.clone(),
+        rows: rows.collect(),
+        total: result.mu_uncertainty,
+        subtitle: remarks([
+            (!result.converged).then_some("the best fit did not converge"),
+            result.interrupted.then_some("interrupted"),
+        ]),
+        ..Groups::default()
+    })
 }
 
 fn row(entry: &RankedParameter) -> RankingRow {

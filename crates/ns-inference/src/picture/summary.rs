@@ -42,9 +42,8 @@ pub fn summary(result: &YieldsResult, before: Option<&YieldsResult>) -> Yields {
     let earlier = |channel: &&Channel| {
         before?.channels.iter().find(|other| other.name == channel.name).map(|other| other.sum)
     };
-    let data = |channel: &&Channel| {
-        (!channel.blinded && channel.blind.is_empty()).then_some(channel.data_sum)
-    };
+    let data =
+        |channel: &&Channel| (!channel.blinded && channel.blind.is_empty()).then_some(channel.data_sum);
     let weighted = channels.iter().any(|channel| !channel.data_uncertainty.is_empty());
     let error = |channel: &&Channel| {
         let own = &channel.data_uncertainty;

@@ -1,12 +1,25 @@
 //! Invented data for pictures of impacts, pruning, regions and names with markup.
 
-use ns_viz::{ChannelYields, Impacts, Kept, Pruning, Ranking, SampleYields, Yields};
+use ns_viz::{ChannelYields, GroupRow, Groups, Impacts, Kept, Pruning, Ranking, SampleYields, Yields};
 
 use super::{Dice, channel, long_name, ranking};
 
 pub(crate) fn impacts(rows: usize) -> Impacts {
     let Ranking { poi, rows, .. } = ranking(rows, false);
-    Impacts { poi, rows, value: "mu_ttH = 1.32 ± 0.45".into(), title: "Impacts".into(), ..Impacts::default() }
+    Impacts {
+        poi, rows, value: "mu_ttH = 1.32 ± 0.45".into(), title: "Impacts".into(), ..Impacts::default()
+    }
+}
+
+pub(crate) fn groups() -> Groups {
+    let row = |(group, fixed): (&str, f64)| GroupRow {
+        group: group.into(),
+        global: Some(1.1 * fixed),
+        fixed: Some(fixed),
+        sequential: Some(0.9 * fixed),
+    };
+    let rows = [("jets", 0.21), ("theory of the signal", 0.17), ("b tagging", 0.11), ("leptons", 0.04)];
+    Groups { poi: "mu_ttH".into(), rows: rows.map(row).to_vec(), total: Some(0.45), ..Groups::default() }
 }
 
 pub(crate) fn pruning(systematics: usize) -> Pruning {
@@ -34,7 +47,8 @@ pub(crate) fn pruning(systematics: usize) -> Pruning {
 pub(crate) fn summary(regions: usize) -> Yields {
     let mut dice = Dice::new(41);
     let mut one = |size: f64| -> Vec<f64> { (0..regions).map(|_| size * (0.2 + dice.flat())).collect() };
-    let samples = [("ttbar", 300.0, false), ("W + jets", 120.0, false), ("diboson", 60.0, false), ("ttH", 25.0, true)];
+    let samples =
+        [("ttbar", 300.0, false), ("W + jets", 120.0, false), ("diboson", 60.0, false), ("ttH", 25.0, true)];
     let samples = samples.map(|(name, size, signal)| SampleYields {
         name: name.into(),
         counts: one(size),
@@ -66,9 +80,8 @@ pub(crate) fn marked() -> Yields {
         bin_edges: (0..=8).map(|edge| 60.0 + 20.0 * f64::from(edge)).collect(),
         ..channel("SR", 8, 300.0, 5)
     };
-    for (sample, name) in
-        channel.samples.iter_mut().zip([r"$t\bar{t} + \geq 1b$", r"W + jets", r"single $t$", r"$VV$", r"$t\bar{t}H$"])
-    {
+    let names = [r"$t\bar{t} + \geq 1b$", "W + jets", r"single $t$", "$VV$", "fakes", r"$t\bar{t}H$"];
+    for (sample, name) in channel.samples.iter_mut().zip(names) {
         sample.name = name.into();
     }
     let interference = channel.samples.first().map(|sample| sample.counts.iter().map(|x| -0.3 * x).collect());

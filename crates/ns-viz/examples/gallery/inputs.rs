@@ -695,6 +695,7 @@ pub(crate) fn typical() -> Vec<(String, Result<Drawing, PictureError>)> {
         ("toy-pulls".into(), toy_pulls(24).draw()),
         ("templates".into(), templates().draw()),
         ("impacts".into(), effects::impacts(20).draw()),
+        ("groups".into(), effects::groups().draw()),
         ("pruning".into(), effects::pruning(14).draw()),
         ("summary".into(), effects::summary(8).draw()),
         ("latex".into(), effects::marked().draw()),

@@ -45,7 +45,8 @@ pub(crate) fn parse(text: &str) -> Option<Vec<Node>> {
     }
     let characters: Vec<char> = text.chars().collect();
     let escaped = |at: usize| at > 0 && characters.get(at - 1) == Some(&'\\');
-    let dollars = (0..characters.len()).filter(|at| characters.get(*at) == Some(&'$') && !escaped(*at)).count();
+    let dollars =
+        (0..characters.len()).filter(|at| characters.get(*at) == Some(&'$') && !escaped(*at)).count();
     let dollars = dollars > 0 && dollars % 2 == 0;
     let mut parser = Parser { characters, at: 0, depth: 0, dollars, marked: dollars };
     let nodes = parser.nodes(Mode::Text, false);
@@ -374,7 +375,9 @@ mod tests {
 
     #[test]
     fn other_names_stay_as_they_are() {
-        for text in ["alpha_JES", "a^2", r"C:\data", "cost 5$", "bin #3", "~x", "f{x}", r"\foo{x}", "_{", "#foo"] {
+        for text in
+            ["alpha_JES", "a^2", r"C:\data", "cost 5$", "bin #3", "~x", "f{x}", r"\foo{x}", "_{", "#foo"]
+        {
             assert_eq!(written(text), "=", "{text}");
             assert_eq!(plain(text), text);
         }
@@ -383,7 +386,9 @@ mod tests {
 
     #[test]
     fn broken_markup_ends() {
-        for text in [r"$\bar$", r"$x_$", r"$\frac{a$", "$}{$", r"\sqrt", "$^^^_{_{_", r"\bar\bar\bar", r"$\$$"] {
+        for text in
+            [r"$\bar$", r"$x_$", r"$\frac{a$", "$}{$", r"\sqrt", "$^^^_{_{_", r"\bar\bar\bar", r"$\$$"]
+        {
             let _ = parse(text);
         }
         let deep = format!("${}x{}$", "_{".repeat(500), "}".repeat(500));

@@ -45,6 +45,10 @@ impl Stack {
     pub(super) fn name_bins(&self, page: &mut Drawing, area: &Area, x: &Axis) {
         let width = area.width() / self.labels.len().max(1) as f64;
         let flat = self.flat(width);
+        // All names have one size.
+        let size = TICK_SIZE.min(0.9 * width);
+        let sizes = self.labels.iter().map(|label| fit(label, LONGEST, size, size.min(8.0)).1);
+        let size = sizes.fold(size, f64::min);
         for (label, ends) in self.labels.iter().zip(self.edges.windows(2)) {
             let &[low, high] = ends else { continue };
             let middle = 0.5 * (x.at(low) + x.at(high));
@@ -52,8 +56,7 @@ impl Stack {
                 let style = Style::new(TICK_SIZE).centred();
                 page.text(middle, area.bottom + GAP + 0.76 * TICK_SIZE, label.clone(), style);
             } else {
-                let size = TICK_SIZE.min(0.9 * width);
-                let (text, size) = fit(label, LONGEST, size, size.min(8.0));
+                let (text, size) = fit(label, LONGEST, size, size);
                 page.text(middle + drop(size), area.bottom + GAP, text, Style::new(size).ending().upwards());
             }
         }

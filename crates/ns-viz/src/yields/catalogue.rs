@@ -101,7 +101,12 @@ impl Catalogue {
 
     /// Checks the lengths of a channel's fields and returns its stack. The layers are, from bottom to top:
     /// "other", backgrounds, signals.
-    pub(super) fn stack(&self, channel: &ChannelYields, log: bool, lines: bool) -> Result<Stack, PictureError> {
+    pub(super) fn stack(
+        &self,
+        channel: &ChannelYields,
+        log: bool,
+        lines: bool,
+    ) -> Result<Stack, PictureError> {
         let of = |field: &str| format!("channels '{}', {field}", channel.name);
         let first = channel.samples.first().map(|sample| sample.counts.len());
         let bins = first.unwrap_or(channel.data.len());

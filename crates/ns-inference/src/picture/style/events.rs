@@ -29,8 +29,10 @@ impl TryFrom<String> for Colour {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is no colour; write it as '#1f77b4': red, green and blue from 00 to ff");
-        let digits = text.strip_prefix('#').filter(|rest| rest.len() == 6 && rest.is_ascii()).ok_or_else(wrong)?;
+        let wrong =
+            || format!("'{text}' is no colour; write it as '#1f77b4': red, green and blue from 00 to ff");
+        let digits =
+            text.strip_prefix('#').filter(|rest| rest.len() == 6 && rest.is_ascii()).ok_or_else(wrong)?;
         let number = u32::from_str_radix(digits, 16).map_err(|_| wrong())?;
         let [_, red, green, blue] = number.to_be_bytes();
         Ok(Self([red, green, blue]))
@@ -50,7 +52,8 @@ impl Style {
                 sample.colour = self.colours.get(&sample.name).map(|colour| colour.0).or(sample.colour);
             }
         }
-        if let Some([low, high]) = self.ratio.filter(|[low, high]| !(low < high && (high - low).is_finite())) {
+        if let Some([low, high]) = self.ratio.filter(|[low, high]| !(low < high && (high - low).is_finite()))
+        {
             return Err(StyleError::Ratio { low, high });
         }
         Ok(Yields {

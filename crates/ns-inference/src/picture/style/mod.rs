@@ -142,9 +142,9 @@ impl Style {
             Sort::Model => {}
             Sort::Name => rows.sort_by(|a, b| a.parameter.cmp(&b.parameter)),
             // Rows without a number come last.
-            Sort::Pull => rows.sort_by(|a, b| {
-                size(b.pull).unwrap_or(-1.0).total_cmp(&size(a.pull).unwrap_or(-1.0))
-            }),
+            Sort::Pull => {
+                rows.sort_by(|a, b| size(b.pull).unwrap_or(-1.0).total_cmp(&size(a.pull).unwrap_or(-1.0)))
+            }
             Sort::Constraint => rows.sort_by(|a, b| {
                 let last = f64::INFINITY;
                 size(a.constraint).unwrap_or(last).total_cmp(&size(b.constraint).unwrap_or(last))
