@@ -80,6 +80,9 @@ impl Stack {
         for (bin, total) in self.total.iter().enumerate().filter(|(_, total)| **total > 0.0) {
             let spread = self.spread(bin).unwrap_or(0.0) / total;
             (down, up) = (down.max(spread), up.max(spread));
+            if let Some(before) = self.before.get(bin).copied().flatten() {
+                (down, up) = (down.max(1.0 - before / total), up.max(before / total - 1.0));
+            }
             if let Some((count, low, high)) = self.point(bin) {
                 let high = if *total >= 1.0 { high } else { count };
                 (down, up) = (down.max(1.0 - low / total), up.max(high / total - 1.0));
