@@ -91,7 +91,7 @@ fn results_are_drawn_again_from_their_json() {
     let (json, first, again, input) = (at("r.json"), at("first.svg"), at("again.svg"), fixture(WORKSPACE));
     let groups = at("groups.json");
     fs::write(&groups, r#"{"jets": ["jet_*"], "theory": ["signal_theory", "extrapolation"]}"#).unwrap();
-    let cases: [(&[&str], &[&str]); 16] = [
+    let cases: [(&[&str], &[&str]); 15] = [
         (&["fit", "--plot"], &[]),
         (&["fit", "--plot-correlation"], &["--kind", "correlation"]),
         (&["scan", "--points", "7", "--plot"], &[]),
