@@ -173,7 +173,7 @@ def test_parts_have_the_attributes_of_their_types(model):
     yields = nextstat.yields(model)
     limit = nextstat.upper_limit(model, scan_values=[0.0, 1.0])
     tests = [yields.channels[0].samples[0], limit.scan, limit.cls_at_limit, nextstat.hypotest(model, 1.0).expected_set,
-             nextstat.ranking(model).breakdown, nextstat.compatibility(model).channels[0], nextstat.compatibility(model).common]
+             nextstat.ranking(model).breakdown, nextstat.fit_toys(model, n_toys=20, seed=1).parameters[0]]
     for part in tests:
         kind = type(part)
         assert kind is not nextstat.types.Part, part

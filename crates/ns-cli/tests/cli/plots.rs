@@ -91,7 +91,7 @@ fn results_are_drawn_again_from_their_json() {
     let (json, first, again, input) = (at("r.json"), at("first.svg"), at("again.svg"), fixture(WORKSPACE));
     let groups = at("groups.json");
     fs::write(&groups, r#"{"jets": ["jet_*"], "theory": ["signal_theory", "extrapolation"]}"#).unwrap();
-    let cases: [(&[&str], &[&str]); 15] = [
+    let cases: [(&[&str], &[&str]); 13] = [
         (&["fit", "--plot"], &[]),
         (&["fit", "--plot-correlation"], &["--kind", "correlation"]),
         (&["scan", "--points", "7", "--plot"], &[]),
@@ -104,8 +104,6 @@ fn results_are_drawn_again_from_their_json() {
         (&["gof", "--toys", "40", "--plot"], &[]),
         (&["toys", "--n-toys", "40", "--plot"], &[]),
         (&["toys", "--n-toys", "40", "--inject", "1,2", "--plot"], &[]),
-        (&["interval", "--toys", "60", "--plot"], &[]),
-        (&["compatibility", "--plot"], &[]),
         (&["yields", "--plot"], &[]),
     ];
     for (command, flags) in cases {
@@ -209,6 +207,19 @@ fn reports_of_build_and_summaries_are_drawn_again() {
         let output = run(&arguments);
         assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
         assert!(shown(&output).contains(message), "{}", shown(&output));
+    }
+    for (name, model, flags) in
+        [("interval", "counting.json", &["--toys", "300"][..]), ("compatibility", "many_bins.json", &[])]
+    {
+        // Few toys do not find the ends of an interval well enough, so that its exit code is 1.
+        run(&[&[name, "-i", &fixture(model), "-o", &at("r.json"), "--plot", &first], flags].concat());
+        let output = run(&["draw", &at("r.json"), "-o", &at("again.svg")]);
+        assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+        assert_eq!(
+            fs::read_to_string(&first).unwrap(),
+            fs::read_to_string(at("again.svg")).unwrap(),
+            "{name}"
+        );
     }
     let pruned = [
         "prune",
