@@ -250,7 +250,7 @@ class BinnedBuilder:
             values = [float(value) for value in (point if isinstance(point, tuple) else (point,))]
             if len(values) != len(names):
                 raise ValueError(f"signals: {point!r} has {len(values)} values, and there are {len(names)} labels: {', '.join(names)}")
-            patch: list[dict[str, Any]] = [{"op": "replace", "path": "/measurements/0/config/poi", "value": poi}]
+            patch: list[dict[str, Any]] = [{"op": "add", "path": "/measurements/0/config/poi", "value": poi}]
             for channel, template in histograms.items():
                 if channel not in known:
                     raise ValueError(f"signals: there is no channel '{channel}'; there are {', '.join(known)}")
