@@ -372,3 +372,33 @@ def test_automatic_bins_of_trexfitter_have_its_fit(tmp_path):
         # The published uncertainties of the two free factors are not symmetric.
         if name not in ("mu_XS_ttH", "tt_norm"):
             assert result.uncertainty(name) == pytest.approx(float(error), rel=1e-2), name
+
+
+def test_a_patchset_of_histograms_is_a_grid():
+    edges = np.linspace(0, 4, 5)
+    background = np.array([40.0, 30.0, 20.0, 10.0])
+    search = build.BinnedBuilder("search")
+    search.channel("SR", [42, 28, 21, 9], edges).title("$m$ [GeV]").sample("bkg", background).normalisation("rate", 0.1)
+    search.channel("CR", [100]).sample("bkg", [100.0])
+    assert search.axes == {"SR": {"title": "$m$ [GeV]", "edges": edges.tolist()}}
+    peak = {mass: {"SR": 8 * np.exp(-((np.arange(4) - mass) ** 2))} for mass in (0, 1.5, 3)}
+    patches = search.patchset(peak, normalisation={"theory": 0.2})
+    grid = nextstat.grid(search.document(), patches)
+    assert [row.name for row in grid] == ["signal_0", "signal_1.5", "signal_3"] and grid.labels == ["mass"]
+    assert [row.values["mass"] for row in grid] == [0, 1.5, 3]
+    # The same model, built as a whole.
+    whole = build.BinnedBuilder("search", poi="mu")
+    channel = whole.channel("SR", [42, 28, 21, 9], edges)
+    channel.sample("bkg", background).normalisation("rate", 0.1)
+    channel.sample("signal", peak[1.5]["SR"], norm_factors="mu").normalisation("theory", 0.2)
+    whole.channel("CR", [100]).sample("bkg", [100.0])
+    limit = nextstat.upper_limit(whole.model())
+    assert grid["signal_1.5"].result.observed == pytest.approx(limit.observed, rel=1e-6)
+    plane = search.patchset({(1, 2): peak[3]}, labels=["a", "b"], sample="x")
+    assert plane["patches"][0]["metadata"] == {"name": "x_1_2", "values": [1.0, 2.0]}
+    with pytest.raises(ValueError, match="1 has 1 values, and there are 2 labels: a, b"):
+        search.patchset({1: peak[3]}, labels=["a", "b"])
+    with pytest.raises(ValueError, match="there is no channel 'VR'; there are SR, CR"):
+        search.patchset({1: {"VR": background}})
+    with pytest.raises(ValueError, match="other bins"):
+        search.patchset({1: {"SR": build.fill([1.0], [0, 1, 3])}})

@@ -4,7 +4,7 @@ use std::ffi::CString;
 
 use pyo3::exceptions::{PyDeprecationWarning, PyKeyError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
 /// Issues a `DeprecationWarning` at the line that called the package.
 ///
@@ -30,7 +30,7 @@ fn is_value(object: &Bound<'_, PyAny>) -> bool {
 ///
 /// # Errors
 /// If the user has made warnings errors.
-pub(crate) fn model_first<'a, 'py>(
+fn model_first<'a, 'py>(
     function: &str,
     model: &'a Bound<'py, PyAny>,
     mu: &'a Bound<'py, PyAny>,
@@ -43,6 +43,49 @@ pub(crate) fn model_first<'a, 'py>(
         return Ok((mu, model));
     }
     Ok((model, mu))
+}
+
+/// Returns the arguments `model` and `mu` of `function`, which takes them by position or by name. Earlier versions had them in
+/// the other order.
+///
+/// # Errors
+/// `TypeError` for arguments that are missing, given twice, or too many. If the user has made warnings errors.
+pub(crate) fn model_and_mu<'py>(
+    function: &str,
+    args: &Bound<'py, PyTuple>,
+    model: Option<Bound<'py, PyAny>>,
+    mu: Option<Bound<'py, PyAny>>,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let usage = format!("write {function}(model, mu)");
+    let wrong = |why: &str| Err(PyTypeError::new_err(format!("{function}() {why}; {usage}")));
+    let at = |index: usize| args.get_item(index);
+    match (args.len(), model, mu) {
+        (0, Some(model), Some(mu)) => Ok((model, mu)),
+        (1, None, Some(mu)) => Ok((at(0)?, mu)),
+        (1, Some(model), None) => {
+            let mu = at(0)?;
+            if is_value(&mu) {
+                let text =
+                    format!("{function}(mu, model=...) becomes {function}(model, mu): the model comes first");
+                deprecated(args.py(), &text)?;
+                return Ok((model, mu));
+            }
+            wrong("needs the tested value mu, and has two models")
+        }
+        (2, None, None) => {
+            let (first, second) = (at(0)?, at(1)?);
+            let (model, mu) = model_first(function, &first, &second)?;
+            Ok((model.clone(), mu.clone()))
+        }
+        (0, None, None) => wrong("needs a model and the tested value mu"),
+        (0, None, Some(_)) => wrong("needs a model"),
+        (0, Some(_), None) | (1, None, None) => wrong("needs the tested value mu"),
+        (1 | 2, Some(_), _) => wrong("has two models"),
+        (2, _, Some(_)) => wrong("has two values of mu"),
+        (n, ..) => wrong(&format!(
+            "takes two arguments by position, the model and mu, not {n}; the others have names"
+        )),
+    }
 }
 
 /// Returns the names of parameters as a list that may still be called, as in earlier versions.

@@ -9,10 +9,10 @@ use ns_inference::{HypotestOptions, PointOptions, TestStatistic, Work};
 use ns_viz::ToyDistribution;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::analysis::{Common, result_class};
-use crate::earlier::model_first;
+use crate::earlier::model_and_mu;
 use crate::load::{self, Names};
 use crate::options;
 use crate::picture::{self, Picture};
@@ -145,13 +145,15 @@ pub(crate) fn value_or_point(object: &Bound<'_, PyAny>) -> PyResult<Tested> {
 /// which are generated with `seed`. `poi` names the parameter of interest. `data`, `asimov`, `fixed`, `init` and `search`
 /// have the same meaning as for `fit`. `progress` is True or a function of (done, total).
 #[pyfunction]
-#[pyo3(signature = (model, mu, *, test_stat = None, device = "auto", data = None, asimov = None, blind = None, fixed = None,
+#[pyo3(signature = (*args, model = None, mu = None, test_stat = None, device = "auto", data = None, asimov = None, blind = None, fixed = None,
                     init = None, search = "standard", integral_tolerance = None, threads = 0, progress = None,
-                    poi = None, toys = None, seed = 0))]
+                    poi = None, toys = None, seed = 0),
+       text_signature = "(model, mu, *, test_stat=None, device='auto', data=None, asimov=None, blind=None, fixed=None, init=None, search='standard', integral_tolerance=None, threads=0, progress=None, poi=None, toys=None, seed=0)")]
 pub(crate) fn hypotest<'py>(
     py: Python<'py>,
-    model: &Bound<'py, PyAny>,
-    mu: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+    model: Option<Bound<'py, PyAny>>,
+    mu: Option<Bound<'py, PyAny>>,
     test_stat: Option<&str>,
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
@@ -167,7 +169,7 @@ pub(crate) fn hypotest<'py>(
     #[pyo3(from_py_with = perhaps_whole)] toys: Option<u64>,
     #[pyo3(from_py_with = whole)] seed: u64,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (model, mu) = model_first("hypotest", model, mu)?;
+    let (model, mu) = &model_and_mu("hypotest", args, model, mu)?;
     let mu = value_or_point(mu)?;
     let model = load::model(py, model, device)?;
     let model = match poi {

@@ -15,6 +15,7 @@ mod device_events;
 mod differentiable;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 mod dlpack;
+mod draw;
 mod earlier;
 mod edit;
 mod error;
@@ -88,6 +89,8 @@ mod _native {
     use crate::device_events::{DeviceColumn, DeviceEvents};
     #[pymodule_export]
     use crate::differentiable::{BestFits, DifferentiableSession, ProfiledDifferentiableSession};
+    #[pymodule_export]
+    use crate::draw::_draw;
     #[pymodule_export]
     use crate::edit::{combine, decorrelate, prune, rename};
     #[pymodule_export]

@@ -1,12 +1,13 @@
-//! Converts results to plain Python objects. These are the objects that `json.loads` would return for the
-//! JSON of the result, but the JSON is not written. A number that is not finite becomes None, as it is null
-//! in JSON.
+//! Converts results to Python objects. These are the objects that `json.loads` would return for the JSON of the result, but
+//! the JSON is not written, and dictionaries are those of `nextstat.types`, whose keys are attributes. A number that is not
+//! finite becomes None, as it is null in JSON.
 
 use std::convert::Infallible;
 use std::fmt;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyNone, PyString};
 use serde::ser::{self, Serialize};
 
@@ -18,12 +19,23 @@ pub(crate) fn plain<'py>(py: Python<'py>, value: &(impl Serialize + ?Sized)) -> 
     value.serialize(Plain(py)).map_err(|error| error.0)
 }
 
-/// Converts a structure to a Python dictionary.
+/// Converts a structure to a Python dictionary. Its parts are those of `nextstat.types`.
 ///
 /// # Errors
 /// The errors of [`plain`], and if the value is not a structure or map.
 pub(crate) fn dictionary<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyDict>> {
-    Ok(plain(py, value)?.cast_into::<PyDict>()?)
+    plain(py, value)?.cast_into::<PyDict>()?.copy()
+}
+
+/// The function of `nextstat.types` that makes a part of a dictionary.
+static PART: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// Returns a dictionary as a part of a result. `name` is that of the structure, if there is one.
+fn part<'py>(dict: Bound<'py, PyDict>, name: Option<&str>) -> Made<'py> {
+    let py = dict.py();
+    let make =
+        PART.get_or_try_init(py, || PyResult::Ok(py.import("nextstat.types")?.getattr("_part")?.unbind()))?;
+    Ok(make.bind(py).call1((name, dict))?)
 }
 
 /// A Python exception, wrapped in a type that serde accepts as an error.
@@ -65,18 +77,20 @@ type Made<'py> = Result<Bound<'py, PyAny>, Raised>;
 /// A Python list that is being filled.
 struct Items<'py>(Bound<'py, PyList>);
 
-/// A Python dictionary that is being filled. `key` is the last key, until its value is known. If `variant` (the name
+/// A Python dictionary that is being filled. `name` is that of the structure, if it is one. `key` is the last key, until its
+/// value is known. If `variant` (the name
 /// of an enum variant) is set, the finished dictionary becomes the only value of another dictionary, with the key
 /// `variant`.
 struct Entries<'py> {
     dict: Bound<'py, PyDict>,
+    name: Option<&'static str>,
     key: Option<Bound<'py, PyAny>>,
     variant: Option<&'static str>,
 }
 
 impl<'py> Plain<'py> {
-    fn entries(self, variant: Option<&'static str>) -> Entries<'py> {
-        Entries { dict: PyDict::new(self.0), key: None, variant }
+    fn entries(self, name: Option<&'static str>, variant: Option<&'static str>) -> Entries<'py> {
+        Entries { dict: PyDict::new(self.0), name, key: None, variant }
     }
 
     /// Returns a dictionary with the key `variant` and the given value.
@@ -182,11 +196,11 @@ impl<'py> ser::Serializer for Plain<'py> {
     }
 
     fn serialize_map(self, _: Option<usize>) -> Result<Entries<'py>, Raised> {
-        Ok(self.entries(None))
+        Ok(self.entries(None, None))
     }
 
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Entries<'py>, Raised> {
-        Ok(self.entries(None))
+    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Entries<'py>, Raised> {
+        Ok(self.entries(Some(name), None))
     }
 
     fn serialize_struct_variant(
@@ -196,7 +210,7 @@ impl<'py> ser::Serializer for Plain<'py> {
         variant: &'static str,
         _: usize,
     ) -> Result<Entries<'py>, Raised> {
-        Ok(self.entries(Some(variant)))
+        Ok(self.entries(None, Some(variant)))
     }
 }
 
@@ -235,7 +249,7 @@ impl<'py> ser::SerializeMap for Entries<'py> {
     }
 
     fn end(self) -> Made<'py> {
-        Ok(self.dict.into_any())
+        part(self.dict, None)
     }
 }
 
@@ -256,9 +270,10 @@ macro_rules! entries {
 
             fn end(self) -> Made<'py> {
                 let py = self.dict.py();
+                let made = part(self.dict, self.name)?;
                 match self.variant {
-                    None => Ok(self.dict.into_any()),
-                    Some(variant) => Plain(py).of_variant(variant, self.dict.into_any()),
+                    None => Ok(made),
+                    Some(variant) => Plain(py).of_variant(variant, made),
                 }
             }
         })*

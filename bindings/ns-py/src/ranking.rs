@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ns_inference::{Group, Impact, RankingOptions, Work};
-use ns_viz::Ranking;
+use ns_viz::{Impacts, Ranking};
 use numpy::PyArray1;
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
@@ -105,22 +105,36 @@ result_class! {
             self.0.reduced(py, "RankingResult", crate::pickle::written(&self.1)?)
         }
 
-        /// Draws impacts, pulls and constraints of the `max_rows` parameters with the largest impacts; None
-        /// draws all parameters. Saves the picture if `path` is given.
-        #[pyo3(signature = (path = None, *, max_rows = Some(30), title = None, subtitle = None))]
+        /// Draws impacts, pulls and constraints of the `max_rows` parameters with the largest impacts; None draws all parameters.
+        /// `kind="impacts"` draws all parameters on numbered pages of `max_rows`, with pulls and impacts side by side; a PDF has
+        /// them as pages. Saves the picture if `path` is given.
+        #[pyo3(signature = (path = None, *, kind = "ranking", max_rows = Some(30), title = None, subtitle = None))]
         fn plot(
             &self,
             py: Python<'_>,
             path: Option<PathBuf>,
+            kind: &str,
             #[pyo3(from_py_with = perhaps_whole)] max_rows: Option<usize>,
             title: Option<String>,
             subtitle: Option<String>,
         ) -> PyResult<Picture> {
             check(path.as_deref())?;
-            let mut ranking = Ranking { max_rows, ..ns_inference::picture::ranking(&self.1) };
+            let mut ranking = ns_inference::picture::ranking(&self.1);
             replace(&mut ranking.title, title);
             replace(&mut ranking.subtitle, subtitle);
-            picture::finish(py, ranking.draw(), path)
+            let drawing = match kind {
+                "ranking" => Ranking { max_rows, ..ranking }.draw(),
+                "impacts" => {
+                    let Ranking { title, subtitle, rows, .. } = ranking;
+                    let per_page = Some(max_rows.unwrap_or(rows.len()));
+                    Impacts { title, subtitle, rows, per_page, ..ns_inference::picture::impacts(&self.1) }.draw()
+                }
+                other => {
+                    let text = format!("unknown kind '{other}'; use \"ranking\" or \"impacts\"");
+                    return Err(PyValueError::new_err(text));
+                }
+            };
+            picture::finish(py, drawing, path)
         }
     }
 }

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use ns_core::{Covariance, Execution, plain as shown};
-use ns_inference::FitOptions;
 use ns_inference::present::significant;
 use ns_inference::report::{Part, Report, RunInfo};
 use ns_inference::stored::StoredFit;
+use ns_inference::{FitOptions, YieldsResult};
 use ns_viz::{Correlation, Drawing, PictureError, Yields};
 use numpy::{PyArray1, PyArrayDyn, PyArrayMethods};
 use pyo3::exceptions::{PyKeyError, PyValueError};
@@ -20,7 +20,7 @@ use crate::model::{Model, Question};
 use crate::options;
 use crate::pickle::{Reduced, attributes, read, restorer, written};
 use crate::picture::{self, Picture, check, replace};
-use crate::plain::dictionary;
+use crate::plain::{dictionary, plain};
 use crate::table;
 use crate::whole::perhaps_whole;
 use crate::work::released;
@@ -116,9 +116,8 @@ impl FitResult {
         Ok(whole)
     }
 
-    /// Returns the expected and observed events for a picture: before the fit if `prefit` is true, otherwise
-    /// after it.
-    fn yields(&self, py: Python<'_>, prefit: bool) -> PyResult<Yields> {
+    /// Returns the expected and observed events: before the fit if `prefit` is true, otherwise after it.
+    fn yields(&self, py: Python<'_>, prefit: bool) -> PyResult<YieldsResult> {
         let (whole, model) = (self.whole(py)?, self.question.model.as_ref());
         let work = || {
             let session = self.question.session(&Execution::default())?;
@@ -128,8 +127,7 @@ impl FitResult {
                 ns_inference::postfit_yields(model, session.as_ref(), &self.options, &whole)
             }
         };
-        let result = released(py, work)?.map_err(|error| inference_error(&error))?;
-        Ok(ns_inference::picture::yields(&result))
+        released(py, work)?.map_err(|error| inference_error(&error))
     }
 
     fn parts(&self) -> Vec<Part> {
@@ -237,7 +235,7 @@ inner_methods! { FitResult {
     fn derived<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let all = PyDict::new(py);
         for quantity in &self.inner.derived {
-            let own: Bound<'py, PyDict> = dictionary(py, quantity)?;
+            let own = plain(py, quantity)?;
             own.del_item("name")?;
             all.set_item(&quantity.name, own)?;
         }
@@ -247,8 +245,8 @@ inner_methods! { FitResult {
     /// The largest relative error of the integrals of densities at the best fit: a dictionary with the keys "relative",
     /// "channel" and "process". None if all integrals have closed forms.
     #[getter]
-    fn integral_error<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        self.inner.integral_error.as_ref().map(|own| dictionary(py, own)).transpose()
+    fn integral_error<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.inner.integral_error.as_ref().map(|own| plain(py, own)).transpose()
     }
 
     /// Method by which uncertainties of weighted events were computed: "sandwich", "sumw2" or "hesse"; None
@@ -261,8 +259,8 @@ inner_methods! { FitResult {
     /// For each flow with context, a dictionary that says how derivatives with respect to the context were
     /// computed.
     #[getter]
-    fn context_gradients<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        self.inner.context_gradients.iter().map(|own| dictionary(py, own)).collect()
+    fn context_gradients<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        self.inner.context_gradients.iter().map(|own| plain(py, own)).collect()
     }
 
     /// Returns the best-fit value of a parameter by name.
@@ -278,8 +276,8 @@ inner_methods! { FitResult {
 
     /// Draws the fit, and saves the picture if `path` is given.
     ///
-    /// `kind` is "pulls" (pulls and constraints), "correlation" (the correlation matrix) or "yields" (expected and
-    /// observed events). For "correlation", `threshold` keeps only parameters with a coefficient of at least that size.
+    /// `kind` is "pulls" (pulls and constraints), "correlation" (the correlation matrix), "yields" (expected and
+    /// observed events) or "summary" (all channels with one bin for each, after and before the fit). For "correlation", `threshold` keeps only parameters with a coefficient of at least that size.
     /// For "yields", `prefit=True` draws the events before the fit; `channels`, `log_y`, `columns`, `max_samples`,
     /// `blind` and `components` have the same meaning as for `YieldsResult.plot`. For "pulls", `columns` is the number
     /// of columns of the picture.
@@ -321,7 +319,8 @@ inner_methods! { FitResult {
                 correlation.draw()
             }
             "yields" => {
-                let mut yields = Yields { log_y, columns, ..self.yields(py, prefit)? };
+                let drawn = ns_inference::picture::yields(&self.yields(py, prefit)?);
+                let mut yields = Yields { log_y, columns, ..drawn };
                 if let Some(names) = channels {
                     picture::select(&mut yields, &names)?;
                 }
@@ -331,9 +330,18 @@ inner_methods! { FitResult {
                 replace(&mut yields.subtitle, subtitle);
                 yields.draw()
             }
+            "summary" => {
+                let (before, after) = (self.yields(py, true)?, self.yields(py, prefit)?);
+                let drawn = ns_inference::picture::summary(&after, (!prefit).then_some(&before));
+                let mut summary = Yields { log_y, ..drawn };
+                replace(&mut summary.max_samples, max_samples);
+                replace(&mut summary.title, title);
+                replace(&mut summary.subtitle, subtitle);
+                summary.draw()
+            }
             other => {
                 return Err(PyValueError::new_err(format!(
-                    "unknown kind '{other}'; use \"pulls\", \"correlation\" or \"yields\""
+                    "unknown kind '{other}'; use \"pulls\", \"correlation\", \"yields\" or \"summary\""
                 )));
             }
         };

@@ -12,11 +12,11 @@ use ns_inference::toys::{HypotestToysOptions, Hypothesis, Summary, ToyHeader, To
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::analysis::{Common, Record};
 use crate::device::execution;
-use crate::earlier::model_first;
+use crate::earlier::model_and_mu;
 use crate::error::inference_error;
 use crate::hypotest::{statistic, tested};
 use crate::load::{self, Names};
@@ -143,12 +143,14 @@ impl ToyTest {
 /// Prepares a toy-based test: fits the observed data and runs no toys. The arguments have the same meaning as
 /// for `hypotest_toys`.
 #[pyfunction]
-#[pyo3(signature = (model, mu, *, n_toys = 10_000, seed = 0, test_stat = "qtilde", shard = None, device = "auto",
-                    data = None, asimov = None, blind = None, fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0))]
-pub(crate) fn toys_prepare(
-    py: Python<'_>,
-    model: &Bound<'_, PyAny>,
-    mu: &Bound<'_, PyAny>,
+#[pyo3(signature = (*args, model = None, mu = None, n_toys = 10_000, seed = 0, test_stat = "qtilde", shard = None, device = "auto",
+                    data = None, asimov = None, blind = None, fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0),
+       text_signature = "(model, mu, *, n_toys=10000, seed=0, test_stat='qtilde', shard=None, device='auto', data=None, asimov=None, blind=None, fixed=None, init=None, search='standard', integral_tolerance=None, threads=0)")]
+pub(crate) fn toys_prepare<'py>(
+    py: Python<'py>,
+    args: &Bound<'py, PyTuple>,
+    model: Option<Bound<'py, PyAny>>,
+    mu: Option<Bound<'py, PyAny>>,
     #[pyo3(from_py_with = whole)] n_toys: u64,
     #[pyo3(from_py_with = whole)] seed: u64,
     test_stat: &str,
@@ -163,7 +165,7 @@ pub(crate) fn toys_prepare(
     integral_tolerance: Option<f64>,
     #[pyo3(from_py_with = whole)] threads: usize,
 ) -> PyResult<ToyTest> {
-    let (model, mu) = model_first("toys_prepare", model, mu)?;
+    let (model, mu) = &model_and_mu("toys_prepare", args, model, mu)?;
     let mu = tested(mu)?;
     let model = load::model(py, model, device)?;
     let model = model.get();

@@ -10,9 +10,10 @@ use ns_inference::toys::{HypotestToysOptions, Shard, Summary, ToyTest};
 use ns_viz::ToyDistribution;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 use crate::analysis::{Common, result_class};
-use crate::earlier::model_first;
+use crate::earlier::model_and_mu;
 use crate::error::{ToPython as _, inference_error};
 use crate::hypotest::{statistic, tested};
 use crate::load::{self, Names};
@@ -25,7 +26,7 @@ result_class! {
     HypotestToysResult {
         param mu_test test_stat cls clsb clb cls_error clsb_error clb_error cls_upper cls_failed_low
         cls_failed_high q_obs mu_hat n_toys n_nonconverged n_error seed search shard toys_per_s expected_set
-        converged warnings
+        converged warnings distributions
     }, ToyDistribution, {
         /// Returns the data from which `pickle` and `copy` restore the result.
         fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
@@ -80,13 +81,15 @@ pub(crate) fn work(options: &HypotestToysOptions) -> Work {
 /// pieces in the folder beside it, whose name ends in `.parts`. `resume=True` continues a saved run that was interrupted
 /// or killed, with the missing toys, and gives the result of all.
 #[pyfunction]
-#[pyo3(signature = (model, mu, *, n_toys = 10_000, seed = 0, test_stat = "qtilde", expected_set = false, shard = None,
+#[pyo3(signature = (*args, model = None, mu = None, n_toys = 10_000, seed = 0, test_stat = "qtilde", expected_set = false, shard = None,
                     save = None, resume = false, device = "auto", data = None, asimov = None, blind = None, fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0,
-                    progress = None))]
-pub(crate) fn hypotest_toys(
-    py: Python<'_>,
-    model: &Bound<'_, PyAny>,
-    mu: &Bound<'_, PyAny>,
+                    progress = None),
+       text_signature = "(model, mu, *, n_toys=10000, seed=0, test_stat='qtilde', expected_set=False, shard=None, save=None, resume=False, device='auto', data=None, asimov=None, blind=None, fixed=None, init=None, search='standard', integral_tolerance=None, threads=0, progress=None)")]
+pub(crate) fn hypotest_toys<'py>(
+    py: Python<'py>,
+    args: &Bound<'py, PyTuple>,
+    model: Option<Bound<'py, PyAny>>,
+    mu: Option<Bound<'py, PyAny>>,
     #[pyo3(from_py_with = whole)] n_toys: u64,
     #[pyo3(from_py_with = whole)] seed: u64,
     test_stat: &str,
@@ -105,7 +108,7 @@ pub(crate) fn hypotest_toys(
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<HypotestToysResult>> {
-    let (model, mu) = model_first("hypotest_toys", model, mu)?;
+    let (model, mu) = &model_and_mu("hypotest_toys", args, model, mu)?;
     let mu = tested(mu)?;
     let model = load::model(py, model, device)?;
     let model = model.get();

@@ -34,13 +34,14 @@ result_class! {
         /// and prediction. Saves the picture if `path` is given. `channels` selects channels by name.
         /// `max_samples` is the largest number of colours of backgrounds. `columns` is the number of panels
         /// next to each other. `components` is "stack" or "lines" (a line for each sample, and one for their
-        /// sum). `blind` maps observables of single events to lists of ranges in which no data are drawn.
-        #[pyo3(signature = (path = None, *, channels = None, log_y = false, columns = None, max_samples = None,
+        /// sum). `kind="summary"` draws all channels with one bin for each. `blind` maps observables of single events to lists of ranges in which no data are drawn.
+        #[pyo3(signature = (path = None, *, kind = "yields", channels = None, log_y = false, columns = None, max_samples = None,
                             blind = None, components = "stack", title = None, subtitle = None))]
         fn plot(
             &self,
             py: Python<'_>,
             path: Option<PathBuf>,
+            kind: &str,
             channels: Option<Vec<String>>,
             log_y: bool,
             #[pyo3(from_py_with = perhaps_whole)]
@@ -53,7 +54,15 @@ result_class! {
             subtitle: Option<String>,
         ) -> PyResult<Picture> {
             check(path.as_deref())?;
-            let mut yields = Yields { log_y, columns, ..self.1.clone() };
+            let drawn = match kind {
+                "yields" => self.1.clone(),
+                "summary" => ns_inference::picture::summary(&self.reread(py)?, None),
+                other => {
+                    let text = format!("unknown kind '{other}'; use \"yields\" or \"summary\"");
+                    return Err(PyValueError::new_err(text));
+                }
+            };
+            let mut yields = Yields { log_y, columns, ..drawn };
             if let Some(names) = channels {
                 picture::select(&mut yields, &names)?;
             }
@@ -63,6 +72,14 @@ result_class! {
             replace(&mut yields.subtitle, subtitle);
             picture::finish(py, yields.draw(), path)
         }
+    }
+}
+
+impl YieldsResult {
+    /// The result in Rust, from its JSON.
+    fn reread(&self, py: Python<'_>) -> PyResult<ns_inference::YieldsResult> {
+        let text: String = py.import("json")?.call_method1("dumps", (self.0.values.bind(py),))?.extract()?;
+        crate::pickle::read(&text)
     }
 }
 

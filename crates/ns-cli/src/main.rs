@@ -5,6 +5,7 @@ mod commands;
 mod contents;
 mod data_args;
 mod document;
+mod effects;
 mod error;
 mod examples;
 mod expectation;
@@ -19,7 +20,6 @@ mod save;
 mod settings;
 mod start;
 mod streams;
-mod style;
 mod table;
 
 use std::ffi::OsString;

@@ -5,9 +5,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::scan::{ContourLevel, ScanInterval, ScanResult, SecondAxis};
+use crate::toys::INTERRUPTED;
 use crate::{
-    EventGoodness, FitResult, FitToysResult, GoodnessResult, GridResult, HypotestResult, HypotestToysResult,
-    LimitResult, RankingResult, SignificanceResult, YieldsResult,
+    CompatibilityResult, EventGoodness, FitResult, FitToysResult, GoodnessResult, GridResult, HypotestResult,
+    HypotestToysResult, InjectionResult, IntervalResult, LimitResult, RankingResult, SignificanceResult,
+    YieldsResult,
 };
 
 /// Why a text is no result.
@@ -20,7 +22,7 @@ pub enum RereadError {
     /// No analysis writes such keys.
     #[error(
         "the file is no result that can be read; results of fit, scan, upper-limit (also of grids), ranking, yields, hypotest, \
-         significance, gof, hypotest-toys and toys can"
+         significance, gof, hypotest-toys, toys, interval and compatibility can"
     )]
     Unknown,
     /// A key of a result is missing or has another type.
@@ -57,10 +59,16 @@ pub enum AnyResult {
     Goodness(GoodnessResult),
     /// Of `gof --statistic`.
     EventGoodness(EventGoodness),
-    /// Of `hypotest-toys`, without the toys.
+    /// Of `hypotest-toys`.
     HypotestToys(HypotestToysResult),
     /// Of `toys`.
     Toys(FitToysResult),
+    /// Of `toys --inject`.
+    Injection(InjectionResult),
+    /// Of `interval`.
+    Interval(IntervalResult),
+    /// Of `compatibility`.
+    Compatibility(CompatibilityResult),
     /// Of an analysis of each of several parameters of interest.
     PerPoi {
         /// Names of the parameters of interest.
@@ -102,17 +110,35 @@ impl AnyResult {
         } else if has(&["cls_at_limit", "expected"]) {
             read("upper-limit", value).map(Self::Limit)
         } else if has(&["cls", "cls_error", "n_toys"]) {
-            read("hypotest-toys", value).map(Self::HypotestToys)
+            let mut result: HypotestToysResult = read("hypotest-toys", value)?;
+            result.interrupted = stopped(&result.warnings);
+            Ok(Self::HypotestToys(result))
         } else if has(&["cls", "clsb", "q_asimov"]) {
             read("hypotest", value).map(Self::Hypotest)
         } else if has(&["p0", "z_expected"]) {
             read("significance", value).map(Self::Significance)
         } else if has(&["chi2", "twice_nll_saturated"]) {
-            read("gof", value).map(Self::Goodness)
+            let mut result: GoodnessResult = read("gof", value)?;
+            if let Some(toys) = &mut result.toys {
+                toys.interrupted = stopped(&result.warnings);
+            }
+            Ok(Self::Goodness(result))
         } else if has(&["statistic", "p_value_toys"]) {
-            read("gof", value).map(Self::EventGoodness)
+            let mut result: EventGoodness = read("gof", value)?;
+            if let Some(toys) = &mut result.toys {
+                toys.interrupted = stopped(&result.warnings);
+            }
+            Ok(Self::EventGoodness(result))
         } else if has(&["parameters", "n_toys", "n_nonconverged"]) {
-            read("toys", value).map(Self::Toys)
+            let mut result: FitToysResult = read("toys", value)?;
+            result.interrupted = stopped(&result.warnings);
+            Ok(Self::Toys(result))
+        } else if has(&["points", "line", "seed"]) {
+            read("toys --inject", value).map(Self::Injection)
+        } else if has(&["points", "asymptotic", "method"]) {
+            read("interval", value).map(Self::Interval)
+        } else if has(&["common", "channels", "n_dof"]) {
+            read("compatibility", value).map(Self::Compatibility)
         } else {
             Err(RereadError::Unknown)
         }
@@ -128,6 +154,11 @@ struct PerPoi {
 
 fn read<T: DeserializeOwned>(analysis: &'static str, value: Value) -> Result<T, RereadError> {
     serde_json::from_value(value).map_err(|source| RereadError::Incomplete { analysis, source })
+}
+
+/// Whether the warnings of a result of toys say that the run was stopped. The key of the result is not in its JSON.
+fn stopped(warnings: &[String]) -> bool {
+    warnings.iter().any(|warning| warning == INTERRUPTED)
 }
 
 /// The keys of a scan. Lists of points have rows if there are two parameters.

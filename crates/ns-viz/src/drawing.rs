@@ -205,6 +205,27 @@ impl Drawing {
         }
     }
 
+    /// Adds everything of another drawing, moved by `right` and `down` in pixels.
+    pub(crate) fn put(&mut self, other: &Drawing, right: f64, down: f64) {
+        let shift = |segment: &Segment| match *segment {
+            Segment::Move(x, y) => Segment::Move(x + right, y + down),
+            Segment::Line(x, y) => Segment::Line(x + right, y + down),
+            Segment::Curve(a, b, c, d, x, y) => {
+                Segment::Curve(a + right, b + down, c + right, d + down, x + right, y + down)
+            }
+            Segment::Close => Segment::Close,
+        };
+        let moved = |item: &Item| match item {
+            Item::Shape(shape) => {
+                Item::Shape(Shape { path: shape.path.iter().map(shift).collect(), ink: shape.ink })
+            }
+            Item::Text { x, y, text, style } => {
+                Item::Text { x: x + right, y: y + down, text: text.clone(), style: *style }
+            }
+        };
+        self.items.extend(other.items.iter().map(moved));
+    }
+
     pub(crate) fn text(&mut self, x: f64, y: f64, text: impl Into<String>, style: Style) {
         let text = text.into();
         if !text.is_empty() && x.is_finite() && y.is_finite() {

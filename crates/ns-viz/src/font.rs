@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
+use crate::markup::{self, Piece};
 use crate::shown::shown;
 use crate::system_fonts;
 
@@ -34,6 +35,8 @@ pub(crate) struct Placed {
     pub(crate) x: f64,
     /// Height of the glyph above the baseline of the text.
     pub(crate) y: f64,
+    /// Size of the glyph, as a fraction of the font size. It is below 1 in sub- and superscripts.
+    pub(crate) scale: f64,
 }
 
 /// Returns the glyphs of a text with their positions, and the width of the text, in units of the font size.
@@ -41,15 +44,32 @@ pub(crate) struct Placed {
 /// Combining accents are centred above the letter before them, which is enough for labels such as θ̂. If this
 /// font lacks a character, its glyph comes from a font of the system; if no font has it, the replacement
 /// character is shown. Invisible and control characters are escaped.
+///
+/// Texts may have [markup](crate::markup).
 pub(crate) fn place(text: &str) -> (Vec<Placed>, f64) {
-    place_with(text, system_fonts::face_for)
+    let plain = |text: &str| place_with(text, system_fonts::face_for);
+    let Some((pieces, width)) = pieces(text) else { return plain(text) };
+    let glyphs = pieces.iter().flat_map(|piece| {
+        let Piece { x, rise, scale, .. } = *piece;
+        let moved =
+            move |glyph: Placed| Placed { x: x + scale * glyph.x, y: rise + scale * glyph.y, scale, ..glyph };
+        plain(&piece.text).0.into_iter().map(moved)
+    });
+    (glyphs.collect(), width)
+}
+
+/// Returns the pieces of a text with markup, and its width, in units of the font size. Returns `None` if the text has no
+/// markup.
+pub(crate) fn pieces(text: &str) -> Option<(Vec<Piece>, f64)> {
+    let width = |text: &str| place_with(text, system_fonts::face_for).1;
+    markup::parse(text).map(|nodes| markup::lay(&nodes, &width))
 }
 
 /// Returns the characters in the texts that no font contains. Each character occurs once.
 pub(crate) fn missing<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     let mut found = String::new();
     let strange = |c: &char| !c.is_ascii();
-    let characters = |text: &str| shown(text).chars().filter(strange).collect::<Vec<_>>();
+    let characters = |text: &str| shown(&markup::plain(text)).chars().filter(strange).collect::<Vec<_>>();
     for character in texts.flat_map(characters) {
         let own = face().is_none_or(|face| face.glyph_index(character).is_some());
         if !own && !found.contains(character) && system_fonts::face_for(character).is_none() {
@@ -87,7 +107,7 @@ fn place_with(
     for character in shown(text).chars() {
         let own = face.glyph_index(character);
         if let Some((other, glyph)) = own.is_none().then(|| system(character)).flatten() {
-            placed.push(Placed { glyph, system: Some(other), character, x: pen, y: 0.0 });
+            placed.push(Placed { glyph, system: Some(other), character, x: pen, y: 0.0, scale: 1.0 });
             pen += f64::from(other.glyph_hor_advance(glyph).unwrap_or(0)) / f64::from(other.units_per_em());
             base = None;
             continue;
@@ -95,7 +115,7 @@ fn place_with(
         let Some(glyph) = own.or_else(|| face.glyph_index('\u{fffd}')) else {
             continue;
         };
-        let mut here = Placed { glyph, system: None, character, x: pen, y: 0.0 };
+        let mut here = Placed { glyph, system: None, character, x: pen, y: 0.0, scale: 1.0 };
         if ('\u{300}'..='\u{36f}').contains(&character) {
             let boxes = base.and_then(|b| Some((b, face.glyph_bounding_box(b.glyph)?)));
             if let (Some((letter, under)), Some(mark)) = (boxes, face.glyph_bounding_box(glyph)) {
@@ -117,10 +137,10 @@ pub(crate) fn width(text: &str, size: f64) -> f64 {
     place(text).1 * size
 }
 
-/// Sends a glyph's outline to `builder`, in units of the font size and with y upwards.
+/// Sends a glyph's outline to `builder`, in units of the font size of the text and with y upwards.
 pub(crate) fn outline(glyph: &Placed, builder: &mut dyn OutlineBuilder) {
     if let Some(face) = glyph.system.or_else(face) {
-        let unit = 1.0 / f32::from(face.units_per_em());
+        let unit = glyph.scale as f32 / f32::from(face.units_per_em());
         // A glyph without an outline, such as a space, has nothing to send.
         let _ = face.outline_glyph(glyph.glyph, &mut Scaled { builder, unit });
     }
@@ -163,8 +183,8 @@ mod tests {
     #[test]
     fn the_font_has_what_labels_use() {
         let face = face().expect("the font is intact");
-        for character in "Az09θμσΔλχ−±≤√×²₀ₛ·…†▲⁻⁹\u{2009}\u{302}\u{fffd}".chars()
-        {
+        let labels = "Az09θμσΔλχ−±≤√×²₀ₛ·…†▲⁻⁹′\u{a0}\u{2009}\u{302}\u{fffd}";
+        for character in labels.chars().chain(markup::signs().chars()) {
             assert!(face.glyph_index(character).is_some(), "no glyph for {character:?}");
         }
     }
@@ -176,6 +196,16 @@ mod tests {
         let (glyphs, _) = place("θ\u{302}");
         assert!(glyphs[1].y > 0.1, "the hat sits above the letter");
         assert!(width("\u{4e2d}", 10.0) > 0.0, "unknown characters show a replacement");
+    }
+
+    #[test]
+    fn scripts_are_smaller_and_leave_no_markup() {
+        let (glyphs, wide) = place(r"$m_{bb}$");
+        assert_eq!(glyphs.iter().map(|glyph| glyph.character).collect::<String>(), "mbb");
+        assert!(glyphs[1].y < 0.0 && glyphs[1].scale == 0.7 && glyphs[0].scale == 1.0);
+        assert!(wide < width("mbb", 1.0) && wide > width("mb", 1.0));
+        assert_eq!(width(r"\alpha_JES", 1.0), width("α_JES", 1.0));
+        assert_eq!(missing([r"\alpha \to"].into_iter()), "");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Draws the results of an analysis as SVG, PNG and PDF: likelihood scans, contours, rankings, pulls,
-//! correlations, confidence intervals, CLs limits, exclusions, yields, templates, and distributions and pulls of toys.
+//! correlations, confidence intervals, CLs limits, exclusions, yields, templates, pruning, and distributions and pulls of
+//! toys.
 //!
 //! Each picture is a plain struct that can be filled by hand or read from JSON. Its method `draw` returns a
 //! [`Drawing`], which [`Drawing::save`] writes in the format of the file's extension:
@@ -40,7 +41,9 @@ mod error;
 mod exclusion;
 mod font;
 mod frame;
+mod groups;
 mod header;
+mod impacts;
 mod joint_ranking;
 mod legend;
 mod limit;
@@ -48,11 +51,13 @@ mod limit_curve;
 mod linearity;
 mod marching;
 mod marks;
+mod markup;
 mod number;
 mod panel;
 mod pdf;
 mod png;
 mod poisson;
+mod pruning;
 mod pulls;
 mod ranking;
 mod refine;
@@ -79,10 +84,13 @@ pub use drawing::{Drawing, Label};
 pub use error::PictureError;
 pub use exclusion::Exclusion;
 pub use font::{FONT_LICENCE, font_warning};
+pub use groups::{GroupRow, Groups};
+pub use impacts::Impacts;
 pub use joint_ranking::{ImpactBars, JointRanking, JointRankingRow};
 pub use limit::Limit;
 pub use limit_curve::LimitCurve;
 pub use linearity::Linearity;
+pub use pruning::{Kept, Pruning, PruningColumn, PruningRow};
 pub use pulls::{PullRow, Pulls};
 pub use ranking::{Ranking, RankingRow};
 pub use save::Format;

@@ -9,6 +9,7 @@ use subsetter::GlyphRemapper;
 use crate::drawing::{Drawing, Item, Segment, Shape};
 use crate::error::PictureError;
 use crate::font;
+use crate::markup;
 use crate::text::{Anchor, Style};
 
 /// Number of PDF points (72 per inch) of one CSS pixel (96 per inch).
@@ -60,7 +61,9 @@ impl Drawing {
             pdf.stream(contents, &content).filter(Filter::FlateDecode);
         }
         embed(&mut pdf, font, &used)?;
-        pdf.document_info(Ref::new(20)).title(TextStr(&self.description)).producer(TextStr("NextStat"));
+        pdf.document_info(Ref::new(20))
+            .title(TextStr(&markup::plain(&self.description)))
+            .producer(TextStr("NextStat"));
         Ok(pdf.finish())
     }
 
@@ -121,12 +124,12 @@ fn write(content: &mut Content, at: (f64, f64), text: &str, style: &Style, used:
     };
     content.begin_text();
     content.set_fill_rgb(share(style.colour.0), share(style.colour.1), share(style.colour.2));
-    content.set_font(FONT, style.size as f32);
-    // A run is a sequence of glyphs on one baseline. An accent is a separate run.
+    // A run is a sequence of glyphs of one size on one baseline. An accent is a separate run.
     let mut run: Vec<u8> = Vec::new();
-    let mut run_at = (start, 0.0);
-    let show = |content: &mut Content, run: &mut Vec<u8>, (along, up): (f64, f64)| {
+    let mut run_at = (start, 0.0, 1.0);
+    let show = |content: &mut Content, run: &mut Vec<u8>, (along, up, scale): (f64, f64, f64)| {
         if !run.is_empty() {
+            content.set_font(FONT, (scale * style.size) as f32);
             let (along, up) = (along * style.size, up * style.size);
             let (matrix, x, y) = if style.upwards {
                 ([0.0, -1.0, -1.0, 0.0], at.0 - up, at.1 - along)
@@ -148,9 +151,9 @@ fn write(content: &mut Content, at: (f64, f64), text: &str, style: &Style, used:
             continue;
         }
         let accent = ('\u{300}'..='\u{36f}').contains(&glyph.character);
-        if accent || after_accent || run.is_empty() {
+        if accent || after_accent || run.is_empty() || (glyph.y, glyph.scale) != (run_at.1, run_at.2) {
             show(content, &mut run, run_at);
-            run_at = (start + glyph.x, glyph.y);
+            run_at = (start + glyph.x, glyph.y, glyph.scale);
         }
         after_accent = accent;
         let number = used.remapper.remap(glyph.glyph.0);
@@ -160,8 +163,8 @@ fn write(content: &mut Content, at: (f64, f64), text: &str, style: &Style, used:
     show(content, &mut run, run_at);
     content.end_text();
     for glyph in strange {
-        let along = (start + glyph.x) * style.size;
-        let origin = if style.upwards { (at.0, at.1 - along) } else { (at.0 + along, at.1) };
+        let (along, up) = ((start + glyph.x) * style.size, glyph.y * style.size);
+        let origin = if style.upwards { (at.0 - up, at.1 - along) } else { (at.0 + along, at.1 - up) };
         let mut path =
             GlyphPath { content, origin, size: style.size, upwards: style.upwards, last: (0.0, 0.0) };
         font::outline(&glyph, &mut path);

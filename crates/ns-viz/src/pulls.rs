@@ -25,6 +25,8 @@ pub struct PullRow {
     pub pull: Option<f64>,
     /// Uncertainty after the fit, divided by the uncertainty before the fit.
     pub constraint: Option<f64>,
+    /// Text in the middle of the row, such as the value of a parameter without a constraint. If empty, there is none.
+    pub note: String,
 }
 
 /// The picture of the pulls of parameters, with the bands of one and two standard deviations.
@@ -84,6 +86,7 @@ impl Pulls {
             let y = column.y(place);
             rows::pull(page, area, &axis, y, entry.pull, entry.constraint, column.row);
             rows::name(page, area.left, y, &entry.parameter, column.names, column.row);
+            rows::note(page, area, y, &entry.note, column.row, BAND_ONE.mix(WHITE, 0.35));
         }
         let ticks = frame::horizontal_ticks(&axis, area.width());
         frame::horizontal_marks(page, area, &axis, &ticks, &[Edge::Top, Edge::Bottom]);
@@ -105,6 +108,7 @@ mod tests {
             parameter: format!("alpha_systematic_{index}"),
             pull: Some(0.001 * f64::from(index)),
             constraint: Some(0.9),
+            ..PullRow::default()
         });
         let pulls = Pulls { rows: rows.collect(), subtitle: "interrupted".into(), ..Pulls::default() };
         let sheet = pulls.draw().unwrap();

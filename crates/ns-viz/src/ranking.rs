@@ -69,7 +69,7 @@ pub struct Ranking {
 impl RankingRow {
     /// Returns the impact that gives the order of the rows. It is the magnitude of the larger post-fit change
     /// of the parameter of interest, or of the larger pre-fit change if there are no post-fit changes.
-    fn impact(&self) -> Option<f64> {
+    pub(crate) fn impact(&self) -> Option<f64> {
         let largest = |up, down| {
             let sizes = [present(up), present(down)].into_iter().flatten().map(f64::abs);
             sizes.reduce(f64::max)

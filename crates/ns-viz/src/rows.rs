@@ -41,6 +41,18 @@ pub(crate) fn name(drawing: &mut Drawing, right: f64, y: f64, name: &str, room: 
     drawing.text(right - 8.0, y + drop(size), text, Style::new(size).ending());
 }
 
+/// Writes a text in the middle of the row at the height `y` of a panel of pulls, on the colour `behind`.
+pub(crate) fn note(drawing: &mut Drawing, area: &Area, y: f64, text: &str, row: f64, behind: Colour) {
+    if text.is_empty() {
+        return;
+    }
+    let (text, size) = fit(text, 0.9 * area.width(), (0.6 * row).min(11.0), 6.0);
+    let (middle, half) = (0.5 * (area.left + area.right), 0.5 * font::width(&text, size) + 3.0);
+    let line = Area { left: middle - half, right: middle + half, top: y - 0.4 * row, bottom: y + 0.4 * row };
+    drawing.rect(line, Ink::tile(behind));
+    drawing.text(middle, y + drop(size), text, Style::new(size).centred());
+}
+
 /// Paints light stripes behind every second row.
 pub(crate) fn stripes(drawing: &mut Drawing, area: &Area, count: usize, row: f64) {
     for index in (1..count).step_by(2) {

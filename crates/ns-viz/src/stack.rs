@@ -13,9 +13,10 @@ use crate::poisson;
 use crate::text::{Style, fit};
 
 mod axes;
+mod bins;
 mod curves;
 
-pub(crate) use curves::{BLIND, sample_line, sum_line};
+pub(crate) use curves::{BLIND, before_line, sample_line, sum_line};
 
 /// One layer of a stack: a sample, or several samples drawn together.
 pub(crate) struct Layer {
@@ -37,6 +38,10 @@ pub(crate) struct Parts<'a> {
     /// Error bars of the data. If the list is empty, the data are counts with Poisson error bars.
     pub(crate) errors: &'a [Option<f64>],
     pub(crate) uncertainty: &'a [Option<f64>],
+    /// Total expected yield of each bin before the fit; empty if it is not drawn.
+    pub(crate) before: &'a [Option<f64>],
+    /// Names of the bins; empty if they have numbers.
+    pub(crate) labels: &'a [String],
     /// Positions of the curves of all layers, in ascending order, possibly with repetitions; empty for
     /// histograms.
     pub(crate) positions: &'a [f64],
@@ -63,6 +68,10 @@ pub(crate) struct Stack {
     /// not shown.
     data: Vec<Option<(f64, f64, f64)>>,
     uncertainty: Vec<Option<f64>>,
+    /// Total expected yield of each bin before the fit.
+    before: Vec<Option<f64>>,
+    /// Names of the bins; empty if they have numbers.
+    labels: Vec<String>,
     /// Positions of the curves of all layers; empty for histograms.
     positions: Vec<f64>,
     /// Ranges in which no data are drawn.
@@ -110,6 +119,8 @@ impl Stack {
             total,
             data,
             uncertainty,
+            before: parts.before.iter().map(|value| present(*value)).collect(),
+            labels: parts.labels.to_vec(),
             positions: parts.positions.to_vec(),
             blind: parts.blind.to_vec(),
             lines: parts.lines,
@@ -120,6 +131,14 @@ impl Stack {
         stack.y = stack.y_axis(parts.log);
         stack.ratio = if parts.pulls { stack.pull_axis() } else { stack.ratio_axis() };
         stack
+    }
+
+    /// Returns the same channel with other ends of the axis of ratios, if they are given and in ascending order.
+    pub(crate) fn with_ratio(mut self, ends: Option<[f64; 2]>) -> Self {
+        if let Some([low, high]) = ends.filter(|[low, high]| low < high && !self.pulls) {
+            self.ratio = Axis::linear(low, high);
+        }
+        self
     }
 
     /// Returns the expected yield of each bin, summed over the layers.
@@ -163,6 +182,7 @@ impl Stack {
         if self.positions.is_empty() {
             self.paint_layers(page, &x, &y);
             self.paint_uncertainty(page, &x, &y);
+            self.paint_before(page, &x, &y, |_, before| Some(before));
         } else {
             self.paint_curves(page, &x, &y);
         }
@@ -187,7 +207,11 @@ impl Stack {
             );
             frame::outline(page, &lowest);
         }
-        frame::horizontal_labels(page, &lowest, &x, &x_ticks, Edge::Bottom, &self.x_title);
+        if self.labels.is_empty() {
+            frame::horizontal_labels(page, &lowest, &x, &x_ticks, Edge::Bottom, &self.x_title);
+        } else {
+            self.name_bins(page, &lowest, &x);
+        }
     }
 
     /// Returns the name of the channel, with a remark if some bins are not drawn.
@@ -205,6 +229,9 @@ impl Stack {
 
     /// Returns the ticks of the horizontal axis. An axis of bin numbers has ticks at whole numbers only.
     fn x_ticks(&self, x: &Axis, width: f64) -> Ticks {
+        if !self.labels.is_empty() {
+            return Ticks { major: Vec::new(), minor: self.edges.clone(), exponent: None };
+        }
         let mut ticks = frame::horizontal_ticks(x, width);
         let counted = self.edges.iter().enumerate().all(|(index, edge)| *edge == index as f64);
         if counted {
@@ -227,30 +254,47 @@ impl Stack {
         columns::cells(&self.edges, x, height)
     }
 
-    /// Draws each layer as the area between two sums: the sum of the layers below it, and this sum with the
-    /// layer added. Negative counts are drawn as 0.
+    /// Draws each layer as the area between two sums: the sum of the layers below it, and this sum with the layer added.
+    /// Negative counts are stacked downwards from 0.
     fn paint_layers(&self, page: &mut Drawing, x: &Axis, y: &Axis) {
         let cells = self.cells(x, |bin| self.total.get(bin).copied());
-        let mut below = vec![0.0; self.total.len()];
         for layer in self.layers.iter().filter(|_| self.lines) {
             page.polyline(&steps(&cells, &layer.counts, y), curves::line(layer));
         }
-        for layer in self.layers.iter().filter(|_| !self.lines) {
-            let above: Vec<f64> =
-                below.iter().zip(&layer.counts).map(|(sum, count)| sum + count.max(0.0)).collect();
-            if above != below {
-                let mut outline = steps(&cells, &above, y);
-                outline.extend(steps(&cells, &below, y).into_iter().rev());
-                page.polygon(
-                    &outline,
-                    Ink::outlined(layer.colour, Stroke::solid(layer.colour.mix(BLACK, 0.45), 0.6)),
-                );
+        for upwards in [true, false] {
+            let mut sums = vec![0.0; self.total.len()];
+            for layer in self.layers.iter().filter(|_| !self.lines) {
+                self.pile(page, layer, &mut sums, &layer.counts, upwards, |sums| steps(&cells, sums, y));
             }
-            below = above;
         }
         if !self.layers.is_empty() {
             page.polyline(&steps(&cells, &self.total, y), Stroke::solid(BLACK, 1.2));
         }
+        if let (true, Some(first), Some(last)) = (y.lo < 0.0, cells.first(), cells.last()) {
+            page.line((first.left, y.at(0.0)), (last.right, y.at(0.0)), Stroke::solid(BLACK, 0.8));
+        }
+    }
+
+    /// Adds the positive or the negative part of a layer to `sums`, and draws the area between the sums before and after.
+    /// `outline` returns the line of sums.
+    fn pile(
+        &self,
+        page: &mut Drawing,
+        layer: &Layer,
+        sums: &mut Vec<f64>,
+        heights: &[f64],
+        upwards: bool,
+        outline: impl Fn(&[f64]) -> Vec<(f64, f64)>,
+    ) {
+        let part = |height: f64| if upwards { height.max(0.0) } else { height.min(0.0) };
+        let next: Vec<f64> = sums.iter().zip(heights).map(|(sum, height)| sum + part(*height)).collect();
+        if next != *sums {
+            let mut area = outline(&next);
+            area.extend(outline(sums).into_iter().rev());
+            let edge = Stroke::solid(layer.colour.mix(BLACK, 0.45), 0.6);
+            page.polygon(&area, Ink::outlined(layer.colour, edge));
+        }
+        *sums = next;
     }
 
     fn paint_uncertainty(&self, page: &mut Drawing, x: &Axis, y: &Axis) {
@@ -293,6 +337,7 @@ impl Stack {
             }
         }
         page.path(band, Ink::tile(LIGHT_GREY));
+        self.paint_before(page, x, &axis, |bin, before| Some(self.compared(bin)?(before)));
         page.line(
             (area.left, axis.at(centre)),
             (area.right, axis.at(centre)),
@@ -354,7 +399,20 @@ mod tests {
             log,
             pulls,
             lines,
+            before: &[],
+            labels: &[],
         })
+    }
+
+    #[test]
+    fn negative_samples_are_below_zero() {
+        let mut stack = stack(&[100.0, 40.0], &[], false);
+        if let Some(layer) = stack.layers.first_mut() {
+            layer.counts = vec![-20.0, 0.0];
+        }
+        let axis = stack.y_axis(false);
+        assert!(axis.lo < -20.0 && axis.lo > -30.0 && axis.holds(75.0), "{axis:?}");
+        assert!(stack.y_axis(true).lo > 0.0);
     }
 
     #[test]

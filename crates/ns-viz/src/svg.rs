@@ -8,6 +8,7 @@ use std::fmt::Write;
 
 use crate::drawing::{Drawing, Ink, Item, Segment};
 use crate::font;
+use crate::markup::{self, Piece};
 use crate::shown::shown;
 use crate::text::{Anchor, Style};
 
@@ -24,7 +25,7 @@ impl Drawing {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\" role=\"img\" font-family=\"{FAMILIES}\">\n\
              <title>{}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n",
-            escaped(&self.description)
+            escaped(&markup::plain(&self.description))
         );
         for item in &self.items {
             match item {
@@ -40,24 +41,57 @@ impl Drawing {
 }
 
 fn line(x: f64, y: f64, text: &str, style: &Style) -> String {
+    if let Some((pieces, width)) = font::pieces(text) {
+        return marked((x, y), &pieces, width, style);
+    }
     let (x, y) = (short(x), short(y));
     let anchor = match style.anchor {
         Anchor::Start => "",
         Anchor::Middle => " text-anchor=\"middle\"",
         Anchor::End => " text-anchor=\"end\"",
     };
-    let turned = if style.upwards { format!(" transform=\"rotate(-90 {x} {y})\"") } else { String::new() };
-    let fill = if style.colour == crate::colour::BLACK {
-        String::new()
-    } else {
-        format!(" fill=\"{}\"", style.colour.hex())
-    };
+    let (turned, fill) = (turned(style, &x, &y), filled(style));
     format!(
         "<text x=\"{x}\" y=\"{y}\" font-size=\"{}\" textLength=\"{}\"{anchor}{fill}{turned}>{}</text>\n",
         short(style.size),
         short(font::width(text, style.size)),
         escaped(text)
     )
+}
+
+/// Returns a text with markup. Each piece has its position, because viewers place pieces of several sizes differently.
+fn marked((x, y): (f64, f64), pieces: &[Piece], width: f64, style: &Style) -> String {
+    let start = match style.anchor {
+        Anchor::Start => x,
+        Anchor::Middle => x - 0.5 * width * style.size,
+        Anchor::End => x - width * style.size,
+    };
+    let mut out = format!("<text{}{}>", filled(style), turned(style, &short(x), &short(y)));
+    for piece in pieces {
+        let _ = write!(
+            out,
+            "<tspan x=\"{}\" y=\"{}\" font-size=\"{}\" textLength=\"{}\">{}</tspan>",
+            short(start + piece.x * style.size),
+            short(y - piece.rise * style.size),
+            short(piece.scale * style.size),
+            short(piece.width * style.size),
+            escaped(&piece.text)
+        );
+    }
+    out.push_str("</text>\n");
+    out
+}
+
+fn turned(style: &Style, x: &str, y: &str) -> String {
+    if style.upwards { format!(" transform=\"rotate(-90 {x} {y})\"") } else { String::new() }
+}
+
+fn filled(style: &Style) -> String {
+    if style.colour == crate::colour::BLACK {
+        String::new()
+    } else {
+        format!(" fill=\"{}\"", style.colour.hex())
+    }
 }
 
 fn painted(ink: &Ink) -> String {
@@ -157,6 +191,17 @@ mod tests {
         assert!(svg.contains("<title>a&lt;b &amp; \\u{1}</title>"), "{svg}");
         assert!(svg.contains(">x&lt;y &amp; &quot;z&quot;</text>"), "{svg}");
         assert!(svg.contains("rotate(-90 5 20)"));
+    }
+
+    #[test]
+    fn pieces_of_a_marked_text_have_positions() {
+        let mut drawing = Drawing::new(100.0, 50.0, r"of $m_{bb}$".into());
+        drawing.text(50.0, 20.0, r"$m_{bb}$ <GeV>", Style::new(10.0).ending());
+        let svg = drawing.to_svg();
+        assert!(svg.contains("<title>of mbb</title>"), "{svg}");
+        assert!(svg.contains("font-size=\"7\"") && svg.contains(">bb</tspan>"), "{svg}");
+        assert!(svg.contains(" &lt;GeV&gt;</tspan></text>") && !svg.contains('$'), "{svg}");
+        assert!(drawing.to_pdf().is_ok());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::colour::{BLACK, Colour};
 use crate::font;
+use crate::markup;
 
 /// The alignment of a text. It says which part of the text lies at the position of the text: the start, the middle or
 /// the end.
@@ -74,7 +75,8 @@ pub(crate) fn fit(text: &str, room: f64, size: f64, least: f64) -> (String, f64)
     if fitting >= least {
         return (text.to_owned(), fitting);
     }
-    let characters: Vec<char> = text.chars().collect();
+    // Markup that is cut in the middle would be drawn as it is written.
+    let characters: Vec<char> = markup::plain(text).chars().collect();
     let shortened = |kept: usize| -> String {
         let front = kept.div_ceil(2);
         let back = characters.len() - (kept - front);

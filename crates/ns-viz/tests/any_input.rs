@@ -55,7 +55,7 @@ proptest! {
 
     #[test]
     fn scans(x in steps(0..12), seed in vec(maybe(), 12), best_fit in maybe(), levels in vec(number(), 0..3),
-             y_max in maybe(), parameter in "[a-hA-M0-9_ <&θ中̂]{0,90}") {
+             y_max in maybe(), parameter in "[a-hA-M0-9_ <&θ中̂$^{}\\\\]{0,90}") {
         let twice_delta_nll = seed.into_iter().take(x.len()).collect();
         check(Scan { parameter, x, twice_delta_nll, best_fit, levels, y_max, ..Scan::default() }.draw());
     }
@@ -67,7 +67,7 @@ proptest! {
     }
 
     #[test]
-    fn rankings(rows in vec(("[a-hA-M0-9_ <&θ中̂]{0,90}", maybe(), maybe(), maybe(), maybe(), maybe(), any::<bool>()), 0..8)) {
+    fn rankings(rows in vec(("[a-hA-M0-9_ <&θ中̂$^{}\\\\]{0,90}", maybe(), maybe(), maybe(), maybe(), maybe(), any::<bool>()), 0..8)) {
         let rows = rows.into_iter().map(|(parameter, pull, constraint, prefit_up, postfit_up, postfit_down, clipped)| {
             RankingRow { parameter, pull, constraint, prefit_up, postfit_up, postfit_down, clipped, ..RankingRow::default() }
         });
@@ -85,8 +85,8 @@ proptest! {
     }
 
     #[test]
-    fn pulls(rows in vec(("[a-hA-M0-9_ <&θ中̂]{0,90}", maybe(), maybe()), 0..70), columns in prop::option::of(0..9usize)) {
-        let rows = rows.into_iter().map(|(parameter, pull, constraint)| PullRow { parameter, pull, constraint });
+    fn pulls(rows in vec(("[a-hA-M0-9_ <&θ中̂$^{}\\\\]{0,90}", maybe(), maybe()), 0..70), columns in prop::option::of(0..9usize)) {
+        let rows = rows.into_iter().map(|(parameter, pull, constraint)| PullRow { note: parameter.clone(), parameter, pull, constraint });
         check(Pulls { rows: rows.collect(), columns, ..Pulls::default() }.draw());
     }
 
@@ -108,7 +108,7 @@ proptest! {
 
     #[test]
     fn limit_curves(x in steps(0..9), observed in vec(maybe(), 9), seed in vec(maybe(), 45), level in maybe(),
-                    log_y in any::<bool>(), keep in any::<bool>(), label in "[a-hA-M0-9_ <&θ中̂]{0,90}") {
+                    log_y in any::<bool>(), keep in any::<bool>(), label in "[a-hA-M0-9_ <&θ中̂$^{}\\\\]{0,90}") {
         let expected = seed.chunks(5).map(|c| [c[0], c[1], c[2], c[3], c[4]]).take(if keep { x.len() } else { 0 }).collect();
         let observed = observed.into_iter().take(x.len()).collect();
         check(LimitCurve { label, x, observed, expected, excluded_below: level, log_y, ..LimitCurve::default() }.draw());
@@ -116,7 +116,7 @@ proptest! {
 
     #[test]
     fn exclusions(points in vec((number(), number()), 0..20), observed in vec(maybe(), 20), seed in vec(maybe(), 100),
-                  level in number(), keep in any::<bool>(), label in "[a-hA-M0-9_ <&θ中̂]{0,90}") {
+                  level in number(), keep in any::<bool>(), label in "[a-hA-M0-9_ <&θ中̂$^{}\\\\]{0,90}") {
         let (x, y): (Vec<f64>, Vec<f64>) = points.into_iter().filter(|(x, y)| x.abs() <= 1e100 && y.abs() <= 1e100).unzip();
         let expected = seed.chunks(5).map(|c| [c[0], c[1], c[2], c[3], c[4]]).take(if keep { x.len() } else { 0 }).collect();
         let observed = observed.into_iter().take(x.len()).collect();
@@ -127,7 +127,7 @@ proptest! {
     #[test]
     fn toy_distributions(bin_edges in steps(0..8), counts in vec(0..9u64, 16), others in vec(0..3u64, 6), observed in maybe(),
                          curve_positions in steps(0..6), curve in vec(number(), 6), log_y in any::<bool>(),
-                         name in "[a-hA-M0-9_ <&θ中̂]{0,90}") {
+                         name in "[a-hA-M0-9_ <&θ中̂$^{}\\\\]{0,90}") {
         let bins = bin_edges.len().saturating_sub(1);
         let histograms = counts.chunks(8).zip(others.chunks(3)).map(|(counts, others)| ToyHistogram {
             name: name.clone(),
@@ -146,7 +146,7 @@ proptest! {
     }
 
     #[test]
-    fn toy_pulls(rows in vec(("[a-hA-M0-9_ <&θ中̂]{0,90}", maybe(), maybe(), maybe(), maybe()), 0..70),
+    fn toy_pulls(rows in vec(("[a-hA-M0-9_ <&θ中̂$^{}\\\\]{0,90}", maybe(), maybe(), maybe(), maybe()), 0..70),
                  columns in prop::option::of(0..9usize)) {
         let rows = rows.into_iter().map(|(parameter, mean, mean_error, width, width_error)| {
             ToyPullRow { parameter, mean, mean_error, width, width_error }
@@ -156,10 +156,10 @@ proptest! {
 
     #[test]
     fn yields(bins in 0..6usize, counts in vec(vec(number(), 6), 0..16), data in vec(maybe(), 6), spread in vec(maybe(), 6),
-              edges in steps(0..8), log_y in any::<bool>(), max_samples in 0..9usize, name in "[a-hA-M0-9_ <&θ中̂]{0,90}") {
+              edges in steps(0..8), log_y in any::<bool>(), max_samples in 0..9usize, name in "[a-hA-M0-9_ <&θ中̂$^{}\\\\]{0,90}") {
         let samples = counts.into_iter().enumerate().map(|(i, mut counts)| {
             counts.truncate(bins);
-            SampleYields { name: format!("s{i}"), counts, signal: i == 1, curve: Vec::new() }
+            SampleYields { name: format!("s{i}"), counts, signal: i == 1, ..SampleYields::default() }
         });
         let channel = ChannelYields {
             name,

@@ -119,6 +119,16 @@ fn bytes_are_the_same_each_time() {
 }
 
 #[test]
+fn the_documentation_shows_these_pictures() {
+    for (name, drawing) in inputs::typical() {
+        let path = format!("{}/../../docs/plots/{name}.svg", env!("CARGO_MANIFEST_DIR"));
+        let shown = std::fs::read_to_string(&path).unwrap_or_default();
+        let again = "draw them with `cargo run -p ns-viz --example gallery -- FOLDER`, look at them, and copy SVG and PNG";
+        assert!(shown == drawing.unwrap().to_svg(), "{name} differs from {path}: {again}");
+    }
+}
+
+#[test]
 fn ranking_is_ordered_by_impact() {
     let mut input = inputs::ranking(12, false);
     input.rows.reverse();
@@ -199,7 +209,7 @@ fn wrong_shapes_are_named() {
     scan.x[4] = scan.x[3];
     assert!(matches!(scan.draw(), Err(PictureError::NotIncreasing { index: 4, .. })));
     let mut yields = inputs::yields(false);
-    let sample = SampleYields { name: "short".into(), counts: vec![1.0], curve: Vec::new(), signal: false };
+    let sample = SampleYields { name: "short".into(), counts: vec![1.0], ..SampleYields::default() };
     yields.channels[0].samples.push(sample);
     let error = yields.draw().unwrap_err().to_string();
     assert!(error.contains("SR_2l_highmass") && error.contains("'short'") && error.contains("20"), "{error}");

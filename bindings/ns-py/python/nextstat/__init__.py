@@ -90,6 +90,7 @@ from ._native import (
 from . import _native, _onnxruntime, compat, types
 from ._client import AsyncClient, Client
 from ._data import asimov_data, generate_asimov_data
+from ._draw import draw
 from ._grid import Grid, grid
 from ._pyhf import from_pyhf
 from ._requests import RemoteModel, ServerError
@@ -153,6 +154,7 @@ __all__ = [
     "decorrelate",
     "devices",
     "digest",
+    "draw",
     "fit",
     "fit_batch",
     "fit_toys",

@@ -450,6 +450,8 @@ class HypotestToysResult:
     @property
     def expected_set(self) -> types.ExpectedSet | None: ...
     @property
+    def distributions(self) -> types.Distributions: ...
+    @property
     def converged(self) -> bool: ...
     @property
     def warnings(self) -> list[str]: ...
@@ -942,7 +944,6 @@ class YieldsResult:
     @property
     def measurement(self) -> str: ...
     @property
-    @property
     def parameter_names(self) -> list[str]: ...
     @property
     def parameters(self) -> list[float]: ...
@@ -972,6 +973,7 @@ class YieldsResult:
         self,
         path: str | PathLike[str] | None = None,
         *,
+        kind: Literal["yields", "summary"] = "yields",
         channels: Sequence[str] | None = None,
         log_y: bool = False,
         columns: int | None = None,
@@ -1313,7 +1315,6 @@ class FitResult:
     """The result of a fit. In arrays, NaN stands for a number that does not exist."""
 
     @property
-    @property
     def parameter_names(self) -> list[str]: ...
     @property
     def bestfit(self) -> Floats: ...
@@ -1387,7 +1388,7 @@ class FitResult:
         self,
         path: str | PathLike[str] | None = None,
         *,
-        kind: Literal["pulls", "correlation", "yields"] = "pulls",
+        kind: Literal["pulls", "correlation", "yields", "summary"] = "pulls",
         prefit: bool = False,
         threshold: float | None = None,
         channels: Sequence[str] | None = None,
@@ -1412,7 +1413,6 @@ class FitResult:
 class BatchResult:
     """The results of fits to many data sets. Arrays have one row per data set."""
 
-    @property
     @property
     def parameter_names(self) -> list[str]: ...
     @property
@@ -1650,6 +1650,7 @@ class RankingResult:
         self,
         path: str | PathLike[str] | None = None,
         *,
+        kind: Literal["ranking", "impacts"] = "ranking",
         max_rows: int | None = 30,
         title: str | None = None,
         subtitle: str | None = None,
@@ -1952,6 +1953,16 @@ def upper_limit(
 def _limit_grid(workspace: Source, patches: Any, **options: Any) -> tuple[dict[str, Any], list[tuple[str, str] | None], Any]: ...
 def _remote(json: bytes, model: Model | None) -> Any: ...
 def _grid_shown(json: str, format: str) -> str: ...
+def _draw(
+    json: str,
+    kind: str,
+    style: str,
+    in_toml: bool,
+    titles: tuple[str | None, str | None],
+    labels: list[str],
+    before: str | None,
+    path: str | PathLike[str] | None,
+) -> Picture: ...
 def _grid_plot(
     json: str,
     labels: list[str],

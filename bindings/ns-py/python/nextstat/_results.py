@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from . import _native
 from ._requests import RemoteModel
 from ._rows import Record
+from .types import Part
 
 #: Names of the classes of results that are only made on this machine, by analysis.
 _KINDS = {"fit": "FitResult", "fit-batch": "BatchResult", "hypotest-toys": "HypotestToysResult", "upper-limit": "LimitResult"}
@@ -28,7 +29,7 @@ class Origin(NamedTuple):
 
 def of_json(analysis: str, model: Any, content: bytes) -> Any:
     """Returns the result of an analysis, and issues its warnings. `content` is the JSON of the server."""
-    plain = json.loads(content)
+    plain = json.loads(content, object_hook=Part)
     if analysis in ("inspect", "validate") or not isinstance(plain, dict):
         return plain
     result = _native._remote(content, _local(model) if analysis in _WITH_MODEL else None)

@@ -1,14 +1,15 @@
-"""Types of the parts of results, for type checkers. At run time the parts are dictionaries with these keys.
+"""Types of the parts of results. Parts are dictionaries whose keys are attributes, too: `channel.sum` is `channel["sum"]`.
 
 None stands for a number that does not exist.
 """
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Any
 
 __all__ = [
     "Blinded",
+    "BinnedStatistic",
     "Breakdown",
     "ChannelEstimate",
     "ChannelGoodness",
@@ -19,6 +20,7 @@ __all__ = [
     "ContextGradient",
     "DerivedQuantity",
     "Difference",
+    "Distributions",
     "Estimate",
     "ExpectedSet",
     "FlowRun",
@@ -34,6 +36,7 @@ __all__ = [
     "Line",
     "Marginal",
     "ParameterStudy",
+    "Part",
     "PerHypothesis",
     "RankedParameter",
     "SampleYields",
@@ -47,7 +50,26 @@ __all__ = [
 Maybe = float | None
 
 
-class ExpectedSet(TypedDict):
+class Part(dict[str, Any]):
+    """A part of a result: a dictionary whose keys are attributes, too. A key that is a word of Python has an underscore
+    behind it as attribute (`parameter.global_`). Parts are equal to dictionaries with the same entries."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        for key in (name, name.removesuffix("_")):
+            if key in self:
+                return self[key]
+        raise AttributeError(f"there is no '{name}' in this part of the result; it has {', '.join(map(str, self))}")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("parts of results cannot be changed through attributes; copy them with dict()")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(key for key in self if isinstance(key, str) and key.isidentifier())]
+
+
+class ExpectedSet(Part):
     """p-values that are expected without signal, at -2, -1, 0, 1 and 2 standard deviations."""
 
     cls: list[Maybe]
@@ -56,14 +78,14 @@ class ExpectedSet(TypedDict):
     nsigma_order: list[int]
 
 
-class ClsAtLimit(TypedDict):
+class ClsAtLimit(Part):
     """CLs at the limits."""
 
     observed: Maybe
     expected: list[Maybe]
 
 
-class LimitScan(TypedDict):
+class LimitScan(Part):
     """CLs at the values of a scan. `expected` has five lists."""
 
     mu_values: list[float]
@@ -72,14 +94,30 @@ class LimitScan(TypedDict):
     nsigma_order: list[int]
 
 
-class PerHypothesis(TypedDict):
-    """Counts for the toys of both hypotheses."""
+class PerHypothesis(Part):
+    """Counts for the toys of both hypotheses: without signal (`b`) and the tested one (`sb`)."""
 
     b: int
     sb: int
 
 
-class Toys(TypedDict):
+class BinnedStatistic(Part):
+    """A statistic of toys in bins. Toys whose statistic is 0, and those beyond the last bin, are in no bin."""
+
+    bin_edges: list[float]
+    counts: list[int]
+    at_zero: int
+    beyond: int
+
+
+class Distributions(Part):
+    """The distributions of a statistic in the toys of both hypotheses, in common bins."""
+
+    b: BinnedStatistic
+    sb: BinnedStatistic
+
+
+class Toys(Part):
     """Toys of a test, and how many are left out."""
 
     n_toys: int
@@ -87,9 +125,10 @@ class Toys(TypedDict):
     n_error: int
     seed: int
     toys_per_s: Maybe
+    distribution: BinnedStatistic
 
 
-class ChannelGoodness(TypedDict):
+class ChannelGoodness(Part):
     """The statistic of one channel of events."""
 
     name: str
@@ -99,7 +138,7 @@ class ChannelGoodness(TypedDict):
     least_expected: Maybe
 
 
-class ToyLimitPoint(TypedDict):
+class ToyLimitPoint(Part):
     """A value that was tested for a limit with toys."""
 
     mu: float
@@ -114,7 +153,7 @@ class ToyLimitPoint(TypedDict):
     n_error: PerHypothesis
 
 
-class LikelihoodInterval(TypedDict):
+class LikelihoodInterval(Part):
     """An interval by the chi2 law."""
 
     level: float
@@ -124,7 +163,7 @@ class LikelihoodInterval(TypedDict):
     upper_reason: str | None
 
 
-class IntervalPoint(TypedDict):
+class IntervalPoint(Part):
     """A value that was tested for an interval with toys."""
 
     value: float
@@ -137,7 +176,7 @@ class IntervalPoint(TypedDict):
     n_error: int
 
 
-class Marginal(TypedDict):
+class Marginal(Part):
     """The posterior of one parameter. `quantiles` are at 2.5, 16, 84 and 97.5 percent."""
 
     name: str
@@ -156,7 +195,7 @@ class Marginal(TypedDict):
     ess_tail: Maybe
 
 
-class Estimate(TypedDict):
+class Estimate(Part):
     """A best-fit value with its uncertainty, and the distances to the ends of its interval."""
 
     value: float
@@ -165,7 +204,7 @@ class Estimate(TypedDict):
     upper: Maybe
 
 
-class ChannelEstimate(TypedDict):
+class ChannelEstimate(Part):
     """The value of one channel, and the common value of the others."""
 
     channel: str
@@ -173,7 +212,7 @@ class ChannelEstimate(TypedDict):
     others: Estimate | None
 
 
-class CompatibilityToys(TypedDict):
+class CompatibilityToys(Part):
     """Toys of a compatibility test."""
 
     n_toys: int
@@ -182,7 +221,7 @@ class CompatibilityToys(TypedDict):
     toys_per_s: Maybe
 
 
-class ParameterStudy(TypedDict):
+class ParameterStudy(Part):
     """Bias, pulls and coverage of one parameter in fits of toys."""
 
     name: str
@@ -210,7 +249,7 @@ class Injected(ParameterStudy):
     n_failed: int
 
 
-class Line(TypedDict):
+class Line(Part):
     """A straight line through fitted values."""
 
     slope: float
@@ -223,7 +262,7 @@ class Line(TypedDict):
     p_value: Maybe
 
 
-class SimplifiedBin(TypedDict):
+class SimplifiedBin(Part):
     """A bin of a simplified likelihood."""
 
     channel: str
@@ -239,7 +278,7 @@ class SimplifiedBin(TypedDict):
     c: float
 
 
-class Compared(TypedDict):
+class Compared(Part):
     """A quantity of the full and of the simplified likelihood."""
 
     quantity: str
@@ -247,18 +286,22 @@ class Compared(TypedDict):
     simplified: Maybe
 
 
-class SampleYields(TypedDict):
-    """Expected events of a sample in one channel, per bin and in sum."""
+class SampleYields(Part):
+    """Expected events of a sample in one channel, per bin and in sum. Samples of channels of single events have a curve."""
 
     name: str
     signal: bool
     counts: list[float]
     uncertainty: list[Maybe]
+    curve: list[float]
     sum: float
     sum_uncertainty: Maybe
 
 
-class _ChannelYields(TypedDict):
+class ChannelYields(Part):
+    """Expected and observed events of one channel. Only channels of single events have `observable`, `bin_edges`,
+    `data_uncertainty`, `blind` and `curve_positions`, and only blinded channels `blinded`."""
+
     name: str
     samples: list[SampleYields]
     total: list[float]
@@ -267,20 +310,15 @@ class _ChannelYields(TypedDict):
     sum: float
     sum_uncertainty: Maybe
     data_sum: float
-
-
-class ChannelYields(_ChannelYields, total=False):
-    """Expected and observed events of one channel. Channels of single events have edges of bins, and weights uncertainties
-    of data."""
-
     observable: str
     bin_edges: list[float]
     blinded: bool
     data_uncertainty: list[float]
     blind: list[list[float]]
+    curve_positions: list[float]
 
 
-class Impacts(TypedDict):
+class Impacts(Part):
     """Impacts of one parameter. `reasons` says by side ("up", "down", "prefit_up", "prefit_down") why an impact is missing."""
 
     delta_mu_up: Maybe
@@ -302,7 +340,10 @@ class Impacts(TypedDict):
     reasons: dict[str, str]
 
 
-class _RankedParameter(Impacts):
+class RankedParameter(Impacts):
+    """A nuisance parameter with its impacts. `refit`, `covariance` and `global_` (the key "global") are there if these
+    definitions were asked for."""
+
     name: str
     param_idx: int
     kinds: list[str]
@@ -315,21 +356,13 @@ class _RankedParameter(Impacts):
     constraint: Maybe
     at_bound: bool
     at_kink: bool
-
-
-# The key is a word of the language.
-_Global = TypedDict("_Global", {"global": Impacts}, total=False)
-
-
-class RankedParameter(_RankedParameter, _Global, total=False):
-    """A nuisance parameter with its impacts. `refit`, `covariance` and `global` are the definitions that were asked for."""
-
     constraint_terms: list[str]
     refit: Impacts
     covariance: Impacts
+    global_: Impacts
 
 
-class GroupImpact(TypedDict):
+class GroupImpact(Part):
     """Impact of a group of parameters."""
 
     name: str
@@ -339,14 +372,14 @@ class GroupImpact(TypedDict):
     reason: str | None
 
 
-class GroupSums(TypedDict):
+class GroupSums(Part):
     """Sums over groups: roots of the sums of squares."""
 
     delta_mu_global: Maybe
     delta_mu_fixed: Maybe
 
 
-class SequencePart(TypedDict):
+class SequencePart(Part):
     """The part of one group if groups are held one after another."""
 
     name: str
@@ -354,7 +387,7 @@ class SequencePart(TypedDict):
     left: Maybe
 
 
-class Sequence(TypedDict):
+class Sequence(Part):
     """Parts of the uncertainty that add up in squares."""
 
     total: Maybe
@@ -364,7 +397,7 @@ class Sequence(TypedDict):
     sum: Maybe
 
 
-class Breakdown(TypedDict):
+class Breakdown(Part):
     """Statistical and systematic parts of an uncertainty."""
 
     total: Maybe
@@ -374,7 +407,7 @@ class Breakdown(TypedDict):
     systematic_without_mc: Maybe
 
 
-class DerivedQuantity(TypedDict, total=False):
+class DerivedQuantity(Part):
     """A function of parameters at the best fit. `interval` is there if it was asked for, with the keys of `Interval`."""
 
     expression: str
@@ -383,7 +416,7 @@ class DerivedQuantity(TypedDict, total=False):
     interval: dict[str, float | str | None]
 
 
-class IntegralError(TypedDict):
+class IntegralError(Part):
     """The largest relative error of an integral of a density."""
 
     relative: Maybe
@@ -391,7 +424,7 @@ class IntegralError(TypedDict):
     process: str
 
 
-class ContextGradient(TypedDict):
+class ContextGradient(Part):
     """How derivatives with respect to the context of a flow were computed."""
 
     channel: str
@@ -401,21 +434,21 @@ class ContextGradient(TypedDict):
     steps: list[float]
 
 
-class Blinded(TypedDict):
+class Blinded(Part):
     """Channels whose data are those that a fit of the others expects."""
 
     channels: list[str]
     poi: Maybe
 
 
-class Difference(TypedDict):
+class Difference(Part):
     """A difference between a GPU and the CPU."""
 
     difference: float
     tolerance: float
 
 
-class GpuCheck(TypedDict):
+class GpuCheck(Part):
     """Comparison of fits on a GPU with the CPU."""
 
     n_fits: int
@@ -425,10 +458,31 @@ class GpuCheck(TypedDict):
     edm: Difference | None
 
 
-class FlowRun(TypedDict):
+class FlowRun(Part):
     """How a flow was evaluated."""
 
     name: str
     provider: str
     flow_precision: str
     largest_difference: Maybe
+
+
+#: The classes of parts, by the names that they have inside the package.
+_CLASSES: dict[str, type[Part]] = {
+    name: value for name, value in list(globals().items()) if isinstance(value, type) and issubclass(value, Part)
+}
+_CLASSES |= {"GoodnessToys": Toys, "Derived": DerivedQuantity, "IntegralErrorOf": IntegralError, "Blind": Blinded}
+
+
+def _part(name: str | None, entries: dict[str, Any]) -> Part:
+    """Makes a part of a dictionary. `name` is that of the structure inside the package, if it has one."""
+    kind = _CLASSES.get(name or "", Part)
+    if name == "Compared" and "difference" in entries:
+        kind = Difference
+    elif name == "PerHypothesis" and isinstance(entries.get("b"), dict):
+        kind = Distributions
+    elif name is None and "param_idx" in entries:
+        kind = RankedParameter
+    elif name is None and "pull_width" in entries and "value" in entries:
+        kind = Injected
+    return kind(entries)

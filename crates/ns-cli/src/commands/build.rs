@@ -8,10 +8,10 @@ use ns_translate::build::{
     Built, ConfigOptions, EffectRow, McConstraint, Part as Effect, Pruning, TemplateRow, build_config,
 };
 use ns_translate::pyhf::{Problem, to_text};
-use ns_viz::{TemplateSet, Templates};
 use serde::Serialize;
 
 use crate::args::{Format, OutputArgs, real};
+use crate::effects::{pruned, templates};
 use crate::error::{CliError, Exit};
 use crate::output::{Output, complain};
 use crate::plot::Plots;
@@ -57,6 +57,9 @@ pub(crate) struct BuildArgs {
     /// the format: svg, png or pdf
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     plot_templates: Option<PathBuf>,
+    /// Draw which effects of systematics on samples are in the workspace, and which were left out
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    plot_pruning: Option<PathBuf>,
     /// Format of the table, with --output: json, table, latex, markdown, csv [default: table on a terminal, json
     /// elsewhere]
     #[arg(
@@ -72,12 +75,16 @@ pub(crate) struct BuildArgs {
     quiet: bool,
 }
 
+const TEMPLATES: &str = "--plot-templates";
+const PRUNING: &str = "--plot-pruning";
+
 /// The report in JSON.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     config: String,
     workspace: String,
     systematics: &'a [EffectRow],
+    templates: &'a [TemplateRow],
     warnings: Vec<String>,
 }
 
@@ -99,7 +106,8 @@ pub(crate) fn run(args: &BuildArgs) -> Result<Exit, CliError> {
             Constraint::Poisson => McConstraint::Poisson,
         }),
     };
-    let plots = Plots::open(args.output.as_deref(), [("--plot-templates", args.plot_templates.as_deref())])?;
+    let files = [(TEMPLATES, args.plot_templates.as_deref()), (PRUNING, args.plot_pruning.as_deref())];
+    let plots = Plots::open(args.output.as_deref(), files)?;
     let built = build_config(&args.config, options)?;
     let warnings: Vec<String> =
         built.warnings.iter().map(|warning| Problem::paragraph(warning).trim_end().to_owned()).collect();
@@ -110,6 +118,7 @@ pub(crate) fn run(args: &BuildArgs) -> Result<Exit, CliError> {
                 config: args.config.display().to_string(),
                 workspace: args.output.as_ref().map_or_else(String::new, |path| path.display().to_string()),
                 systematics: &built.systematics,
+                templates: &built.templates,
                 warnings: warnings.clone(),
             };
             table.write_parts(&report, &warnings, &parts(&built))?;
@@ -126,47 +135,19 @@ pub(crate) fn run(args: &BuildArgs) -> Result<Exit, CliError> {
             }
         }
     }
-    match &args.plot_templates {
-        Some(_) if built.templates.is_empty() => Err(CliError::Usage(
-            "no systematic has templates, so that --plot-templates has nothing to draw; leave it out"
-                .to_owned(),
-        )),
-        _ => plots.finish(Exit::Done, |_| Ok(picture(&built).draw()?)),
-    }
-}
-
-/// The picture of all templates.
-fn picture(built: &Built) -> Templates {
-    let set = |row: &TemplateRow| {
-        let effect = built.systematics.iter().find(|effect| {
-            (&effect.channel, &effect.sample, &effect.systematic)
-                == (&row.channel, &row.sample, &row.systematic)
-        });
-        let pruned = |part: &Option<Effect>| part.as_ref().is_some_and(|part| !part.is_kept());
-        let note = match effect.map(|effect| (pruned(&effect.normalisation), pruned(&effect.shape))) {
-            Some((true, true)) => "left out",
-            Some((true, false)) => "normalisation left out",
-            Some((false, true)) => "shape left out",
-            _ => "",
+    plots.finish(Exit::Done, |flag| {
+        let nothing = |what: &str| {
+            CliError::Usage(format!(
+                "no systematic has {what}, so that {flag} has nothing to draw; leave it out"
+            ))
         };
-        let (up_before, down_before) = row.before.clone().unwrap_or_default();
-        TemplateSet {
-            systematic: row.systematic.clone(),
-            subject: format!("{}, {}", row.channel, row.sample),
-            note: note.to_owned(),
-            bin_edges: row
-                .edges
-                .clone()
-                .unwrap_or_else(|| (0..=row.nominal.len()).map(|edge| edge as f64).collect()),
-            nominal: row.nominal.clone(),
-            uncertainty: row.uncertainty.clone().unwrap_or_default(),
-            up: row.varied.0.clone(),
-            down: row.varied.1.clone(),
-            up_before,
-            down_before,
+        match flag {
+            PRUNING if built.systematics.is_empty() => Err(nothing("an effect")),
+            PRUNING => Ok(pruned(&built.systematics).draw()?),
+            _ if built.templates.is_empty() => Err(nothing("templates")),
+            _ => Ok(templates(&built.systematics, &built.templates).draw()?),
         }
-    };
-    Templates { sets: built.templates.iter().map(set).collect(), ..Templates::default() }
+    })
 }
 
 /// The table of effects that were left out.

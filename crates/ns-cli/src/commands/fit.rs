@@ -70,6 +70,9 @@ pub(crate) struct FitArgs {
     /// Draw expected and observed events of all channels after the fit
     #[arg(long, help_heading = "Output", value_name = "FILE")]
     plot_postfit: Option<PathBuf>,
+    /// Draw all channels with one bin for each, before and after the fit
+    #[arg(long, help_heading = "Output", value_name = "FILE")]
+    plot_summary: Option<PathBuf>,
     #[command(flatten)]
     events: EventPlotArgs,
 }
@@ -79,6 +82,7 @@ const CORRELATION: &str = "--plot-correlation";
 const POI_CORRELATION: &str = "--plot-poi-correlation";
 const PREFIT: &str = "--plot-prefit";
 const POSTFIT: &str = "--plot-postfit";
+const SUMMARY: &str = "--plot-summary";
 
 /// Parses the value of `--plot-threshold`, the size of a correlation.
 fn threshold(text: &str) -> Result<f64, String> {
@@ -178,6 +182,11 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
                 let yields = postfit_yields(&model, session.as_ref(), &options, &result)?;
                 args.events.draw(picture::yields(&yields))?
             }
+            SUMMARY => {
+                let before = prefit_yields(&model, session.as_ref(), &options)?;
+                let after = postfit_yields(&model, session.as_ref(), &options, &result)?;
+                picture::summary(&after, Some(&before)).draw()?
+            }
             _ => picture::pulls(&result).draw()?,
         })
     })
@@ -189,13 +198,14 @@ fn plots(args: &FitArgs) -> Result<Plots, CliError> {
 }
 
 /// Returns the flag of each picture, with the file that the flag names; `None` if the flag was not given.
-fn pictures(args: &FitArgs) -> [(&'static str, Option<&Path>); 5] {
+fn pictures(args: &FitArgs) -> [(&'static str, Option<&Path>); 6] {
     let files = [
         (PULLS, &args.plot),
         (CORRELATION, &args.plot_correlation),
         (POI_CORRELATION, &args.plot_poi_correlation),
         (PREFIT, &args.plot_prefit),
         (POSTFIT, &args.plot_postfit),
+        (SUMMARY, &args.plot_summary),
     ];
     files.map(|(flag, path)| (flag, path.as_deref()))
 }

@@ -7,7 +7,9 @@ use ns_translate::pyhf::{Operation, Prune};
 
 use crate::args::real;
 use crate::document::{self, DocumentArgs};
+use crate::effects;
 use crate::error::{CliError, Exit};
+use crate::plot::Plots;
 
 /// Flags of `prune`.
 #[derive(Debug, Args)]
@@ -38,6 +40,10 @@ pub(crate) struct PruneArgs {
     /// after that change is divided out, changes no bin by more than this relative amount
     #[arg(long, value_name = "X", value_parser = real)]
     shape_threshold: Option<f64>,
+    /// Draw which effects of systematics on samples are left, and which were removed; its extension is the format: svg, png
+    /// or pdf
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    plot_pruning: Option<PathBuf>,
     #[command(flatten)]
     output: DocumentArgs,
 }
@@ -49,6 +55,7 @@ pub(crate) struct PruneArgs {
 /// result cannot be written.
 pub(crate) fn run(args: &PruneArgs) -> Result<Exit, CliError> {
     let output = args.output.open()?;
+    let plots = Plots::open(args.output.path(), [("--plot-pruning", args.plot_pruning.as_deref())])?;
     let workspace = document::read(&args.input)?;
     let prune = Prune {
         channels: args.channel.clone(),
@@ -62,5 +69,13 @@ pub(crate) fn run(args: &PruneArgs) -> Result<Exit, CliError> {
     let edited = workspace.prune(&prune).map_err(|source| document::failed(&args.input, source))?;
     args.output.tell(Operation::Prune, &edited);
     document::write(output, &edited.workspace)?;
-    Ok(Exit::Done)
+    plots.finish(Exit::Done, |flag| {
+        let effects = workspace.effects_kept(&edited.workspace);
+        if effects.is_empty() {
+            return Err(CliError::Usage(format!(
+                "no sample has a normsys or a histosys, so that {flag} has nothing to draw; leave it out"
+            )));
+        }
+        Ok(effects::left(&effects).draw()?)
+    })
 }

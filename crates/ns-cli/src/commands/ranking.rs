@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use ns_inference::{Group, Impact, RankingOptions, RankingResult, picture, rankings, report};
-use ns_viz::{JointRanking, Ranking};
+use ns_viz::{Impacts, JointRanking, Ranking};
 
 use crate::args::ModelArgs;
 use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
-use crate::plot::PlotArgs;
+use crate::plot::{PlotArgs, Plots};
 
 /// Flags of `ranking`.
 #[derive(Debug, Args)]
@@ -45,7 +45,16 @@ pub(crate) struct RankingArgs {
     run: RunArgs,
     #[command(flatten)]
     plot: PlotArgs,
+    /// Draw numbered pages of pulls and impacts, 30 parameters each; a PDF has them as pages
+    #[arg(long, help_heading = "Output", value_name = "FILE")]
+    plot_impacts: Option<PathBuf>,
+    /// Draw the impacts of the groups
+    #[arg(long, help_heading = "Output", value_name = "FILE", requires = "group")]
+    plot_groups: Option<PathBuf>,
 }
+
+const IMPACTS: &str = "--plot-impacts";
+const GROUPS: &str = "--plot-groups";
 
 /// Runs the command. An interrupted ranking is written with the impacts that were finished. If the best fit
 /// did not converge, or none of the ranked parameters has an impact, the command ends with [`Exit::Failed`].
@@ -54,7 +63,12 @@ pub(crate) struct RankingArgs {
 /// For a wrong flag or group file, an invalid workspace, a device that is not available, a likelihood that is
 /// not finite, or a result that cannot be written.
 pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
-    let plots = args.plot.open(args.run.output.output.as_deref())?;
+    let files = [
+        ("--plot", args.plot.path()),
+        (IMPACTS, args.plot_impacts.as_deref()),
+        (GROUPS, args.plot_groups.as_deref()),
+    ];
+    let plots = Plots::open(args.run.output.output.as_deref(), files)?;
     let groups = args.group.as_deref().map(read_groups).transpose()?.unwrap_or_default();
     let mut options = RankingOptions::default().impacts(args.impact.iter().copied()).prefit(args.prefit);
     let top = args.top.map(|n| n as usize);
@@ -63,6 +77,9 @@ pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
     options.groups = groups;
     let job = Job::open(&args.model, &args.run, options.work())?;
     let options = options.fit(args.run.data.options(&job.model)?);
+    if options.parameter.is_none() && (args.plot_impacts.is_some() || args.plot_groups.is_some()) {
+        plots.only_one(&job)?;
+    }
     let mut results =
         job.work("ranking", |model, session, control| rankings(model, session, &options, control))?;
     for result in &mut results {
@@ -83,7 +100,14 @@ pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
             |_| Vec::new(),
         )?,
     }
-    plots.finish(exit, |_| {
+    plots.finish(exit, |flag| {
+        if flag == GROUPS {
+            return Ok(results.first().and_then(picture::groups).unwrap_or_default().draw()?);
+        }
+        if flag == IMPACTS {
+            let drawn = results.first().map(picture::impacts).unwrap_or_default();
+            return Ok(Impacts { max_rows: top, ..drawn }.draw()?);
+        }
         let max_rows = Some(top.unwrap_or(picture::MOST_RANKED));
         Ok(match results.as_slice() {
             [result] => Ranking { max_rows, ..picture::ranking(result) }.draw()?,

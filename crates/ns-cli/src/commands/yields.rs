@@ -1,7 +1,7 @@
 //! `nextstat yields`: computes the expected yields of every channel and sample with their uncertainties.
 //! Shows the data next to them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use ns_core::Model;
@@ -11,7 +11,7 @@ use crate::args::ModelArgs;
 use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
-use crate::plot::{EventPlotArgs, PlotArgs};
+use crate::plot::{EventPlotArgs, PlotArgs, Plots};
 use crate::start::{self, StartPoint};
 
 /// Flags of `yields`.
@@ -39,9 +39,14 @@ pub(crate) struct YieldsArgs {
     run: RunArgs,
     #[command(flatten)]
     plot: PlotArgs,
+    /// Draw all channels with one bin for each
+    #[arg(long, help_heading = "Output", value_name = "FILE")]
+    plot_summary: Option<PathBuf>,
     #[command(flatten)]
     events: EventPlotArgs,
 }
+
+const SUMMARY: &str = "--plot-summary";
 
 /// Point at which yields are predicted.
 enum Point {
@@ -58,7 +63,8 @@ enum Point {
 /// For a wrong flag, an invalid workspace, a device that is not available, a likelihood that is not finite,
 /// or a result that cannot be written.
 pub(crate) fn run(args: &YieldsArgs) -> Result<Exit, CliError> {
-    let plots = args.plot.open(args.run.output.output.as_deref())?;
+    let files = [("--plot", args.plot.path()), (SUMMARY, args.plot_summary.as_deref())];
+    let plots = Plots::open(args.run.output.output.as_deref(), files)?;
     // Only the best fit needs observations, unless it is that of Asimov data.
     let is_given = args.prefit || args.at.first().is_some_and(|word| word != "bestfit");
     let job =
@@ -81,7 +87,10 @@ pub(crate) fn run(args: &YieldsArgs) -> Result<Exit, CliError> {
     job.finish_with(&result, &result.warnings, result.parts(args.per_bin), || {
         result.data_tables(args.per_bin)
     })?;
-    plots.finish(exit, |_| args.events.draw(picture::yields(&result)))
+    plots.finish(exit, |flag| match flag {
+        SUMMARY => Ok(picture::summary(&result, None).draw()?),
+        _ => args.events.draw(picture::yields(&result)),
+    })
 }
 
 /// Returns the point that `--prefit` or `--at` names. Without these flags, returns the best fit.

@@ -35,12 +35,18 @@ fn check(path: &Path) {
 
 /// Pairs of a command and the words that its picture must contain. The last argument of a command is the flag of the
 /// picture.
-const PICTURES: [(&[&str], &[&str]); 12] = [
+const PICTURES: [(&[&str], &[&str]); 15] = [
     (&["fit", "--plot"], &["jet_scale", "±1 standard deviation"]),
     (&["fit", "--plot-correlation"], &["jet_scale", "mu"]),
     (&["fit", "--plot-threshold", "0.2", "--plot-correlation"], &["with a correlation of at least 0.20"]),
     (&["fit", "--plot-prefit"], &["Pre-fit", "data", "uncertainty"]),
     (&["fit", "--plot-postfit"], &["Post-fit", "data", "uncertainty"]),
+    (&["fit", "--plot-summary"], &["Regions after the fit", "before the fit", ">SR<", ">CR<"]),
+    (&["yields", "--prefit", "--plot-summary"], &["Regions before the fit", ">SR<", ">CR<"]),
+    (
+        &["ranking", "--plot-impacts"],
+        &["Impact on mu", "jet_scale", "+1 standard deviation", "mu = 0.91 ± 0.62"],
+    ),
     (&["scan", "--points", "7", "--plot"], &["mu", "68.3 %", "95.4 %"]),
     (
         &["scan", "--points", "5", "--param2", "jet_scale", "--points2", "5", "--plot"],
@@ -83,13 +89,21 @@ fn results_are_drawn_again_from_their_json() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let (json, first, again, input) = (at("r.json"), at("first.svg"), at("again.svg"), fixture(WORKSPACE));
-    let cases: [(&[&str], &[&str]); 7] = [
+    let groups = at("groups.json");
+    fs::write(&groups, r#"{"jets": ["jet_*"], "theory": ["signal_theory", "extrapolation"]}"#).unwrap();
+    let cases: [(&[&str], &[&str]); 13] = [
         (&["fit", "--plot"], &[]),
         (&["fit", "--plot-correlation"], &["--kind", "correlation"]),
         (&["scan", "--points", "7", "--plot"], &[]),
         (&["scan", "--points", "5", "--param2", "jet_scale", "--points2", "5", "--plot"], &[]),
         (&["ranking", "--plot"], &[]),
         (&["upper-limit", "--scan-points", "11", "--plot"], &[]),
+        (&["ranking", "--plot-impacts"], &["--kind", "impacts"]),
+        (&["ranking", "--group", &groups, "--plot-groups"], &["--kind", "groups"]),
+        (&["hypotest-toys", "--mu", "2", "--n-toys", "40", "--plot"], &[]),
+        (&["gof", "--toys", "40", "--plot"], &[]),
+        (&["toys", "--n-toys", "40", "--plot"], &[]),
+        (&["toys", "--n-toys", "40", "--inject", "1,2", "--plot"], &[]),
         (&["yields", "--plot"], &[]),
     ];
     for (command, flags) in cases {
@@ -115,8 +129,10 @@ fn results_are_drawn_again_from_their_json() {
     check(Path::new(&again));
     for (style_text, message) in [
         ("colour = 1\n", "unknown field `colour`"),
+        ("colours.signal = \"red\"\n", "'red' is no colour; write it as '#1f77b4'"),
+        ("ratio = [2, 1]\n", "ratio from 2 to 1; give two rising numbers"),
         ("axes.SR = {edges = [0, 1]}\n", "axis of 'SR': 2 edges; 4 bins have 5 edges in rising order"),
-        ("axes.VR = {title = \"m\"}\n", "axis of 'VR': there is no such channel; there are CR, SR"),
+        ("axes.VR = {title = \"m\"}\n", "axes: there is no channel 'VR'; there are CR, SR"),
         ("include = [\"x*\"]\n", "none of the 2 names is drawn; correct 'include' and 'exclude'"),
     ] {
         fs::write(&style, style_text).unwrap();
@@ -128,13 +144,96 @@ fn results_are_drawn_again_from_their_json() {
         ("significance", &[][..], "the result of a single test is a few numbers, without a picture"),
         ("upper-limit", &[], "it has no scan; write it with upper-limit --scan-points"),
         ("inspect", &[], "the file is no result that can be read"),
-        ("significance", &["--kind", "pulls"], "--kind is for results of fits"),
+        ("significance", &["--kind", "pulls"], "the result has no picture 'pulls'; it has one picture"),
     ] {
         assert_eq!(run(&[command, "-i", &input, "-o", &json]).status.code(), Some(0));
         let output = run(&[&["draw", &json, "-o", &again], flags].concat());
         assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
         assert!(shown(&output).contains(message), "{}", shown(&output));
     }
+}
+
+#[test]
+fn reports_of_build_and_summaries_are_drawn_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let config = fixture("build/histograms.yml");
+    let (first, pruning) = (at("first.svg"), at("pruning.svg"));
+    let workspace = at("w.json");
+    let built = run(&[
+        "build",
+        &config,
+        "--output",
+        &workspace,
+        "--format",
+        "json",
+        "--plot-templates",
+        &first,
+        "--plot-pruning",
+        &pruning,
+    ]);
+    assert_eq!(built.status.code(), Some(0), "{}", shown(&built));
+    fs::write(at("report.json"), &built.stdout).unwrap();
+    for (kind, drawn) in [("templates", &first), ("pruning", &pruning)] {
+        let output = run(&["draw", &at("report.json"), "--kind", kind, "-o", &at("again.svg")]);
+        assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+        assert_eq!(
+            fs::read_to_string(drawn).unwrap(),
+            fs::read_to_string(at("again.svg")).unwrap(),
+            "{kind}"
+        );
+    }
+    check(Path::new(&pruning));
+
+    let input = fixture(WORKSPACE);
+    assert!(run(&["fit", "-i", &input, "-o", &at("fit.json"), "--plot-summary", &first]).status.success());
+    assert!(run(&["yields", "-i", &input, "-o", &at("after.json")]).status.success());
+    assert!(run(&["yields", "-i", &input, "--prefit", "-o", &at("before.json")]).status.success());
+    let summary = ["draw", &at("after.json"), "--kind", "summary", "-o", &at("again.svg"), "--before"];
+    let output = run(&[&summary[..], &[&at("before.json")]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+    assert_eq!(fs::read_to_string(&first).unwrap(), fs::read_to_string(at("again.svg")).unwrap());
+    for (arguments, message) in [
+        ([&summary[..], &[&at("fit.json")]].concat(), "this is no result of `nextstat yields`"),
+        (
+            vec!["draw", &at("fit.json"), "--kind", "summary", "-o", &at("again.svg")],
+            "it has pulls, correlation",
+        ),
+        (
+            vec!["draw", &at("report.json"), "--kind", "pulls", "-o", &at("again.svg")],
+            "it has pruning, templates",
+        ),
+    ] {
+        let output = run(&arguments);
+        assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+        assert!(shown(&output).contains(message), "{}", shown(&output));
+    }
+    for (name, model, flags) in
+        [("interval", "counting.json", &["--toys", "300"][..]), ("compatibility", "many_bins.json", &[])]
+    {
+        // Few toys do not find the ends of an interval well enough, so that its exit code is 1.
+        run(&[&[name, "-i", &fixture(model), "-o", &at("r.json"), "--plot", &first], flags].concat());
+        let output = run(&["draw", &at("r.json"), "-o", &at("again.svg")]);
+        assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+        assert_eq!(
+            fs::read_to_string(&first).unwrap(),
+            fs::read_to_string(at("again.svg")).unwrap(),
+            "{name}"
+        );
+    }
+    let pruned = [
+        "prune",
+        "-i",
+        &input,
+        "--norm-threshold",
+        "0.03",
+        "-o",
+        &at("pruned.json"),
+        "--plot-pruning",
+        &first,
+    ];
+    assert!(run(&pruned).status.success());
+    check(Path::new(&first));
 }
 
 #[test]

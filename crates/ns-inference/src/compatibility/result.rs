@@ -1,9 +1,9 @@
 //! The result of a test of compatibility.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A value of the parameter with its uncertainties.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Estimate {
     /// Best-fit value.
@@ -17,7 +17,7 @@ pub struct Estimate {
 }
 
 /// The values of one channel.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ChannelEstimate {
     /// Name of the channel.
@@ -30,7 +30,7 @@ pub struct ChannelEstimate {
 }
 
 /// Numbers of toys of a test of compatibility.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CompatibilityToys {
     /// Number of toys that were run.
@@ -44,7 +44,7 @@ pub struct CompatibilityToys {
 }
 
 /// The result of a test of compatibility. Serialises to the JSON of `nextstat compatibility`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CompatibilityResult {
     /// Name of the parameter of interest.

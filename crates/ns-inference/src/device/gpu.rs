@@ -43,6 +43,17 @@ pub(super) fn cuda_gpus() -> Result<Vec<GpuDescription>, SessionError> {
     cuda::gpus()
 }
 
+/// Returns the devices that [`Device::CudaAll`] stands for: the first NVIDIA GPU and all others of the same model.
+///
+/// # Errors
+/// The errors of [`cuda_gpus`].
+pub(super) fn all_cuda() -> Result<Vec<Device>, SessionError> {
+    let gpus = cuda_gpus()?;
+    let first = gpus.first().map(|gpu| gpu.name.clone());
+    let same = gpus.iter().filter(|gpu| Some(&gpu.name) == first.as_ref());
+    Ok(same.map(|gpu| Device::Cuda(gpu.index)).collect())
+}
+
 /// Returns whether this process has used a GPU before.
 pub(super) fn is_warm() -> bool {
     cuda::is_warm()

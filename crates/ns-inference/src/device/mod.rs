@@ -45,6 +45,17 @@ pub fn open_session(model: &Model, execution: &Execution) -> Result<Box<dyn Sess
     }
 }
 
+/// Returns the devices among which independent models are divided. These are the single GPUs of [`Device::CudaAll`], and
+/// the device of `execution` otherwise. A device that is not there stays in the list, and opening a session on it is the
+/// error.
+pub(crate) fn single_devices(execution: &Execution) -> Vec<Device> {
+    let all = match execution.device {
+        Device::CudaAll => gpu::all_cuda().unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    if all.is_empty() { vec![execution.device] } else { all }
+}
+
 /// Opens a session as [`open_session`] does, except that [`Device::Auto`] means the device with the shorter predicted
 /// time for `work`. If the chosen GPU cannot be used, the CPU does the work, and the reason in the result says why.
 ///

@@ -1,11 +1,11 @@
 //! The result of an injection test.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::toys::ParameterStudy;
 
 /// The straight line `mean = intercept + slope * injected` through the means of the fitted values, weighted by their errors.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Line {
     /// Slope; 1 without bias.
@@ -27,7 +27,7 @@ pub struct Line {
 }
 
 /// The toys at one injected value.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Injected {
     /// Injected value.
@@ -42,7 +42,7 @@ pub struct Injected {
 }
 
 /// The result of an injection test. Serialises to the JSON of `nextstat toys --inject`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct InjectionResult {
     /// Name of the parameter.

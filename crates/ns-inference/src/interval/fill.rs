@@ -10,7 +10,7 @@ use crate::toys::goodness::binomial_error;
 
 /// Fills in the borders and points of a search with toys. Returns whether both borders are known to `accepted`.
 pub(super) fn with_toys(result: &mut IntervalResult, search: &Search, accepted: f64, ended: Ended) -> bool {
-    result.method = "feldman-cousins";
+    result.method = "feldman-cousins".into();
     result.accepted_error = Some(accepted);
     result.connected = Some(search.is_connected());
     result.interrupted = ended == Ended::Interrupted;

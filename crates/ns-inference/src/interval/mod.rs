@@ -98,7 +98,7 @@ fn search_interval<S: Store>(
     let lower = borders.pop().unwrap_or_default();
     let mut result = IntervalResult {
         param: parameter.name.clone(),
-        method: "likelihood",
+        method: "likelihood".into(),
         cl: options.cl,
         best_fit: observed.best_value(index),
         lower: lower.value,

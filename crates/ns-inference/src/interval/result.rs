@@ -1,9 +1,11 @@
 //! The result of a confidence interval.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 /// One value of the parameter that was tested with toys.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct IntervalPoint {
     /// Tested value.
@@ -34,7 +36,7 @@ pub(super) struct Border {
 }
 
 /// The interval of the chi2 law: the values at which `-2 ln L` rises by at most the quantile of chi2.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LikelihoodInterval {
     /// Rise of `-2 ln L` at the ends.
@@ -62,13 +64,13 @@ impl LikelihoodInterval {
 }
 
 /// The result of a confidence interval. Serialises to the JSON of `nextstat interval`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct IntervalResult {
     /// Name of the parameter.
     pub param: String,
     /// Name of the method: "feldman-cousins" with toys, "likelihood" without.
-    pub method: &'static str,
+    pub method: Cow<'static, str>,
     /// Confidence level.
     pub cl: f64,
     /// Best-fit value of the parameter.

@@ -3,18 +3,30 @@
 use ns_viz::{Correlation, PullRow, Pulls};
 
 use super::remarks;
+use crate::present::{measurement, significant};
 use crate::{FitResult, PoiCorrelation};
 
 /// Builds the plot of the pulls of all free parameters that have a constraint, and of the ratios of their post-fit to
-/// pre-fit uncertainties. The parameters have the order of the model.
+/// pre-fit uncertainties. Free parameters without a constraint, such as norm factors, have their value in place of a pull.
+/// The parameters have the order of the model. Without any pull the plot is empty.
 #[must_use]
 pub fn pulls(result: &FitResult) -> Pulls {
     let rows = result.parameter_names.iter().enumerate().filter_map(|(i, name)| {
-        let pull = result.pulls.get(i).copied().flatten()?;
+        let pull = result.pulls.get(i).copied().flatten();
         let constraint = result.constraints.get(i).copied().flatten();
-        Some(PullRow { parameter: name.clone(), pull: Some(pull), constraint })
+        if pull.is_none() && result.fixed.contains(name) {
+            return None;
+        }
+        let note = match (pull, result.bestfit.get(i), result.uncertainties.get(i).copied().flatten()) {
+            (None, Some(value), Some(sigma)) => measurement(*value, sigma),
+            (None, Some(value), None) => significant(*value),
+            _ => String::new(),
+        };
+        Some(PullRow { parameter: name.clone(), pull, constraint, note })
     });
-    Pulls { rows: rows.collect(), subtitle: subtitle(result), ..Pulls::default() }
+    let rows: Vec<PullRow> = rows.collect();
+    let rows = if rows.iter().any(|row| row.pull.is_some()) { rows } else { Vec::new() };
+    Pulls { rows, subtitle: subtitle(result), ..Pulls::default() }
 }
 
 /// Number of parameters up to which a plot of correlations shows all of them by default.

@@ -5,6 +5,7 @@
 //! shows the values that exist.
 
 mod compatibility;
+mod draw;
 mod fit;
 mod grid;
 mod injection;
@@ -12,17 +13,22 @@ mod interval;
 mod limit;
 mod ranking;
 mod scan;
+mod style;
+mod summary;
 mod toys;
 mod yields;
 
 pub use compatibility::compatibility;
+pub use draw::{Draw, DrawError, Kind};
 pub use fit::{MOST_CORRELATED, correlation, poi_correlation, pulls};
 pub use grid::{GridPicture, GridPictureError, grid};
 pub use injection::injection;
 pub use interval::interval;
 pub use limit::limit;
-pub use ranking::{MOST_RANKED, joint_ranking, ranking};
+pub use ranking::{MOST_RANKED, groups, impacts, joint_ranking, ranking};
 pub use scan::{Scanned, scan};
+pub use style::{Axis, Colour, Sort, Style, StyleError};
+pub use summary::summary;
 pub use toys::{event_goodness, goodness, toy_pulls, toy_test};
 pub use yields::{BlindError, BlindRange, blind, yields};
 

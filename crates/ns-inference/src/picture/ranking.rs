@@ -1,11 +1,11 @@
 //! Plot of a ranking with impacts, pulls and constraints.
 
-use ns_viz::{ImpactBars, JointRanking, JointRankingRow, Ranking, RankingRow};
+use ns_viz::{GroupRow, Groups, ImpactBars, Impacts, JointRanking, JointRankingRow, Ranking, RankingRow};
 
 use super::remarks;
 use crate::RankingResult;
 use crate::present::{measurement, significant};
-use crate::ranking::{Impacts, RankedParameter, Side, joint_rows};
+use crate::ranking::{RankedParameter, Side, joint_rows};
 
 /// Default number of parameters in the plot of a ranking.
 pub const MOST_RANKED: usize = 30;
@@ -62,7 +62,7 @@ fn has_impact(entry: &RankedParameter) -> bool {
     Side::ALL.into_iter().any(|side| entry.impacts.delta(side).is_some())
 }
 
-fn is_clipped(impacts: &Impacts) -> bool {
+fn is_clipped(impacts: &crate::ranking::Impacts) -> bool {
     Side::ALL.into_iter().any(|side| impacts.get(side).clipped)
 }
 
@@ -90,6 +90,44 @@ fn note(entry: &RankedParameter) -> String {
         (None, Some(sigma)) => measurement(entry.value, sigma),
         (None, None) => significant(entry.value),
     }
+}
+
+/// Builds the pages of impacts of a ranking: pulls and, beside them, impacts. The pages show the parameters that
+/// [`ranking`] shows.
+#[must_use]
+pub fn impacts(result: &RankingResult) -> Impacts {
+    let Ranking { poi, rows, subtitle, .. } = ranking(result);
+    let value = result.mu_hat;
+    let value = match result.mu_uncertainty {
+        Some(sigma) => measurement(value, sigma),
+        None => significant(value),
+    };
+    Impacts { value: format!("{poi} = {value}"), poi, rows, subtitle, ..Impacts::default() }
+}
+
+/// Builds the plot of the impacts of groups, with the total uncertainty. Returns `None` without groups.
+#[must_use]
+pub fn groups(result: &RankingResult) -> Option<Groups> {
+    let sequential = |name: &str| {
+        let parts = &result.sequential.as_ref()?.groups;
+        parts.iter().find(|part| part.name == name)?.delta_mu
+    };
+    let rows = result.groups.iter().map(|group| GroupRow {
+        group: group.name.clone(),
+        global: group.delta_mu_global,
+        fixed: group.delta_mu_fixed,
+        sequential: sequential(&group.name),
+    });
+    (!result.groups.is_empty()).then(|| Groups {
+        poi: result.param.clone(),
+        rows: rows.collect(),
+        total: result.mu_uncertainty,
+        subtitle: remarks([
+            (!result.converged).then_some("the best fit did not converge"),
+            result.interrupted.then_some("interrupted"),
+        ]),
+        ..Groups::default()
+    })
 }
 
 fn row(entry: &RankedParameter) -> RankingRow {

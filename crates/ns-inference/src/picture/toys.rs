@@ -5,7 +5,7 @@ use ns_viz::{ToyDistribution, ToyHistogram, ToyPullRow, ToyPulls};
 use super::remarks;
 use crate::goodness::chi2_tail;
 use crate::present::{count, significant, with_error};
-use crate::toys::{CommonBins, StatisticHistogram};
+use crate::toys::BinnedStatistic;
 use crate::{EventGoodness, EventStatistic, FitToysResult, GoodnessResult, GoodnessToys, HypotestToysResult};
 
 /// Number of points of the curve of an asymptotic distribution.
@@ -13,11 +13,14 @@ const CURVE_POINTS: usize = 240;
 /// The curve of an asymptotic distribution covers at least this many standard deviations on each side of its mean.
 const CURVE_REACH: f64 = 3.5;
 
-/// Builds the plot of the test statistic in the toys of both hypotheses, with the observed value and the p-values.
+/// Builds the plot of the test statistic in the toys of both hypotheses, with the observed value and the p-values. For a
+/// result of an earlier version, which has no distributions, the plot is empty, and cannot be drawn.
 #[must_use]
 pub fn toy_test(result: &HypotestToysResult) -> ToyDistribution {
     let (b, sb) = (&result.distributions.b, &result.distributions.sb);
-    let common = CommonBins::new(&[b, sb], true);
+    if b.bin_edges.is_empty() {
+        return ToyDistribution::default();
+    }
     let discovery = result.test_stat == "q0";
     let statistic = match result.test_stat.as_str() {
         "qtilde" => "q\u{303}",
@@ -32,7 +35,7 @@ pub fn toy_test(result: &HypotestToysResult) -> ToyDistribution {
         (if discovery { "p₀" } else { "CLs+b" }, result.clsb, result.clsb_error),
     ];
     let left_out = [result.n_nonconverged.b + result.n_error.b, result.n_nonconverged.sb + result.n_error.sb];
-    let mut histograms = histograms(&common, &[b, sb]);
+    let mut histograms = histograms(&[b, sb]);
     for (((one, name), (label, p, error)), left_out) in
         histograms.iter_mut().zip(names).zip(tails).zip(left_out)
     {
@@ -42,7 +45,7 @@ pub fn toy_test(result: &HypotestToysResult) -> ToyDistribution {
     let observed = format!("observed {statistic} = {}", rough(result.q_obs));
     ToyDistribution {
         statistic: format!("test statistic {statistic}"),
-        bin_edges: common.edges,
+        bin_edges: b.bin_edges.clone(),
         histograms,
         observed: Some(result.q_obs),
         observed_text: if discovery { observed } else { format!("{observed}: {}", cls(result)) },
@@ -100,28 +103,27 @@ pub fn toy_pulls(result: &FitToysResult) -> ToyPulls {
     }
 }
 
-fn histograms(common: &CommonBins, of: &[&StatisticHistogram]) -> Vec<ToyHistogram> {
-    let numbers = common.counts.iter().zip(&common.beyond);
-    numbers
-        .zip(of)
-        .map(|((counts, beyond), one)| ToyHistogram {
-            counts: counts.clone(),
-            at_zero: one.at_zero(),
-            beyond: *beyond,
-            ..ToyHistogram::default()
-        })
-        .collect()
+fn histograms(of: &[&BinnedStatistic]) -> Vec<ToyHistogram> {
+    let one = |one: &&BinnedStatistic| ToyHistogram {
+        counts: one.counts.clone(),
+        at_zero: one.at_zero,
+        beyond: one.beyond,
+        ..ToyHistogram::default()
+    };
+    of.iter().map(one).collect()
 }
 
 fn of_goodness(toys: &GoodnessToys, p: Option<f64>, error: Option<f64>, converged: bool) -> ToyDistribution {
-    let common = CommonBins::new(&[&toys.distribution], false);
-    let mut histograms = histograms(&common, &[&toys.distribution]);
+    if toys.distribution.bin_edges.is_empty() {
+        return ToyDistribution::default();
+    }
+    let mut histograms = histograms(&[&toys.distribution]);
     for one in &mut histograms {
         one.left_out = toys.n_nonconverged + toys.n_error;
         one.tail = p_value("p-value", p, error);
     }
     ToyDistribution {
-        bin_edges: common.edges,
+        bin_edges: toys.distribution.bin_edges.clone(),
         histograms,
         subtitle: remarks([
             (!converged).then_some("the fit did not converge"),

@@ -165,6 +165,7 @@ fn sample(sample: &crate::yields::SampleYields) -> SampleYields {
         counts: sample.counts.clone(),
         signal: sample.signal,
         curve: sample.curve.clone(),
+        ..SampleYields::default()
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::SAME_STATISTIC;
 
 /// Number of bits of a value that are left out. Sign, exponent and 12 bits of the mantissa remain.
@@ -22,15 +24,18 @@ pub struct StatisticHistogram {
     at_zero: u64,
 }
 
-/// Histograms of the same statistic with common bins of equal width.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct CommonBins {
-    /// Edges of the bins, multiples of a round width. There are at least two.
-    pub edges: Vec<f64>,
-    /// Number of toys in each bin, for each histogram. Values of 0 are not counted.
-    pub counts: Vec<Vec<u64>>,
-    /// Number of toys beyond the last bin, for each histogram.
-    pub beyond: Vec<u64>,
+/// A statistic of toys in bins of equal width, as results and pictures have it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct BinnedStatistic {
+    /// Edges of the bins, multiples of a round width. There are at least two; none if there is no distribution.
+    pub bin_edges: Vec<f64>,
+    /// Number of toys in each bin. Values of 0 are not counted.
+    pub counts: Vec<u64>,
+    /// Number of toys whose statistic is 0.
+    pub at_zero: u64,
+    /// Number of toys beyond the last bin.
+    pub beyond: u64,
 }
 
 impl StatisticHistogram {
@@ -46,12 +51,6 @@ impl StatisticHistogram {
         }
     }
 
-    /// Returns the number of toys whose statistic is 0.
-    #[must_use]
-    pub fn at_zero(&self) -> u64 {
-        self.at_zero
-    }
-
     /// Returns the number of toys.
     #[must_use]
     pub fn n(&self) -> u64 {
@@ -64,42 +63,47 @@ impl StatisticHistogram {
     }
 }
 
-impl CommonBins {
-    /// Bins histograms of the same statistic. The number of bins is at most three times the cube root of the number of
-    /// toys, and between 16 and 60. The bins start at 0 if `from_zero`, and at the lowest value otherwise. They end at
-    /// the highest value, or where a few values are far beyond all others.
-    #[must_use]
-    pub fn new(histograms: &[&StatisticHistogram], from_zero: bool) -> Self {
-        let mut all: BTreeMap<u64, u64> = BTreeMap::new();
-        for (key, n) in histograms.iter().flat_map(|one| &one.counts) {
-            *all.entry(*key).or_default() += n;
-        }
-        let all = StatisticHistogram { counts: all, at_zero: 0 };
-        let (Some((lowest, _)), Some((highest, _))) = (all.values().next(), all.values().last()) else {
-            let n = histograms.len();
-            return Self { edges: vec![0.0, 1.0], counts: vec![vec![0]; n], beyond: vec![0; n] };
+/// Bins distributions of the same statistic, with common bins. The number of bins is at most three times the cube root of
+/// the number of toys, and between 16 and 60. The bins start at 0 if `from_zero`, and at the lowest value otherwise. They
+/// end at the highest value, or where a few values are far beyond all others.
+pub(crate) fn binned<const N: usize>(of: [&StatisticHistogram; N], from_zero: bool) -> [BinnedStatistic; N] {
+    let mut all: BTreeMap<u64, u64> = BTreeMap::new();
+    for (key, n) in of.iter().flat_map(|one| &one.counts) {
+        *all.entry(*key).or_default() += n;
+    }
+    let all = StatisticHistogram { counts: all, at_zero: 0 };
+    let (Some((lowest, _)), Some((highest, _))) = (all.values().next(), all.values().last()) else {
+        return of.map(|one| BinnedStatistic {
+            bin_edges: vec![0.0, 1.0],
+            counts: vec![0],
+            at_zero: one.at_zero,
+            beyond: 0,
+        });
+    };
+    let first = if from_zero { 0.0 } else { lowest };
+    let last = highest.min(first + 4.0 * (all.below_99_percent() - first)).max(first);
+    let most = of.iter().map(|one| one.n()).max().unwrap_or(0) as f64;
+    // A single value has a bin of a tenth of its size.
+    let span = (last - first).max(0.1 * last);
+    let width = round_up(span / (3.0 * most.cbrt()).clamp(FEWEST, MOST));
+    let (low, high) = ((first / width).floor(), (last / width).floor() + 1.0);
+    let n = (high - low) as usize;
+    let bin_edges: Vec<f64> = (0..=n).map(|edge| (low + edge as f64) * width).collect();
+    of.map(|one| {
+        let mut binned = BinnedStatistic {
+            bin_edges: bin_edges.clone(),
+            counts: vec![0; n],
+            at_zero: one.at_zero,
+            beyond: 0,
         };
-        let first = if from_zero { 0.0 } else { lowest };
-        let last = highest.min(first + 4.0 * (all.below_99_percent() - first)).max(first);
-        let most = histograms.iter().map(|one| one.n()).max().unwrap_or(0) as f64;
-        // A single value has a bin of a tenth of its size.
-        let span = (last - first).max(0.1 * last);
-        let width = round_up(span / (3.0 * most.cbrt()).clamp(FEWEST, MOST));
-        let (low, high) = ((first / width).floor(), (last / width).floor() + 1.0);
-        let n = (high - low) as usize;
-        let edges = (0..=n).map(|edge| (low + edge as f64) * width).collect();
-        let mut counts = vec![vec![0; n]; histograms.len()];
-        let mut beyond = vec![0; histograms.len()];
-        for ((one, counts), beyond) in histograms.iter().zip(&mut counts).zip(&mut beyond) {
-            for (value, toys) in one.values() {
-                match counts.get_mut(((value / width).floor() - low) as usize) {
-                    Some(count) => *count += toys,
-                    None => *beyond += toys,
-                }
+        for (value, toys) in one.values() {
+            match binned.counts.get_mut(((value / width).floor() - low) as usize) {
+                Some(count) => *count += toys,
+                None => binned.beyond += toys,
             }
         }
-        Self { edges, counts, beyond }
-    }
+        binned
+    })
 }
 
 impl StatisticHistogram {
@@ -138,7 +142,7 @@ mod tests {
         let values = [3e-9, 0.02, 17.3, 0.4, 1e7, 5.0, 0.0, f64::NAN, 2e-7];
         let forwards = filled(values);
         assert_eq!(forwards, filled(values.into_iter().rev()));
-        assert_eq!((forwards.n(), forwards.at_zero()), (8, 2));
+        assert_eq!((forwards.n(), forwards.at_zero), (8, 2));
         let rounded: Vec<f64> = forwards.values().map(|(value, _)| value).collect();
         for (rounded, value) in rounded.iter().zip([2e-7, 0.02, 0.4, 5.0, 17.3, 1e7]) {
             assert!(*rounded <= value && *rounded > value * (1.0 - 1.0 / 4096.0), "{rounded} {value}");
@@ -155,33 +159,34 @@ mod tests {
     fn common_bins_hold_every_toy() {
         let b = filled((0..1000).map(|i| 0.013 * f64::from(i)));
         let sb = filled((0..1000).map(|i| 0.000_7 * f64::from(i)));
-        let common = CommonBins::new(&[&b, &sb], true);
-        assert_eq!((common.edges[0], common.edges[1], common.edges.len()), (0.0, 0.5, 27));
-        for (counts, one) in common.counts.iter().zip([&b, &sb]) {
-            assert_eq!(counts.iter().sum::<u64>() + one.at_zero(), 1000);
+        let common = binned([&b, &sb], true);
+        for one in &common {
+            assert_eq!((one.bin_edges[0], one.bin_edges[1], one.bin_edges.len()), (0.0, 0.5, 27));
+            assert_eq!(one.counts.iter().sum::<u64>() + one.at_zero, 1000);
+            assert_eq!(one.beyond, 0);
         }
-        assert_eq!(common.beyond, [0, 0]);
-        assert_eq!(&common.counts[1][..3], [714, 285, 0]);
+        assert_eq!(&common[1].counts[..3], [714, 285, 0]);
     }
 
     #[test]
     fn a_far_toy_leaves_the_others_readable() {
         let values = (0..999).map(|i| 100.0 + 0.1 * f64::from(i % 400));
-        let common = CommonBins::new(&[&filled(values.chain([9e4]))], false);
-        assert_eq!(common.beyond, [1]);
-        assert!(common.edges.last().is_some_and(|last| *last < 300.0), "{:?}", common.edges);
-        assert!(common.edges.first().is_some_and(|first| *first > 90.0), "{:?}", common.edges);
-        assert!(common.counts[0].iter().filter(|n| **n > 0).count() >= 4, "{common:?}");
+        let [one] = binned([&filled(values.chain([9e4]))], false);
+        assert_eq!(one.beyond, 1);
+        assert!(one.bin_edges.last().is_some_and(|last| *last < 300.0), "{:?}", one.bin_edges);
+        assert!(one.bin_edges.first().is_some_and(|first| *first > 90.0), "{:?}", one.bin_edges);
+        assert!(one.counts.iter().filter(|n| **n > 0).count() >= 4, "{one:?}");
     }
 
     #[test]
     fn toys_with_one_value_have_bins() {
-        let none = CommonBins::new(&[&filled([0.0, 0.0]), &StatisticHistogram::default()], true);
-        assert_eq!((none.edges, none.counts), (vec![0.0, 1.0], vec![vec![0], vec![0]]));
+        let none = binned([&filled([0.0, 0.0]), &StatisticHistogram::default()], true);
+        assert_eq!(none.each_ref().map(|one| one.at_zero), [2, 0]);
+        assert!(none.iter().all(|one| (&one.bin_edges[..], &one.counts[..]) == (&[0.0, 1.0], &[0])));
         for value in [1e-7, 3.0, 1e300] {
-            let one = CommonBins::new(&[&filled([value; 5])], false);
-            assert_eq!(one.counts.concat().iter().sum::<u64>(), 5, "{one:?}");
-            assert!(one.edges.windows(2).all(|pair| pair[0] < pair[1]), "{one:?}");
+            let [one] = binned([&filled([value; 5])], false);
+            assert_eq!(one.counts.iter().sum::<u64>(), 5, "{one:?}");
+            assert!(one.bin_edges.windows(2).all(|pair| pair[0] < pair[1]), "{one:?}");
         }
     }
 }

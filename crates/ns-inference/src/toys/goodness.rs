@@ -13,7 +13,7 @@ pub(crate) use super::summary::binomial_error;
 
 use super::prepare::free_request;
 use super::stream::{Reader, Reading, ToySequence, Toys, stream, worth_repeating};
-use super::{SAME_STATISTIC, StatisticHistogram, ToyStatus};
+use super::{BinnedStatistic, SAME_STATISTIC, StatisticHistogram, ToyStatus, binned};
 use crate::InferenceError;
 use crate::analysis::Analysis;
 use crate::diagnosis;
@@ -40,8 +40,8 @@ pub struct GoodnessToys {
     #[serde(skip)]
     pub interrupted: bool,
     /// Distribution of the statistic in the converged toys.
-    #[serde(skip)]
-    pub distribution: StatisticHistogram,
+    #[serde(default)]
+    pub distribution: BinnedStatistic,
 }
 
 /// A goodness-of-fit statistic of a toy, computed after the fit of the toy.
@@ -99,6 +99,7 @@ pub(super) fn counted<R: Reader<Row = (ToyStatus, f64)>>(
     control: Control<'_>,
 ) -> Result<(GoodnessToys, u64), InferenceError> {
     let mut above = 0;
+    let mut distribution = StatisticHistogram::default();
     let mut counts = GoodnessToys {
         n_toys: 0,
         n_nonconverged: 0,
@@ -106,14 +107,14 @@ pub(super) fn counted<R: Reader<Row = (ToyStatus, f64)>>(
         seed,
         toys_per_s: None,
         interrupted: false,
-        distribution: StatisticHistogram::default(),
+        distribution: BinnedStatistic::default(),
     };
     let mut take = |rows: &[(ToyStatus, f64)]| {
         for (status, toy) in rows {
             match status {
                 ToyStatus::Converged => {
                     above += u64::from(*toy >= value - SAME_STATISTIC);
-                    counts.distribution.add(*toy);
+                    distribution.add(*toy);
                 }
                 ToyStatus::NotConverged => counts.n_nonconverged += 1,
                 ToyStatus::Failed => counts.n_error += 1,
@@ -125,6 +126,7 @@ pub(super) fn counted<R: Reader<Row = (ToyStatus, f64)>>(
     if run.n_rows == 0 {
         return Err(InferenceError::Cancelled);
     }
+    [counts.distribution] = binned([&distribution], false);
     (counts.n_toys, counts.interrupted) = (run.n_rows, run.interrupted);
     counts.toys_per_s = (run.wall_s > 0.0).then(|| run.n_rows as f64 / run.wall_s);
     Ok((counts, above))

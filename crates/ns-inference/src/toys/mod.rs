@@ -27,7 +27,8 @@ mod turns;
 
 use ns_core::{Control, Model, Session};
 
-pub use distribution::{CommonBins, StatisticHistogram};
+pub(crate) use distribution::binned;
+pub use distribution::{BinnedStatistic, StatisticHistogram};
 pub use expectation::source_of_expectation;
 pub use header::{FitToysHeader, SAME_POINT, SAME_STATISTIC, ToyHeader, ToyOrigin};
 pub use limit::{ToyLimitOptions, ToyLimitPoint, ToyLimitResult, upper_limit_toys};

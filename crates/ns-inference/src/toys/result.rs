@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Hypothesis, StatisticHistogram};
+use super::{BinnedStatistic, Hypothesis};
 use crate::hypotest::ExpectedSet;
 
 /// Two values, one for each hypothesis of a test: the alternative (`b`) and the tested hypothesis (`sb`).
@@ -91,7 +91,7 @@ pub struct HypotestToysResult {
     /// Whether the caller stopped the work. Only finished toys are counted.
     #[serde(skip)]
     pub interrupted: bool,
-    /// Distribution of the test statistic in the converged toys of each hypothesis.
-    #[serde(skip)]
-    pub distributions: PerHypothesis<StatisticHistogram>,
+    /// Distribution of the test statistic in the converged toys of each hypothesis, in common bins.
+    #[serde(default)]
+    pub distributions: PerHypothesis<BinnedStatistic>,
 }

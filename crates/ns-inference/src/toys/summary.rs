@@ -3,7 +3,7 @@
 use super::result::{HypotestToysResult, PerHypothesis};
 use super::{
     Hypothesis, INTERRUPTED, RowSink, SAME_STATISTIC, StatisticHistogram, ToyHeader, ToyRow, ToyRun,
-    ToyStatus,
+    ToyStatus, binned,
 };
 use crate::InferenceError;
 use crate::hypotest::ExpectedSet;
@@ -175,6 +175,7 @@ impl Summary {
         warnings.extend(self.interrupted.then(|| INTERRUPTED.to_owned()));
         let failed = |counts: Counts| counts.n - counts.good;
         let expected_set = self.kept.map(|kept| expected(kept, discovery));
+        let [in_b, in_sb] = binned([&self.distributions.b, &self.distributions.sb], true);
         HypotestToysResult {
             cls,
             clsb,
@@ -201,7 +202,7 @@ impl Summary {
             converged: header.converged && failed(b) + failed(sb) == 0,
             warnings,
             interrupted: self.interrupted,
-            distributions: self.distributions,
+            distributions: PerHypothesis { b: in_b, sb: in_sb },
         }
     }
 }

@@ -41,7 +41,7 @@ pub struct SampleYields {
     pub uncertainty: Vec<Option<f64>>,
     /// Density of the sample at each position in `curve_positions` of the channel, for plots. The unit is expected
     /// events per bin. Empty for a binned channel.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub curve: Vec<f64>,
     /// Sum of `counts` over the bins.
     pub sum: f64,
@@ -77,7 +77,7 @@ pub struct ChannelYields {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data_uncertainty: Vec<f64>,
     /// Positions at which the curves of the samples are given, for plots; empty for a binned channel.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub curve_positions: Vec<f64>,
     /// Blinded ranges of the observable, as (lower, upper) pairs. Plots show no data in these ranges.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

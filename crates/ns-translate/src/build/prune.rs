@@ -1,11 +1,11 @@
 //! Finds effects that are too small to matter.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::describe::Pruning;
 
 /// The effect of a systematic on a sample of a channel, and which parts of it are in the workspace.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EffectRow {
     /// Name of the channel.
     pub channel: String,
@@ -22,7 +22,7 @@ pub struct EffectRow {
 }
 
 /// A part of an effect.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Part {
     /// For the normalisation, the relative change of the sum upwards. For the shape, the relative change upwards of the
     /// bin that changes most. `None` if that is infinite.
@@ -34,7 +34,7 @@ pub struct Part {
 }
 
 /// Why a part of an effect is not in the workspace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// Its changes are not above the threshold.

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::describe::{
@@ -16,7 +17,7 @@ use crate::pyhf::Report;
 use crate::pyhf::names::quoted;
 
 /// The templates of a systematic on a sample of a channel, before the effect was split into normalisation and shape.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TemplateRow {
     /// Name of the channel.
     pub channel: String,

@@ -51,8 +51,8 @@ mod written;
 pub use correlate::{CorrelationTable, CorrelationTables, CorrelationsError};
 pub(crate) use diagnose::expect;
 pub use edit::{
-    Change, ChannelSelection, Combine, Decorrelate, DecorrelateBy, Edited, Join, Operation, Prune, Region,
-    Rename,
+    Change, ChannelSelection, Combine, Decorrelate, DecorrelateBy, Edited, Join, KeptEffect, Operation,
+    Prune, Region, Rename,
 };
 pub use error::WorkspaceError;
 pub use from_model::{NotPyhf, workspace_of};

@@ -1,6 +1,9 @@
 //! Invented data for pictures, used by the gallery and by tests. Some of the data look like those of real
 //! analyses. Others are hard to draw.
 
+#[path = "effects.rs"]
+mod effects;
+
 use ns_viz::{
     Bar, ChannelRow, ChannelYields, Channels, Components, Confidence, Contour, Correlation, Drawing,
     Exclusion, Limit, LimitCurve, Linearity, PictureError, PullRow, Pulls, Ranking, RankingRow, SampleYields,
@@ -135,6 +138,7 @@ pub(crate) fn pulls(count: usize) -> Pulls {
         parameter,
         pull: Some(0.6 * dice.normal()),
         constraint: Some(0.4 + 0.6 * dice.flat()),
+        ..PullRow::default()
     };
     let mut rows: Vec<_> = names(count).into_iter().map(row).collect();
     if let Some(outlier) = rows.get_mut(7) {
@@ -368,7 +372,7 @@ pub(crate) fn channel(name: &str, bins: usize, size: f64, seed: u64) -> ChannelY
         name: name.into(),
         counts,
         signal,
-        curve: Vec::new(),
+        ..SampleYields::default()
     };
     let samples = vec![
         sample("ttbar", shape(0.3, 0.08, 5.0 * size, 0.6), false),
@@ -408,6 +412,7 @@ pub(crate) fn events(name: &str, seed: u64) -> ChannelYields {
         counts: edges.windows(2).map(|pair| shape(0.5 * (pair[0] + pair[1]))).collect(),
         signal,
         curve: positions.iter().map(|x| shape(*x)).collect(),
+        ..SampleYields::default()
     });
     let total = |bin: usize| samples.iter().map(|sample| sample.counts[bin]).sum::<f64>();
     let total: Vec<f64> = (0..edges.len() - 1).map(total).collect();
@@ -548,8 +553,7 @@ pub(crate) fn hard() -> Vec<(String, Result<Drawing, PictureError>)> {
         many.samples.push(SampleYields {
             name: format!("{}_{i}", long_name(i as usize)),
             counts,
-            signal: false,
-            curve: Vec::new(),
+            ..SampleYields::default()
         });
     }
     many.data = vec![Some(1200.0); 6];
@@ -618,6 +622,12 @@ pub(crate) fn hard() -> Vec<(String, Result<Drawing, PictureError>)> {
         ("yields-zero".into(), page(vec![zero, blind], true).draw()),
         ("yields-one-bin".into(), page(vec![one_bin], false).draw()),
         ("yields-many".into(), page(vec![many], false).draw()),
+        ("impacts-1".into(), effects::impacts(1).draw()),
+        ("impacts-184".into(), effects::impacts(184).draw()),
+        ("pruning-184".into(), effects::pruning(184).draw()),
+        ("summary-1".into(), effects::summary(1).draw()),
+        ("summary-60".into(), effects::summary(60).draw()),
+        ("summary-log".into(), Yields { log_y: true, ..effects::summary(20) }.draw()),
     ]
 }
 
@@ -684,6 +694,11 @@ pub(crate) fn typical() -> Vec<(String, Result<Drawing, PictureError>)> {
         ("goodness".into(), goodness_toys(2000).draw()),
         ("toy-pulls".into(), toy_pulls(24).draw()),
         ("templates".into(), templates().draw()),
+        ("impacts".into(), effects::impacts(20).draw()),
+        ("groups".into(), effects::groups().draw()),
+        ("pruning".into(), effects::pruning(14).draw()),
+        ("summary".into(), effects::summary(8).draw()),
+        ("latex".into(), effects::marked().draw()),
         ("yields".into(), yields(false).draw()),
         ("yields-page".into(), yields_page().draw()),
         ("events".into(), diphoton().draw()),

@@ -13,9 +13,13 @@ impl Stack {
     pub(super) fn y_axis(&self, log: bool) -> Axis {
         let tops = self.total.iter().enumerate().map(|(bin, total)| total + self.spread(bin).unwrap_or(0.0));
         let bars = self.data.iter().flatten().map(|(_, _, up)| *up);
-        let high = tops.chain(bars).chain(self.total_curve()).fold(0.0, f64::max);
+        let (deepest, highest) = self.reach();
+        let before = self.before.iter().flatten().copied();
+        let high = tops.chain(bars).chain(self.total_curve()).chain(before).fold(highest, f64::max);
         if !log {
-            return Axis::linear(0.0, if high > 0.0 { 1.15 * high } else { 1.0 });
+            let top = if high > 0.0 { 1.15 * high } else { 0.0 };
+            let low = 1.15 * deepest;
+            return Axis::linear(low, if top > 0.0 || low < 0.0 { top } else { 1.0 });
         }
         let seen = self.data.iter().flatten().map(|(count, ..)| *count);
         let low = self.total.iter().copied().chain(seen).filter(|value| *value > 0.0).fold(high, f64::min);
@@ -25,6 +29,21 @@ impl Stack {
         // The axis starts below the smallest bin to make this bin visible. It spans at most about eight
         // decades.
         Axis::log((0.2 * low).max(1e-8 * high), 3.0 * high)
+    }
+
+    /// Returns the lowest sum of the negative and the highest sum of the positive parts of the layers, in bins and on
+    /// curves. Layers that are drawn as lines are not summed.
+    fn reach(&self) -> (f64, f64) {
+        let at = |heights: &dyn Fn(&super::Layer) -> Option<f64>| {
+            let parts = self.layers.iter().filter_map(heights);
+            parts.fold((0.0_f64, 0.0_f64), |(low, high), height| match self.lines {
+                true => (low.min(height), high.max(height)),
+                false => (low + height.min(0.0), high + height.max(0.0)),
+            })
+        };
+        let bins = (0..self.total.len()).map(|bin| at(&|layer| layer.counts.get(bin).copied()));
+        let curves = (0..self.positions.len()).map(|i| at(&|layer| layer.curve.get(i).copied()));
+        bins.chain(curves).fold((0.0, 0.0), |(low, high), (l, h)| (f64::min(low, l), f64::max(high, h)))
     }
 
     /// Returns the function that converts a number of events in a bin to the scale of the lower panel. For ratios
@@ -61,6 +80,9 @@ impl Stack {
         for (bin, total) in self.total.iter().enumerate().filter(|(_, total)| **total > 0.0) {
             let spread = self.spread(bin).unwrap_or(0.0) / total;
             (down, up) = (down.max(spread), up.max(spread));
+            if let Some(before) = self.before.get(bin).copied().flatten() {
+                (down, up) = (down.max(1.0 - before / total), up.max(before / total - 1.0));
+            }
             if let Some((count, low, high)) = self.point(bin) {
                 let high = if *total >= 1.0 { high } else { count };
                 (down, up) = (down.max(1.0 - low / total), up.max(high / total - 1.0));

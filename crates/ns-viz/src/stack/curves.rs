@@ -3,7 +3,7 @@
 
 use super::{Layer, Stack};
 use crate::axis::Axis;
-use crate::colour::{BLACK, Colour};
+use crate::colour::{BLACK, BLUE, Colour};
 use crate::drawing::{Area, Drawing, Ink, Stroke, rectangle};
 use crate::legend;
 
@@ -25,6 +25,11 @@ pub(crate) fn sum_line() -> Stroke {
     Stroke::solid(BLACK, 1.4)
 }
 
+/// Returns the stroke of the line for the expectation before the fit.
+pub(crate) fn before_line() -> Stroke {
+    Stroke::dashed(BLUE, 1.6, 6.0, 3.0)
+}
+
 impl Stack {
     /// Iterates over the sum of all layers at each position of the curves.
     pub(super) fn total_curve(&self) -> impl Iterator<Item = f64> {
@@ -36,17 +41,11 @@ impl Stack {
         let at = |heights: &[f64]| -> Vec<(f64, f64)> {
             self.positions.iter().zip(heights).map(|(&at, &height)| (x.at(at), y.clamped(height))).collect()
         };
-        let mut below = vec![0.0; self.positions.len()];
-        for layer in self.layers.iter().filter(|_| !self.lines) {
-            let above: Vec<f64> =
-                below.iter().zip(&layer.curve).map(|(sum, height)| sum + height.max(0.0)).collect();
-            if above != below {
-                let mut outline = at(&above);
-                outline.extend(at(&below).into_iter().rev());
-                let edge = Stroke::solid(layer.colour.mix(BLACK, 0.45), 0.6);
-                page.polygon(&outline, Ink::outlined(layer.colour, edge));
+        for upwards in [true, false] {
+            let mut sums = vec![0.0; self.positions.len()];
+            for layer in self.layers.iter().filter(|_| !self.lines) {
+                self.pile(page, layer, &mut sums, &layer.curve, upwards, at);
             }
-            below = above;
         }
         let total: Vec<f64> = self.total_curve().collect();
         self.paint_curve_band(page, x, y, &total);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from typing import Any, Literal, TypeAlias
 
@@ -122,7 +122,13 @@ class BinnedChannel:
 
     def __init__(self, entry: dict[str, Any]) -> None:
         self._entry = entry
+        self._title = ""
         self.name: str = entry["name"]
+
+    def title(self, title: str) -> BinnedChannel:
+        """Sets the title of the horizontal axis, with its unit, for pictures. It may have LaTeX: `$m_{bb}$ [GeV]`."""
+        self._title = title
+        return self
 
     def data(self, data: Any) -> BinnedChannel:
         """Sets the observed events: a histogram as for `sample`."""
@@ -171,6 +177,7 @@ class BinnedBuilder:
     def __init__(self, name: str = "measurement", poi: str = "") -> None:
         self._measurement: dict[str, Any] = {"name": name, "poi": poi, "parameters": []}
         self._channels: list[dict[str, Any]] = []
+        self._added: list[BinnedChannel] = []
         self._pruning: dict[str, float | None] = {}
         self._mc_threshold = 0.0
         self._mc_constraint = "gaussian"
@@ -182,6 +189,7 @@ class BinnedBuilder:
         entry: dict[str, Any] = {"name": name, "edges": limits, "data": None, "samples": []}
         self._channels.append(entry)
         added = BinnedChannel(entry)
+        self._added.append(added)
         return added if data is None else added.data(data)
 
     def parameter(
@@ -202,6 +210,58 @@ class BinnedBuilder:
         from the statistics of simulation."""
         self._pruning = {"normalisation": normalisation, "shape": shape}
         self._mc_threshold = 0.0 if mc is None else float(mc)
+
+    @property
+    def axes(self) -> dict[str, dict[str, Any]]:
+        """Titles and edges of the horizontal axes by channel: the key "axes" of a style of `nextstat.draw`."""
+        found = {}
+        for channel in self._added:
+            axis: dict[str, Any] = {"title": channel._title} if channel._title else {}
+            if channel._entry["edges"] is not None:
+                axis["edges"] = channel._entry["edges"]
+            if axis:
+                found[channel.name] = axis
+        return found
+
+    def patchset(
+        self,
+        signals: Mapping[Any, Mapping[str, Any]],
+        *,
+        poi: str = "mu",
+        sample: str = "signal",
+        labels: str | Sequence[str] = "mass",
+        normalisation: Mapping[str, float] | None = None,
+    ) -> dict[str, Any]:
+        """A patchset for `nextstat.grid`: one patch for each signal, which adds a sample to the channels of this builder.
+
+        `signals` maps the values of each signal, a number or several in a tuple, to its histograms by channel, as for
+        `BinnedChannel.sample`. `labels` are the names of the values. The sample has the free factor `poi`, which becomes the
+        parameter of interest. `normalisation` are relative uncertainties of the sample by the name of their parameter.
+        """
+        names = [labels] if isinstance(labels, str) else list(labels)
+        modifiers: list[dict[str, Any]] = [{"name": poi, "type": "normfactor", "data": None}]
+        for name, size in (normalisation or {}).items():
+            modifiers.append({"name": name, "type": "normsys", "data": {"hi": 1.0 + size, "lo": 1.0 - size}})
+        known = {channel.name: channel for channel in self._added}
+        workspace = self.document()
+        order = {channel["name"]: i for i, channel in enumerate(workspace["channels"])}
+        patches = []
+        for point, histograms in signals.items():
+            values = [float(value) for value in (point if isinstance(point, tuple) else (point,))]
+            if len(values) != len(names):
+                raise ValueError(f"signals: {point!r} has {len(values)} values, and there are {len(names)} labels: {', '.join(names)}")
+            patch: list[dict[str, Any]] = [{"op": "add", "path": "/measurements/0/config/poi", "value": poi}]
+            for channel, template in histograms.items():
+                if channel not in known:
+                    raise ValueError(f"signals: there is no channel '{channel}'; there are {', '.join(known)}")
+                counts = known[channel]._bins(template, f"signal {point!r}")[0]
+                added = {"name": sample, "data": counts, "modifiers": modifiers}
+                patch.append({"op": "add", "path": f"/channels/{order[channel]}/samples/-", "value": added})
+            name = "_".join([sample, *(f"{value:g}" for value in values)])
+            patches.append({"metadata": {"name": name, "values": values}, "patch": patch})
+        digests = {"sha256": _native.digest(workspace)}
+        metadata = {"references": {}, "digests": digests, "labels": names, "description": f"signals of {sample}"}
+        return {"metadata": metadata, "patches": patches, "version": "1.0.0"}
 
     def description(self) -> dict[str, Any]:
         """The description that the workspace is built from."""
