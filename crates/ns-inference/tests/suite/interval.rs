@@ -76,7 +76,7 @@ fn the_chi2_law_is_the_limit_of_large_counts() {
     let model = counting(10_400.0, 10_000.0, [-5000.0, 5000.0], true);
     let law = found(&model, &IntervalOptions::default().cl(0.683));
     let toys = found(&model, &IntervalOptions::default().cl(0.683).n_toys(Some(4000)).seed(3));
-    assert_eq!((law.method, toys.method), ("likelihood", "feldman-cousins"));
+    assert_eq!((&*law.method, &*toys.method), ("likelihood", "feldman-cousins"));
     assert_eq!((law.lower, law.upper), (toys.asymptotic.lower, toys.asymptotic.upper));
     for (ours, wanted, error) in
         [(toys.lower, law.lower, toys.lower_error), (toys.upper, law.upper, toys.upper_error)]
