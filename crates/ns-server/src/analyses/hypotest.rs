@@ -19,7 +19,7 @@ body! {
         /// Tested value of the parameter of interest, or a point: an object of names and values, or a list of the values of all
         /// parameters of interest.
         mu: Tested,
-        /// Options of the test. A point has no `statistic`.
+        /// Options of the test. A point has no `test_stat`.
         #[serde(default)]
         #[schema(value_type = Object)]
         options: HypotestOptions,
@@ -44,7 +44,7 @@ impl HypotestBody {
         };
         if values.len() != names.len() || values.is_empty() {
             let reason = format!(
-                "there are {}, and the model has {} ({}); give the values by name, or choose one parameter with `poi`",
+                "`mu` has {}, and the model has {} ({}); give the values by name, or choose one parameter with `poi`",
                 count(values.len(), "value"),
                 match names.len() {
                     1 => "1 parameter of interest".to_owned(),
@@ -78,7 +78,7 @@ impl Analysis for HypotestBody {
             (Some(point), _) => {
                 if self.options.statistic != TestStatistic::default() {
                     return wrong(
-                        "/options/statistic",
+                        "/options/test_stat",
                         "the statistic is one-sided, and a point has no side; leave it out, or test one parameter with `poi`",
                     );
                 }

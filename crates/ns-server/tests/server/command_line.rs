@@ -269,13 +269,13 @@ fn several_parameters_of_interest_answer_as_on_the_command_line() {
     assert_eq!(matrix.status, 200, "{}", matrix.text());
     for (name, poi, further, place, told) in [
         ("upper-limit?plot=svg", &both, json!({}), "/model/poi", "a picture shows one parameter of interest"),
-        ("hypotest", &both, json!({"mu": 1}), "/mu", "there are 1 value"),
+        ("hypotest", &both, json!({"mu": 1}), "/mu", "`mu` has 1 value"),
         ("hypotest", &both, json!({"mu": "1"}), "/mu", "expected a number, a list of numbers"),
         (
             "hypotest",
             &both,
-            json!({"mu": [1, 1], "options": {"statistic": "q0"}}),
-            "/options/statistic",
+            json!({"mu": [1, 1], "options": {"test_stat": "q0"}}),
+            "/options/test_stat",
             "has no side",
         ),
         ("hypotest", &json!("mu_ggH"), json!({"mu": 1, "n_toys": 5}), "/n_toys", "hypotest-toys"),
