@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import _native
 from ._rows import Rows
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ._native import Picture
 
 #: Pictures of results that have several.
-Kind = Literal["pulls", "correlation", "poi-correlation", "ranking", "impacts", "groups", "yields", "summary"]
+Kind: TypeAlias = Literal["pulls", "correlation", "poi-correlation", "ranking", "impacts", "groups", "yields", "summary"]
 
 
 def draw(
