@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import _native
 from ._rows import Rows
@@ -15,15 +15,12 @@ from ._rows import Rows
 if TYPE_CHECKING:
     from ._native import Picture
 
-#: Pictures of results that have several.
-Kind: TypeAlias = Literal["pulls", "correlation", "poi-correlation", "ranking", "impacts", "groups", "yields", "summary"]
-
 
 def draw(
     result: Any,
     path: str | PathLike[str] | None = None,
     *,
-    kind: Kind | None = None,
+    kind: Literal["pulls", "correlation", "poi-correlation", "ranking", "impacts", "groups", "yields", "summary"] | None = None,
     style: str | PathLike[str] | Mapping[str, Any] | None = None,
     labels: str | Sequence[str] = (),
     before: Any = None,
