@@ -130,11 +130,12 @@ class TestOptions:
         with pytest.raises(ValueError, match="no correlation is as large"):
             fit.plot(kind="correlation", threshold=1.0)
 
-    def test_pulls_show_constrained_free_parameters_only(self, model, fit):
+    def test_pulls_show_free_parameters_and_the_values_of_those_without_a_constraint(self, model, fit):
         words = texts(fit.plot())
         held = nextstat.fit(model, fixed={"jet_scale": 0.0})
         assert "jet_scale" in words and "jet_scale" not in texts(held.plot())
-        assert model.poi_name not in words.split("\n")
+        lines = words.split("\n")
+        assert "±" in lines[lines.index(model.poi_name) + 1]
 
     def test_the_correlation_shows_numbers(self, model, fit):
         names = model.parameter_names

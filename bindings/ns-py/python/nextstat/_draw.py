@@ -15,15 +15,12 @@ from ._rows import Rows
 if TYPE_CHECKING:
     from ._native import Picture
 
-#: Pictures of results that have several.
-Kind = Literal["pulls", "correlation", "poi-correlation", "ranking", "impacts", "groups", "yields", "summary"]
-
 
 def draw(
     result: Any,
     path: str | PathLike[str] | None = None,
     *,
-    kind: Kind | None = None,
+    kind: Literal["pulls", "correlation", "poi-correlation", "ranking", "impacts", "groups", "yields", "summary"] | None = None,
     style: str | PathLike[str] | Mapping[str, Any] | None = None,
     labels: str | Sequence[str] = (),
     before: Any = None,

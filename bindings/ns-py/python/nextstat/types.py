@@ -483,6 +483,8 @@ def _part(name: str | None, entries: dict[str, Any]) -> Part:
         kind = Distributions
     elif name is None and "param_idx" in entries:
         kind = RankedParameter
+    elif name is None and "delta_mu_up" in entries:
+        kind = Impacts
     elif name is None and "pull_width" in entries and "value" in entries:
         kind = Injected
     return kind(entries)

@@ -77,7 +77,7 @@ impl Parser {
                 let script = self.argument(if mode == Mode::Text { Mode::Upright } else { mode });
                 attach(nodes, script, character == '^');
             }
-            '{' if mode != Mode::Text && self.depth < DEEPEST => nodes.extend(self.group(mode)),
+            '{' if mode != Mode::Text && self.depth < DEEPEST => append(nodes, self.group(mode)),
             '~' if mode != Mode::Text || self.dollars => push(nodes, "\u{a0}"),
             ' ' if mode == Mode::Mathematics => {}
             '-' if mode == Mode::Mathematics => self.sign(nodes, "−"),
@@ -164,10 +164,10 @@ impl Parser {
             self.marked = true;
             let mut inner = self.argument(inside(mode));
             accent(&mut inner, *mark);
-            nodes.extend(inner);
+            append(nodes, inner);
         } else if UPRIGHT.contains(&name.as_str()) {
             self.marked = true;
-            nodes.extend(self.argument(Mode::Upright));
+            append(nodes, self.argument(Mode::Upright));
         } else if FUNCTIONS.contains(&name.as_str()) && lead == '\\' {
             self.marked = true;
             push(nodes, &name);
@@ -216,6 +216,16 @@ fn push(nodes: &mut Vec<Node>, text: &str) {
     }
 }
 
+/// Adds nodes. Text joins the text before it.
+fn append(nodes: &mut Vec<Node>, inner: Vec<Node>) {
+    for node in inner {
+        match node {
+            Node::Text(text) => push(nodes, &text),
+            scripts @ Node::Scripts { .. } => nodes.push(scripts),
+        }
+    }
+}
+
 /// Adds nodes, in brackets if they are more than one character with its scripts.
 fn wrap(nodes: &mut Vec<Node>, inner: Vec<Node>) {
     let short = match inner.as_slice() {
@@ -226,10 +236,10 @@ fn wrap(nodes: &mut Vec<Node>, inner: Vec<Node>) {
         }
     };
     if short {
-        nodes.extend(inner);
+        append(nodes, inner);
     } else {
         push(nodes, "(");
-        nodes.extend(inner);
+        append(nodes, inner);
         push(nodes, ")");
     }
 }
