@@ -10,6 +10,7 @@ use super::factors::factors;
 use super::flips::{flips, mirror_strong_pulls};
 use super::lines::{Along, lines, strain};
 use super::restarts::{Restarts, restarts};
+use super::scatter::MOST_FREE;
 use super::sides::sides;
 use super::whole_box::{crossings, search_whole_box};
 
@@ -44,9 +45,12 @@ const TINIEST_MODEL: usize = 10;
 const FEWEST_STARTS: usize = 32;
 
 /// Returns whether a strongly nonlinear model has other minima more often than others, as its best minimum so far shows. With
-/// kinks it always has: each side may have a minimum of its own.
+/// kinks it always has: each side may have a minimum of its own. Small models may have minima far apart.
 pub(super) fn is_strained(worker: &mut Worker, problem: &Problem<'_>, found: &BestSoFar) -> bool {
-    problem.plan.structure.has_kinks || strain(worker, problem, &found.best.theta) >= LEAST_STRAIN[0]
+    let free = problem.fixed.iter().filter(|fixed| !**fixed).count();
+    free <= MOST_FREE
+        || problem.plan.structure.has_kinks
+        || strain(worker, problem, &found.best.theta) >= LEAST_STRAIN[0]
 }
 
 /// Searches for lower minima around the best minimum, with the methods that `effort` allows. If `neighbour` is true,
