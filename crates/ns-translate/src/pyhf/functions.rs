@@ -67,6 +67,13 @@ pub(crate) fn collect<'a>(document: &'a Document, report: &mut Report) -> Vec<Fo
                         ),
                     }
                 }
+                if !parsed.is_empty() && parsed.iter().all(|(_, expression)| expression.names().is_empty()) {
+                    report.error(
+                        path.clone(),
+                        format!("The function {} depends on no parameter.", quoted(&modifier.name)),
+                        "Use a parameter in its expression, or scale the yields of the sample and leave it out.",
+                    );
+                }
                 by_name.insert(&modifier.name, all.len());
                 all.push(Formula { name: &modifier.name, path, formulas, parsed });
             }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::declare::{Declared, SetKind};
 use super::diagnose::expect::and;
-use super::document::{Document, Measurement, Setting};
+use super::document::{Document, Effect, Measurement, Modifier, Setting};
 use super::names::{nearest, quoted, show};
 use super::problem::Report;
 use super::rules::values;
@@ -474,14 +474,24 @@ fn find_poi(
         } else {
             ("the model has none", "Fits work; limits, significances and rankings need one.")
         };
+        let mut modifiers = document.channels.iter().flat_map(|c| &c.samples).flat_map(|s| &s.modifiers);
+        let is_function = |m: &Modifier| m.name == poi && matches!(m.effect, Effect::Function(_));
+        let (what, remedy) = if modifiers.any(is_function) {
+            (
+                "is a function",
+                format!("Name one of its parameters; --derive gives values of functions. {remedy}"),
+            )
+        } else {
+            ("is used by no modifier", format!("{remedy}{hint}"))
+        };
         report.warn(
             path,
             format!(
-                "The parameter of interest {} of measurement {} is used by no modifier, so {then}.",
+                "The parameter of interest {} of measurement {} {what}, so {then}.",
                 quoted(poi),
                 quoted(&measurement.name)
             ),
-            format!("{remedy}{hint}"),
+            remedy,
         );
         return None;
     };
