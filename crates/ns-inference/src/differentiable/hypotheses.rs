@@ -8,7 +8,7 @@ use super::profiled::ON_EDGE;
 use super::{Differentiated, ProfiledDifferentiableSession, add, add_pulled};
 use crate::InferenceError;
 use crate::hypotest::tester::{Tested, Tester};
-use crate::hypotest::{EXPECTED_SIGMAS, TestStatistic, asymptotic, begin};
+use crate::hypotest::{TestStatistic, asymptotic, begin};
 use crate::limit::{LimitOptions, upper_limit_at};
 
 /// An observed result and the expected results. For CLs and limits there are five expected results: at -2, -1, 0, 1
@@ -144,6 +144,7 @@ impl ProfiledDifferentiableSession {
         let n = yields.len();
         let mut band = Band { expected: vec![Differentiated::missing(n); 5], ..Band::default() };
         band.observed = Differentiated::missing(n);
+        let sigmas = asymptotic::expected_sigmas(tests.tester.format());
         let powerless = tests.tester.powerless(&tested).filter(|_| tested.q_asimov == 0.0);
         if let Some(powerless) = powerless {
             // The Asimov statistic is 0, and stays 0 when the inputs change. CLs is 1 wherever it is defined.
@@ -152,7 +153,7 @@ impl ProfiledDifferentiableSession {
                 let value = asymptotic::observed(statistic, tested.q, tested.q_asimov).cls;
                 band.observed = combined(value.unwrap_or(f64::NAN), &[(0.0, &flat)]);
             }
-            for (to, n_sigma) in band.expected.iter_mut().zip(EXPECTED_SIGMAS) {
+            for (to, n_sigma) in band.expected.iter_mut().zip(sigmas) {
                 let value = asymptotic::expected(n_sigma, tested.q_asimov).cls;
                 *to = combined(value.unwrap_or(f64::NAN), &[(0.0, &flat)]);
             }
@@ -161,7 +162,7 @@ impl ProfiledDifferentiableSession {
             let (by_q, by_asimov) = asymptotic::observed_slopes(statistic, tested.q, tested.q_asimov);
             let value = asymptotic::observed(statistic, tested.q, tested.q_asimov).cls;
             band.observed = combined(value.unwrap_or(f64::NAN), &[(by_q, &observed), (by_asimov, asimov)]);
-            for (to, n_sigma) in band.expected.iter_mut().zip(EXPECTED_SIGMAS) {
+            for (to, n_sigma) in band.expected.iter_mut().zip(sigmas) {
                 let value = asymptotic::expected(n_sigma, tested.q_asimov).cls.unwrap_or(f64::NAN);
                 *to = combined(value, &[(asymptotic::expected_slope(n_sigma, tested.q_asimov), asimov)]);
             }

@@ -1,6 +1,8 @@
 //! Asymptotic distributions of the test statistics (Cowan, Cranmer, Gross and Vitells, arXiv:1007.1727). The formulas
 //! are those of `pyhf.infer.calculators.AsymptoticCalculator`.
 
+use ns_core::ModelFormat;
+
 use crate::normal::{ln_upper_tail, quantile, upper_tail};
 
 use super::TestStatistic;
@@ -9,6 +11,18 @@ use super::TestStatistic;
 /// standard deviation of the square root of the test statistic under the background-only hypothesis. This root is
 /// larger for data with less signal, so the sign is opposite to that of [`super::NsigmaOrder`].
 pub const EXPECTED_SIGMAS: [f64; 5] = [2.0, 1.0, 0.0, -1.0, -2.0];
+
+/// The probabilities of the five values in Combine's bands, which are close to those of one and two standard deviations.
+const OF_CARDS: [f64; 5] = [0.975, 0.84, 0.5, 0.16, 0.025];
+
+/// Returns the numbers of standard deviations at which expected values of a model are computed: [`EXPECTED_SIGMAS`], or those
+/// of Combine for a model of a datacard.
+pub(crate) fn expected_sigmas(format: ModelFormat) -> [f64; 5] {
+    match format {
+        ModelFormat::Datacard => OF_CARDS.map(quantile),
+        _ => EXPECTED_SIGMAS,
+    }
+}
 
 /// The p-values CLs+b and CLb, and their ratio CLs. Each of the three is `None` if it cannot be computed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -125,6 +139,15 @@ mod tests {
                 assert!((cls / alpha - 1.0).abs() < 1e-12, "{n} {alpha}: {cls}");
             }
         }
+    }
+
+    #[test]
+    fn bands_of_cards_have_the_quantiles_of_combine() {
+        let sigmas = expected_sigmas(ModelFormat::Datacard);
+        for (sigma, wanted) in sigmas.into_iter().zip([1.959963984540054, 0.994457883209753, 0.0]) {
+            assert!((sigma - wanted).abs() < 1e-12, "{sigma}");
+        }
+        assert_eq!((sigmas[4], sigmas[3]), (-sigmas[0], -sigmas[1]));
     }
 
     #[test]

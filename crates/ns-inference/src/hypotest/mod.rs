@@ -185,7 +185,7 @@ pub fn hypotest(
 
     let mut p = asymptotic::observed(options.statistic, tested.q, tested.q_asimov);
     let mut expected = ExpectedSet::default();
-    for n in EXPECTED_SIGMAS {
+    for n in asymptotic::expected_sigmas(model.format) {
         let p = asymptotic::expected(n, tested.q_asimov);
         expected.cls.push(p.cls);
         expected.clsb.push(p.clsb);

@@ -22,7 +22,7 @@ pub use scan::LimitScan;
 use crate::InferenceError;
 use crate::analysis::Analysis;
 use crate::hypotest::TestStatistic;
-use crate::hypotest::asymptotic::{self, EXPECTED_SIGMAS};
+use crate::hypotest::asymptotic;
 use crate::hypotest::profile::Effort;
 use crate::hypotest::tester::{Tested, Tester};
 use bracket::{Bracket, End};
@@ -36,7 +36,8 @@ const MOST_ATTEMPTS: usize = 8;
 
 /// The search for one limit.
 struct LimitSearch {
-    /// For an expected limit, its number of standard deviations, one of [`EXPECTED_SIGMAS`]. `None` for the observed
+    /// For an expected limit, its number of standard deviations, one of
+    /// [`asymptotic::expected_sigmas`]. `None` for the observed
     /// limit.
     n_sigma: Option<f64>,
     search: Bracket,
@@ -244,7 +245,7 @@ fn open(tester: &Tester<'_>, options: &LimitOptions, alpha: f64) -> Vec<LimitSea
         .unwrap_or(1.0);
     let mut list = Vec::new();
     if !options.observed_only {
-        for n in EXPECTED_SIGMAS {
+        for n in asymptotic::expected_sigmas(tester.format()) {
             let root = asymptotic::expected_root(n, alpha);
             let search = Bracket::new(asimov, root, asimov + root * sigma, upper, TOLERANCE);
             list.push(LimitSearch { n_sigma: Some(n), search });

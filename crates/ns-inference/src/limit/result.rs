@@ -109,12 +109,16 @@ pub(super) fn name_result(
     let mut limits: Vec<Option<f64>> = Vec::with_capacity(searches.len());
     let mut missing: Vec<(String, Vec<String>)> = Vec::new();
     let level = significant(alpha);
+    let band = asymptotic::expected_sigmas(tester.format());
     let raise = format!("raise that bound in {}", words::bounds(tester.format()));
     for wanted in searches {
         let which = match wanted.n_sigma {
             None => "the observed limit".to_owned(),
             Some(0.0) => "the median expected limit".to_owned(),
-            Some(n) => format!("the expected limit at {:+} sigma", -n),
+            Some(n) => {
+                let nominal = band.iter().zip(EXPECTED_SIGMAS).find(|(own, _)| **own == n);
+                format!("the expected limit at {:+} sigma", -nominal.map_or(n, |(_, nominal)| nominal))
+            }
         };
         let observed = wanted.n_sigma.is_none();
         let limit = match wanted.search.end() {
@@ -193,18 +197,15 @@ pub(super) fn name_result(
              minima there, and no search connects them"
         ));
     }
-    let expected = if options.observed_only {
-        Vec::new()
-    } else {
-        EXPECTED_SIGMAS.iter().map(|n| at(Some(*n))).collect()
-    };
+    let expected =
+        if options.observed_only { Vec::new() } else { band.iter().map(|n| at(Some(*n))).collect() };
     LimitResult {
         cl: options.cl,
         test_stat: options.statistic.name(),
         observed: at(None),
         cls_at_limit: ClsAtLimit {
             observed: cls(None),
-            expected: expected.iter().zip(EXPECTED_SIGMAS).map(|(_, n)| cls(Some(n))).collect(),
+            expected: expected.iter().zip(band).map(|(_, n)| cls(Some(n))).collect(),
         },
         expected,
         nsigma_order: NsigmaOrder::default(),

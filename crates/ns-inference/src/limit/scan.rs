@@ -117,7 +117,8 @@ pub(super) fn scan(
                     .filter(|_| !options.expected_only && !undefined)
                     .and_then(|t| asymptotic::observed(options.statistic, t.q, t.q_asimov).cls),
             );
-            for (list, n) in result.expected.iter_mut().zip(EXPECTED_SIGMAS) {
+            let band = asymptotic::expected_sigmas(tester.format());
+            for (list, n) in result.expected.iter_mut().zip(band) {
                 list.push(tested.as_ref().and_then(|t| asymptotic::expected(n, t.q_asimov).cls));
             }
         }
