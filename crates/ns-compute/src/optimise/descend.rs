@@ -72,9 +72,6 @@ const TOWARDS_ORIGIN: [f64; 4] = [0.25, 0.5, 0.75, 1.0];
 /// Status of a descent that makes no further progress.
 const STUCK: FitStatus = FitStatus::NotConverged(Reason::NoProgress);
 
-/// An expected yield below this number is negative by more than its rounding error.
-const NEGATIVE: f64 = -1e-6;
-
 /// Options of a descent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mode {
@@ -116,8 +113,6 @@ pub(crate) struct Descent {
     /// Smallest ratio of a pivot to its diagonal element in the last factorisation of the Hessian; 1 if there was none.
     /// It is close to 0 if the likelihood is nearly flat along a direction.
     pub(crate) least_pivot: f64,
-    /// Whether a bin expects a negative number of events.
-    pub(crate) negative: bool,
 }
 
 impl Descent {
@@ -430,15 +425,9 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
         indefinite,
         flat,
         least_pivot,
-        negative: has_negative_yield(worker, problem),
         walls: None,
         kinks: Vec::new(),
     }
-}
-
-/// Returns whether a bin expects a negative number of events at the last point that was evaluated, apart from rounding.
-pub(super) fn has_negative_yield(worker: &Worker, problem: &Problem<'_>) -> bool {
-    worker.scratch.lambda[..problem.plan.n_bins()].iter().any(|events| *events < NEGATIVE)
 }
 
 /// Returns the EDM (estimated distance to the minimum) of the worst case in which every parameter is as close to the

@@ -12,7 +12,7 @@
 use ns_core::{Covariance, FactoredHessian, FitStatus, InverseHessian};
 
 use super::active::classify;
-use super::descend::{Descent, has_negative_yield};
+use super::descend::Descent;
 use super::{Problem, Worker};
 use crate::simd::{MulAdd, Vector, isa_fn};
 
@@ -87,7 +87,6 @@ pub(super) fn approach(
                 walls: None,
                 kinks: Vec::new(),
                 least_pivot: 1.0,
-                negative: has_negative_yield(worker, problem),
             });
         }
         last = edm;

@@ -135,9 +135,6 @@ pub(super) fn take(other: Descent, found: &mut BestSoFar) -> bool {
         (true, false) => found.best.status != FitStatus::Converged,
         // A point without a certificate does not replace a certified minimum either.
         _ if found.best.status == FitStatus::Converged && other.status != FitStatus::Converged => false,
-        // In a bin without counts `-ln L` falls as the expectation does. A minimum with a negative one is far from what
-        // the data say, and does not replace a minimum without.
-        _ if found.best.status == FitStatus::Converged && other.negative && !found.best.negative => false,
         _ => {
             other.value() < found.best.value() - noise
                 || (other.status == FitStatus::Converged
