@@ -241,7 +241,7 @@ fn several_parameters_of_interest_answer_as_on_the_command_line() {
         ("ranking", &["--prefit"], json!({"options": {"prefit": true}})),
         ("scan", &["--points", "5"], json!({"options": {"first": {"points": 5}}})),
         ("interval", &[], json!({})),
-        ("hypotest", &["--mu", "mu_qqH=1,mu_ggH=2"], json!({"mu": {"mu_qqH": 1, "mu_ggH": 2}})),
+        ("hypotest", &["--mu", "mu_ggH=2,mu_qqH=1"], json!({"mu": {"mu_qqH": 1, "mu_ggH": 2}})),
         ("hypotest", &["--mu", "1,2", "--toys", "50"], json!({"mu": [1, 2], "n_toys": 50})),
     ];
     for (name, flags, further) in &cases {
