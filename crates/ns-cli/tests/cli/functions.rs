@@ -54,10 +54,6 @@ fn all() -> Vec<Broken> {
         ("a division by zero at the start", expression("mu_signal", "1/cH")),
         ("a logarithm of a negative number", expression("mu_signal", "log(cH - 1)")),
         ("a function of nothing", expression("mu_signal", "2")),
-        (
-            "a function as parameter of interest",
-            Box::new(|w| w["measurements"][0]["config"]["poi"] = json!("mu_signal")),
-        ),
         ("an infinite value at the start", expression("mu_signal", "exp(1000 + cH)")),
         ("a negative yield at the start", expression("mu_signal", "cH - 30")),
         ("a parameter with a value per bin", expression("mu_signal", "1 + stat_tail")),
