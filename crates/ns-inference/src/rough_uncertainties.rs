@@ -68,7 +68,9 @@ pub(crate) fn one_sided(model: &Model, outcome: &FitOutcome) -> Vec<String> {
             kinked.contains(&i)
                 && outcome.parameters.get(i).is_some_and(|x| *x != 0.0 && x.abs() <= TOUCHING * own)
         };
-        let (place, remedy) = match touching(i) {
+        let bound = touching(i);
+        let is_kink = bound.is_none();
+        let (place, remedy) = match bound {
             Some(bound) => (
                 format!("at its bound {}, where its slope vanishes", significant(bound)),
                 ", or widen the bound",
@@ -85,7 +87,7 @@ pub(crate) fn one_sided(model: &Model, outcome: &FitOutcome) -> Vec<String> {
         };
         let mut others = (0..outcome.parameters.len()).filter(|j| follows(*j)).peekable();
         // Its own uncertainty is nearly that of both sides, or it would be on the kink.
-        if remedy.is_empty() && others.peek().is_none() {
+        if is_kink && others.peek().is_none() {
             continue;
         }
         notes.push(format!(

@@ -97,6 +97,9 @@ const base64 = (blob) => new Promise((resolve, reject) => {
 // Returns the model that several files are together, as the server takes it: an archive, or the files packed as one.
 async function together(files) {
   const archive = files.find(({ kind }) => kind === "archive");
+  if (archive && files.length > 1) {
+    throw new Error(`${archive.file.name} is an archive. Drop it alone, or single files without it.`);
+  }
   if (archive) return { archive: await base64(archive.value) };
   if (!files.some(({ isText }) => isText)) {
     throw new Error(`${files[0].file.name} has templates, but no model. Drop it together with the XML, the datacard or the configuration that names it.`);

@@ -146,6 +146,12 @@ fn earlier(path: &Path) -> Result<YieldsResult, CliError> {
 /// Draws a picture of the report of `build`.
 fn of_build(report: &Effects, draw: &Draw) -> Result<Drawing, DrawError> {
     let style = &draw.style;
+    if !draw.labels.is_empty() {
+        return Err(DrawError::NotFor("labels are for results of grids (upper-limit --patchset)"));
+    }
+    if draw.before.is_some() {
+        return Err(DrawError::NotFor("yields before the fit are for the picture 'summary'"));
+    }
     match draw.kind.as_str() {
         "" | "pruning" => {
             let mut picture = effects::pruned(&report.systematics);

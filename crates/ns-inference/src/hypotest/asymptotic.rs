@@ -12,8 +12,8 @@ use super::TestStatistic;
 /// larger for data with less signal, so the sign is opposite to that of [`super::NsigmaOrder`].
 pub const EXPECTED_SIGMAS: [f64; 5] = [2.0, 1.0, 0.0, -1.0, -2.0];
 
-/// The probabilities of the five values in Combine's bands, which are close to those of one and two standard deviations.
-const OF_CARDS: [f64; 5] = [0.975, 0.84, 0.5, 0.16, 0.025];
+/// The probabilities of values above each of the five in Combine's bands, close to those of one and two standard deviations.
+const OF_CARDS: [f64; 5] = [0.025, 0.16, 0.5, 0.84, 0.975];
 
 /// Returns the numbers of standard deviations at which expected values of a model are computed: [`EXPECTED_SIGMAS`], or those
 /// of Combine for a model of a datacard.

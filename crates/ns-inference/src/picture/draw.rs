@@ -183,6 +183,9 @@ impl Draw {
                 let max_rows = Some(style.max_rows.unwrap_or(MOST_RANKED));
                 Ranking { max_rows, ..style.applied(picture)? }.draw()?
             }
+            AnyResult::PerPoi { results, .. } if results.is_empty() => {
+                return Err(DrawError::Nothing("the analysis was interrupted before its first result"));
+            }
             AnyResult::PerPoi { pois, results } => {
                 let rankings: Option<Vec<RankingResult>> = results
                     .iter()

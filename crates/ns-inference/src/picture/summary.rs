@@ -73,7 +73,7 @@ pub fn summary(result: &YieldsResult, before: Option<&YieldsResult>) -> Yields {
 }
 
 /// The name of a channel without that of its observable.
-fn region(channel: &Channel) -> &str {
+pub(super) fn region(channel: &Channel) -> &str {
     let observable = channel.observable.as_deref();
     let suffix = observable.and_then(|observable| channel.name.strip_suffix(observable));
     suffix.and_then(|rest| rest.strip_suffix(", ")).unwrap_or(&channel.name)

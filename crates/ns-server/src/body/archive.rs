@@ -35,10 +35,15 @@ impl CardFields<'_> {
     }
 }
 
+/// Deflate packs at most about a thousand bytes into one. Files that are packed twice have the limit of the packed ones.
+const MOST_GROWTH: u64 = 1100;
+/// Part of the limit that does not depend on the size of an archive, in bytes.
+const SMALL: u64 = 1 << 20;
+
 /// Returns the limits of an archive, of which the files together may have an eighth of the memory `limit` of the server, and
 /// the memory in bytes that its model needs at most.
 fn limits(packed: &str, limit: u64) -> (ArchiveLimits, u64) {
-    let unpacked = limit / 8;
+    let unpacked = (limit / 8).min(MOST_GROWTH * packed.len() as u64 + SMALL);
     let limits = ArchiveLimits { members: MEMBERS, unpacked, read: unpacked / 4 };
     (limits, packed.len() as u64 + unpacked + 12 * limits.read)
 }

@@ -76,14 +76,17 @@ impl Archive {
 
     /// Returns a copy of the bytes of a text, which counts as read.
     pub(super) fn text(&self, path: &Path, bytes: &[u8]) -> Result<Vec<u8>, ArchiveError> {
-        let memory = (bytes.len() as u64).saturating_mul(TEXT_GROWTH);
-        let taken = self
-            .allowance
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(memory));
-        match taken {
-            Ok(_) => Ok(bytes.to_vec()),
-            Err(_) => Err(ArchiveError::LongText { name: cut(&path.display().to_string()) }),
+        if self.charge((bytes.len() as u64).saturating_mul(TEXT_GROWTH)) {
+            Ok(bytes.to_vec())
+        } else {
+            Err(ArchiveError::LongText { name: cut(&path.display().to_string()) })
         }
+    }
+
+    /// Counts bytes as read. Returns false, and counts nothing, if fewer may still be read.
+    pub(super) fn charge(&self, bytes: u64) -> bool {
+        let update = |left: u64| left.checked_sub(bytes);
+        self.allowance.fetch_update(Ordering::Relaxed, Ordering::Relaxed, update).is_ok()
     }
 
     pub(super) fn allowance(&self) -> Arc<AtomicU64> {

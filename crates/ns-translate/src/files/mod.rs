@@ -66,6 +66,14 @@ impl Files {
         }
     }
 
+    /// Counts memory, in bytes, as read. Returns false if an archive may need no more.
+    pub(crate) fn charge(&self, bytes: u64) -> bool {
+        match self {
+            Self::Disk => true,
+            Self::Packed(archive) => archive.charge(bytes),
+        }
+    }
+
     /// Opens a ROOT file.
     pub(crate) fn root(&self, path: &Path) -> Result<RootFile, RootError> {
         match self {

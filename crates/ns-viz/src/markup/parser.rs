@@ -21,13 +21,16 @@ enum Mode {
 /// Reads characters. Returns what they mean, and whether any of them is not drawn as it is written. `dollars` says whether
 /// dollars begin and end mathematics.
 pub(super) fn read(characters: Vec<char>, dollars: bool) -> (Vec<Node>, bool) {
-    let mut parser = Parser { characters, at: 0, depth: 0, dollars, marked: dollars };
+    let last_brace = characters.iter().rposition(|c| *c == '}');
+    let mut parser = Parser { characters, last_brace, at: 0, depth: 0, dollars, marked: dollars };
     let nodes = parser.nodes(Mode::Text, false);
     (nodes, parser.marked)
 }
 
 struct Parser {
     characters: Vec<char>,
+    /// Position of the last closing brace.
+    last_brace: Option<usize>,
     at: usize,
     depth: usize,
     /// Whether dollars begin and end mathematics.
@@ -94,7 +97,7 @@ impl Parser {
         match (mode, self.peek()) {
             (_, None) => false,
             (Mode::Text, Some(next)) => {
-                next == '{' && self.depth < DEEPEST && self.characters.iter().skip(self.at).any(|c| *c == '}')
+                next == '{' && self.depth < DEEPEST && self.last_brace.is_some_and(|last| last >= self.at)
             }
             _ => self.depth < DEEPEST,
         }

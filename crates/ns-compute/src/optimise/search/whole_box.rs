@@ -109,10 +109,10 @@ fn corners(worker: &mut Worker, problem: &Problem<'_>, found: &mut BestSoFar) {
     let bounded = |p: &usize| problem.lower[*p].is_finite() && problem.upper[*p].is_finite();
     let mut free: Vec<usize> =
         (0..problem.fixed.len()).filter(|p| !problem.fixed[*p]).filter(bounded).collect();
-    let all = 1 << free.len() <= MOST_CORNERS;
-    if !all {
+    if 1 << free.len() > MOST_CORNERS {
         free.retain(|p| may_hide(problem, *p, true));
     }
+    let all = 1 << free.len() <= MOST_CORNERS;
     let mut scatter = Scatter::new(CORNERS_SEED);
     let mut start = found.best.theta.clone();
     for corner in 0..MOST_CORNERS.min(1 << free.len()) {

@@ -7,7 +7,8 @@ use serde::Deserialize;
 
 use super::{Style, StyleError, matches};
 use crate::YieldsResult;
-use crate::picture::summary;
+use crate::picture::summary::region;
+use crate::picture::{self, summary};
 
 /// The horizontal axis of a channel.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -31,9 +32,10 @@ impl TryFrom<String> for Colour {
     fn try_from(text: String) -> Result<Self, String> {
         let wrong =
             || format!("'{text}' is no colour; write it as '#1f77b4': red, green and blue from 00 to ff");
-        let digits =
-            text.strip_prefix('#').filter(|rest| rest.len() == 6 && rest.is_ascii()).ok_or_else(wrong)?;
-        let number = u32::from_str_radix(digits, 16).map_err(|_| wrong())?;
+        let digits = text
+            .strip_prefix('#')
+            .filter(|rest| rest.len() == 6 && rest.bytes().all(|b| b.is_ascii_hexdigit()));
+        let number = u32::from_str_radix(digits.ok_or_else(wrong)?, 16).map_err(|_| wrong())?;
         let [_, red, green, blue] = number.to_be_bytes();
         Ok(Self([red, green, blue]))
     }
@@ -76,8 +78,18 @@ impl Style {
         mut yields: YieldsResult,
         before: Option<&YieldsResult>,
     ) -> Result<Yields, StyleError> {
+        self.set_axes(&mut picture::yields(&yields))?;
+        // A range along any observable of a channel of events blinds the channel.
+        let blinded: Vec<(String, (f64, f64))> = yields
+            .channels
+            .iter()
+            .filter_map(|channel| {
+                Some((region(channel).to_owned(), *self.blind.get(&channel.name)?.first()?))
+            })
+            .collect();
         for channel in &mut yields.channels {
-            channel.blind.extend(self.blind.get(&channel.name).into_iter().flatten());
+            let own = blinded.iter().find(|(name, _)| name == region(channel)).map(|(_, range)| *range);
+            channel.blind.extend(own);
         }
         // The only channel of the picture is none of the model.
         let of_regions = Self { axes: BTreeMap::new(), blind: BTreeMap::new(), ..self.clone() };

@@ -223,6 +223,8 @@ impl Style {
     }
 
     fn rename(&self, value: &mut Value) {
+        /// Keys of pictures whose values are words of ours.
+        const CHOICES: [&str; 2] = ["components", "kept"];
         match value {
             Value::String(text) => {
                 if let Some(name) = self.names.get(text.as_str()) {
@@ -230,7 +232,10 @@ impl Style {
                 }
             }
             Value::Array(items) => items.iter_mut().for_each(|item| self.rename(item)),
-            Value::Object(entries) => entries.values_mut().for_each(|item| self.rename(item)),
+            Value::Object(entries) => {
+                let names = entries.iter_mut().filter(|(key, _)| !CHOICES.contains(&key.as_str()));
+                names.for_each(|(_, item)| self.rename(item));
+            }
             _ => {}
         }
     }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use super::describe::Description;
 use super::fields::Reader;
 use super::places::Place;
-use super::sources;
+use super::sources::{self, Room};
 use super::yaml::Node;
 use crate::files::Folder;
 use crate::pyhf::names::quoted;
@@ -29,7 +29,7 @@ pub(super) struct Read {
 pub(super) fn read(root: &Node, folder: Folder<'_>, reader: &mut Reader) -> Option<Read> {
     let config = read::config(root, reader);
     check::names(&config, reader);
-    let (keys, requests) = plan::plan(&config, reader);
+    let (keys, requests) = plan::plan(&config, Room::new(folder.files), reader);
     if reader.report.has_errors() {
         return None;
     }

@@ -1,7 +1,7 @@
 //! Finds out where the templates of a configuration come from.
 
 use super::super::fields::Reader;
-use super::super::sources::{ColumnSource, Request, Source};
+use super::super::sources::{ColumnSource, Request, Room, Source};
 use super::config::{Config, Region, Sample, Systematic, Variation, includes};
 use crate::pyhf::names::quoted;
 
@@ -16,14 +16,18 @@ pub(super) enum Side {
 pub(super) type Key = (usize, usize, Option<(usize, Side)>);
 
 /// Returns all templates that the workspace needs, each with where it comes from.
-pub(super) fn plan(config: &Config, reader: &mut Reader) -> (Vec<Key>, Vec<Request>) {
+pub(super) fn plan(config: &Config, mut room: Room<'_>, reader: &mut Reader) -> (Vec<Key>, Vec<Request>) {
     let (mut keys, mut requests) = (Vec::new(), Vec::new());
     for (r, region) in config.regions.iter().enumerate() {
         for (s, sample) in config.samples.iter().enumerate() {
             if !includes(&sample.regions, &region.name) {
                 continue;
             }
+            let bins = region.binning.as_ref().map_or(0, Vec::len);
             let mut add = |key: Key, varied: Option<(&Systematic, &'static str, &Variation)>| {
+                if !room.take(bins) {
+                    return;
+                }
                 if let Some(request) = request(config, region, sample, varied, reader) {
                     keys.push(key);
                     requests.push(request);
@@ -44,6 +48,7 @@ pub(super) fn plan(config: &Config, reader: &mut Reader) -> (Vec<Key>, Vec<Reque
             }
         }
     }
+    room.close(reader);
     (keys, requests)
 }
 

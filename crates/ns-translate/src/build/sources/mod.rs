@@ -48,6 +48,40 @@ pub(super) struct ColumnSource {
     pub(super) outside: bool,
 }
 
+/// Memory, in bytes, of a template without bins and of each of its bins, until it is read.
+const TEMPLATE: u64 = 512;
+const BIN: u64 = 24;
+
+/// What the templates of a configuration may need. Files in an archive have a limit, of which each template takes its part before
+/// it is made.
+pub(super) struct Room<'a> {
+    files: &'a Files,
+    is_full: bool,
+}
+
+impl<'a> Room<'a> {
+    pub(super) fn new(files: &'a Files) -> Self {
+        Self { files, is_full: false }
+    }
+
+    /// Returns whether one more template with so many bins may be made.
+    pub(super) fn take(&mut self, bins: usize) -> bool {
+        self.is_full |= !self.files.charge(TEMPLATE + BIN * bins as u64);
+        !self.is_full
+    }
+
+    /// Reports that templates were left out.
+    pub(super) fn close(self, reader: &mut Reader) {
+        if self.is_full {
+            reader.error(
+                1,
+                "The configuration has more templates and bins than the limits of archives allow.".to_owned(),
+                "Build the workspace with `nextstat build` and send that, or give the server more memory.",
+            );
+        }
+    }
+}
+
 /// A template, and the edges of its bins.
 #[derive(Debug, Clone)]
 pub(super) struct Filled {

@@ -80,7 +80,9 @@ pub(super) fn describe(
                 if systematic.scope.has(&region.name, &sample.name) {
                     let of = For { region: r, sample: s, systematic: i };
                     if systematic.statistics {
-                        systematics.extend(of_bins(systematic, &template));
+                        if let Some(parts) = parts(systematic, &region.name, &sample.name) {
+                            systematics.extend(of_bins(systematic, &template, parts, reader));
+                        }
                         continue;
                     }
                     if let Some(name) = systematic.smoothed_as.as_ref().filter(|name| **name != sample.name) {
@@ -198,22 +200,43 @@ fn independent(systematic: &config::Systematic, region: &str, nominal: &Template
     }
 }
 
+/// Largest number of bins of a region with `Type: STAT`.
+const MOST_STATISTICS: usize = 500;
+
 /// The statistics of the simulation as systematics: one for each bin, which moves this bin by its uncertainty.
-fn of_bins(systematic: &config::Systematic, nominal: &Template) -> Vec<Systematic> {
+fn of_bins(
+    systematic: &config::Systematic,
+    nominal: &Template,
+    parts: Parts,
+    reader: &mut Reader,
+) -> Vec<Systematic> {
     let Some(variances) = &nominal.variances else { return Vec::new() };
+    if variances.len() > MOST_STATISTICS {
+        let message = format!(
+            "Systematic {}: 'Type: STAT' in a region of {} bins has as many parameters, and each has a template of all bins.",
+            quoted(&systematic.name),
+            variances.len()
+        );
+        let remedy =
+            format!("Use at most {MOST_STATISTICS} bins, or 'MCstatThreshold', which has no templates.");
+        reader.error(systematic.line, message, remedy);
+        return Vec::new();
+    }
+    let [scale_up, scale_down] = systematic.scale;
     let moved = |bin: usize, by: f64| {
         let values = nominal.values.iter().enumerate();
-        values.map(|(at, value)| if at == bin { value + by } else { *value }).collect()
+        let moved = values.map(|(at, value)| if at == bin { value + by } else { *value }).collect();
+        not_negative(moved)
     };
     let of_bin = |(bin, variance): (usize, &f64)| Systematic {
         name: format!("{}_bin{bin}", systematic.name),
         parameter: systematic.parameter.as_ref().map(|parameter| format!("{parameter}_bin{bin}")),
         effect: Effect::Templates {
-            up: moved(bin, variance.sqrt()),
-            down: Some(moved(bin, -variance.sqrt())),
+            up: moved(bin, scale_up * variance.sqrt()),
+            down: Some(moved(bin, -scale_down * variance.sqrt())),
             symmetrise: Symmetrise::None,
             smooth: None,
-            parts: Parts::Both,
+            parts,
         },
         pruned_as: systematic.pruned_as.clone(),
     };
@@ -227,7 +250,8 @@ fn smoothed_as(
     (up, down): (Vec<f64>, Vec<f64>),
     parts: Parts,
 ) -> Systematic {
-    let times = |ratio: Vec<f64>| ratio.iter().zip(&nominal.values).map(|(r, n)| r * n).collect();
+    let times =
+        |ratio: Vec<f64>| not_negative(ratio.iter().zip(&nominal.values).map(|(r, n)| r * n).collect());
     Systematic {
         name: systematic.name.clone(),
         parameter: systematic.parameter.clone(),

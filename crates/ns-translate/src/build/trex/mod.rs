@@ -21,7 +21,7 @@ mod variation;
 use super::describe::Description;
 use super::fields::Reader;
 use super::places::Place;
-use super::sources;
+use super::sources::{self, Room};
 use crate::files::Folder;
 use config::Config;
 
@@ -47,7 +47,7 @@ pub(super) fn read(text: &str, folder: Folder<'_>, reader: &mut Reader) -> Optio
     if reader.report.has_errors() {
         return None;
     }
-    let (keys, requests) = plan::plan(&config, reader);
+    let (keys, requests) = plan::plan(&config, Room::new(folder.files), reader);
     if reader.report.has_errors() {
         return None;
     }

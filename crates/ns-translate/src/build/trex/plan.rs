@@ -2,7 +2,7 @@
 
 use super::config::{Config, Locations, Region, Sample, Systematic, Variation};
 use crate::build::fields::Reader;
-use crate::build::sources::{ColumnSource, Request, Source};
+use crate::build::sources::{ColumnSource, Request, Room, Source};
 use crate::pyhf::names::quoted;
 
 /// Direction of a systematic.
@@ -17,7 +17,7 @@ pub(super) enum Side {
 pub(super) type Key = (usize, usize, Option<(usize, Side)>);
 
 /// Returns all templates that the workspace needs, each with where it comes from.
-pub(super) fn plan(config: &Config, reader: &mut Reader) -> (Vec<Key>, Vec<Request>) {
+pub(super) fn plan(config: &Config, mut room: Room<'_>, reader: &mut Reader) -> (Vec<Key>, Vec<Request>) {
     let (mut keys, mut requests) = (Vec::new(), Vec::new());
     for (r, region) in config.regions.iter().enumerate() {
         for (s, sample) in config.samples.iter().enumerate() {
@@ -28,6 +28,9 @@ pub(super) fn plan(config: &Config, reader: &mut Reader) -> (Vec<Key>, Vec<Reque
                 continue;
             }
             let mut add = |key: Key, varied: Option<(&Systematic, &'static str, &Variation)>| {
+                if !room.take(region.edges.len()) {
+                    return;
+                }
                 for request in requests_of(config, region, sample, varied, reader) {
                     keys.push(key);
                     requests.push(request);
@@ -53,6 +56,7 @@ pub(super) fn plan(config: &Config, reader: &mut Reader) -> (Vec<Key>, Vec<Reque
             }
         }
     }
+    room.close(reader);
     (keys, requests)
 }
 
