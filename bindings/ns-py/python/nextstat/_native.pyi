@@ -1576,6 +1576,7 @@ class JointRanking:
     def to_polars(self) -> Any: ...
     def _repr_html_(self) -> str: ...
 
+@final
 class RankingResult:
     """Nuisance parameters in the order of their impact, largest first. NaN stands for a number that does not exist."""
 
