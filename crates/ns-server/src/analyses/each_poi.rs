@@ -55,7 +55,8 @@ impl Run<'_> {
                 break;
             }
             let others = names.iter().filter(|name| *name != first);
-            let body = ModelBody::of_kept(&opened.compiled, std::iter::once(first).chain(others).cloned());
+            let digests = (opened.compiled.digest.as_str(), opened.compiled.data_digest.as_str());
+            let body = ModelBody::of_kept(digests, std::iter::once(first).chain(others).cloned());
             let compiled = self.models.get(&body)?;
             let session = compiled.open(device, work, self.account, self.here)?.session;
             match analysis(&compiled.model, &session, self.control()) {

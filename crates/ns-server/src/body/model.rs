@@ -10,7 +10,6 @@ use utoipa::ToSchema;
 
 use super::archive::CardFields;
 use super::{ModelText, Names, PatchBody, WorkspaceBody};
-use crate::models::Compiled;
 use crate::problem::ServerError;
 
 /// The model of a request: a workspace or an archive with the options of its model, or the digests of a model that `POST
@@ -114,11 +113,11 @@ pub(crate) enum ModelReference<'a> {
 }
 
 impl ModelBody {
-    /// Names a stored model by its digests, with other parameters of interest.
-    pub(crate) fn of_kept(model: &Compiled, pois: impl Iterator<Item = String>) -> Self {
+    /// Names a stored model by its digests (of the model and of the data), with other parameters of interest.
+    pub(crate) fn of_kept((model, data): (&str, &str), pois: impl Iterator<Item = String>) -> Self {
         Self {
-            model_digest: Some(model.digest.clone()),
-            data_digest: Some(model.data_digest.clone()),
+            model_digest: Some(model.to_owned()),
+            data_digest: Some(data.to_owned()),
             poi: Some(Names::Several(pois.collect())),
             ..Self::default()
         }
