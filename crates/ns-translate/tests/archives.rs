@@ -223,6 +223,22 @@ fn archives_that_attack_are_refused() {
         }
         bytes
     };
+    // The method of packing is at 8 in the header before a file, and at 10 in that of the list of files.
+    let zip_by = |method: u8| {
+        let mut bytes = zip(&[("aaaaa", b"x")]);
+        let places: Vec<usize> = (0..bytes.len() - 4)
+            .filter_map(|i| match &bytes[i..i + 4] {
+                b"PK\x03\x04" => Some(i + 8),
+                b"PK\x01\x02" => Some(i + 10),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(places.len(), 2);
+        for place in places {
+            bytes[place] = method;
+        }
+        bytes
+    };
     let many: Vec<String> = (0..60).map(|i| format!("f{i}")).collect();
     let many: Vec<Member<'_>> = many.iter().map(|name| file(name, b"")).collect();
     let deep = "a/".repeat(40) + "b";
@@ -251,6 +267,7 @@ fn archives_that_attack_are_refused() {
         ("damaged", tar(&[file("a", &[1; 600])])[..900].to_vec()),
         ("damaged", gzip(&tar(&[file("a", &[1; 600])]))[..40].to_vec()),
         ("damaged", zip(&[("a", b"bytes of a file")])[..60].to_vec()),
+        ("Pack it without a password, with deflate", zip_by(12)),
         ("no workspace, no HS3 model", tar(&[file("README", b"words")])),
         ("no workspace, no HS3 model", tar(&[])),
         ("no workspace, no HS3 model", Vec::new()),
@@ -290,6 +307,21 @@ fn what_is_read_of_an_archive_is_limited() {
     let message =
         read_with(&tar(&[file("card.txt", long.as_bytes())]), None, limits).expect_err("it is too long");
     assert!(message.contains("'card.txt' is too long"), "{message}");
+    // Every sample of every region has two templates of every systematic.
+    let mut config = CONFIG.replace("FILE", "h");
+    for (block, n) in [("Region", 20), ("Systematic", 300)] {
+        for i in 0..n {
+            let further = if block == "Region" {
+                "  Type: CONTROL\n  HistoName: \"h\"\n  Binning: 0,1\n"
+            } else {
+                "  Type: HISTO\n  HistoNameUp: \"u\"\n  HistoNameDown: \"d\"\n  Samples: all\n"
+            };
+            config.push_str(&format!("{block}: \"many_{i}\"\n{further}\n"));
+        }
+    }
+    let message = read_with(&tar(&[file("j.config", config.as_bytes())]), None, LIMITS)
+        .expect_err("it has too many templates");
+    assert!(message.contains("more templates and bins than the limits"), "{message}");
     let limits = ArchiveLimits { unpacked: 5, ..LIMITS };
     assert_eq!(Archive::unpack(b"sixsix", limits), Err(ArchiveError::TooLarge { limit: 5 }));
     let archive = Archive::unpack(&tar(&[file("a/./b", b"x")]), LIMITS).expect("it is unpacked");

@@ -16,6 +16,16 @@ pub enum ArchiveError {
         /// What is wrong.
         reason: String,
     },
+    /// A file is packed in a way that is not read, for example with a password.
+    #[error(
+        "'{name}' in the archive cannot be unpacked ({reason}). Pack it without a password, with deflate."
+    )]
+    Method {
+        /// Name of the file, or its number.
+        name: String,
+        /// What is not read.
+        reason: String,
+    },
     /// The files have too many bytes together.
     #[error(
         "the archive unpacks to more than {limit} bytes, the most that is unpacked here. Leave out the files that the model does not need."

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use flate2::read::MultiGzDecoder;
 use tar::EntryType;
 use zip::ZipArchive;
+use zip::result::ZipError;
 
 use super::archive::{ArchiveLimits, cut, inside};
 use super::error::ArchiveError;
@@ -56,7 +57,15 @@ impl Unpacked {
     fn zip(&mut self, bytes: &[u8]) -> Result<(), ArchiveError> {
         let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(damaged)?;
         for i in 0..archive.len() {
-            let entry = archive.by_index(i).map_err(damaged)?;
+            let name = archive.name_for_index(i).unwrap_or_default().to_owned();
+            let entry = archive.by_index(i).map_err(|error| match error {
+                ZipError::UnsupportedArchive(_)
+                | ZipError::InvalidPassword
+                | ZipError::CompressionMethodNotSupported(_) => {
+                    ArchiveError::Method { name: cut(&name), reason: error.to_string() }
+                }
+                other => damaged(other),
+            })?;
             // Some programs for Windows write backslashes.
             let name = entry.name().replace('\\', "/");
             if entry.is_symlink() {
