@@ -64,7 +64,7 @@ struct Effects {
 
 /// A result that can be drawn.
 enum Read {
-    Analysis(AnyResult),
+    Analysis(Box<AnyResult>),
     Build(Effects),
 }
 
@@ -76,7 +76,9 @@ impl Read {
                     format!("the report of build is not complete: {error}; write it again with this version")
                 })
             }
-            _ => AnyResult::from_slice(json).map(Self::Analysis).map_err(|error| error.to_string()),
+            _ => AnyResult::from_slice(json)
+                .map(|result| Self::Analysis(Box::new(result)))
+                .map_err(|error| error.to_string()),
         }
     }
 }
