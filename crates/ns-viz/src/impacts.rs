@@ -11,7 +11,7 @@ use crate::frame::{self, Edge};
 use crate::header::Header;
 use crate::legend::{Entry, Symbol};
 use crate::number::present;
-use crate::ranking::RankingRow;
+use crate::ranking::{RankingRow, largest};
 use crate::rows::{self, PULL_TITLE};
 use crate::text::{Style, drop, fit};
 
@@ -54,13 +54,7 @@ impl Impacts {
     /// # Errors
     /// If there is no row to show.
     pub fn draw(&self) -> Result<Drawing, PictureError> {
-        let mut shown: Vec<&RankingRow> = self.rows.iter().collect();
-        shown.sort_by(|a, b| b.impact().unwrap_or(-1.0).total_cmp(&a.impact().unwrap_or(-1.0)));
-        shown.truncate(self.max_rows.unwrap_or(usize::MAX));
-        if shown.is_empty() {
-            let remedy = "at least one nuisance parameter, and `max_rows` above zero";
-            return Err(PictureError::Empty { picture: PICTURE, field: "rows".into(), remedy });
-        }
+        let shown = largest(&self.rows, self.max_rows, PICTURE)?;
         let each = self.per_page.unwrap_or(ON_PAGE).max(1);
         let count = shown.len().div_ceil(each);
         let names = shown.iter().map(|row| font::width(&row.parameter, SIZE)).fold(60.0, f64::max);

@@ -78,6 +78,25 @@ impl RankingRow {
     }
 }
 
+/// Returns the rows with the largest impacts, in their order, at most `most` of them.
+///
+/// # Errors
+/// If there is none.
+pub(crate) fn largest<'a>(
+    rows: &'a [RankingRow],
+    most: Option<usize>,
+    picture: &'static str,
+) -> Result<Vec<&'a RankingRow>, PictureError> {
+    let mut shown: Vec<&RankingRow> = rows.iter().collect();
+    shown.sort_by(|a, b| b.impact().unwrap_or(-1.0).total_cmp(&a.impact().unwrap_or(-1.0)));
+    shown.truncate(most.unwrap_or(usize::MAX));
+    if shown.is_empty() {
+        let remedy = "at least one nuisance parameter, and `max_rows` above zero";
+        return Err(PictureError::Empty { picture, field: "rows".into(), remedy });
+    }
+    Ok(shown)
+}
+
 impl Ranking {
     /// Draws the impacts and the pulls. The axis of the impacts is above the panel, and the axis of the pulls
     /// below it.
@@ -85,13 +104,7 @@ impl Ranking {
     /// # Errors
     /// If there is no row to show.
     pub fn draw(&self) -> Result<Drawing, PictureError> {
-        let mut shown: Vec<&RankingRow> = self.rows.iter().collect();
-        shown.sort_by(|a, b| b.impact().unwrap_or(-1.0).total_cmp(&a.impact().unwrap_or(-1.0)));
-        shown.truncate(self.max_rows.unwrap_or(usize::MAX));
-        if shown.is_empty() {
-            let remedy = "at least one nuisance parameter, and `max_rows` above zero";
-            return Err(PictureError::Empty { picture: PICTURE, field: "rows".into(), remedy });
-        }
+        let shown = largest(&self.rows, self.max_rows, PICTURE)?;
         let row = rows::height(shown.len());
         let labels: Vec<String> = shown.iter().map(|row| marked(&row.parameter, row.clipped)).collect();
         let names = rows::name_room(labels.iter().map(String::as_str), row);

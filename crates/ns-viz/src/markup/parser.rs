@@ -198,7 +198,7 @@ impl Parser {
                 _ => {
                     self.at = begin;
                     push(nodes, lead.encode_utf8(&mut [0; 4]));
-                    // The letters of the name are no command either.
+                    // An unknown command is drawn as it is written.
                     push(nodes, &name);
                     self.at += name.len();
                 }
