@@ -45,7 +45,7 @@ impl Allowance {
         let price = OPERATION_IN_LANES * plan.operations() as f64
             + MULTIPLICATION_IN_LANES * metric.multiplications(plan.n_bins()) as f64;
         Self {
-            always: (ALWAYS_IN_LANES * Budget::always(plan, metric.free.len())).max(LEAST_IN_LANES) / price,
+            always: (ALWAYS_IN_LANES * Budget::of_toys(plan, metric.free.len())).max(LEAST_IN_LANES) / price,
         }
     }
 

@@ -218,3 +218,14 @@ fn uncertainties_beside_a_minimum_without_curvature_are_said_to_be_rough() {
 fn uncertainties_beside_a_kink_are_said_to_hold_on_one_side() {
     hold_at(Depth::Part, "uncertainty", &[900_717]);
 }
+
+#[test]
+fn poor_fits_of_small_models_are_searched_longer() {
+    // Far from the best fit several minima are common, also in models that are not strongly nonlinear.
+    hold_at(Depth::Part, "fit: far values", &[890_386, 1_801_134, 1_910_386]);
+}
+
+#[test]
+fn other_values_of_functions_are_searched_thoroughly() {
+    hold_at(Depth::Part, "the thorough search misses nothing", &[2_040_074]);
+}

@@ -2,9 +2,10 @@
 
 use ns_core::Search;
 
+use super::super::prices::Nanoseconds;
 use super::super::{Problem, Worker};
 use super::attempt::BestSoFar;
-use super::budget::Method;
+use super::budget::{ALWAYS, Budget, Method, OF_STRAINED, OF_STRONG};
 use super::combinations::{Effort, combinations};
 use super::factors::factors;
 use super::flips::{flips, mirror_strong_pulls};
@@ -43,14 +44,25 @@ const FEW_CROSSINGS: usize = 48;
 /// again in a neighbouring fit, with at least [`FEWEST_STARTS`] descents from scattered points. Not in toys.
 const TINIEST_MODEL: usize = 10;
 const FEWEST_STARTS: usize = 32;
+/// The same where other minima are common, and in a thorough search.
+const MANY_STARTS: usize = 128;
 
-/// Returns whether a strongly nonlinear model has other minima more often than others, as its best minimum so far shows. With
-/// kinks it always has: each side may have a minimum of its own. Small models may have minima far apart.
-pub(super) fn is_strained(worker: &mut Worker, problem: &Problem<'_>, found: &BestSoFar) -> bool {
+/// Returns the part of the budget that does not depend on the price of the first descent. It is larger where the best minimum so
+/// far, or the model, shows that there are often other minima. With kinks each side may have a minimum of its own, and small
+/// models may have minima far apart.
+pub(super) fn always(worker: &mut Worker, problem: &Problem<'_>, found: &BestSoFar) -> Nanoseconds {
     let free = problem.fixed.iter().filter(|fixed| !**fixed).count();
-    free <= MOST_FREE
-        || problem.plan.structure.has_kinks
-        || strain(worker, problem, &found.best.theta) >= LEAST_STRAIN[0]
+    let small = free <= MOST_FREE;
+    let strong = Budget::is_of_strong(problem.plan, free);
+    if strong && (small || problem.plan.structure.has_kinks) {
+        return OF_STRONG;
+    }
+    if !(strong || (small && !problem.physical))
+        || strain(worker, problem, &found.best.theta) < LEAST_STRAIN[0]
+    {
+        return ALWAYS;
+    }
+    if strong { OF_STRONG } else { OF_STRAINED }
 }
 
 /// Searches for lower minima around the best minimum, with the methods that `effort` allows. If `neighbour` is true,
@@ -116,7 +128,15 @@ pub(super) fn look_around(
         }
     }
     let tiniest = !toy && free <= TINIEST_MODEL;
-    let how = (neighbour && !tiniest, if tiniest { FEWEST_STARTS } else { 0 });
+    let more = !toy
+        && free <= MOST_FREE
+        && (thorough || strain(worker, inside, &found.best.theta.clone()) >= LEAST_STRAIN[0]);
+    let fewest = match (tiniest, more) {
+        (true, true) => MANY_STARTS,
+        (true, false) => FEWEST_STARTS,
+        _ => 0,
+    };
+    let how = (neighbour && !tiniest, fewest, more);
     search_whole_box(worker, if toy { problem } else { inside }, start, how, found);
     // The last minimum may have been found after the sign changes of its round. Without kinks there is rarely a
     // minimum at the opposite sign.

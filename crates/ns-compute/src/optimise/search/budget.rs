@@ -7,12 +7,15 @@ use crate::plan::Plan;
 /// The budget of a search is this multiple of the price of the first descent, plus [`ALWAYS`] or [`OF_STRONG`].
 pub(crate) const TIMES: f64 = 1.5;
 /// Part of the budget that does not depend on the model: 1.5 ms.
-const ALWAYS: Nanoseconds = 1.5e6;
+pub(super) const ALWAYS: Nanoseconds = 1.5e6;
 
 /// In place of [`ALWAYS`] in a strongly nonlinear model of at most [`MOST_STRONG`] free parameters: 100 ms. Second minima are
 /// common there. With a fifth of it the search misses one more in 150 such models, with [`ALWAYS`] five.
-const OF_STRONG: Nanoseconds = 1e8;
+pub(super) const OF_STRONG: Nanoseconds = 1e8;
 const MOST_STRONG: usize = 150;
+
+/// The same in other small models whose first minimum is strained (`around_best::always`): 20 ms.
+pub(super) const OF_STRAINED: Nanoseconds = 2e7;
 
 /// The search of all values within the bounds may use this part of the budget beside what the other methods have left.
 const OF_BOX: f64 = 0.33;
@@ -67,25 +70,19 @@ impl Budget {
         rewarded: 0,
     };
 
-    /// Returns the part of the budget that does not depend on the first descent.
-    pub(crate) fn always(plan: &Plan, free: usize) -> Nanoseconds {
-        if plan.policy.strongly_nonlinear && free <= MOST_STRONG { OF_STRONG } else { ALWAYS }
+    /// Returns whether a model with `free` free parameters is strongly nonlinear, and small enough for the budget [`OF_STRONG`].
+    pub(super) fn is_of_strong(plan: &Plan, free: usize) -> bool {
+        plan.policy.strongly_nonlinear && free <= MOST_STRONG
     }
 
-    /// Returns whether the model of `problem` has the larger budget.
-    pub(super) fn is_larger(problem: &Problem<'_>) -> bool {
-        Self::always(problem.plan, free(problem)) > ALWAYS
+    /// Returns the part of the budget of a toy that does not depend on the first descent.
+    pub(crate) fn of_toys(plan: &Plan, free: usize) -> Nanoseconds {
+        if Self::is_of_strong(plan, free) { OF_STRONG } else { ALWAYS }
     }
 
-    /// The budget of a search after a first descent of the price `first`. `spent` is the price of all until now. If `strained` is
-    /// false, the model does not have the larger budget: its minimum shows that there is hardly another one.
-    pub(super) fn after(
-        problem: &Problem<'_>,
-        first: Nanoseconds,
-        spent: Nanoseconds,
-        strained: bool,
-    ) -> Self {
-        let always = if strained { Self::always(problem.plan, free(problem)) } else { ALWAYS };
+    /// The budget of a search after a first descent of the price `first`. `spent` is the price of all until now, and `always` the
+    /// part that does not depend on the first descent.
+    pub(super) fn after(first: Nanoseconds, always: Nanoseconds, spent: Nanoseconds) -> Self {
         Self::of(TIMES * first + always, spent)
     }
 

@@ -30,7 +30,7 @@ use ns_core::{FitFailure, InverseHessian, Search};
 use super::descend::{Mode, descend};
 use super::neighbour::approach;
 use super::{Problem, Worker};
-use around_best::{is_strained, look_around};
+use around_best::{always, look_around};
 pub(super) use attempt::BestSoFar;
 use attempt::{attempt, attempt_below, runaway};
 pub(crate) use budget::{Budget, TIMES as BUDGET_TIMES};
@@ -82,8 +82,8 @@ pub(super) fn search(
         return Ok(found);
     }
     let first = worker.spent;
-    let strained = Budget::is_larger(problem) && is_strained(worker, problem, &found);
-    found.budget = Budget::after(problem, first, worker.spent, strained);
+    let always = always(worker, problem, &found);
+    found.budget = Budget::after(first, always, worker.spent);
     let of_search = found.budget;
     for other in further {
         if !problem.physical {

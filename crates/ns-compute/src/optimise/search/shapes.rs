@@ -6,7 +6,7 @@ use ns_core::Search;
 use super::super::{Problem, Worker};
 use super::attempt::{BestSoFar, attempt_below, short_attempt};
 use super::budget::Budget;
-use super::scatter::{Census, MOST_STARTS, Scatter};
+use super::scatter::{Census, MOST_FREE, MOST_STARTS, Scatter};
 
 /// The default search computes at most about this number of densities at single points: one or two milliseconds.
 const MOST_DENSITIES: usize = 12_000;
@@ -19,6 +19,9 @@ const WIDE: f64 = 10.0;
 
 /// A parameter of a function without finite bounds and without a constraint is moved by up to this many times `1 + |x|`.
 const REACH: f64 = 10.0;
+
+/// Least number of descents from other values of the parameters of functions in models with at most [`MOST_FREE`] free parameters.
+const FEWEST_FUNCTIONS: usize = 48;
 
 /// Changes the shapes of densities at the best point to scattered ones, and descends from there. The number of descents
 /// depends on the minima that are found, see [`Census`](super::scatter::Census); the default search makes fewer in models
@@ -69,8 +72,17 @@ pub(super) fn search_functions(
     found.census = Census::default();
     found.census.count(found.best.value());
     let away = |x: f64, at: f64| x + REACH * (1.0 + x.abs()) * at;
-    for index in 0..MOST_STARTS {
-        if found.census.is_complete() || problem.is_cancelled() || found.is_spent(worker) {
+    let thorough = effort == Search::Thorough;
+    let most = if thorough { 4 * MOST_STARTS } else { MOST_STARTS };
+    let free = problem.fixed.iter().filter(|fixed| !**fixed).count();
+    let fewest = match (thorough, free <= MOST_FREE) {
+        (true, _) => MOST_STARTS,
+        (false, true) => FEWEST_FUNCTIONS,
+        (false, false) => 0,
+    };
+    for index in 0..most {
+        let is_complete = index >= fewest && found.census.is_complete();
+        if is_complete || problem.is_cancelled() || found.is_spent(worker) {
             return;
         }
         let start = scattered(problem, &bent, &found.best.theta, index, away);

@@ -24,6 +24,9 @@ const MOST_RISE: f64 = 5.0;
 /// Approximate limit of the total number of iterations of all descents from scattered points.
 const MOST_SCATTERED_ITERATIONS: usize = 1500;
 
+/// How many times as many descents begin at scattered points where other minima are common, and in a thorough search.
+const MORE: usize = 6;
+
 /// Descends from points at which all asymmetric parameters are moved up or down by 1. Also descends from points at
 /// which all unconstrained parameters are multiplied by 0.3 or by 3, because products of free factors have several
 /// valleys.
@@ -56,12 +59,13 @@ pub(super) fn attempt_shifted(
 
 /// Searches all values within the bounds of a small model: at the opposite sign of each asymmetric parameter, at
 /// bounds, and from scattered points. If `neighbour` is true, the minimum is close to that of an earlier fit, which has
-/// tried most bounds. These bounds are then not tried again. At least `fewest` descents begin at scattered points.
+/// tried most bounds. These bounds are then not tried again. At least `fewest` descents begin at scattered points, and more
+/// than usual at most if `more` is true.
 pub(super) fn search_whole_box(
     worker: &mut Worker,
     problem: &Problem<'_>,
     start: &[f64],
-    (neighbour, fewest): (bool, usize),
+    (neighbour, fewest, more): (bool, usize, bool),
     found: &mut BestSoFar,
 ) {
     let free = problem.fixed.iter().filter(|&&fixed| !fixed).count();
@@ -89,8 +93,9 @@ pub(super) fn search_whole_box(
         found.iterations += beside.iterations;
         short_attempt(worker, problem, &beside.best.theta, found);
     }
-    let most = found.iterations + MOST_SCATTERED_ITERATIONS;
-    for index in 0..MOST_STARTS {
+    let times = if more { MORE } else { 1 };
+    let most = found.iterations + times * MOST_SCATTERED_ITERATIONS;
+    for index in 0..times * MOST_STARTS {
         let is_complete = found.census.is_complete() && index >= fewest;
         if is_complete || found.iterations > most || ends(worker, problem, found) {
             break;
