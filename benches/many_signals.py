@@ -2,6 +2,7 @@
 """Times the limits of many signals on one background: `nextstat upper-limit -i background.json --patchset patchset.json`.
 
     python benches/many_signals.py WORKSPACE.json [--signals 100] [--threads 2] [--search standard] [--program nextstat]
+                                   [--device cpu|cuda|cuda:all]
 
 The signal of the workspace (the samples with the normfactor of its parameter of interest) is taken out, and put back by
 patches that scale it by factors from 5 to 0.4, and each bin by 0.8 to 1.25. Prints signals per second.
@@ -52,6 +53,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--search", default="standard")
     parser.add_argument("--program", default="nextstat")
+    parser.add_argument("--device", default="cpu")
     args = parser.parse_args()
     draw = random.Random(1)
     background, signal = split(json.loads(args.workspace.read_text()))
@@ -76,6 +78,7 @@ def main() -> None:
         (path / "patchset.json").write_text(json.dumps({"metadata": metadata, "patches": patches, "version": "1.0.0"}))
         command = [args.program, "upper-limit", "-i", path / "background.json", "--patchset", path / "patchset.json"]
         command += ["--threads", str(args.threads), "--search", args.search, "-q", "-o", path / "rows.json"]
+        command += ["--device", args.device]
         start = time.perf_counter()
         subprocess.run(command, check=True)
         wall = time.perf_counter() - start
