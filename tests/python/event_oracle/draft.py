@@ -8,8 +8,10 @@ import numpy as np
 class Draft:
     """The parts of a document that is being drawn."""
 
-    def __init__(self, rng):
+    def __init__(self, rng, wide=False):
         self.rng = rng
+        #: Whether decays, convolutions and Landau densities are drawn too.
+        self.wide = wide
         self.distributions, self.functions, self.parameters, self.aux = [], [], {}, []
         self.hints: dict[str, dict] = {}
         self.alphas: list[str] = []

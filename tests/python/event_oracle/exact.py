@@ -9,6 +9,7 @@ import mpmath
 import numpy as np
 
 from . import panels
+from .compound import Compound
 from .densities import Leaf, Mixture, Product
 from .expressions import evaluate, names
 from .joint import Joint
@@ -87,6 +88,8 @@ class Exact:
         return _MP.mpf(evaluate(text, DIGITS, {name: self.value(name, given) for name in names(text)}))
 
     def shape(self, density, event):
+        if isinstance(density, Compound) or getattr(density, "kind", None) == "landau_dist":
+            raise Unsupported(type(density).__name__)
         if isinstance(density, Leaf):
             p = {k: self.value(v) for k, v in density.arguments.items()} | {"axis": [_MP.mpf(v) for v in density.axis]}
             log, sign = density.formula(DIGITS, event[density.name], p)

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.special
 
 from . import expressions, panels
+from .compound import Convolved, Decay
 from .densities import Leaf, Mixture, Product, along
 from .joint import Joint, MultivariateNormal
 from .shapes import ARRAYS
@@ -238,6 +239,10 @@ class Likelihood:
             return Product([Leaf({"type": kind, "x": x}, channel.axes) for x in dist["x"]])
         if kind == "multivariate_normal_dist":
             return MultivariateNormal(dist)
+        if kind in ("decay_dist", "nextstat.b_decay_dist"):
+            return Decay(dist, self.distributions, channel.axes)
+        if kind == "fft_conv_pdf":
+            return Convolved(dist, self.distributions, channel.axes)
         if kind == "histogram_dist":
             return tables(dist)
         if kind == "nextstat.spline_dist":

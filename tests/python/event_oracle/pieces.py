@@ -24,6 +24,8 @@ PEAKS = [
     "template",
     "spline",
 ]
+#: Peaks of models with a large seed alone.
+COMPOUND = ["landau", "decay", "decay", "two_resolutions", "oscillation", "exact_times", "convolution", "convolution"]
 SMOOTH = [
     "exponential",
     "exponential",
@@ -51,6 +53,8 @@ def peak(d: Draft, x: str, axis, kind=None, narrowest=-5.0) -> tuple[str, float]
     relative = 10 ** d.rng.uniform(narrowest, -0.8)
     w = float(f"{relative * length:.4g}")
     at = float(f"{low + length * d.rng.uniform(0.1, 0.9):.8g}")
+    if d.wide and kind is None and d.chance(0.5):
+        return compound(d, x, axis, d.pick(COMPOUND), at, w), relative
     kind = kind or d.pick(PEAKS)
     if kind in ("histogram", "template", "spline"):
         return table(d, x, axis, kind, at, max(w, 1e-3 * length)), max(relative, 1e-3)
@@ -113,6 +117,47 @@ def peak(d: Draft, x: str, axis, kind=None, narrowest=-5.0) -> tuple[str, float]
         name = d.add("generic_dist", expression=form.format(x=x, m=f"({m})", s=s, low=repr(low), length=repr(length)))
     d.hints[name] = {"order": [x], "peaks": {x: [[m, s]]}}
     return name, relative
+
+
+def compound(d: Draft, x: str, axis, kind: str, at: float, w: float) -> str:
+    """A density that is made of others, or needs more than elementary functions. Its peak has the width `w` at `at`."""
+    low, high = axis
+    mean = d.number("mean", at, at - 4 * w, at + 4 * w, w)
+    sigma = d.number("sigma", w, 0.4 * w, 2.5 * w, 0.2 * w)
+    if kind == "exact_times" and low > 0:
+        kind = "decay"
+    if kind == "landau":
+        return d.add("landau_dist", x=x, mean=mean, sigma=sigma)
+    if kind == "convolution":
+        blur = d.add("gaussian_dist", x=x, mean=0.0, sigma=sigma)
+        inner = float(f"{w * d.rng.uniform(0.4, 2):.4g}")
+        first = d.pick(
+            [
+                ("landau_dist", {"x": x, "mean": mean, "sigma": inner}),
+                ("nextstat.johnson_su_dist", {"x": x, "mu": mean, "lambda": inner, "gamma": 0.4, "delta": 1.2}),
+                ("nextstat.breit_wigner_dist", {"x": x, "mean": mean, "width": inner}),
+            ]
+        )
+        return d.add("fft_conv_pdf", conv_var=x, pdf1=d.add(first[0], **first[1]), pdf2=blur)
+    tau = float(f"{(0.2 * (high - low) if kind == 'exact_times' else w) * d.rng.uniform(0.4, 3):.4g}")
+    tau = d.number("tau", tau, 0.3 * tau, 3 * tau, 0.2 * tau)
+    sides = d.pick([0, 0, 1, 2])
+    if kind == "exact_times":
+        resolution = d.add("truth_model_function", x=x)
+        sides = 0 if low == 0 else sides
+    elif kind == "two_resolutions":
+        parts = [d.add("gauss_model_function", x=x, mean=mean, sigma=s) for s in (sigma, float(f"{2.5 * w:.4g}"))]
+        fraction = d.number("frac", d.between(0.3, 0.9), 0.05, 1, 0.1)
+        resolution = d.add("mixture_model", summands=parts, coefficients=[fraction])
+    else:
+        resolution = d.add("gauss_model_function", x=x, mean=mean, sigma=sigma)
+    keys = {"t": x, "tau": tau, "decayType": sides, "resolutionModel": resolution}
+    if kind != "oscillation":
+        return d.add("decay_dist", **keys)
+    frequency = float(f"{d.rng.uniform(0.2, 2) / w:.4g}")
+    frequency = d.number("dm", frequency, 0.5 * frequency, 2 * frequency, 0.1 * frequency)
+    waves = {"sin": d.number("sin", d.between(-0.6, 0.6), -0.65, 0.65, 0.1), "cos": d.between(-0.6, 0.6)}
+    return d.add("nextstat.b_decay_dist", **keys, delta_m=frequency, **waves)
 
 
 def smooth(d: Draft, x: str, axis, kind=None) -> str:

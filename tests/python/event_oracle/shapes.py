@@ -10,10 +10,15 @@ import types
 
 import numpy as np
 import scipy.special
+import scipy.stats
 
 
 def _voigt(z):
     return np.log(scipy.special.wofz(z).real)
+
+
+def _landau(t):
+    return np.log(scipy.stats.landau.pdf(t))
 
 
 #: The elementary functions of numpy.
@@ -29,6 +34,7 @@ ARRAYS = types.SimpleNamespace(
     sin=np.sin,
     sign=np.sign,
     log_faddeeva=_voigt,
+    log_landau=_landau,
     pi=np.pi,
     inf=np.inf,
     tan=np.tan,
@@ -84,6 +90,10 @@ def breit_wigner(m, x, p):
 def voigt(m, x, p):
     z = ((x - p["mean"]) + 1j * p["width"] / 2) / (p["sigma"] * m.sqrt(2))
     return m.log_faddeeva(z), 1
+
+
+def landau(m, x, p):
+    return m.log_landau((x - p["mean"]) / p["sigma"]), 1
 
 
 def johnson(m, x, p):
@@ -145,6 +155,7 @@ ONE_OBSERVABLE = {
     "argus_dist": ("mass", argus, ("resonance", "slope", "power")),
     "nextstat.breit_wigner_dist": ("x", breit_wigner, ("mean", "width")),
     "nextstat.voigt_dist": ("x", voigt, ("mean", "width", "sigma")),
+    "landau_dist": ("x", landau, ("mean", "sigma")),
     "nextstat.johnson_su_dist": ("x", johnson, ("mu", "lambda", "gamma", "delta")),
     "lognormal_dist": ("x", lognormal, ("mu", "sigma")),
     "generalized_normal_dist": ("x", generalized_normal, ("mean", "alpha", "beta")),
@@ -164,6 +175,8 @@ def peaks(kind: str, p: dict) -> list[tuple]:
         return [(p["mean"], p["sigmaL"]), (p["mean"], p["sigmaR"])]
     if "crystalball" in kind:
         return [(p["m0"], p["sigma_L"]), (p["m0"], p["sigma_R"])]
+    if kind == "landau_dist":
+        return [(p["mean"], p["sigma"])]
     if kind == "nextstat.breit_wigner_dist":
         return [(p["mean"], p["width"] / 2)]
     if kind == "nextstat.voigt_dist":
