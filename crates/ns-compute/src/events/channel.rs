@@ -132,11 +132,12 @@ impl ChannelPlan {
             place: channel.name.clone(),
             process: channel.processes.first().map(|process| process.name.clone()).unwrap_or_default(),
         };
-        let channel = &*resolved(channel, Level::detect()).ok_or_else(cannot)?;
+        let (channel, tables) = resolved(channel, Level::detect()).ok_or_else(cannot)?;
+        let channel = &*channel;
         let logs: Vec<LogDensity> = channel.log_densities().into_iter().cloned().collect();
         let columns = logs.last().map_or(channel.observables.len(), |last| last.column + 1);
         let start = |value: Value| functions.value(value);
-        let mut expansion = Expansion::new(channel, columns, &start);
+        let mut expansion = Expansion::new(channel, columns, &start, &tables);
         expansion.boxes = channel.references();
         let mut terms: Vec<Term> = Vec::new();
         for (index, process) in channel.processes.iter().enumerate() {

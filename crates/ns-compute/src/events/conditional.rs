@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ns_core::{ConditionalDensity, EventModelError, LogProbError, Value};
 
+use super::convolution::{Source, TableMemory};
 use super::crew::Crew;
 use super::program::{Builder, Slot, Step, Unary, Values, components, pair};
 use super::table::Locals;
@@ -50,12 +51,19 @@ pub(super) struct Conditional {
     context: Vec<ContextNumber>,
     /// Index of the column with the log-densities. The columns with the derivatives of the log-densities follow.
     first: usize,
+    /// The table from which leaves read the density, if it has one. It then has no columns.
+    pub(super) table: Option<Arc<Source>>,
 }
 
 impl Conditional {
     /// Prepares all densities with context (densities that depend on further numbers) of a channel. The columns of
-    /// these densities follow the first `columns` columns of the events.
-    pub(super) fn all(found: &[&ConditionalDensity], mut columns: usize, locals: &mut Locals) -> Vec<Self> {
+    /// these densities follow the first `columns` columns of the events. `tables` are the densities that are tables.
+    pub(super) fn all(
+        found: &[&ConditionalDensity],
+        mut columns: usize,
+        locals: &mut Locals,
+        tables: &[Arc<Source>],
+    ) -> Vec<Self> {
         let mut number = |value: &Value| match (locals.index(*value), value) {
             (Some(local), _) => ContextNumber::Variable(local),
             (None, Value::Number(x)) => ContextNumber::Constant(*x),
@@ -63,11 +71,17 @@ impl Conditional {
         };
         let made = found.iter().map(|density| {
             let first = columns;
-            columns += components(density.context.len());
+            let is_own =
+                |table: &&Arc<Source>| std::ptr::addr_eq(Arc::as_ptr(*table), Arc::as_ptr(&density.source.0));
+            let table = tables.iter().find(is_own).cloned();
+            if table.is_none() {
+                columns += components(density.context.len());
+            }
             Self {
                 density: (*density).clone(),
                 context: density.context.iter().map(&mut number).collect(),
                 first,
+                table,
             }
         });
         made.collect()
@@ -154,6 +168,9 @@ impl ConditionalMemory {
         crew: Option<&Crew>,
     ) -> Result<(), LogProbError> {
         let context = of.context(locals);
+        if let Some(table) = &of.table {
+            return table.prepare(&context, &mut TableMemory::default());
+        }
         let features = of.density.observables.iter().filter_map(|&x| columns.get(x));
         let same = self.features.len() == of.density.observables.len()
             && features.clone().zip(&self.features).all(|(a, b)| Arc::ptr_eq(a, b));
@@ -182,6 +199,10 @@ impl ConditionalMemory {
         locals: &[f64],
     ) -> Result<Vec<Vec<f64>>, LogProbError> {
         let mut memory = Self::default();
+        if let Some(table) = &of.table {
+            table.prepare(&of.context(locals), &mut TableMemory::default())?;
+            return Ok(memory.columns);
+        }
         memory.split(of, columns);
         memory.evaluate(of, &of.context(locals), None)?;
         Ok(memory.columns)

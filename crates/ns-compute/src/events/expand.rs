@@ -3,9 +3,12 @@
 //! The density of a channel becomes `sum_t a_t prod_j p_tj(x)`. The leaves `p_tj` are basic densities without
 //! normalisation. The amplitudes `a_t` contain rates, coefficients and the integrals that normalise the leaves.
 
+use std::sync::Arc;
+
 use ns_core::{Density, EventChannel, LogProbError, Value};
 
 use super::conditional::{Conditional, ContextNumber};
+use super::convolution::Source;
 use super::densities::Space;
 use super::integral::{ConditionalIntegral, Integral, NormalIntegral, Rule};
 use super::leaf::{Leaf, Variables};
@@ -103,10 +106,15 @@ pub(super) struct Expansion<'a> {
 
 impl<'a> Expansion<'a> {
     /// Creates an expansion without leaves and integrals. `columns` is the number of columns of the channel's events.
-    /// `start` returns a value at the initial parameters.
-    pub(super) fn new(channel: &'a EventChannel, columns: usize, start: &'a dyn Fn(Value) -> f64) -> Self {
+    /// `start` returns a value at the initial parameters. `tables` are the densities that are tables.
+    pub(super) fn new(
+        channel: &'a EventChannel,
+        columns: usize,
+        start: &'a dyn Fn(Value) -> f64,
+        tables: &[Arc<Source>],
+    ) -> Self {
         let (mut locals, leaves, integrals, normalisations, known) = Default::default();
-        let conditionals = Conditional::all(&channel.conditional_densities(), columns, &mut locals);
+        let conditionals = Conditional::all(&channel.conditional_densities(), columns, &mut locals, tables);
         let failure = None;
         Self {
             channel,

@@ -1,9 +1,12 @@
 //! Leaves: compiled basic densities that are evaluated for every event.
 
+use std::sync::Arc;
+
 use ns_core::{Density, Value};
 
 use super::bin_means::{BinMeans, BinMeansMemory};
 use super::conditional::Conditional;
+use super::convolution::{Source, TableMemory};
 use super::densities::{self, Space};
 use super::kernels::Kernel;
 use super::program::{Builder, Memory, Program, Slot, Sources, Step, components};
@@ -20,6 +23,8 @@ pub(super) struct Leaf {
     pub(super) variables: Vec<usize>,
     program: Program,
     kernel: Option<Kernel>,
+    /// The table that replaces the program, and the index of its observable.
+    table: Option<(Arc<Source>, usize)>,
     /// Means over bins that replace the density. They are used if the data are a histogram and its contents are
     /// compared with integrals over the bins.
     means: Option<Box<BinMeans>>,
@@ -31,8 +36,9 @@ pub(super) struct LeafMemory {
     memory: Memory,
     variables: Vec<f64>,
     /// Value and derivatives of the density for each event. This field is used if a kernel (a loop for one frequent
-    /// density) computes the density, or if means over bins replace it.
+    /// density) or a table computes the density, or if means over bins replace it.
     columns: Vec<f64>,
+    table: TableMemory,
     means: BinMeansMemory,
 }
 
@@ -69,9 +75,11 @@ impl Leaf {
     ) -> Option<Self> {
         let (mut b, mut variables) = (Builder::default(), Variables::default());
         let mut values = |b: &mut Builder, value: Value| variables.slot(b, value, locals);
+        let mut table = None;
         let result = match density {
             Density::Conditional(own) => {
                 let known = conditionals.iter().find(|known| known.density == *own)?;
+                table = known.table.clone().zip(own.observables.first().copied());
                 known.value(&mut b, &mut values)
             }
             _ => densities::value(&mut b, density, space, &mut values)?,
@@ -79,7 +87,14 @@ impl Leaf {
         let program = b.finish(result, variables.locals.len(), &[]);
         let kernel =
             Kernel::new(density, space).filter(|kernel| kernel.variables() == variables.locals.len());
-        Some(Self { density: density.clone(), variables: variables.locals, program, kernel, means: None })
+        Some(Self {
+            density: density.clone(),
+            variables: variables.locals,
+            program,
+            kernel,
+            table,
+            means: None,
+        })
     }
 
     /// Creates a leaf whose values are the means over bins of a product of densities. Returns `None` if a density has
@@ -104,7 +119,7 @@ impl Leaf {
             several => Density::Product(several.to_vec()),
         };
         let means = Some(Box::new(means));
-        Some(Self { density, variables: variables.locals, program, kernel: None, means })
+        Some(Self { density, variables: variables.locals, program, kernel: None, table: None, means })
     }
 
     /// Returns whether means over bins replace the density.
@@ -138,18 +153,23 @@ impl Leaf {
 
     /// Allocates the working memory for blocks of `lanes` events.
     pub(super) fn memory(&self, lanes: usize) -> LeafMemory {
-        let columns = match (&self.kernel, &self.means) {
-            (Some(kernel), _) => kernel.columns(),
-            (None, Some(_)) => vec![0.0; lanes * components(self.variables.len())],
-            (None, None) => Vec::new(),
+        let columns = match &self.kernel {
+            Some(kernel) => kernel.columns(),
+            None if self.has_program() => Vec::new(),
+            None => vec![0.0; lanes * components(self.variables.len())],
         };
-        let has_program = self.kernel.is_none() && self.means.is_none();
         LeafMemory {
-            memory: if has_program { Memory::new(&self.program, lanes) } else { Memory::default() },
+            memory: if self.has_program() { Memory::new(&self.program, lanes) } else { Memory::default() },
             variables: vec![0.0; self.variables.len()],
             columns,
+            table: TableMemory::default(),
             means: self.means.as_ref().map(|means| means.memory()).unwrap_or_default(),
         }
+    }
+
+    /// Returns whether the program computes the density of events.
+    fn has_program(&self) -> bool {
+        self.kernel.is_none() && self.means.is_none() && self.table.is_none()
     }
 
     /// Prepares the evaluation of blocks of events. `locals` contains the values that the channel uses.
@@ -159,6 +179,9 @@ impl Leaf {
         }
         if let Some(means) = &self.means {
             means.prepare(level, locals, &mut memory.means);
+        } else if let Some((table, _)) = &self.table {
+            // Without a table the densities are not numbers. The reason is that of the integral of the density.
+            let _ = table.prepare(&memory.variables, &mut memory.table);
         } else if self.kernel.is_none() {
             // The program of a density with context subtracts the values of its variables from these variables.
             let variables = memory.variables.as_slice();
@@ -176,12 +199,15 @@ impl Leaf {
         n: usize,
         memory: &mut LeafMemory,
     ) {
-        match (&self.kernel, &self.means) {
-            (Some(kernel), _) => {
+        match (&self.kernel, &self.means, &self.table) {
+            (Some(kernel), ..) => {
                 kernel.run(level, &memory.variables, columns, (from, n), &mut memory.columns)
             }
-            (None, Some(means)) => means.look_up(columns, (from, n), &memory.means, &mut memory.columns),
-            (None, None) => self.program.run(level, columns, from, n, &mut memory.memory),
+            (None, Some(means), _) => means.look_up(columns, (from, n), &memory.means, &mut memory.columns),
+            (None, None, Some((_, x))) => {
+                memory.table.densities(level, &columns[*x][from..from + n], &mut memory.columns);
+            }
+            (None, None, None) => self.program.run(level, columns, from, n, &mut memory.memory),
         }
     }
 
@@ -194,25 +220,21 @@ impl Leaf {
     /// Returns the density and its derivatives for the events of the last block. Each component (value or derivative)
     /// is a column of `lanes` numbers.
     pub(super) fn result<'a>(&self, memory: &'a LeafMemory) -> &'a [f64] {
-        if self.kernel.is_some() || self.means.is_some() {
-            &memory.columns
-        } else {
-            memory.memory.value(&self.program)
-        }
+        if self.has_program() { memory.memory.value(&self.program) } else { &memory.columns }
     }
 
     /// Returns the same numbers as [`Self::result`], to change them.
     pub(super) fn result_mut<'a>(&self, memory: &'a mut LeafMemory) -> &'a mut [f64] {
-        if self.kernel.is_some() || self.means.is_some() {
-            &mut memory.columns
-        } else {
-            memory.memory.value_mut(&self.program)
-        }
+        if self.has_program() { memory.memory.value_mut(&self.program) } else { &mut memory.columns }
     }
 
-    /// Returns the mean over the bin of the event `index`, with its derivatives, as numbers of a wide range. Returns
-    /// `None` if the density is evaluated at every event.
-    pub(super) fn wide_mean(&self, point: Point<'_>, columns: &[&[f64]], index: usize) -> Option<Vec<Wide>> {
+    /// Returns the density of the event `index`, or its mean over the bin, with its derivatives, as numbers of a wide range.
+    /// Returns `None` if the program computes it.
+    pub(super) fn wide(&self, point: Point<'_>, columns: &[&[f64]], index: usize) -> Option<Vec<Wide>> {
+        if let Some((table, x)) = &self.table {
+            let context: Vec<f64> = self.variables.iter().map(|&local| point.locals[local]).collect();
+            return table.wide(columns[*x][index], &context);
+        }
         self.means.as_ref().map(|means| means.wide(point, columns, index))
     }
 

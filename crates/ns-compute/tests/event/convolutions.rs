@@ -135,3 +135,51 @@ fn a_landau_density_with_a_resolution_agrees_with_thirty_digits() {
         assert!((nll - want).abs() < 1e-9 * want.abs(), "{line}: {nll}");
     }
 }
+
+/// Returns the Gaussian of the observable with a comparison that changes nothing. A density with a comparison is integrated at
+/// each place of the table on its own, and one without it by sums over equally spaced places.
+fn gauss_with_a_comparison(mean: Value, sigma: Value) -> Density {
+    let ops = vec![
+        Op::Observable(0),
+        Op::Value(mean),
+        Op::Sub(0, 1),
+        Op::Value(sigma),
+        Op::Div(2, 3),
+        Op::Mul(4, 4),
+        Op::Number(-0.5),
+        Op::Mul(5, 6),
+        Op::Exp(7),
+        Op::Number(1e9),
+        Op::Less(0, 9),
+        Op::Number(0.0),
+        Op::Select(10, 8, 11),
+    ];
+    Density::Generic(Tape::new(ops).unwrap())
+}
+
+#[test]
+fn sums_over_equally_spaced_places_agree_with_integrals() {
+    let narrow = |x| Density::JohnsonSu { x, mean: P(0), width: P(1), gamma: N(0.6), delta: N(1.1) };
+    let two = || {
+        let summands = vec![gauss(P(0), N(0.4)), gauss(N(12.0), P(1))];
+        Density::Mixture { summands, coefficients: vec![N(0.3)] }
+    };
+    let cases: [(&str, &dyn Fn() -> Density, [f64; 3]); 7] = [
+        ("Landau and Gauss", &|| landau(P(0), P(1)), [5.0, 1.0, 2.0]),
+        ("a narrow Landau and Gauss", &|| landau(P(0), P(1)), [5.0, 0.2, 2.0]),
+        ("Landau and a narrow Gauss", &|| landau(P(0), P(1)), [7.0, 1.5, 0.2]),
+        ("far from the start of the axis", &|| landau(P(0), P(1)), [21.0, 0.5, 0.6]),
+        ("Breit-Wigner and Gauss", &|| Density::BreitWigner { x: 0, mean: P(0), width: P(1) }, [9.0, 1.3, 0.7]),
+        ("Johnson and Gauss", &|| narrow(0), [9.0, 0.8, 1.7]),
+        ("two peaks and Gauss", &two, [3.0, 1.1, 0.8]),
+    ];
+    for (what, first, at) in cases {
+        let (a, _) = of(convolved(first(), gauss(N(0.1), P(2))), &at);
+        let (b, _) = of(convolved(first(), gauss_with_a_comparison(N(0.1), P(2))), &at);
+        let ((nll, gradient, hessian), (want, slopes, bends)) = (evaluate(&a, &at), evaluate(&b, &at));
+        assert!((nll - want).abs() < 2e-9 * want.abs().max(1.0), "{what}: {nll} {want}");
+        for (got, want) in gradient.iter().zip(&slopes).chain(hessian.iter().zip(&bends)) {
+            assert!((got - want).abs() < 1e-6 * (1.0 + want.abs()), "{what}: {got} {want}");
+        }
+    }
+}

@@ -2,8 +2,14 @@
 //!
 //! `h(x) = int f(x - s) g(s) ds` or `int f(x, y) dy` is integrated by adaptive quadrature at the nodes of a table along the observable's axis,
 //! with first and second derivatives with respect to the parameters of both densities (`table`). Between the nodes, `ln h`
-//! and its derivatives are polynomials. Events, integrals and toys read the table (`source`). It is made once per point.
+//! and its derivatives are polynomials (`panels`). Events, integrals and toys read the table (`source`). It is made once per point.
+//! Convolutions of smooth densities are sums over equally spaced places (`lattice`, `samples`); all others are integrated at the
+//! nodes of the table one by one (`nodes`).
 
+mod lattice;
+mod nodes;
+mod panels;
+mod samples;
 mod source;
 mod table;
 
@@ -18,23 +24,27 @@ use ns_core::{
 use super::densities::{self, Space};
 use super::integral;
 use super::leaf::Variables;
-use super::program::{Builder, Program, Slot, Step, Values};
+use super::program::{Builder, Program, Slot, Step, Unary, Values};
 use super::table::Locals;
 use crate::simd::Level;
-use source::Source;
+pub(super) use source::{Source, TableMemory};
 
-/// Returns the channel with convolutions replaced by densities that are read from tables. Returns `None` if a convolution
-/// cannot be computed.
-pub(super) fn resolved(channel: &EventChannel, level: Level) -> Option<Cow<'_, EventChannel>> {
+/// Returns the channel with convolutions replaced by densities that are read from tables, and these. Returns `None` if a
+/// convolution cannot be computed.
+pub(super) fn resolved(
+    channel: &EventChannel,
+    level: Level,
+) -> Option<(Cow<'_, EventChannel>, Vec<Arc<Source>>)> {
+    let mut sources = Vec::new();
     if !channel.processes.iter().any(|process| has_convolution(&process.density)) {
-        return Some(Cow::Borrowed(channel));
+        return Some((Cow::Borrowed(channel), sources));
     }
     let mut processes = Vec::with_capacity(channel.processes.len());
     for process in &channel.processes {
-        let density = replaced(&process.density, &channel.observables, level)?;
+        let density = replaced(&process.density, &channel.observables, level, &mut sources)?;
         processes.push(Process { density, ..process.clone() });
     }
-    Some(Cow::Owned(EventChannel { processes, ..channel.clone() }))
+    Some((Cow::Owned(EventChannel { processes, ..channel.clone() }), sources))
 }
 
 fn has_convolution(density: &Density) -> bool {
@@ -42,20 +52,28 @@ fn has_convolution(density: &Density) -> bool {
         || density.parts().iter().any(has_convolution)
 }
 
-fn replaced(density: &Density, axes: &[Observable], level: Level) -> Option<Density> {
-    let all =
-        |parts: &[Density]| parts.iter().map(|part| replaced(part, axes, level)).collect::<Option<Vec<_>>>();
+fn replaced(
+    density: &Density,
+    axes: &[Observable],
+    level: Level,
+    sources: &mut Vec<Arc<Source>>,
+) -> Option<Density> {
+    let mut all = |parts: &[Density]| {
+        parts.iter().map(|part| replaced(part, axes, level, sources)).collect::<Option<Vec<_>>>()
+    };
     Some(match density {
         Density::Convolution(own) => {
-            let (axis, (program, context)) = (axes.get(own.x)?, integrand(own, axes)?);
-            let shape = Integrand { program, edges: vec![table::line(axis)], is_line: true };
-            conditional((own.x, axis), ("convolution", format!("{own:?}")), shape, context, level)
+            let (axis, (program, context, factors)) = (axes.get(own.x)?, integrand(own, axes)?);
+            let shape = Integrand { program, edges: vec![nodes::line(axis)], is_line: true, factors };
+            let source = Source::new(("convolution", format!("{own:?}")), axis, shape, context.len(), level);
+            conditional(own.x, source, context, sources)
         }
         Density::Projection(own) => {
             let (axis, (program, context)) = (axes.get(own.x)?, projected(own, axes)?);
             let edges = integral::edges(&program, &own.hidden, false);
-            let shape = Integrand { program, edges, is_line: false };
-            conditional((own.x, axis), ("projection", format!("{own:?}")), shape, context, level)
+            let shape = Integrand { program, edges, is_line: false, factors: None };
+            let source = Source::new(("projection", format!("{own:?}")), axis, shape, context.len(), level);
+            conditional(own.x, source, context, sources)
         }
         Density::Product(parts) => Density::Product(all(parts)?),
         Density::Mixture { summands, coefficients } => {
@@ -72,21 +90,15 @@ struct Integrand {
     edges: Vec<Vec<f64>>,
     /// Whether the integral is over all numbers.
     is_line: bool,
+    /// Both densities of a convolution, each as a function of its own argument, if they have no kinks. Their variables are
+    /// those of the integrand.
+    factors: Option<[Program; 2]>,
 }
 
-fn conditional(
-    (x, axis): (usize, &Observable),
-    (what, digest): (&str, String),
-    shape: Integrand,
-    context: Vec<Value>,
-    level: Level,
-) -> Density {
-    let source = Source::new((what, digest), axis, shape, context.len(), level);
-    Density::Conditional(ConditionalDensity {
-        observables: vec![x],
-        context,
-        source: SharedLogProb(Arc::new(source)),
-    })
+fn conditional(x: usize, source: Source, context: Vec<Value>, sources: &mut Vec<Arc<Source>>) -> Density {
+    let source = Arc::new(source);
+    sources.push(Arc::clone(&source));
+    Density::Conditional(ConditionalDensity { observables: vec![x], context, source: SharedLogProb(source) })
 }
 
 /// Returns the program of a density of `x` and hidden variables, and the values of its variables.
@@ -119,8 +131,11 @@ fn reads_table(density: &Density, x: usize) -> bool {
         || density.parts().iter().any(|part| reads_table(part, x))
 }
 
-/// Returns the program of `f(x - s) g(s)`, and the values of its variables. Its observable is `s`, and its datum is `x`.
-fn integrand(own: &Convolution, axes: &[Observable]) -> Option<(Program, Vec<Value>)> {
+/// The program of an integrand, the values of its variables, and [`Integrand::factors`].
+type Compiled = (Program, Vec<Value>, Option<[Program; 2]>);
+
+/// Returns the program of `f(x - s) g(s)`. Its observable is `s`, and its datum is `x`.
+fn integrand(own: &Convolution, axes: &[Observable]) -> Option<Compiled> {
     // A table is a function of the observable itself, and not of a difference.
     let (first, second) =
         if has_table(&own.first) { (&own.second, &own.first) } else { (&own.first, &own.second) };
@@ -135,15 +150,41 @@ fn integrand(own: &Convolution, axes: &[Observable]) -> Option<(Program, Vec<Val
     let x = b.push(Step::Datum(0));
     let difference = b.sub(x, s);
     b.substitute(Some((own.x, difference)));
-    let first = value(&mut b, first, space, &mut values)?;
+    let at_difference = value(&mut b, first, space, &mut values)?;
     b.substitute(None);
-    let second = value(&mut b, second, space, &mut values)?;
-    let product = b.mul(first, second);
+    let at_s = value(&mut b, second, space, &mut values)?;
+    let product = b.mul(at_difference, at_s);
     b.renumber(&[own.x]);
-    let program = b.finish(product, variables.locals.len(), &[]);
+    let alone = |density: &Density, values: Values<'_>| {
+        let mut b = Builder::default();
+        let result = value(&mut b, density, space, values)?;
+        b.renumber(&[own.x]);
+        Some((b, result))
+    };
+    let factors = [alone(first, &mut values)?, alone(second, &mut values)?];
+    let count = variables.locals.len();
+    let program = b.finish(product, count, &[]);
+    let factors = factors.map(|(b, result)| b.finish(result, count, &[]));
     let context =
         variables.locals.iter().map(|&local| locals.values.get(local).copied()).collect::<Option<_>>()?;
-    Some((program, context))
+    Some((program, context, factors.iter().all(is_smooth).then_some(factors)))
+}
+
+/// Returns whether a density has no operation with a kink, and depends on its observable.
+fn is_smooth(program: &Program) -> bool {
+    let mut varying = program.all_steps().filter(|(_, is_uniform)| !is_uniform).peekable();
+    varying.peek().is_some()
+        && varying.all(|(step, _)| {
+            !matches!(
+                step,
+                Step::Less(..)
+                    | Step::LessEqual(..)
+                    | Step::Equal(..)
+                    | Step::Select(..)
+                    | Step::Table(..)
+                    | Step::Unary(Unary::Abs, _)
+            )
+        })
 }
 
 fn has_table(density: &Density) -> bool {

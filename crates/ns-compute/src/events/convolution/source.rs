@@ -5,8 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ns_core::{Base, BoxIntegral, GradientMethod, LogProb, LogProbError, Observable};
 
 use super::Integrand;
+use super::panels::densities;
 use super::table::Table;
 use crate::events::program::components;
+use crate::events::sums::BLOCK;
+use crate::events::wide::{Wide, exponential};
 use crate::simd::Level;
 
 /// Number of tables that are kept. Threads that fit several toys at once are at different points.
@@ -15,9 +18,25 @@ const MOST_TABLES: usize = 16;
 /// Tables with the points at which they were made, the latest last.
 type Known = Vec<(Level, Vec<f64>, Arc<Table>)>;
 
+/// The table at one point, for the evaluation of events.
+#[derive(Debug, Clone, Default)]
+pub(in crate::events) struct TableMemory(Option<Arc<Table>>);
+
+impl TableMemory {
+    /// Writes the density at at most [`BLOCK`] events, with its derivatives, to `out`: for each component a column of [`BLOCK`]
+    /// numbers. They are not numbers if there is no table.
+    pub(in crate::events) fn densities(&self, level: Level, events: &[f64], out: &mut [f64]) {
+        debug_assert!(events.len() <= BLOCK);
+        match &self.0 {
+            Some(table) => densities(level, table, events, out),
+            None => out.fill(f64::NAN),
+        }
+    }
+}
+
 /// A convolution or projection, whose context are the parameters of its densities.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(in crate::events) struct Source {
     name: String,
     axis: Observable,
     support: [(f64, f64); 1],
@@ -46,6 +65,28 @@ impl Source {
             level,
             known: Mutex::default(),
         }
+    }
+
+    /// Reads the table at a point, in which it is made if it is not known.
+    ///
+    /// # Errors
+    /// If the convolution is not a density.
+    pub(in crate::events) fn prepare(
+        &self,
+        context: &[f64],
+        to: &mut TableMemory,
+    ) -> Result<(), LogProbError> {
+        to.0 = None;
+        to.0 = Some(self.table(self.level, context)?);
+        Ok(())
+    }
+
+    /// Returns the density at one event with its derivatives, as numbers of a wide range.
+    pub(in crate::events) fn wide(&self, x: f64, context: &[f64]) -> Option<Vec<Wide>> {
+        let table = self.table(self.level, context).ok()?;
+        let mut row = vec![0.0; table.size()];
+        table.at(x, &mut row);
+        Some(exponential(&row, table.variables))
     }
 
     /// Returns the table at a point.

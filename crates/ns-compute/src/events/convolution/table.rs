@@ -1,17 +1,15 @@
-//! A table of `ln h(x)` and its derivatives along one axis: Chebyshev polynomials on panels that are halved until the terms
+//! A table of `ln h(x)` and its derivatives along one axis: polynomials on panels that are halved until the terms
 //! of `ln h` have fallen.
-
-use std::f64::consts::PI;
 
 use ns_core::Observable;
 
 use super::Integrand;
-use crate::events::integral::{Cubature, KRONROD, kronrod};
-use crate::events::program::{Program, Sources, components, pair};
+use super::lattice::Lattice;
+use super::nodes::{Failure, Nodes};
+use super::panels::{NODES, Polynomials, at, groups, node, transform};
+use crate::events::integral::{KRONROD, kronrod};
+use crate::events::program::{components, pair};
 use crate::simd::Level;
-
-/// Number of nodes and of polynomials of a panel.
-const NODES: usize = 16;
 
 /// Number of equal panels at the beginning.
 const PANELS: usize = 4;
@@ -24,47 +22,17 @@ const TOLERANCE: [f64; 2] = [1e-11, 1e-8];
 const SHORTEST: f64 = 1.0 / 16_384.0;
 
 /// Values of `h` below this fraction of the largest one are taken to be 0.
-const LEAST: f64 = 1e-280;
+pub(super) const LEAST: f64 = 1e-280;
 
-/// The integral is cut at this number of lengths of the axis from 0, on either side, beyond the ends of the axis.
-const REACH: f64 = 1_048_576.0;
-
-/// Ratio of the ends of the intervals into which the line is divided first.
-const RATIO: f64 = 4.0;
-
-/// The line is not cut further than to this number of places.
-const LEAST_EDGES: usize = 7;
-
-/// Why there is no table.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Failure {
-    /// The integral is infinite or not a number.
-    NotFinite,
-    /// The convolution is negative somewhere.
-    Negative,
-    /// The convolution is zero everywhere.
-    Zero,
-}
-
-impl Failure {
-    /// Returns the reason, and what the user can do.
-    pub(super) fn message(self) -> &'static str {
-        match self {
-            Self::NotFinite => {
-                "its integral over the whole line is infinite; cut one of the densities with a comparison"
-            }
-            Self::Negative => "it is negative within the axis; both densities have to be positive",
-            Self::Zero => "it is zero within the axis; check the places of both densities",
-        }
-    }
-}
+/// Number of equal cells along the axis that know their panel.
+const CELLS: usize = 512;
 
 /// The convolution between two places.
 #[derive(Debug, Clone)]
 struct Panel {
     ends: (f64, f64),
-    /// For each component of `ln h` (value and derivatives), the coefficients of its polynomials. Empty where `h` is 0.
-    coefficients: Vec<f64>,
+    /// Whether `h` is 0.
+    is_zero: bool,
     /// Integral of `h`, after normalisation, up to the end of the panel.
     until: f64,
 }
@@ -73,76 +41,70 @@ struct Panel {
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     panels: Vec<Panel>,
-    variables: usize,
+    /// The polynomials of `ln h` (value and derivatives), panel after panel. The last ones are those of zero.
+    pub(super) polynomials: Vec<Polynomials>,
+    /// The first panel of each cell of the axis.
+    cells: Vec<u32>,
+    axis: (f64, f64),
+    pub(super) variables: usize,
     /// Estimate of the relative error of `h`.
     pub(super) error: f64,
 }
 
-/// Computes `h` and its derivatives at single places.
-struct Nodes<'a> {
-    level: Level,
-    program: &'a Program,
-    is_line: bool,
-    context: &'a [f64],
-    cubature: Cubature,
-    edges: Vec<Vec<f64>>,
-    /// Largest error of an integral so far.
-    error: f64,
+/// What the values at the nodes of a panel are.
+enum Found {
+    /// Logarithms, with derivatives.
+    Logarithms,
+    /// Zero everywhere.
+    Zero,
+    /// Zero at some nodes; the largest value is given.
+    Edge(f64),
 }
 
-impl Nodes<'_> {
-    fn at(&mut self, x: f64, out: &mut [f64]) -> Result<(), Failure> {
-        self.integrate(x, out);
-        while !out.iter().all(|x| x.is_finite()) {
-            // Far away, one density may be too large for a number, and the other one too small.
-            self.shorten(x, out)?;
-        }
-        if out[0] > 0.0 {
-            self.error = self.error.max(self.cubature.error);
-        }
-        Ok(())
-    }
+/// Where the values at the nodes come from.
+enum Rows<'a> {
+    Lattice(Lattice),
+    Nodes(Box<Nodes<'a>>, f64),
+}
 
-    fn integrate(&mut self, x: f64, out: &mut [f64]) {
-        let sources = Sources { data: &[x], ..Sources::of(self.context) };
-        self.cubature.integrate(self.level, self.program, sources, &self.edges, out);
-    }
-
-    /// Leaves out the two outermost intervals. The error is at least what the next two contribute.
-    fn shorten(&mut self, x: f64, out: &mut [f64]) -> Result<(), Failure> {
-        let is_long = |edges: &&mut Vec<f64>| self.is_line && edges.len() > LEAST_EDGES;
-        let Some(edges) = self.edges.first_mut().filter(is_long) else {
-            return Err(Failure::NotFinite);
+impl Rows<'_> {
+    /// Computes the values at the nodes of a panel, node after node.
+    fn fill(&mut self, ends: (f64, f64), variables: usize, values: &mut [f64]) -> Result<Found, Failure> {
+        let half = 0.5 * (ends.1 - ends.0);
+        let place = |j: usize| 0.5 * (ends.0 + ends.1) + half * node(j);
+        let size = components(variables);
+        let (nodes, largest) = match self {
+            Self::Lattice(lattice) => {
+                values.chunks_exact_mut(size).enumerate().for_each(|(j, row)| lattice.at(place(j), row));
+                return Ok(Found::Logarithms);
+            }
+            Self::Nodes(nodes, largest) => (nodes, largest),
         };
-        edges.pop();
-        edges.remove(0);
-        let kept = edges.clone();
-        let inner = kept.get(1..kept.len() - 1).unwrap_or_default().to_vec();
-        self.edges = vec![inner];
-        self.integrate(x, out);
-        let without = out[0];
-        self.edges = vec![kept];
-        self.integrate(x, out);
-        let share = (out[0] - without).abs() / out[0].abs();
-        if share > 0.0 {
-            self.error = self.error.max(share);
+        for (j, row) in values.chunks_exact_mut(size).enumerate() {
+            nodes.at(place(j), row)?;
+            *largest = largest.max(row[0]);
         }
-        Ok(())
+        let is_zero = |row: &[f64]| row[0].abs() <= LEAST * *largest;
+        let rows = || values.chunks_exact(size);
+        if rows().any(|row| row[0] < 0.0 && !is_zero(row)) {
+            return Err(Failure::Negative);
+        }
+        if rows().all(is_zero) {
+            return Ok(Found::Zero);
+        }
+        if rows().any(is_zero) {
+            return Ok(Found::Edge(rows().map(|row| row[0]).fold(0.0, f64::max)));
+        }
+        values.chunks_exact_mut(size).for_each(|row| to_logarithm(row, variables));
+        Ok(Found::Logarithms)
     }
-}
 
-/// Returns the places at which the line of an integral over all numbers is divided first.
-pub(super) fn line(axis: &Observable) -> Vec<f64> {
-    let length = axis.max - axis.min;
-    let end = axis.min.abs().max(axis.max.abs());
-    let mut edges = vec![0.0];
-    let mut place = length / 16.0;
-    while place < REACH * length + end {
-        edges.extend([place, -place]);
-        place *= RATIO;
+    fn error(&self) -> f64 {
+        match self {
+            Self::Lattice(lattice) => lattice.error,
+            Self::Nodes(nodes, _) => nodes.error,
+        }
     }
-    edges.sort_by(f64::total_cmp);
-    edges
 }
 
 impl Table {
@@ -156,75 +118,95 @@ impl Table {
         context: &[f64],
         axis: &Observable,
     ) -> Result<Self, Failure> {
-        let Integrand { program, edges, is_line } = of;
-        let cubature = Cubature::new(program, edges.len(), false);
-        let tolerance = TOLERANCE[usize::from(edges.len() > 1)];
-        let (edges, is_line) = (edges.clone(), *is_line);
-        let mut nodes = Nodes { level, program, is_line, context, cubature, edges, error: 0.0 };
-        let variables = program.variables();
-        let size = components(variables);
-        let (length, step) = (axis.max - axis.min, (axis.max - axis.min) / PANELS as f64);
+        let lattice = of.factors.as_ref().and_then(|factors| Lattice::new(level, factors, context, axis));
+        let rows = match lattice {
+            Some(lattice) => Rows::Lattice(lattice),
+            None => Rows::Nodes(Box::new(Nodes::new(level, of, context)), 0.0),
+        };
+        let mut table = Self {
+            panels: Vec::new(),
+            polynomials: Vec::new(),
+            cells: Vec::new(),
+            axis: (axis.min, axis.max),
+            variables: of.program.variables(),
+            error: 0.0,
+        };
+        let lost = table.divide(rows, TOLERANCE[usize::from(of.edges.len() > 1)])?;
+        table.normalise(lost)?;
+        table.number();
+        Ok(table)
+    }
+
+    /// Divides the axis into panels until all are good. Returns an upper estimate of what is lost in panels across the edge
+    /// of the support that are too short to be halved.
+    fn divide(&mut self, mut rows: Rows<'_>, tolerance: f64) -> Result<f64, Failure> {
+        let (low, high) = self.axis;
+        let (length, step) = (high - low, (high - low) / PANELS as f64);
         let mut open: Vec<(f64, f64)> = (0..PANELS)
             .rev()
             .map(|i| {
-                let end = if i + 1 == PANELS { axis.max } else { axis.min + step * (i + 1) as f64 };
-                (axis.min + step * i as f64, end)
+                let end = if i + 1 == PANELS { high } else { low + step * (i + 1) as f64 };
+                (low + step * i as f64, end)
             })
             .collect();
-        let mut table = Self { panels: Vec::new(), variables, error: 0.0 };
-        let (mut values, mut largest) = (vec![0.0; NODES * size], 0.0_f64);
-        // Upper estimate of what is lost in panels across the edge of the support that are too short to be halved.
+        let size = self.size();
+        let mut values = vec![0.0; NODES * size];
         let mut lost = 0.0;
         while let Some(ends) = open.pop() {
             let half = 0.5 * (ends.1 - ends.0);
-            for (j, row) in values.chunks_exact_mut(size).enumerate() {
-                nodes.at(0.5 * (ends.0 + ends.1) + half * node(j), row)?;
-                largest = largest.max(row[0]);
-            }
-            let is_zero = |row: &[f64]| row[0].abs() <= LEAST * largest;
-            let rows = || values.chunks_exact(size);
-            if rows().any(|row| row[0] < 0.0 && !is_zero(row)) {
-                return Err(Failure::Negative);
-            }
             let may_halve = half > SHORTEST * length;
-            if rows().all(is_zero) {
-                table.panels.push(Panel { ends, coefficients: Vec::new(), until: 0.0 });
-                continue;
-            }
-            if rows().any(is_zero) {
-                if may_halve {
-                    halve(ends, &mut open);
-                } else {
-                    lost += 2.0 * half * rows().map(|row| row[0]).fold(0.0, f64::max);
-                    table.panels.push(Panel { ends, coefficients: Vec::new(), until: 0.0 });
+            let panel = |is_zero| Panel { ends, is_zero, until: 0.0 };
+            match rows.fill(ends, self.variables, &mut values)? {
+                Found::Edge(_) if may_halve => halve(ends, &mut open),
+                Found::Zero => self.push_zero(panel(true)),
+                Found::Edge(most) => {
+                    lost += 2.0 * half * most;
+                    self.push_zero(panel(true));
                 }
-                continue;
+                Found::Logarithms => {
+                    let before = self.polynomials.len();
+                    let (tail, first) = transform(&values, size, &mut self.polynomials);
+                    if tail > tolerance * (1.0 + 0.01 * first.abs()) && may_halve {
+                        self.polynomials.truncate(before);
+                        halve(ends, &mut open);
+                        continue;
+                    }
+                    self.error = self.error.max(tail);
+                    self.panels.push(panel(false));
+                }
             }
-            values.chunks_exact_mut(size).for_each(|row| to_logarithm(row, variables));
-            let coefficients = transform(&values, size);
-            let own = coefficients.get(..NODES).unwrap_or_default();
-            let scale = 1.0 + 0.01 * own.first().map_or(0.0, |a| a.abs());
-            let tail = own.iter().rev().take(2).fold(0.0_f64, |most, a| most.max(a.abs()));
-            if tail > tolerance * scale && may_halve {
-                halve(ends, &mut open);
-                continue;
-            }
-            table.error = table.error.max(tail);
-            table.panels.push(Panel { ends, coefficients, until: 0.0 });
         }
-        table.error += nodes.error;
-        table.normalise(lost)?;
-        Ok(table)
+        self.error += rows.error();
+        Ok(lost)
+    }
+
+    fn push_zero(&mut self, panel: Panel) {
+        self.panels.push(panel);
+        self.push_zeros();
+    }
+
+    fn push_zeros(&mut self) {
+        for group in 0..groups(self.size()) {
+            let mut zero = [0.0; NODES * 8];
+            if group == 0 {
+                zero[0] = f64::NEG_INFINITY;
+            }
+            self.polynomials.push(zero);
+        }
+    }
+
+    /// Returns the number of components: value and derivatives.
+    pub(super) fn size(&self) -> usize {
+        components(self.variables)
     }
 
     /// Divides `h` by its integral over the axis, of which `lost` is missing.
     fn normalise(&mut self, lost: f64) -> Result<(), Failure> {
-        let size = components(self.variables);
-        let mut total = vec![0.0; size];
+        let mut total = vec![0.0; self.size()];
         let mut sums = Vec::with_capacity(self.panels.len());
         let mut error = 0.0;
-        for panel in &self.panels {
-            error += panel.add(panel.ends, self.variables, &mut total);
+        for (index, panel) in self.panels.iter().enumerate() {
+            error += self.add(index, panel.ends, &mut total);
             sums.push(total[0]);
         }
         if !(total[0] > 0.0) {
@@ -235,36 +217,75 @@ impl Table {
             panel.until = sum / total[0];
         }
         to_logarithm(&mut total, self.variables);
-        for panel in &mut self.panels {
-            for (own, part) in panel.coefficients.chunks_exact_mut(NODES).zip(&total) {
-                own[0] -= part;
+        let groups = groups(total.len());
+        for (panel, own) in self.panels.iter().zip(self.polynomials.chunks_exact_mut(groups)) {
+            if panel.is_zero {
+                continue;
+            }
+            for (constants, parts) in own.iter_mut().zip(total.chunks(8)) {
+                constants.iter_mut().zip(parts).for_each(|(constant, part)| *constant -= part);
             }
         }
         Ok(())
     }
 
-    fn panel(&self, x: f64) -> Option<&Panel> {
-        let at = self.panels.partition_point(|panel| panel.ends.1 < x);
-        self.panels.get(at).filter(|panel| panel.ends.0 <= x)
+    /// Prepares the search for panels.
+    fn number(&mut self) {
+        let (low, high) = self.axis;
+        let mut panel = 0;
+        for cell in 0..CELLS {
+            let x = low + (high - low) * cell as f64 / CELLS as f64;
+            while panel + 1 < self.panels.len() && self.panels[panel].ends.1 <= x {
+                panel += 1;
+            }
+            self.cells.push(u32::try_from(panel).unwrap_or(u32::MAX));
+        }
+        self.push_zeros();
+    }
+
+    /// Returns the index of the panel at `x`, and the place within it, from -1 to 1. Outside of the axis it is the index
+    /// behind the last one, whose polynomials are those of zero.
+    #[inline(always)]
+    pub(super) fn find(&self, x: f64) -> (usize, f64) {
+        let (low, high) = self.axis;
+        if !(x >= low && x <= high) {
+            return (self.panels.len(), 0.0);
+        }
+        let cell = ((x - low) / (high - low) * CELLS as f64) as usize;
+        let mut at = self.cells[cell.min(CELLS - 1)] as usize;
+        while at > 0 && x < self.panels[at].ends.0 {
+            at -= 1;
+        }
+        while at + 1 < self.panels.len() && x > self.panels[at].ends.1 {
+            at += 1;
+        }
+        let (lo, hi) = self.panels[at].ends;
+        (at, ((x - lo) - (hi - x)) / (hi - lo))
     }
 
     /// Writes the first components of `ln h(x)` (value and derivatives), as many as `out` has, to `out`. Outside of the axis and where `h`
     /// is 0, the logarithm is minus infinity.
     pub(super) fn at(&self, x: f64, out: &mut [f64]) {
-        out.fill(0.0);
-        match self.panel(x) {
-            Some(panel) if !panel.coefficients.is_empty() => panel.at(x, out),
-            _ => out[0] = f64::NEG_INFINITY,
-        }
+        let (panel, z) = self.find(x);
+        at(self.of_panel(panel), z, out);
+    }
+
+    fn of_panel(&self, panel: usize) -> &[Polynomials] {
+        let groups = groups(self.size());
+        self.polynomials.get(panel * groups..(panel + 1) * groups).unwrap_or_default()
     }
 
     /// Adds the integral of `h` over `ends`, with its derivatives, to `out`. Returns an estimate of its error.
     pub(super) fn integrate(&self, ends: (f64, f64), out: &mut [f64]) -> f64 {
+        if ends.0 <= self.axis.0 && ends.1 >= self.axis.1 {
+            out[0] += 1.0;
+            return self.error;
+        }
         let mut error = 0.0;
-        for panel in &self.panels {
+        for (index, panel) in self.panels.iter().enumerate() {
             let part = (ends.0.max(panel.ends.0), ends.1.min(panel.ends.1));
             if part.0 < part.1 {
-                error += panel.add(part, self.variables, out);
+                error += self.add(index, part, out);
             }
         }
         error + self.error * out[0]
@@ -272,22 +293,22 @@ impl Table {
 
     /// Returns the place up to which the integral of `h` is `share`.
     pub(super) fn place(&self, share: f64) -> f64 {
-        let at = self.panels.partition_point(|panel| panel.until < share).min(self.panels.len() - 1);
-        let before = if at == 0 { 0.0 } else { self.panels[at - 1].until };
-        let panel = &self.panels[at];
+        let at_panel = self.panels.partition_point(|panel| panel.until < share).min(self.panels.len() - 1);
+        let before = if at_panel == 0 { 0.0 } else { self.panels[at_panel - 1].until };
+        let panel = &self.panels[at_panel];
         let (wanted, (mut low, mut high)) = (share - before, panel.ends);
         let mut x = low + (high - low) * wanted / (panel.until - before);
         let mut value = [0.0];
         for _ in 0..60 {
             let mut sum = [0.0];
-            panel.add((panel.ends.0, x), 0, &mut sum);
+            self.add(at_panel, (panel.ends.0, x), &mut sum);
             let miss = sum[0] - wanted;
             if miss > 0.0 {
                 high = x
             } else {
                 low = x
             }
-            panel.at(x, &mut value);
+            at(self.of_panel(at_panel), panel.z(x), &mut value);
             let next = x - miss / value[0].exp();
             let next = if low < next && next < high { next } else { 0.5 * (low + high) };
             if (next - x).abs() <= 4.0 * f64::EPSILON * x.abs().max(high - low) || next == x {
@@ -297,37 +318,22 @@ impl Table {
         }
         x
     }
-}
 
-impl Panel {
-    /// Writes the first components of `ln h(x)`, as many as `out` has, to `out`.
-    fn at(&self, x: f64, out: &mut [f64]) {
-        let (lo, hi) = self.ends;
-        let z = ((x - lo) - (hi - x)) / (hi - lo);
-        let mut polynomials = [1.0; NODES];
-        polynomials[1] = z;
-        for k in 2..NODES {
-            polynomials[k] = 2.0 * z * polynomials[k - 1] - polynomials[k - 2];
-        }
-        for (to, own) in out.iter_mut().zip(self.coefficients.chunks_exact(NODES)) {
-            *to = own.iter().zip(&polynomials).map(|(a, t)| a * t).sum();
-        }
-    }
-
-    /// Adds the integral of `h` over a part of the panel to `out`, with its derivatives if `out` has room for them. Returns
+    /// Adds the integral of `h` over a part of a panel to `out`, with its derivatives if `out` has room for them. Returns
     /// the difference of two rules.
-    fn add(&self, (lo, hi): (f64, f64), variables: usize, out: &mut [f64]) -> f64 {
-        if self.coefficients.is_empty() {
+    fn add(&self, index: usize, (lo, hi): (f64, f64), out: &mut [f64]) -> f64 {
+        let panel = &self.panels[index];
+        if panel.is_zero {
             return 0.0;
         }
-        let size = out.len();
+        let (size, variables, own) = (out.len(), self.variables, self.of_panel(index));
         // Toys ask for the value alone, many times.
         let (mut one, mut all) = ([0.0], if size == 1 { Vec::new() } else { vec![0.0; size] });
         let row = if size == 1 { &mut one[..] } else { &mut all[..] };
         let (mut sum, mut gauss) = (0.0, 0.0);
         for index in 0..KRONROD {
             let (z, weight, other) = kronrod(index);
-            self.at(0.5 * (lo + hi) + 0.5 * (hi - lo) * z, row);
+            at(own, panel.z(0.5 * (lo + hi) + 0.5 * (hi - lo) * z), row);
             let h = row[0].exp();
             let volume = 0.5 * (hi - lo) * h;
             sum += volume * weight;
@@ -350,18 +356,21 @@ impl Panel {
     }
 }
 
+impl Panel {
+    /// Returns the place within the panel, from -1 to 1.
+    fn z(&self, x: f64) -> f64 {
+        let (lo, hi) = self.ends;
+        ((x - lo) - (hi - x)) / (hi - lo)
+    }
+}
+
 fn halve((lo, hi): (f64, f64), open: &mut Vec<(f64, f64)>) {
     let middle = 0.5 * (lo + hi);
     open.extend([(middle, hi), (lo, middle)]);
 }
 
-/// Returns a node of a panel, on [-1, 1].
-fn node(j: usize) -> f64 {
-    (PI * (j as f64 + 0.5) / NODES as f64).cos()
-}
-
 /// Replaces a number and its derivatives by those of its logarithm.
-fn to_logarithm(row: &mut [f64], variables: usize) {
+pub(super) fn to_logarithm(row: &mut [f64], variables: usize) {
     let inverse = 1.0 / row[0];
     row[1..].iter_mut().for_each(|x| *x *= inverse);
     for i in 0..variables {
@@ -370,18 +379,4 @@ fn to_logarithm(row: &mut [f64], variables: usize) {
         }
     }
     row[0] = row[0].ln();
-}
-
-/// Returns the coefficients of the polynomials through the values at the nodes. `values` has all components of one node
-/// after those of another, and the result all coefficients of one component after those of another.
-fn transform(values: &[f64], size: usize) -> Vec<f64> {
-    let mut coefficients = vec![0.0; NODES * size];
-    for (k, j) in (0..NODES).flat_map(|k| (0..NODES).map(move |j| (k, j))) {
-        let angle = PI * k as f64 * (j as f64 + 0.5) / NODES as f64;
-        let weight = angle.cos() * if k == 0 { 1.0 } else { 2.0 } / NODES as f64;
-        for component in 0..size {
-            coefficients[component * NODES + k] += weight * values[j * size + component];
-        }
-    }
-    coefficients
 }

@@ -16,6 +16,7 @@ pub(super) use conditional::{ConditionalIntegral, ConditionalIntegralMemory};
 pub(super) use cubature::Cubature;
 pub(super) use edges::edges;
 pub(super) use normal::{NormalIntegral, NormalMemory};
+pub(super) use reach::Reaches;
 pub(super) use rules::{KRONROD, kronrod};
 
 use super::program::{Components, Memory, Program, Sources, components};

@@ -4,20 +4,20 @@ use crate::events::program::{Interval, Memory, Program, is_pole, slope_bounds, s
 
 /// What interval arithmetic says about the integrand within a region.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Reach {
+pub(in crate::events) struct Reach {
     /// Largest possible absolute value, times the volume of the region. It is NaN if the integrand has no value there.
-    pub(super) size: f64,
+    pub(in crate::events) size: f64,
     /// Difference of the largest and the smallest possible value, times the volume.
     pub(super) spread: f64,
     /// If a rule may miss a peak within the region: the axis along which the region is best divided.
-    pub(super) wide: Option<usize>,
+    pub(in crate::events) wide: Option<usize>,
     /// Whether the integrand has no bound, because there is a pole within the region.
-    pub(super) singular: bool,
+    pub(in crate::events) singular: bool,
 }
 
 /// Working memory: bounds of all results of a program.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Reaches {
+pub(in crate::events) struct Reaches {
     pub(super) bounds: Vec<Interval>,
     /// Bounds at the centre of the region.
     central: Vec<Interval>,
@@ -31,7 +31,7 @@ pub(super) struct Reaches {
 
 impl Reaches {
     /// Reads the results that do not depend on observables. `memory` is prepared for the current variables.
-    pub(super) fn prepare(&mut self, program: &Program, memory: &Memory) {
+    pub(in crate::events) fn prepare(&mut self, program: &Program, memory: &Memory) {
         self.bounds.clear();
         self.lengths.clear();
         for (slot, (_, uniform)) in program.all_steps().enumerate() {
@@ -47,7 +47,7 @@ impl Reaches {
     }
 
     /// Bounds the integrand within a region.
-    pub(super) fn of(&mut self, program: &Program, region: &[(f64, f64)]) -> Reach {
+    pub(in crate::events) fn of(&mut self, program: &Program, region: &[(f64, f64)]) -> Reach {
         self.sides.clear();
         self.sides.extend(region.iter().map(|&(lo, hi)| Interval::new(lo, hi)));
         if self.lengths.is_empty() {

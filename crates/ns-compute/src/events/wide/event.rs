@@ -45,8 +45,8 @@ impl EventMemory {
     fn density(&mut self, plan: &ChannelPlan, point: Point<'_>, columns: &[&[f64]], index: usize) -> Wide {
         for ((leaf, memory), value) in plan.leaves.iter().zip(&mut self.leaves).zip(&mut self.values) {
             value.clear();
-            match leaf.wide_mean(point, columns, index) {
-                Some(mean) => value.extend(mean),
+            match leaf.wide(point, columns, index) {
+                Some(own) => value.extend(own),
                 None => {
                     memory.run(leaf.program(), columns, index);
                     value.extend_from_slice(memory.value());

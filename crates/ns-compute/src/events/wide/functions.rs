@@ -1,7 +1,7 @@
 //! The functions of programs for numbers with a wide range.
 
 use super::Wide;
-use crate::events::program::{Binary, Unary};
+use crate::events::program::{Binary, Unary, pair};
 use crate::events::special;
 use crate::simd::Separate;
 
@@ -15,6 +15,20 @@ const FAR: f64 = 25.0;
 
 /// Number of terms of the continued fraction. For arguments of at least [`FAR`] the remainder is below 1e-17.
 const TERMS: i32 = 12;
+
+/// Returns a number and its derivatives with respect to `d` variables from those of its logarithm.
+pub(in crate::events) fn exponential(logarithm: &[f64], d: usize) -> Vec<Wide> {
+    let value = Wide::exp(logarithm[0]);
+    let mut out: Vec<Wide> = logarithm.iter().map(|derivative| value.times(*derivative)).collect();
+    for i in 0..d {
+        for j in 0..=i {
+            let at = pair(d, i, j);
+            out[at] = value.times(logarithm[at] + logarithm[1 + i] * logarithm[1 + j]);
+        }
+    }
+    out[0] = value;
+    out
+}
 
 /// Returns the value, the first derivative and the second derivative of a function at `x`.
 pub(super) fn unary(function: Unary, x: Wide) -> [Wide; 3] {

@@ -13,6 +13,7 @@ mod run;
 
 pub(super) use amplitudes::WideAmplitudes;
 pub(super) use event::{EventMemory, add_event};
+pub(super) use functions::exponential;
 pub(super) use number::Wide;
 pub(super) use run::{WideInput, WideMemory, WideSources};
 
