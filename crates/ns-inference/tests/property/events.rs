@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use ns_core::{
-    Channel, Constraint, Data, Density, Effect, EventChannel, EventTable, Execution, Function, FunctionForm,
-    Interpolation, InterpolationForm, Measured, Model, Modifier, Observable, Observations, Op, Parameter,
-    ParameterSet, Penalty, PenaltyForm, Process, Sample, Tail, Tape, Value,
+    Channel, Constraint, Convolution, Data, Decay, DecaySides, Density, Effect, EventChannel, EventTable,
+    Execution, Function, FunctionForm, Interpolation, InterpolationForm, Measured, Model, Modifier,
+    Observable, Observations, Op, Oscillation, Parameter, ParameterSet, Penalty, PenaltyForm, Process,
+    Projection, Sample, Smearing, Special, Tail, Tape, Value,
 };
 use ns_inference::open_session;
 
@@ -79,8 +80,19 @@ pub fn draw(index: u64) -> Model {
     }
     let shared_mean = parts.constrained("mean".to_owned(), d.between(3.0, 7.0), 0.1, (0.5, 9.5));
     let n_channels = d.pick(&[1, 1, 1, 2]);
-    let event_channels: Vec<EventChannel> =
-        (0..n_channels).map(|c| event_channel(&mut d, &mut parts, c, mu, shared_mean)).collect();
+    let event_channels: Vec<EventChannel> = (0..n_channels)
+        .map(|c| {
+            let mut channel = event_channel(&mut d, &mut parts, c, mu, shared_mean);
+            if index.is_multiple_of(2) {
+                replace_peak(
+                    &mut Draw::new(index ^ ((c as u64) << 40) ^ 0xACC0_0000),
+                    &mut parts,
+                    &mut channel,
+                );
+            }
+            channel
+        })
+        .collect();
     let channels = if d.chance(0.5) { vec![binned(&mut d, &mut parts, mu)] } else { Vec::new() };
     if d.chance(0.3) {
         // A penalty on a function of the signal strength. It has its own datum.
@@ -205,6 +217,109 @@ fn peak(d: &mut Draw, parts: &mut Parts, c: usize, mean: usize) -> Density {
         6 => Density::Voigt { x: 0, mean: place, width: n(0.4), sigma },
         _ => Density::JohnsonSu { x: 0, mean: place, width: sigma, gamma: n(0.3), delta: n(1.4) },
     }
+}
+
+/// Replaces the peak of the signal by a density that is more than one formula: a decay, a convolution, a projection, or a peak
+/// behind an efficiency. The peak has the place and the width of the density that it replaces.
+fn replace_peak(d: &mut Draw, parts: &mut Parts, channel: &mut EventChannel) {
+    let hidden = channel.observables.len();
+    let Some(signal) = channel.processes.first_mut() else { return };
+    let peak = match &mut signal.density {
+        Density::Product(factors) => &mut factors[0],
+        density => density,
+    };
+    let (place, sigma) = match *peak {
+        Density::Gaussian { mean, sigma, .. } | Density::Voigt { mean, sigma, .. } => (mean, sigma),
+        Density::BifurcatedGaussian { mean, sigma_left: sigma, .. }
+        | Density::CrystalBall { mean, sigma_left: sigma, .. } => (mean, sigma),
+        Density::BreitWigner { mean, width, .. } | Density::JohnsonSu { mean, width, .. } => (mean, width),
+        _ => return,
+    };
+    let n = Value::Number;
+    let gauss = |mean, sigma| Density::Gaussian { x: 0, mean, sigma };
+    let tail = Some(Tail { alpha: n(d.between(0.8, 2.0)), n: n(d.between(1.2, 5.0)) });
+    let ball = Density::CrystalBall {
+        x: 0,
+        mean: place,
+        sigma_left: n(0.3),
+        sigma_right: n(0.3),
+        left: tail,
+        right: None,
+    };
+    let convolved = |first, second| Density::Convolution(Box::new(Convolution { x: 0, first, second }));
+    *peak = match d.integer(0, 7) {
+        0 => landau(place, sigma),
+        1 | 2 => {
+            let name = format!("life{}", parts.parameters.len());
+            let tau = Value::Parameter(parts.constrained(name, 0.9, 0.1, (0.2, 3.0)));
+            let oscillation = d.chance(0.4).then(|| Oscillation {
+                delta_gamma: n(0.1),
+                delta_m: n(d.between(0.5, 2.0)),
+                cosh: n(1.0),
+                sinh: n(0.2),
+                cos: n(d.between(-0.5, 0.5)),
+                sin: n(d.between(-0.5, 0.5)),
+            });
+            let mut resolution = vec![Smearing { mean: place, sigma }];
+            let is_wide = d.chance(0.3);
+            if is_wide {
+                resolution.push(Smearing { mean: place, sigma: n(1.5) });
+            }
+            let sides = d.pick(&[DecaySides::After, DecaySides::Before, DecaySides::Both]);
+            let fractions = if is_wide { vec![n(0.7)] } else { Vec::new() };
+            Density::Decay(Box::new(Decay { t: 0, tau, sides, oscillation, resolution, fractions }))
+        }
+        3 | 4 => convolved(landau(place, n(0.3)), gauss(n(0.0), sigma)),
+        5 => convolved(ball, gauss(n(0.0), sigma)),
+        6 => {
+            let smeared = Density::Generic(exponential_of_square(0, hidden, 0.4));
+            let density =
+                Density::Product(vec![smeared, Density::Gaussian { x: hidden, mean: place, sigma }]);
+            Density::Projection(Box::new(Projection { x: 0, density, hidden: vec![(-20.0, 30.0)] }))
+        }
+        _ => Density::Product(vec![gauss(place, sigma), Density::Generic(turn_on(4.0, 0.6))]),
+    };
+}
+
+/// Returns the Landau density of the first observable.
+fn landau(mean: Value, sigma: Value) -> Density {
+    let special = Op::Special(Special::Landau, 4);
+    let ops = [Op::Observable(0), Op::Value(mean), Op::Sub(0, 1), Op::Value(sigma), Op::Div(2, 3), special];
+    Density::Generic(Tape::new(ops.to_vec()).unwrap())
+}
+
+/// Returns `exp(-((x - y) / width)^2 / 2)` for two observables.
+fn exponential_of_square(x: usize, y: usize, width: f64) -> Tape {
+    let ops = vec![
+        Op::Observable(x),
+        Op::Observable(y),
+        Op::Sub(0, 1),
+        Op::Number(1.0 / width),
+        Op::Mul(2, 3),
+        Op::Mul(4, 4),
+        Op::Number(-0.5),
+        Op::Mul(5, 6),
+        Op::Exp(7),
+    ];
+    Tape::new(ops).unwrap()
+}
+
+/// Returns the efficiency `1 / (1 + exp(-(x - threshold) / width)) + 0.02`.
+fn turn_on(threshold: f64, width: f64) -> Tape {
+    let ops = vec![
+        Op::Observable(0),
+        Op::Number(threshold),
+        Op::Sub(1, 0),
+        Op::Number(1.0 / width),
+        Op::Mul(2, 3),
+        Op::Exp(4),
+        Op::Number(1.0),
+        Op::Add(5, 6),
+        Op::Div(6, 7),
+        Op::Number(0.02),
+        Op::Add(8, 9),
+    ];
+    Tape::new(ops).unwrap()
 }
 
 /// Returns the density of a background. Its parameters are not used in other channels.
