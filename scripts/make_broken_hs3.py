@@ -792,6 +792,15 @@ convolution("convolution_of_a_decay_at_given_errors", "life", "blur", [
 convolution("warning_convolution_of_an_exponential", "fall", "blur", [
     {"name": "fall", "type": "exponential_dist", "x": "m", "c": "slope"}])
 signal("landau_without_width", type="landau_dist", x="m", mean="mean")
+signal("landau_with_a_negative_width", type="landau_dist", x="m", mean="mean", sigma=-0.3)
+
+
+@case("warning_landau_whose_width_may_be_negative")
+def _(m):
+    m["distributions"][0] = {"name": "sig", "type": "landau_dist", "x": "m", "mean": "mean", "sigma": "w0"}
+    next(axis for axis in m["domains"][0]["axes"] if axis["name"] == "w0")["min"] = -2
+
+
 signal("landau_of_unknown_parameter", type="landau_dist", x="m", mean="maen", sigma="width")
 signal("landau_with_the_wrong_name", type="landau_dits", x="m", mean="mean", sigma="width")
 signal("power_sum_with_too_few_exponents", type="power_sum_dist", x="m", coefficients=[1, 2], exponents=[-1])

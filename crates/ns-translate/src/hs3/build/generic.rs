@@ -146,9 +146,15 @@ impl Builder<'_, '_> {
             }
             D::Landau { x, mean, sigma } => {
                 let (x, mean) = (operand(x, draft)?, operand(mean, draft)?);
-                let sigma = operand(sigma, draft)?;
-                let t = draft.distance(x, mean, sigma);
-                draft.push(Op::Special(Special::Landau, t))
+                let width = operand(sigma, draft)?;
+                self.check_width_of_landau(distribution, sigma)?;
+                let t = draft.distance(x, mean, width);
+                let value = draft.push(Op::Special(Special::Landau, t));
+                // ROOT's density is 0 if its width is not positive. It is no mirrored density.
+                let (zero, one) = (draft.number(0.0), draft.number(1.0));
+                let is_density = draft.push(Op::Less(zero, width));
+                let factor = draft.push(Op::Select(is_density, one, zero));
+                draft.push(Op::Mul(factor, value))
             }
             D::PowerSum { x, coefficients, exponents } => {
                 let x = operand(x, draft)?;
@@ -275,6 +281,37 @@ impl Builder<'_, '_> {
             rest = draft.push(Op::Sub(rest, weight));
         }
         Ok(sum)
+    }
+
+    /// Refuses a width of a Landau density that is never positive, and warns of a free one that may be negative.
+    fn check_width_of_landau(&mut self, of: &Named<Distribution>, sigma: &Arg) -> Result<(), Trouble> {
+        if self.constant(sigma).is_some_and(|width| !(width > 0.0)) {
+            self.report.error(
+                sigma.path.clone(),
+                format!(
+                    "The width of the Landau density {} is not positive: the density is 0.",
+                    quoted(&of.name)
+                ),
+                "Write a positive number.",
+            );
+            return Err(Trouble::Reported);
+        }
+        let Argument::Name(name) = &sigma.value else { return Ok(()) };
+        let entry = self.parameters.find(name).and_then(|i| self.parameters.entries.get(i));
+        if entry.is_some_and(|entry| !entry.fixed && entry.bounds.0 < 0.0)
+            && self.conditional.insert(sigma.path.clone())
+        {
+            self.report.warn(
+                sigma.path.clone(),
+                format!(
+                    "The width {} of the Landau density {} may be negative, where the density is 0.",
+                    quoted(name),
+                    quoted(&of.name)
+                ),
+                "Give the parameter a lower bound that is not negative.",
+            );
+        }
+        Ok(())
     }
 
     /// Warns if a width or a slope depends on an observable. The integral of the distribution over its own observable then

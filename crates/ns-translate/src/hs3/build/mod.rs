@@ -123,7 +123,7 @@ struct Builder<'a, 'r> {
     weighted: Vec<(usize, String)>,
     /// Parameters of normsys and histosys modifiers that name no constraint, each with the JSON pointer to a modifier.
     unconstrained: Vec<(usize, String)>,
-    /// JSON pointers to distributions with a warning that a width or slope depends on an observable.
+    /// JSON pointers to distributions and widths with a warning: a width or slope depends on an observable, or may be negative.
     conditional: BTreeSet<String>,
     /// Log-densities of normalising flows in the channel that is being built. Each becomes a column of the events.
     logs: Vec<ns_core::LogDensity>,
