@@ -169,7 +169,11 @@ fn sums_over_equally_spaced_places_agree_with_integrals() {
         ("a narrow Landau and Gauss", &|| landau(P(0), P(1)), [5.0, 0.2, 2.0]),
         ("Landau and a narrow Gauss", &|| landau(P(0), P(1)), [7.0, 1.5, 0.2]),
         ("far from the start of the axis", &|| landau(P(0), P(1)), [21.0, 0.5, 0.6]),
-        ("Breit-Wigner and Gauss", &|| Density::BreitWigner { x: 0, mean: P(0), width: P(1) }, [9.0, 1.3, 0.7]),
+        (
+            "Breit-Wigner and Gauss",
+            &|| Density::BreitWigner { x: 0, mean: P(0), width: P(1) },
+            [9.0, 1.3, 0.7],
+        ),
         ("Johnson and Gauss", &|| narrow(0), [9.0, 0.8, 1.7]),
         ("two peaks and Gauss", &two, [3.0, 1.1, 0.8]),
     ];
