@@ -292,7 +292,7 @@ impl Sum<'_> {
             values.iter().rev().enumerate().map(pick).collect()
         };
         let first = (-g.last() - f.first) as usize;
-        let f = &f.column(0)[first..first + count + values.len() - 1];
+        let f = f.column(0).get(first..first + count + values.len() - 1).ok_or(Refused::Unsuitable)?;
         let (mut even, mut odd) = (vec![0.0; count], vec![0.0; count]);
         sums(self.level, f, &part(0), &mut even);
         sums(self.level, f, &part(1), &mut odd);

@@ -31,6 +31,8 @@ const CELLS: usize = 512;
 #[derive(Debug, Clone)]
 struct Panel {
     ends: (f64, f64),
+    /// 1 divided by the length.
+    inverse: f64,
     /// Whether `h` is 0.
     is_zero: bool,
     /// Integral of `h`, after normalisation, up to the end of the panel.
@@ -45,6 +47,7 @@ pub(super) struct Table {
     pub(super) polynomials: Vec<Polynomials>,
     /// The first panel of each cell of the axis.
     cells: Vec<u32>,
+    cells_per_length: f64,
     axis: (f64, f64),
     pub(super) variables: usize,
     /// Estimate of the relative error of `h`.
@@ -127,6 +130,7 @@ impl Table {
             panels: Vec::new(),
             polynomials: Vec::new(),
             cells: Vec::new(),
+            cells_per_length: CELLS as f64 / (axis.max - axis.min),
             axis: (axis.min, axis.max),
             variables: of.program.variables(),
             error: 0.0,
@@ -155,7 +159,7 @@ impl Table {
         while let Some(ends) = open.pop() {
             let half = 0.5 * (ends.1 - ends.0);
             let may_halve = half > SHORTEST * length;
-            let panel = |is_zero| Panel { ends, is_zero, until: 0.0 };
+            let panel = |is_zero| Panel { ends, inverse: 1.0 / (ends.1 - ends.0), is_zero, until: 0.0 };
             match rows.fill(ends, self.variables, &mut values)? {
                 Found::Edge(_) if may_halve => halve(ends, &mut open),
                 Found::Zero => self.push_zero(panel(true)),
@@ -251,7 +255,7 @@ impl Table {
         if !(x >= low && x <= high) {
             return (self.panels.len(), 0.0);
         }
-        let cell = ((x - low) / (high - low) * CELLS as f64) as usize;
+        let cell = ((x - low) * self.cells_per_length) as usize;
         let mut at = self.cells[cell.min(CELLS - 1)] as usize;
         while at > 0 && x < self.panels[at].ends.0 {
             at -= 1;
@@ -259,8 +263,7 @@ impl Table {
         while at + 1 < self.panels.len() && x > self.panels[at].ends.1 {
             at += 1;
         }
-        let (lo, hi) = self.panels[at].ends;
-        (at, ((x - lo) - (hi - x)) / (hi - lo))
+        (at, self.panels[at].z(x))
     }
 
     /// Writes the first components of `ln h(x)` (value and derivatives), as many as `out` has, to `out`. Outside of the axis and where `h`
@@ -358,9 +361,10 @@ impl Table {
 
 impl Panel {
     /// Returns the place within the panel, from -1 to 1.
+    #[inline(always)]
     fn z(&self, x: f64) -> f64 {
         let (lo, hi) = self.ends;
-        ((x - lo) - (hi - x)) / (hi - lo)
+        ((x - lo) - (hi - x)) * self.inverse
     }
 }
 
