@@ -36,7 +36,7 @@ pub(crate) fn outline(drawing: &mut Drawing, area: &Area) {
 }
 
 /// Returns the title of an axis. If the tick labels leave out a power of ten, the title states this factor.
-fn with_factor(title: &str, exponent: Option<i32>) -> String {
+pub(crate) fn with_factor(title: &str, exponent: Option<i32>) -> String {
     match exponent {
         None => title.to_owned(),
         Some(exponent) => format!("{title}  [×{}]", power_of_ten(exponent)).trim_start().to_owned(),

@@ -1,5 +1,5 @@
 //! Draws the results of an analysis as SVG, PNG and PDF: likelihood scans, contours, rankings, pulls,
-//! correlations, confidence intervals, CLs limits, exclusions, yields, templates, pruning, and distributions and pulls of
+//! correlations, confidence intervals and regions, CLs limits, exclusions, yields, templates, pruning, and distributions and pulls of
 //! toys.
 //!
 //! Each picture is a plain struct that can be filled by hand or read from JSON. Its method `draw` returns a
@@ -34,6 +34,7 @@ mod colour;
 mod columns;
 mod confidence;
 mod contour;
+mod corner;
 mod correlation;
 mod crossing;
 mod drawing;
@@ -55,12 +56,14 @@ mod markup;
 mod number;
 mod panel;
 mod pdf;
+mod places;
 mod png;
 mod poisson;
 mod pruning;
 mod pulls;
 mod ranking;
 mod refine;
+mod region;
 mod rows;
 mod save;
 mod scan;
@@ -79,6 +82,7 @@ mod yields;
 pub use channels::{Bar, ChannelRow, Channels};
 pub use confidence::Confidence;
 pub use contour::Contour;
+pub use corner::{Corner, CornerParameter, CornerPlane};
 pub use correlation::Correlation;
 pub use drawing::{Drawing, Label};
 pub use error::PictureError;
@@ -90,9 +94,11 @@ pub use joint_ranking::{ImpactBars, JointRanking, JointRankingRow};
 pub use limit::Limit;
 pub use limit_curve::LimitCurve;
 pub use linearity::Linearity;
+pub use places::Places;
 pub use pruning::{Kept, Pruning, PruningColumn, PruningRow};
 pub use pulls::{PullRow, Pulls};
 pub use ranking::{Ranking, RankingRow};
+pub use region::Region;
 pub use save::Format;
 pub use scan::Scan;
 pub use templates::{TemplateSet, Templates};
