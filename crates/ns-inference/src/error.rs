@@ -251,6 +251,18 @@ pub enum InferenceError {
         /// What is wrong with the settings, and what to do.
         problem: String,
     },
+    /// The settings of a confidence region are not valid.
+    #[error("the region cannot be searched: {problem}")]
+    BadRegion {
+        /// What is wrong with the settings, and what to do.
+        problem: String,
+    },
+    /// The settings of a search at many places are not valid.
+    #[error("the places cannot be searched: {problem}")]
+    BadPlaces {
+        /// What is wrong with the settings, and what to do.
+        problem: String,
+    },
     /// The settings of a sample of the posterior are not valid.
     #[error("the posterior cannot be sampled: {problem}")]
     BadPosterior {

@@ -31,6 +31,7 @@
 
 mod analysis;
 mod bin_centres;
+pub mod blue;
 pub mod compatibility;
 pub mod conditional;
 mod context_gradient;
@@ -51,6 +52,7 @@ pub mod injection;
 pub mod interval;
 pub mod limit;
 mod linear;
+pub mod look_elsewhere;
 mod lookup;
 mod lowest;
 #[cfg(feature = "toy-files")]
@@ -84,6 +86,7 @@ mod weighted;
 mod words;
 pub mod yields;
 
+pub use blue::{BlueInput, BlueResult, blue};
 pub use compatibility::{CompatibilityOptions, CompatibilityResult, compatibility};
 pub use context_gradient::ContextGradient;
 pub use device::{
@@ -101,8 +104,9 @@ pub use goodness::{
 pub use grid::{GridPoint, GridResult, GridRow, GridStatus};
 pub use hypotest::{HypotestOptions, HypotestResult, TestStatistic, hypotest};
 pub use injection::{InjectionOptions, InjectionResult, injection};
-pub use interval::{IntervalOptions, IntervalResult, interval};
+pub use interval::{IntervalOptions, IntervalResult, RegionOptions, RegionResult, interval, region};
 pub use limit::{LimitOptions, LimitResult, upper_limit};
+pub use look_elsewhere::{LookElsewhereOptions, LookElsewhereResult, look_elsewhere};
 pub use lookup::parameter_index;
 pub use minos::Interval;
 pub use ns_compute::CpuSession;

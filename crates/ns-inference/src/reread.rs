@@ -8,8 +8,8 @@ use crate::scan::{ContourLevel, ScanInterval, ScanResult, SecondAxis};
 use crate::toys::INTERRUPTED;
 use crate::{
     CompatibilityResult, EventGoodness, FitResult, FitToysResult, GoodnessResult, GridResult, HypotestResult,
-    HypotestToysResult, InjectionResult, IntervalResult, LimitResult, RankingResult, SignificanceResult,
-    YieldsResult,
+    HypotestToysResult, InjectionResult, IntervalResult, LimitResult, LookElsewhereResult, RankingResult,
+    RegionResult, SignificanceResult, YieldsResult,
 };
 
 /// Why a text is no result.
@@ -22,7 +22,7 @@ pub enum RereadError {
     /// No analysis writes such keys.
     #[error(
         "the file is no result that can be read; results of fit, scan, upper-limit (also of grids), ranking, yields, hypotest, \
-         significance, gof, hypotest-toys, toys, interval and compatibility can"
+         significance, gof, hypotest-toys, toys, interval, region, look-elsewhere and compatibility can"
     )]
     Unknown,
     /// A key of a result is missing or has another type.
@@ -67,6 +67,10 @@ pub enum AnyResult {
     Injection(InjectionResult),
     /// Of `interval`.
     Interval(IntervalResult),
+    /// Of `look-elsewhere`.
+    LookElsewhere(LookElsewhereResult),
+    /// Of `region`.
+    Region(RegionResult),
     /// Of `compatibility`.
     Compatibility(CompatibilityResult),
     /// Of an analysis of each of several parameters of interest.
@@ -137,6 +141,10 @@ impl AnyResult {
             read("toys --inject", value).map(Self::Injection)
         } else if has(&["points", "asymptotic", "method"]) {
             read("interval", value).map(Self::Interval)
+        } else if has(&["places", "q0", "trial_factor"]) {
+            read("look-elsewhere", value).map(Self::LookElsewhere)
+        } else if has(&["border", "params", "level"]) {
+            read("region", value).map(Self::Region)
         } else if has(&["common", "channels", "n_dof"]) {
             read("compatibility", value).map(Self::Compatibility)
         } else {

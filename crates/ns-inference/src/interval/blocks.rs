@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::InferenceError;
+use crate::analysis::Analysis;
 
 /// The toys of one range at one tested point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,6 +29,9 @@ pub struct Block {
 
 /// Where finished blocks are kept, so that an interrupted search can be continued.
 pub(super) trait Store {
+    /// Begins to keep the toys of the parameters `names`. It is called once, before the other functions.
+    fn begin(&mut self, analysis: &Analysis<'_>, names: &[&str], seed: u64) -> Result<(), InferenceError>;
+
     /// Returns a block of an earlier run at the point `values` that begins with toy `first` and has at most `most` toys.
     fn known(&self, values: &[f64], t: f64, first: u64, most: u64) -> Option<Block>;
 
@@ -39,6 +43,10 @@ pub(super) trait Store {
 pub(super) struct NoStore;
 
 impl Store for NoStore {
+    fn begin(&mut self, _: &Analysis<'_>, _: &[&str], _: u64) -> Result<(), InferenceError> {
+        Ok(())
+    }
+
     fn known(&self, _values: &[f64], _t: f64, _first: u64, _most: u64) -> Option<Block> {
         None
     }

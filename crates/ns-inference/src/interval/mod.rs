@@ -1,4 +1,5 @@
-//! Confidence intervals of one parameter with toys, by the construction of Feldman and Cousins.
+//! Confidence intervals of one parameter and confidence regions of two ([`mod@region`]) with toys, by the construction of
+//! Feldman and Cousins.
 //!
 //! A value of the parameter is inside the interval if its p-value is above `1 - cl`. The p-value is the probability of a
 //! likelihood ratio `t = -2 ln L(value, other parameters fitted) / L(best fit)` of at least the observed one. Toys at the
@@ -9,6 +10,7 @@
 mod blocks;
 mod fill;
 mod options;
+mod region;
 mod result;
 #[cfg(feature = "toy-files")]
 mod saved;
@@ -19,9 +21,10 @@ use ns_core::{Control, Model, Session};
 
 pub use blocks::Block;
 pub use options::IntervalOptions;
+pub use region::{BorderPoint, RegionOptions, RegionPoint, RegionResult, region};
 pub use result::{IntervalPoint, IntervalResult, LikelihoodInterval};
 #[cfg(feature = "toy-files")]
-pub use saved::{SavedIntervalError, interval_saved};
+pub use saved::{SavedIntervalError, interval_saved, region_saved};
 
 use self::blocks::{NoStore, Store};
 use self::result::Border;
@@ -54,15 +57,15 @@ pub fn interval(
     options: &IntervalOptions,
     control: Control<'_>,
 ) -> Result<IntervalResult, InferenceError> {
-    search_interval((model, session), options, control, |_| Ok(NoStore))
+    search_interval((model, session), options, control, &mut NoStore)
 }
 
-/// Finds the interval. `open` makes the store of finished toys, when the analysis of the data has begun.
-fn search_interval<S: Store>(
+/// Finds the interval. `store` keeps finished toys.
+fn search_interval(
     (model, session): (&Model, &dyn Session),
     options: &IntervalOptions,
     control: Control<'_>,
-    open: impl FnOnce(&Analysis<'_>) -> Result<S, InferenceError>,
+    store: &mut dyn Store,
 ) -> Result<IntervalResult, InferenceError> {
     check(options)?;
     let silent = Control { observer: None, cancel: control.cancel, task: None };
@@ -76,7 +79,7 @@ fn search_interval<S: Store>(
         let (name, format) = (parameter.name.clone(), model.format);
         return Err(InferenceError::PoiFixed { analysis: WHAT, name, format });
     }
-    let mut store = open(&analysis)?;
+    store.begin(&analysis, &[parameter.name.as_str()], options.seed)?;
     let mut observed = Observed::begin(&mut analysis, index)?;
     let level = normal::quantile(0.5 * (1.0 - options.cl)).powi(2);
     let crossings = observed.crossings(&mut analysis, index, level)?;
@@ -132,7 +135,17 @@ fn search_interval<S: Store>(
             tested: Vec::new(),
         };
         let mut tester = Tester::new((model, session), vec![index], options.seed, control);
-        let ended = follow(&mut analysis, &mut observed, &mut search, (&mut tester, &mut store), index)?;
+        let place = |value: f64| vec![value];
+        let ended = loop {
+            search.tested.clear();
+            search.learn(Tested { value: observed.best_value(index), t: 0.0, counts: None });
+            let ended =
+                follow(&mut analysis, &mut observed, &mut search, (&mut tester, &mut *store), &place)?;
+            if ended != Ended::Moved {
+                break ended;
+            }
+            tester.forget();
+        };
         is_known = fill::with_toys(&mut result, &search, options.precision * half, ended);
         result.n_toys = tester.n_toys;
         result.toys_per_s = tester.toys_per_s();
@@ -220,33 +233,29 @@ fn grid(result: &IntervalResult, half: f64, (lower, upper): (f64, f64), points: 
     values
 }
 
-/// Follows the search to its end.
-fn follow<S: Store>(
+/// Follows a search along a line to its end. `place` returns the values of the tested parameters at a place of the line.
+fn follow(
     analysis: &mut Analysis<'_>,
     observed: &mut Observed,
     search: &mut Search,
-    (tester, store): (&mut Tester<'_>, &mut S),
-    index: usize,
+    (tester, store): (&mut Tester<'_>, &mut dyn Store),
+    place: &dyn Fn(f64) -> Vec<f64>,
 ) -> Result<Ended, InferenceError> {
-    let mut generation = None;
-    loop {
-        if generation != Some(observed.generation) {
-            // The statistic of the values tested so far was too small.
-            generation = Some(observed.generation);
-            search.tested.clear();
-            tester.forget();
-            search.learn(Tested { value: observed.best_value(index), t: 0.0, counts: None });
-        }
-        let Some((value, n_toys)) = search.next() else { return Ok(Ended::Done) };
-        let at = observed.at(analysis, &[(index, value)])?;
-        if generation != Some(observed.generation) {
-            continue;
+    let generation = observed.generation;
+    while let Some((value, n_toys)) = search.next() {
+        let values = place(value);
+        let at = match observed.at(analysis, &tester.held(&values)) {
+            Err(InferenceError::Cancelled) if tester.n_toys > 0 => return Ok(Ended::Interrupted),
+            at => at?,
+        };
+        if generation != observed.generation {
+            return Ok(Ended::Moved);
         }
         if at.t <= SAME_STATISTIC {
             search.learn(Tested { value, t: at.t, counts: None });
             continue;
         }
-        let (counts, ended) = tester.toys(analysis, store, (&[value], &at), n_toys)?;
+        let (counts, ended) = tester.toys(analysis, store, (&values, &at), n_toys)?;
         if counts.good() > 0 || ended == Ended::Done {
             search.learn(Tested { value, t: at.t, counts: Some(counts) });
         }
@@ -254,4 +263,5 @@ fn follow<S: Store>(
             return if tester.n_toys == 0 { Err(InferenceError::Cancelled) } else { Ok(ended) };
         }
     }
+    Ok(Ended::Done)
 }

@@ -22,6 +22,8 @@ pub(super) enum Ended {
     Done,
     /// The caller stopped the work.
     Interrupted,
+    /// A fit ended below the best fit, so that the statistic of all points tested so far was too small.
+    Moved,
 }
 
 /// The toys of one point that were made so far.
@@ -73,16 +75,21 @@ impl<'a> Tester<'a> {
         self.n_toys = 0;
     }
 
+    /// Returns the tested parameters with their values.
+    pub(super) fn held(&self, values: &[f64]) -> Vec<(usize, f64)> {
+        self.indices.iter().copied().zip(values.iter().copied()).collect()
+    }
+
     /// Returns the number of toys per second of wall time; `None` if no toy was run.
     pub(super) fn toys_per_s(&self) -> Option<f64> {
         (self.n_run > 0 && self.wall_s > 0.0).then(|| self.n_run as f64 / self.wall_s)
     }
 
     /// Makes toys at the point `values` until it has `n_toys`. Returns the counts of all toys of the point.
-    pub(super) fn toys<S: Store>(
+    pub(super) fn toys(
         &mut self,
         analysis: &mut Analysis<'_>,
-        store: &mut S,
+        store: &mut dyn Store,
         (values, at): (&[f64], &At),
         n_toys: u64,
     ) -> Result<(Counts, Ended), InferenceError> {
@@ -93,6 +100,7 @@ impl<'a> Tester<'a> {
                 self.points.len() - 1
             }
         };
+        let held = self.held(values);
         loop {
             let Some(point) = self.points.get_mut(place) else { return Err(InferenceError::Cancelled) };
             let left = n_toys.saturating_sub(point.counts.run);
@@ -105,8 +113,6 @@ impl<'a> Tester<'a> {
                 continue;
             }
             if point.toys.is_none() {
-                let held: Vec<(usize, f64)> =
-                    self.indices.iter().copied().zip(values.iter().copied()).collect();
                 let made = PointToys::prepare(analysis, self.job.1, &at.parameters, &held, self.seed);
                 point.toys = match made {
                     Err(InferenceError::Cancelled) => return Ok((point.counts, Ended::Interrupted)),

@@ -223,6 +223,8 @@ impl Draw {
                     "an interval without toys has no picture; find it with toys (interval --toys N)";
                 style.applied(super::interval(result).ok_or(DrawError::Nothing(nothing))?)?.draw()?
             }
+            AnyResult::LookElsewhere(result) => style.applied(super::look_elsewhere(result))?.draw()?,
+            AnyResult::Region(result) => style.applied(super::region(result))?.draw()?,
             AnyResult::Compatibility(result) => style.applied(super::compatibility(result))?.draw()?,
             AnyResult::Hypotest(_) | AnyResult::Significance(_) => {
                 return Err(DrawError::Nothing(

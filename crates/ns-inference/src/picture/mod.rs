@@ -5,13 +5,16 @@
 //! shows the values that exist.
 
 mod compatibility;
+mod corner;
 mod draw;
 mod fit;
 mod grid;
 mod injection;
 mod interval;
 mod limit;
+mod look_elsewhere;
 mod ranking;
+mod region;
 mod scan;
 mod style;
 mod summary;
@@ -19,13 +22,16 @@ mod toys;
 mod yields;
 
 pub use compatibility::compatibility;
+pub use corner::{CornerError, USUAL_CORNER, corner};
 pub use draw::{Draw, DrawError, Kind};
 pub use fit::{MOST_CORRELATED, correlation, poi_correlation, pulls};
 pub use grid::{GridPicture, GridPictureError, grid};
 pub use injection::injection;
 pub use interval::interval;
 pub use limit::limit;
+pub use look_elsewhere::look_elsewhere;
 pub use ranking::{MOST_RANKED, groups, impacts, joint_ranking, ranking};
+pub use region::region;
 pub use scan::{Scanned, scan};
 pub use style::{Axis, Colour, Sort, Style, StyleError};
 pub use summary::summary;

@@ -3,6 +3,7 @@
 //! Each type of result has a file in this folder that builds its tables and texts. The caller decides how to show the
 //! tables. The command line fits them to the width of the terminal, and Python converts them to text or HTML.
 
+mod blue;
 mod compatibility;
 mod document;
 mod fit;
@@ -16,9 +17,11 @@ mod interval;
 mod joint_ranking;
 mod json;
 mod limit;
+mod look_elsewhere;
 mod per_poi;
 mod posterior;
 mod ranking;
+mod region;
 mod scan;
 mod simplify;
 mod toys;

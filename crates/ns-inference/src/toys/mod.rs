@@ -11,6 +11,7 @@ pub(crate) mod goodness;
 mod header;
 mod limit;
 pub(crate) mod options;
+pub(crate) mod places;
 pub(crate) mod point;
 mod prepare;
 mod result;

@@ -1,0 +1,176 @@
+//! Given results and their uncertainties.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use thiserror::Error;
+
+/// Results that are combined.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(clippy::exhaustive_structs)]
+pub struct BlueInput {
+    /// The results.
+    pub results: Vec<GivenResult>,
+    /// Correlations of each source of uncertainty.
+    #[serde(default)]
+    pub correlations: BTreeMap<String, Correlation>,
+}
+
+/// A result with its uncertainties.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(clippy::exhaustive_structs)]
+pub struct GivenResult {
+    /// Name of the result, such as that of an experiment.
+    pub name: String,
+    /// Name of what is measured. Results with the same name measure the same. If it is empty in all results, there is one.
+    #[serde(default)]
+    pub quantity: String,
+    /// Measured value.
+    pub value: f64,
+    /// Standard deviation by source. The sign counts: two results that a source moves in opposite directions have
+    /// opposite signs.
+    pub uncertainties: BTreeMap<String, f64>,
+}
+
+/// The correlation of a source of uncertainty between results.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged)]
+#[allow(clippy::exhaustive_enums)]
+pub enum Correlation {
+    /// The same correlation between all results.
+    Common(f64),
+    /// The correlation matrix, in the order of the results.
+    Matrix(Vec<Vec<f64>>),
+}
+
+/// Why results cannot be combined.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum BlueError {
+    /// There is no result.
+    #[error("results: there is none; give at least one")]
+    Empty,
+    /// A name is given twice.
+    #[error("results: '{0}' is there twice; give each result a name of its own")]
+    Twice(String),
+    /// A number of a result is not finite.
+    #[error("results: {place} of '{name}' is {value}; give a finite number")]
+    NotFinite {
+        /// Which number.
+        place: String,
+        /// Name of the result.
+        name: String,
+        /// The number.
+        value: f64,
+    },
+    /// Some results say what they measure and others do not.
+    #[error("results: '{0}' has no quantity, but others have; give one for each")]
+    NoQuantity(String),
+    /// A source has no correlation.
+    #[error(
+        "correlations: '{0}' is missing, a source of several results; give a number (0 for independent, 1 for fully correlated) \
+         or a matrix"
+    )]
+    Missing(String),
+    /// A correlation is for a source that no result has.
+    #[error("correlations: no result has the source '{0}'; remove it, or correct its name")]
+    UnknownSource(String),
+    /// A matrix is not one of correlations.
+    #[error("correlations: '{source_name}': {problem}")]
+    BadMatrix {
+        /// Name of the source.
+        source_name: String,
+        /// What is wrong, and what to do.
+        problem: String,
+    },
+    /// The covariance cannot be inverted.
+    #[error(
+        "the covariance of the results is not positive: some combination of them would have no uncertainty; check correlations \
+         near 1, or give every result an uncertainty of its own"
+    )]
+    Singular,
+}
+
+impl BlueInput {
+    /// Checks the results, and returns the sources of uncertainty, each with its covariance, row by row.
+    pub(super) fn sources(&self) -> Result<Vec<(String, Vec<f64>)>, BlueError> {
+        let results = &self.results;
+        if results.is_empty() {
+            return Err(BlueError::Empty);
+        }
+        let mut names: Vec<&str> = Vec::new();
+        for result in results {
+            let name = &result.name;
+            let seen = results.iter().filter(|other| other.name == *name).count();
+            if seen > 1 {
+                return Err(BlueError::Twice(name.clone()));
+            }
+            if result.quantity.is_empty() && results.iter().any(|other| !other.quantity.is_empty()) {
+                return Err(BlueError::NoQuantity(name.clone()));
+            }
+            let numbers = result.uncertainties.iter().map(|(source, value)| (source.as_str(), *value));
+            for (place, value) in numbers.chain([("the value", result.value)]) {
+                if !value.is_finite() {
+                    let (place, name) = (place.to_owned(), name.clone());
+                    return Err(BlueError::NotFinite { place, name, value });
+                }
+            }
+            for source in result.uncertainties.keys() {
+                if !names.contains(&source.as_str()) {
+                    names.push(source);
+                }
+            }
+        }
+        if let Some(unknown) = self.correlations.keys().find(|source| !names.contains(&source.as_str())) {
+            return Err(BlueError::UnknownSource(unknown.clone()));
+        }
+        names.into_iter().map(|name| Ok((name.to_owned(), self.covariance(name)?))).collect()
+    }
+
+    /// Returns the covariance of one source.
+    fn covariance(&self, source: &str) -> Result<Vec<f64>, BlueError> {
+        let n = self.results.len();
+        let sigma =
+            |i: usize| self.results.get(i).and_then(|r| r.uncertainties.get(source)).copied().unwrap_or(0.0);
+        let given = self.correlations.get(source);
+        let shared = (0..n).filter(|i| sigma(*i) != 0.0).count() > 1;
+        if given.is_none() && shared {
+            return Err(BlueError::Missing(source.to_owned()));
+        }
+        let bad = |problem: String| BlueError::BadMatrix { source_name: source.to_owned(), problem };
+        let within = |value: f64| {
+            let inside = (-1.0..=1.0).contains(&value);
+            if inside {
+                Ok(value)
+            } else {
+                Err(bad(format!("{value} is no correlation; give numbers from -1 to 1")))
+            }
+        };
+        let mut covariance = vec![0.0; n * n];
+        for (place, entry) in covariance.iter_mut().enumerate() {
+            let (i, j) = (place / n, place % n);
+            let correlation = match given {
+                Some(Correlation::Matrix(rows)) => {
+                    let at = |i: usize, j: usize| rows.get(i).and_then(|row| row.get(j)).copied();
+                    let square = rows.len() == n && rows.iter().all(|row| row.len() == n);
+                    let (Some(own), Some(other), true) = (at(i, j), at(j, i), square) else {
+                        return Err(bad(format!(
+                            "give {n} rows of {n} numbers, in the order of the results"
+                        )));
+                    };
+                    if (own - other).abs() > 1e-9 || (i == j && (own - 1.0).abs() > 1e-9) {
+                        return Err(bad("the matrix is not symmetric with 1 on its diagonal".to_owned()));
+                    }
+                    within(own)?
+                }
+                _ if i == j => 1.0,
+                Some(Correlation::Common(value)) => within(*value)?,
+                None => 0.0,
+            };
+            *entry = correlation * sigma(i) * sigma(j);
+        }
+        Ok(covariance)
+    }
+}

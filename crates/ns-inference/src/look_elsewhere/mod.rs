@@ -1,0 +1,353 @@
+//! The significance of a signal that was searched at many places, such as at many masses (look-elsewhere effect).
+//!
+//! At each place the statistic is `q0`, as in [`crate::significance()`]. Without signal, the probability of a `q0` above `q`
+//! anywhere is that at one place plus the mean number of places at which `q0` rises through `q`. The latter follows from
+//! the number at a low level, which a few toys or the data themselves have (E. Gross, O. Vitells, Eur. Phys. J. C 70 (2010) 525,
+//! arXiv:1005.1891).
+
+mod crossings;
+mod options;
+mod result;
+
+use std::sync::Arc;
+
+use ns_core::{
+    Control, FitFailure, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Search, Session, Start,
+};
+
+pub use options::LookElsewhereOptions;
+pub use result::LookElsewhereResult;
+
+use self::crossings::{Crossings, global_p};
+use crate::analysis::{Analysis, Fitted};
+use crate::diagnosis;
+use crate::normal::{quantile, upper_tail};
+use crate::present::{exact, significant};
+use crate::single_fits::of_single_fits;
+use crate::toys::goodness::{binomial_error, check_number};
+use crate::toys::places::{PlacesRow, PlacesToys, q0};
+use crate::toys::{INTERRUPTED, SAME_STATISTIC, ToyStatus};
+use crate::{InferenceError, parameter_index};
+
+/// Name of the analysis in messages.
+const WHAT: &str = "a search at many places";
+
+/// Largest number of places.
+const MOST_POINTS: usize = 100_000;
+
+/// Largest fraction of the crossings that the distance between the places may hide in a converged result.
+const MOST_HIDDEN: f64 = 0.1;
+
+/// Searches a signal at many places, and finds the significance of the largest excess anywhere among them.
+///
+/// # Errors
+/// For a parameter that is unknown, fixed, without a range or the parameter of interest; for a number of places or toys or a
+/// level that is not allowed; and for the errors of fits and toys. [`InferenceError::Cancelled`] if the caller stopped the
+/// work before the data were fitted or the first toy was done.
+pub fn look_elsewhere(
+    model: &Model,
+    session: &dyn Session,
+    options: &LookElsewhereOptions,
+    control: Control<'_>,
+) -> Result<LookElsewhereResult, InferenceError> {
+    let silent = Control { observer: None, cancel: control.cancel, task: None };
+    let (single, own) =
+        if options.n_toys.is_some() { (of_single_fits(session), silent) } else { (session, control) };
+    let mut analysis = Analysis::new(model, single, &options.fit, own)?;
+    let axis = Axis::new(&analysis, options)?;
+    let search = search(&mut analysis, &axis)?;
+    let mut warnings = model.warnings.clone();
+    warnings.extend(analysis.about_weights());
+    let mut is_good = search.told(model, &mut warnings);
+    let grid_max = search.q0.iter().copied().flatten().fold(0.0, f64::max);
+    let peak = peak(&mut analysis, &axis, &search, grid_max)?;
+    let mut counted = Counted::default();
+    match options.n_toys {
+        None => counted.crossings.add(&search.q0, options.level),
+        Some(n_toys) => {
+            let requests: Vec<FitRequest> = axis.requests(&analysis).collect();
+            let null = search.null.parameters.as_slice();
+            let toys = PlacesToys::prepare(&analysis, session, (null, &requests), axis.poi, options.seed)?;
+            let mut take = |rows: &[PlacesRow]| {
+                rows.iter().for_each(|row| counted.add(row, options.level, grid_max));
+                Ok(())
+            };
+            let run = toys.run((model, session), 0..n_toys, control, &mut take)?;
+            if run.n_rows == 0 {
+                return Err(InferenceError::Cancelled);
+            }
+            counted.n_toys = run.n_rows;
+            counted.interrupted = run.interrupted;
+            counted.toys_per_s = (run.wall_s > 0.0).then(|| run.n_rows as f64 / run.wall_s);
+        }
+    }
+    let Some(mean) = counted.crossings.mean() else {
+        return Err(InferenceError::FitFailed {
+            reason: "no toy converged, so that no crossings can be counted".to_owned(),
+        });
+    };
+    if mean.hidden > MOST_HIDDEN * mean.value.max(mean.error) {
+        is_good = false;
+        warnings.push(format!(
+            "about {} of {} crossings of q0 = {} are hidden between the places; take more points, or count at a higher level",
+            significant(mean.hidden),
+            significant(mean.value + mean.hidden),
+            exact(options.level)
+        ));
+    }
+    if peak.1 < options.level {
+        warnings.push(format!(
+            "the largest q0 is below {}, where the crossings are counted: there is no excess to correct",
+            exact(options.level)
+        ));
+    }
+    counted.told(&mut warnings);
+    warnings.extend(analysis.about_expected());
+    let (p_global, p_global_error) = global_p(peak.1, options.level, mean);
+    let p_local = upper_tail(peak.1.sqrt());
+    let good = counted.crossings.n;
+    let has_toys = options.n_toys.is_some();
+    let name = |index: usize| model.parameters.get(index).map_or_else(String::new, |p| p.name.clone());
+    Ok(LookElsewhereResult {
+        poi: name(axis.poi),
+        param: name(axis.index),
+        strength: search.strength(axis.poi),
+        best_place: peak.0,
+        q0_max: peak.1,
+        p_local,
+        z_local: peak.1.sqrt(),
+        level: options.level,
+        counted_in: if has_toys { "toys" } else { "data" }.into(),
+        n_crossings: mean.value,
+        n_crossings_error: mean.error,
+        n_hidden: mean.hidden,
+        p_global,
+        p_global_error,
+        z_global: quantile(p_global),
+        trial_factor: p_global / p_local,
+        trial_factor_error: p_global_error / p_local,
+        p_global_toys: has_toys.then(|| counted.above as f64 / good as f64),
+        p_global_toys_error: if has_toys { binomial_error(counted.above, good) } else { None },
+        n_toys: counted.n_toys,
+        n_nonconverged: counted.n_nonconverged,
+        n_error: counted.n_error,
+        seed: options.seed,
+        toys_per_s: counted.toys_per_s,
+        converged: is_good && !counted.interrupted && !analysis.has_inexact_data(),
+        interrupted: counted.interrupted,
+        warnings,
+        places: axis.places,
+        q0: search.q0,
+    })
+}
+
+/// The parameters of the search, and its places.
+struct Axis {
+    poi: usize,
+    index: usize,
+    places: Vec<f64>,
+}
+
+impl Axis {
+    fn new(analysis: &Analysis<'_>, options: &LookElsewhereOptions) -> Result<Self, InferenceError> {
+        let model = analysis.model;
+        if let Some(n_toys) = options.n_toys {
+            check_number(n_toys)?;
+        }
+        let bad = |problem: String| Err(InferenceError::BadPlaces { problem });
+        let poi = analysis.poi(WHAT)?;
+        let index = parameter_index(model, &options.param)?;
+        if index == poi {
+            return bad(
+                "the places are those of the strength of the signal; name another parameter".to_owned()
+            );
+        }
+        let Some((strength, parameter)) = model.parameters.get(poi).zip(model.parameters.get(index)) else {
+            return Err(InferenceError::Cancelled);
+        };
+        if analysis.is_fixed(poi) || strength.bounds.0 >= strength.bounds.1 {
+            let (name, format) = (strength.name.clone(), model.format);
+            return Err(InferenceError::PoiFixed { analysis: WHAT, name, format });
+        }
+        let name = &parameter.name;
+        let (lower, upper) = parameter.bounds;
+        let (start, stop) = (options.start.unwrap_or(lower), options.stop.unwrap_or(upper));
+        if !(start.is_finite() && stop.is_finite() && start < stop && lower <= start && stop <= upper) {
+            return bad(format!(
+                "the range of {name} is {} to {}; give a rising range within its bounds {} to {} (start, stop)",
+                exact(start),
+                exact(stop),
+                exact(lower),
+                exact(upper)
+            ));
+        }
+        if !(3..=MOST_POINTS).contains(&options.points) {
+            return bad(format!("it has {} places; give 3 to {MOST_POINTS} (points)", options.points));
+        }
+        if !(options.level > 0.0 && options.level.is_finite()) {
+            return bad(format!("the level is {}; give a number above 0, such as 0.5", exact(options.level)));
+        }
+        let last = options.points - 1;
+        let at = |i: usize| if i == last { stop } else { start + (stop - start) * i as f64 / last as f64 };
+        Ok(Self { poi, index, places: (0..options.points).map(at).collect() })
+    }
+
+    /// Returns the request of the fit without signal, and then those at the places.
+    fn requests<'b>(&'b self, analysis: &'b Analysis<'_>) -> impl Iterator<Item = FitRequest> + 'b {
+        let first = self.places.first().copied().unwrap_or(f64::NAN);
+        let base = &analysis.base;
+        let held = move |held: &[(usize, f64)]| {
+            let mut request = base.clone();
+            request.fixed.retain(|(i, _)| held.iter().all(|(j, _)| i != j));
+            request.fixed.extend(held);
+            request
+        };
+        let null = held(&[(self.poi, 0.0), (self.index, first)]);
+        std::iter::once(null).chain(self.places.iter().map(move |place| held(&[(self.index, *place)])))
+    }
+}
+
+/// The fits of the data.
+struct Searched {
+    null: FitOutcome,
+    fits: Vec<Fitted>,
+    q0: Vec<Option<f64>>,
+}
+
+/// Fits the data without signal and at all places. Each place has a fit from the usual starting point and one from the
+/// minimum without signal; the lower one counts.
+fn search(analysis: &mut Analysis<'_>, axis: &Axis) -> Result<Searched, InferenceError> {
+    let mut requests = axis.requests(analysis);
+    let null = requests.next();
+    let places: Vec<FitRequest> = requests.collect();
+    analysis.expect(2 * places.len() + 2);
+    let data = analysis.data.clone();
+    let null = analysis.fit(&data, null.unwrap_or_default(), OutcomeParts::default())?;
+    let start = Start::At(Arc::from(null.parameters.as_slice()));
+    let task = |request: FitRequest| FitTask { data: data.clone(), fits: vec![request], cancel: None };
+    let both = places.into_iter().flat_map(|request| {
+        [FitRequest { start: start.clone(), search: Search::Local, ..request.clone() }, request].map(task)
+    });
+    let tasks: Vec<FitTask> = both.collect();
+    let fits = analysis.run(&tasks, OutcomeParts::default())?;
+    if analysis.is_cancelled() {
+        return Err(InferenceError::Cancelled);
+    }
+    let mut found: Vec<Fitted> = Vec::with_capacity(axis.places.len());
+    let mut fits = fits.into_iter();
+    while let (Some(first), Some(second)) = (fits.next(), fits.next()) {
+        found.push(lower(first, second));
+    }
+    let q0 = found.iter().map(|fit| q0(&null, fit.as_ref().ok()?, axis.poi)).collect();
+    Ok(Searched { null, fits: found, q0 })
+}
+
+/// Returns the better of two results of one fit.
+fn lower(first: Fitted, second: Fitted) -> Fitted {
+    let better = match (&first, &second) {
+        (Ok(a), Ok(b)) if a.converged() == b.converged() => b.nll < a.nll,
+        (Ok(_), Ok(b)) => b.converged(),
+        (Ok(_), Err(_)) => false,
+        (Err(_), _) => true,
+    };
+    if better { second } else { first }
+}
+
+impl Searched {
+    fn strength(&self, poi: usize) -> Vec<Option<f64>> {
+        let of = |fit: &Fitted| fit.as_ref().ok()?.parameters.get(poi).copied();
+        self.fits.iter().map(of).collect()
+    }
+
+    /// Adds warnings about fits of the data. Returns whether there are none.
+    fn told(&self, model: &Model, warnings: &mut Vec<String>) -> bool {
+        let before = warnings.len();
+        if !self.null.converged() {
+            let problems = diagnosis::not_converged(model, &self.null).join("; ");
+            warnings.push(format!("the fit without signal: {problems}"));
+        }
+        let poor = |fit: &&Fitted| !fit.as_ref().is_ok_and(FitOutcome::converged);
+        let first = self.fits.iter().find(poor).map(|fit| match fit {
+            Ok(fit) => diagnosis::not_converged(model, fit).join("; "),
+            Err(FitFailure::Cancelled) => "interrupted".to_owned(),
+            Err(failure) => diagnosis::failure(model, failure),
+        });
+        if let Some(reason) = first {
+            let n = self.fits.iter().filter(poor).count();
+            warnings.push(format!("{n} of {} fits at places did not converge: {reason}", self.fits.len()));
+        }
+        warnings.len() == before
+    }
+}
+
+/// Fits the place of the largest excess between its neighbours. Returns the place and `q0`.
+fn peak(
+    analysis: &mut Analysis<'_>,
+    axis: &Axis,
+    search: &Searched,
+    grid_max: f64,
+) -> Result<(f64, f64), InferenceError> {
+    let largest = search.q0.iter().position(|q| *q == Some(grid_max));
+    let Some(k) = largest else { return Ok((axis.places.first().copied().unwrap_or(f64::NAN), 0.0)) };
+    let place = |k: usize| axis.places.get(k.min(axis.places.len() - 1)).copied().unwrap_or(f64::NAN);
+    let known = (place(k), grid_max);
+    let Some(Ok(fit)) = search.fits.get(k) else { return Ok(known) };
+    let mut request = FitRequest {
+        start: Start::At(Arc::from(fit.parameters.as_slice())),
+        search: Search::Local,
+        ..analysis.base.clone()
+    };
+    request.fixed.retain(|(i, _)| *i != axis.index);
+    request.bounds.retain(|(i, _)| *i != axis.index);
+    request.bounds.push((axis.index, (place(k.saturating_sub(1)), place(k + 1))));
+    if analysis.model.parameters.get(axis.index).is_some_and(|p| p.fixed)
+        && !request.released.contains(&axis.index)
+    {
+        request.released.push(axis.index);
+    }
+    let task = FitTask { data: analysis.data.clone(), fits: vec![request], cancel: None };
+    let fits = analysis.run(&[task], OutcomeParts::default())?;
+    let found = fits.into_iter().flatten().next().filter(FitOutcome::converged);
+    let value = |fit: FitOutcome| Some((*fit.parameters.get(axis.index)?, q0(&search.null, &fit, axis.poi)?));
+    Ok(found.and_then(value).filter(|(_, q)| *q >= grid_max).unwrap_or(known))
+}
+
+/// What was counted in toys, or in the data.
+#[derive(Default)]
+struct Counted {
+    crossings: Crossings,
+    /// Number of toys whose largest `q0` is at least that of the data.
+    above: u64,
+    n_toys: u64,
+    n_nonconverged: u64,
+    n_error: u64,
+    interrupted: bool,
+    toys_per_s: Option<f64>,
+}
+
+impl Counted {
+    fn add(&mut self, (status, values): &PlacesRow, level: f64, observed: f64) {
+        match status {
+            ToyStatus::Converged => {
+                self.crossings.add(values, level);
+                let largest = values.iter().copied().flatten().fold(0.0, f64::max);
+                self.above += u64::from(largest >= observed - SAME_STATISTIC);
+            }
+            ToyStatus::NotConverged => self.n_nonconverged += 1,
+            ToyStatus::Failed => self.n_error += 1,
+        }
+    }
+
+    fn told(&self, warnings: &mut Vec<String>) {
+        let left_out = self.n_nonconverged + self.n_error;
+        if left_out > 0 {
+            warnings.push(format!(
+                "{left_out} of {} toys did not converge or failed and are left out",
+                self.n_toys
+            ));
+        }
+        if self.interrupted {
+            warnings.push(INTERRUPTED.to_owned());
+        }
+    }
+}
