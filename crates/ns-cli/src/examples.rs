@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// The names of commands, each with two examples.
-pub(crate) const EXAMPLES: [(&str, [&str; 2]); 33] = [
+pub(crate) const EXAMPLES: [(&str, [&str; 2]); 36] = [
     ("fit", ["nextstat fit ws.json", "nextstat fit ws.json --minos mu --plot pulls.pdf -o fit.json"]),
     (
         "scan",
@@ -17,6 +17,13 @@ pub(crate) const EXAMPLES: [(&str, [&str; 2]); 33] = [
         [
             "nextstat interval ws.json --cl 0.9",
             "nextstat interval ws.json --cl 0.9 --toys 1e4 --save toys.json --plot interval.pdf",
+        ],
+    ),
+    (
+        "region",
+        [
+            "nextstat region ws.json --param mu --param2 jes",
+            "nextstat region ws.json --poi mu_ggH,mu_qqH --cl 0.68 --toys 2000 --save toys.json --plot region.pdf",
         ],
     ),
     (
@@ -40,6 +47,14 @@ pub(crate) const EXAMPLES: [(&str, [&str; 2]); 33] = [
             "nextstat simplify ws.json --linear --save simplified.json -o report.json",
         ],
     ),
+    (
+        "look-elsewhere",
+        [
+            "nextstat look-elsewhere ws.json --param mass --start 110 --stop 150",
+            "nextstat look-elsewhere ws.json --param mass --points 121 --toys 200 --plot search.pdf",
+        ],
+    ),
+    ("blue", ["nextstat blue results.toml", "nextstat blue results.toml --format latex -o combination.tex"]),
     (
         "ranking",
         ["nextstat ranking ws.json --top 20 --plot ranking.pdf", "nextstat ranking ws.json --format latex"],

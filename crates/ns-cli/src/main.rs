@@ -51,6 +51,8 @@ enum Task {
     Scan(commands::scan::ScanArgs),
     /// Find the confidence interval of a parameter (with toys: Feldman-Cousins)
     Interval(commands::interval::IntervalArgs),
+    /// Find the confidence region of two parameters (with toys: Feldman-Cousins)
+    Region(commands::region::RegionArgs),
     /// Sample the posterior: credible intervals and limits
     Sample(commands::sample::SampleArgs),
     /// Test whether all channels have the same value of the parameter of interest
@@ -73,6 +75,8 @@ enum Task {
     UpperLimit(commands::upper_limit::UpperLimitArgs),
     /// Find the significance of a discovery
     Significance(commands::significance::SignificanceArgs),
+    /// Find the significance of a signal that was searched at many places, such as masses
+    LookElsewhere(commands::look_elsewhere::LookElsewhereArgs),
     /// Test the goodness of fit against the saturated model
     Gof(commands::gof::GofArgs),
     /// Predict the events of every channel and sample, with uncertainties, and the data beside them
@@ -97,6 +101,8 @@ enum Task {
     Rename(commands::rename::RenameArgs),
     /// Combine workspaces, or datacards, into one
     Combine(commands::combine::CombineArgs),
+    /// Combine given results with correlated uncertainties (best linear unbiased estimate)
+    Blue(commands::blue::BlueArgs),
     /// Sort a workspace by name
     Sort(commands::sort::SortArgs),
     /// Write a model in another format: HS3 or HistFactory XML
@@ -225,6 +231,7 @@ fn program() -> ExitCode {
         Task::Fit(args) => commands::fit::run(&args),
         Task::Scan(args) => commands::scan::run(&args),
         Task::Interval(args) => commands::interval::run(&args),
+        Task::Region(args) => commands::region::run(&args),
         Task::Sample(args) => commands::sample::run(&args),
         Task::Compatibility(args) => commands::compatibility::run(&args),
         Task::Simplify(args) => commands::simplify::run(&args),
@@ -235,6 +242,7 @@ fn program() -> ExitCode {
         Task::Toys(args) => commands::toys::run(&args),
         Task::UpperLimit(args) => commands::upper_limit::run(&args),
         Task::Significance(args) => commands::significance::run(&args),
+        Task::LookElsewhere(args) => commands::look_elsewhere::run(&args),
         Task::Gof(args) => commands::gof::run(&args),
         Task::Yields(args) => commands::yields::run(&args),
         Task::Draw(args) => commands::draw::run(&args),
@@ -247,6 +255,7 @@ fn program() -> ExitCode {
         Task::Decorrelate(args) => commands::decorrelate::run(&args),
         Task::Rename(args) => commands::rename::run(&args),
         Task::Combine(args) => commands::combine::run(&args),
+        Task::Blue(args) => commands::blue::run(&args),
         Task::Sort(args) => commands::sort::run(&args),
         Task::Convert(args) => commands::convert::run(&args),
         Task::Digest(args) => commands::digest::run(&args),

@@ -1,5 +1,6 @@
 //! The commands, one file for each. A command reads its flags, calls the library crates and writes the result.
 
+pub(crate) mod blue;
 pub(crate) mod build;
 pub(crate) mod combine;
 pub(crate) mod compatibility;
@@ -17,11 +18,13 @@ pub(crate) mod inspect;
 pub(crate) mod interval;
 pub(crate) mod licences;
 pub(crate) mod limit_grid;
+pub(crate) mod look_elsewhere;
 pub(crate) mod man;
 pub(crate) mod merge_toys;
 pub(crate) mod patch;
 pub(crate) mod prune;
 pub(crate) mod ranking;
+pub(crate) mod region;
 pub(crate) mod rename;
 pub(crate) mod report;
 pub(crate) mod sample;

@@ -4,13 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 use ns_inference::posterior::write_draws;
-use ns_inference::{PosteriorOptions, sample};
+use ns_inference::{PosteriorOptions, parameter_index, picture, sample};
 
 use crate::args::{ModelArgs, real, whole};
 use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
+use crate::load;
 use crate::output::{PendingFile, distinct};
+use crate::plot::PlotArgs;
 
 /// Flags of `sample`.
 #[derive(Debug, Args)]
@@ -37,8 +39,14 @@ pub(crate) struct SampleArgs {
     /// Save all draws in a Parquet file, one row per draw and one column per parameter
     #[arg(long, help_heading = "Chains", value_name = "FILE")]
     save: Option<PathBuf>,
+    /// Parameters of the picture: names, or patterns with * and ?; repeatable [default: the parameters of interest and those
+    /// that are most correlated with the first one, five in all]
+    #[arg(long, help_heading = "Output", value_name = "NAME,...", requires = "plot")]
+    plot_params: Vec<String>,
     #[command(flatten)]
     run: RunArgs,
+    #[command(flatten)]
+    plot: PlotArgs,
 }
 
 /// Runs the command. If the chains do not agree, or are too short, the command ends with [`Exit::Failed`].
@@ -46,7 +54,9 @@ pub(crate) struct SampleArgs {
 /// # Errors
 /// For a wrong flag, an invalid workspace, a likelihood that is not finite, or a result that cannot be written.
 pub(crate) fn run(args: &SampleArgs) -> Result<Exit, CliError> {
-    distinct([("--output", args.run.output.output.as_deref()), ("--save", args.save.as_deref())])?;
+    let result_file = args.run.output.output.as_deref();
+    let plots = args.plot.open(result_file)?;
+    distinct([("--output", result_file), ("--plot", args.plot.path()), ("--save", args.save.as_deref())])?;
     let file = args.save.as_ref().map(|path| PendingFile::create(path)).transpose()?;
     let number = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     let options = PosteriorOptions::default()
@@ -58,11 +68,20 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, CliError> {
         .threads(args.run.execution.execution().threads);
     let job = Job::open(&args.model, &args.run, options.work())?;
     let options = options.fit(args.run.data.options(&job.model)?);
-    let result = job.work("sample", |model, session, control| sample(model, session, &options, control))?;
+    let shown = load::parameters("--plot-params", &args.plot_params, &job.model)?;
+    for name in &shown {
+        parameter_index(&job.model, name)?;
+    }
+    let mut result =
+        job.work("sample", |model, session, control| sample(model, session, &options, control))?;
     if let (Some(file), Some(path)) = (file, &args.save) {
         let failed = |error| CliError::Write { path: path.clone(), source: std::io::Error::other(error) };
         file.finish(&write_draws(&result, Vec::new()).map_err(failed)?)?;
     }
+    result.warnings.extend(plots.font_warning(&job.model));
     job.finish(&result, &result.warnings, result.parts())?;
-    Ok(Exit::of(result.interrupted, result.converged))
+    plots.finish(Exit::of(result.interrupted, result.converged), |_| {
+        let picture = picture::corner(&result.draws, &result.pois, result.cl, &shown);
+        Ok(picture.map_err(|error| CliError::Usage(format!("--plot-params: {error}")))?.draw()?)
+    })
 }

@@ -32,6 +32,30 @@ fn an_interval_is_saved_continued_and_drawn() {
 }
 
 #[test]
+fn a_region_is_saved_continued_and_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (input, file) = (fixture("two_signals.json"), at("toys.json"));
+    let poi = ["--poi", "mu_ggH,mu_qqH"];
+    let arguments =
+        [&["region", "-i", &input, "--toys", "200", "--directions", "8", "--save", &file], &poi[..]];
+    let arguments = arguments.concat();
+    run(&[&arguments[..], &["--plot", &at("region.svg"), "-o", &at("region.json")]].concat());
+    let first: Value = serde_json::from_slice(&fs::read(at("region.json")).unwrap()).unwrap();
+    assert_eq!((&first["method"], &first["params"][1]), (&"feldman-cousins".into(), &"mu_qqH".into()));
+    assert!(first["border"].as_array().unwrap().len() >= 8, "{first}");
+    let picture = fs::read_to_string(at("region.svg")).unwrap();
+    assert!(picture.contains("95 % by toys") && picture.contains("95 % by the chi2 law"));
+    let (again, _) = json(&[&arguments[..], &["--resume"]].concat());
+    assert_eq!((&again["points"], &again["toys_per_s"]), (&first["points"], &Value::Null));
+    let drawn = run(&["draw", &at("region.json"), "-o", &at("again.svg")]);
+    assert_eq!(drawn.status.code(), Some(0), "{}", shown(&drawn));
+    assert_eq!(fs::read_to_string(at("again.svg")).unwrap(), picture);
+    let (law, code) = json(&[&["region", "-i", &input], &poi[..]].concat());
+    assert_eq!((code, &law["converged"], &law["points"]), (Some(0), &true.into(), &Value::Array(Vec::new())));
+}
+
+#[test]
 fn too_few_toys_or_draws_end_with_exit_code_one() {
     let input = fixture("counting.json");
     let (few, code) = json(&["interval", "-i", &input, "--toys", "100"]);
@@ -46,7 +70,9 @@ fn wrong_flags_are_told() {
     for (arguments, words) in [
         (vec!["interval", "-i", &input, "--plot", "a.svg"], "add --toys N"),
         (vec!["interval", "-i", &input, "--toys", "10", "--points", "1"], "2 to 10000"),
+        (vec!["region", "-i", &input], "name the second one"),
         (vec!["sample", "-i", &input, "--chains", "2000"], "1 to 1000"),
+        (vec!["sample", "-i", &input, "--plot", "a.svg", "--plot-params", "nu"], "no parameter 'nu'"),
         (vec!["compatibility", "-i", &input], "compatibility needs two channels"),
         (
             vec!["toys", "-i", &input, "--n-toys", "10", "--inject", "1", "--at", "init"],
@@ -64,7 +90,9 @@ fn draws_are_saved() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("draws.parquet");
     let (input, file) = (fixture("counting.json"), path.display().to_string());
-    let (result, code) = json(&["sample", "-i", &input, "--seed", "3", "--save", &file]);
+    let picture = folder.path().join("corner.svg").display().to_string();
+    let (result, code) = json(&["sample", "-i", &input, "--seed", "3", "--save", &file, "--plot", &picture]);
+    assert!(fs::read_to_string(&picture).unwrap().contains("95 % interval"));
     assert_eq!((code, &result["parameters"][0]["name"]), (Some(0), &"mu".into()), "{result}");
     assert!(fs::read(path).unwrap().starts_with(b"PAR1"));
     let limit = result["parameters"][0]["upper_limit"].as_f64().unwrap();
@@ -112,4 +140,32 @@ fn a_simplified_likelihood_has_nearly_the_limits_of_the_full_one() {
     assert_eq!((code, &linear["bins"][0]["c"]), (Some(0), &0.0.into()));
     let text = fs::read_to_string(&made).unwrap();
     assert!(text.contains("histosys") && !text.contains("function"), "{text}");
+}
+
+#[test]
+fn given_results_are_combined() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.toml");
+    fs::write(
+        &path,
+        "[correlations]\nstat = 0\njes = 1\n[[results]]\nname = \"A\"\nvalue = 172.5\n\
+         uncertainties = { stat = 0.4, jes = 0.6 }\n[[results]]\nname = \"B\"\nvalue = 173.1\n\
+         uncertainties = { stat = 0.3, jes = 0.7 }\n",
+    )
+    .unwrap();
+    let file = path.display().to_string();
+    let (result, code) = json(&["blue", &file]);
+    // Covariance 0.52, 0.42, 0.58.
+    let weight = (0.58 - 0.42) / (0.52 + 0.58 - 2.0 * 0.42);
+    let own = &result["combined"][0];
+    assert_eq!((code, &result["n_dof"]), (Some(0), &1.into()));
+    assert!((own["weights"][0].as_f64().unwrap() - weight).abs() < 1e-12, "{result}");
+    let value = weight * 172.5 + (1.0 - weight) * 173.1;
+    assert!((own["value"].as_f64().unwrap() - value).abs() < 1e-9, "{result}");
+    let table = shown(&run(&["blue", &file, "--format", "table"]));
+    assert!(table.contains("1 degree of freedom") && table.contains("jes"), "{table}");
+    fs::write(&path, "[[results]]\nname = \"A\"\n").unwrap();
+    let output = run(&["blue", &file]);
+    assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+    assert!(shown(&output).contains("missing field"), "{}", shown(&output));
 }

@@ -11,9 +11,11 @@ mod hypotest_toys;
 mod injection;
 mod inspect;
 mod interval;
+mod look_elsewhere;
 mod merge_toys;
 mod prune;
 mod ranking;
+mod region;
 mod rename;
 mod run;
 mod sample;
@@ -35,9 +37,11 @@ pub(crate) use hypotest_toys::HypotestToysBody;
 pub(crate) use injection::InjectionBody;
 pub(crate) use inspect::InspectBody;
 pub(crate) use interval::IntervalBody;
+pub(crate) use look_elsewhere::LookElsewhereBody;
 pub(crate) use merge_toys::MergeToysBody;
 pub(crate) use prune::PruneBody;
 pub(crate) use ranking::RankingBody;
+pub(crate) use region::RegionBody;
 pub(crate) use rename::RenameBody;
 pub(crate) use run::{Answer, Run};
 pub(crate) use sample::SampleBody;
@@ -129,6 +133,8 @@ macro_rules! each_analysis {
             crate::analyses::MergeToysBody,
             crate::analyses::UpperLimitBody,
             crate::analyses::IntervalBody,
+            crate::analyses::RegionBody,
+            crate::analyses::LookElsewhereBody,
             crate::analyses::InjectionBody,
             crate::analyses::SampleBody,
             crate::analyses::SignificanceBody,

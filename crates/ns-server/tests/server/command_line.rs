@@ -234,13 +234,18 @@ fn several_parameters_of_interest_answer_as_on_the_command_line() {
         }
         post(server.address, &format!("/v1/{name}"), &(body + "}"))
     };
-    let cases: [Case; 8] = [
+    let cases: [Case; 9] = [
         ("fit", &[], json!({})),
         ("significance", &[], json!({})),
         ("upper-limit", &[], json!({})),
         ("ranking", &["--prefit"], json!({"options": {"prefit": true}})),
         ("scan", &["--points", "5"], json!({"options": {"first": {"points": 5}}})),
         ("interval", &[], json!({})),
+        (
+            "region",
+            &["--toys", "50", "--directions", "8", "--points", "3"],
+            json!({"options": {"n_toys": 50, "directions": 8, "points": 3}}),
+        ),
         ("hypotest", &["--mu", "mu_ggH=2,mu_qqH=1"], json!({"mu": {"mu_qqH": 1, "mu_ggH": 2}})),
         ("hypotest", &["--mu", "1,2", "--toys", "50"], json!({"mu": [1, 2], "n_toys": 50})),
     ];

@@ -45,6 +45,8 @@ fn the_description_has_every_path_and_every_schema_that_it_names() {
         "significance",
         "gof",
         "interval",
+        "region",
+        "look-elsewhere",
         "sample",
         "injection",
         "yields",

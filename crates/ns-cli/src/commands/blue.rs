@@ -1,0 +1,45 @@
+//! `nextstat blue`: combines given results to the best linear unbiased estimate.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use ns_inference::{BlueInput, blue};
+
+use crate::args::OutputArgs;
+use crate::error::{CliError, Exit};
+use crate::load;
+use crate::output::Output;
+
+/// Flags of `blue`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "FILE lists results with a name, a value and uncertainties by source, and the correlation of each source: a \
+    number for all results, or a matrix. With the key quantity, results of several quantities are combined together."
+)]
+pub(crate) struct BlueArgs {
+    /// The results, in TOML or JSON; `-` reads standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If the file cannot be read, has other contents, or its results cannot be combined; or if the result cannot be written.
+pub(crate) fn run(args: &BlueArgs) -> Result<Exit, CliError> {
+    let output = Output::open(&args.output)?;
+    let origin = || load::shown(&args.file);
+    let bytes = load::read(&args.file).map_err(|source| CliError::Workspace { origin: origin(), source })?;
+    let wrong = |why: String| CliError::Usage(format!("{}: {}", origin(), why.trim_end()));
+    let text = String::from_utf8(bytes).map_err(|_| wrong("it is no text; give TOML or JSON".to_owned()))?;
+    let input: BlueInput = if text.trim_start().starts_with('{') {
+        serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?
+    } else {
+        toml::from_str(&text).map_err(|error| wrong(error.to_string()))?
+    };
+    let result = blue(&input).map_err(|error| wrong(error.to_string()))?;
+    output.write_parts(&result, &result.warnings, &result.parts())?;
+    Ok(Exit::Done)
+}
