@@ -113,6 +113,10 @@ def test_posteriors_are_those_of_integrals(tmp_path):
     assert (draws >= 0).all() and (draws <= 30).all()
     copy = pickle.loads(pickle.dumps(result))
     assert (copy.draws["mu"] == draws).all()
+    copy.plot(tmp_path / "corner.svg", parameters=["mu", "b"])
+    assert "95 % region" in (tmp_path / "corner.svg").read_text()
+    with pytest.raises(ValueError, match="'x' is not sampled"):
+        copy.plot(parameters="x")
     pq = pytest.importorskip("pyarrow.parquet")
     table = pq.read_table(path)
     assert table.num_rows == 8000 and table.column_names[:3] == ["chain", "draw", "ln_likelihood"]
@@ -178,3 +182,43 @@ def test_simplified_likelihoods_are_read_by_pyhf(fixtures):
         assert own["skewness"] * own["sigma"] ** 3 == pytest.approx(6 * b**2 * c + 8 * c**3, rel=1e-6, abs=1e-9)
     limits = [nextstat.upper_limit(model).observed for model in (full, nextstat.load_workspace(made.workspace))]
     assert limits[1] == pytest.approx(limits[0], rel=0.06)
+
+
+def test_regions_are_those_of_feldman_and_cousins(tmp_path):
+    spec = counting(4, 3.0)
+    signal = {"name": "other", "data": [1.0], "modifiers": [{"name": "nu", "type": "normfactor", "data": None}]}
+    background = {"name": "background", "data": [2.0], "modifiers": []}
+    spec["channels"].append({"name": "SR2", "samples": [signal, background]})
+    spec["observations"].append({"name": "SR2", "data": [9]})
+    spec["measurements"][0]["config"]["parameters"].append({"name": "nu", "bounds": [[0.0, 40.0]]})
+    model = nextstat.load_workspace(spec, poi=["mu", "nu"])
+    result = nextstat.region(model, cl=0.9, toys=2000, seed=5, save=tmp_path / "toys.json")
+    assert result.params == ["mu", "nu"] and result.converged and result.connected
+    assert result.best_fit == pytest.approx([1.0, 7.0], abs=1e-4)
+
+    k = np.arange(60)
+
+    def exact(point):
+        mean = np.array(point) + [3.0, 2.0]
+        ratio = [stats.poisson.logpmf(k, np.maximum(k, b)) - stats.poisson.logpmf(k, m) for b, m in zip([3, 2], mean)]
+        t = ratio[0][:, None] + ratio[1][None, :]
+        p = stats.poisson.pmf(k, mean[0])[:, None] * stats.poisson.pmf(k, mean[1])[None, :]
+        return p[t >= t[4, 9] - 1e-9].sum()
+
+    for point in result.points:
+        if point.n_toys:
+            p = min(exact(point["values"]), 1.0)
+            assert abs(point.p_value - p) < 5 * np.sqrt(p * (1 - p) / point.n_toys) + 1e-3
+    again = nextstat.region(model, cl=0.9, toys=2000, seed=5, save=tmp_path / "toys.json", resume=True)
+    assert again.border == result.border and again.toys_per_s is None
+    copy = pickle.loads(pickle.dumps(result))
+    copy.plot(tmp_path / "region.svg")
+    assert copy.to_dict() == result.to_dict()
+
+    law = nextstat.region(model, cl=0.9)
+    level = stats.chi2.ppf(0.9, 2)
+    assert law.level == pytest.approx(level) and law.points == [] and law.method == "likelihood"
+    for border in law.border:
+        if not border.at_bound:
+            test = nextstat.hypotest(model, dict(zip(law.params, border["values"])))
+            assert test.t == pytest.approx(level, abs=2e-3)

@@ -32,6 +32,7 @@ mod joint_ranking;
 mod jumps;
 mod limit;
 mod load;
+mod look_elsewhere;
 mod methods;
 mod model;
 mod options;
@@ -42,6 +43,7 @@ mod pois;
 mod posterior;
 mod ranking;
 mod recipe;
+mod region;
 mod remote;
 mod restore;
 mod result;
@@ -118,6 +120,8 @@ mod _native {
     #[pymodule_export]
     use crate::load::{_restored, _text, load_workspace};
     #[pymodule_export]
+    use crate::look_elsewhere::{LookElsewhereResult, look_elsewhere};
+    #[pymodule_export]
     use crate::model::Model;
     #[pymodule_export]
     use crate::picture::{_picture, Picture};
@@ -125,6 +129,8 @@ mod _native {
     use crate::posterior::{PosteriorResult, sample};
     #[pymodule_export]
     use crate::ranking::{RankingResult, ranking};
+    #[pymodule_export]
+    use crate::region::{RegionResult, region};
     #[pymodule_export]
     use crate::remote::_remote;
     #[pymodule_export]

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use ns_inference::picture::BlindRange;
 use ns_viz::{
-    Channels, Components, Confidence, Drawing, Format, Linearity, PictureError, ToyDistribution, Yields,
+    Channels, Components, Confidence, Corner, Drawing, Format, Linearity, PictureError, Places, Region,
+    ToyDistribution, Yields,
 };
 use pyo3::exceptions::{PyOSError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
@@ -168,7 +169,7 @@ macro_rules! titled {
     };
 }
 
-titled!(Channels, Confidence, Linearity);
+titled!(Channels, Confidence, Corner, Linearity, Places, Region);
 
 impl<T: Titled> Titled for Option<T> {
     fn with_titles(

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use ns_inference::PosteriorOptions;
 use ns_inference::posterior::{Draws, write_draws};
 use numpy::PyArray2;
-use pyo3::exceptions::{PyKeyError, PyOSError};
+use pyo3::exceptions::{PyKeyError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::analysis::{Common, result_class};
 use crate::load::{self, Names};
 use crate::pickle::Reduced;
+use crate::picture::{Picture, titled};
 use crate::whole::whole;
 
 result_class! {
@@ -46,6 +47,26 @@ result_class! {
                 )));
             };
             self.0.value(py, "parameters")?.get_item(place)
+        }
+
+        /// Draws the distribution of each parameter and the credible region of each pair. `parameters` are the names of the
+        /// parameters, by default the parameters of interest and those that are most correlated with the first one, five in
+        /// all. Saves the picture if `path` is given. Raises `ValueError` for a name that is not sampled.
+        #[pyo3(signature = (path = None, *, parameters = None, title = None, subtitle = None))]
+        fn plot(
+            &self,
+            py: Python<'_>,
+            path: Option<PathBuf>,
+            parameters: Option<Names>,
+            title: Option<String>,
+            subtitle: Option<String>,
+        ) -> PyResult<Picture> {
+            let pois: Vec<String> = self.0.value(py, "pois")?.extract()?;
+            let cl: f64 = self.0.value(py, "cl")?.extract()?;
+            let names = parameters.map(Names::list).unwrap_or_default();
+            let corner = ns_inference::picture::corner(&self.1, &pois, cl, &names);
+            let corner = corner.map_err(|error| PyValueError::new_err(error.to_string()))?;
+            titled(py, corner, path, (title, subtitle), "sample(model)")
         }
 
         /// Returns the draws as `InferenceData` of ArviZ. Raises `ImportError` without arviz.

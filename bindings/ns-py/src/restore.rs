@@ -11,9 +11,11 @@ use crate::hypotest::{EventGoodnessResult, GoodnessResult, HypotestResult, Point
 use crate::injection::InjectionResult;
 use crate::interval::IntervalResult;
 use crate::limit::{Drawn, LimitResult};
+use crate::look_elsewhere::LookElsewhereResult;
 use crate::pickle::read;
 use crate::posterior::PosteriorResult;
 use crate::ranking::RankingResult;
+use crate::region::RegionResult;
 use crate::simplify::SimplifyResult;
 use crate::study::FitToysResult;
 use crate::toys::{HypotestToysResult, ToyLimitResult};
@@ -39,6 +41,8 @@ pub(crate) fn _result(
         "HypotestToysResult" => Py::new(py, HypotestToysResult(record, read(&text()?)?))?.into_any(),
         "ToyLimitResult" => Py::new(py, ToyLimitResult(record))?.into_any(),
         "IntervalResult" => Py::new(py, IntervalResult(record, read(&text()?)?))?.into_any(),
+        "LookElsewhereResult" => Py::new(py, LookElsewhereResult(record, read(&text()?)?))?.into_any(),
+        "RegionResult" => Py::new(py, RegionResult(record, read(&text()?)?))?.into_any(),
         "PosteriorResult" => Py::new(py, PosteriorResult(record, read(&text()?)?))?.into_any(),
         "CompatibilityResult" => Py::new(py, CompatibilityResult(record, read(&text()?)?))?.into_any(),
         "InjectionResult" => Py::new(py, InjectionResult(record, read(&text()?)?))?.into_any(),

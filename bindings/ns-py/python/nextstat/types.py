@@ -9,6 +9,7 @@ from typing import Any
 
 __all__ = [
     "Blinded",
+    "BorderPoint",
     "BinnedStatistic",
     "Breakdown",
     "ChannelEstimate",
@@ -39,6 +40,7 @@ __all__ = [
     "Part",
     "PerHypothesis",
     "RankedParameter",
+    "RegionPoint",
     "SampleYields",
     "Sequence",
     "SequencePart",
@@ -167,6 +169,31 @@ class IntervalPoint(Part):
     """A value that was tested for an interval with toys."""
 
     value: float
+    t: float
+    p_value: Maybe
+    p_value_error: Maybe
+    p_value_asymptotic: float
+    n_toys: int
+    n_nonconverged: int
+    n_error: int
+
+
+class BorderPoint(Part):
+    """The border of a confidence region in one direction from the best fit."""
+
+    angle: float
+    values: list[float] | None
+    error: list[float] | None
+    relative_error: Maybe
+    at_bound: bool
+    reason: str | None
+    asymptotic: list[float] | None
+
+
+class RegionPoint(Part):
+    """A point that was tested for a confidence region with toys."""
+
+    values: list[float]
     t: float
     p_value: Maybe
     p_value_error: Maybe
