@@ -32,8 +32,8 @@ use crate::{InferenceError, parameter_index};
 /// Name of the analysis in messages.
 const WHAT: &str = "a confidence region";
 
-/// How often directions are added where the border bends.
-const MOST_ROUNDS: usize = 4;
+/// How often directions are added where the border bends. At a corner each round halves the error.
+const MOST_ROUNDS: usize = 12;
 
 /// A direction from the best fit, with what is known of the border there.
 struct Ray {

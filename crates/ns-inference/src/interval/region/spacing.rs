@@ -8,6 +8,9 @@ use crate::interval::search::Side;
 /// Number of directions above which none are added.
 const MOST_DIRECTIONS: usize = 4000;
 
+/// Distance from a straight line that is explained by the errors of the points, in units of its error.
+const EXPLAINED: f64 = 2.0;
+
 /// Returns the distance of the border in a direction.
 pub(super) fn distance(ray: &Ray) -> Option<f64> {
     match &ray.search {
@@ -15,6 +18,11 @@ pub(super) fn distance(ray: &Ray) -> Option<f64> {
         None if ray.room == 0.0 => Some(0.0),
         None => ray.of_law(),
     }
+}
+
+/// Returns the error of the distance of the border in a direction.
+fn error_of(ray: &Ray) -> f64 {
+    ray.search.as_ref().and_then(|search| search.border(Side::Upper, "").error).unwrap_or(0.0)
 }
 
 /// The space between a direction and the next one.
@@ -26,6 +34,7 @@ struct Gap {
 
 /// Returns the gaps between neighbouring directions. The border between two points is compared with a straight line by
 /// leaving out a point: it lies off the line between its neighbours by an amount that grows with the product of the two angles.
+/// What the errors of the points explain is no bend.
 fn gaps(rays: &[Ray]) -> Vec<Gap> {
     let n = rays.len();
     let angle = |from: &Ray, to: &Ray| (to.angle - from.angle).rem_euclid(TAU);
@@ -40,7 +49,9 @@ fn gaps(rays: &[Ray]) -> Vec<Gap> {
             return None;
         }
         let chord = left * right * (a + b).sin() / (left * a.sin() + right * b.sin());
-        Some((middle - chord).abs() / ray.unit() / (a * b))
+        let noise = error_of(ray).hypot(0.5 * error_of(before).hypot(error_of(after)));
+        let off = ((middle - chord).abs() - EXPLAINED * noise).max(0.0);
+        Some(off / ray.unit() / (a * b))
     };
     let bends: Vec<Option<f64>> = (0..n).map(bend).collect();
     let bend = |k: usize| bends.get(k % n.max(1)).copied().flatten();
