@@ -3,6 +3,8 @@
 
 #[path = "effects.rs"]
 mod effects;
+#[path = "planes.rs"]
+mod planes;
 
 use ns_viz::{
     Bar, ChannelRow, ChannelYields, Channels, Components, Confidence, Contour, Correlation, Drawing,
@@ -622,6 +624,8 @@ pub(crate) fn hard() -> Vec<(String, Result<Drawing, PictureError>)> {
         ("yields-zero".into(), page(vec![zero, blind], true).draw()),
         ("yields-one-bin".into(), page(vec![one_bin], false).draw()),
         ("yields-many".into(), page(vec![many], false).draw()),
+        ("corner-1".into(), planes::corner(1).draw()),
+        ("corner-9".into(), planes::corner(9).draw()),
         ("impacts-1".into(), effects::impacts(1).draw()),
         ("impacts-184".into(), effects::impacts(184).draw()),
         ("pruning-184".into(), effects::pruning(184).draw()),
@@ -685,6 +689,9 @@ pub(crate) fn typical() -> Vec<(String, Result<Drawing, PictureError>)> {
         ("pulls".into(), pulls(24).draw()),
         ("correlation".into(), correlation(12).draw()),
         ("confidence".into(), confidence().draw()),
+        ("region".into(), planes::region().draw()),
+        ("corner".into(), planes::corner(4).draw()),
+        ("places".into(), planes::places().draw()),
         ("channels".into(), channels(6).draw()),
         ("linearity".into(), linearity().draw()),
         ("limit".into(), limit(false).draw()),
