@@ -31,7 +31,7 @@ use self::result::Border;
 use self::search::{Search, Tested};
 use self::tester::{Ended, Tester};
 use crate::analysis::Analysis;
-use crate::observed::Observed;
+use crate::observed::{At, Observed};
 use crate::present::exact;
 use crate::single_fits::of_single_fits;
 use crate::toys::SAME_STATISTIC;
@@ -242,11 +242,16 @@ fn follow(
     place: &dyn Fn(f64) -> Vec<f64>,
 ) -> Result<Ended, InferenceError> {
     let generation = observed.generation;
+    // A value gets its toys in several steps. Its fit is made once.
+    let mut fitted: Vec<(f64, At)> = Vec::new();
     while let Some((value, n_toys)) = search.next() {
         let values = place(value);
-        let at = match observed.at(analysis, &tester.held(&values)) {
-            Err(InferenceError::Cancelled) if tester.n_toys > 0 => return Ok(Ended::Interrupted),
-            at => at?,
+        let at = match fitted.iter().find(|(known, _)| *known == value) {
+            Some((_, at)) => at.clone(),
+            None => match observed.at(analysis, &tester.held(&values)) {
+                Err(InferenceError::Cancelled) if tester.n_toys > 0 => return Ok(Ended::Interrupted),
+                at => at?,
+            },
         };
         if generation != observed.generation {
             return Ok(Ended::Moved);
@@ -254,6 +259,9 @@ fn follow(
         if at.t <= SAME_STATISTIC {
             search.learn(Tested { value, t: at.t, counts: None });
             continue;
+        }
+        if fitted.iter().all(|(known, _)| *known != value) {
+            fitted.push((value, at.clone()));
         }
         let (counts, ended) = tester.toys(analysis, store, (&values, &at), n_toys)?;
         if counts.good() > 0 || ended == Ended::Done {

@@ -16,7 +16,7 @@ const MOST: usize = 20;
 const BINS: usize = 40;
 
 /// Probabilities of the regions of pairs.
-const MASSES: [f64; 2] = [0.682_689_492_137_085_9, 0.95];
+const MASSES: [f64; 2] = [0.6827, 0.95];
 
 /// Share of the draws that the range of an axis leaves out on each side.
 const LEFT_OUT: f64 = 1e-3;
