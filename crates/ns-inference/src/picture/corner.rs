@@ -213,7 +213,8 @@ fn plane(along: &Column, up: &Column) -> CornerPlane {
             }
         }
     }
-    let levels = MASSES.iter().map(|mass| level(&density, *mass)).collect();
+    let all = along.values.len();
+    let levels = MASSES.iter().map(|mass| level(&density, &counts, *mass, all)).collect();
     CornerPlane { x: along.centres(), y: up.centres(), density, levels }
 }
 
@@ -237,16 +238,18 @@ fn smoothed(counts: &[f64], kernel: &[f64]) -> Vec<f64> {
     (0..n).map(at).collect()
 }
 
-/// Returns the density above which the cells have a share `mass` of the sum.
-fn level(density: &[Vec<f64>], mass: f64) -> f64 {
-    let mut all: Vec<f64> = density.iter().flatten().copied().collect();
-    all.sort_by(|a, b| b.total_cmp(a));
-    let wanted = mass * all.iter().sum::<f64>();
+/// Returns the density above which the cells contain a share `mass` of `all` draws. The draws are counted before smoothing,
+/// which would make regions wider.
+fn level(density: &[Vec<f64>], counts: &[Vec<f64>], mass: f64, all: usize) -> f64 {
+    let cells = density.iter().flatten().copied().zip(counts.iter().flatten().copied());
+    let mut cells: Vec<(f64, f64)> = cells.collect();
+    cells.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let wanted = mass * all as f64;
     let mut sum = 0.0;
-    for value in &all {
-        sum += value;
+    for (height, count) in &cells {
+        sum += count;
         if sum >= wanted {
-            return *value;
+            return *height;
         }
     }
     0.0
