@@ -9,8 +9,8 @@ from typing import Any
 
 __all__ = [
     "Blinded",
-    "BorderPoint",
     "BinnedStatistic",
+    "BorderPoint",
     "Breakdown",
     "ChannelEstimate",
     "ChannelGoodness",
