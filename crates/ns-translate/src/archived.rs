@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use crate::ModelSource;
 use crate::build::{ConfigOptions, build_config_in};
 use crate::datacard::{Card, CardOptions};
-use crate::files::{Archive, ArchiveError, Files, cut, inside};
+use crate::files::{Archive, ArchiveError, Files, Member, cut, inside};
 use crate::histfactory;
 use crate::hs3::EventSources;
 use crate::pyhf::{DigestCheck, Patch, WorkspaceError};
@@ -28,13 +28,21 @@ impl Archive {
         let members = || self.members().keys().take(NAMES).map(|path| shown(path)).collect();
         if let Some(name) = name {
             let found = inside(Path::new(name)).and_then(|path| self.members().get_key_value(&path));
-            let Some((path, bytes)) = found else {
+            let Some((path, member)) = found else {
                 return Err(ArchiveError::NoMember { name: cut(name), members: members() });
             };
-            return Ok((path, Format::of(bytes)));
+            return Ok((path, Format::of(self.content(member)?)));
         }
-        let models = self.members().iter().filter(|(path, _)| !is_aside(path));
-        let mut models = models.filter_map(|(path, bytes)| Some((path.as_path(), model_format(bytes)?)));
+        let mut models = Vec::new();
+        for (path, member) in self.members().iter().filter(|(path, _)| !is_aside(path)) {
+            // Compressed files that cannot be a model are not unpacked.
+            if may_be_model(member)
+                && let Some(format) = model_format(self.content(member)?)
+            {
+                models.push((path.as_path(), format));
+            }
+        }
+        let mut models = models.into_iter();
         let Some(first) = models.next() else { return Err(ArchiveError::NoModel { members: members() }) };
         let others: Vec<String> = models.take(NAMES).map(|(path, _)| shown(path)).collect();
         if others.is_empty() {
@@ -109,6 +117,11 @@ fn is_aside(path: &Path) -> bool {
         part == "__MACOSX" || part.to_str().is_some_and(|name| name.starts_with("._"))
     };
     path.iter().any(starts)
+}
+
+/// Whether the beginning of a file may be that of a model.
+fn may_be_model(member: &Member) -> bool {
+    !matches!(Format::of(&member.head()), Format::Root | Format::Unknown)
 }
 
 /// Returns the format of a file that is a model by itself.

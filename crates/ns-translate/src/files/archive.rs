@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::error::ArchiveError;
+use super::member::Member;
 use super::unpack;
 
 /// What a text that is read counts for, as a multiple of its bytes. The tree of XML needs more memory than the numbers that it
@@ -24,10 +25,14 @@ pub struct ArchiveLimits {
     pub read: u64,
 }
 
-/// The files of an archive, unpacked in memory, of which no name leads out of the archive.
+/// The files of an archive in memory, of which no name leads out of the archive. Files that are compressed again are unpacked
+/// when they are read.
 #[derive(Debug)]
 pub struct Archive {
-    members: BTreeMap<PathBuf, Arc<[u8]>>,
+    members: BTreeMap<PathBuf, Member>,
+    /// Largest number of bytes of all files together, unpacked, and how many are left of it.
+    limit: u64,
+    left: AtomicU64,
     /// How much may still be read, in bytes.
     allowance: Arc<AtomicU64>,
 }
@@ -49,29 +54,44 @@ impl Archive {
     /// [`ArchiveError::Damaged`], [`ArchiveError::TooLarge`], [`ArchiveError::TooMany`], [`ArchiveError::Name`] and
     /// [`ArchiveError::Link`].
     pub fn unpack(bytes: &[u8], limits: ArchiveLimits) -> Result<Self, ArchiveError> {
-        let members = unpack::members(bytes, limits)?;
-        Ok(Self { members, allowance: Arc::new(AtomicU64::new(limits.read)) })
+        let (members, left) = unpack::members(bytes, limits)?;
+        let (limit, left) = (limits.unpacked, AtomicU64::new(left));
+        Ok(Self { members, limit, left, allowance: Arc::new(AtomicU64::new(limits.read)) })
     }
 
-    /// Returns the number of bytes of all files together.
+    /// Returns the number of bytes that are held of all files together.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.members.values().map(|bytes| bytes.len() as u64).sum()
+        self.members.values().map(Member::len).sum()
     }
 
-    /// Returns the bytes of a file.
+    /// Returns the content of a file; `None` if there is no such file, or it cannot be unpacked.
     #[must_use]
     pub fn bytes_of(&self, path: &Path) -> Option<&[u8]> {
-        self.get(path).map(AsRef::as_ref)
+        self.get(path)?.ok().map(AsRef::as_ref)
     }
 
-    pub(super) fn get(&self, path: &Path) -> Option<&Arc<[u8]>> {
-        self.members.get(&inside(path)?)
+    /// Returns the content of a file, if there is one with this path.
+    pub(super) fn get(&self, path: &Path) -> Option<Result<&Arc<[u8]>, ArchiveError>> {
+        self.members.get(&inside(path)?).map(|member| self.content(member))
+    }
+
+    /// Returns the content of one of the files.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Damaged`] and [`ArchiveError::TooLarge`] for a compressed file.
+    pub(crate) fn content<'a>(&self, member: &'a Member) -> Result<&'a Arc<[u8]>, ArchiveError> {
+        member.content(&self.left, self.limit)
     }
 
     /// Returns the files by their paths.
-    pub(crate) fn members(&self) -> &BTreeMap<PathBuf, Arc<[u8]>> {
+    pub(crate) fn members(&self) -> &BTreeMap<PathBuf, Member> {
         &self.members
+    }
+
+    /// Returns whether there is a file with this path.
+    pub(super) fn has(&self, path: &Path) -> bool {
+        inside(path).is_some_and(|path| self.members.contains_key(&path))
     }
 
     /// Returns a copy of the bytes of a text, which counts as read.

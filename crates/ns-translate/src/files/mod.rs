@@ -5,6 +5,7 @@
 
 mod archive;
 mod error;
+mod member;
 mod unpack;
 
 use std::fs::File;
@@ -17,6 +18,7 @@ use ns_root::{RootError, RootFile};
 pub use archive::{Archive, ArchiveLimits};
 pub(crate) use archive::{cut, inside};
 pub use error::ArchiveError;
+pub(crate) use member::Member;
 
 use crate::pyhf::{WorkspaceError, read_file};
 
@@ -42,7 +44,7 @@ impl Files {
     pub(crate) fn is_file(&self, path: &Path) -> bool {
         match self {
             Self::Disk => path.is_file(),
-            Self::Packed(archive) => archive.get(path).is_some(),
+            Self::Packed(archive) => archive.has(path),
         }
     }
 
@@ -60,7 +62,7 @@ impl Files {
             Self::Disk => read_file(path),
             Self::Packed(archive) => {
                 let missing = || WorkspaceError::Io { path: path.to_owned(), source: missing() };
-                let bytes = archive.get(path).ok_or_else(missing)?;
+                let bytes = archive.get(path).ok_or_else(missing)??;
                 Ok(archive.text(path, bytes)?)
             }
         }
@@ -82,7 +84,8 @@ impl Files {
                 let file = path.display().to_string();
                 match archive.get(path) {
                     None => Err(RootError::Read { file, source: missing() }),
-                    Some(bytes) => {
+                    Some(Err(error)) => Err(RootError::Read { file, source: io::Error::other(error) }),
+                    Some(Ok(bytes)) => {
                         let root = RootFile::from_bytes(&file, Arc::clone(bytes))?;
                         Ok(root.with_allowance(archive.allowance()))
                     }
@@ -100,7 +103,8 @@ impl Files {
                 Ok(RootFile::is_root(&start))
             }
             Self::Packed(archive) => {
-                archive.get(path).map(|bytes| RootFile::is_root(bytes)).ok_or_else(missing)
+                let bytes = archive.get(path).ok_or_else(missing)?.map_err(io::Error::other)?;
+                Ok(RootFile::is_root(bytes))
             }
         }
     }

@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use flate2::read::MultiGzDecoder;
 use tar::EntryType;
@@ -13,10 +12,11 @@ use zip::result::ZipError;
 
 use super::archive::{ArchiveLimits, cut, inside};
 use super::error::ArchiveError;
+use super::member::Member;
 use crate::pyhf::{Bounded, is_tar};
 
 /// First bytes of gzip and of zip archives; the last ones are those of an empty zip archive.
-const GZIP: &[u8] = &[0x1f, 0x8b];
+pub(super) const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZIP: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 /// Size of the header of a tar archive.
 const HEADER: usize = 512;
@@ -26,10 +26,11 @@ const DEEPEST: usize = 32;
 /// Name of a single file that has no name.
 const SINGLE: &str = "model";
 
-type Members = BTreeMap<PathBuf, Arc<[u8]>>;
+type Members = BTreeMap<PathBuf, Member>;
 
-/// Returns the files of an archive by their names, or the single file that the bytes are.
-pub(super) fn members(bytes: &[u8], limits: ArchiveLimits) -> Result<Members, ArchiveError> {
+/// Returns the files of an archive by their names, or the single file that the bytes are, and how many bytes may still be
+/// unpacked.
+pub(super) fn members(bytes: &[u8], limits: ArchiveLimits) -> Result<(Members, u64), ArchiveError> {
     let mut out = Unpacked { members: Members::new(), seen: 0, left: limits.unpacked, limits };
     if ZIP.iter().any(|start| bytes.starts_with(start)) {
         out.zip(bytes)?;
@@ -40,7 +41,7 @@ pub(super) fn members(bytes: &[u8], limits: ArchiveLimits) -> Result<Members, Ar
     } else {
         out.file(Path::new(SINGLE), bytes)?;
     }
-    Ok(out.members)
+    Ok((out.members, out.left))
 }
 
 /// The files so far.
@@ -152,34 +153,19 @@ impl Unpacked {
         }
     }
 
-    /// Reads a file, which is unpacked if it is compressed with gzip. Returns the number of bytes of the reader.
+    /// Reads a file. Returns the number of bytes of the reader.
     fn file(&mut self, path: &Path, reader: impl Read) -> Result<u64, ArchiveError> {
         let limit = self.limits.unpacked;
         let mut bytes = Vec::new();
         reader.take(self.left.saturating_add(1)).read_to_end(&mut bytes).map_err(damaged)?;
         let size = bytes.len() as u64;
         self.left = self.left.checked_sub(size).ok_or(ArchiveError::TooLarge { limit })?;
-        if bytes.starts_with(GZIP) {
-            bytes = self.gunzipped(&bytes)?;
-        }
         // As with tar, the last of several files of one name is the file.
-        self.members.insert(path.to_owned(), bytes.into());
+        self.members.insert(path.to_owned(), Member::new(bytes));
         Ok(size)
-    }
-
-    fn gunzipped(&mut self, bytes: &[u8]) -> Result<Vec<u8>, ArchiveError> {
-        let exceeded = Cell::new(false);
-        let mut out = Vec::new();
-        let read = Bounded::new(MultiGzDecoder::new(bytes), self.left, &exceeded).read_to_end(&mut out);
-        if exceeded.get() {
-            return Err(ArchiveError::TooLarge { limit: self.limits.unpacked });
-        }
-        read.map_err(damaged)?;
-        self.left = self.left.saturating_sub(out.len() as u64);
-        Ok(out)
     }
 }
 
-fn damaged(reason: impl std::fmt::Display) -> ArchiveError {
+pub(super) fn damaged(reason: impl std::fmt::Display) -> ArchiveError {
     ArchiveError::Damaged { reason: cut(&reason.to_string()) }
 }
