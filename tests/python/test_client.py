@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import threading
 import time
@@ -123,6 +125,28 @@ def test_results_are_of_the_classes_of_the_library(client, tmp_path):
     # A model that only the server has gives numbers, as attributes.
     bare = client.fit(nextstat.RemoteModel(kept.model_digest, kept.data_digest))
     assert bare.bestfit == pairs[0][0].bestfit.tolist()
+
+
+def test_archives_are_sent_as_they_are(client, tmp_path):
+    """Cards, XML and configurations with the files that they name, as the server takes them."""
+    card = ROOT / "tests/fixtures/cards/counting.txt"
+    packed = {}
+    for kind in ("tar", "gztar", "zip"):
+        folder = tmp_path / kind
+        folder.mkdir()
+        shutil.copy(card, folder / "card.txt")
+        packed[kind] = shutil.make_archive(str(tmp_path / f"analysis_{kind}"), kind, folder)
+    expected = nextstat.fit(nextstat.load_datacard(card, mass=125.0))
+    for path in packed.values():
+        kept = client.load_workspace(path, file="card.txt", mass=125.0)
+        assert client.fit(kept).bestfit == pytest.approx(expected.bestfit.tolist(), abs=1e-9)
+        assert client.upper_limit(pathlib.Path(path)).observed == client.upper_limit(kept).observed
+    # A compressed workspace is no archive.
+    compressed = tmp_path / "workspace.json.gz"
+    compressed.write_bytes(gzip.compress(SIMPLE.read_bytes()))
+    assert client.fit(compressed).converged
+    with pytest.raises(nextstat.WorkspaceError, match="other.txt"):
+        client.load_workspace(packed["zip"], file="other.txt")
 
 
 def test_pictures_and_workspaces(client):

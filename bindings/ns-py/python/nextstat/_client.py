@@ -90,7 +90,9 @@ class _Functions:
     def load_workspace(self, workspace: ModelLike, **settings: Any) -> Any:
         """Stores a model on the server, and returns an object that names the model in later calls. Settings:
         `measurement`, `poi`, `patches`, `channels`, `mask`, `interpolation`, `normsys_code`, `histosys_code`,
-        `digest_check`."""
+        `digest_check`. `workspace` may be the path of an archive (tar, tar.gz, zip) of HistFactory's XML, a datacard or a
+        configuration with the files that it names; then also `file`, its path in the archive, and for a datacard `mass`, `map`
+        and `mc_stats`. The server reads the archive, so that results of fits have numbers and no `plot`."""
         def name(content: bytes) -> RemoteModel:
             kept = json.loads(content)
             return RemoteModel(kept["model_digest"], kept["data_digest"], _results.Origin(workspace, settings))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -11,7 +12,8 @@ from typing import Any, NamedTuple, Union
 
 from ._native import DeviceError, NextstatError, WorkspaceError, _text
 
-#: A workspace (a dictionary, JSON text, or the path of a file), or a model that the server has stored.
+#: A workspace (a dictionary, JSON text, or the path of a file), the path of an archive with a model in any format, or a model
+#: that the server has stored.
 ModelLike = Union["RemoteModel", Mapping[str, Any], str, "os.PathLike[str]"]
 
 
@@ -81,6 +83,21 @@ def text_of(workspace: Mapping[str, Any] | str | os.PathLike[str]) -> str:
     return _text(Path(workspace)).decode()
 
 
+def is_archive(model: ModelLike) -> bool:
+    """Whether a model is the path of an archive (tar, also compressed by gzip, or zip), which a server unpacks."""
+    if not isinstance(model, str | os.PathLike) or not os.path.isfile(model):
+        return False
+    with open(model, "rb") as file:
+        start = file.read(512)
+    if start[:2] == b"\x1f\x8b":
+        try:
+            with gzip.open(model) as packed:
+                start = packed.read(512)
+        except (OSError, EOFError):
+            return False
+    return start[:4] in (b"PK\x03\x04", b"PK\x05\x06") or start[257:262] == b"ustar"
+
+
 def model_text(model: ModelLike, settings: Mapping[str, Any]) -> str:
     """Returns the JSON text for the key `model`. Numbers of a workspace stay as its text writes them."""
     if isinstance(model, RemoteModel):
@@ -88,6 +105,8 @@ def model_text(model: ModelLike, settings: Mapping[str, Any]) -> str:
             raise TypeError(f"a model that the server keeps has no settings {sorted(settings)}")
         return json.dumps({"model_digest": model.model_digest, "data_digest": model.data_digest})
     further = "".join(f", {json.dumps(key)}: {json.dumps(value)}" for key, value in settings.items())
+    if is_archive(model):
+        return f'{{"archive": "{base64.b64encode(Path(os.fspath(model)).read_bytes()).decode()}"{further}}}'
     return f'{{"workspace": {text_of(model)}{further}}}'
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from . import _native
-from ._requests import RemoteModel
+from ._requests import RemoteModel, is_archive
 from ._rows import Record
 from .types import Part
 
@@ -61,6 +61,8 @@ def _local(model: Any) -> _native.Model | None:
         if model.origin is None:
             return None
         model, settings = model.origin
+    if is_archive(model):
+        return None
     names = {"patches": "patch", "interpolation": "interp_defaults"}
     options = {names.get(key, key): value for key, value in settings.items() if value is not None}
     with warnings.catch_warnings():
