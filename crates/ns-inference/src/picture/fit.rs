@@ -2,7 +2,7 @@
 
 use ns_viz::{Correlation, PullRow, Pulls};
 
-use super::remarks;
+use super::{cluster, remarks};
 use crate::present::{measurement, significant};
 use crate::{FitResult, PoiCorrelation};
 
@@ -34,7 +34,8 @@ pub const MOST_CORRELATED: usize = 40;
 
 /// Builds the plot of the correlations of all parameters that have a variance. A parameter is shown only if its
 /// correlation with another parameter is at least `threshold` in magnitude. By default, all are shown if there are at
-/// most [`MOST_CORRELATED`]. With more, the threshold is the smallest multiple of 0.01 that leaves at most this number.
+/// most [`MOST_CORRELATED`]. With more, the threshold is the smallest multiple of 0.01 that leaves at most this number, and
+/// parameters with large correlations stand next to each other.
 /// Returns `None` if the fit has no covariance.
 #[must_use]
 pub fn correlation(result: &FitResult, threshold: Option<f64>) -> Option<Correlation> {
@@ -49,13 +50,33 @@ pub fn correlation(result: &FitResult, threshold: Option<f64>) -> Option<Correla
     };
     let matrix: Vec<Vec<Option<f64>>> =
         known.iter().map(|i| known.iter().map(|j| coefficient(*i, *j)).collect()).collect();
-    Some(Correlation {
-        parameters: super::pick(&result.parameter_names, &known),
-        threshold: threshold.or_else(|| readable(&matrix)),
-        matrix,
-        subtitle: subtitle(result),
-        ..Correlation::default()
-    })
+    let names: Vec<String> = super::pick(&result.parameter_names, &known);
+    let (parameters, matrix, threshold) = match threshold.is_none().then(|| readable(&matrix)).flatten() {
+        Some(few) => {
+            let (names, matrix) = clustered(&names, &matrix, few);
+            (names, matrix, Some(few))
+        }
+        None => (names, matrix, threshold),
+    };
+    Some(Correlation { parameters, matrix, threshold, subtitle: subtitle(result), ..Correlation::default() })
+}
+
+/// Brings parameters with large correlations together. Those that the threshold leaves out come last.
+fn clustered(
+    names: &[String],
+    matrix: &[Vec<Option<f64>>],
+    threshold: f64,
+) -> (Vec<String>, Vec<Vec<Option<f64>>>) {
+    let is_kept = |i: usize| {
+        let row = matrix.get(i).into_iter().flatten().enumerate();
+        row.filter(|(j, _)| *j != i).any(|(_, rho)| rho.is_some_and(|rho| rho.abs() >= threshold))
+    };
+    let (kept, others): (Vec<usize>, Vec<usize>) = (0..names.len()).partition(|i| is_kept(*i));
+    let part: Vec<Vec<Option<f64>>> =
+        kept.iter().filter_map(|i| matrix.get(*i)).map(|row| super::pick(row, &kept)).collect();
+    let order: Vec<usize> = super::pick(&kept, &cluster::order(&part)).into_iter().chain(others).collect();
+    let rows = order.iter().filter_map(|i| matrix.get(*i)).map(|row| super::pick(row, &order)).collect();
+    (super::pick(names, &order), rows)
 }
 
 /// Builds the plot of the correlations of the parameters of interest. Returns `None` if there are fewer than two, or if

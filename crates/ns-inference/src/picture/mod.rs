@@ -4,6 +4,7 @@
 //! it calls `draw`. Missing values are left out of the plot. A plot of an interrupted or failed analysis therefore
 //! shows the values that exist.
 
+mod cluster;
 mod compatibility;
 mod corner;
 mod draw;
