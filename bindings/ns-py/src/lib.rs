@@ -118,7 +118,7 @@ mod _native {
     #[pymodule_export]
     use crate::limit::{LimitResult, upper_limit};
     #[pymodule_export]
-    use crate::load::{_restored, _text, load_workspace};
+    use crate::load::{_axes_beside, _restored, _text, load_workspace};
     #[pymodule_export]
     use crate::look_elsewhere::{LookElsewhereResult, look_elsewhere};
     #[pymodule_export]

@@ -7,7 +7,7 @@ use ns_translate::hs3::{EventSources, wanted_columns};
 use ns_translate::pyhf::{
     ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, WorkspaceError, file_of, read_file,
 };
-use ns_translate::{CorrelationTables, ModelSource, SourceText};
+use ns_translate::{Axes, CorrelationTables, ModelSource, SourceText};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCFunction, PyDict, PyList, PyString, PyTuple};
@@ -36,12 +36,16 @@ use crate::work::released;
 /// pandas or polars, a table of pyarrow). A column `weights` has the weights of the events. `flow_device` is the device
 /// on which log-densities of flows are evaluated, such as "cuda". `correlations` makes Gaussian constraints correlated: the
 /// path of a file, or a dictionary with the keys `parameters` (names) and `correlations` (a matrix), or a list of these.
+/// `axes` gives titles and bin edges of channels for pictures and tables: the path of a file in TOML or JSON, or a dictionary
+/// of dictionaries with the keys `title` and `edges` by channel. By default they are those of the file `NAME.axes.json`
+/// beside `NAME.json`, if there is one.
 ///
 /// Raises `WorkspaceError` with every problem, or `OSError` if a file cannot be read.
 #[pyfunction]
 #[pyo3(signature = (source, measurement = None, patch = None, interp_defaults = "smooth", *, normsys_code = None,
                     histosys_code = None, poi = None, digest_check = true, channels = None, mask = None,
-                    memory = None, analysis = None, events = None, flow_device = "cpu", correlations = None))]
+                    memory = None, analysis = None, events = None, flow_device = "cpu", correlations = None,
+                    axes = None))]
 pub(crate) fn load_workspace(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
@@ -59,6 +63,7 @@ pub(crate) fn load_workspace(
     events: Option<&Bound<'_, PyAny>>,
     flow_device: &str,
     correlations: Option<&Bound<'_, PyAny>>,
+    axes: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Model> {
     if measurement.is_some() && analysis.is_some() {
         return Err(PyTypeError::new_err(
@@ -70,8 +75,14 @@ pub(crate) fn load_workspace(
     let flows = execution(flow_device, 0)?.device;
     let correlations = tables(py, correlations)?;
     let pois = poi.map(Names::list).unwrap_or_default();
-    let options = ModelOptions { measurement, interpolation, pois, flows, unobserved: true, correlations };
-    built(py, Text::of(source)?, options, patch, digest_check, channels, mask, memory, events)
+    let text = Text::of(source)?;
+    let axes = match axes {
+        Some(axes) => given_axes(py, axes)?,
+        None => text.axes(),
+    };
+    let options =
+        ModelOptions { measurement, interpolation, pois, flows, unobserved: true, correlations, axes };
+    built(py, text, options, patch, digest_check, channels, mask, memory, events)
 }
 
 /// Reads the argument `correlations`.
@@ -89,6 +100,27 @@ fn tables(py: Python<'_>, object: Option<&Bound<'_, PyAny>>) -> PyResult<Correla
         read_file(&path).map_err(|error| workspace_error(py, &error))?
     };
     CorrelationTables::from_slice(&text).map_err(|error| workspace_error(py, &error.into()))
+}
+
+/// Reads the argument `axes`.
+///
+/// # Errors
+/// `WorkspaceError` for a file or a dictionary of another form, `TypeError` for another object.
+fn given_axes(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<Axes> {
+    if object.is_instance_of::<PyDict>() {
+        return Axes::from_slice(dumps(object)?.as_bytes())
+            .map_err(|error| workspace_error(py, &error.into()));
+    }
+    let path: PathBuf = object
+        .extract()
+        .map_err(|_| PyTypeError::new_err("axes must be a path or a dictionary by channel"))?;
+    Axes::read(&path).map_err(|error| workspace_error(py, &error))
+}
+
+/// Returns the path of the axes beside a workspace.
+#[pyfunction]
+pub(crate) fn _axes_beside(path: PathBuf) -> PyResult<PathBuf> {
+    Axes::place_beside(&path).ok_or_else(|| PyValueError::new_err("the path has no name"))
 }
 
 /// Builds the model of a workspace and compiles it. The first fit of the model is then fast. Issues the warnings of the
@@ -139,7 +171,7 @@ pub(crate) fn _text(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyBytes>> {
 
 /// Restores a pickled model from the arguments that `Model.__reduce__` returned.
 #[pyfunction]
-#[pyo3(signature = (text, measurement, codes, pois, notes, folder, correlations = None))]
+#[pyo3(signature = (text, measurement, codes, pois, notes, folder, correlations = None, axes = None))]
 pub(crate) fn _restored(
     py: Python<'_>,
     text: &[u8],
@@ -149,8 +181,9 @@ pub(crate) fn _restored(
     notes: Vec<Note>,
     folder: Option<String>,
     correlations: Option<String>,
+    axes: Option<String>,
 ) -> PyResult<Model> {
-    let origin = Origin::restored(py, text, measurement, codes, pois, notes, folder, correlations)?;
+    let origin = Origin::restored(py, text, measurement, codes, pois, notes, folder, correlations, axes)?;
     let model = released(py, || origin.model())?;
     ready(py, model)
 }
@@ -240,6 +273,14 @@ impl Text {
         match self {
             Self::Json(_) => EventSources::default(),
             Self::Path(path) => EventSources::beside(file_of(path)),
+        }
+    }
+
+    /// Returns the axes beside a file, if there are any.
+    fn axes(&self) -> Axes {
+        match self {
+            Self::Json(_) => Axes::default(),
+            Self::Path(path) => Axes::beside(path),
         }
     }
 

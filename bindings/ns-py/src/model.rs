@@ -11,7 +11,7 @@ use ns_inference::report::RunInfo;
 use ns_inference::{CpuSession, Work};
 use ns_translate::hs3::EventSources;
 use ns_translate::pyhf::{DigestCheck, ModelOptions, Problem, Severity, WorkspaceError};
-use ns_translate::{CorrelationTables, ModelSource};
+use ns_translate::{Axes, CorrelationTables, ModelSource};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -56,13 +56,15 @@ pub(crate) struct Origin {
 }
 
 /// The data that `pickle` stores for a model: the workspace as text, the measurement, the interpolation codes, the
-/// parameters of interest, the warnings from reading the workspace, and the folder with the files of the model's flows.
+/// parameters of interest, the warnings from reading the workspace, the folder with the files of the model's flows, and in
+/// JSON the correlations and the axes.
 pub(crate) type Pickled<'py> = (
     Bound<'py, PyBytes>,
     Option<String>,
     (&'static str, &'static str),
     Vec<String>,
     Vec<Note>,
+    Option<String>,
     Option<String>,
     Option<String>,
 );
@@ -74,6 +76,7 @@ pub(crate) type PickledParts<'py> = (
     (String, String),
     Vec<String>,
     Vec<Note>,
+    Option<String>,
     Option<String>,
     Option<String>,
 );
@@ -119,9 +122,9 @@ impl Origin {
         let note = |p: &Problem| (p.path.clone(), p.message.clone(), p.remedy.clone());
         let notes = self.workspace.reading_warnings().iter().map(note).collect();
         let folder = self.folder.as_ref().and_then(|folder| folder.to_str()).map(str::to_owned);
-        let correlations = options.correlations.to_json();
+        let (correlations, axes) = (options.correlations.to_json(), options.axes.to_json());
         let (measurement, pois) = (options.measurement.clone(), options.pois.clone());
-        Ok((text.into_bound(py), measurement, codes, pois, notes, folder, correlations))
+        Ok((text.into_bound(py), measurement, codes, pois, notes, folder, correlations, axes))
     }
 
     /// Restores the workspace and options from the values of [`Self::pickled`].
@@ -137,7 +140,14 @@ impl Origin {
         notes: Vec<Note>,
         folder: Option<String>,
         correlations: Option<String>,
+        axes: Option<String>,
     ) -> PyResult<Self> {
+        let axes = match axes {
+            Some(text) => {
+                Axes::from_slice(text.as_bytes()).map_err(|error| workspace_error(py, &error.into()))?
+            }
+            None => Axes::default(),
+        };
         let correlations = match correlations {
             Some(text) => CorrelationTables::from_slice(text.as_bytes())
                 .map_err(|error| workspace_error(py, &error.into()))?,
@@ -145,7 +155,7 @@ impl Origin {
         };
         if let Some(recipe) = Recipe::of_pickle(text) {
             let card = released(py, || recipe.source())?.map_err(|error| workspace_error(py, &error))?;
-            let options = ModelOptions { pois, ..ModelOptions::default() };
+            let options = ModelOptions { pois, axes, ..ModelOptions::default() };
             return Ok(Self::new(card, options, None).with_text(PyBytes::new(py, text).unbind()));
         }
         let unknown = |error: UnknownCode| PyValueError::new_err(error.to_string());
@@ -158,6 +168,7 @@ impl Origin {
             pois,
             unobserved: true,
             correlations,
+            axes,
             ..ModelOptions::default()
         };
         let folder = folder.map(PathBuf::from);
@@ -209,11 +220,21 @@ impl Question {
     /// # Errors
     /// If the object has another form.
     pub(crate) fn restored(py: Python<'_>, kept: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let (text, measurement, (normsys, histosys), pois, notes, folder, correlations): PickledParts<'_> =
-            kept.extract()?;
+        let (text, measurement, (normsys, histosys), pois, notes, folder, correlations, axes): PickledParts<
+            '_,
+        > = kept.extract()?;
         let codes = (&*normsys, &*histosys);
-        let mut origin =
-            Origin::restored(py, text.as_bytes(), measurement, codes, pois, notes, folder, correlations)?;
+        let mut origin = Origin::restored(
+            py,
+            text.as_bytes(),
+            measurement,
+            codes,
+            pois,
+            notes,
+            folder,
+            correlations,
+            axes,
+        )?;
         origin.text = OnceLock::from(text.unbind());
         let model = origin.workspace.model(&origin.options).map_err(|error| workspace_error(py, &error))?;
         Ok(Self { model: Arc::new(model), origin: Arc::new(origin), compiled: Arc::default() })

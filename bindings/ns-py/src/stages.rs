@@ -231,9 +231,10 @@ pub(crate) fn _toy_test(
     device: &str,
     threads: usize,
 ) -> PyResult<ToyTest> {
-    let (text, measurement, (normsys, histosys), pois, notes, folder, correlations) = question;
+    let (text, measurement, (normsys, histosys), pois, notes, folder, correlations, axes) = question;
     let codes = (&*normsys, &*histosys);
-    let model = load::_restored(py, text.as_bytes(), measurement, codes, pois, notes, folder, correlations)?;
+    let text = text.as_bytes();
+    let model = load::_restored(py, text, measurement, codes, pois, notes, folder, correlations, axes)?;
     toys_from_header(py, Bound::new(py, model)?.as_any(), header, device, threads)
 }
 

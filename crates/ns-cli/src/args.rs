@@ -36,6 +36,10 @@ pub(crate) struct ModelArgs {
     /// Correlations between Gaussian constraints, from a file in JSON or comma-separated values; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) correlations: Vec<PathBuf>,
+    /// Titles and bin edges of channels, for pictures and tables: TOML or JSON with a table for each channel [default:
+    /// NAME.axes.json beside NAME.json, where `nextstat build` writes it]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) axes: Option<PathBuf>,
     /// Datacards: value of $MASS in the names of templates
     #[arg(long, value_name = "M")]
     pub(crate) mass: Option<f64>,

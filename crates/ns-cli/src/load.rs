@@ -9,7 +9,7 @@ use ns_translate::pyhf::{
     ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, Problem, WorkspaceError, file_of,
     read_file, read_from,
 };
-use ns_translate::{CorrelationTables, Format, ModelSource, SourceText};
+use ns_translate::{Axes, CorrelationTables, Format, ModelSource, SourceText};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use wildmatch::WildMatch;
 
@@ -237,10 +237,10 @@ pub(crate) fn plain(input: &Path, measurement: Option<String>) -> Result<Model, 
         .map_err(|source| CliError::Workspace { origin: shown(input), source })
 }
 
-/// Returns the measurement, the interpolation codes and the correlations that the flags select.
+/// Returns the measurement, the interpolation codes, the correlations and the axes that the flags select.
 ///
 /// # Errors
-/// If a file of correlations cannot be read or has another form.
+/// If a file of correlations or axes cannot be read or has another form.
 pub(crate) fn options(args: &ModelArgs) -> Result<ModelOptions, CliError> {
     let mut correlations = CorrelationTables::default();
     for path in &args.correlations {
@@ -251,7 +251,14 @@ pub(crate) fn options(args: &ModelArgs) -> Result<ModelOptions, CliError> {
     }
     let (measurement, pois) = (args.measurement.clone(), args.poi.clone());
     let interpolation = args.interpolation();
-    Ok(ModelOptions { measurement, pois, interpolation, correlations, ..ModelOptions::default() })
+    let axes = match &args.axes {
+        Some(path) => {
+            Axes::read(path).map_err(|source| CliError::Workspace { origin: shown(path), source })?
+        }
+        None if is_stdin(&args.input) => Axes::default(),
+        None => Axes::beside(&args.input),
+    };
+    Ok(ModelOptions { measurement, pois, interpolation, correlations, axes, ..ModelOptions::default() })
 }
 
 /// Reads a small JSON file into a value of type `T`. `expected` describes the contents in messages. `usage`

@@ -52,7 +52,7 @@ pub use jumps::DensityJump;
 pub use log_prob::{
     Base, BoxIntegral, GradientMethod, LogProb, LogProbError, NetworkEvaluation, SharedLogProb,
 };
-pub use model::{Channel, Effect, Model, ModelFormat, Modifier, Sample};
+pub use model::{Channel, ChannelAxis, Effect, Model, ModelFormat, Modifier, Sample};
 pub use number::exact;
 pub use observations::Observations;
 pub use outcome::{

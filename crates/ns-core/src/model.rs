@@ -116,6 +116,15 @@ pub struct Sample {
     pub modifiers: Vec<Modifier>,
 }
 
+/// The horizontal axis of a channel's histogram, for pictures and tables. The likelihood does not depend on it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ChannelAxis {
+    /// Title, with the unit; empty if unknown.
+    pub title: String,
+    /// Edges of the bins in rising order, one more than there are bins; empty if unknown.
+    pub edges: Vec<f64>,
+}
+
 /// One region of the analysis, whose data are a histogram of counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Channel {
@@ -127,6 +136,8 @@ pub struct Channel {
     pub n_bins: usize,
     /// Samples of the channel, in the order of the workspace.
     pub samples: Vec<Sample>,
+    /// Horizontal axis of the histogram.
+    pub axis: ChannelAxis,
 }
 
 /// The format of the file that describes a model. Messages use the words of this format.

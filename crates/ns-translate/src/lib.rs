@@ -5,6 +5,7 @@
 
 mod archived;
 pub mod arrow;
+mod axes;
 pub mod build;
 mod contents;
 pub mod datacard;
@@ -18,6 +19,7 @@ mod recognise;
 mod source;
 mod xml_error;
 
+pub use axes::{Axes, AxesError, Axis};
 pub use contents::{
     ChannelRow, Contents, CorrelationRow, EventChannelRow, FunctionRow, ParameterRow, ProblemRow, SampleRow,
 };

@@ -181,8 +181,8 @@ impl ModelSource {
     /// Makes the model of one measurement or analysis.
     ///
     /// # Errors
-    /// The errors of [`Workspace::model`] and [`Hs3::model`], and [`WorkspaceError::Correlations`] for correlations that do
-    /// not suit the model.
+    /// The errors of [`Workspace::model`] and [`Hs3::model`], [`WorkspaceError::Correlations`] for correlations that do
+    /// not suit the model, and [`WorkspaceError::Axes`] for axes that do not.
     pub fn model(&self, options: &ModelOptions) -> Result<Model, WorkspaceError> {
         let mut model = match self {
             Self::Pyhf(workspace) => workspace.model(options)?,
@@ -190,6 +190,7 @@ impl ModelSource {
             Self::Card(card) => card.model_of(options)?,
         };
         options.correlations.apply(&mut model)?;
+        options.axes.apply(&mut model)?;
         Ok(model)
     }
 

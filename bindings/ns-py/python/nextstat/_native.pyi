@@ -1863,6 +1863,7 @@ def load_workspace(
     events: Mapping[str, Any] | None = None,
     flow_device: str = "cpu",
     correlations: str | PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    axes: str | PathLike[str] | Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Model: ...
 def read_parquet(
     path: str | PathLike[str],
@@ -1895,6 +1896,7 @@ def _build_config(
     mc_threshold: float | None,
     mc_constraint: str | None,
 ) -> tuple[str, list[str]]: ...
+def _axes_beside(path: str | PathLike[str]) -> PathLike[str]: ...
 def _text(path: str | PathLike[str]) -> bytes: ...
 @overload
 def prune(

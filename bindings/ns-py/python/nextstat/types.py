@@ -326,8 +326,9 @@ class SampleYields(Part):
 
 
 class ChannelYields(Part):
-    """Expected and observed events of one channel. Only channels of single events have `observable`, `bin_edges`,
-    `data_uncertainty`, `blind` and `curve_positions`, and only blinded channels `blinded`."""
+    """Expected and observed events of one channel. Only channels of single events have `observable`, `data_uncertainty`,
+    `blind` and `curve_positions`, only blinded channels `blinded`, and channels of bins have `axis_title` and `bin_edges` if
+    the model knows them."""
 
     name: str
     samples: list[SampleYields]
@@ -338,6 +339,7 @@ class ChannelYields(Part):
     sum_uncertainty: Maybe
     data_sum: float
     observable: str
+    axis_title: str
     bin_edges: list[float]
     blinded: bool
     data_uncertainty: list[float]

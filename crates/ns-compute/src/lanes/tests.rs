@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use ns_core::{
-    Channel, Constraint, Data, Effect, EvaluationRequest, Execution, HistosysCode, Interpolation, Model,
-    Modifier, NormsysCode, Observations, Parameter, ParameterSet, Sample, Session,
+    Channel, ChannelAxis, Constraint, Data, Effect, EvaluationRequest, Execution, HistosysCode,
+    Interpolation, Model, Modifier, NormsysCode, Observations, Parameter, ParameterSet, Sample, Session,
 };
 
 use super::WIDTH;
@@ -284,7 +284,13 @@ fn valley_model(observed: [f64; 2]) -> Model {
         format: ns_core::ModelFormat::Pyhf,
         unobserved: Vec::new(),
         measurement: "valley".into(),
-        channels: vec![Channel { name: "c".into(), first_bin: 0, n_bins: 2, samples }],
+        channels: vec![Channel {
+            name: "c".into(),
+            first_bin: 0,
+            n_bins: 2,
+            samples,
+            axis: ChannelAxis::default(),
+        }],
         parameters,
         parameter_sets,
         pois: vec![0],
@@ -445,7 +451,8 @@ fn model_of_factors() -> Model {
         Sample { name: format!("sample {s}"), nominal: nominal.to_vec(), modifiers }
     };
     let samples = yields.iter().enumerate().map(sample).collect();
-    model.channels = vec![Channel { name: "c".into(), first_bin: 0, n_bins: 3, samples }];
+    model.channels =
+        vec![Channel { name: "c".into(), first_bin: 0, n_bins: 3, samples, axis: ChannelAxis::default() }];
     model.parameters = ["a", "b", "c"].map(free).into_iter().chain((0..40).map(pull)).collect();
     let sets = model.parameters.iter().enumerate();
     model.parameter_sets =

@@ -3,9 +3,9 @@
 use crate::events_oracle::{channel, channel_nll, even, model, table};
 use ns_compute::CpuSession;
 use ns_core::{
-    Channel, Constraint, Control, Data, Density, Effect, EvaluationRequest, EventModelError, Execution,
-    FitRequest, FitTask, Function, FunctionForm, InterpolationForm, Measured, Model, Modifier, Observations,
-    OutcomeParts, Penalty, PenaltyForm, Sample, Session, SessionError, TaskOutcome, Value,
+    Channel, ChannelAxis, Constraint, Control, Data, Density, Effect, EvaluationRequest, EventModelError,
+    Execution, FitRequest, FitTask, Function, FunctionForm, InterpolationForm, Measured, Model, Modifier,
+    Observations, OutcomeParts, Penalty, PenaltyForm, Sample, Session, SessionError, TaskOutcome, Value,
 };
 
 const P: fn(usize) -> Value = Value::Parameter;
@@ -160,6 +160,7 @@ fn mixed() -> Model {
         first_bin: 0,
         n_bins: 2,
         samples: vec![sample("signal", vec![3.0, 6.0], 0), sample("background", vec![20.0, 10.0], 3)],
+        axis: ChannelAxis::default(),
     }];
     model.parameters[1].constraint = Constraint::Gaussian { sigma: 0.05, aux: 0 };
     model.observed.main = vec![24.0, 17.0];

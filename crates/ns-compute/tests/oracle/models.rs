@@ -1,8 +1,8 @@
 //! Random models with all types of modifiers, shared parameters, zero yields and zero counts.
 
 use ns_core::{
-    Channel, Constraint, Data, Effect, EvaluationRequest, HistosysCode, Interpolation, Model, Modifier,
-    NormsysCode, Observations, Parameter, ParameterSet, Sample, Session,
+    Channel, ChannelAxis, Constraint, Data, Effect, EvaluationRequest, HistosysCode, Interpolation, Model,
+    Modifier, NormsysCode, Observations, Parameter, ParameterSet, Sample, Session,
 };
 
 /// A small random-number generator (SplitMix64). A failing model can be reproduced from its seed.
@@ -129,7 +129,13 @@ pub(super) fn random_model(seed: u64) -> Model {
             let total: f64 = samples.iter().map(|s| s.nominal[b]).sum();
             main.push(if r.chance(0.15) { 0.0 } else { (total * r.between(0.6, 1.4)).round().max(1.0) });
         }
-        channels.push(Channel { name: format!("c{c}"), first_bin, n_bins, samples });
+        channels.push(Channel {
+            name: format!("c{c}"),
+            first_bin,
+            n_bins,
+            samples,
+            axis: ChannelAxis::default(),
+        });
         first_bin += n_bins;
     }
     let parameter_sets = parameters

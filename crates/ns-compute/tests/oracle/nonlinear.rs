@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use ns_core::{
-    Channel, Constraint, Control, Data, Drawn, Effect, EvaluationRequest, FitRequest, FitTask, Interpolation,
-    Model, Modifier, Observations, OutcomeParts, Parameter, ParameterSet, Sample, Search, Session, Start,
-    TaskOutcome,
+    Channel, ChannelAxis, Constraint, Control, Data, Drawn, Effect, EvaluationRequest, FitRequest, FitTask,
+    Interpolation, Model, Modifier, Observations, OutcomeParts, Parameter, ParameterSet, Sample, Search,
+    Session, Start, TaskOutcome,
 };
 
 /// Number of background bins. In each of them, one nuisance parameter changes the background. The change is the same
@@ -55,7 +55,13 @@ pub(super) fn model() -> Model {
         format: ns_core::ModelFormat::Pyhf,
         unobserved: Vec::new(),
         measurement: "bent".into(),
-        channels: vec![Channel { name: "c".into(), first_bin: 0, n_bins: NONLINEAR_BINS + 1, samples }],
+        channels: vec![Channel {
+            name: "c".into(),
+            first_bin: 0,
+            n_bins: NONLINEAR_BINS + 1,
+            samples,
+            axis: ChannelAxis::default(),
+        }],
         parameters,
         parameter_sets,
         pois: vec![0],

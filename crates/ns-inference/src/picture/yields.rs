@@ -116,7 +116,7 @@ fn known_observables(known: &[String]) -> String {
 pub fn yields(result: &YieldsResult) -> Yields {
     let channel = |channel: &crate::yields::ChannelYields| ChannelYields {
         name: channel.name.clone(),
-        x_title: channel.observable.clone().unwrap_or_default(),
+        x_title: channel.observable.as_ref().unwrap_or(&channel.axis_title).clone(),
         bin_edges: channel.bin_edges.clone(),
         samples: channel.samples.iter().map(sample).collect(),
         // Between fit ranges no events are expected. Events there are not part of the fit.

@@ -137,6 +137,7 @@ pub(super) fn event_channels(
             curve_positions,
             blinded: false,
             data_uncertainty: squares.into_iter().flatten().map(f64::sqrt).collect(),
+            axis_title: String::new(),
             bin_edges: view.edges.clone(),
             samples,
             uncertainty,

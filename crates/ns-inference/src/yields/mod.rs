@@ -359,7 +359,8 @@ fn predict(
         channels.push(ChannelYields {
             name: channel.name.clone(),
             observable: None,
-            bin_edges: Vec::new(),
+            axis_title: channel.axis.title.clone(),
+            bin_edges: channel.axis.edges.clone(),
             samples: named,
             uncertainty: bins.iter().skip(channel.first_bin).take(channel.n_bins).copied().collect(),
             sum: total.iter().sum(),

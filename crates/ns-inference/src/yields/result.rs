@@ -58,7 +58,11 @@ pub struct ChannelYields {
     /// Name of the observable that is divided into bins, for an event channel; `None` for a binned channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observable: Option<String>,
-    /// Edges of the bins of `observable`, one more than the number of bins; empty for a binned channel.
+    /// Title of the horizontal axis of a binned channel; empty if the model has none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub axis_title: String,
+    /// Edges of the bins of `observable`, one more than the number of bins. Of a binned channel, those of its axis; empty if
+    /// the model has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bin_edges: Vec<f64>,
     /// Samples of the channel, in the order of the workspace. The samples of an event channel are its processes.

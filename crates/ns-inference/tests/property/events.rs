@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use ns_core::{
-    Channel, Constraint, Convolution, Data, Decay, DecaySides, Density, Effect, EventChannel, EventTable,
+    Channel, ChannelAxis, Constraint, Convolution, Data, Decay, DecaySides, Density, Effect, EventChannel, EventTable,
     Execution, Function, FunctionForm, Interpolation, InterpolationForm, Measured, Model, Modifier,
     Observable, Observations, Op, Oscillation, Parameter, ParameterSet, Penalty, PenaltyForm, Process,
     Projection, Sample, Smearing, Special, Tail, Tape, Value,
@@ -379,5 +379,5 @@ fn binned(d: &mut Draw, parts: &mut Parts, mu: usize) -> Channel {
         Sample { name: "signal".to_owned(), nominal: yields(d, 2.0, 15.0), modifiers },
         Sample { name: "background".to_owned(), nominal: yields(d, 20.0, 90.0), modifiers: other },
     ];
-    Channel { name: "bins".to_owned(), first_bin: 0, n_bins, samples }
+    Channel { name: "bins".to_owned(), first_bin: 0, n_bins, samples, axis: ChannelAxis::default() }
 }

@@ -5,10 +5,10 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ns_core::{
-    Certificate, Channel, Constraint, Control, Covariance, Data, Device, Evaluation, EvaluationRequest,
-    FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, Inactive, Interpolation, Model, Observations,
-    OutcomeParts, Parameter, ParameterSet, ParameterTable, Reason, Sample, Seen, Session, SessionError, Sink,
-    Start, TaskOutcome, ToySource,
+    Certificate, Channel, ChannelAxis, Constraint, Control, Covariance, Data, Device, Evaluation,
+    EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, Inactive, Interpolation,
+    Model, Observations, OutcomeParts, Parameter, ParameterSet, ParameterTable, Reason, Sample, Seen,
+    Session, SessionError, Sink, Start, TaskOutcome, ToySource,
 };
 
 /// The quadratic function `offset + (x - centre)' A (x - centre) / 2` of two parameters. `A` is `curvature`.
@@ -224,6 +224,7 @@ pub fn model(mu_bounds: (f64, f64)) -> Model {
         unobserved: Vec::new(),
         measurement: "fit".to_owned(),
         channels: vec![Channel {
+            axis: ChannelAxis::default(),
             name: "SR".to_owned(),
             first_bin: 0,
             n_bins: 2,

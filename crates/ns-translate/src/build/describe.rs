@@ -73,7 +73,10 @@ pub struct Parameter {
 pub struct Channel {
     /// Name of the channel.
     pub name: String,
-    /// Edges of the bins, one more than there are bins; `None` if they are not known. The workspace does not contain them.
+    /// Title of the horizontal axis, with the unit; `None` if it is not known. Like `edges`, it is not in the workspace.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// Edges of the bins, one more than there are bins; `None` if they are not known.
     #[serde(default)]
     pub edges: Option<Vec<f64>>,
     /// Observed events of each bin. `None` stands for the sum of all samples.

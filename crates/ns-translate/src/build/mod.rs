@@ -55,6 +55,7 @@ pub use symmetrise::{Split, split};
 pub use workspace::TemplateRow;
 
 use crate::pyhf::{Problem, Report, Workspace};
+use crate::{Axes, Axis};
 use poisson::PoissonError;
 
 /// A workspace that was built, and how.
@@ -64,6 +65,8 @@ pub struct Built {
     pub workspace: Value,
     /// The effect of every systematic with a normalisation or templates, in the order of the workspace.
     pub systematics: Vec<EffectRow>,
+    /// Titles and edges of the bins of the channels, for which workspaces of pyhf have no place.
+    pub axes: Axes,
     /// The templates of every systematic that has them, for pictures. They are not serialised.
     #[serde(skip)]
     pub templates: Vec<TemplateRow>,
@@ -106,14 +109,24 @@ pub(crate) fn build_named(
         return Err(Box::new(crate::pyhf::WorkspaceError::Invalid { report: found }).into());
     }
     warnings.extend(found.problems);
+    let axes = axes(description);
     let workspace = match description.mc_constraint {
         McConstraint::Gaussian => workspace,
-        McConstraint::Poisson => poisson::hs3(&read).map_err(|error| match error {
+        McConstraint::Poisson => poisson::hs3(&read, &axes).map_err(|error| match error {
             PoissonError::Workspace(error) => BuildError::Workspace(Box::new(error)),
             PoissonError::Write(error) => BuildError::Hs3(error),
         })?,
     };
-    Ok(Built { workspace, systematics, templates, warnings })
+    Ok(Built { workspace, systematics, axes, templates, warnings })
+}
+
+/// The axes of the channels that have a title or edges.
+fn axes(description: &Description) -> Axes {
+    let axis = |channel: &Channel| {
+        let axis = Axis { title: channel.title.clone(), edges: channel.edges.clone() };
+        (axis != Axis::default()).then(|| (channel.name.clone(), axis))
+    };
+    description.channels.iter().filter_map(axis).collect()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use ns_core::{Constraint, Effect, Model};
 use serde_json::Value;
 
+use crate::Axes;
 use crate::hs3;
 use crate::pyhf::{ModelOptions, Workspace, WorkspaceError};
 
@@ -14,9 +15,10 @@ pub(super) enum PoissonError {
 }
 
 /// Writes the model of a workspace as HS3, in which each `staterror` has the constraint `a ~ Poisson(tau * gamma)` with
-/// `tau` one over the square of its relative uncertainty.
-pub(super) fn hs3(workspace: &Workspace) -> Result<Value, PoissonError> {
+/// `tau` one over the square of its relative uncertainty. The edges of bins are those of `axes`.
+pub(super) fn hs3(workspace: &Workspace, axes: &Axes) -> Result<Value, PoissonError> {
     let mut model = workspace.model(&ModelOptions::default()).map_err(PoissonError::Workspace)?;
+    axes.apply(&mut model).map_err(|error| PoissonError::Workspace(error.into()))?;
     for i in stat_parameters(&model) {
         let Some(parameter) = model.parameters.get_mut(i) else { continue };
         let Constraint::Gaussian { sigma, aux } = parameter.constraint else { continue };

@@ -74,7 +74,12 @@ pub fn write(model: &Model) -> Result<Value, WriteError> {
     let mut data = Vec::new();
     for channel in &model.channels {
         let name = names.free(&channel.name);
-        let axes = json!([{"name": names.free(&format!("obs_{name}")), "min": 0, "max": channel.n_bins, "nbins": channel.n_bins}]);
+        let observable = names.free(&format!("obs_{name}"));
+        let axes = if channel.axis.edges.len() == channel.n_bins + 1 {
+            json!([{"name": observable, "edges": channel.axis.edges}])
+        } else {
+            json!([{"name": observable, "min": 0, "max": channel.n_bins, "nbins": channel.n_bins}])
+        };
         let samples: Vec<Value> = channel
             .samples
             .iter()

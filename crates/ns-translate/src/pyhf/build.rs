@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use ns_core::{
-    Channel, Constraint, Effect, Interpolation, Model, Modifier, Observations, Parameter, ParameterSet,
-    Sample,
+    Channel, ChannelAxis, Constraint, Effect, Interpolation, Model, Modifier, Observations, Parameter,
+    ParameterSet, Sample,
 };
 
 use super::declare::{Declared, SetKind};
@@ -50,6 +50,7 @@ pub(crate) fn build(
             first_bin,
             n_bins: channel.n_bins(),
             samples: channel.samples.iter().map(|s| sample(channel, s, &starts, &built)).collect(),
+            axis: ChannelAxis::default(),
         });
     }
     let pois = resolution.pois.iter().filter_map(|set| parameters.sets.get(*set)).map(|set| set.range.start);

@@ -125,6 +125,9 @@ pub enum WorkspaceError {
     /// Correlations of constraints cannot be read, or do not suit the model.
     #[error(transparent)]
     Correlations(#[from] crate::CorrelationsError),
+    /// Axes of channels cannot be read, or do not suit the model.
+    #[error(transparent)]
+    Axes(#[from] crate::AxesError),
     /// A patch cannot be read or applied.
     #[error("patch {origin}: {message} {remedy}")]
     Patch {

@@ -19,7 +19,7 @@ use super::problem::{Problem, Report};
 use super::settings::resolve;
 use super::tolerate::remove_copies;
 use super::{functions, impossible, names, rules};
-use crate::CorrelationTables;
+use crate::{Axes, CorrelationTables};
 
 /// Options for making a model from a workspace.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -39,6 +39,8 @@ pub struct ModelOptions {
     pub unobserved: bool,
     /// Correlations between the constraints of parameters, in addition to those of the file.
     pub correlations: CorrelationTables,
+    /// Titles and edges of the bins of channels, for pictures and tables.
+    pub axes: Axes,
 }
 
 /// A pyhf workspace with a valid structure. [`Workspace::validate`] and [`Workspace::model`] check its

@@ -25,13 +25,15 @@ class BuiltWorkspace:
     """A workspace that was built.
 
     `workspace` is the document, a dictionary that pyhf reads too. `systematics` has a dictionary for every effect of a
-    systematic on a sample of a channel: its size, whether it was smoothed, and why parts of it were left out.
+    systematic on a sample of a channel: its size, whether it was smoothed, and why parts of it were left out. `axes` are the
+    titles and bin edges of the channels, for pictures; workspaces of pyhf have no place for them.
     """
 
     def __init__(self, text: str) -> None:
         found = json.loads(text)
         self.workspace: dict[str, Any] = found["workspace"]
         self.systematics: list[dict[str, Any]] = found["systematics"]
+        self.axes: dict[str, dict[str, Any]] = found["axes"]
 
     @property
     def pruned(self) -> list[dict[str, Any]]:
@@ -47,11 +49,16 @@ class BuiltWorkspace:
 
     def model(self, **options: Any) -> _native.Model:
         """The model. `options` are those of `nextstat.load_workspace`."""
-        return _native.load_workspace(self.workspace, **options)
+        return _native.load_workspace(self.workspace, **{"axes": self.axes, **options})
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Writes the workspace to a file."""
-        pathlib.Path(path).write_text(json.dumps(self.workspace, indent=2) + "\n", encoding="utf-8")
+        """Writes the workspace to a file, and its axes beside it: `search.axes.json` beside `search.json`, where pictures of
+        the file find them."""
+        path = pathlib.Path(path)
+        path.write_text(json.dumps(self.workspace, indent=2) + "\n", encoding="utf-8")
+        if self.axes:
+            beside = pathlib.Path(_native._axes_beside(path))
+            beside.write_text(json.dumps(self.axes, indent=2) + "\n", encoding="utf-8")
 
     def __repr__(self) -> str:
         names = dict.fromkeys(row["channel"] for row in self.systematics)
@@ -122,12 +129,11 @@ class BinnedChannel:
 
     def __init__(self, entry: dict[str, Any]) -> None:
         self._entry = entry
-        self._title = ""
         self.name: str = entry["name"]
 
     def title(self, title: str) -> BinnedChannel:
         """Sets the title of the horizontal axis, with its unit, for pictures. It may have LaTeX: `$m_{bb}$ [GeV]`."""
-        self._title = title
+        self._entry["title"] = title
         return self
 
     def data(self, data: Any) -> BinnedChannel:
@@ -186,7 +192,7 @@ class BinnedBuilder:
         """Adds a channel. `data` is a histogram of the observed events; without it, the data are the sum of the samples.
         `edges` are the edges of the bins. By default they are those of the first histogram that has any."""
         limits = None if edges is None else np.asarray(edges, dtype=np.float64).tolist()
-        entry: dict[str, Any] = {"name": name, "edges": limits, "data": None, "samples": []}
+        entry: dict[str, Any] = {"name": name, "title": None, "edges": limits, "data": None, "samples": []}
         self._channels.append(entry)
         added = BinnedChannel(entry)
         self._added.append(added)
@@ -216,9 +222,7 @@ class BinnedBuilder:
         """Titles and edges of the horizontal axes by channel: the key "axes" of a style of `nextstat.draw`."""
         found = {}
         for channel in self._added:
-            axis: dict[str, Any] = {"title": channel._title} if channel._title else {}
-            if channel._entry["edges"] is not None:
-                axis["edges"] = channel._entry["edges"]
+            axis = {key: channel._entry[key] for key in ("title", "edges") if channel._entry[key] is not None}
             if axis:
                 found[channel.name] = axis
         return found

@@ -2,8 +2,9 @@
 //! have kinks or a ridge between two minima. In others, certificates of fits do not hold.
 
 use ns_core::{
-    Channel, Condition, Constraint, Data, Effect, Execution, FitOutcome, FitRequest, Interpolation,
-    LeftToCpu, Model, Modifier, Observations, Parameter, ParameterSet, Sample, Search, Session, Start,
+    Channel, ChannelAxis, Condition, Constraint, Data, Effect, Execution, FitOutcome, FitRequest,
+    Interpolation, LeftToCpu, Model, Modifier, Observations, Parameter, ParameterSet, Sample, Search,
+    Session, Start,
 };
 
 use super::super::host;
@@ -153,7 +154,13 @@ pub(super) fn model_of(
     let channel = |(i, samples): (usize, Vec<Sample>)| {
         let n_bins = samples[0].nominal.len();
         first_bin += n_bins;
-        Channel { name: format!("c{i}"), first_bin: first_bin - n_bins, n_bins, samples }
+        Channel {
+            name: format!("c{i}"),
+            first_bin: first_bin - n_bins,
+            n_bins,
+            samples,
+            axis: ChannelAxis::default(),
+        }
     };
     Model {
         format: ns_core::ModelFormat::Pyhf,

@@ -79,7 +79,11 @@ fn bins(channel: &ChannelYields, when: &str) -> DataTable {
         ),
         phrases: vec!["event yields".to_owned()],
         independent: vec![DataColumn::new(
-            channel.observable.clone().unwrap_or_else(|| "Bin".to_owned()),
+            match &channel.observable {
+                Some(observable) => observable.as_str(),
+                None if channel.axis_title.is_empty() => "Bin",
+                None => &channel.axis_title,
+            },
             (0..n).map(place).collect(),
         )],
         dependent,

@@ -19,7 +19,8 @@ pub(super) fn describe(
 ) -> Description {
     let mut channels = Vec::new();
     for (r, region) in config.regions.iter().enumerate() {
-        let mut channel = Channel { name: region.name.clone(), ..Channel::default() };
+        let title = region.variable.clone();
+        let mut channel = Channel { name: region.name.clone(), title, ..Channel::default() };
         for (s, sample) in config.samples.iter().enumerate() {
             let Some(filled) = templates.get(&(r, s, None)) else { continue };
             check_edges(&mut channel, region.line, &sample.name, filled, reader);

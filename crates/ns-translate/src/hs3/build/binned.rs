@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ns_core::{Channel, Effect, Modifier, Sample};
+use ns_core::{Channel, ChannelAxis, Effect, Modifier, Sample};
 
 use crate::hs3::check;
 use crate::hs3::document::{
@@ -22,6 +22,18 @@ const ALPHA: Default = Default { init: 0.0, bounds: (-5.0, 5.0) };
 const GAMMA: Default = Default { init: 1.0, bounds: (1e-10, 10.0) };
 /// Default start value and bounds of a parameter that multiplies all yields of a sample.
 const FACTOR: Default = Default { init: 1.0, bounds: (0.0, 10.0) };
+
+/// The axis of a channel for pictures: that of the distribution, or else of its data. Bins of several observables, and bins
+/// from 0 of width 1, which files have in place of unknown ones, give no edges. Names that ROOT and this program make up are
+/// no titles.
+fn shown_axis(own: &[document::Axis], of_data: &[document::Axis]) -> ChannelAxis {
+    let axes = if own.is_empty() { of_data } else { own };
+    let [axis] = axes else { return ChannelAxis::default() };
+    let edges = check::edges(axis, &mut Report::default()).unwrap_or_default();
+    let is_counted = edges.iter().enumerate().all(|(i, edge)| *edge == i as f64);
+    let title = if axis.name.starts_with("obs_") { String::new() } else { axis.name.clone() };
+    ChannelAxis { title, edges: if is_counted { Vec::new() } else { edges } }
+}
 
 impl Builder<'_, '_> {
     /// Declares the parameters of all modifiers with one parameter per bin. The parameters of such a modifier
@@ -115,7 +127,8 @@ impl Builder<'_, '_> {
             samples.push(Sample { name: sample.name.clone(), nominal: sample.contents.clone(), modifiers });
         }
         // `first_bin` is set later, when all channels are known.
-        let channel = Channel { name: name.to_owned(), first_bin: 0, n_bins, samples };
+        let axis = shown_axis(&channel.axes, axes);
+        let channel = Channel { name: name.to_owned(), first_bin: 0, n_bins, samples, axis };
         self.binned.push((channel, contents.clone()));
     }
 
