@@ -168,6 +168,58 @@ fn smoothing_follows_a_reference_sample() {
     assert!(reference.iter().zip(&other).all(|(a, b)| (a - b).abs() < 1e-9), "{reference:?} {other:?}");
 }
 
+/// A configuration with a systematic of independent bins on a second background, which follows the first.
+fn independent(further: &str) -> String {
+    config()
+        .replace("Systematic: \"lumi\"", "Sample: \"Other\"\n  Type: BACKGROUND\n  LumiScale: 3\n  HistoName: \"SR/background/nominal\"\n\nSystematic: \"lumi\"")
+        .replace("  Samples: Background\n", &format!("  Samples: Background,Other\n{further}"))
+        .replace("Type: HISTO", "Type: SHAPE")
+        .replace("  Smoothing: 40\n", "")
+}
+
+#[test]
+fn independent_bins_stay_independent_with_a_reference_of_smoothing() {
+    let of =
+        |further: &str| built(&independent(further)).unwrap().workspace["channels"][0]["samples"].clone();
+    let with = of("  ReferenceSmoothing: Background\n");
+    // Both backgrounds have the same relative templates, so that the reference changes nothing.
+    let without = of("");
+    for sample in [1, 2] {
+        let find = |all: &serde_json::Value| {
+            let list = all[sample]["modifiers"].as_array().unwrap().clone();
+            list.into_iter().find(|modifier| modifier["type"] == "shapesys").expect("a shapesys")
+        };
+        let (a, b) = (find(&with), find(&without));
+        assert_eq!(a["name"], b["name"]);
+        let sigmas = |m: &serde_json::Value| serde_json::from_value::<Vec<f64>>(m["data"].clone()).unwrap();
+        let close = sigmas(&a).iter().zip(sigmas(&b)).all(|(a, b)| (a - b).abs() < 1e-9 * (1.0 + b));
+        assert!(close, "{a} {b}");
+    }
+}
+
+#[test]
+fn the_change_of_data_is_subtracted() {
+    // The data change as the background does, so that nothing is left of its change.
+    let text = config()
+        .replace("  Smoothing: 40\n", "  SubtractRefSampleVar: TRUE\n  ReferenceSample: \"Data\"\n  HistoNameUpRefSample: \"SR/background/modelling\"\n")
+        .replace("  SystPruningNorm: 0.002\n  SystPruningShape: 0.002\n", "")
+        .replace("SR/data/nominal", "SR/background/nominal");
+    let built = built(&text).unwrap();
+    let row = built.systematics.iter().find(|row| row.systematic == "Modelling").unwrap();
+    let up = row.normalisation.as_ref().and_then(|part| part.up).unwrap_or_default();
+    assert!(up.abs() < 1e-12, "{row:?}");
+}
+
+#[test]
+fn axes_are_those_of_the_configuration() {
+    let text =
+        config().replacen("  Type: SIGNAL\n", "  Type: SIGNAL\n  VariableTitle: \"m_{bb} [GeV]\"\n", 1);
+    let axes = built(&text).unwrap().axes;
+    let axis = &axes.channels()["SR"];
+    assert_eq!(axis.title.as_deref(), Some("m_{bb} [GeV]"));
+    assert!(axis.edges.as_ref().is_some_and(|edges| edges.len() > 1), "{axis:?}");
+}
+
 /// Name of a case, what is replaced in the configuration above, and by what.
 const CASES: &[(&str, &str, &str)] = &[
     ("no_colon", "  ReadFrom: HIST", "  ReadFrom HIST"),

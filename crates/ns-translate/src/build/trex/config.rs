@@ -81,6 +81,8 @@ pub(super) struct Region {
     pub(super) name: String,
     pub(super) place: Locations,
     pub(super) variable: Option<String>,
+    /// Title of the horizontal axis.
+    pub(super) title: Option<String>,
     pub(super) edges: Vec<f64>,
     /// Changes of the bins, in their order, with their lines.
     pub(super) rebin: Vec<(usize, Rebin)>,
@@ -158,6 +160,8 @@ pub(super) struct Systematic {
     pub(super) samples: [Option<String>; 2],
     /// Sample whose relative change is taken, and whether its change of the sum is kept.
     pub(super) reference: Option<(String, bool)>,
+    /// Sample whose relative change is subtracted.
+    pub(super) subtracted: Option<Subtracted>,
     /// Sample whose smoothed relative change is taken.
     pub(super) smoothed_as: Option<String>,
     /// Factors on the changes upwards and downwards.
@@ -175,6 +179,14 @@ pub(super) struct Systematic {
     pub(super) drop_shape: Vec<String>,
 }
 
+/// A sample, mostly the data, whose relative change by a systematic is subtracted from that of other samples.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Subtracted {
+    pub(super) sample: String,
+    /// What the systematic changes of the data, upwards and downwards. Of a simulated sample it is what it changes of all.
+    pub(super) of_data: [Option<Variation>; 2],
+}
+
 /// What one direction of a systematic changes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Variation {
@@ -190,8 +202,17 @@ impl Config {
     pub(super) fn refers_to(&self, sample: &str) -> bool {
         self.systematics.iter().any(|systematic| {
             let reference = systematic.reference.as_ref().map(|(name, _)| name.as_str());
-            reference == Some(sample) || systematic.samples.iter().flatten().any(|name| name == sample)
+            reference == Some(sample)
+                || systematic.subtracts(sample)
+                || systematic.samples.iter().flatten().any(|name| name == sample)
         })
+    }
+}
+
+impl Systematic {
+    /// Whether the relative change of this sample is subtracted.
+    pub(super) fn subtracts(&self, sample: &str) -> bool {
+        self.subtracted.as_ref().is_some_and(|subtracted| subtracted.sample == sample)
     }
 }
 

@@ -48,7 +48,8 @@ pub(super) fn describe(
     let variations = Variations { config, templates };
     let mut channels = Vec::new();
     for (r, region) in config.regions.iter().enumerate() {
-        let mut channel = Channel { name: region.name.clone(), ..Channel::default() };
+        let title = region.title.clone();
+        let mut channel = Channel { name: region.name.clone(), title, ..Channel::default() };
         for (s, sample) in config.samples.iter().enumerate() {
             let Some(filled) = templates.get(&(r, s, None)).filter(|_| !sample.ghost) else { continue };
             channel.edges.get_or_insert_with(|| filled.edges.clone());
@@ -87,6 +88,12 @@ pub(super) fn describe(
                     }
                     if let Some(name) = systematic.smoothed_as.as_ref().filter(|name| **name != sample.name) {
                         let change = variations.smoothed_change(name, of, reader);
+                        if systematic.uncorrelated {
+                            let up = change.map(|(up, _)| times(&up, &template));
+                            systematics
+                                .extend(up.map(|up| independent(systematic, &region.name, &template, &up)));
+                            continue;
+                        }
                         let parts = parts(systematic, &region.name, &sample.name);
                         systematics.extend(
                             change
@@ -243,6 +250,11 @@ fn of_bins(
     variances.iter().enumerate().map(of_bin).collect()
 }
 
+/// The nominal template times a ratio of each bin.
+fn times(ratio: &[f64], nominal: &Template) -> Vec<f64> {
+    not_negative(ratio.iter().zip(&nominal.values).map(|(r, n)| r * n).collect())
+}
+
 /// A systematic whose relative changes are those of another sample after smoothing.
 fn smoothed_as(
     systematic: &config::Systematic,
@@ -250,14 +262,12 @@ fn smoothed_as(
     (up, down): (Vec<f64>, Vec<f64>),
     parts: Parts,
 ) -> Systematic {
-    let times =
-        |ratio: Vec<f64>| not_negative(ratio.iter().zip(&nominal.values).map(|(r, n)| r * n).collect());
     Systematic {
         name: systematic.name.clone(),
         parameter: systematic.parameter.clone(),
         effect: Effect::Templates {
-            up: times(up),
-            down: Some(times(down)),
+            up: times(&up, nominal),
+            down: Some(times(&down, nominal)),
             symmetrise: Symmetrise::None,
             smooth: None,
             parts,

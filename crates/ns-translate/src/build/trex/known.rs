@@ -43,6 +43,7 @@ const READ: &[(&str, &[&str])] = &[
         &[
             "Type",
             "Variable",
+            "VariableTitle",
             "Binning",
             "Rebin",
             "Rebinning",
@@ -127,6 +128,7 @@ const READ: &[(&str, &[&str])] = &[
             "IsShapeOnly",
             "ReferenceSample",
             "ReferencePruning",
+            "SubtractRefSampleVar",
             "KeepReferenceOverallVar",
             "ReferenceSmoothing",
             "Decorrelate",
@@ -235,7 +237,6 @@ const PICTURES: &[&str] = &[
     "Title",
     "UseATLASRounding",
     "UseGammaPulls",
-    "VariableTitle",
     "YaxisTitle",
     "Ymax",
     "YmaxScale",
@@ -244,6 +245,16 @@ const PICTURES: &[&str] = &[
 
 /// Blocks of what is done with a workspace.
 const STEPS: &[&str] = &["Fit", "Limit", "Significance", "Options"];
+
+/// Returns the setting of templates that a setting for a reference sample resembles (`HistoNameUpRefSample`); other settings stay
+/// as they are.
+fn of_reference(key: &str) -> &str {
+    let of_templates = |key: &&str| {
+        (key.starts_with("Histo") || key.starts_with("Ntuple"))
+            && (key.ends_with("Up") || key.ends_with("Down"))
+    };
+    key.strip_suffix("RefSample").filter(of_templates).unwrap_or(key)
+}
 
 /// Reports blocks and settings that are not supported, and names those of the fit, which a workspace does not contain.
 pub(super) fn check(blocks: &[Block], reader: &mut Reader) {
@@ -260,7 +271,7 @@ pub(super) fn check(blocks: &[Block], reader: &mut Reader) {
         let read = read.unwrap_or_default();
         for setting in &block.settings {
             let key = setting.key.as_str();
-            if read.contains(&key) || PICTURES.contains(&key) {
+            if read.contains(&of_reference(key)) || PICTURES.contains(&key) {
                 continue;
             }
             if is_step {

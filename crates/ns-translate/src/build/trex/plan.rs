@@ -37,17 +37,22 @@ pub(super) fn plan(config: &Config, mut room: Room<'_>, reader: &mut Reader) -> 
                 }
             };
             add((r, s, None), None);
-            if sample.data || sample.ghost || !sample.systematics {
-                continue;
-            }
+            let is_varied = !sample.data && !sample.ghost && sample.systematics;
             for (i, systematic) in config.systematics.iter().enumerate() {
-                if systematic.overall.is_some()
-                    || systematic.statistics
-                    || !systematic.scope.has(&region.name, &sample.name)
-                {
+                if systematic.overall.is_some() || systematic.statistics {
                     continue;
                 }
-                let sides = [(Side::Up, "up", &systematic.up), (Side::Down, "down", &systematic.down)];
+                let subtracted =
+                    systematic.subtracted.as_ref().filter(|_| systematic.scope.has_region(&region.name));
+                let subtracted = subtracted.filter(|subtracted| subtracted.sample == sample.name);
+                let acts = is_varied && systematic.scope.has(&region.name, &sample.name);
+                let [up, down] = match subtracted {
+                    // The data are changed in a way of their own.
+                    Some(subtracted) if sample.data => subtracted.of_data.each_ref(),
+                    None if !acts => continue,
+                    _ => [&systematic.up, &systematic.down],
+                };
+                let sides = [(Side::Up, "up", up), (Side::Down, "down", down)];
                 for ((side, word, variation), other) in sides.into_iter().zip(&systematic.samples) {
                     if let (Some(variation), None) = (variation, other) {
                         add((r, s, Some((i, side))), Some((systematic, word, variation)));

@@ -16,6 +16,7 @@ impl Settings<'_, '_> {
             line: self.block.line,
             name: self.name(),
             place: self.place(ntuples, ""),
+            title: self.text("VariableTitle").or_else(|| variable.clone()),
             variable,
             edges,
             rebin: self.rebinning(ntuples),

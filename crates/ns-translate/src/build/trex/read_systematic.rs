@@ -1,6 +1,6 @@
 //! Reads the blocks of systematics.
 
-use super::config::{Systematic, Variation};
+use super::config::{Subtracted, Systematic, Variation};
 use super::decorrelate::Decorrelate;
 use super::settings::Settings;
 use crate::build::describe::Symmetrise;
@@ -58,6 +58,7 @@ impl Settings<'_, '_> {
             "SHAPEACC" => Some(Decorrelate::Parts),
             _ => None,
         });
+        let subtracted = self.subtracted(ntuples);
         let systematic = Systematic {
             line: self.block.line,
             name: self.name(),
@@ -69,7 +70,9 @@ impl Settings<'_, '_> {
             samples,
             reference: self
                 .text("ReferenceSample")
+                .filter(|_| subtracted.is_none())
                 .map(|sample| (sample, self.flag("KeepReferenceOverallVar", true))),
+            subtracted,
             smoothed_as: self.text("ReferenceSmoothing"),
             scale,
             statistics,
@@ -81,6 +84,21 @@ impl Settings<'_, '_> {
             drop_shape: self.dropped(&["DropShapeIn"], "IsNormOnly"),
         };
         Some((systematic, decorrelate))
+    }
+
+    /// The sample whose relative change is subtracted (`SubtractRefSampleVar`).
+    fn subtracted(&mut self, ntuples: bool) -> Option<Subtracted> {
+        if !self.flag("SubtractRefSampleVar", false) {
+            return None;
+        }
+        let Some(sample) = self.text("ReferenceSample") else {
+            let line = self.get("SubtractRefSampleVar").map_or(self.block.line, |setting| setting.line);
+            let message = "'SubtractRefSampleVar' has no sample.".to_owned();
+            self.error(line, message, "Add 'ReferenceSample' with the sample whose change is subtracted.");
+            return None;
+        };
+        let of_data = [self.variation(ntuples, "UpRefSample"), self.variation(ntuples, "DownRefSample")];
+        Some(Subtracted { sample, of_data })
     }
 
     /// A factor on the change of one direction.

@@ -58,6 +58,9 @@ impl Variations<'_> {
         let filled = self.templates.get(&(of.region, of.sample, Some((of.systematic, side))))?;
         let scale = self.scale(sample);
         let varied = scaled(&filled.template.values, scale);
+        if let Some(subtracted) = systematic.subtracted.as_ref().filter(|other| other.sample != sample.name) {
+            return self.without(&subtracted.sample, &varied, of, side, reader);
+        }
         let Some((reference, keep_sum)) = &systematic.reference else { return Some(varied) };
         if *reference == sample.name {
             return Some(varied);
@@ -77,6 +80,37 @@ impl Variations<'_> {
         };
         let all = change.applied(*keep_sum);
         Some(all.get(1..all.len().saturating_sub(1)).unwrap_or_default().to_vec())
+    }
+
+    /// Returns a template from whose relative change that of the sample `name` is subtracted. In bins where that sample has
+    /// nothing, nothing changes. Problems go to the report.
+    fn without(
+        &self,
+        name: &str,
+        varied: &[f64],
+        of: For,
+        side: Side,
+        reader: &mut Reader,
+    ) -> Option<Vec<f64>> {
+        let systematic = self.config.systematics.get(of.systematic)?;
+        let (reference, _) = self.of_sample(name, of.region, systematic, reader)?;
+        let reference = &reference.template.values;
+        let at = self.config.samples.iter().enumerate().filter(|(_, sample)| sample.name == name);
+        let mut changed =
+            at.filter_map(|(at, _)| self.templates.get(&(of.region, at, Some((of.systematic, side)))));
+        let Some(changed) = changed.next() else {
+            let message = format!(
+                "Systematic {}: nothing says how it changes the sample {}, whose change is to be subtracted.",
+                quoted(&systematic.name),
+                quoted(name)
+            );
+            let remedy = "Add settings that end in 'UpRefSample' and 'DownRefSample' for data, such as 'HistoNameUpRefSample'.";
+            reader.error(systematic.line, message, remedy);
+            return None;
+        };
+        let nominal = self.templates.get(&(of.region, of.sample, None))?;
+        let nominal = scaled(&nominal.template.values, self.scale(self.config.samples.get(of.sample)?));
+        Some(subtracted(varied, &nominal, reference, &changed.template.values))
     }
 
     /// Returns the factor that turns the contents of a sample's histograms into events.
@@ -101,7 +135,9 @@ impl Variations<'_> {
         let at = For { sample, ..of };
         let (up, down) = (self.template(at, Side::Up, reader), self.template(at, Side::Down, reader));
         let down = down.filter(|_| systematic.symmetrise != Symmetrise::Mirror);
-        let smooth = (systematic.smoothing > 0).then_some(Smoothing::Merge(systematic.smoothing));
+        // Bins that are independent have no shape.
+        let smoothed = systematic.smoothing > 0 && !systematic.uncorrelated;
+        let smooth = smoothed.then_some(Smoothing::Merge(systematic.smoothing));
         let finished = up.as_deref().and_then(|up| {
             finished((&nominal, &sigmas), (up, down.as_deref()), systematic.symmetrise, smooth)
         });
@@ -177,6 +213,12 @@ impl Change {
     }
 }
 
+/// Returns `varied` without the relative change from `reference` to `changed`: v + n - n c / r.
+fn subtracted(varied: &[f64], nominal: &[f64], reference: &[f64], changed: &[f64]) -> Vec<f64> {
+    let bins = varied.iter().zip(nominal).zip(reference.iter().zip(changed));
+    bins.map(|((v, n), (r, c))| if *r > EMPTY { v + n - n * c / r } else { *n }).collect()
+}
+
 fn scaled(values: &[f64], scale: f64) -> Vec<f64> {
     values.iter().map(|value| value * scale).collect()
 }
@@ -196,5 +238,14 @@ mod tests {
         assert!(close(&change.applied(false), &[0.0, 15.0, 30.0, 0.0]));
         // The reference grows by a quarter.
         assert!(close(&change.applied(true), &[0.0, 50.0 / 3.0, 100.0 / 3.0, 0.0]));
+    }
+
+    #[test]
+    fn the_change_of_a_reference_is_subtracted() {
+        // Plus 20 % and 0 %, less 5 % and 10 %; a bin without reference does not change.
+        let template =
+            subtracted(&[12.0, 30.0, 6.0], &[10.0, 30.0, 5.0], &[40.0, 20.0, 0.0], &[42.0, 22.0, 3.0]);
+        let wanted = [11.5, 27.0, 5.0];
+        assert!(template.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-12), "{template:?}");
     }
 }
