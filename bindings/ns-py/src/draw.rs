@@ -36,7 +36,7 @@ pub(crate) fn _draw(
     };
     style.title = titles.0.or(style.title);
     style.subtitle = titles.1.or(style.subtitle);
-    let draw = Draw { kind, style, labels, before };
+    let draw = Draw { kind, style, labels, before, ..Draw::default() };
     match draw.draw(&result) {
         Err(DrawError::Picture(error)) => picture::finish(py, Err(error), path),
         Err(error) => Err(PyValueError::new_err(error.to_string())),

@@ -1,8 +1,13 @@
 //! Pictures of the effects of systematics: templates, and what pruning left of them.
 
+use ns_inference::picture::{Style, StyleError};
 use ns_translate::build::{EffectRow, Part, TemplateRow};
 use ns_translate::pyhf::KeptEffect;
 use ns_viz::{Kept, Pruning, TemplateSet, Templates};
+
+use crate::error::CliError;
+use crate::plot::Drawn;
+use crate::style::unfit;
 
 /// What is left of an effect. `None` stands for a part that it never had, `Some(false)` for one that was left out.
 fn kept(normalisation: Option<bool>, shape: Option<bool>) -> Kept {
@@ -20,7 +25,7 @@ fn part(part: Option<&Part>) -> Option<bool> {
 }
 
 /// The picture of what a built workspace has of the effects of systematics.
-pub(crate) fn pruned(systematics: &[EffectRow]) -> Pruning {
+fn pruned(systematics: &[EffectRow]) -> Pruning {
     Pruning::of(systematics.iter().map(|row| {
         let kept = kept(part(row.normalisation.as_ref()), part(row.shape.as_ref()));
         (row.channel.as_str(), row.sample.as_str(), row.systematic.as_str(), kept)
@@ -36,7 +41,7 @@ pub(crate) fn left(effects: &[KeptEffect]) -> Pruning {
 }
 
 /// The picture of all templates. `systematics` say what was left out of them.
-pub(crate) fn templates(systematics: &[EffectRow], rows: &[TemplateRow]) -> Templates {
+fn templates(systematics: &[EffectRow], rows: &[TemplateRow]) -> Templates {
     let set = |row: &TemplateRow| {
         let effect = systematics.iter().find(|effect| {
             (&effect.channel, &effect.sample, &effect.systematic)
@@ -67,6 +72,43 @@ pub(crate) fn templates(systematics: &[EffectRow], rows: &[TemplateRow]) -> Temp
         }
     };
     Templates { sets: rows.iter().map(set).collect(), ..Templates::default() }
+}
+
+/// Leaves out the rows that a style does not draw.
+fn kept_rows<T: Clone>(
+    style: &Style,
+    rows: &[T],
+    names: impl Fn(&T) -> [&str; 3],
+) -> Result<Vec<T>, StyleError> {
+    let kept: Vec<T> = rows.iter().filter(|row| style.keeps_any(&names(row))).cloned().collect();
+    if kept.is_empty() && !rows.is_empty() {
+        return Err(StyleError::NothingLeft { n: rows.len() });
+    }
+    Ok(kept)
+}
+
+/// Draws [`pruned`] in a style.
+///
+/// # Errors
+/// If the style leaves nothing.
+pub(crate) fn pruning_in(style: &Style, systematics: &[EffectRow]) -> Result<Drawn, CliError> {
+    let rows = kept_rows(style, systematics, |row| [&row.systematic, &row.channel, &row.sample])
+        .map_err(|error| unfit(&error))?;
+    Ok(style.applied(pruned(&rows)).map_err(|error| unfit(&error))?.draw()?.into())
+}
+
+/// Draws [`templates`] in a style.
+///
+/// # Errors
+/// If the style leaves nothing.
+pub(crate) fn templates_in(
+    style: &Style,
+    systematics: &[EffectRow],
+    rows: &[TemplateRow],
+) -> Result<Drawn, CliError> {
+    let rows = kept_rows(style, rows, |row| [&row.systematic, &row.channel, &row.sample])
+        .map_err(|error| unfit(&error))?;
+    Ok(style.applied(templates(systematics, &rows)).map_err(|error| unfit(&error))?.draw()?.into())
 }
 
 #[cfg(test)]

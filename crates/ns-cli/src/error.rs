@@ -99,6 +99,14 @@ pub(crate) enum CliError {
         /// Reason why the picture cannot be drawn.
         source: PictureError,
     },
+    /// A result has nothing to draw.
+    #[error("cannot draw {}: {why}", path.display())]
+    Undrawn {
+        /// The file.
+        path: PathBuf,
+        /// What it lacks.
+        why: String,
+    },
     /// The result cannot be written as JSON.
     #[error("cannot write the result as JSON: {0}")]
     Json(#[from] serde_json::Error),
@@ -166,7 +174,11 @@ impl CliError {
             Self::Rows(error) if error.is_failure() => Exit::Failed,
             Self::Toys(_) | Self::Rows(_) => Exit::Input,
             Self::Write { source, .. } if wrong_place(source) => Exit::Input,
-            Self::Write { .. } | Self::Lost { .. } | Self::Picture { .. } | Self::Json(_) => Exit::Failed,
+            Self::Write { .. }
+            | Self::Lost { .. }
+            | Self::Picture { .. }
+            | Self::Undrawn { .. }
+            | Self::Json(_) => Exit::Failed,
             Self::Inference(error) => match error {
                 InferenceError::Session(error) if error.is_of_device() => Exit::Device,
                 InferenceError::Session(

@@ -101,7 +101,7 @@ pub(crate) const EXAMPLES: [(&str, [&str; 2]); 36] = [
         "yields",
         [
             "nextstat yields ws.json --format latex",
-            "nextstat yields ws.json --prefit --per-bin --plot prefit.pdf",
+            "nextstat yields ws.json --prefit --per-bin --plot 'prefit_{channel}.pdf' --axes axes.toml",
         ],
     ),
     (

@@ -20,6 +20,7 @@ mod save;
 mod settings;
 mod start;
 mod streams;
+mod style;
 mod table;
 
 use std::ffi::OsString;

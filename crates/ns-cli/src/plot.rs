@@ -4,12 +4,15 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use ns_core::Model;
-use ns_inference::picture::BlindRange;
-use ns_viz::{Components, Drawing, Format, PictureError, Yields};
+use ns_inference::YieldsResult;
+use ns_inference::picture::{BlindRange, Draw, Kind, Style};
+use ns_inference::reread::AnyResult;
+use ns_viz::{Components, Drawing, Format, PictureError};
 
 use crate::error::{CliError, Exit};
 use crate::job::Job;
 use crate::output::{PendingFile, complain, distinct};
+use crate::style::{Ends, StyleArgs};
 
 /// Flag that asks for a picture of the result of an analysis.
 #[derive(Debug, Args)]
@@ -18,6 +21,8 @@ pub(crate) struct PlotArgs {
     /// Draw the result into a file; its extension is the format: svg, png or pdf
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
+    #[command(flatten)]
+    style: StyleArgs,
 }
 
 impl PlotArgs {
@@ -36,7 +41,15 @@ impl PlotArgs {
     /// # Errors
     /// The errors of [`Plots::open`].
     pub(crate) fn open(&self, result: Option<&Path>) -> Result<Plots, CliError> {
-        Plots::open(result, [("--plot", self.plot.as_deref())])
+        Plots::open(result, [("--plot", self.plot.as_deref())], self.style()?)
+    }
+
+    /// Returns the style of the picture.
+    ///
+    /// # Errors
+    /// The errors of [`StyleArgs::style`].
+    pub(crate) fn style(&self) -> Result<Style, CliError> {
+        self.style.style()
     }
 }
 
@@ -44,6 +57,12 @@ impl PlotArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct EventPlotArgs {
+    /// Draw events on a logarithmic axis
+    #[arg(long)]
+    plot_log: bool,
+    /// Ends of the axis of ratios [default: what the error bars of each channel need]
+    #[arg(long, value_name = "LOW:HIGH")]
+    plot_ratio: Option<Ends>,
     /// Draw no data of single events where an observable is in this range; repeatable. The fit does not change
     #[arg(long, value_name = "NAME=FROM:TO")]
     plot_blind: Vec<BlindRange>,
@@ -59,10 +78,14 @@ impl EventPlotArgs {
     /// # Errors
     /// If one of these flags is given but there will be no picture of events, or if a range cannot be blinded.
     pub(crate) fn check(&self, model: &Model, drawn: bool, flags: &str) -> Result<(), CliError> {
-        if !drawn && (!self.plot_blind.is_empty() || self.plot_components.is_some()) {
-            return Err(CliError::Usage(format!(
-                "--plot-blind and --plot-components change the picture of events: add {flags}"
-            )));
+        let given = [
+            ("--plot-log", self.plot_log),
+            ("--plot-ratio", self.plot_ratio.is_some()),
+            ("--plot-blind", !self.plot_blind.is_empty()),
+            ("--plot-components", self.plot_components.is_some()),
+        ];
+        if let Some((flag, _)) = given.iter().find(|(_, given)| *given && !drawn) {
+            return Err(CliError::Usage(format!("{flag} changes the picture of events: add {flags}")));
         }
         for range in &self.plot_blind {
             range.check(model).map_err(|error| CliError::Usage(format!("--plot-blind: {error}")))?;
@@ -70,30 +93,70 @@ impl EventPlotArgs {
         Ok(())
     }
 
-    /// Draws a picture of events in the way that the flags describe.
+    /// Adds the flags to a style.
+    pub(crate) fn styled(&self, mut style: Style) -> Style {
+        style.log |= self.plot_log;
+        style.ratio = self.plot_ratio.map(|ends| ends.0).or(style.ratio);
+        style.components = self.plot_components.or(style.components);
+        style
+    }
+
+    /// Draws yields in the way that the flags describe. `before` are those before the fit, for a summary.
     ///
     /// # Errors
     /// If the picture cannot be drawn.
-    pub(crate) fn draw(&self, mut yields: Yields) -> Result<Drawing, CliError> {
-        yields.components = self.plot_components.unwrap_or_default();
-        for range in &self.plot_blind {
-            let wrong = |error| CliError::Usage(format!("--plot-blind: {error}"));
-            ns_inference::picture::blind(&mut yields, range).map_err(wrong)?;
-        }
-        Ok(yields.draw()?)
+    pub(crate) fn draw(
+        &self,
+        asked: &Asked<'_>,
+        kind: Kind,
+        yields: YieldsResult,
+        before: Option<YieldsResult>,
+    ) -> Result<Drawn, CliError> {
+        let blind = if kind == Kind::Yields { self.plot_blind.clone() } else { Vec::new() };
+        let (kind, style) = (kind.name().to_owned(), asked.style.clone());
+        asked.draw(&AnyResult::Yields(yields), Draw { kind, style, before, blind, ..Draw::default() })
     }
 }
 
-/// The open files of all requested pictures.
+/// What stands for the name of a channel in the name of a file.
+const CHANNEL: &str = "{channel}";
+
+/// The open files of all requested pictures, and their style.
 pub(crate) struct Plots {
     /// Each open file, with the flag that names this file.
     files: Vec<(&'static str, Target)>,
+    style: Style,
 }
 
 struct Target {
     path: PathBuf,
     format: Format,
-    file: PendingFile,
+    /// `None` if each channel has a file of its own.
+    file: Option<PendingFile>,
+}
+
+/// A picture that is asked for.
+pub(crate) struct Asked<'a> {
+    /// The flag that names its file.
+    pub(crate) flag: &'static str,
+    /// Whether each channel is a picture of its own.
+    pub(crate) each: bool,
+    /// Its style.
+    pub(crate) style: &'a Style,
+}
+
+/// A picture that was drawn.
+pub(crate) enum Drawn {
+    /// One picture.
+    One(Box<Drawing>),
+    /// A picture for each channel, with the names of the channels.
+    Each(Vec<(String, Drawing)>),
+}
+
+impl From<Drawing> for Drawn {
+    fn from(drawing: Drawing) -> Self {
+        Self::One(Box::new(drawing))
+    }
 }
 
 impl Plots {
@@ -115,10 +178,26 @@ impl Plots {
     /// Opens the file that each flag names. `result` is the file of `--output`.
     ///
     /// # Errors
-    /// If two flags name the same file, an extension is not a picture format, or a file cannot be created.
+    /// If two flags name the same file, an extension is not a picture format, a file cannot be created, or `{channel}` stands
+    /// in the name of one.
     pub(crate) fn open<'a>(
         result: Option<&'a Path>,
         flags: impl IntoIterator<Item = (&'static str, Option<&'a Path>)>,
+        style: Style,
+    ) -> Result<Self, CliError> {
+        Self::open_each(result, flags, &[], style)
+    }
+
+    /// Opens the files like [`Self::open`]. The names of files of the flags `each` may have `{channel}`, which stands for the
+    /// name of each channel.
+    ///
+    /// # Errors
+    /// The errors of [`Self::open`].
+    pub(crate) fn open_each<'a>(
+        result: Option<&'a Path>,
+        flags: impl IntoIterator<Item = (&'static str, Option<&'a Path>)>,
+        each: &[&str],
+        style: Style,
     ) -> Result<Self, CliError> {
         let flags: Vec<_> = flags.into_iter().collect();
         distinct([("--output", result)].into_iter().chain(flags.iter().copied()))?;
@@ -127,9 +206,22 @@ impl Plots {
             let Some(path) = path else { continue };
             let usage = |error: PictureError| CliError::Usage(format!("{flag}: {error}"));
             let format = Format::of(path).map_err(usage)?;
-            files.push((flag, Target { path: path.to_owned(), format, file: PendingFile::create(path)? }));
+            let is_each = path.file_name().is_some_and(|name| name.to_string_lossy().contains(CHANNEL));
+            if is_each && !each.contains(&flag) {
+                return Err(CliError::Usage(format!(
+                    "{flag}: {CHANNEL} is for pictures of events by channel; name one file"
+                )));
+            }
+            let file = if is_each { None } else { Some(PendingFile::create(path)?) };
+            files.push((flag, Target { path: path.to_owned(), format, file }));
         }
-        Ok(Self { files })
+        Ok(Self { files, style })
+    }
+
+    /// Makes the axis of events, CLs or toys logarithmic if `log` is true.
+    pub(crate) fn logarithmic(mut self, log: bool) -> Self {
+        self.style.log |= log;
+        self
     }
 
     /// Returns whether the flag of a picture was given.
@@ -166,17 +258,27 @@ impl Plots {
     pub(crate) fn finish(
         self,
         exit: Exit,
-        draw: impl Fn(&str) -> Result<Drawing, CliError>,
+        draw: impl Fn(&Asked<'_>) -> Result<Drawn, CliError>,
     ) -> Result<Exit, CliError> {
         let mut failed = None;
         for (flag, target) in self.files {
+            let asked = Asked { flag, each: target.file.is_none(), style: &self.style };
             let Target { path, format, file } = target;
-            let write = |drawing: Drawing| {
-                let bytes = drawing.encode(format).map_err(|source| picture(&path, source))?;
-                file.finish(&bytes)
+            let encoded = |drawing: &Drawing| drawing.encode(format).map_err(|source| picture(&path, source));
+            let write = |drawn: Drawn| match (drawn, file) {
+                (Drawn::One(drawing), Some(file)) => file.finish(&encoded(&drawing)?),
+                (Drawn::One(drawing), None) => PendingFile::create(&path)?.finish(&encoded(&drawing)?),
+                (Drawn::Each(drawings), _) => {
+                    let names: Vec<&str> = drawings.iter().map(|(name, _)| name.as_str()).collect();
+                    for (place, (_, drawing)) in places(&path, &names).iter().zip(&drawings) {
+                        PendingFile::create(place)?.finish(&encoded(drawing)?)?;
+                    }
+                    Ok(())
+                }
             };
-            let drawn = draw(flag).map_err(|error| match error {
+            let drawn = draw(&asked).map_err(|error| match error {
                 CliError::Picture { source, .. } => picture(&path, source),
+                CliError::Undrawn { why, .. } => CliError::Undrawn { path: path.clone(), why },
                 other => other,
             });
             if let Err(error) = drawn.and_then(write) {
@@ -196,6 +298,21 @@ impl Plots {
             }
         }
     }
+}
+
+/// Returns a path for each channel: that with the name in place of `{channel}`. What is no letter, digit, `-`, `_` or `.` in
+/// a name becomes `_`, so that a name cannot lead to another folder, and names that are then the same get a number.
+fn places(path: &Path, names: &[&str]) -> Vec<PathBuf> {
+    let pattern = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut taken: Vec<String> = Vec::new();
+    for name in names {
+        let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+        let name: String = name.chars().map(plain).collect();
+        let numbered = (2..).map(|n| format!("{name}_{n}"));
+        let free = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name));
+        taken.extend(free);
+    }
+    taken.iter().map(|name| path.with_file_name(pattern.replace(CHANNEL, name))).collect()
 }
 
 fn picture(path: &Path, source: PictureError) -> CliError {
@@ -223,10 +340,10 @@ mod tests {
             (Exit::Failed, Some(Exit::Failed)),
         ] {
             let flags = [("--bad", Some(bad.as_path())), ("--good", Some(good.as_path()))];
-            let plots = Plots::open(None, flags).unwrap();
-            let ended = plots.finish(exit, |flag| {
-                let rows = if flag == "--bad" { Vec::new() } else { vec![ns_viz::PullRow::default()] };
-                Ok(ns_viz::Pulls { rows, ..ns_viz::Pulls::default() }.draw()?)
+            let plots = Plots::open(None, flags, Style::default()).unwrap();
+            let ended = plots.finish(exit, |asked| {
+                let rows = if asked.flag == "--bad" { Vec::new() } else { vec![ns_viz::PullRow::default()] };
+                Ok(ns_viz::Pulls { rows, ..ns_viz::Pulls::default() }.draw()?.into())
             });
             assert_eq!(ended.as_ref().ok().copied(), wanted);
             if let Err(error) = ended {
@@ -236,5 +353,14 @@ mod tests {
             assert!(good.exists() && !bad.exists(), "one failure does not take the others with it");
             std::fs::remove_file(&good).unwrap();
         }
+    }
+
+    #[test]
+    fn each_channel_has_a_file_in_the_folder() {
+        let found = places(Path::new("out/y_{channel}.pdf"), &["SR 1", "SR/1", "../b", "SR_1", "éta"]);
+        let names: Vec<&str> = found.iter().filter_map(|path| path.to_str()).collect();
+        let wanted =
+            ["out/y_SR_1.pdf", "out/y_SR_1_2.pdf", "out/y_.._b.pdf", "out/y_SR_1_3.pdf", "out/y_éta.pdf"];
+        assert_eq!(names, wanted);
     }
 }

@@ -22,7 +22,7 @@ pub enum RereadError {
     /// No analysis writes such keys.
     #[error(
         "the file is no result that can be read; results of fit, scan, upper-limit (also of grids), ranking, yields, hypotest, \
-         significance, gof, hypotest-toys, toys, interval, region, look-elsewhere and compatibility can"
+         significance, gof, hypotest-toys, toys (also with --inject), interval, region, look-elsewhere and compatibility can"
     )]
     Unknown,
     /// A key of a result is missing or has another type.

@@ -1,9 +1,10 @@
 //! `nextstat build`: builds a workspace from a configuration file and the histograms or columns that it names.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use ns_inference::report::{Part, Table};
+use ns_translate::Axes;
 use ns_translate::build::{
     Built, ConfigOptions, EffectRow, McConstraint, Part as Effect, Pruning, TemplateRow, build_config,
 };
@@ -11,10 +12,11 @@ use ns_translate::pyhf::{Problem, to_text};
 use serde::Serialize;
 
 use crate::args::{Format, OutputArgs, real};
-use crate::effects::{pruned, templates};
+use crate::effects;
 use crate::error::{CliError, Exit};
-use crate::output::{Output, complain};
+use crate::output::{Output, PendingFile, complain};
 use crate::plot::Plots;
+use crate::style::StyleArgs;
 
 /// A constraint of parameters for the statistics of simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -28,7 +30,8 @@ enum Constraint {
 /// Flags of `build`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "With --output the workspace goes to the file, and the table of effects that were left out to standard \
+    after_help = "With --output the workspace goes to the file, the titles and bin edges of its channels to NAME.axes.json \
+    beside NAME.json, where the pictures of other commands find them, and the table of effects that were left out to standard \
     output. Without it the workspace goes to standard output, and what was left out to standard error. Ntuples are \
     trees of ROOT files, or Parquet files."
 )]
@@ -60,6 +63,8 @@ pub(crate) struct BuildArgs {
     /// Draw which effects of systematics on samples are in the workspace, and which were left out
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     plot_pruning: Option<PathBuf>,
+    #[command(flatten)]
+    style: StyleArgs,
     /// Format of the table, with --output: json, table, latex, markdown, csv [default: table on a terminal, json
     /// elsewhere]
     #[arg(
@@ -107,11 +112,14 @@ pub(crate) fn run(args: &BuildArgs) -> Result<Exit, CliError> {
         }),
     };
     let files = [(TEMPLATES, args.plot_templates.as_deref()), (PRUNING, args.plot_pruning.as_deref())];
-    let plots = Plots::open(args.output.as_deref(), files)?;
+    let plots = Plots::open(args.output.as_deref(), files, args.style.style()?)?;
     let built = build_config(&args.config, options)?;
     let warnings: Vec<String> =
         built.warnings.iter().map(|warning| Problem::paragraph(warning).trim_end().to_owned()).collect();
     output.deliver(&to_text(&built.workspace)?)?;
+    if let Some(path) = args.output.as_deref().filter(|path| path.is_file()) {
+        write_axes(path, &built)?;
+    }
     match table {
         Some(table) => {
             let report = Report {
@@ -135,19 +143,27 @@ pub(crate) fn run(args: &BuildArgs) -> Result<Exit, CliError> {
             }
         }
     }
-    plots.finish(Exit::Done, |flag| {
-        let nothing = |what: &str| {
-            CliError::Usage(format!(
-                "no systematic has {what}, so that {flag} has nothing to draw; leave it out"
-            ))
+    plots.finish(Exit::Done, |asked| {
+        let nothing = |what: &str| CliError::Undrawn {
+            path: PathBuf::new(),
+            why: format!("no systematic has {what}; leave {} out", asked.flag),
         };
-        match flag {
+        match asked.flag {
             PRUNING if built.systematics.is_empty() => Err(nothing("an effect")),
-            PRUNING => Ok(pruned(&built.systematics).draw()?),
-            _ if built.templates.is_empty() => Err(nothing("templates")),
-            _ => Ok(templates(&built.systematics, &built.templates).draw()?),
+            TEMPLATES if built.templates.is_empty() => Err(nothing("templates")),
+            PRUNING => effects::pruning_in(asked.style, &built.systematics),
+            _ => effects::templates_in(asked.style, &built.systematics, &built.templates),
         }
     })
+}
+
+/// Writes the axes beside the workspace. Those of an earlier workspace are replaced.
+fn write_axes(workspace: &Path, built: &Built) -> Result<(), CliError> {
+    let Some(place) = Axes::place_beside(workspace) else { return Ok(()) };
+    match built.axes.to_json() {
+        Some(text) => PendingFile::create(&place)?.finish(format!("{text}\n").as_bytes()),
+        None => Ok(()),
+    }
 }
 
 /// The table of effects that were left out.

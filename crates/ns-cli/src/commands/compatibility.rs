@@ -2,13 +2,15 @@
 
 use clap::Args;
 use ns_core::{Control, Model, Session};
-use ns_inference::{CompatibilityOptions, CompatibilityResult, compatibility, picture};
+use ns_inference::reread::AnyResult;
+use ns_inference::{CompatibilityOptions, CompatibilityResult, compatibility};
 
 use crate::args::{ModelArgs, whole};
 use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
 use crate::plot::PlotArgs;
+use crate::style::{drawn, first};
 
 /// Flags of `compatibility`.
 #[derive(Debug, Args)]
@@ -57,6 +59,5 @@ pub(crate) fn run(args: &CompatibilityArgs) -> Result<Exit, CliError> {
     let interrupted = missing || results.iter().any(|result| result.interrupted);
     let exit = Exit::of(interrupted, results.iter().all(|result| result.converged));
     job.finish_for_each_poi(&results, |r| &r.warnings, CompatibilityResult::parts, |_| Vec::new())?;
-    let drawn = results.first().map(picture::compatibility);
-    plots.finish(exit, |_| Ok(drawn.clone().unwrap_or_default().draw()?))
+    plots.finish(exit, |asked| drawn(asked, "", &first(&results, AnyResult::Compatibility)))
 }

@@ -6,10 +6,11 @@ use std::time::Instant;
 use clap::Args;
 use ns_core::{Control, Model};
 use ns_inference::fit::MOST_WITH_COVARIANCE;
+use ns_inference::picture::Kind;
 use ns_inference::report::{Report, RunInfo, to_json};
+use ns_inference::reread::AnyResult;
 use ns_inference::{
-    FitOptions, Opened, WeightedUncertainties, Work, fit, open_session_for, picture, postfit_yields,
-    prefit_yields,
+    FitOptions, Opened, WeightedUncertainties, Work, fit, open_session_for, postfit_yields, prefit_yields,
 };
 use ns_translate::pyhf::file_of;
 use serde::Serialize;
@@ -19,6 +20,7 @@ use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::output::{Output, PendingFile, distinct};
 use crate::plot::{EventPlotArgs, Plots};
+use crate::style::{StyleArgs, drawn};
 use crate::{interrupt, job, load};
 
 /// Flags of `fit`.
@@ -73,6 +75,8 @@ pub(crate) struct FitArgs {
     /// Draw all channels with one bin for each, before and after the fit
     #[arg(long, help_heading = "Output", value_name = "FILE")]
     plot_summary: Option<PathBuf>,
+    #[command(flatten)]
+    style: StyleArgs,
     #[command(flatten)]
     events: EventPlotArgs,
 }
@@ -137,8 +141,8 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
             "{POI_CORRELATION} needs at least two parameters of interest; name them with --poi NAME,NAME"
         )));
     }
-    let drawn = plots.wanted(PREFIT) || plots.wanted(POSTFIT);
-    args.events.check(&model, drawn, "--plot-prefit FILE or --plot-postfit FILE")?;
+    let is_drawn = plots.wanted(PREFIT) || plots.wanted(POSTFIT) || plots.wanted(SUMMARY);
+    args.events.check(&model, is_drawn, "--plot-prefit FILE or --plot-postfit FILE")?;
     let options = options(args, &model, &plots)?;
     let Opened { session, reason } = open_session_for(&model, &execution, Work::Fit)?;
     if args.output.verbose {
@@ -170,31 +174,24 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     let exit = Exit::of(result.interrupted, result.converged);
     // The picture of the correlations needs the covariance matrix, which was removed from the result.
     result.covariance = result.covariance.or(unwritten);
-    plots.finish(exit, |flag| {
-        Ok(match flag {
-            CORRELATION => picture::correlation(&result, args.plot_threshold).unwrap_or_default().draw()?,
-            POI_CORRELATION => picture::poi_correlation(&result).unwrap_or_default().draw()?,
-            PREFIT => {
-                let yields = prefit_yields(&model, session.as_ref(), &options)?;
-                args.events.draw(picture::yields(&yields))?
-            }
-            POSTFIT => {
-                let yields = postfit_yields(&model, session.as_ref(), &options, &result)?;
-                args.events.draw(picture::yields(&yields))?
-            }
-            SUMMARY => {
-                let before = prefit_yields(&model, session.as_ref(), &options)?;
-                let after = postfit_yields(&model, session.as_ref(), &options, &result)?;
-                picture::summary(&after, Some(&before)).draw()?
-            }
-            _ => picture::pulls(&result).draw()?,
-        })
+    let fitted = AnyResult::Fit(Box::new(result.clone()));
+    let before = || prefit_yields(&model, session.as_ref(), &options);
+    let after = || postfit_yields(&model, session.as_ref(), &options, &result);
+    plots.finish(exit, |asked| match asked.flag {
+        PREFIT => args.events.draw(asked, Kind::Yields, before()?, None),
+        POSTFIT => args.events.draw(asked, Kind::Yields, after()?, None),
+        SUMMARY => args.events.draw(asked, Kind::Summary, after()?, Some(before()?)),
+        CORRELATION => drawn(asked, Kind::Correlation.name(), &fitted),
+        POI_CORRELATION => drawn(asked, Kind::PoiCorrelation.name(), &fitted),
+        _ => drawn(asked, Kind::Pulls.name(), &fitted),
     })
 }
 
 /// Opens the files of all requested pictures.
 fn plots(args: &FitArgs) -> Result<Plots, CliError> {
-    Plots::open(args.output.output.as_deref(), pictures(args))
+    let mut style = args.events.styled(args.style.style()?);
+    style.threshold = args.plot_threshold.or(style.threshold);
+    Plots::open_each(args.output.output.as_deref(), pictures(args), &[PREFIT, POSTFIT], style)
 }
 
 /// Returns the flag of each picture, with the file that the flag names; `None` if the flag was not given.

@@ -2,15 +2,15 @@
 
 use clap::Args;
 use ns_inference::goodness::DEFAULT_BINS;
-use ns_inference::{
-    EventStatistic, Work, event_goodness_of_fit, goodness_of_fit, goodness_of_fit_toys, picture,
-};
+use ns_inference::reread::AnyResult;
+use ns_inference::{EventStatistic, Work, event_goodness_of_fit, goodness_of_fit, goodness_of_fit_toys};
 
 use crate::args::{ModelArgs, whole};
 use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
 use crate::plot::PlotArgs;
+use crate::style::drawn;
 
 /// Flags of `gof`.
 #[derive(Debug, Args)]
@@ -31,6 +31,9 @@ pub(crate) struct GofArgs {
     run: RunArgs,
     #[command(flatten)]
     plot: PlotArgs,
+    /// Draw toys on a logarithmic axis
+    #[arg(long, help_heading = "Output", requires = "plot")]
+    plot_log: bool,
 }
 
 /// The statistic of a goodness-of-fit test. `None` means the comparison with the saturated model.
@@ -52,7 +55,7 @@ fn statistic(text: &str) -> Result<Statistic, String> {
 /// For a wrong flag, an invalid workspace, a device that is not available, a likelihood that is not finite,
 /// or a result or picture that cannot be written.
 pub(crate) fn run(args: &GofArgs) -> Result<Exit, CliError> {
-    let plots = args.plot.open(args.run.output.output.as_deref())?;
+    let plots = args.plot.open(args.run.output.output.as_deref())?.logarithmic(args.plot_log);
     if args.plot.wanted() && args.toys.is_none() {
         return Err(CliError::Usage("--plot draws the statistic of toys: add --toys N".to_owned()));
     }
@@ -72,7 +75,7 @@ pub(crate) fn run(args: &GofArgs) -> Result<Exit, CliError> {
         result.warnings.extend(plots.font_warning(&job.model));
         job.finish(&result, &result.warnings, result.parts())?;
         let exit = Exit::of(result.toys.as_ref().is_some_and(|toys| toys.interrupted), result.converged);
-        return plots.finish(exit, |_| Ok(picture::event_goodness(&result).draw()?));
+        return plots.finish(exit, |asked| drawn(asked, "", &AnyResult::EventGoodness(result.clone())));
     }
     let what = if args.toys.is_some() { "toys" } else { "fit" };
     let mut result = job.work(what, |model, session, control| match args.toys {
@@ -84,5 +87,5 @@ pub(crate) fn run(args: &GofArgs) -> Result<Exit, CliError> {
     result.warnings.extend(plots.font_warning(&job.model));
     job.finish(&result, &result.warnings, result.parts())?;
     let exit = Exit::of(result.toys.as_ref().is_some_and(|toys| toys.interrupted), result.converged);
-    plots.finish(exit, |_| Ok(picture::goodness(&result).draw()?))
+    plots.finish(exit, |asked| drawn(asked, "", &AnyResult::Goodness(result.clone())))
 }

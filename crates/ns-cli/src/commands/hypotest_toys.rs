@@ -1,7 +1,7 @@
 //! `nextstat hypotest-toys`: hypothesis test of one value of the parameter of interest with toys.
 
 use clap::Args;
-use ns_inference::picture;
+use ns_inference::reread::AnyResult;
 use ns_inference::toys::{Summary, ToyTest};
 use ns_inference::{HypotestToysOptions, HypotestToysResult, TestStatistic};
 
@@ -12,6 +12,7 @@ use crate::error::{CliError, Exit};
 use crate::job::Job;
 use crate::plot::PlotArgs;
 use crate::save::SaveArgs;
+use crate::style::drawn;
 
 /// Flags of `hypotest-toys`.
 #[derive(Debug, Args)]
@@ -84,7 +85,7 @@ pub(crate) fn run(args: &HypotestToysArgs) -> Result<Exit, CliError> {
     result.warnings.extend(plots.font_warning(&job.model));
     let parts = result.parts().into_iter().chain(done.about()).collect();
     job.finish(&result, &result.warnings, parts)?;
-    plots.finish(exit(&result, observed), |_| Ok(picture::toy_test(&result).draw()?))
+    plots.finish(exit(&result, observed), |asked| drawn(asked, "", &AnyResult::HypotestToys(result.clone())))
 }
 
 /// Returns the exit code of the command. The command succeeds if the fits of the observed data converged (`observed`)

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use ns_core::{Control, Model, Session};
 use ns_inference::interval::interval_saved;
+use ns_inference::reread::AnyResult;
 use ns_inference::row_file::RowFile;
-use ns_inference::{IntervalOptions, IntervalResult, interval, picture};
+use ns_inference::{IntervalOptions, IntervalResult, interval};
 
 use crate::args::{ModelArgs, real, whole};
 use crate::data_args::RunArgs;
@@ -14,6 +15,7 @@ use crate::error::{CliError, Exit};
 use crate::job::Job;
 use crate::output::distinct;
 use crate::plot::PlotArgs;
+use crate::style::{drawn, first};
 
 /// Flags of `interval`.
 #[derive(Debug, Args)]
@@ -110,8 +112,7 @@ pub(crate) fn run(args: &IntervalArgs) -> Result<Exit, CliError> {
     } else {
         job.finish_for_each_poi(&results, |r| &r.warnings, IntervalResult::parts, |_| Vec::new())?;
     }
-    let drawn = results.first().and_then(picture::interval);
-    plots.finish(exit, |_| Ok(drawn.clone().unwrap_or_default().draw()?))
+    plots.finish(exit, |asked| drawn(asked, "", &first(&results, AnyResult::Interval)))
 }
 
 /// Returns whether a result answers the question: it converged and has an end.

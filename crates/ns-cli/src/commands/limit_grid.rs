@@ -6,7 +6,9 @@ use std::time::Instant;
 use clap::Args;
 use ns_core::{Control, Device};
 use ns_inference::grid::{GridFile, GridPoint, GridResult, GridRow, Labels, Prepared, upper_limits};
+use ns_inference::picture::Draw;
 use ns_inference::report::{Part, Report, RunInfo};
+use ns_inference::reread::AnyResult;
 use ns_inference::row_file::RowHeader;
 use ns_inference::{LimitOptions, picture, present};
 use ns_translate::pyhf::{DigestCheck, ModelOptions, Patchset, Signal, SignalGrid, WorkspaceError, file_of};
@@ -163,7 +165,11 @@ impl Grid<'_> {
         let exit = Exit::of(result.interrupted, result.is_good());
         output
             .write_with(&Report { result: &result, ran, parts }, &result.warnings, || result.data_tables())?;
-        plots.finish(exit, |_| Ok(drawn(&result)?.draw()?))
+        let result = AnyResult::Grid(result);
+        plots.finish(exit, |asked| {
+            let (style, labels) = (asked.style.clone(), args.plot_labels.clone());
+            asked.draw(&result, Draw { style, labels, ..Draw::default() })
+        })
     }
 }
 

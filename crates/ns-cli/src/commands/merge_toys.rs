@@ -5,13 +5,14 @@ use std::time::Instant;
 
 use clap::Args;
 use ns_inference::merge::{MergeOptions, MergedResult, merge_toys};
-use ns_inference::picture;
 use ns_inference::report::Report;
+use ns_inference::reread::AnyResult;
 
 use crate::args::OutputArgs;
 use crate::error::{CliError, Exit};
 use crate::output::{Output, distinct};
 use crate::plot::PlotArgs;
+use crate::style::drawn;
 
 /// Flags of `merge-toys`.
 #[derive(Debug, Args)]
@@ -54,10 +55,11 @@ pub(crate) fn run(args: &MergeToysArgs) -> Result<Exit, CliError> {
     let merged = merge_toys(&args.files, options)?;
     let (ran, parts) = (merged.run_info(started), merged.parts());
     output.write(&Report { result: &merged.result, ran, parts }, merged.warnings())?;
-    plots.finish(Exit::of(false, merged.good), |_| {
-        Ok(match &merged.result {
-            MergedResult::Test(result) => picture::toy_test(result).draw()?,
-            MergedResult::Study(result) => picture::toy_pulls(result).draw()?,
-        })
+    plots.finish(Exit::of(false, merged.good), |asked| {
+        let result = match &merged.result {
+            MergedResult::Test(result) => AnyResult::HypotestToys((**result).clone()),
+            MergedResult::Study(result) => AnyResult::Toys((**result).clone()),
+        };
+        drawn(asked, "", &result)
     })
 }

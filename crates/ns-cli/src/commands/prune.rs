@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use ns_inference::picture::Style;
 use ns_translate::pyhf::{Operation, Prune};
 
 use crate::args::real;
@@ -55,7 +56,11 @@ pub(crate) struct PruneArgs {
 /// result cannot be written.
 pub(crate) fn run(args: &PruneArgs) -> Result<Exit, CliError> {
     let output = args.output.open()?;
-    let plots = Plots::open(args.output.path(), [("--plot-pruning", args.plot_pruning.as_deref())])?;
+    let plots = Plots::open(
+        args.output.path(),
+        [("--plot-pruning", args.plot_pruning.as_deref())],
+        Style::default(),
+    )?;
     let workspace = document::read(&args.input)?;
     let prune = Prune {
         channels: args.channel.clone(),
@@ -69,13 +74,14 @@ pub(crate) fn run(args: &PruneArgs) -> Result<Exit, CliError> {
     let edited = workspace.prune(&prune).map_err(|source| document::failed(&args.input, source))?;
     args.output.tell(Operation::Prune, &edited);
     document::write(output, &edited.workspace)?;
-    plots.finish(Exit::Done, |flag| {
+    plots.finish(Exit::Done, |asked| {
         let effects = workspace.effects_kept(&edited.workspace);
         if effects.is_empty() {
             return Err(CliError::Usage(format!(
-                "no sample has a normsys or a histosys, so that {flag} has nothing to draw; leave it out"
+                "no sample has a normsys or a histosys, so that {} has nothing to draw; leave it out",
+                asked.flag
             )));
         }
-        Ok(effects::left(&effects).draw()?)
+        Ok(effects::left(&effects).draw()?.into())
     })
 }

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use ns_inference::{Group, Impact, RankingOptions, RankingResult, picture, rankings, report};
-use ns_viz::{Impacts, JointRanking, Ranking};
+use ns_inference::picture::{Draw, Kind};
+use ns_inference::reread::AnyResult;
+use ns_inference::{Group, Impact, RankingOptions, RankingResult, rankings, report};
 
 use crate::args::ModelArgs;
 use crate::data_args::RunArgs;
@@ -68,7 +69,7 @@ pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
         (IMPACTS, args.plot_impacts.as_deref()),
         (GROUPS, args.plot_groups.as_deref()),
     ];
-    let plots = Plots::open(args.run.output.output.as_deref(), files)?;
+    let plots = Plots::open(args.run.output.output.as_deref(), files, args.plot.style()?)?;
     let groups = args.group.as_deref().map(read_groups).transpose()?.unwrap_or_default();
     let mut options = RankingOptions::default().impacts(args.impact.iter().copied()).prefit(args.prefit);
     let top = args.top.map(|n| n as usize);
@@ -100,19 +101,22 @@ pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
             |_| Vec::new(),
         )?,
     }
-    plots.finish(exit, |flag| {
-        if flag == GROUPS {
-            return Ok(results.first().and_then(picture::groups).unwrap_or_default().draw()?);
-        }
-        if flag == IMPACTS {
-            let drawn = results.first().map(picture::impacts).unwrap_or_default();
-            return Ok(Impacts { max_rows: top, ..drawn }.draw()?);
-        }
-        let max_rows = Some(top.unwrap_or(picture::MOST_RANKED));
-        Ok(match results.as_slice() {
-            [result] => Ranking { max_rows, ..picture::ranking(result) }.draw()?,
-            several => JointRanking { max_rows, ..picture::joint_ranking(several) }.draw()?,
-        })
+    let result = match results.as_slice() {
+        [result] => AnyResult::Ranking(result.clone()),
+        several => AnyResult::PerPoi {
+            pois: Vec::new(),
+            results: several.iter().cloned().map(AnyResult::Ranking).collect(),
+        },
+    };
+    plots.finish(exit, |asked| {
+        let kind = match asked.flag {
+            GROUPS => Kind::Groups.name(),
+            IMPACTS => Kind::Impacts.name(),
+            _ => "",
+        };
+        let mut style = asked.style.clone();
+        style.max_rows = top.or(style.max_rows);
+        asked.draw(&result, Draw { kind: kind.to_owned(), style, ..Draw::default() })
     })
 }
 

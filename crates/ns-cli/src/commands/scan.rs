@@ -2,13 +2,15 @@
 
 use clap::Args;
 use ns_core::{Control, Model, Session};
-use ns_inference::{InferenceError, ScanAxis, ScanOptions, ScanResult, picture, scan};
+use ns_inference::reread::AnyResult;
+use ns_inference::{ScanAxis, ScanOptions, ScanResult, scan};
 
 use crate::args::{ModelArgs, real};
 use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
 use crate::plot::PlotArgs;
+use crate::style::{drawn, first};
 
 /// Flags of `scan`.
 #[derive(Debug, Args)]
@@ -77,7 +79,7 @@ pub(crate) fn run(args: &ScanArgs) -> Result<Exit, CliError> {
         result.warnings.extend(plots.font_warning(&job.model));
         let exit = Exit::of(result.interrupted, result.usable());
         job.finish_with(&result, &result.warnings, result.parts(), || result.data_tables())?;
-        return plots.finish(exit, |_| Ok(picture::scan(&result).draw()?));
+        return plots.finish(exit, |asked| drawn(asked, "", &AnyResult::Scan(result.clone())));
     }
     plots.only_one(&job)?;
     let mut results = job.work_for_each_poi("scan", work)?;
@@ -88,8 +90,5 @@ pub(crate) fn run(args: &ScanArgs) -> Result<Exit, CliError> {
     let interrupted = missing || results.iter().any(|result| result.interrupted);
     let exit = Exit::of(interrupted, results.iter().all(ScanResult::usable));
     job.finish_for_each_poi(&results, |r| &r.warnings, |r| r.parts(), |r| r.data_tables())?;
-    plots.finish(exit, |_| match results.first() {
-        Some(result) => Ok(picture::scan(result).draw()?),
-        None => Err(CliError::Inference(InferenceError::Cancelled)),
-    })
+    plots.finish(exit, |asked| drawn(asked, "", &first(&results, AnyResult::Scan)))
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use ns_core::Model;
-use ns_inference::picture;
+use ns_inference::reread::AnyResult;
 use ns_inference::toys::{FitToysSummary, FitToysTest, GeneratingPoint};
 use ns_inference::{FitToysOptions, InjectionOptions, Work, injection};
 
@@ -15,6 +15,7 @@ use crate::error::{CliError, Exit};
 use crate::job::Job;
 use crate::plot::{PlotArgs, Plots};
 use crate::save::SaveArgs;
+use crate::style::drawn;
 use crate::{expectation, load, start};
 
 /// Flags of `toys`.
@@ -124,7 +125,7 @@ pub(crate) fn run(args: &ToysArgs) -> Result<Exit, CliError> {
     let parts = result.parts().into_iter().chain(done.about()).collect();
     job.finish(&result, &result.warnings, parts)?;
     let exit = Exit::of(result.interrupted, result.n_toys == 0 || result.n_failed < result.n_toys);
-    plots.finish(exit, |_| Ok(picture::toy_pulls(&result).draw()?))
+    plots.finish(exit, |asked| drawn(asked, "", &AnyResult::Toys(result.clone())))
 }
 
 /// Runs an injection test. If a fit of the data or of a toy did not converge, the command ends with [`Exit::Failed`].
@@ -144,5 +145,7 @@ fn inject(args: &ToysArgs, plots: Plots) -> Result<Exit, CliError> {
     result.warnings.extend(plots.font_warning(&job.model));
     job.finish(&result, &result.warnings, result.parts())?;
     let failed = result.points.iter().all(|point| point.n_failed == point.n_toys);
-    plots.finish(Exit::of(result.interrupted, !failed), |_| Ok(picture::injection(&result).draw()?))
+    plots.finish(Exit::of(result.interrupted, !failed), |asked| {
+        drawn(asked, "", &AnyResult::Injection(result.clone()))
+    })
 }

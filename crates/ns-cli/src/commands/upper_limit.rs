@@ -1,8 +1,9 @@
 //! `nextstat upper-limit`: computes the observed and the expected CLs upper limits.
 
 use clap::Args;
+use ns_inference::reread::AnyResult;
 use ns_inference::{
-    LimitOptions, LimitResult, TestStatistic, ToyLimitOptions, ToyLimitResult, Work, picture, upper_limit,
+    LimitOptions, LimitResult, TestStatistic, ToyLimitOptions, ToyLimitResult, Work, upper_limit,
     upper_limit_toys,
 };
 
@@ -13,6 +14,7 @@ use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
 use crate::plot::PlotArgs;
+use crate::style::{drawn, first};
 
 /// Flags of `upper-limit`.
 #[derive(Debug, Args)]
@@ -55,6 +57,9 @@ pub(crate) struct UpperLimitArgs {
     run: RunArgs,
     #[command(flatten)]
     plot: PlotArgs,
+    /// Draw CLs on a logarithmic axis
+    #[arg(long, help_heading = "Output", requires = "plot")]
+    plot_log: bool,
 }
 
 /// Parses the value of `--alpha`.
@@ -79,7 +84,7 @@ impl UpperLimitArgs {
 /// or a result that cannot be written.
 pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
     let grid = grid(args)?;
-    let plots = args.plot.open(args.run.output.output.as_deref())?;
+    let plots = args.plot.open(args.run.output.output.as_deref())?.logarithmic(args.plot_log);
     let options = LimitOptions::default()
         .statistic(args.test_stat)
         .cl(args.cl())
@@ -125,9 +130,7 @@ pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
     let found = |r: &LimitResult| r.observed.is_some() || r.expected.iter().any(Option::is_some);
     let exit = Exit::of(interrupted, results.iter().all(|result| result.converged && found(result)));
     job.finish_for_each_poi(&results, |r| &r.warnings, |r| r.parts(&options), |r| r.data_tables())?;
-    // An interrupted run has no scan. Drawing its empty picture returns an error.
-    let drawn = results.first().and_then(picture::limit);
-    plots.finish(exit, |_| Ok(drawn.clone().unwrap_or_default().draw()?))
+    plots.finish(exit, |asked| drawn(asked, "", &first(&results, AnyResult::Limit)))
 }
 
 /// Computes the limits with toys and writes them. If no limit was found, the command ends with

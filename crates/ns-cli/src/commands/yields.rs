@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use ns_core::Model;
-use ns_inference::{Extrapolated, Work, YieldsAt, expected_yields, fitted_yields, picture};
+use ns_inference::picture::Kind;
+use ns_inference::{Extrapolated, Work, YieldsAt, expected_yields, fitted_yields};
 
 use crate::args::ModelArgs;
 use crate::data_args::RunArgs;
@@ -64,12 +65,14 @@ enum Point {
 /// or a result that cannot be written.
 pub(crate) fn run(args: &YieldsArgs) -> Result<Exit, CliError> {
     let files = [("--plot", args.plot.path()), (SUMMARY, args.plot_summary.as_deref())];
-    let plots = Plots::open(args.run.output.output.as_deref(), files)?;
+    let style = args.events.styled(args.plot.style()?);
+    let plots = Plots::open_each(args.run.output.output.as_deref(), files, &["--plot"], style)?;
     // Only the best fit needs observations, unless it is that of Asimov data.
     let is_given = args.prefit || args.at.first().is_some_and(|word| word != "bestfit");
     let job =
         Job::open_for(&args.model, &args.run, Work::Fit, is_given || args.run.data.needs_no_observations())?;
-    args.events.check(&job.model, args.plot.wanted(), "--plot FILE")?;
+    let is_drawn = args.plot.wanted() || args.plot_summary.is_some();
+    args.events.check(&job.model, is_drawn, "--plot FILE")?;
     let options = args.run.data.options(&job.model)?;
     let point = point(args, &job.model)?;
     let (result, interrupted) = job.work("yields", |model, session, control| {
@@ -87,9 +90,9 @@ pub(crate) fn run(args: &YieldsArgs) -> Result<Exit, CliError> {
     job.finish_with(&result, &result.warnings, result.parts(args.per_bin), || {
         result.data_tables(args.per_bin)
     })?;
-    plots.finish(exit, |flag| match flag {
-        SUMMARY => Ok(picture::summary(&result, None).draw()?),
-        _ => args.events.draw(picture::yields(&result)),
+    plots.finish(exit, |asked| {
+        let kind = if asked.flag == SUMMARY { Kind::Summary } else { Kind::Yields };
+        args.events.draw(asked, kind, result.clone(), None)
     })
 }
 

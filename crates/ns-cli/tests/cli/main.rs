@@ -31,6 +31,7 @@ mod signals;
 mod spellings;
 mod statistics;
 mod streams;
+mod styles;
 mod toy_files;
 mod toys;
 mod validate;

@@ -1,9 +1,9 @@
 //! Draws any result in a style.
 
-use ns_viz::{Drawing, Impacts, JointRanking, Limit, PictureError, Ranking, ToyDistribution};
+use ns_viz::{Drawing, Impacts, JointRanking, Limit, PictureError, Ranking, ToyDistribution, Yields};
 use thiserror::Error;
 
-use super::{GridPicture, GridPictureError, MOST_RANKED, Scanned, Style, StyleError};
+use super::{BlindError, BlindRange, GridPicture, GridPictureError, MOST_RANKED, Scanned, Style, StyleError};
 use crate::reread::AnyResult;
 use crate::{RankingResult, YieldsResult};
 
@@ -80,6 +80,8 @@ pub struct Draw {
     pub labels: Vec<String>,
     /// Yields before the fit, for a summary.
     pub before: Option<YieldsResult>,
+    /// Ranges of observables of single events in which no data are drawn.
+    pub blind: Vec<BlindRange>,
 }
 
 /// Why a result is not drawn.
@@ -109,6 +111,9 @@ pub enum DrawError {
     /// The labels do not fit the grid.
     #[error("{0}")]
     Grid(#[from] GridPictureError),
+    /// A range cannot be blinded.
+    #[error("{0}")]
+    Blind(#[from] BlindError),
     /// The picture cannot be drawn.
     #[error(transparent)]
     Picture(#[from] PictureError),
@@ -133,7 +138,7 @@ impl Draw {
                 Some(Kind::Correlation) => {
                     let mut fit = (**fit).clone();
                     style.keep_correlated(&mut fit)?;
-                    let matrix = super::correlation(&fit, None);
+                    let matrix = super::correlation(&fit, style.threshold);
                     style.applied(matrix.ok_or(DrawError::Nothing("it has no covariance"))?)?.draw()?
                 }
                 Some(Kind::PoiCorrelation) => {
@@ -200,15 +205,7 @@ impl Draw {
                 let max_rows = Some(style.max_rows.unwrap_or(MOST_RANKED));
                 JointRanking { max_rows, ..style.applied(picture)? }.draw()?
             }
-            AnyResult::Yields(yields) => {
-                let mut yields = yields.clone();
-                style.keep(&mut yields.channels, |channel| &channel.name)?;
-                let picture = match kind {
-                    Some(Kind::Summary) => style.summary(yields, self.before.as_ref())?,
-                    _ => style.shape(super::yields(&yields))?,
-                };
-                style.applied(picture)?.draw()?
-            }
+            AnyResult::Yields(yields) => self.events(yields, kind)?.0.draw()?,
             AnyResult::HypotestToys(result) => self.toys(super::toy_test(result), true)?,
             AnyResult::Goodness(result) => self.toys(super::goodness(result), false)?,
             AnyResult::EventGoodness(result) => self.toys(super::event_goodness(result), false)?,
@@ -232,6 +229,40 @@ impl Draw {
                 ));
             }
         })
+    }
+
+    /// Draws each channel of yields as a picture of its own. Returns the pictures with the names of the channels.
+    ///
+    /// # Errors
+    /// [`DrawError`], also for all other pictures.
+    pub fn draw_each(&self, result: &AnyResult) -> Result<Vec<(String, Drawing)>, DrawError> {
+        match (result, self.chosen(result)?) {
+            (AnyResult::Yields(yields), Some(Kind::Yields)) => {
+                let (picture, names) = self.events(yields, Some(Kind::Yields))?;
+                let drawings = picture.draw_each()?.into_iter().map(|(_, drawing)| drawing);
+                Ok(names.into_iter().zip(drawings).collect())
+            }
+            _ => Err(DrawError::NotFor("{channel} is for the picture 'yields'; name one file")),
+        }
+    }
+
+    /// Returns the picture of yields, and the names of its channels.
+    fn events(&self, yields: &YieldsResult, kind: Option<Kind>) -> Result<(Yields, Vec<String>), DrawError> {
+        let style = &self.style;
+        let mut yields = yields.clone();
+        style.keep(&mut yields.channels, |channel| &channel.name)?;
+        let names = yields.channels.iter().map(|channel| channel.name.clone()).collect();
+        let picture = match kind {
+            Some(Kind::Summary) => style.summary(yields, self.before.as_ref())?,
+            _ => {
+                let mut picture = super::yields(&yields);
+                for range in &self.blind {
+                    super::blind(&mut picture, range)?;
+                }
+                style.shape(picture)?
+            }
+        };
+        Ok((style.applied(picture)?, names))
     }
 
     fn chosen(&self, result: &AnyResult) -> Result<Option<Kind>, DrawError> {

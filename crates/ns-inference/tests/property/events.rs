@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use ns_core::{
-    Channel, ChannelAxis, Constraint, Convolution, Data, Decay, DecaySides, Density, Effect, EventChannel, EventTable,
-    Execution, Function, FunctionForm, Interpolation, InterpolationForm, Measured, Model, Modifier,
-    Observable, Observations, Op, Oscillation, Parameter, ParameterSet, Penalty, PenaltyForm, Process,
-    Projection, Sample, Smearing, Special, Tail, Tape, Value,
+    Channel, ChannelAxis, Constraint, Convolution, Data, Decay, DecaySides, Density, Effect, EventChannel,
+    EventTable, Execution, Function, FunctionForm, Interpolation, InterpolationForm, Measured, Model,
+    Modifier, Observable, Observations, Op, Oscillation, Parameter, ParameterSet, Penalty, PenaltyForm,
+    Process, Projection, Sample, Smearing, Special, Tail, Tape, Value,
 };
 use ns_inference::open_session;
 

@@ -46,7 +46,7 @@ impl Style {
     ///
     /// # Errors
     /// [`StyleError`] for a channel that is not there, edges that are not those of its bins, and a range that is empty.
-    pub(crate) fn shape(&self, mut picture: Yields) -> Result<Yields, StyleError> {
+    pub fn shape(&self, mut picture: Yields) -> Result<Yields, StyleError> {
         self.set_axes(&mut picture)?;
         for channel in &mut picture.channels {
             channel.samples = self.grouped(&channel.samples);
@@ -73,7 +73,7 @@ impl Style {
     ///
     /// # Errors
     /// The errors of [`Self::shape`].
-    pub(crate) fn summary(
+    pub fn summary(
         &self,
         mut yields: YieldsResult,
         before: Option<&YieldsResult>,

@@ -34,6 +34,8 @@ pub struct Style {
     pub columns: Option<usize>,
     /// Largest number of rows of a ranking.
     pub max_rows: Option<usize>,
+    /// Smallest size of a correlation with another parameter for which a parameter is in the matrix.
+    pub threshold: Option<f64>,
     /// Names or patterns of the parameters, or of the channels of yields, that are drawn; all if empty.
     pub include: Vec<String>,
     /// Names or patterns of those that are left out.
@@ -132,7 +134,15 @@ pub enum StyleError {
 impl Style {
     /// Whether a name is drawn.
     fn keeps(&self, name: &str) -> bool {
-        (self.include.is_empty() || matches(&self.include, name)) && !matches(&self.exclude, name)
+        self.keeps_any(&[name])
+    }
+
+    /// Returns whether something with several names is drawn, such as a systematic on a sample of a channel: one of them is
+    /// included, and none is excluded.
+    #[must_use]
+    pub fn keeps_any(&self, names: &[&str]) -> bool {
+        let is_included = self.include.is_empty() || names.iter().any(|name| matches(&self.include, name));
+        is_included && !names.iter().any(|name| matches(&self.exclude, name))
     }
 
     /// Puts the rows of pulls into their order.

@@ -1,0 +1,122 @@
+//! Flags that say how pictures are drawn, and drawing in that style.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use clap::Args;
+use ns_inference::picture::{Draw, DrawError, Style, StyleError};
+use ns_inference::reread::AnyResult;
+
+use crate::error::CliError;
+use crate::plot::{Asked, Drawn};
+
+/// Flags that say how all pictures of a command are drawn.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct StyleArgs {
+    /// Titles, names, axes, colours and what is left out of pictures, in TOML
+    #[arg(long, value_name = "FILE")]
+    plot_style: Option<PathBuf>,
+    /// Draw only what has these names: parameters, channels of yields; names or patterns with * and ?; repeatable
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    plot_include: Vec<String>,
+    /// Draw nothing that has these names or patterns; repeatable
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    plot_exclude: Vec<String>,
+}
+
+impl StyleArgs {
+    /// Returns the style: that of the file, with the flags.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is no style.
+    pub(crate) fn style(&self) -> Result<Style, CliError> {
+        let mut style = match &self.plot_style {
+            Some(path) => read_style("--plot-style", path)?,
+            None => Style::default(),
+        };
+        style.include.extend_from_slice(&self.plot_include);
+        style.exclude.extend_from_slice(&self.plot_exclude);
+        Ok(style)
+    }
+}
+
+/// Both ends of an axis.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Ends(pub(crate) [f64; 2]);
+
+impl FromStr for Ends {
+    type Err = String;
+
+    /// Parses a text of the form `LOW:HIGH`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| text.trim().parse::<f64>().ok().filter(|x| x.is_finite());
+        let ends = text.split_once(':').and_then(|(low, high)| Some([number(low)?, number(high)?]));
+        let rising = ends.filter(|[low, high]| low < high);
+        rising
+            .map(Self)
+            .ok_or_else(|| format!("'{text}' is no range; expected LOW:HIGH, for example 0.5:1.5"))
+    }
+}
+
+/// Reads a style from the TOML file that a flag names.
+///
+/// # Errors
+/// If the file cannot be read, or is no style.
+pub(crate) fn read_style(flag: &str, path: &Path) -> Result<Style, CliError> {
+    let wrong = |why: String| CliError::Usage(format!("{flag} {}: {}", path.display(), why.trim_end()));
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+    toml::from_str(&text).map_err(|error| wrong(error.to_string()))
+}
+
+/// The error for a style that does not fit a picture.
+pub(crate) fn unfit(error: &StyleError) -> CliError {
+    CliError::Usage(format!("style of the picture: {error}"))
+}
+
+/// Draws a result. `kind` is the name of its picture; if empty, it is the usual one.
+///
+/// # Errors
+/// If the result has no such picture, or the style does not fit it.
+pub(crate) fn drawn(asked: &Asked<'_>, kind: &str, result: &AnyResult) -> Result<Drawn, CliError> {
+    asked.draw(result, Draw { kind: kind.to_owned(), style: asked.style.clone(), ..Draw::default() })
+}
+
+/// Returns the first of the results for each parameter of interest; of an interrupted analysis there may be none.
+pub(crate) fn first<T: Clone>(results: &[T], make: impl Fn(T) -> AnyResult) -> AnyResult {
+    let none = || AnyResult::PerPoi { pois: Vec::new(), results: Vec::new() };
+    results.first().cloned().map_or_else(none, make)
+}
+
+impl Asked<'_> {
+    /// Draws a result as described.
+    ///
+    /// # Errors
+    /// If the result has no such picture, or the style does not fit it.
+    pub(crate) fn draw(&self, result: &AnyResult, draw: Draw) -> Result<Drawn, CliError> {
+        let drawn = if self.each {
+            draw.draw_each(result).map(Drawn::Each)
+        } else {
+            draw.draw(result).map(|drawing| Drawn::One(Box::new(drawing)))
+        };
+        drawn.map_err(|error| match error {
+            DrawError::Picture(source) => source.into(),
+            DrawError::Style(error) => unfit(&error),
+            DrawError::Nothing(why) => CliError::Undrawn { path: PathBuf::new(), why: why.to_owned() },
+            other => CliError::Usage(other.to_string()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_of_axes_rise() {
+        assert_eq!("0.5:1.5".parse(), Ok(Ends([0.5, 1.5])));
+        for wrong in ["1", "2:1", "1:1", "0:inf", "a:b", ""] {
+            assert!(wrong.parse::<Ends>().is_err(), "{wrong}");
+        }
+    }
+}
