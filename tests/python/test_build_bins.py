@@ -374,13 +374,18 @@ def test_automatic_bins_of_trexfitter_have_its_fit(tmp_path):
             assert result.uncertainty(name) == pytest.approx(float(error), rel=1e-2), name
 
 
-def test_a_patchset_of_histograms_is_a_grid():
+def test_a_patchset_of_histograms_is_a_grid(tmp_path):
     edges = np.linspace(0, 4, 5)
     background = np.array([40.0, 30.0, 20.0, 10.0])
     search = build.BinnedBuilder("search")
     search.channel("SR", [42, 28, 21, 9], edges).title("$m$ [GeV]").sample("bkg", background).normalisation("rate", 0.1)
     search.channel("CR", [100]).sample("bkg", [100.0])
     assert search.axes == {"SR": {"title": "$m$ [GeV]", "edges": edges.tolist()}}
+    built = search.build()
+    assert built.axes == search.axes
+    assert nextstat.yields(built.model(), prefit=True).channels[1].bin_edges == edges.tolist()
+    built.write(tmp_path / "search.json")
+    assert nextstat.yields(nextstat.load_workspace(tmp_path / "search.json"), prefit=True).channels[1].axis_title == "$m$ [GeV]"
     peak = {mass: {"SR": 8 * np.exp(-((np.arange(4) - mass) ** 2))} for mass in (0, 1.5, 3)}
     patches = search.patchset(peak, normalisation={"theory": 0.2})
     grid = nextstat.grid(search.document(), patches)

@@ -1,7 +1,9 @@
 """Pictures of every result, and the yields in some of them, compared with pyhf."""
 
+import copy
 import json
 import pathlib
+import pickle
 import struct
 
 import numpy as np
@@ -36,6 +38,31 @@ def texts(picture):
 
 
 # ---------------------------------------------------------------- pictures
+
+
+def test_axes_of_channels(fixtures, tmp_path):
+    """Titles and bin edges come from an argument or from the file beside a workspace, and pickles keep them."""
+    source = tmp_path / "search.json"
+    source.write_bytes((fixtures / "simple_workspace.json").read_bytes())
+    axes = {"SR": {"title": "$m_{bb}$ [GeV]", "edges": np.array([100, 120, 140, 160, 200])}}
+    given = nextstat.load_workspace(source, axes=axes)
+    channel = nextstat.yields(given, prefit=True).channels[1]
+    assert channel.bin_edges == [100, 120, 140, 160, 200] and channel.axis_title == "$m_{bb}$ [GeV]"
+    drawn = nextstat.fit(given).plot(kind="yields")
+    assert "GeV]" in texts(drawn) and "200" in texts(drawn)
+    for copied in (pickle.loads(pickle.dumps(given)), copy.deepcopy(given)):
+        assert nextstat.yields(copied, prefit=True).channels[1].bin_edges == channel.bin_edges
+    result = pickle.loads(pickle.dumps(nextstat.fit(given)))
+    assert result.plot(kind="yields").svg == drawn.svg
+    assert "GeV]" not in texts(nextstat.fit(nextstat.load_workspace(source)).plot(kind="yields"))
+    (tmp_path / "search.axes.json").write_text(json.dumps({"SR": {"title": "beside"}}))
+    assert nextstat.yields(nextstat.load_workspace(source), prefit=True).channels[1].axis_title == "beside"
+    assert "axis_title" not in nextstat.yields(nextstat.load_workspace(source, axes={}), prefit=True).channels[1]
+    with pytest.raises(nextstat.WorkspaceError, match="has 4 bins and 2 edges"):
+        nextstat.load_workspace(source, axes={"SR": {"edges": [0, 1]}})
+    with pytest.raises(TypeError, match="axes must be a path or a dictionary by channel"):
+        nextstat.load_workspace(source, axes=3)
+
 
 
 def results(model):

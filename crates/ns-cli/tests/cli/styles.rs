@@ -44,7 +44,7 @@ fn wrong_axes_are_told() {
     for (text, told, succeeds) in [
         (
             "[SR]\nedges = [0, 1]\n",
-            "channel \"SR\" has 4 bins and 2 edges; give 5 edges in rising order",
+            "channel 'SR' has 4 bins and 2 edges; give 5 edges in rising order",
             false,
         ),
         ("[SR]\nedge = [0, 1]\n", "unknown field `edge`", false),
@@ -52,7 +52,7 @@ fn wrong_axes_are_told() {
         ("{\"SR\": 3}", "the JSON has another form", false),
         (
             "[VR]\ntitle = 'm'\n",
-            "axes: there is no channel \"VR\" of bins. The channels of bins are: \"CR\", \"SR\".",
+            "axes: there is no channel 'VR' of bins. The channels of bins are: 'CR', 'SR'.",
             true,
         ),
     ] {
@@ -86,7 +86,7 @@ fn built_workspaces_keep_their_axes() {
     let (_, channel) = yields(&[]);
     assert_eq!((&channel["bin_edges"], &channel["axis_title"]), (&axis["edges"], &axis["title"]));
     // Axes of another workspace are left out, with a warning.
-    fs::write(&beside, format!("{{\"{name}\": {{\"edges\": [0, 1]}}, \"other\": {{\"title\": \"m\"}}}}"))
+    fs::write(&beside, format!("{{\"{name}\": {{\"edges\": [0, 1, 2]}}, \"other\": {{\"title\": \"m\"}}}}"))
         .unwrap();
     let (told, channel) = yields(&[]);
     assert!(channel.get("bin_edges").is_none() && told.contains("the axes beside the workspace"), "{told}");
