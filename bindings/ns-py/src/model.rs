@@ -143,9 +143,10 @@ impl Origin {
         axes: Option<String>,
     ) -> PyResult<Self> {
         let axes = match axes {
-            Some(text) => {
-                Axes::from_slice(text.as_bytes()).map_err(|error| workspace_error(py, &error.into()))?
-            }
+            // The model has been made with these axes, and what did not suit it was said then.
+            Some(text) => Axes::from_slice(text.as_bytes())
+                .map_err(|error| workspace_error(py, &error.into()))?
+                .as_found(),
             None => Axes::default(),
         };
         let correlations = match correlations {

@@ -72,20 +72,33 @@ pub(crate) struct EventPlotArgs {
 }
 
 impl EventPlotArgs {
-    /// Checks the flags that change a picture of events, before the analysis. `drawn` says whether there will be such
-    /// a picture. `flags` names the flags that ask for one.
+    /// Checks the flags that change a picture of events, before the analysis. `drawn` and `summary` say whether there will be a
+    /// picture of events by channel, and a summary of all channels. `flags` names the flags that ask for the former.
     ///
     /// # Errors
-    /// If one of these flags is given but there will be no picture of events, or if a range cannot be blinded.
-    pub(crate) fn check(&self, model: &Model, drawn: bool, flags: &str) -> Result<(), CliError> {
+    /// If one of these flags is given but there will be no picture that it changes, if a range cannot be blinded, or if a
+    /// summary would show the events of blinded ranges.
+    pub(crate) fn check(
+        &self,
+        model: &Model,
+        (drawn, summary): (bool, bool),
+        flags: &str,
+    ) -> Result<(), CliError> {
         let given = [
-            ("--plot-log", self.plot_log),
-            ("--plot-ratio", self.plot_ratio.is_some()),
-            ("--plot-blind", !self.plot_blind.is_empty()),
-            ("--plot-components", self.plot_components.is_some()),
+            ("--plot-log", self.plot_log, drawn || summary),
+            ("--plot-ratio", self.plot_ratio.is_some(), drawn || summary),
+            ("--plot-blind", !self.plot_blind.is_empty(), drawn),
+            ("--plot-components", self.plot_components.is_some(), drawn),
         ];
-        if let Some((flag, _)) = given.iter().find(|(_, given)| *given && !drawn) {
+        if let Some((flag, ..)) = given.iter().find(|(_, given, changes)| *given && !changes) {
             return Err(CliError::Usage(format!("{flag} changes the picture of events: add {flags}")));
+        }
+        if summary && !self.plot_blind.is_empty() {
+            return Err(CliError::Usage(
+                "--plot-summary shows all events of each channel, and --plot-blind hides a part: leave one out, or blind the \
+                 channel in a style (--plot-style)"
+                    .to_owned(),
+            ));
         }
         for range in &self.plot_blind {
             range.check(model).map_err(|error| CliError::Usage(format!("--plot-blind: {error}")))?;

@@ -15,7 +15,7 @@ const BESIDE: &str = ".axes.json";
 
 /// The horizontal axis of a channel. What is `None` is not known.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with a title or edges")]
 pub struct Axis {
     /// Title, with the unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,7 +51,16 @@ pub enum AxesError {
         /// What is wrong, with its place.
         message: String,
     },
-    /// The edges are not those of the channel's bins.
+    /// Edges do not rise.
+    #[error(
+        "axes: the edges of channel {} do not rise; give finite numbers in rising order",
+        quoted(channel)
+    )]
+    Order {
+        /// Name of the channel.
+        channel: String,
+    },
+    /// There are other edges than those of the channel's bins.
     #[error("axes: channel {} has {bins} bins and {given} edges; give {} edges in rising order", quoted(channel), bins + 1)]
     Edges {
         /// Name of the channel.
@@ -123,6 +132,12 @@ impl Axes {
         }
     }
 
+    /// Returns the axes as if they had been found beside a workspace: those that do not suit a model are left out.
+    #[must_use]
+    pub fn as_found(self) -> Self {
+        Self { found: true, ..self }
+    }
+
     /// Returns the axes by the names of the channels.
     #[must_use]
     pub fn channels(&self) -> &BTreeMap<String, Axis> {
@@ -163,9 +178,13 @@ impl Axes {
             if let Some(edges) = &axis.edges {
                 let rising = edges.iter().zip(edges.iter().skip(1)).all(|(low, high)| low < high);
                 let finite = edges.iter().all(|edge| edge.is_finite());
-                if edges.len() != channel.n_bins + 1 || !rising || !finite {
-                    let wrong =
-                        AxesError::Edges { channel: name.clone(), given: edges.len(), bins: channel.n_bins };
+                let bins = channel.n_bins;
+                let wrong = if edges.len() != bins + 1 {
+                    Some(AxesError::Edges { channel: name.clone(), given: edges.len(), bins })
+                } else {
+                    (!rising || !finite).then(|| AxesError::Order { channel: name.clone() })
+                };
+                if let Some(wrong) = wrong {
                     if !self.found {
                         return Err(wrong);
                     }
@@ -206,6 +225,8 @@ mod tests {
         let axes = Axes::from_slice(json).unwrap();
         assert_eq!(Axes::from_slice(toml).unwrap(), axes);
         assert_eq!(Axes::from_slice(axes.to_json().unwrap().as_bytes()).unwrap(), axes);
+        let error = Axes::from_slice(b"SR = 3").unwrap_err().to_string();
+        assert!(error.contains("a table with a title or edges"), "{error}");
         for wrong in [&b"SR = 3"[..], b"[SR]\nedge = [0, 1]", b"{\"SR\": [0, 1]}", b"\xff"] {
             assert!(Axes::from_slice(wrong).unwrap_err().to_string().starts_with("axes: "));
         }

@@ -1,5 +1,6 @@
 //! `nextstat build`: builds a workspace from a configuration file and the histograms or columns that it names.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -157,12 +158,17 @@ pub(crate) fn run(args: &BuildArgs) -> Result<Exit, CliError> {
     })
 }
 
-/// Writes the axes beside the workspace. Those of an earlier workspace are replaced.
+/// Writes the axes beside the workspace. Those of an earlier workspace of this name are replaced or removed.
 fn write_axes(workspace: &Path, built: &Built) -> Result<(), CliError> {
     let Some(place) = Axes::place_beside(workspace) else { return Ok(()) };
     match built.axes.to_json() {
         Some(text) => PendingFile::create(&place)?.finish(format!("{text}\n").as_bytes()),
-        None => Ok(()),
+        None => match std::fs::remove_file(&place) {
+            Err(source) if source.kind() != ErrorKind::NotFound => {
+                Err(CliError::Write { path: place, source })
+            }
+            _ => Ok(()),
+        },
     }
 }
 

@@ -141,8 +141,12 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
             "{POI_CORRELATION} needs at least two parameters of interest; name them with --poi NAME,NAME"
         )));
     }
-    let is_drawn = plots.wanted(PREFIT) || plots.wanted(POSTFIT) || plots.wanted(SUMMARY);
-    args.events.check(&model, is_drawn, "--plot-prefit FILE or --plot-postfit FILE")?;
+    let is_drawn = plots.wanted(PREFIT) || plots.wanted(POSTFIT);
+    args.events.check(
+        &model,
+        (is_drawn, plots.wanted(SUMMARY)),
+        "--plot-prefit FILE or --plot-postfit FILE",
+    )?;
     let options = options(args, &model, &plots)?;
     let Opened { session, reason } = open_session_for(&model, &execution, Work::Fit)?;
     if args.output.verbose {

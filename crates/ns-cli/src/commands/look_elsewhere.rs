@@ -1,13 +1,15 @@
 //! `nextstat look-elsewhere`: finds the significance of a signal that was searched at many places.
 
 use clap::Args;
-use ns_inference::{LookElsewhereOptions, look_elsewhere, picture};
+use ns_inference::reread::AnyResult;
+use ns_inference::{LookElsewhereOptions, look_elsewhere};
 
 use crate::args::{ModelArgs, real, whole};
 use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
 use crate::plot::PlotArgs;
+use crate::style::drawn;
 
 /// Flags of `look-elsewhere`.
 #[derive(Debug, Args)]
@@ -65,5 +67,5 @@ pub(crate) fn run(args: &LookElsewhereArgs) -> Result<Exit, CliError> {
     result.warnings.extend(plots.font_warning(&job.model));
     let exit = Exit::of(result.interrupted, result.converged);
     job.finish(&result, &result.warnings, result.parts())?;
-    plots.finish(exit, |_| Ok(picture::look_elsewhere(&result).draw()?))
+    plots.finish(exit, |asked| drawn(asked, "", &AnyResult::LookElsewhere(result.clone())))
 }

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use ns_core::{Control, Model, Session};
 use ns_inference::interval::region_saved;
+use ns_inference::reread::AnyResult;
 use ns_inference::row_file::RowFile;
-use ns_inference::{RegionOptions, picture, region};
+use ns_inference::{RegionOptions, region};
 
 use crate::args::{ModelArgs, real, whole};
 use crate::data_args::RunArgs;
@@ -14,6 +15,7 @@ use crate::error::{CliError, Exit};
 use crate::job::Job;
 use crate::output::distinct;
 use crate::plot::PlotArgs;
+use crate::style::drawn;
 
 /// Flags of `region`.
 #[derive(Debug, Args)]
@@ -91,5 +93,5 @@ pub(crate) fn run(args: &RegionArgs) -> Result<Exit, CliError> {
     result.warnings.extend(plots.font_warning(&job.model));
     let exit = Exit::of(result.interrupted, result.converged);
     job.finish(&result, &result.warnings, result.parts())?;
-    plots.finish(exit, |_| Ok(picture::region(&result).draw()?))
+    plots.finish(exit, |asked| drawn(asked, "", &AnyResult::Region(result.clone())))
 }

@@ -13,6 +13,7 @@ use crate::job::Job;
 use crate::load;
 use crate::output::{PendingFile, distinct};
 use crate::plot::PlotArgs;
+use crate::style::unfit;
 
 /// Flags of `sample`.
 #[derive(Debug, Args)]
@@ -80,8 +81,9 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, CliError> {
     }
     result.warnings.extend(plots.font_warning(&job.model));
     job.finish(&result, &result.warnings, result.parts())?;
-    plots.finish(Exit::of(result.interrupted, result.converged), |_| {
-        let picture = picture::corner(&result.draws, &result.pois, result.cl, &shown);
-        Ok(picture.map_err(|error| CliError::Usage(format!("--plot-params: {error}")))?.draw()?)
+    plots.finish(Exit::of(result.interrupted, result.converged), |asked| {
+        let corner = picture::corner(&result.draws, &result.pois, result.cl, &shown);
+        let corner = corner.map_err(|error| CliError::Usage(format!("--plot-params: {error}")))?;
+        Ok(asked.style.applied(corner).map_err(|error| unfit(&error))?.draw()?.into())
     })
 }

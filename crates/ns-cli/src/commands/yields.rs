@@ -71,8 +71,8 @@ pub(crate) fn run(args: &YieldsArgs) -> Result<Exit, CliError> {
     let is_given = args.prefit || args.at.first().is_some_and(|word| word != "bestfit");
     let job =
         Job::open_for(&args.model, &args.run, Work::Fit, is_given || args.run.data.needs_no_observations())?;
-    let is_drawn = args.plot.wanted() || args.plot_summary.is_some();
-    args.events.check(&job.model, is_drawn, "--plot FILE")?;
+    let pictures = (args.plot.wanted(), args.plot_summary.is_some());
+    args.events.check(&job.model, pictures, "--plot FILE")?;
     let options = args.run.data.options(&job.model)?;
     let point = point(args, &job.model)?;
     let (result, interrupted) = job.work("yields", |model, session, control| {

@@ -47,6 +47,11 @@ fn wrong_axes_are_told() {
             "channel 'SR' has 4 bins and 2 edges; give 5 edges in rising order",
             false,
         ),
+        (
+            "[SR]\nedges = [5, 4, 3, 2, 1]\n",
+            "the edges of channel 'SR' do not rise; give finite numbers in rising order",
+            false,
+        ),
         ("[SR]\nedge = [0, 1]\n", "unknown field `edge`", false),
         ("SR = 3\n", "the TOML has another form", false),
         ("{\"SR\": 3}", "the JSON has another form", false),
@@ -173,5 +178,18 @@ fn names_of_a_style_are_only_what_is_shown() {
     for kind in ["pruning", "templates"] {
         let output = run(&["draw", &report, "--kind", kind, "-o", &at("b.svg"), "--style", &style]);
         assert!(output.status.success(), "{kind}: {}", shown(&output));
+    }
+}
+
+#[test]
+fn a_summary_shows_no_blinded_events() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let input = fixture("events/diphoton.hs3.json");
+    let summary = ["--plot-summary", &at("s.svg"), "--plot-blind", "m=120:130"].map(str::to_owned);
+    for extra in [vec![], vec!["--plot".to_owned(), at("p.svg")]] {
+        let flags: Vec<&str> = summary.iter().chain(&extra).map(String::as_str).collect();
+        let output = run(&[&["yields", "-i", &input, "--prefit"], &flags[..]].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
     }
 }

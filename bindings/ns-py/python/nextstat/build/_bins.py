@@ -49,16 +49,22 @@ class BuiltWorkspace:
 
     def model(self, **options: Any) -> _native.Model:
         """The model. `options` are those of `nextstat.load_workspace`."""
-        return _native.load_workspace(self.workspace, **{"axes": self.axes, **options})
+        channels = options.get("channels")
+        channels = [channels] if isinstance(channels, str) else channels
+        axes = {name: axis for name, axis in self.axes.items() if channels is None or name in channels}
+        return _native.load_workspace(self.workspace, **{"axes": axes, **options})
 
     def write(self, path: str | PathLike[str]) -> None:
         """Writes the workspace to a file, and its axes beside it: `search.axes.json` beside `search.json`, where pictures of
         the file find them."""
         path = pathlib.Path(path)
         path.write_text(json.dumps(self.workspace, indent=2) + "\n", encoding="utf-8")
+        beside = pathlib.Path(_native._axes_beside(path))
         if self.axes:
-            beside = pathlib.Path(_native._axes_beside(path))
             beside.write_text(json.dumps(self.axes, indent=2) + "\n", encoding="utf-8")
+        else:
+            # Those of an earlier workspace of this name would be taken for its own.
+            beside.unlink(missing_ok=True)
 
     def __repr__(self) -> str:
         names = dict.fromkeys(row["channel"] for row in self.systematics)
