@@ -50,6 +50,21 @@ pub fn quantile(p: f64) -> f64 {
     z
 }
 
+/// Returns [`quantile`] of a probability that is given by its natural logarithm, also if the probability is below the
+/// smallest number above 0. The result is infinite if `ln_p` is infinite or 0, and NaN if it is above 0.
+#[must_use]
+pub fn quantile_of_ln(ln_p: f64) -> f64 {
+    if !(ln_p < -600.0) || ln_p.is_infinite() {
+        return quantile(ln_p.exp());
+    }
+    // The derivative of the logarithm is -(z + 1 / z) up to terms of the order of 1 / z^3.
+    let mut z = (-2.0 * ln_p).sqrt();
+    for _ in 0..8 {
+        z += (ln_upper_tail(z) - ln_p) / (z + 1.0 / z);
+    }
+    z
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,5 +106,14 @@ mod tests {
         assert!(quantile(0.5).abs() < 1e-16);
         assert_eq!(quantile(0.0), f64::INFINITY);
         assert!(quantile(1.5).is_nan());
+    }
+
+    #[test]
+    fn quantiles_of_logarithms_go_on_where_probabilities_end() {
+        for z in [-1.0, 0.5, 3.0, 34.0, 36.0, 50.0, 1000.0] {
+            assert!((quantile_of_ln(ln_upper_tail(z)) / z - 1.0).abs() < 1e-10, "{z}");
+        }
+        assert_eq!(quantile_of_ln(f64::NEG_INFINITY), f64::INFINITY);
+        assert!(quantile_of_ln(1.0).is_nan());
     }
 }

@@ -18,10 +18,10 @@ use ns_core::{
 pub use options::LookElsewhereOptions;
 pub use result::LookElsewhereResult;
 
-use self::crossings::{Crossings, global_p};
+use self::crossings::{Crossings, global};
 use crate::analysis::{Analysis, Fitted};
 use crate::diagnosis;
-use crate::normal::{quantile, upper_tail};
+use crate::normal::upper_tail;
 use crate::present::{exact, significant};
 use crate::single_fits::of_single_fits;
 use crate::toys::goodness::{binomial_error, check_number};
@@ -103,7 +103,7 @@ pub fn look_elsewhere(
     }
     counted.told(&mut warnings);
     warnings.extend(analysis.about_expected());
-    let (p_global, p_global_error) = global_p(peak.1, options.level, mean);
+    let anywhere = global(peak.1, options.level, mean);
     let p_local = upper_tail(peak.1.sqrt());
     let good = counted.crossings.n;
     let has_toys = options.n_toys.is_some();
@@ -121,11 +121,11 @@ pub fn look_elsewhere(
         n_crossings: mean.value,
         n_crossings_error: mean.error,
         n_hidden: mean.hidden,
-        p_global,
-        p_global_error,
-        z_global: quantile(p_global),
-        trial_factor: p_global / p_local,
-        trial_factor_error: p_global_error / p_local,
+        p_global: anywhere.p,
+        p_global_error: anywhere.p_error,
+        z_global: anywhere.z,
+        trial_factor: anywhere.trial_factor,
+        trial_factor_error: anywhere.trial_factor_error,
         p_global_toys: has_toys.then(|| counted.above as f64 / good as f64),
         p_global_toys_error: if has_toys { binomial_error(counted.above, good) } else { None },
         n_toys: counted.n_toys,

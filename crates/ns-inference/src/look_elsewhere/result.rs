@@ -40,12 +40,13 @@ pub struct LookElsewhereResult {
     pub p_global: f64,
     /// Error of `p_global` that comes from the errors of the number of crossings.
     pub p_global_error: f64,
-    /// `p_global` as standard deviations of a normal distribution, one-sided.
-    pub z_global: f64,
-    /// `p_global / p_local`: by how much looking at many places makes a fluctuation more probable.
-    pub trial_factor: f64,
-    /// Error of `trial_factor`.
-    pub trial_factor_error: f64,
+    /// `p_global` as standard deviations of a normal distribution, one-sided; `None` if `p_global` is 1.
+    pub z_global: Option<f64>,
+    /// `p_global / p_local`: by how much looking at many places makes a fluctuation more probable. `None` if it is not
+    /// finite.
+    pub trial_factor: Option<f64>,
+    /// Error of `trial_factor`; `None` if it is not finite.
+    pub trial_factor_error: Option<f64>,
     /// Fraction of the toys whose largest `q0` at the places is at least that of the data; `None` without toys.
     pub p_global_toys: Option<f64>,
     /// Binomial error of `p_global_toys`. If no toy is above, it is the upper end of the Clopper-Pearson interval of one

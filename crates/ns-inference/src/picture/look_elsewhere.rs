@@ -14,7 +14,7 @@ pub fn look_elsewhere(result: &LookElsewhereResult) -> Places {
         q0: result.q0.clone(),
         level: result.level,
         peak: Some([result.best_place, result.q0_max]),
-        significance: Some([result.z_local, result.z_global]),
+        significance: result.z_global.map(|global| [result.z_local, global]),
         subtitle: remarks([
             (!result.converged && !result.interrupted).then_some("not converged"),
             result.interrupted.then_some("interrupted"),

@@ -3,7 +3,7 @@
 use super::toys::rate;
 use super::{Part, Table};
 use crate::LookElsewhereResult;
-use crate::present::{count, exact, significant, with_error};
+use crate::present::{count, exact, or_none, significant, with_error};
 
 impl LookElsewhereResult {
     /// Returns the report of a search.
@@ -12,7 +12,7 @@ impl LookElsewhereResult {
         let mut table = Table::new(&["", "p", "Z"], &[1, 2]);
         table.row(["at one place".to_owned(), significant(self.p_local), significant(self.z_local)]);
         let global = with_error(Some(self.p_global), Some(self.p_global_error));
-        table.row(["anywhere, by crossings".to_owned(), global, significant(self.z_global)]);
+        table.row(["anywhere, by crossings".to_owned(), global, or_none(self.z_global)]);
         if let Some(p) = self.p_global_toys {
             let error = self.p_global_toys_error;
             let z = if p > 0.0 { significant(crate::normal::quantile(p)) } else { String::new() };
@@ -40,7 +40,7 @@ impl LookElsewhereResult {
                 exact(self.level),
                 with_error(Some(self.n_crossings), Some(self.n_crossings_error)),
                 self.counted_in,
-                with_error(Some(self.trial_factor), Some(self.trial_factor_error)),
+                with_error(self.trial_factor, self.trial_factor_error),
             ),
         ];
         if self.n_toys > 0 {
