@@ -8,24 +8,21 @@
 mod crossings;
 mod options;
 mod result;
+mod search;
 
-use std::sync::Arc;
-
-use ns_core::{
-    Control, FitFailure, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Search, Session, Start,
-};
+use ns_core::{Control, FitRequest, Model, Session};
 
 pub use options::LookElsewhereOptions;
 pub use result::LookElsewhereResult;
 
 use self::crossings::{Crossings, global};
-use crate::analysis::{Analysis, Fitted};
-use crate::diagnosis;
+use self::search::{peak, search};
+use crate::analysis::Analysis;
 use crate::normal::upper_tail;
 use crate::present::{exact, significant};
 use crate::single_fits::of_single_fits;
 use crate::toys::goodness::{binomial_error, check_number};
-use crate::toys::places::{PlacesRow, PlacesToys, q0};
+use crate::toys::places::{PlacesRow, PlacesToys};
 use crate::toys::{INTERRUPTED, SAME_STATISTIC, ToyStatus};
 use crate::{InferenceError, parameter_index};
 
@@ -205,111 +202,6 @@ impl Axis {
         let null = held(&[(self.poi, 0.0), (self.index, first)]);
         std::iter::once(null).chain(self.places.iter().map(move |place| held(&[(self.index, *place)])))
     }
-}
-
-/// The fits of the data.
-struct Searched {
-    null: FitOutcome,
-    fits: Vec<Fitted>,
-    q0: Vec<Option<f64>>,
-}
-
-/// Fits the data without signal and at all places. Each place has a fit from the usual starting point and one from the
-/// minimum without signal; the lower one counts.
-fn search(analysis: &mut Analysis<'_>, axis: &Axis) -> Result<Searched, InferenceError> {
-    let mut requests = axis.requests(analysis);
-    let null = requests.next();
-    let places: Vec<FitRequest> = requests.collect();
-    analysis.expect(2 * places.len() + 2);
-    let data = analysis.data.clone();
-    let null = analysis.fit(&data, null.unwrap_or_default(), OutcomeParts::default())?;
-    let start = Start::At(Arc::from(null.parameters.as_slice()));
-    let task = |request: FitRequest| FitTask { data: data.clone(), fits: vec![request], cancel: None };
-    let both = places.into_iter().flat_map(|request| {
-        [FitRequest { start: start.clone(), search: Search::Local, ..request.clone() }, request].map(task)
-    });
-    let tasks: Vec<FitTask> = both.collect();
-    let fits = analysis.run(&tasks, OutcomeParts::default())?;
-    if analysis.is_cancelled() {
-        return Err(InferenceError::Cancelled);
-    }
-    let mut found: Vec<Fitted> = Vec::with_capacity(axis.places.len());
-    let mut fits = fits.into_iter();
-    while let (Some(first), Some(second)) = (fits.next(), fits.next()) {
-        found.push(lower(first, second));
-    }
-    let q0 = found.iter().map(|fit| q0(&null, fit.as_ref().ok()?, axis.poi)).collect();
-    Ok(Searched { null, fits: found, q0 })
-}
-
-/// Returns the better of two results of one fit.
-fn lower(first: Fitted, second: Fitted) -> Fitted {
-    let better = match (&first, &second) {
-        (Ok(a), Ok(b)) if a.converged() == b.converged() => b.nll < a.nll,
-        (Ok(_), Ok(b)) => b.converged(),
-        (Ok(_), Err(_)) => false,
-        (Err(_), _) => true,
-    };
-    if better { second } else { first }
-}
-
-impl Searched {
-    fn strength(&self, poi: usize) -> Vec<Option<f64>> {
-        let of = |fit: &Fitted| fit.as_ref().ok()?.parameters.get(poi).copied();
-        self.fits.iter().map(of).collect()
-    }
-
-    /// Adds warnings about fits of the data. Returns whether there are none.
-    fn told(&self, model: &Model, warnings: &mut Vec<String>) -> bool {
-        let before = warnings.len();
-        if !self.null.converged() {
-            let problems = diagnosis::not_converged(model, &self.null).join("; ");
-            warnings.push(format!("the fit without signal: {problems}"));
-        }
-        let poor = |fit: &&Fitted| !fit.as_ref().is_ok_and(FitOutcome::converged);
-        let first = self.fits.iter().find(poor).map(|fit| match fit {
-            Ok(fit) => diagnosis::not_converged(model, fit).join("; "),
-            Err(FitFailure::Cancelled) => "interrupted".to_owned(),
-            Err(failure) => diagnosis::failure(model, failure),
-        });
-        if let Some(reason) = first {
-            let n = self.fits.iter().filter(poor).count();
-            warnings.push(format!("{n} of {} fits at places did not converge: {reason}", self.fits.len()));
-        }
-        warnings.len() == before
-    }
-}
-
-/// Fits the place of the largest excess between its neighbours. Returns the place and `q0`.
-fn peak(
-    analysis: &mut Analysis<'_>,
-    axis: &Axis,
-    search: &Searched,
-    grid_max: f64,
-) -> Result<(f64, f64), InferenceError> {
-    let largest = search.q0.iter().position(|q| *q == Some(grid_max));
-    let Some(k) = largest else { return Ok((axis.places.first().copied().unwrap_or(f64::NAN), 0.0)) };
-    let place = |k: usize| axis.places.get(k.min(axis.places.len() - 1)).copied().unwrap_or(f64::NAN);
-    let known = (place(k), grid_max);
-    let Some(Ok(fit)) = search.fits.get(k) else { return Ok(known) };
-    let mut request = FitRequest {
-        start: Start::At(Arc::from(fit.parameters.as_slice())),
-        search: Search::Local,
-        ..analysis.base.clone()
-    };
-    request.fixed.retain(|(i, _)| *i != axis.index);
-    request.bounds.retain(|(i, _)| *i != axis.index);
-    request.bounds.push((axis.index, (place(k.saturating_sub(1)), place(k + 1))));
-    if analysis.model.parameters.get(axis.index).is_some_and(|p| p.fixed)
-        && !request.released.contains(&axis.index)
-    {
-        request.released.push(axis.index);
-    }
-    let task = FitTask { data: analysis.data.clone(), fits: vec![request], cancel: None };
-    let fits = analysis.run(&[task], OutcomeParts::default())?;
-    let found = fits.into_iter().flatten().next().filter(FitOutcome::converged);
-    let value = |fit: FitOutcome| Some((*fit.parameters.get(axis.index)?, q0(&search.null, &fit, axis.poi)?));
-    Ok(found.and_then(value).filter(|(_, q)| *q >= grid_max).unwrap_or(known))
 }
 
 /// What was counted in toys, or in the data.
