@@ -10,7 +10,7 @@ mod options;
 mod result;
 mod search;
 
-use ns_core::{Control, FitRequest, Model, Session};
+use ns_core::{Constraint, Control, FitRequest, Model, Session};
 
 pub use options::LookElsewhereOptions;
 pub use result::LookElsewhereResult;
@@ -38,7 +38,8 @@ const MOST_HIDDEN: f64 = 0.1;
 /// Searches a signal at many places, and finds the significance of the largest excess anywhere among them.
 ///
 /// # Errors
-/// For a parameter that is unknown, fixed, without a range or the parameter of interest; for a number of places or toys or a
+/// For a parameter that is unknown, fixed, without a range, constrained or the parameter of interest; for a parameter that acts
+/// on more than the signal; for a number of places or toys or a
 /// level that is not allowed; and for the errors of fits and toys. [`InferenceError::Cancelled`] if the caller stopped the
 /// work before the data were fitted or the first toy was done.
 pub fn look_elsewhere(
@@ -167,6 +168,11 @@ impl Axis {
             return Err(InferenceError::PoiFixed { analysis: WHAT, name, format });
         }
         let name = &parameter.name;
+        if !matches!(parameter.constraint, Constraint::None) {
+            return bad(format!(
+                "{name} has a constraint, which prefers some places; name a parameter without one"
+            ));
+        }
         let (lower, upper) = parameter.bounds;
         let (start, stop) = (options.start.unwrap_or(lower), options.stop.unwrap_or(upper));
         if !(start.is_finite() && stop.is_finite() && start < stop && lower <= start && stop <= upper) {

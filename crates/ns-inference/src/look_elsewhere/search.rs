@@ -2,13 +2,21 @@
 
 use std::sync::Arc;
 
-use ns_core::{FitFailure, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Search, Start};
+use ns_core::{
+    EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Search, Start,
+};
 
 use super::Axis;
 use crate::InferenceError;
 use crate::analysis::{Analysis, Fitted};
 use crate::diagnosis;
+use crate::lowest::tolerance;
+use crate::present::significant;
 use crate::toys::places::q0;
+
+/// Largest difference of `-2 ln L` between places without signal that counts as none. Integrals of densities have errors of
+/// their own, and a `q0` this wrong changes no significance.
+const MOST_APART: f64 = 1e-4;
 
 /// The fits of the data.
 pub(super) struct Searched {
@@ -26,6 +34,7 @@ pub(super) fn search(analysis: &mut Analysis<'_>, axis: &Axis) -> Result<Searche
     analysis.expect(2 * places.len() + 2);
     let data = analysis.data.clone();
     let null = analysis.fit(&data, null.unwrap_or_default(), OutcomeParts::default())?;
+    check_places_act_on_signal(analysis, axis, &null)?;
     let start = Start::At(Arc::from(null.parameters.as_slice()));
     let task = |request: FitRequest| FitTask { data: data.clone(), fits: vec![request], cancel: None };
     let both = places.into_iter().flat_map(|request| {
@@ -43,6 +52,41 @@ pub(super) fn search(analysis: &mut Analysis<'_>, axis: &Axis) -> Result<Searche
     }
     let q0 = found.iter().map(|fit| q0(&null, fit.as_ref().ok()?, axis.poi)).collect();
     Ok(Searched { null, fits: found, q0 })
+}
+
+/// Refuses a parameter that acts on more than the signal: without signal, `-ln L` then depends on the place, and `q0` would
+/// contain the difference. `null` is the fit without signal.
+fn check_places_act_on_signal(
+    analysis: &Analysis<'_>,
+    axis: &Axis,
+    null: &FitOutcome,
+) -> Result<(), InferenceError> {
+    let places = &axis.places;
+    let some = [places.first(), places.get(places.len() / 2), places.last()];
+    let mut points = Vec::with_capacity(some.len() * null.parameters.len());
+    for place in some.into_iter().flatten() {
+        let mut point = null.parameters.clone();
+        if let Some(x) = point.get_mut(axis.index) {
+            *x = *place;
+        }
+        points.extend(point);
+    }
+    let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
+    let nll = analysis.session.evaluate(&analysis.data, &points, request)?.nll;
+    let (low, high) =
+        nll.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(*x), high.max(*x)));
+    let apart = 2.0 * (high - low);
+    if nll.iter().all(|x| x.is_finite()) && apart <= MOST_APART + tolerance(null.nll) {
+        return Ok(());
+    }
+    let name = analysis.model.parameters.get(axis.index).map_or("the parameter", |p| p.name.as_str());
+    Err(InferenceError::BadPlaces {
+        problem: format!(
+            "{name} acts on more than the signal: without signal, twice_nll differs by {} between the places; name a \
+             parameter that the signal alone depends on",
+            significant(apart)
+        ),
+    })
 }
 
 /// Returns the better of two results of one fit.

@@ -7,6 +7,39 @@ use ns_translate::ModelSource;
 use ns_translate::pyhf::ModelOptions;
 use serde_json::json;
 
+/// A signal whose parameter `scale` is searched, in 3 bins with a second sample. The modifier `second` acts on the latter.
+fn binned(second: &serde_json::Value) -> Model {
+    let document = json!({
+        "channels": [{"name": "SR", "samples": [
+            {"name": "signal", "data": [5.0, 5.0, 5.0], "modifiers": [
+                {"name": "mu", "type": "normfactor", "data": null},
+                {"name": "scale", "type": "normfactor", "data": null}]},
+            {"name": "second", "data": [50.0, 40.0, 30.0], "modifiers": [second]}]}],
+        "observations": [{"name": "SR", "data": [55.0, 42.0, 29.0]}],
+        "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": [
+            {"name": "mu", "inits": [1.0], "bounds": [[0.0, 10.0]]},
+            {"name": "scale", "inits": [1.0], "bounds": [[0.5, 2.0]]}]}}],
+        "version": "1.0.0",
+    });
+    let source = ModelSource::from_slice(document.to_string().as_bytes());
+    source.and_then(|source| source.model(&ModelOptions::default())).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn parameters_that_act_on_more_than_the_signal_are_refused() {
+    let refused = |model: &Model, name: &str| {
+        let session = open_session(model, &Execution { threads: 1, ..Execution::default() }).unwrap();
+        let options = LookElsewhereOptions::along(name).points(5);
+        look_elsewhere(model, session.as_ref(), &options, Control::default()).unwrap_err().to_string()
+    };
+    let both = binned(&json!({"name": "scale", "type": "normfactor", "data": null}));
+    assert!(refused(&both, "scale").contains("acts on more than the signal"), "{}", refused(&both, "scale"));
+    let other = binned(&json!({"name": "norm", "type": "normsys", "data": {"hi": 1.1, "lo": 0.9}}));
+    assert!(refused(&other, "norm").contains("has a constraint"), "{}", refused(&other, "norm"));
+    let alone = found(&other, &LookElsewhereOptions::along("scale").points(5));
+    assert!(alone.q0.iter().all(Option::is_some), "{alone:?}");
+}
+
 /// A falling spectrum with `n` regularly spaced events, and a peak of `extra` events at 131, where `mass` is searched.
 fn model(n: usize, extra: usize) -> Model {
     let slope = 0.03;
