@@ -87,7 +87,7 @@ pub fn look_elsewhere(
     if mean.hidden > MOST_HIDDEN * mean.value.max(mean.error) {
         is_good = false;
         warnings.push(format!(
-            "about {} of {} crossings of q0 = {} are hidden between the places; take more points, or count at a higher level",
+            "about {} of {} crossings of q0 = {} are hidden between the places; take more points",
             significant(mean.hidden),
             significant(mean.value + mean.hidden),
             exact(options.level)
