@@ -124,7 +124,21 @@ impl Searched {
             let n = self.fits.iter().filter(poor).count();
             warnings.push(format!("{n} of {} fits at places did not converge: {reason}", self.fits.len()));
         }
+        let n_above = self.n_above();
+        if n_above > 0 {
+            warnings.push(format!(
+                "{n_above} of {} fits at places ended above the fit without signal; they have no q0",
+                self.fits.len()
+            ));
+        }
         warnings.len() == before
+    }
+
+    /// Returns the number of places whose fit converged above the fit without signal.
+    fn n_above(&self) -> usize {
+        let above =
+            |(fit, q): &(&Fitted, &Option<f64>)| q.is_none() && fit.as_ref().is_ok_and(FitOutcome::converged);
+        self.fits.iter().zip(&self.q0).filter(above).count()
     }
 }
 
@@ -158,4 +172,44 @@ pub(super) fn peak(
     let found = fits.into_iter().flatten().next().filter(FitOutcome::converged);
     let value = |fit: FitOutcome| Some((*fit.parameters.get(axis.index)?, q0(&search.null, &fit, axis.poi)?));
     Ok(found.and_then(value).filter(|(_, q)| *q >= grid_max).unwrap_or(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use ns_core::{Certificate, FitStatus};
+
+    use super::*;
+
+    fn fit(nll: f64) -> FitOutcome {
+        FitOutcome {
+            status: FitStatus::Converged,
+            parameters: vec![1.0],
+            nll,
+            certificate: Certificate {
+                edm: 1e-13,
+                projected_gradient: 0.0,
+                indefinite_steps: 0,
+                restarts_improved: 0,
+                integral_error: None,
+            },
+            n_iterations: 1,
+            n_search_iterations: 0,
+            n_evaluations: 1,
+            inactive: Vec::new(),
+            empty_bins: Vec::new(),
+            empty_channels: Vec::new(),
+            uncertainties: Vec::new(),
+            covariance: None,
+            factors: None,
+        }
+    }
+
+    #[test]
+    fn fits_above_the_one_without_signal_are_counted() {
+        let fits: Vec<Fitted> = vec![Ok(fit(4.0)), Ok(fit(6.0)), Err(FitFailure::Cancelled)];
+        let q0 = fits.iter().map(|found| q0(&fit(5.0), found.as_ref().ok()?, 0)).collect();
+        let searched = Searched { null: fit(5.0), fits, q0 };
+        assert_eq!(searched.q0, [Some(2.0), None, None]);
+        assert_eq!(searched.n_above(), 1);
+    }
 }
