@@ -59,7 +59,7 @@ pub fn look_elsewhere(
     let mut is_good = search.told(model, &mut warnings);
     let grid_max = search.q0.iter().copied().flatten().fold(0.0, f64::max);
     let peak = peak(&mut analysis, &axis, &search, grid_max)?;
-    let mut counted = Counted::default();
+    let mut counted = Counted { interrupted: peak.interrupted, ..Counted::default() };
     match options.n_toys {
         None => counted.crossings.add(&search.q0, options.level),
         Some(n_toys) => {
@@ -75,7 +75,7 @@ pub fn look_elsewhere(
                 return Err(InferenceError::Cancelled);
             }
             counted.n_toys = run.n_rows;
-            counted.interrupted = run.interrupted;
+            counted.interrupted |= run.interrupted;
             counted.toys_per_s = (run.wall_s > 0.0).then(|| run.n_rows as f64 / run.wall_s);
         }
     }
@@ -93,7 +93,7 @@ pub fn look_elsewhere(
             exact(options.level)
         ));
     }
-    if peak.1 < options.level {
+    if peak.q0 < options.level {
         warnings.push(format!(
             "the largest q0 is below {}, where the crossings are counted: there is no excess to correct",
             exact(options.level)
@@ -101,8 +101,8 @@ pub fn look_elsewhere(
     }
     counted.told(&mut warnings);
     warnings.extend(analysis.about_expected());
-    let anywhere = global(peak.1, options.level, mean);
-    let p_local = upper_tail(peak.1.sqrt());
+    let anywhere = global(peak.q0, options.level, mean);
+    let p_local = upper_tail(peak.q0.sqrt());
     let good = counted.crossings.n;
     let has_toys = options.n_toys.is_some();
     let name = |index: usize| model.parameters.get(index).map_or_else(String::new, |p| p.name.clone());
@@ -110,10 +110,10 @@ pub fn look_elsewhere(
         poi: name(axis.poi),
         param: name(axis.index),
         strength: search.strength(axis.poi),
-        best_place: peak.0,
-        q0_max: peak.1,
+        best_place: peak.place,
+        q0_max: peak.q0,
         p_local,
-        z_local: peak.1.sqrt(),
+        z_local: peak.q0.sqrt(),
         level: options.level,
         counted_in: if has_toys { "toys" } else { "data" }.into(),
         n_crossings: mean.value,

@@ -142,17 +142,26 @@ impl Searched {
     }
 }
 
-/// Fits the place of the largest excess between its neighbours. Returns the place and `q0`.
+/// The largest excess.
+pub(super) struct Peak {
+    pub(super) place: f64,
+    pub(super) q0: f64,
+    /// Whether the caller stopped the work before the fit between the places was done.
+    pub(super) interrupted: bool,
+}
+
+/// Fits the place of the largest excess between its neighbours.
 pub(super) fn peak(
     analysis: &mut Analysis<'_>,
     axis: &Axis,
     search: &Searched,
     grid_max: f64,
-) -> Result<(f64, f64), InferenceError> {
+) -> Result<Peak, InferenceError> {
+    let known = |place: f64, q0: f64| Peak { place, q0, interrupted: false };
     let largest = search.q0.iter().position(|q| *q == Some(grid_max));
-    let Some(k) = largest else { return Ok((axis.places.first().copied().unwrap_or(f64::NAN), 0.0)) };
+    let Some(k) = largest else { return Ok(known(axis.places.first().copied().unwrap_or(f64::NAN), 0.0)) };
     let place = |k: usize| axis.places.get(k.min(axis.places.len() - 1)).copied().unwrap_or(f64::NAN);
-    let known = (place(k), grid_max);
+    let known = known(place(k), grid_max);
     let Some(Ok(fit)) = search.fits.get(k) else { return Ok(known) };
     let mut request = FitRequest {
         start: Start::At(Arc::from(fit.parameters.as_slice())),
@@ -169,9 +178,18 @@ pub(super) fn peak(
     }
     let task = FitTask { data: analysis.data.clone(), fits: vec![request], cancel: None };
     let fits = analysis.run(&[task], OutcomeParts::default())?;
-    let found = fits.into_iter().flatten().next().filter(FitOutcome::converged);
-    let value = |fit: FitOutcome| Some((*fit.parameters.get(axis.index)?, q0(&search.null, &fit, axis.poi)?));
-    Ok(found.and_then(value).filter(|(_, q)| *q >= grid_max).unwrap_or(known))
+    Ok(higher(&fits, known, |fit| Some((*fit.parameters.get(axis.index)?, q0(&search.null, fit, axis.poi)?))))
+}
+
+/// Returns the peak that the fit between the places has found, or the `known` one if that is higher. `value` returns the
+/// place and `q0` of a fit.
+fn higher(fits: &[Fitted], known: Peak, value: impl Fn(&FitOutcome) -> Option<(f64, f64)>) -> Peak {
+    let interrupted = fits.iter().any(|fit| matches!(fit, Err(FitFailure::Cancelled)));
+    let found = fits.iter().flatten().find(|fit| fit.converged()).and_then(value);
+    match found.filter(|(_, q0)| *q0 >= known.q0) {
+        Some((place, q0)) => Peak { place, q0, interrupted },
+        None => Peak { interrupted, ..known },
+    }
 }
 
 #[cfg(test)]
@@ -211,5 +229,15 @@ mod tests {
         let searched = Searched { null: fit(5.0), fits, q0 };
         assert_eq!(searched.q0, [Some(2.0), None, None]);
         assert_eq!(searched.n_above(), 1);
+    }
+
+    #[test]
+    fn a_peak_whose_fit_was_stopped_is_interrupted() {
+        let known = || Peak { place: 3.0, q0: 2.0, interrupted: false };
+        let read = |peak: Peak| (peak.place, peak.q0, peak.interrupted);
+        let stopped = higher(&[Err(FitFailure::Cancelled)], known(), |_| None);
+        assert_eq!(read(stopped), (3.0, 2.0, true));
+        assert_eq!(read(higher(&[Ok(fit(4.0))], known(), |_| Some((3.2, 2.5)))), (3.2, 2.5, false));
+        assert_eq!(read(higher(&[Ok(fit(4.0))], known(), |_| Some((3.2, 1.5)))), (3.0, 2.0, false));
     }
 }
