@@ -13,8 +13,8 @@ result_class! {
     /// `nextstat look-elsewhere`.
     LookElsewhereResult {
         poi param places q0 strength best_place q0_max p_local z_local level counted_in n_crossings n_crossings_error
-        n_hidden p_global p_global_error z_global trial_factor trial_factor_error p_global_toys p_global_toys_error n_toys
-        n_nonconverged n_error seed toys_per_s converged interrupted warnings
+        n_hidden n_hidden_error p_global p_global_error z_global trial_factor trial_factor_error p_global_toys
+        p_global_toys_error n_toys n_nonconverged n_error seed toys_per_s converged interrupted warnings
     }, draws Places, "Draws `q0` along the places, with the largest excess. Saves the picture if `path` is given.", "look_elsewhere(model, param)"
 }
 

@@ -19,7 +19,7 @@ use self::crossings::{Crossings, global};
 use self::search::{peak, search};
 use crate::analysis::Analysis;
 use crate::normal::upper_tail;
-use crate::present::{exact, significant};
+use crate::present::{exact, significant, with_error};
 use crate::single_fits::of_single_fits;
 use crate::toys::goodness::{binomial_error, check_number};
 use crate::toys::places::{PlacesRow, PlacesToys};
@@ -33,7 +33,7 @@ const WHAT: &str = "a search at many places";
 const MOST_POINTS: usize = 100_000;
 
 /// Largest fraction of the crossings that the distance between the places may hide in a converged result.
-const MOST_HIDDEN: f64 = 0.1;
+const MOST_HIDDEN: f64 = 0.05;
 
 /// Searches a signal at many places, and finds the significance of the largest excess anywhere among them.
 ///
@@ -79,16 +79,16 @@ pub fn look_elsewhere(
             counted.toys_per_s = (run.wall_s > 0.0).then(|| run.n_rows as f64 / run.wall_s);
         }
     }
-    let Some(mean) = counted.crossings.mean() else {
+    let Some(mean) = counted.crossings.mean(options.level) else {
         return Err(InferenceError::FitFailed {
             reason: "no toy converged, so that no crossings can be counted".to_owned(),
         });
     };
-    if mean.hidden > MOST_HIDDEN * mean.value.max(mean.error) {
+    if mean.hides_more_than(MOST_HIDDEN) {
         is_good = false;
         warnings.push(format!(
-            "about {} of {} crossings of q0 = {} are hidden between the places; take more points",
-            significant(mean.hidden),
+            "{} of {} crossings of q0 = {} may be hidden between the places; take more points",
+            with_error(Some(mean.hidden), Some(mean.hidden_error)),
             significant(mean.value + mean.hidden),
             exact(options.level)
         ));
@@ -119,6 +119,7 @@ pub fn look_elsewhere(
         n_crossings: mean.value,
         n_crossings_error: mean.error,
         n_hidden: mean.hidden,
+        n_hidden_error: mean.hidden_error,
         p_global: anywhere.p,
         p_global_error: anywhere.p_error,
         z_global: anywhere.z,

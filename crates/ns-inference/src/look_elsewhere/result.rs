@@ -34,8 +34,12 @@ pub struct LookElsewhereResult {
     pub n_crossings: f64,
     /// Error of `n_crossings` that comes from the number of toys, or from the one set of data.
     pub n_crossings_error: f64,
-    /// Estimated number of crossings that the distance between the places hides.
+    /// Estimated number of crossings that the distance between the places hides. Fewer than 100 crossings are too few to
+    /// count it; it then follows from the second differences of the square root of `q0`. If these are too few too, it is
+    /// the number of crossings or its error, whichever is larger.
     pub n_hidden: f64,
+    /// Error of `n_hidden`.
+    pub n_hidden_error: f64,
     /// Probability, without signal, of a `q0` of at least `q0_max` anywhere among the places; at most 1.
     pub p_global: f64,
     /// Error of `p_global` that comes from the errors of the number of crossings.

@@ -110,6 +110,12 @@ fn the_data_have_crossings_too() {
 }
 
 #[test]
+fn few_places_in_the_data_do_not_tell_what_they_hide() {
+    let result = found(&model(200, 12), &along_mass().points(5));
+    assert!(!result.converged && result.warnings.iter().any(|w| w.contains("may be hidden")), "{result:?}");
+}
+
+#[test]
 fn few_places_hide_crossings() {
     let result = found(&model(200, 12), &along_mass().points(9).n_toys(Some(60)));
     assert!(
