@@ -37,11 +37,14 @@ const MOST_HIDDEN: f64 = 0.05;
 
 /// Searches a signal at many places, and finds the significance of the largest excess anywhere among them.
 ///
+/// The data are fitted at each place from two starting points, and without signal from the minima at all places. Each fit of a
+/// toy has one starting point, and in models that can have several minima the further ones of all fits of toys. In such models
+/// the toys may therefore miss minima that the data find, and the probability by toys and their crossings may be too small.
+///
 /// # Errors
 /// For a parameter that is unknown, fixed, without a range, constrained or the parameter of interest; for a parameter that acts
-/// on more than the signal; for a number of places or toys or a
-/// level that is not allowed; and for the errors of fits and toys. [`InferenceError::Cancelled`] if the caller stopped the
-/// work before the data were fitted or the first toy was done.
+/// on more than the signal; for a number of places or toys or a level that is not allowed; and for the errors of fits and
+/// toys. [`InferenceError::Cancelled`] if the caller stopped the work before the data were fitted or the first toy was done.
 pub fn look_elsewhere(
     model: &Model,
     session: &dyn Session,

@@ -18,40 +18,108 @@ use crate::toys::places::q0;
 /// their own, and a `q0` this wrong changes no significance.
 const MOST_APART: f64 = 1e-4;
 
+/// Largest number of times that the fit without signal is replaced by a lower one.
+const MOST_RESTARTS: usize = 20;
+
 /// The fits of the data.
 pub(super) struct Searched {
     pub(super) null: FitOutcome,
     fits: Vec<Fitted>,
     pub(super) q0: Vec<Option<f64>>,
+    /// By how much `-2 ln L` without signal fell each time that it was fitted from the minima at the places.
+    gains: Vec<f64>,
+    /// Whether these fits ended, and not because there were too many.
+    is_lowest: bool,
 }
 
 /// Fits the data without signal and at all places. Each place has a fit from the usual starting point and one from the
-/// minimum without signal; the lower one counts.
+/// minimum without signal; the lower one counts. If the fits at the places show a lower minimum without signal, the latter
+/// counts.
 pub(super) fn search(analysis: &mut Analysis<'_>, axis: &Axis) -> Result<Searched, InferenceError> {
-    let mut requests = axis.requests(analysis);
-    let null = requests.next();
-    let places: Vec<FitRequest> = requests.collect();
-    analysis.expect(2 * places.len() + 2);
+    let mut null = fit_without_signal(analysis, axis)?;
+    let mut fits = fits_at_places(analysis, axis, None)?;
+    let (mut gains, mut is_lowest) = (Vec::new(), true);
+    loop {
+        let local = fits_at_places(analysis, axis, Some(&null))?;
+        fits = local.into_iter().zip(fits).map(|(first, second)| lower(first, second)).collect();
+        let Some(other) = lower_null(analysis, axis, &null, &fits)? else { break };
+        if gains.len() == MOST_RESTARTS {
+            is_lowest = false;
+            break;
+        }
+        gains.push(2.0 * (null.nll - other.nll));
+        null = other;
+    }
+    let q0 = fits.iter().map(|fit| q0(&null, fit.as_ref().ok()?, axis.poi)).collect();
+    Ok(Searched { null, fits, q0, gains, is_lowest })
+}
+
+/// Makes the fit without signal.
+fn fit_without_signal(analysis: &mut Analysis<'_>, axis: &Axis) -> Result<FitOutcome, InferenceError> {
+    let request = axis.requests(analysis).next().unwrap_or_default();
+    let fits_per_place = if analysis.several_minima { 3 } else { 2 };
+    analysis.expect(fits_per_place * axis.places.len() + 2);
     let data = analysis.data.clone();
-    let null = analysis.fit(&data, null.unwrap_or_default(), OutcomeParts::default())?;
+    let null = analysis.fit(&data, request, OutcomeParts::default())?;
     check_places_act_on_signal(analysis, axis, &null)?;
-    let start = Start::At(Arc::from(null.parameters.as_slice()));
-    let task = |request: FitRequest| FitTask { data: data.clone(), fits: vec![request], cancel: None };
-    let both = places.into_iter().flat_map(|request| {
-        [FitRequest { start: start.clone(), search: Search::Local, ..request.clone() }, request].map(task)
-    });
-    let tasks: Vec<FitTask> = both.collect();
+    Ok(null)
+}
+
+/// Makes the fits at the places, from the usual starting point or from the minimum `null` without signal.
+fn fits_at_places(
+    analysis: &mut Analysis<'_>,
+    axis: &Axis,
+    null: Option<&FitOutcome>,
+) -> Result<Vec<Fitted>, InferenceError> {
+    let near = null.map(|null| Start::At(Arc::from(null.parameters.as_slice())));
+    let request = |request: FitRequest| match &near {
+        Some(start) => FitRequest { start: start.clone(), search: Search::Local, ..request },
+        None => request,
+    };
+    let requests: Vec<FitRequest> = axis.requests(analysis).skip(1).map(request).collect();
+    fits_of(analysis, requests)
+}
+
+/// Makes independent fits of the data.
+fn fits_of(analysis: &mut Analysis<'_>, requests: Vec<FitRequest>) -> Result<Vec<Fitted>, InferenceError> {
+    let task =
+        |request: FitRequest| FitTask { data: analysis.data.clone(), fits: vec![request], cancel: None };
+    let tasks: Vec<FitTask> = requests.into_iter().map(task).collect();
     let fits = analysis.run(&tasks, OutcomeParts::default())?;
     if analysis.is_cancelled() {
         return Err(InferenceError::Cancelled);
     }
-    let mut found: Vec<Fitted> = Vec::with_capacity(axis.places.len());
-    let mut fits = fits.into_iter();
-    while let (Some(first), Some(second)) = (fits.next(), fits.next()) {
-        found.push(lower(first, second));
+    Ok(fits)
+}
+
+/// Makes fits without signal from the minima at the places. Returns the lowest one if it is lower than `null`.
+fn lower_null(
+    analysis: &mut Analysis<'_>,
+    axis: &Axis,
+    null: &FitOutcome,
+    fits: &[Fitted],
+) -> Result<Option<FitOutcome>, InferenceError> {
+    if !analysis.several_minima || analysis.base.search == Search::Local {
+        return Ok(None);
     }
-    let q0 = found.iter().map(|fit| q0(&null, fit.as_ref().ok()?, axis.poi)).collect();
-    Ok(Searched { null, fits: found, q0 })
+    let base = axis.requests(analysis).next().unwrap_or_default();
+    let from = |fit: &FitOutcome| FitRequest {
+        start: Start::At(Arc::from(fit.parameters.as_slice())),
+        search: Search::Local,
+        ..base.clone()
+    };
+    let requests: Vec<FitRequest> = fits.iter().flatten().filter(|fit| fit.converged()).map(from).collect();
+    if requests.is_empty() {
+        return Ok(None);
+    }
+    Ok(lowest_below(fits_of(analysis, requests)?, null))
+}
+
+/// Returns the lowest converged fit if it is lower than `null`.
+fn lowest_below(fits: Vec<Fitted>, null: &FitOutcome) -> Option<FitOutcome> {
+    let converged = fits.into_iter().flatten().filter(FitOutcome::converged);
+    let lowest = converged.min_by(|a, b| a.nll.total_cmp(&b.nll))?;
+    (2.0 * (null.nll - lowest.nll) > tolerance(null.nll)).then_some(lowest)
 }
 
 /// Refuses a parameter that acts on more than the signal: without signal, `-ln L` then depends on the place, and `q0` would
@@ -107,7 +175,7 @@ impl Searched {
         self.fits.iter().map(of).collect()
     }
 
-    /// Adds warnings about fits of the data. Returns whether there are none.
+    /// Adds warnings about fits of the data. Returns whether the fits are good.
     pub(super) fn told(&self, model: &Model, warnings: &mut Vec<String>) -> bool {
         let before = warnings.len();
         if !self.null.converged() {
@@ -131,7 +199,20 @@ impl Searched {
                 self.fits.len()
             ));
         }
-        warnings.len() == before
+        if !self.is_lowest {
+            warnings.push(
+                "fits without signal keep falling below each other; the lowest minimum may be missing"
+                    .to_owned(),
+            );
+        }
+        let is_good = warnings.len() == before;
+        if !self.gains.is_empty() {
+            warnings.push(format!(
+                "fits at places met a minimum without signal that is lower by {:.3e} in twice_nll; it is used",
+                self.gains.iter().sum::<f64>()
+            ));
+        }
+        is_good
     }
 
     /// Returns the number of places whose fit converged above the fit without signal.
@@ -194,7 +275,7 @@ fn higher(fits: &[Fitted], known: Peak, value: impl Fn(&FitOutcome) -> Option<(f
 
 #[cfg(test)]
 mod tests {
-    use ns_core::{Certificate, FitStatus};
+    use ns_core::{Certificate, FitStatus, Reason};
 
     use super::*;
 
@@ -226,9 +307,19 @@ mod tests {
     fn fits_above_the_one_without_signal_are_counted() {
         let fits: Vec<Fitted> = vec![Ok(fit(4.0)), Ok(fit(6.0)), Err(FitFailure::Cancelled)];
         let q0 = fits.iter().map(|found| q0(&fit(5.0), found.as_ref().ok()?, 0)).collect();
-        let searched = Searched { null: fit(5.0), fits, q0 };
+        let searched = Searched { null: fit(5.0), fits, q0, gains: Vec::new(), is_lowest: true };
         assert_eq!(searched.q0, [Some(2.0), None, None]);
         assert_eq!(searched.n_above(), 1);
+    }
+
+    #[test]
+    fn the_lowest_fit_without_signal_counts() {
+        let failed = || Err(FitFailure::Cancelled);
+        let found = lowest_below(vec![failed(), Ok(fit(4.0)), Ok(fit(3.0)), Ok(fit(3.5))], &fit(5.0));
+        assert_eq!(found.map(|fit| fit.nll), Some(3.0));
+        assert!(lowest_below(vec![failed(), Ok(fit(5.0)), Ok(fit(5.0 - 1e-9))], &fit(5.0)).is_none());
+        let open = FitOutcome { status: FitStatus::NotConverged(Reason::IterationLimit), ..fit(1.0) };
+        assert!(lowest_below(vec![Ok(open)], &fit(5.0)).is_none());
     }
 
     #[test]

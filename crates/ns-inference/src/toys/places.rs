@@ -23,7 +23,9 @@ const NULL: usize = 0;
 /// A toy: whether its fits converged, and `q0` at each place.
 pub(crate) type PlacesRow = (ToyStatus, Vec<Option<f64>>);
 
-/// Toys without signal that can be drawn and fitted.
+/// Toys without signal that can be drawn and fitted. Their fits search for minima as those of other toys do. The data have
+/// more fits ([`crate::look_elsewhere()`]), so that `q0` of toys and of the data may differ on average where `-ln L` has
+/// several minima.
 pub(crate) struct PlacesToys {
     toys: Toys,
     reader: PlacesReader,
@@ -41,9 +43,12 @@ impl PlacesToys {
     ) -> Result<Self, InferenceError> {
         let refused = |error| diagnosis::expectation(analysis.model, "toys cannot be drawn", error);
         let source = session.toy_source(null, &analysis.data, seed, HYPOTHESIS).map_err(refused)?;
+        let asked = analysis.base.search;
+        let search = if asked == Search::Thorough { asked } else { analysis.nearby_search() };
         let request = |(k, request): (usize, &FitRequest)| FitRequest {
             start: if k == NULL { Start::At(Arc::from(null)) } else { Start::Earlier(NULL) },
-            search: Search::Local,
+            search,
+            single_descent: asked == Search::Local,
             metric: None,
             ..request.clone()
         };
