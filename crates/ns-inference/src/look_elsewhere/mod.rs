@@ -135,6 +135,7 @@ pub fn look_elsewhere(
         n_error: counted.n_error,
         seed: options.seed,
         toys_per_s: counted.toys_per_s,
+        asimov_error: analysis.asimov_error(),
         converged: is_good && !counted.interrupted && !analysis.has_inexact_data(),
         interrupted: counted.interrupted,
         warnings,

@@ -66,6 +66,10 @@ pub struct LookElsewhereResult {
     pub seed: u64,
     /// Number of toys per second of wall time; `None` if no toy was run.
     pub toys_per_s: Option<f64>,
+    /// Estimated error of `-2 ln L` of Asimov data, which comes from the numerical integration of expected events. `None` for
+    /// other data, and if the model has no event channels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asimov_error: Option<f64>,
     /// Whether the fits of the data converged, and the places are close enough to see the crossings.
     pub converged: bool,
     /// Whether the caller stopped the work.

@@ -8,7 +8,7 @@ use ns_core::{
 
 use super::Axis;
 use crate::InferenceError;
-use crate::analysis::{Analysis, Fitted};
+use crate::analysis::{Analysis, Fitted, WITH_INVERSE};
 use crate::diagnosis;
 use crate::lowest::tolerance;
 use crate::present::significant;
@@ -34,9 +34,25 @@ pub(super) struct Searched {
 
 /// Fits the data without signal and at all places. Each place has a fit from the usual starting point and one from the
 /// minimum without signal; the lower one counts. If the fits at the places show a lower minimum without signal, the latter
-/// counts.
+/// counts. Asimov data that are too inexact where the fits end are replaced, and all fits are repeated.
 pub(super) fn search(analysis: &mut Analysis<'_>, axis: &Axis) -> Result<Searched, InferenceError> {
-    let mut null = fit_without_signal(analysis, axis)?;
+    loop {
+        let null = fit_without_signal(analysis, axis)?;
+        let found = search_from(analysis, axis, null)?;
+        let places = found.fits.iter().flatten().map(|fit| fit.parameters.as_slice());
+        let ends = std::iter::once(found.null.parameters.as_slice()).chain(places);
+        if !analysis.recheck_expected(ends)? {
+            return Ok(found);
+        }
+    }
+}
+
+/// Makes the fits at the places, and fits without signal that may be lower than `null`.
+fn search_from(
+    analysis: &mut Analysis<'_>,
+    axis: &Axis,
+    mut null: FitOutcome,
+) -> Result<Searched, InferenceError> {
     let mut fits = fits_at_places(analysis, axis, None)?;
     let (mut gains, mut is_lowest) = (Vec::new(), true);
     loop {
@@ -59,8 +75,11 @@ fn fit_without_signal(analysis: &mut Analysis<'_>, axis: &Axis) -> Result<FitOut
     let request = axis.requests(analysis).next().unwrap_or_default();
     let fits_per_place = if analysis.several_minima { 3 } else { 2 };
     analysis.expect(fits_per_place * axis.places.len() + 2);
+    // The error of Asimov data is estimated within the uncertainties.
+    let wanted = if analysis.has_expected_events() { WITH_INVERSE } else { OutcomeParts::default() };
     let data = analysis.data.clone();
-    let null = analysis.fit(&data, request, OutcomeParts::default())?;
+    let first = analysis.fit(&data, request.clone(), wanted)?;
+    let null = analysis.settle_expected(first, &request, wanted)?;
     check_places_act_on_signal(analysis, axis, &null)?;
     Ok(null)
 }

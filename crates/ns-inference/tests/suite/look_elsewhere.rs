@@ -2,7 +2,9 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use ns_core::{Control, Execution, Model};
-use ns_inference::{LookElsewhereOptions, LookElsewhereResult, look_elsewhere, open_session};
+use ns_inference::{
+    FitData, FitOptions, LookElsewhereOptions, LookElsewhereResult, look_elsewhere, open_session,
+};
 use ns_translate::ModelSource;
 use ns_translate::pyhf::ModelOptions;
 use serde_json::json;
@@ -107,6 +109,16 @@ fn the_data_have_crossings_too() {
     assert!((result.z_local - result.q0_max.sqrt()).abs() < 1e-12);
     let largest = result.q0.iter().flatten().copied().fold(0.0, f64::max);
     assert!(result.q0_max >= largest && result.q0_max < 1.1 * largest + 0.1);
+}
+
+#[test]
+fn asimov_data_have_an_estimated_error() {
+    let fit = FitOptions::default().data(FitData::Asimov { poi: Some(20.0) });
+    let result = found(&model(200, 0), &along_mass().points(41).fit(fit));
+    assert!(result.asimov_error.is_some_and(|error| error < 1e-4), "{result:?}");
+    // The data are those expected from a signal at the initial mass.
+    assert!((result.best_place - 120.0).abs() < 0.1, "{result:?}");
+    assert_eq!(found(&model(200, 12), &along_mass().points(5)).asimov_error, None);
 }
 
 #[test]
