@@ -9,14 +9,19 @@ use ns_translate::ModelSource;
 use ns_translate::pyhf::ModelOptions;
 use serde_json::json;
 
-/// A signal whose parameter `scale` is searched, in 3 bins with a second sample. The modifier `second` acts on the latter.
-fn binned(second: &serde_json::Value) -> Model {
+/// A signal whose parameter `scale` is searched, in 3 bins with a background. If `is_shared`, `scale` acts on the background
+/// too.
+fn binned(is_shared: bool) -> Model {
+    let mut on_background = vec![json!({"name": "norm", "type": "normsys", "data": {"hi": 1.1, "lo": 0.9}})];
+    if is_shared {
+        on_background.push(json!({"name": "scale", "type": "normfactor", "data": null}));
+    }
     let document = json!({
         "channels": [{"name": "SR", "samples": [
             {"name": "signal", "data": [5.0, 5.0, 5.0], "modifiers": [
                 {"name": "mu", "type": "normfactor", "data": null},
                 {"name": "scale", "type": "normfactor", "data": null}]},
-            {"name": "second", "data": [50.0, 40.0, 30.0], "modifiers": [second]}]}],
+            {"name": "background", "data": [50.0, 40.0, 30.0], "modifiers": on_background}]}],
         "observations": [{"name": "SR", "data": [55.0, 42.0, 29.0]}],
         "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": [
             {"name": "mu", "inits": [1.0], "bounds": [[0.0, 10.0]]},
@@ -34,9 +39,9 @@ fn parameters_that_act_on_more_than_the_signal_are_refused() {
         let options = LookElsewhereOptions::along(name).points(5);
         look_elsewhere(model, session.as_ref(), &options, Control::default()).unwrap_err().to_string()
     };
-    let both = binned(&json!({"name": "scale", "type": "normfactor", "data": null}));
+    let both = binned(true);
     assert!(refused(&both, "scale").contains("acts on more than the signal"), "{}", refused(&both, "scale"));
-    let other = binned(&json!({"name": "norm", "type": "normsys", "data": {"hi": 1.1, "lo": 0.9}}));
+    let other = binned(false);
     assert!(refused(&other, "norm").contains("has a constraint"), "{}", refused(&other, "norm"));
     let alone = found(&other, &LookElsewhereOptions::along("scale").points(5));
     assert!(alone.q0.iter().all(Option::is_some), "{alone:?}");
