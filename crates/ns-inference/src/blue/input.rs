@@ -5,6 +5,12 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::linear::eigen;
+use crate::present::significant;
+
+/// Smallest eigenvalue of a matrix of correlations; below 0, for rounding errors.
+const LEAST_EIGENVALUE: f64 = -1e-9;
+
 /// Results that are combined.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -148,10 +154,10 @@ impl BlueInput {
                 Err(bad(format!("{value} is no correlation; give numbers from -1 to 1")))
             }
         };
-        let mut covariance = vec![0.0; n * n];
-        for (place, entry) in covariance.iter_mut().enumerate() {
+        let mut correlations = vec![0.0; n * n];
+        for (place, entry) in correlations.iter_mut().enumerate() {
             let (i, j) = (place / n, place % n);
-            let correlation = match given {
+            *entry = match given {
                 Some(Correlation::Matrix(rows)) => {
                     let at = |i: usize, j: usize| rows.get(i).and_then(|row| row.get(j)).copied();
                     let square = rows.len() == n && rows.iter().all(|row| row.len() == n);
@@ -169,8 +175,29 @@ impl BlueInput {
                 Some(Correlation::Common(value)) => within(*value)?,
                 None => 0.0,
             };
-            *entry = correlation * sigma(i) * sigma(j);
         }
-        Ok(covariance)
+        // Results without the source do not take part: what is said of them there has no effect.
+        let of_source: Vec<usize> = (0..n).filter(|i| sigma(*i) != 0.0).collect();
+        let entry = |i: usize, j: usize| correlations.get(i * n + j).copied().unwrap_or(0.0);
+        let part: Vec<f64> = of_source.iter().flat_map(|i| of_source.iter().map(|j| entry(*i, *j))).collect();
+        let smallest = eigen(&part, of_source.len()).0.into_iter().fold(f64::INFINITY, f64::min);
+        if smallest < LEAST_EIGENVALUE {
+            return Err(bad(match given {
+                Some(Correlation::Common(value)) => {
+                    let count = of_source.len();
+                    let least = significant(-1.0 / (count.saturating_sub(1).max(1) as f64));
+                    format!(
+                        "{value} between each two of {count} results is not possible; give at least {least}"
+                    )
+                }
+                _ => format!(
+                    "no quantities have these correlations: the matrix has the eigenvalue {}; give a matrix without negative \
+                     eigenvalues",
+                    significant(smallest)
+                ),
+            }));
+        }
+        let scaled = |(place, entry): (usize, &f64)| entry * sigma(place / n) * sigma(place % n);
+        Ok(correlations.iter().enumerate().map(scaled).collect())
     }
 }

@@ -104,3 +104,26 @@ fn negative_weights_are_told_and_wrong_input_is_refused() {
     other.correlations.insert("jes".to_owned(), Correlation::Common(0.0));
     assert!(refused(other).contains("no result has the source 'jes'"));
 }
+
+#[test]
+fn correlations_that_no_quantities_have_are_refused() {
+    let parts = [("stat", 1.0), ("s", 1.0)];
+    let three = |own: Correlation| {
+        let results = ["A", "B", "C"].map(|name| given(name, "", 1.0, &parts)).to_vec();
+        let stat = ("stat".to_owned(), Correlation::Common(0.0));
+        BlueInput { results, correlations: BTreeMap::from([stat, ("s".to_owned(), own)]) }
+    };
+    let refused = |own: Correlation| blue(&three(own)).unwrap_err().to_string();
+    // Each entry is a correlation, but the eigenvalues of the matrix are 1.9, 1.9 and -0.8.
+    let frustrated = vec![vec![1.0, 0.9, -0.9], vec![0.9, 1.0, 0.9], vec![-0.9, 0.9, 1.0]];
+    assert!(refused(Correlation::Matrix(frustrated.clone())).contains("the eigenvalue -0.8"));
+    assert!(refused(Correlation::Common(-0.9)).contains("-0.9 between each two of 3 results"));
+    assert!(blue(&three(Correlation::Common(-0.5))).is_ok());
+    assert!(blue(&three(Correlation::Common(1.0))).is_ok());
+    // A result without the source takes no part in it.
+    let mut two = three(Correlation::Common(-0.9));
+    two.results[2].uncertainties.remove("s");
+    assert!(blue(&two).is_ok());
+    two.correlations.insert("s".to_owned(), Correlation::Matrix(frustrated));
+    assert!(blue(&two).is_ok());
+}
