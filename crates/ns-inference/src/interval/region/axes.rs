@@ -20,8 +20,8 @@ const APART: f64 = 0.3;
 pub(super) struct Axes {
     pub(super) best: [f64; 2],
     /// Lower triangular factor of the covariance, times the root of the rise of `-2 ln L` at the border.
-    factor: [[f64; 2]; 2],
-    bounds: [(f64, f64); 2],
+    pub(super) factor: [[f64; 2]; 2],
+    pub(super) bounds: [(f64, f64); 2],
 }
 
 impl Axes {
@@ -99,20 +99,29 @@ impl Axes {
         (y.atan2(x).rem_euclid(TAU), x.hypot(y))
     }
 
+    /// Returns the angle and the distance of each corner of the bounds. The best fit is no corner.
+    pub(super) fn corners(&self) -> Vec<(f64, f64)> {
+        let [x, y] = self.best;
+        let [(left, right), (bottom, top)] = self.bounds;
+        let corners = [(left, bottom), (left, top), (right, bottom), (right, top)];
+        let finite = corners.into_iter().filter(|(across, up)| across.is_finite() && up.is_finite());
+        let polar = finite.map(|(across, up)| self.polar([across - x, up - y]));
+        polar.filter(|(_, distance)| *distance > 0.0).collect()
+    }
+
+    /// Returns whether two points lie on the same bound of a parameter.
+    pub(super) fn on_one_bound(&self, a: [f64; 2], b: [f64; 2]) -> bool {
+        let mut parts = a.into_iter().zip(b).zip(self.bounds);
+        parts.any(|((x, y), (lower, upper))| x == y && (x == lower || x == upper))
+    }
+
     /// Returns the angles of the directions that are searched first: `n` of equal distance, to corners of the bounds that are
     /// near, and along the bounds at which the best fit is.
     pub(super) fn angles(&self, n: usize) -> Vec<f64> {
         let mut special: Vec<f64> = Vec::new();
         let [x, y] = self.best;
         let [(left, right), (bottom, top)] = self.bounds;
-        for (corner_x, corner_y) in [(left, bottom), (left, top), (right, bottom), (right, top)] {
-            if corner_x.is_finite() && corner_y.is_finite() {
-                let (angle, distance) = self.polar([corner_x - x, corner_y - y]);
-                if distance > 0.0 && distance < NEAR_CORNER {
-                    special.push(angle);
-                }
-            }
-        }
+        special.extend(self.corners().into_iter().filter(|at| at.1 < NEAR_CORNER).map(|at| at.0));
         if x == left || x == right {
             special.extend([[0.0, 1.0], [0.0, -1.0]].map(|change| self.polar(change).0));
         }

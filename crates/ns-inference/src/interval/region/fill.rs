@@ -33,7 +33,7 @@ pub(super) fn result(
     points.sort_by(|a, b| a.values.partial_cmp(&b.values).unwrap_or(std::cmp::Ordering::Equal));
     let searches = rays.iter().filter_map(|ray| ray.search.as_ref());
     let connected = has_toys.then(|| searches.clone().all(super::Search::is_connected));
-    let spacing_error = error(rays);
+    let spacing_error = found.axes.as_ref().and_then(|axes| error(axes, rays));
     let mut warnings = analysis.model.warnings.clone();
     warnings.extend(analysis.about_weights());
     let is_known = told(&border, spacing_error, options, &mut warnings);

@@ -157,7 +157,7 @@ fn find(
         if found.ended != Ended::Done {
             break;
         }
-        angles = between(&found.rays, options.precision);
+        angles = between(&axes, &found.rays, options.precision);
         if angles.is_empty() {
             break;
         }

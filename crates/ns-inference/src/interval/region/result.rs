@@ -64,7 +64,8 @@ pub struct RegionResult {
     /// The border, by increasing angle. The region is the polygon of these points.
     pub border: Vec<BorderPoint>,
     /// Estimated largest distance between the border and the straight lines that join its points, in units of
-    /// `relative_error`.
+    /// `relative_error`. A corner of the bounds that may be cut off counts. `None` if it cannot be estimated, such as next to a
+    /// direction in which the border was not found.
     pub spacing_error: Option<f64>,
     /// Whether in each direction the tested points inside the region are all next to each other. If not, the border is
     /// that of the outermost point inside. `None` without toys.
