@@ -75,6 +75,11 @@ impl<'a> Tester<'a> {
         self.n_toys = 0;
     }
 
+    /// Frees the prepared toys of all points and keeps their counts. More toys of a point are prepared again.
+    pub(super) fn finish_points(&mut self) {
+        self.points.iter_mut().for_each(|point| point.toys = None);
+    }
+
     /// Returns the tested parameters with their values.
     pub(super) fn held(&self, values: &[f64]) -> Vec<(usize, f64)> {
         self.indices.iter().copied().zip(values.iter().copied()).collect()

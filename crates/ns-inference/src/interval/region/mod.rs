@@ -148,6 +148,7 @@ fn find(
             };
             let mut ray = Ray { angle, direction, room, law, search: None };
             found.ended = if law == Law::Moved { Ended::Moved } else { toys(job, options, &axes, &mut ray)? };
+            job.tester.finish_points();
             let place = found.rays.partition_point(|other| other.angle < angle);
             found.rays.insert(place, ray);
             if found.ended != Ended::Done {
