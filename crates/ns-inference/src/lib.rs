@@ -86,7 +86,7 @@ mod weighted;
 mod words;
 pub mod yields;
 
-pub use blue::{BlueInput, BlueResult, blue};
+pub use blue::{BlueError, BlueInput, BlueResult, blue};
 pub use compatibility::{CompatibilityOptions, CompatibilityResult, compatibility};
 pub use context_gradient::ContextGradient;
 pub use device::{

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use ns_inference::{BlueInput, blue};
+use ns_inference::{BlueError, BlueInput, blue};
 
 use crate::args::OutputArgs;
 use crate::error::{CliError, Exit};
@@ -32,14 +32,9 @@ pub(crate) fn run(args: &BlueArgs) -> Result<Exit, CliError> {
     let output = Output::open(&args.output)?;
     let origin = || load::shown(&args.file);
     let bytes = load::read(&args.file).map_err(|source| CliError::Workspace { origin: origin(), source })?;
-    let wrong = |why: String| CliError::Usage(format!("{}: {}", origin(), why.trim_end()));
-    let text = String::from_utf8(bytes).map_err(|_| wrong("it is no text; give TOML or JSON".to_owned()))?;
-    let input: BlueInput = if text.trim_start().starts_with('{') {
-        serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?
-    } else {
-        toml::from_str(&text).map_err(|error| wrong(error.to_string()))?
-    };
-    let result = blue(&input).map_err(|error| wrong(error.to_string()))?;
+    let wrong = |error: BlueError| CliError::Usage(format!("{}: {error}", origin()));
+    let input = BlueInput::from_slice(&bytes).map_err(wrong)?;
+    let result = blue(&input).map_err(wrong)?;
     output.write_parts(&result, &result.warnings, &result.parts())?;
     Ok(Exit::Done)
 }

@@ -168,4 +168,7 @@ fn given_results_are_combined() {
     let output = run(&["blue", &file]);
     assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
     assert!(shown(&output).contains("missing field"), "{}", shown(&output));
+    fs::write(&path, "[correlations]\njes = \"full\"\n").unwrap();
+    let output = run(&["blue", &file]);
+    assert!(shown(&output).contains("give a number from -1 to 1"), "{}", shown(&output));
 }

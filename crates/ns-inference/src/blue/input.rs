@@ -42,7 +42,10 @@ pub struct GivenResult {
 
 /// The correlation of a source of uncertainty between results.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "a correlation has another form; give a number from -1 to 1, or a matrix as a list of rows of numbers"
+)]
 #[allow(clippy::exhaustive_enums)]
 pub enum Correlation {
     /// The same correlation between all results.
@@ -55,6 +58,9 @@ pub enum Correlation {
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum BlueError {
+    /// The text of the results has another form.
+    #[error("{0}")]
+    Form(String),
     /// There is no result.
     #[error("results: there is none; give at least one")]
     Empty,
@@ -76,8 +82,8 @@ pub enum BlueError {
     NoQuantity(String),
     /// A source has no correlation.
     #[error(
-        "correlations: '{0}' is missing, a source of several results; give a number (0 for independent, 1 for fully correlated) \
-         or a matrix"
+        "correlations: '{0}' is missing, a source of several results; give a number from -1 to 1 (0 for independent, 1 for fully \
+         correlated) or a matrix"
     )]
     Missing(String),
     /// A correlation is for a source that no result has.
@@ -100,6 +106,22 @@ pub enum BlueError {
 }
 
 impl BlueInput {
+    /// Reads a text with the results, in TOML or JSON.
+    ///
+    /// # Errors
+    /// [`BlueError::Form`] for other contents.
+    pub fn from_slice(text: &[u8]) -> Result<Self, BlueError> {
+        let wrong = |message: String| BlueError::Form(message.trim_end().to_owned());
+        let text = std::str::from_utf8(text)
+            .map_err(|_| wrong("it is no text in UTF-8; give TOML or JSON".to_owned()))?;
+        let text = text.trim_start_matches('\u{feff}');
+        if text.trim_start().starts_with('{') {
+            serde_json::from_str(text).map_err(|error| wrong(error.to_string()))
+        } else {
+            toml::from_str(text).map_err(|error| wrong(error.to_string()))
+        }
+    }
+
     /// Checks the results, and returns the sources of uncertainty, each with its covariance, row by row.
     pub(super) fn sources(&self) -> Result<Vec<(String, Vec<f64>)>, BlueError> {
         let results = &self.results;

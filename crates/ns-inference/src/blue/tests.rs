@@ -127,3 +127,23 @@ fn correlations_that_no_quantities_have_are_refused() {
     two.correlations.insert("s".to_owned(), Correlation::Matrix(frustrated));
     assert!(blue(&two).is_ok());
 }
+
+#[test]
+fn texts_in_toml_and_json_are_read() {
+    let toml =
+        "\u{feff}[correlations]\ns = -0.5\n[[results]]\nname = \"A\"\nvalue = 1\nuncertainties = { s = 2 }\n";
+    let json =
+        r#"{"results": [{"name": "A", "value": 1, "uncertainties": {"s": 2}}], "correlations": {"s": -0.5}}"#;
+    let input = BlueInput::from_slice(toml.as_bytes()).unwrap();
+    assert_eq!(input.correlations.get("s"), Some(&Correlation::Common(-0.5)));
+    assert_eq!(BlueInput::from_slice(json.as_bytes()), Ok(input));
+    let refused = |text: &[u8]| BlueInput::from_slice(text).unwrap_err().to_string();
+    for text in [
+        "results = []\n[correlations]\njes = \"full\"\n",
+        r#"{"results": [], "correlations": {"jes": "full"}}"#,
+    ] {
+        let message = refused(text.as_bytes());
+        assert!(message.contains("give a number from -1 to 1, or a matrix"), "{message}");
+    }
+    assert!(refused(&[0xff, 0xfe]).contains("UTF-8"));
+}
