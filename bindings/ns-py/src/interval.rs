@@ -34,7 +34,7 @@ impl ToPython for SavedIntervalError {
 
 /// Finds the confidence interval of a parameter.
 ///
-/// With `toys=N` this is the interval of Feldman and Cousins: a value is inside if at least `1 - cl` of the toys drawn
+/// With `toys=N` this is the interval of Feldman and Cousins: a value is inside if more than `1 - cl` of the toys drawn
 /// there have a likelihood ratio of at least the observed one. Values near the ends of the interval get N toys, others
 /// fewer. Without `toys` the chi2 law takes the place of the toys. `param` is the name of the parameter, by default the
 /// parameter of interest. `points` values are tested before the ends are searched. `precision` is the largest accepted

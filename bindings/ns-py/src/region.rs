@@ -25,7 +25,7 @@ result_class! {
 
 /// Finds the confidence region of two parameters.
 ///
-/// With `toys=N` this is the region of Feldman and Cousins: a point is inside if at least `1 - cl` of the toys drawn there
+/// With `toys=N` this is the region of Feldman and Cousins: a point is inside if more than `1 - cl` of the toys drawn there
 /// have a likelihood ratio of at least the observed one. Points near the border get N toys, others fewer. Without `toys`
 /// the chi2 law takes the place of the toys. `param` and `param2` are the names of the parameters, by default the first two
 /// parameters of interest. The border is searched in `directions` directions from the best fit, and in more where it bends.

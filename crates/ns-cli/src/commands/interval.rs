@@ -20,7 +20,7 @@ use crate::style::{drawn, first};
 /// Flags of `interval`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "With --toys the interval is that of Feldman and Cousins: a value is inside if at least 1 - CL of the \
+    after_help = "With --toys the interval is that of Feldman and Cousins: a value is inside if more than 1 - CL of the \
     toys drawn there have a likelihood ratio of at least the observed one. Without --toys the chi2 law takes the place \
     of the toys."
 )]

@@ -20,7 +20,7 @@ use crate::style::drawn;
 /// Flags of `region`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "With --toys the region is that of Feldman and Cousins: a point is inside if at least 1 - CL of the toys \
+    after_help = "With --toys the region is that of Feldman and Cousins: a point is inside if more than 1 - CL of the toys \
     drawn there have a likelihood ratio of at least the observed one. Without --toys the chi2 law takes the place of the \
     toys. The border is searched along lines from the best fit."
 )]
