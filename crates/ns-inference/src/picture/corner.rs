@@ -3,7 +3,7 @@
 use ns_viz::{Corner, CornerParameter, CornerPlane};
 use thiserror::Error;
 
-use crate::posterior::Draws;
+use crate::posterior::{Draws, quantile_of_sorted};
 use crate::present::measurement;
 
 /// Number of parameters that are drawn if none are named.
@@ -147,8 +147,7 @@ impl Column {
     }
 
     fn quantile(&self, p: f64) -> f64 {
-        let place = (p * self.sorted.len().saturating_sub(1) as f64).round() as usize;
-        self.sorted.get(place).copied().unwrap_or(f64::NAN)
+        quantile_of_sorted(&self.sorted, p).unwrap_or(f64::NAN)
     }
 
     /// Returns the bin of a value; `None` outside the axis.
@@ -298,6 +297,15 @@ mod tests {
             assert!((share - mass).abs() < 0.03, "{share}, not {mass}");
         }
         assert!(picture.draw().is_ok());
+    }
+
+    /// The shaded interval has the ends that the summary of the draws has, which lie between draws.
+    #[test]
+    fn intervals_are_interpolated() {
+        let values = vec![vec![0.0, 3.0, 1.0, 2.0]];
+        let draws = Draws { names: vec!["mu".to_owned()], values, ln_likelihood: Vec::new() };
+        let picture = corner(&draws, &[], 0.5, &[]).unwrap();
+        assert_eq!(picture.parameters[0].interval, Some([0.75, 2.25]));
     }
 
     #[test]

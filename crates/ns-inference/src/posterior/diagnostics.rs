@@ -46,7 +46,7 @@ pub(super) fn quantile_of(chains: &[&[f64]], p: f64) -> Option<f64> {
 }
 
 /// Returns the quantile `p` of draws in ascending order.
-pub(super) fn quantile_of_sorted(all: &[f64], p: f64) -> Option<f64> {
+pub(crate) fn quantile_of_sorted(all: &[f64], p: f64) -> Option<f64> {
     let last = all.len().checked_sub(1)?;
     let place = p.clamp(0.0, 1.0) * last as f64;
     let (below, fraction) = (place.floor() as usize, place - place.floor());

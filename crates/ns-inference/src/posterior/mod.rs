@@ -14,6 +14,8 @@ mod space;
 
 use ns_core::{Control, Model, Session};
 
+#[cfg(feature = "pictures")]
+pub(crate) use diagnostics::quantile_of_sorted;
 #[cfg(feature = "toy-files")]
 pub use file::write_draws;
 pub use options::PosteriorOptions;
