@@ -115,6 +115,9 @@ def test_posteriors_are_those_of_integrals(tmp_path):
     assert (copy.draws["mu"] == draws).all()
     copy.plot(tmp_path / "corner.svg", parameters=["mu", "b"])
     assert "95 % region" in (tmp_path / "corner.svg").read_text()
+    assert copy.plot(parameters="*").svg == copy.plot(parameters=list(copy.draws)).svg
+    with pytest.raises(ValueError, match="no sampled parameter matches 'x\\*'"):
+        copy.plot(parameters="x*")
     with pytest.raises(ValueError, match="'x' is not sampled"):
         copy.plot(parameters="x")
     pq = pytest.importorskip("pyarrow.parquet")

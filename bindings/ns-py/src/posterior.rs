@@ -50,8 +50,9 @@ result_class! {
         }
 
         /// Draws the distribution of each parameter and the credible region of each pair. `parameters` are the names of the
-        /// parameters, by default the parameters of interest and those that are most correlated with the first one, five in
-        /// all. Saves the picture if `path` is given. Raises `ValueError` for a name that is not sampled.
+        /// parameters, or patterns with `*` and `?`; by default the parameters of interest and those that are most correlated
+        /// with the first one, five in all. Saves the picture if `path` is given. Raises `ValueError` for a name that is not
+        /// sampled.
         #[pyo3(signature = (path = None, *, parameters = None, title = None, subtitle = None))]
         fn plot(
             &self,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use ns_inference::posterior::write_draws;
+use ns_inference::posterior::{sampled, write_draws};
 use ns_inference::{PosteriorOptions, parameter_index, picture, sample};
 
 use crate::args::{ModelArgs, real, whole};
@@ -69,10 +69,13 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, CliError> {
         .threads(args.run.execution.execution().threads);
     let job = Job::open(&args.model, &args.run, options.work())?;
     let options = options.fit(args.run.data.options(&job.model)?);
-    let shown = load::parameters("--plot-params", &args.plot_params, &job.model)?;
-    for name in &shown {
-        parameter_index(&job.model, name)?;
+    for name in load::parameters("--plot-params", &args.plot_params, &job.model)? {
+        parameter_index(&job.model, &name)?;
     }
+    let known: Vec<&str> = job.model.parameters.iter().map(|p| p.name.as_str()).collect();
+    let shown =
+        picture::corner_names(&load::names(&args.plot_params, &known), &sampled(&job.model, &options));
+    let shown = shown.map_err(|error| CliError::Usage(format!("--plot-params: {error}")))?;
     let mut result =
         job.work("sample", |model, session, control| sample(model, session, &options, control))?;
     if let (Some(file), Some(path)) = (file, &args.save) {

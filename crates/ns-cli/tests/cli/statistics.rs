@@ -73,6 +73,14 @@ fn wrong_flags_are_told() {
         (vec!["region", "-i", &input], "name the second one"),
         (vec!["sample", "-i", &input, "--chains", "2000"], "1 to 1000"),
         (vec!["sample", "-i", &input, "--plot", "a.svg", "--plot-params", "nu"], "no parameter 'nu'"),
+        (
+            vec!["sample", "-i", &input, "--plot", "a.svg", "--plot-params", "m*", "--fix", "mu=1"],
+            "no sampled parameter matches 'm*'",
+        ),
+        (
+            vec!["sample", "-i", &input, "--plot", "a.svg", "--plot-params", "mu", "--fix", "mu=1"],
+            "'mu' is not sampled",
+        ),
         (vec!["compatibility", "-i", &input], "compatibility needs two channels"),
         (
             vec!["toys", "-i", &input, "--n-toys", "10", "--inject", "1", "--at", "init"],

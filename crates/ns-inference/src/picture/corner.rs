@@ -2,6 +2,7 @@
 
 use ns_viz::{Corner, CornerParameter, CornerPlane};
 use thiserror::Error;
+use wildmatch::WildMatch;
 
 use crate::posterior::{Draws, quantile_of_sorted};
 use crate::present::measurement;
@@ -33,6 +34,9 @@ pub enum CornerError {
         /// Names of sampled parameters.
         known: String,
     },
+    /// A pattern matches no sampled parameter.
+    #[error("no sampled parameter matches '{0}'")]
+    NoMatch(String),
     /// A name is given twice.
     #[error("'{0}' is named twice; name each parameter once")]
     Twice(String),
@@ -41,8 +45,43 @@ pub enum CornerError {
     TooMany(usize),
 }
 
-/// Builds the corner plot of the parameters `names`. If it is empty, the plot has the parameters of interest `pois` and those
-/// that are most correlated with the first of them, five in all. `cl` is the probability of the shaded intervals.
+/// Returns the parameters that names and patterns mean, for a corner plot. In a pattern `*` stands for any characters and `?` for
+/// one, and `all` means all parameters. `sampled` are the names of the sampled parameters. This needs no draws, so that names can
+/// be checked before the sampling.
+///
+/// # Errors
+/// [`CornerError`]
+pub fn corner_names(names: &[String], sampled: &[&str]) -> Result<Vec<String>, CornerError> {
+    let mut found: Vec<String> = Vec::new();
+    let mut add = |name: &str| {
+        if !found.iter().any(|other| other == name) {
+            found.push(name.to_owned());
+        }
+    };
+    for name in names {
+        if sampled.contains(&name.as_str()) {
+            if names.iter().filter(|other| *other == name).count() > 1 {
+                return Err(CornerError::Twice(name.clone()));
+            }
+            add(name);
+        } else if name == "all" || name.contains(['*', '?']) {
+            let pattern = WildMatch::new(if name == "all" { "*" } else { name.as_str() });
+            let mut matching = sampled.iter().filter(|known| pattern.matches(known)).peekable();
+            if matching.peek().is_none() {
+                return Err(CornerError::NoMatch(name.clone()));
+            }
+            matching.for_each(|known| add(known));
+        } else {
+            let known = crate::diagnosis::list(sampled.iter().copied());
+            return Err(CornerError::Unknown { name: name.clone(), known });
+        }
+    }
+    if found.len() > MOST { Err(CornerError::TooMany(found.len())) } else { Ok(found) }
+}
+
+/// Builds the corner plot of the parameters `names`, which may be patterns as for [`corner_names`]. If it is empty, the plot has
+/// the parameters of interest `pois` and those that are most correlated with the first of them, five in all. `cl` is the
+/// probability of the shaded intervals.
 ///
 /// # Errors
 /// [`CornerError`]
@@ -51,23 +90,9 @@ pub fn corner(draws: &Draws, pois: &[String], cl: f64, names: &[String]) -> Resu
     let chosen: Vec<usize> = if names.is_empty() {
         usual(draws, pois.iter().filter_map(place).collect())
     } else {
-        let unknown = |name: &String| CornerError::Unknown {
-            name: name.clone(),
-            known: crate::diagnosis::list(draws.names.iter().map(String::as_str)),
-        };
-        let mut chosen = Vec::with_capacity(names.len());
-        for name in names {
-            let index = place(name).ok_or_else(|| unknown(name))?;
-            if chosen.contains(&index) {
-                return Err(CornerError::Twice(name.clone()));
-            }
-            chosen.push(index);
-        }
-        chosen
+        let sampled: Vec<&str> = draws.names.iter().map(String::as_str).collect();
+        corner_names(names, &sampled)?.iter().filter_map(place).collect()
     };
-    if chosen.len() > MOST {
-        return Err(CornerError::TooMany(chosen.len()));
-    }
     let columns: Vec<Column> = chosen.iter().map(|index| Column::new(draws, *index)).collect();
     let mut planes = Vec::new();
     for (row, up) in columns.iter().enumerate() {
@@ -318,5 +343,11 @@ mod tests {
         assert_eq!(named(&["other", "mu"]).unwrap().planes.len(), 1);
         assert!(named(&["mu", "mu"]).unwrap_err().to_string().contains("twice"));
         assert!(named(&["x"]).unwrap_err().to_string().contains("there are mu"));
+        assert_eq!(named(&["*u", "mu", "all"]).unwrap().parameters.len(), 3);
+        assert!(named(&["x*"]).unwrap_err().to_string().contains("no sampled parameter matches 'x*'"));
+        let many: Vec<String> = (0..=MOST).map(|i| format!("x{i}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let error = corner_names(&["*".to_owned()], &many).unwrap_err().to_string();
+        assert!(error.contains("21 parameters do not fit"), "{error}");
     }
 }

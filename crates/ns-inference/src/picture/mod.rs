@@ -23,7 +23,7 @@ mod toys;
 mod yields;
 
 pub use compatibility::compatibility;
-pub use corner::{CornerError, USUAL_CORNER, corner};
+pub use corner::{CornerError, USUAL_CORNER, corner, corner_names};
 pub use draw::{Draw, DrawError, Kind};
 pub use fit::{MOST_CORRELATED, correlation, poi_correlation, pulls};
 pub use grid::{GridPicture, GridPictureError, grid};

@@ -114,6 +114,16 @@ pub fn sample(
     })
 }
 
+/// Returns the names of the parameters that are sampled: those that are not fixed and have a range.
+#[must_use]
+pub fn sampled<'a>(model: &'a Model, options: &PosteriorOptions) -> Vec<&'a str> {
+    let free = model.parameters.iter().filter(|parameter| {
+        let is_held = options.fit.fixed.iter().any(|(name, _)| *name == parameter.name);
+        !parameter.fixed && !is_held && parameter.bounds.0 < parameter.bounds.1
+    });
+    free.map(|parameter| parameter.name.as_str()).collect()
+}
+
 fn bad(problem: String) -> InferenceError {
     InferenceError::BadPosterior { problem }
 }
