@@ -1,6 +1,7 @@
 """Intervals with toys against the exact construction of Feldman and Cousins, posteriors against integrals, and the
 compatibility of channels and injection tests against other functions of the package."""
 
+import json
 import pickle
 
 import numpy as np
@@ -97,6 +98,31 @@ def integrated(n, background, uncertainty):
     density /= integrate.trapezoid(density, mu)
     below = integrate.cumulative_trapezoid(density, mu, initial=0)
     return integrate.trapezoid(mu * density, mu), np.interp(0.95, below, mu)
+
+
+def test_given_results_are_combined(tmp_path):
+    results = [
+        {"name": "A", "value": 10.0, "uncertainties": {"stat": 1.0, "jes": 0.5}},
+        {"name": "B", "value": 11.0, "uncertainties": {"stat": 2.0, "jes": 0.4}},
+    ]
+    given = {"results": results, "correlations": {"stat": 0, "jes": 0.5}}
+    combined = nextstat.blue(given)
+    covariance = np.array([[1.25, 0.1], [0.1, 4.16]])
+    weights = np.linalg.inv(covariance).sum(axis=0)
+    weights /= weights.sum()
+    assert combined["combined"][0].weights == pytest.approx(weights)
+    assert combined["combined"][0].value == pytest.approx(weights @ [10.0, 11.0])
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps(given))
+    assert nextstat.blue(path) == combined
+    with pytest.raises(ValueError, match="'stat' is missing"):
+        nextstat.blue({"results": results})
+    with pytest.raises(ValueError, match="a number from -1 to 1, or a matrix"):
+        nextstat.blue(given | {"correlations": {"stat": "full"}})
+    given["correlations"]["jes"] = 1.0
+    results[1]["uncertainties"] = {"stat": 0.1, "jes": 3.0}
+    with pytest.warns(UserWarning, match="the weight of B is negative"):
+        nextstat.blue(given)
 
 
 def test_posteriors_are_those_of_integrals(tmp_path):

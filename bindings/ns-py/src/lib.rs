@@ -5,6 +5,7 @@ mod analysis;
 mod arrays;
 mod arrow_stream;
 mod batch;
+mod blue;
 mod bounds;
 mod build;
 mod compatibility;
@@ -76,6 +77,8 @@ mod _native {
 
     #[pymodule_export]
     use crate::batch::{_batch, BatchResult, fit_batch};
+    #[pymodule_export]
+    use crate::blue::blue;
     #[pymodule_export]
     use crate::build::{_build, _build_config};
     #[pymodule_export]

@@ -298,7 +298,7 @@ impl Text {
 }
 
 /// Returns Python data as JSON text. NumPy numbers and arrays become plain numbers and lists.
-fn dumps(data: &Bound<'_, PyAny>) -> PyResult<String> {
+pub(crate) fn dumps(data: &Bound<'_, PyAny>) -> PyResult<String> {
     let py = data.py();
     let options = PyDict::new(py);
     let plain = PyCFunction::new_closure(py, None, None, |args: &Bound<'_, PyTuple>, _| {

@@ -16,6 +16,7 @@ __all__ = [
     "ChannelGoodness",
     "ChannelYields",
     "ClsAtLimit",
+    "Combined",
     "Compared",
     "CompatibilityToys",
     "ContextGradient",
@@ -237,6 +238,16 @@ class ChannelEstimate(Part):
     channel: str
     own: Estimate
     others: Estimate | None
+
+
+class Combined(Part):
+    """A quantity that given results are combined to. `weights` are those of all results."""
+
+    quantity: str
+    value: float
+    uncertainty: float
+    uncertainties: dict[str, float]
+    weights: list[float]
 
 
 class CompatibilityToys(Part):
