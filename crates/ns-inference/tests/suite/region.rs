@@ -139,6 +139,46 @@ fn directions_are_added_where_the_border_bends() {
     assert!(fine.spacing_error.unwrap() <= 0.002);
 }
 
+/// A weak signal whose second parameter has no effect where the signal is small, like the mass of a peak. The region has the far
+/// corner of the bounds at a small signal, where the likelihood is flat.
+#[test]
+fn far_corners_of_the_bounds_are_not_cut_off() {
+    let sample = |parameters: &[&str]| {
+        let factors = parameters.iter();
+        let factors: Vec<Value> =
+            factors.map(|name| json!({"name": name, "type": "normfactor", "data": null})).collect();
+        json!({"name": "signal", "data": [10.0], "modifiers": factors})
+    };
+    let background = json!({"name": "background", "data": [1000.0], "modifiers": []});
+    let document: Value = json!({
+        "channels": [{"name": "SR0", "samples": [sample(&["mu"]), background]},
+                     {"name": "SR1", "samples": [sample(&["mu", "ratio"]), background]}],
+        "observations": [{"name": "SR0", "data": [1014.2]}, {"name": "SR1", "data": [1014.2]}],
+        "measurements": [{"name": "m", "config": {"poi": ["mu", "ratio"], "parameters": [
+            {"name": "mu", "bounds": [[0.0, 20.0]]}, {"name": "ratio", "bounds": [[0.0, 20.0]]}]}}],
+        "version": "1.0.0",
+    });
+    let text = serde_json::to_vec(&document).unwrap();
+    let model = Workspace::from_slice(&text).unwrap().model(&ModelOptions::default()).unwrap();
+    let result = found(&model, &RegionOptions::default());
+    assert!(result.converged && result.spacing_error.is_some_and(|error| error <= 0.05), "{result:?}");
+    let border: Vec<[f64; 2]> = result.border.iter().map(|point| point.values.unwrap()).collect();
+    assert!(border.contains(&[0.0, 20.0]), "{border:?}");
+    let edges = border.iter().zip(border.iter().cycle().skip(1));
+    let area = 0.5 * edges.map(|(a, b)| a[0] * b[1] - b[0] * a[1]).sum::<f64>();
+    let t = |mu: f64, ratio: f64| {
+        let rise = |mean: f64| 2.0 * (mean - 1014.2 + 1014.2 * (1014.2 / mean).ln());
+        rise(1000.0 + 10.0 * mu) + rise(1000.0 + 10.0 * mu * ratio)
+    };
+    // The centres of cells of 0.05 by 0.05.
+    let centre = |k: i32| (f64::from(k) + 0.5) * 0.05;
+    let cells = (0..400).flat_map(|i| (0..400).map(move |j| (i, j)));
+    let inside = cells.filter(|(i, j)| t(centre(*i), centre(*j)) <= result.level).count();
+    let wanted = inside as f64 * 0.05 * 0.05;
+    // Without the corner a fifth of the area is missing.
+    assert!((area / wanted - 1.0).abs() < 0.08, "{area}, not {wanted}");
+}
+
 #[test]
 fn wrong_settings_are_refused() {
     let model = counting([4.0, 9.0], [3.0, 2.0], 0.3, [0.0, 40.0]);
