@@ -400,7 +400,7 @@ pub(crate) fn model<'py>(
         Err(_) => {
             let model = load_workspace(
                 py, object, None, None, "smooth", None, None, None, true, None, None, None, None, None,
-                device, None,
+                device, None, None,
             )?;
             Bound::new(py, model)
         }

@@ -84,7 +84,8 @@ fn other_data(model: &Model, r: &mut Random) -> (Vec<f64>, Vec<f64>) {
 #[test]
 fn values_and_gradients_are_those_of_single_points() {
     let finite: usize = (0..60).map(|seed| compare_with_single_points(seed, &model(seed))).sum();
-    assert!(finite > 500, "only {finite} finite points");
+    let of_a_level = finite / Level::available().len();
+    assert!(of_a_level > 200, "only {of_a_level} finite points");
 }
 
 /// Compares the results for all pairs of interpolation codes. These include codes with kinks, which fits in SIMD lanes
