@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use ns_core::{
-    Channel, ChannelAxis, Constraint, Convolution, Data, Decay, DecaySides, Density, Effect, EventChannel,
-    EventTable, Execution, Function, FunctionForm, Interpolation, InterpolationForm, Measured, Model,
-    Modifier, Observable, Observations, Op, Oscillation, Parameter, ParameterSet, Penalty, PenaltyForm,
-    Process, Projection, Sample, Smearing, Special, Tail, Tape, Value,
+    Channel, ChannelAxis, Constraint, Data, Decay, DecaySides, Density, Effect, EventChannel, EventTable,
+    Execution, Function, FunctionForm, Interpolation, InterpolationForm, Measured, Model, Modifier,
+    Observable, Observations, Op, Oscillation, Parameter, ParameterSet, Penalty, PenaltyForm, Process,
+    Projection, Sample, Smearing, Special, Tape, Value,
 };
 use ns_inference::open_session;
 
@@ -193,63 +193,9 @@ fn peak(d: &mut Draw, parts: &mut Parts, c: usize, mean: usize) -> Density {
         false => Value::Number(width),
     };
     let n = Value::Number;
-    let tail = Some(Tail { alpha: n(d.between(0.8, 2.0)), n: n(d.between(1.0, 5.0)) });
-    match d.integer(0, 7) {
-        0 | 1 => Density::Gaussian { x: 0, mean: place, sigma },
-        2 => Density::BifurcatedGaussian { x: 0, mean: place, sigma_left: sigma, sigma_right: n(0.7) },
-        3 => Density::CrystalBall {
-            x: 0,
-            mean: place,
-            sigma_left: sigma,
-            sigma_right: sigma,
-            left: tail,
-            right: None,
-        },
-        4 => Density::CrystalBall {
-            x: 0,
-            mean: place,
-            sigma_left: sigma,
-            sigma_right: sigma,
-            left: tail,
-            right: tail,
-        },
-        5 => Density::BreitWigner { x: 0, mean: place, width: sigma },
-        6 => Density::Voigt { x: 0, mean: place, width: n(0.4), sigma },
-        _ => Density::JohnsonSu { x: 0, mean: place, width: sigma, gamma: n(0.3), delta: n(1.4) },
-    }
-}
-
-/// Replaces the peak of the signal by a density that is more than one formula: a decay, a convolution, a projection, or a peak
-/// behind an efficiency. The peak has the place and the width of the density that it replaces.
-fn replace_peak(d: &mut Draw, parts: &mut Parts, channel: &mut EventChannel) {
-    let hidden = channel.observables.len();
-    let Some(signal) = channel.processes.first_mut() else { return };
-    let peak = match &mut signal.density {
-        Density::Product(factors) => &mut factors[0],
-        density => density,
-    };
-    let (place, sigma) = match *peak {
-        Density::Gaussian { mean, sigma, .. } | Density::Voigt { mean, sigma, .. } => (mean, sigma),
-        Density::BifurcatedGaussian { mean, sigma_left: sigma, .. }
-        | Density::CrystalBall { mean, sigma_left: sigma, .. } => (mean, sigma),
-        Density::BreitWigner { mean, width, .. } | Density::JohnsonSu { mean, width, .. } => (mean, width),
-        _ => return,
-    };
-    let n = Value::Number;
-    let gauss = |mean, sigma| Density::Gaussian { x: 0, mean, sigma };
-    let tail = Some(Tail { alpha: n(d.between(0.8, 2.0)), n: n(d.between(1.2, 5.0)) });
-    let ball = Density::CrystalBall {
-        x: 0,
-        mean: place,
-        sigma_left: n(0.3),
-        sigma_right: n(0.3),
-        left: tail,
-        right: None,
-    };
-    let convolved = |first, second| Density::Convolution(Box::new(Convolution { x: 0, first, second }));
     *peak = match d.integer(0, 7) {
         0 => landau(place, sigma),
-        1 | 2 => {
+        1..=4 => {
             let name = format!("life{}", parts.parameters.len());
             let tau = Value::Parameter(parts.constrained(name, 0.9, 0.1, (0.2, 3.0)));
             let oscillation = d.chance(0.4).then(|| Oscillation {
@@ -269,9 +215,7 @@ fn replace_peak(d: &mut Draw, parts: &mut Parts, channel: &mut EventChannel) {
             let fractions = if is_wide { vec![n(0.7)] } else { Vec::new() };
             Density::Decay(Box::new(Decay { t: 0, tau, sides, oscillation, resolution, fractions }))
         }
-        3 | 4 => convolved(landau(place, n(0.3)), gauss(n(0.0), sigma)),
-        5 => convolved(ball, gauss(n(0.0), sigma)),
-        6 => {
+        5 => {
             let smeared = Density::Generic(exponential_of_square(0, hidden, 0.4));
             let density =
                 Density::Product(vec![smeared, Density::Gaussian { x: hidden, mean: place, sigma }]);
