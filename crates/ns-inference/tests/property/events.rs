@@ -7,7 +7,7 @@ use ns_core::{
     Channel, ChannelAxis, Constraint, Data, Decay, DecaySides, Density, Effect, EventChannel, EventTable,
     Execution, Function, FunctionForm, Interpolation, InterpolationForm, Measured, Model, Modifier,
     Observable, Observations, Op, Oscillation, Parameter, ParameterSet, Penalty, PenaltyForm, Process,
-    Projection, Sample, Smearing, Special, Tape, Value,
+    Projection, Sample, Smearing, Special, Tail, Tape, Value,
 };
 use ns_inference::open_session;
 
@@ -193,6 +193,50 @@ fn peak(d: &mut Draw, parts: &mut Parts, c: usize, mean: usize) -> Density {
         false => Value::Number(width),
     };
     let n = Value::Number;
+    let tail = Some(Tail { alpha: n(d.between(0.8, 2.0)), n: n(d.between(1.0, 5.0)) });
+    match d.integer(0, 7) {
+        0 | 1 => Density::Gaussian { x: 0, mean: place, sigma },
+        2 => Density::BifurcatedGaussian { x: 0, mean: place, sigma_left: sigma, sigma_right: n(0.7) },
+        3 => Density::CrystalBall {
+            x: 0,
+            mean: place,
+            sigma_left: sigma,
+            sigma_right: sigma,
+            left: tail,
+            right: None,
+        },
+        4 => Density::CrystalBall {
+            x: 0,
+            mean: place,
+            sigma_left: sigma,
+            sigma_right: sigma,
+            left: tail,
+            right: tail,
+        },
+        5 => Density::BreitWigner { x: 0, mean: place, width: sigma },
+        6 => Density::Voigt { x: 0, mean: place, width: n(0.4), sigma },
+        _ => Density::JohnsonSu { x: 0, mean: place, width: sigma, gamma: n(0.3), delta: n(1.4) },
+    }
+}
+
+/// Replaces the peak of the signal by a density that is more than one formula: a decay, a projection, or a peak behind an
+/// efficiency. Convolutions, whose tables take long, have tests of their own. The peak has the place and the width of the density that it replaces.
+fn replace_peak(d: &mut Draw, parts: &mut Parts, channel: &mut EventChannel) {
+    let hidden = channel.observables.len();
+    let Some(signal) = channel.processes.first_mut() else { return };
+    let peak = match &mut signal.density {
+        Density::Product(factors) => &mut factors[0],
+        density => density,
+    };
+    let (place, sigma) = match *peak {
+        Density::Gaussian { mean, sigma, .. } | Density::Voigt { mean, sigma, .. } => (mean, sigma),
+        Density::BifurcatedGaussian { mean, sigma_left: sigma, .. }
+        | Density::CrystalBall { mean, sigma_left: sigma, .. } => (mean, sigma),
+        Density::BreitWigner { mean, width, .. } | Density::JohnsonSu { mean, width, .. } => (mean, width),
+        _ => return,
+    };
+    let n = Value::Number;
+    let gauss = |mean, sigma| Density::Gaussian { x: 0, mean, sigma };
     *peak = match d.integer(0, 7) {
         0 => landau(place, sigma),
         1..=4 => {
