@@ -115,7 +115,7 @@ def test_given_results_are_combined(tmp_path):
     path = tmp_path / "results.json"
     path.write_text(json.dumps(given))
     assert nextstat.blue(path) == combined
-    with pytest.raises(ValueError, match="'stat' is missing"):
+    with pytest.raises(ValueError, match="'jes' is missing"):
         nextstat.blue({"results": results})
     with pytest.raises(ValueError, match="a number from -1 to 1, or a matrix"):
         nextstat.blue(given | {"correlations": {"stat": "full"}})

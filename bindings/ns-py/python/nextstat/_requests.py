@@ -105,7 +105,7 @@ def model_text(model: ModelLike, settings: Mapping[str, Any]) -> str:
             raise TypeError(f"a model that the server keeps has no settings {sorted(settings)}")
         return json.dumps({"model_digest": model.model_digest, "data_digest": model.data_digest})
     further = "".join(f", {json.dumps(key)}: {json.dumps(value)}" for key, value in settings.items())
-    if is_archive(model):
+    if not isinstance(model, Mapping) and is_archive(model):
         return f'{{"archive": "{base64.b64encode(Path(os.fspath(model)).read_bytes()).decode()}"{further}}}'
     return f'{{"workspace": {text_of(model)}{further}}}'
 

@@ -183,7 +183,7 @@ class BorderPoint(Part):
     """The border of a confidence region in one direction from the best fit."""
 
     angle: float
-    values: list[float] | None
+    at: list[float] | None
     error: list[float] | None
     relative_error: Maybe
     at_bound: bool
@@ -194,7 +194,7 @@ class BorderPoint(Part):
 class RegionPoint(Part):
     """A point that was tested for a confidence region with toys."""
 
-    values: list[float]
+    at: list[float]
     t: float
     p_value: Maybe
     p_value_error: Maybe

@@ -12,7 +12,7 @@ pub fn region(result: &RegionResult) -> Region {
     let tested = |inside: bool| {
         let chosen =
             result.points.iter().filter(move |point| point.p_value.is_some_and(|p| (p > alpha) == inside));
-        chosen.map(|point| point.values).collect()
+        chosen.map(|point| point.at).collect()
     };
     let has_toys = result.method == "feldman-cousins";
     let [x_parameter, y_parameter] = result.params.clone();
@@ -22,8 +22,8 @@ pub fn region(result: &RegionResult) -> Region {
         y_parameter,
         alpha,
         best_fit: Some(result.best_fit),
-        border: found.iter().filter_map(|point| point.values).collect(),
-        error: found.iter().filter(|point| point.values.is_some()).map(|point| point.error).collect(),
+        border: found.iter().filter_map(|point| point.at).collect(),
+        error: found.iter().filter(|point| point.at.is_some()).map(|point| point.error).collect(),
         asymptotic: result.border.iter().filter_map(|point| point.asymptotic).collect(),
         inside: tested(true),
         outside: tested(false),

@@ -16,7 +16,7 @@ impl RegionResult {
         for point in &self.border {
             let cell = |k: usize| {
                 let at = |pair: Option<[f64; 2]>| pair.and_then(|pair| pair.get(k).copied());
-                with_error(at(point.values), at(point.error).filter(|error| *error > 0.0))
+                with_error(at(point.at), at(point.error).filter(|error| *error > 0.0))
             };
             let law = |k: usize| or_none(point.asymptotic.and_then(|pair| pair.get(k).copied()));
             let angle = format!("{:.0}°", point.angle.to_degrees());

@@ -70,12 +70,12 @@ fn counts_have_the_region_of_the_exact_construction() {
     assert_eq!(result.params, ["mu_a", "mu_b"]);
     assert!((result.best_fit[0] - 1.0).abs() < 1e-4 && (result.best_fit[1] - 7.0).abs() < 1e-4);
     for point in result.points.iter().filter(|point| point.n_toys > 0) {
-        let (p, wanted) = (point.p_value.unwrap(), exact_p_value(point.values, counts, backgrounds));
+        let (p, wanted) = (point.p_value.unwrap(), exact_p_value(point.at, counts, backgrounds));
         let error = (wanted * (1.0 - wanted).max(0.0) / point.n_toys as f64).sqrt();
-        assert!((p - wanted).abs() < 5.0 * error + 1e-3, "{:?}: {p}, not {wanted}", point.values);
+        assert!((p - wanted).abs() < 5.0 * error + 1e-3, "{:?}: {p}, not {wanted}", point.at);
     }
     for point in &result.border {
-        let (at, error) = (point.values.unwrap(), point.error.unwrap());
+        let (at, error) = (point.at.unwrap(), point.error.unwrap());
         if point.at_bound {
             assert!(at.contains(&0.0), "{at:?}");
             continue;
@@ -107,13 +107,13 @@ fn the_chi2_law_is_the_limit_of_large_counts() {
         da * da / 10_400.0 + db * db / 10_900.0
     };
     for point in &law.border {
-        assert!((t(point.values.unwrap()) / law.level - 1.0).abs() < 0.03, "{point:?}");
+        assert!((t(point.at.unwrap()) / law.level - 1.0).abs() < 0.03, "{point:?}");
     }
     assert!((law.level - 2.297_7).abs() < 1e-3, "{}", law.level);
     let toys = found(&model, &RegionOptions::default().cl(0.683).n_toys(Some(2000)).directions(8).seed(3));
     assert!(toys.converged, "{:?}", toys.warnings);
     for point in &toys.border {
-        let (ours, law) = (point.values.unwrap(), point.asymptotic.unwrap());
+        let (ours, law) = (point.at.unwrap(), point.asymptotic.unwrap());
         let error = point.error.unwrap();
         for k in 0..2 {
             assert!((ours[k] - law[k]).abs() <= 4.0 * error[k] + 1e-9, "{point:?}");
@@ -162,7 +162,7 @@ fn far_corners_of_the_bounds_are_not_cut_off() {
     let model = Workspace::from_slice(&text).unwrap().model(&ModelOptions::default()).unwrap();
     let result = found(&model, &RegionOptions::default());
     assert!(result.converged && result.spacing_error.is_some_and(|error| error <= 0.05), "{result:?}");
-    let border: Vec<[f64; 2]> = result.border.iter().map(|point| point.values.unwrap()).collect();
+    let border: Vec<[f64; 2]> = result.border.iter().map(|point| point.at.unwrap()).collect();
     assert!(border.contains(&[0.0, 20.0]), "{border:?}");
     let edges = border.iter().zip(border.iter().cycle().skip(1));
     let area = 0.5 * edges.map(|(a, b)| a[0] * b[1] - b[0] * a[1]).sum::<f64>();

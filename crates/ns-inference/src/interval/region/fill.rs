@@ -30,7 +30,7 @@ pub(super) fn result(
         }
         None => (Vec::new(), Vec::new()),
     };
-    points.sort_by(|a, b| a.values.partial_cmp(&b.values).unwrap_or(std::cmp::Ordering::Equal));
+    points.sort_by(|a, b| a.at.partial_cmp(&b.at).unwrap_or(std::cmp::Ordering::Equal));
     let searches = rays.iter().filter_map(|ray| ray.search.as_ref());
     let connected = has_toys.then(|| searches.clone().all(super::Search::is_connected));
     let spacing_error = found.axes.as_ref().and_then(|axes| error(axes, rays));
@@ -142,7 +142,7 @@ fn border(axes: &Axes, ray: &Ray, has_toys: bool) -> BorderPoint {
     };
     BorderPoint {
         angle: ray.angle,
-        values: found.map(at),
+        at: found.map(at),
         error: error.map(|error| ray.direction.map(|d| (d * error).abs())),
         relative_error: error.map(|error| if unit > 0.0 { error / unit } else { 0.0 }),
         at_bound: found.is_some_and(|distance| distance >= ray.room),
@@ -161,7 +161,7 @@ fn point(axes: &Axes, ray: &Ray, tested: &Tested) -> Option<RegionPoint> {
     }
     let counts = tested.counts.unwrap_or_default();
     Some(RegionPoint {
-        values: axes.point(ray.direction, tested.value),
+        at: axes.point(ray.direction, tested.value),
         t: tested.t,
         p_value: if tested.counts.is_none() { Some(1.0) } else { counts.p_value() },
         p_value_error: tested.counts.and_then(|counts| binomial_error(counts.above, counts.good())),

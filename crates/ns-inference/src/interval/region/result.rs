@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[non_exhaustive]
 pub struct RegionPoint {
     /// Tested values of the two parameters.
-    pub values: [f64; 2],
+    pub at: [f64; 2],
     /// Observed statistic: `-2 ln L` of the fit with both parameters held minus that of the free fit.
     pub t: f64,
     /// Fraction of the converged toys with a statistic of at least `t`; `None` if no toy converged.
@@ -33,7 +33,7 @@ pub struct BorderPoint {
     /// Angle of the direction in radians, in coordinates in which the covariance of the parameters is a circle.
     pub angle: f64,
     /// Values of the two parameters on the border; `None` if the border was not found.
-    pub values: Option<[f64; 2]>,
+    pub at: Option<[f64; 2]>,
     /// Error of `values` along the direction, in units of the parameters. It comes from the number of toys and from the distance
     /// between tested points. It is 0 at a bound of a parameter, and `None` without toys.
     pub error: Option<[f64; 2]>,
