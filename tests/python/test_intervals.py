@@ -236,7 +236,7 @@ def test_regions_are_those_of_feldman_and_cousins(tmp_path):
 
     for point in result.points:
         if point.n_toys:
-            p = min(exact(point["values"]), 1.0)
+            p = min(exact(point["at"]), 1.0)
             assert abs(point.p_value - p) < 5 * np.sqrt(p * (1 - p) / point.n_toys) + 1e-3
     again = nextstat.region(model, cl=0.9, toys=2000, seed=5, save=tmp_path / "toys.json", resume=True)
     assert again.border == result.border and again.toys_per_s is None
@@ -249,5 +249,5 @@ def test_regions_are_those_of_feldman_and_cousins(tmp_path):
     assert law.level == pytest.approx(level) and law.points == [] and law.method == "likelihood"
     for border in law.border:
         if not border.at_bound:
-            test = nextstat.hypotest(model, dict(zip(law.params, border["values"])))
+            test = nextstat.hypotest(model, dict(zip(law.params, border["at"])))
             assert test.t == pytest.approx(level, abs=2e-3)

@@ -164,7 +164,8 @@ fn sums_over_equally_spaced_places_agree_with_integrals() {
         let summands = vec![gauss(P(0), N(0.4)), gauss(N(12.0), P(1))];
         Density::Mixture { summands, coefficients: vec![N(0.3)] }
     };
-    let cases: [(&str, &dyn Fn() -> Density, [f64; 3]); 7] = [
+    type Case<'a> = (&'a str, &'a dyn Fn() -> Density, [f64; 3]);
+    let cases: [Case<'_>; 7] = [
         ("Landau and Gauss", &|| landau(P(0), P(1)), [5.0, 1.0, 2.0]),
         ("a narrow Landau and Gauss", &|| landau(P(0), P(1)), [5.0, 0.2, 2.0]),
         ("Landau and a narrow Gauss", &|| landau(P(0), P(1)), [-7.0, 1.5, 0.2]),

@@ -34,7 +34,7 @@ pub struct BorderPoint {
     pub angle: f64,
     /// Values of the two parameters on the border; `None` if the border was not found.
     pub at: Option<[f64; 2]>,
-    /// Error of `values` along the direction, in units of the parameters. It comes from the number of toys and from the distance
+    /// Error of `at` along the direction, in units of the parameters. It comes from the number of toys and from the distance
     /// between tested points. It is 0 at a bound of a parameter, and `None` without toys.
     pub error: Option<[f64; 2]>,
     /// The length of `error` divided by the distance from the best fit to the border of the chi2 law.
