@@ -7,6 +7,7 @@ mod data_args;
 mod document;
 mod effects;
 mod error;
+mod event_plot;
 mod examples;
 mod expectation;
 mod guard;

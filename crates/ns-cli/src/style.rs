@@ -1,14 +1,12 @@
-//! Flags that say how pictures are drawn, and drawing in that style.
+//! Flags that say how pictures are drawn.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::Args;
-use ns_inference::picture::{Draw, DrawError, Style, StyleError};
-use ns_inference::reread::AnyResult;
+use ns_inference::picture::{Style, StyleError};
 
 use crate::error::CliError;
-use crate::plot::{Asked, Drawn};
 
 /// Flags that say how all pictures of a command are drawn.
 #[derive(Debug, Clone, Default, Args)]
@@ -72,40 +70,6 @@ pub(crate) fn read_style(flag: &str, path: &Path) -> Result<Style, CliError> {
 /// The error for a style that does not fit a picture.
 pub(crate) fn unfit(error: &StyleError) -> CliError {
     CliError::Usage(format!("style of the picture: {error}"))
-}
-
-/// Draws a result. `kind` is the name of its picture; if empty, it is the usual one.
-///
-/// # Errors
-/// If the result has no such picture, or the style does not fit it.
-pub(crate) fn drawn(asked: &Asked<'_>, kind: &str, result: &AnyResult) -> Result<Drawn, CliError> {
-    asked.draw(result, Draw { kind: kind.to_owned(), style: asked.style.clone(), ..Draw::default() })
-}
-
-/// Returns the first of the results for each parameter of interest; of an interrupted analysis there may be none.
-pub(crate) fn first<T: Clone>(results: &[T], make: impl Fn(T) -> AnyResult) -> AnyResult {
-    let none = || AnyResult::PerPoi { pois: Vec::new(), results: Vec::new() };
-    results.first().cloned().map_or_else(none, make)
-}
-
-impl Asked<'_> {
-    /// Draws a result as described.
-    ///
-    /// # Errors
-    /// If the result has no such picture, or the style does not fit it.
-    pub(crate) fn draw(&self, result: &AnyResult, draw: Draw) -> Result<Drawn, CliError> {
-        let drawn = if self.each {
-            draw.draw_each(result).map(Drawn::Each)
-        } else {
-            draw.draw(result).map(|drawing| Drawn::One(Box::new(drawing)))
-        };
-        drawn.map_err(|error| match error {
-            DrawError::Picture(source) => source.into(),
-            DrawError::Style(error) => unfit(&error),
-            DrawError::Nothing(why) => CliError::Undrawn { path: PathBuf::new(), why: why.to_owned() },
-            other => CliError::Usage(other.to_string()),
-        })
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 
 mod archived;
 pub mod arrow;
-mod axes;
 pub mod build;
 mod contents;
 pub mod datacard;
@@ -19,11 +18,11 @@ mod recognise;
 mod source;
 mod xml_error;
 
-pub use axes::{Axes, AxesError, Axis};
 pub use contents::{
     ChannelRow, Contents, CorrelationRow, EventChannelRow, FunctionRow, ParameterRow, ProblemRow, SampleRow,
 };
 pub use files::{Archive, ArchiveError, ArchiveLimits, Files};
+pub use pyhf::axes::{Axes, AxesError, Axis};
 pub use pyhf::{CorrelationTable, CorrelationTables, CorrelationsError};
 pub use recognise::{Format, SourceText};
 pub use source::ModelSource;

@@ -18,9 +18,10 @@ use serde::Serialize;
 use crate::args::{ExecutionArgs, Format, ModelArgs, OutputArgs};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
+use crate::event_plot::EventPlotArgs;
 use crate::output::{Output, PendingFile, distinct};
-use crate::plot::{EventPlotArgs, Plots};
-use crate::style::{StyleArgs, drawn};
+use crate::plot::{Plots, drawn};
+use crate::style::StyleArgs;
 use crate::{interrupt, job, load};
 
 /// Flags of `fit`.

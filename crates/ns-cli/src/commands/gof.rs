@@ -9,8 +9,7 @@ use crate::args::{ModelArgs, whole};
 use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
-use crate::plot::PlotArgs;
-use crate::style::drawn;
+use crate::plot::{PlotArgs, drawn};
 
 /// Flags of `gof`.
 #[derive(Debug, Args)]

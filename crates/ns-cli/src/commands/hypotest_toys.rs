@@ -10,9 +10,8 @@ use crate::args::{ModelArgs, whole};
 use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
-use crate::plot::PlotArgs;
+use crate::plot::{PlotArgs, drawn};
 use crate::save::SaveArgs;
-use crate::style::drawn;
 
 /// Flags of `hypotest-toys`.
 #[derive(Debug, Args)]

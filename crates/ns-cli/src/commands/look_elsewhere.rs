@@ -8,8 +8,7 @@ use crate::args::{ModelArgs, real, whole};
 use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
-use crate::plot::PlotArgs;
-use crate::style::drawn;
+use crate::plot::{PlotArgs, drawn};
 
 /// Flags of `look-elsewhere`.
 #[derive(Debug, Args)]

@@ -11,8 +11,7 @@ use ns_inference::reread::AnyResult;
 use crate::args::OutputArgs;
 use crate::error::{CliError, Exit};
 use crate::output::{Output, distinct};
-use crate::plot::PlotArgs;
-use crate::style::drawn;
+use crate::plot::{PlotArgs, drawn};
 
 /// Flags of `merge-toys`.
 #[derive(Debug, Args)]

@@ -14,8 +14,7 @@ use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
 use crate::output::distinct;
-use crate::plot::PlotArgs;
-use crate::style::drawn;
+use crate::plot::{PlotArgs, drawn};
 
 /// Flags of `region`.
 #[derive(Debug, Args)]

@@ -9,8 +9,7 @@ use crate::args::{ModelArgs, real};
 use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
-use crate::plot::PlotArgs;
-use crate::style::{drawn, first};
+use crate::plot::{PlotArgs, drawn, first};
 
 /// Flags of `scan`.
 #[derive(Debug, Args)]

@@ -13,9 +13,8 @@ use crate::args::{ModelArgs, real, whole};
 use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
-use crate::plot::{PlotArgs, Plots};
+use crate::plot::{PlotArgs, Plots, drawn};
 use crate::save::SaveArgs;
-use crate::style::drawn;
 use crate::{expectation, load, start};
 
 /// Flags of `toys`.

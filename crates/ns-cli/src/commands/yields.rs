@@ -11,8 +11,9 @@ use ns_inference::{Extrapolated, Work, YieldsAt, expected_yields, fitted_yields}
 use crate::args::ModelArgs;
 use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
+use crate::event_plot::EventPlotArgs;
 use crate::job::Job;
-use crate::plot::{EventPlotArgs, PlotArgs, Plots};
+use crate::plot::{PlotArgs, Plots};
 use crate::start::{self, StartPoint};
 
 /// Flags of `yields`.

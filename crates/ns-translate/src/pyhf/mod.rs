@@ -21,6 +21,7 @@
 //! too, with the path in the file and a remedy. The only exception is input with just one possible meaning: it is
 //! accepted with a warning. All problems of a file are reported at once.
 
+pub(crate) mod axes;
 mod build;
 mod correlate;
 mod declare;

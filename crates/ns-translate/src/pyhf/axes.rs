@@ -7,8 +7,8 @@ use ns_core::Model;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::pyhf::names::{list, quoted};
-use crate::pyhf::{WorkspaceError, read_file};
+use super::names::{list, quoted};
+use super::{WorkspaceError, read_file};
 
 /// The end of the name of the file that has the axes of the workspace beside it.
 const BESIDE: &str = ".axes.json";
