@@ -1,4 +1,4 @@
-//! Confidence intervals of one parameter and confidence regions of two ([`mod@region`]) with toys, by the construction of
+//! Confidence intervals of one parameter and confidence regions of two (`region`) with toys, by the construction of
 //! Feldman and Cousins.
 //!
 //! A value of the parameter is inside the interval if its p-value is above `1 - cl`. The p-value is the probability of a
