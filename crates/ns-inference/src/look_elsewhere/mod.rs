@@ -190,7 +190,7 @@ impl Axis {
             ));
         }
         if !(3..=MOST_POINTS).contains(&options.points) {
-            return bad(format!("it has {} places; give 3 to {MOST_POINTS} (points)", options.points));
+            return bad(format!("their number is {}; give 3 to {MOST_POINTS} (points)", options.points));
         }
         if !(options.level > 0.0 && options.level.is_finite()) {
             return bad(format!("the level is {}; give a number above 0, such as 0.5", exact(options.level)));

@@ -30,7 +30,7 @@ pub struct Axis {
 #[serde(transparent)]
 pub struct Axes {
     channels: BTreeMap<String, Axis>,
-    /// Why axes were not read that nobody asked for.
+    /// Why the file of axes beside the workspace was not read.
     #[serde(skip)]
     unread: Option<String>,
     /// Whether they were found and not given. Axes that do not suit the model are then left out.
