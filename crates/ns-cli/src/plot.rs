@@ -180,7 +180,9 @@ impl Plots {
                     "{flag}: {CHANNEL} is for pictures of events by channel; name one file"
                 )));
             }
-            let file = if is_each { None } else { Some(PendingFile::create(path)?) };
+            // The names of the channels are not known yet, but whether the folder takes files is.
+            let file = PendingFile::create(path)?;
+            let file = (!is_each).then_some(file);
             files.push((flag, Target { path: path.to_owned(), format, file }));
         }
         Ok(Self { files, style })

@@ -76,12 +76,13 @@ impl Lowest {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use ns_core::{Certificate, FitStatus};
 
     use super::*;
 
-    fn fit(nll: f64) -> FitOutcome {
+    /// A converged fit of one parameter, 1.
+    pub(crate) fn fit(nll: f64) -> FitOutcome {
         FitOutcome {
             status: FitStatus::Converged,
             parameters: vec![1.0],

@@ -117,6 +117,12 @@ fn each_channel_may_be_a_picture() {
     let again = run(&["draw", &result, "-o", &at("d_{channel}.svg"), "--log", "--ratio", "0.5:1.5"]);
     assert!(again.status.success(), "{}", shown(&again));
     assert_eq!(read(&folder.path().join("d_SR.svg")), sr);
+    // A folder that is missing is told before the analysis.
+    let unwritten = at("unwritten.json");
+    let flags = ["--plot", &at("none/y_{channel}.svg"), "-o", &unwritten];
+    let missing = run(&[&["yields", "-i", &input], &flags[..]].concat());
+    assert!(shown(&missing).contains("does not exist"), "{}", shown(&missing));
+    assert!(!missing.status.success() && !Path::new(&unwritten).exists());
     let one = run(&["fit", "-i", &input, "--plot", &at("p_{channel}.svg")]);
     assert_eq!(one.status.code(), Some(2));
     assert!(shown(&one).contains("{channel} is for pictures of events by channel"), "{}", shown(&one));

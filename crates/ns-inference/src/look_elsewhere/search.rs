@@ -294,33 +294,10 @@ fn higher(fits: &[Fitted], known: Peak, value: impl Fn(&FitOutcome) -> Option<(f
 
 #[cfg(test)]
 mod tests {
-    use ns_core::{Certificate, FitStatus, Reason};
+    use ns_core::{FitStatus, Reason};
 
     use super::*;
-
-    fn fit(nll: f64) -> FitOutcome {
-        FitOutcome {
-            status: FitStatus::Converged,
-            parameters: vec![1.0],
-            nll,
-            certificate: Certificate {
-                edm: 1e-13,
-                projected_gradient: 0.0,
-                indefinite_steps: 0,
-                restarts_improved: 0,
-                integral_error: None,
-            },
-            n_iterations: 1,
-            n_search_iterations: 0,
-            n_evaluations: 1,
-            inactive: Vec::new(),
-            empty_bins: Vec::new(),
-            empty_channels: Vec::new(),
-            uncertainties: Vec::new(),
-            covariance: None,
-            factors: None,
-        }
-    }
+    use crate::lowest::tests::fit;
 
     #[test]
     fn fits_above_the_one_without_signal_are_counted() {
