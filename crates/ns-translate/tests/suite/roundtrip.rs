@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 fn fixtures() -> Vec<Value> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
     let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
-    paths.retain(|path| path.is_file());
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
     paths.sort();
     paths
         .iter()
