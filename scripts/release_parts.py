@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import json
+import os
 import pathlib
 import shlex
 import subprocess
@@ -54,6 +55,12 @@ def pinned(*names: str) -> list[str]:
     lines = (ROOT / "tests" / "python" / "requirements.txt").read_text(encoding="utf-8").splitlines()
     known = dict(line.split("==") for line in lines if "==" in line and not line.startswith("#"))
     return [f"{name}=={known[name]}" for name in names]
+
+
+def environment() -> dict[str, str]:
+    """What builds run with. Maturin and cargo-zigbuild look for Zig beside the Python that the path names first."""
+    path = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ.get("PATH", "")])
+    return {**os.environ, "PATH": path, "MACOSX_DEPLOYMENT_TARGET": MACOS}
 
 
 def run(command: list[object], **options: object) -> subprocess.CompletedProcess[str]:
