@@ -21,6 +21,8 @@ pub(in super::super) struct BestSoFar {
     /// Iterations of the first descent, which are among `iterations`.
     pub(in super::super) first_iterations: usize,
     pub(in super::super) improved: usize,
+    /// How many of the lower results had a certificate.
+    minima: usize,
     pub(super) census: Census,
     pub(super) budget: Budget,
 }
@@ -34,6 +36,7 @@ impl BestSoFar {
             first_iterations: best.iterations,
             best,
             improved: 0,
+            minima: 0,
             census,
             budget: Budget::UNLIMITED,
         }
@@ -62,7 +65,7 @@ impl BestSoFar {
 
     /// Returns the price that the current method may still have.
     pub(super) fn left(&mut self, worker: &Worker) -> Nanoseconds {
-        self.budget.reward(worker.spent, self.improved);
+        self.budget.reward(worker.spent, self.minima);
         self.budget.left(worker.spent)
     }
 }
@@ -143,8 +146,9 @@ pub(super) fn take(other: Descent, found: &mut BestSoFar) -> bool {
         }
     };
     if better {
-        found.best = other;
         found.improved += 1;
+        found.minima += usize::from(other.status == FitStatus::Converged);
+        found.best = other;
     }
     better
 }

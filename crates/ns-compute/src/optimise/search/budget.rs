@@ -129,10 +129,11 @@ impl Budget {
         self.until.min(self.method_until) - spent
     }
 
-    /// Extends the budget if there are new lower minima. `improved` is the number of all so far.
-    pub(super) fn reward(&mut self, spent: Nanoseconds, improved: usize) {
-        if improved > self.rewarded {
-            self.rewarded = improved;
+    /// Extends the budget if there are new lower minima. `minima` is the number of all so far, of those with a certificate: where
+    /// `-ln L` falls without end, every descent ends lower than the one before.
+    pub(super) fn reward(&mut self, spent: Nanoseconds, minima: usize) {
+        if minima > self.rewarded {
+            self.rewarded = minima;
             self.until = self.until.max(spent + self.allowance);
             self.method_until = self.method_until.max(spent + self.share * self.allowance);
         }
