@@ -36,6 +36,10 @@ const LEAST_STRAIN: [f64; 3] = [2.5, 4.0, 2.7];
 /// Largest number of free parameters of a model for which the first value of [`LEAST_STRAIN`] is used.
 const MIDDLING: usize = 100;
 
+/// Beyond this strain the numbers of the model have no meaning, and no search makes the fit better: models with yields of 1e300,
+/// in which an upper limit has thousands of fits.
+const MOST_STRAIN: f64 = 1e6;
+
 /// Largest number of parameters that the default search fixes at the negative of their value at the minimum, one
 /// parameter at a time, in models with kinks.
 const FEW_CROSSINGS: usize = 48;
@@ -57,9 +61,7 @@ pub(super) fn always(worker: &mut Worker, problem: &Problem<'_>, found: &BestSoF
     if strong && (small || problem.plan.structure.has_kinks) {
         return OF_STRONG;
     }
-    if !(strong || (small && !problem.physical))
-        || strain(worker, problem, &found.best.theta) < LEAST_STRAIN[0]
-    {
+    if !(strong || (small && !problem.physical)) || !is_strained(worker, problem, &found.best.theta) {
         return ALWAYS;
     }
     if strong { OF_STRONG } else { OF_STRAINED }
@@ -130,7 +132,7 @@ pub(super) fn look_around(
     let tiniest = !toy && free <= TINIEST_MODEL;
     let more = !toy
         && free <= MOST_FREE
-        && (thorough || strain(worker, inside, &found.best.theta.clone()) >= LEAST_STRAIN[0]);
+        && (thorough || is_strained(worker, inside, &found.best.theta.clone()));
     let fewest = match (tiniest, more) {
         (true, true) => MANY_STARTS,
         (true, false) => FEWEST_STARTS,
@@ -143,6 +145,11 @@ pub(super) fn look_around(
     if kinks && found.improved > flipped {
         turn(worker, inside, effort, found);
     }
+}
+
+/// Returns whether other minima are common in a small model with this minimum.
+fn is_strained(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) -> bool {
+    (LEAST_STRAIN[0]..MOST_STRAIN).contains(&strain(worker, problem, theta))
 }
 
 /// Tries single parameters at the opposite sign.
