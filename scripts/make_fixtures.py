@@ -896,6 +896,83 @@ def correlations():
     return {"parameters": ["jet_scale", "signal_theory"], "correlations": [[1.0, 0.4], [0.4, 1.0]]}
 
 
+# Nominal truth bins of the unfolding: ten of 10 GeV, measured in twenty of 5 GeV.
+TRUTH_EDGES = [10.0 * i for i in range(11)]
+RECO_EDGES = [5.0 * i for i in range(21)]
+
+
+def predicted_density(mass):
+    """Predicted events per GeV of truth: a falling exponential."""
+    return 12000.0 / 35.0 * math.exp(-mass / 35.0)
+
+
+def true_density(mass):
+    """Events per GeV of the truth that the data are drawn from: the prediction with a bump."""
+    bump = math.exp(-0.5 * ((mass - 55.0) / 9.0) ** 2)
+    return predicted_density(mass) * (1.0 - 0.002 * mass) + 45.0 * bump
+
+
+def response_column(density, low, high, scale=1.0):
+    """Expected measured events, per bin, of the truth between two masses. `scale` is that of the measured mass."""
+    steps = 40
+    width = (high - low) / steps
+    column = [0.0] * (len(RECO_EDGES) - 1)
+    for k in range(steps):
+        mass = low + (k + 0.5) * width
+        found = density(mass) * width * (0.5 + 0.4 * (1.0 - math.exp(-mass / 30.0)))
+        sigma = 5.0 + 0.05 * mass
+        at = [0.5 * math.erf((edge - scale * mass) / (sigma * math.sqrt(2.0))) for edge in RECO_EDGES]
+        for i in range(len(column)):
+            column[i] += found * (at[i + 1] - at[i])
+    return column
+
+
+def poisson(mean, generator):
+    """Draws a count. It is a sum of counts with small means, whose probabilities do not underflow."""
+    parts = math.ceil(mean / 100.0)
+    count = 0
+    for _ in range(parts):
+        uniform, term = generator.random(), math.exp(-mean / parts)
+        total, k = term, 0
+        while total < uniform and k < 1000:
+            k += 1
+            term *= mean / parts / k
+            total += term
+        count += k
+    return count
+
+
+def unfolding():
+    """A falling spectrum in ten truth bins, smeared into twenty measured ones. Each truth bin is a sample with a factor."""
+    bins = list(zip(TRUTH_EDGES, TRUTH_EDGES[1:]))
+    background = [8.0 + 40.0 * math.exp(-i / 6.0) for i in range(20)]
+    samples = []
+    for i, (low, high) in enumerate(bins):
+        column, down, up = (response_column(predicted_density, low, high, scale) for scale in (1.0, 0.99, 1.01))
+        samples.append(
+            sample(
+                f"truth bin {i}",
+                rounded(column, 5),
+                normfactor(f"truth_{i}"),
+                histosys("mass_scale", rounded(down, 5), rounded(up, 5)),
+                normsys("efficiency", 0.97, 1.03),
+            )
+        )
+    samples.append(sample("background", rounded(background), normsys("background", 0.9, 1.1)))
+    columns = [response_column(true_density, low, high) for low, high in bins]
+    generator = random.Random(20)
+    data = [float(poisson(sum(c[i] for c in columns) + background[i], generator)) for i in range(20)]
+    factors = [{"name": f"truth_{i}", "inits": [1.0], "bounds": [[-5.0, 10.0]]} for i in range(len(bins))]
+    return workspace([channel("SR", *samples)], {"SR": data}, [measurement("unfolding", "truth_0", *factors)])
+
+
+def unfolding_truth():
+    """The predicted truth of `unfolding`."""
+    decay = [12000.0 * math.exp(-edge / 35.0) for edge in TRUTH_EDGES]
+    yields = rounded([low - high for low, high in zip(decay, decay[1:])])
+    return {"title": "Mass [GeV]", "edges": TRUTH_EDGES, "yields": yields}
+
+
 def fixtures():
     base = background_only()
     points = list(POINTS)
@@ -920,6 +997,8 @@ def fixtures():
         "two_signals.json": two_signals(),
         "counting.json": counting(),
         "correlations.json": correlations(),
+        "unfolding.json": unfolding(),
+        "unfolding_truth.json": unfolding_truth(),
         "hs3/mixed.hs3.json": hs3_mixed(),
         "hs3/mixed_root.hs3.json": hs3_mixed_root(),
         "hs3/template.hs3.json": hs3_template(),
