@@ -291,6 +291,12 @@ pub enum InferenceError {
         /// What is wrong, and what to do.
         problem: String,
     },
+    /// The data cannot be unfolded.
+    #[error("the data cannot be unfolded: {problem}")]
+    CannotUnfold {
+        /// What is wrong, and what to do.
+        problem: String,
+    },
     /// A text does not describe a valid shard. A shard is one of N equal parts of a run of toys, written as K/N.
     #[error("'{text}' is no shard; write it as K/N with 1 <= K <= N, for example 3/10")]
     BadShard {

@@ -189,7 +189,7 @@ fn compare(analysis: &mut Analysis<'_>) -> Result<(GoodnessResult, Vec<f64>), In
 }
 
 /// Returns the number of free parameters without a constraint.
-fn unconstrained(analysis: &Analysis<'_>) -> usize {
+pub(crate) fn unconstrained(analysis: &Analysis<'_>) -> usize {
     let free = |i: &usize| !analysis.is_fixed(*i);
     let constraint = |i: usize| analysis.model.parameters.get(i).map(|p| p.constraint);
     let n = analysis.model.parameters.len();

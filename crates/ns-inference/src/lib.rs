@@ -82,6 +82,7 @@ mod single_fits;
 pub mod splot;
 pub mod stored;
 pub mod toys;
+pub mod unfold;
 mod weighted;
 mod words;
 pub mod yields;
@@ -122,4 +123,5 @@ pub use toys::{
     FitToysOptions, FitToysResult, HypotestToysOptions, HypotestToysResult, ToyLimitOptions, ToyLimitResult,
     fit_toys, hypotest_toys, upper_limit_toys,
 };
+pub use unfold::{UnfoldOptions, UnfoldResult, unfold};
 pub use yields::{YieldsAt, YieldsResult, expected_yields, fitted_yields, postfit_yields, prefit_yields};

@@ -1,6 +1,8 @@
 //! Draws any result in a style.
 
-use ns_viz::{Drawing, Impacts, JointRanking, Limit, PictureError, Ranking, ToyDistribution, Yields};
+use ns_viz::{
+    Drawing, Impacts, JointRanking, Limit, PictureError, Ranking, ToyDistribution, Unfolded, Yields,
+};
 use thiserror::Error;
 
 use super::{BlindError, BlindRange, GridPicture, GridPictureError, MOST_RANKED, Scanned, Style, StyleError};
@@ -27,10 +29,14 @@ pub enum Kind {
     Yields,
     /// All channels with one bin for each.
     Summary,
+    /// An unfolded distribution.
+    Unfolded,
+    /// The strengths of a regularisation that were scanned.
+    Strengths,
 }
 
 impl Kind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 10] = [
         Self::Pulls,
         Self::Correlation,
         Self::PoiCorrelation,
@@ -39,6 +45,8 @@ impl Kind {
         Self::Groups,
         Self::Yields,
         Self::Summary,
+        Self::Unfolded,
+        Self::Strengths,
     ];
 
     /// Returns the name of the picture.
@@ -53,6 +61,8 @@ impl Kind {
             Self::Groups => "groups",
             Self::Yields => "yields",
             Self::Summary => "summary",
+            Self::Unfolded => "unfolded",
+            Self::Strengths => "strengths",
         }
     }
 
@@ -63,6 +73,7 @@ impl Kind {
             AnyResult::Fit(_) => &[Self::Pulls, Self::Correlation, Self::PoiCorrelation],
             AnyResult::Ranking(_) => &[Self::Ranking, Self::Impacts, Self::Groups],
             AnyResult::Yields(_) => &[Self::Yields, Self::Summary],
+            AnyResult::Unfold(_) => &[Self::Unfolded, Self::Strengths],
             _ => &[],
         }
     }
@@ -223,6 +234,13 @@ impl Draw {
             AnyResult::LookElsewhere(result) => style.applied(super::look_elsewhere(result))?.draw()?,
             AnyResult::Region(result) => style.applied(super::region(result))?.draw()?,
             AnyResult::Compatibility(result) => style.applied(super::compatibility(result))?.draw()?,
+            AnyResult::Unfold(result) if kind == Some(Kind::Strengths) => {
+                let nothing = "no strengths were scanned; unfold with --tau l-curve or correlation";
+                style.applied(super::strengths(result).ok_or(DrawError::Nothing(nothing))?)?.draw()?
+            }
+            AnyResult::Unfold(result) => {
+                Unfolded { log_y: style.log, ..style.applied(super::unfolded(result))? }.draw()?
+            }
             AnyResult::Hypotest(_) | AnyResult::Significance(_) => {
                 return Err(DrawError::Nothing(
                     "the result of a single test is a few numbers, without a picture",

@@ -20,6 +20,7 @@ mod scan;
 mod style;
 mod summary;
 mod toys;
+mod unfold;
 mod yields;
 
 pub use compatibility::compatibility;
@@ -37,6 +38,7 @@ pub use scan::{Scanned, scan};
 pub use style::{Axis, Colour, Sort, Style, StyleError};
 pub use summary::summary;
 pub use toys::{event_goodness, goodness, toy_pulls, toy_test};
+pub use unfold::{strengths, unfolded};
 pub use yields::{BlindError, BlindRange, blind, yields};
 
 /// Returns the indices of the finite `values`, sorted by increasing value. If several values are equal, only one of

@@ -25,6 +25,7 @@ mod region;
 mod scan;
 mod simplify;
 mod toys;
+mod unfold;
 mod yields;
 
 use std::time::Instant;

@@ -25,6 +25,7 @@ mod stream;
 mod study;
 mod summary;
 mod turns;
+pub(crate) mod unfold;
 
 use ns_core::{Control, Model, Session};
 

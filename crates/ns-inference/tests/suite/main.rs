@@ -43,6 +43,7 @@ mod tolerances;
 mod toys;
 mod toys_minima;
 mod toys_statistics;
+mod unfold;
 mod yields;
 
 /// A file that is not a module here would not be tested.
