@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// The names of commands, each with two examples.
-pub(crate) const EXAMPLES: [(&str, [&str; 2]); 36] = [
+pub(crate) const EXAMPLES: [(&str, [&str; 2]); 37] = [
     ("fit", ["nextstat fit ws.json", "nextstat fit ws.json --minos mu --plot pulls.pdf -o fit.json"]),
     (
         "scan",
@@ -52,6 +52,13 @@ pub(crate) const EXAMPLES: [(&str, [&str; 2]); 36] = [
         [
             "nextstat look-elsewhere ws.json --param mass --start 110 --stop 150",
             "nextstat look-elsewhere ws.json --param mass --points 121 --toys 200 --plot search.pdf",
+        ],
+    ),
+    (
+        "unfold",
+        [
+            "nextstat unfold ws.json --truth 'truth_*' --prediction truth.json --plot unfolded.pdf",
+            "nextstat unfold ws.json --truth 'truth_*' --regularisation curvature --tau correlation --toys 1e4",
         ],
     ),
     ("blue", ["nextstat blue results.toml", "nextstat blue results.toml --format latex -o combination.tex"]),

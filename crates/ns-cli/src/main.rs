@@ -61,6 +61,8 @@ enum Task {
     Compatibility(commands::compatibility::CompatibilityArgs),
     /// Make a simplified likelihood of the signal regions
     Simplify(commands::simplify::SimplifyArgs),
+    /// Unfold: find the distribution of the truth from the data
+    Unfold(commands::unfold::UnfoldArgs),
     /// Rank nuisance parameters by their impact on the parameter of interest
     Ranking(commands::ranking::RankingArgs),
     /// Test a value of the parameter of interest (asymptotic CLs)
@@ -237,6 +239,7 @@ fn program() -> ExitCode {
         Task::Sample(args) => commands::sample::run(&args),
         Task::Compatibility(args) => commands::compatibility::run(&args),
         Task::Simplify(args) => commands::simplify::run(&args),
+        Task::Unfold(args) => commands::unfold::run(&args),
         Task::Ranking(args) => commands::ranking::run(&args),
         Task::Hypotest(args) => commands::hypotest::run(&args),
         Task::HypotestToys(args) => commands::hypotest_toys::run(&args),

@@ -34,6 +34,7 @@ pub(crate) mod significance;
 pub(crate) mod simplify;
 pub(crate) mod sort;
 pub(crate) mod toys;
+pub(crate) mod unfold;
 pub(crate) mod upper_limit;
 pub(crate) mod validate;
 pub(crate) mod yields;

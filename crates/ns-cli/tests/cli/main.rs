@@ -34,6 +34,7 @@ mod streams;
 mod styles;
 mod toy_files;
 mod toys;
+mod unfold;
 mod validate;
 mod written;
 mod yields;
