@@ -57,6 +57,7 @@ mod stages;
 mod study;
 mod table;
 mod toys;
+mod unfold;
 mod warn;
 mod whole;
 mod work;
@@ -154,6 +155,8 @@ mod _native {
     use crate::study::{FitToysResult, fit_toys};
     #[pymodule_export]
     use crate::toys::{HypotestToysResult, ToyLimitResult, hypotest_toys};
+    #[pymodule_export]
+    use crate::unfold::{UnfoldResult, unfold};
     #[cfg(debug_assertions)]
     #[pymodule_export]
     use crate::work::_panic;

@@ -18,6 +18,7 @@ use crate::result::FitResult;
 use crate::scan::ScanResult;
 use crate::study::FitToysResult;
 use crate::toys::HypotestToysResult;
+use crate::unfold::UnfoldResult;
 use crate::yields::YieldsResult;
 
 /// Makes the result of an analysis from its JSON, of the class that the same analysis has on this machine. None if a class
@@ -94,6 +95,10 @@ fn made_of(
         AnyResult::Toys(study) => {
             let (parts, picture) = (study.parts(), picture::toy_pulls(&study));
             Py::new(py, FitToysResult(made.record(study, parts)?, picture))?.into_any()
+        }
+        AnyResult::Unfold(unfolded) => {
+            let parts = unfolded.parts();
+            Py::new(py, UnfoldResult(made.record(&unfolded, parts)?, *unfolded))?.into_any()
         }
         AnyResult::PerPoi { pois, results } => {
             let by_name = PyDict::new(py);

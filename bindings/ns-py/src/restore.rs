@@ -19,6 +19,7 @@ use crate::region::RegionResult;
 use crate::simplify::SimplifyResult;
 use crate::study::FitToysResult;
 use crate::toys::{HypotestToysResult, ToyLimitResult};
+use crate::unfold::UnfoldResult;
 use crate::yields::YieldsResult;
 
 /// Restores a pickled result from the arguments that `Record::reduced` returned.
@@ -46,6 +47,7 @@ pub(crate) fn _result(
         "PosteriorResult" => Py::new(py, PosteriorResult(record, read(&text()?)?))?.into_any(),
         "CompatibilityResult" => Py::new(py, CompatibilityResult(record, read(&text()?)?))?.into_any(),
         "InjectionResult" => Py::new(py, InjectionResult(record, read(&text()?)?))?.into_any(),
+        "UnfoldResult" => Py::new(py, UnfoldResult(record, read(&text()?)?))?.into_any(),
         "SimplifyResult" => Py::new(py, SimplifyResult(record, text()?))?.into_any(),
         "FitToysResult" => Py::new(py, FitToysResult(record, read(&text()?)?))?.into_any(),
         "YieldsResult" => Py::new(py, YieldsResult(record, read(&text()?)?))?.into_any(),

@@ -13,7 +13,7 @@ def columns(result: Any) -> dict[str, list[Any]]:
     """The columns of a result by their names.
 
     A fit has a row per parameter, a batch of fits a row per data set, a ranking a row per parameter, yields a row per
-    sample and bin, a scan a row per value, a limit a row per quantile. Every other result is one row with its numbers.
+    sample and bin, a scan a row per value, a limit a row per quantile, unfolded data a row per truth bin. Every other result is one row with its numbers.
     """
     plain = result.to_dict()
     if "pois" in plain and "results" in plain:
@@ -22,6 +22,8 @@ def columns(result: Any) -> dict[str, list[Any]]:
         return _records(plain["ranking"])
     if "channels" in plain and "stage" in plain:
         return _yields(plain["channels"])
+    if "truth" in plain and "bottom_line" in plain:
+        return _records([_unfolded(row) for row in plain["truth"]])
     if "mu_values" in plain:
         return _scan(plain)
     if "n_converged" in plain and "parameter_names" in plain:
@@ -48,6 +50,11 @@ def _records(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
     if "kinds" in found:
         found["kinds"] = [", ".join(kinds) for kinds in found["kinds"]]
     return found
+
+
+def _unfolded(row: dict[str, Any]) -> dict[str, Any]:
+    toys = row["toys"] or {}
+    return {**{key: value for key, value in row.items() if key != "toys"}, **{f"toys_{key}": toys[key] for key in toys}}
 
 
 def _joint(names: list[str], plain: dict[str, Any]) -> dict[str, list[Any]]:

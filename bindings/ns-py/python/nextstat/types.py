@@ -11,6 +11,7 @@ __all__ = [
     "Blinded",
     "BinnedStatistic",
     "BorderPoint",
+    "BottomLine",
     "Breakdown",
     "ChannelEstimate",
     "ChannelGoodness",
@@ -40,14 +41,19 @@ __all__ = [
     "ParameterStudy",
     "Part",
     "PerHypothesis",
+    "PredictionTest",
     "RankedParameter",
     "RegionPoint",
     "SampleYields",
     "Sequence",
     "SequencePart",
     "SimplifiedBin",
+    "TauPoint",
     "ToyLimitPoint",
     "Toys",
+    "UnfoldToys",
+    "UnfoldedBin",
+    "UnfoldedBinToys",
 ]
 
 Maybe = float | None
@@ -255,6 +261,71 @@ class CompatibilityToys(Part):
 
     n_toys: int
     n_left_out: int
+    seed: int
+    toys_per_s: Maybe
+
+
+class UnfoldedBinToys(Part):
+    """The factor of a truth bin in unfolded toys."""
+
+    bias: Maybe
+    bias_error: Maybe
+    spread: Maybe
+    mean_uncertainty: Maybe
+    coverage: Maybe
+    coverage_penalised: Maybe
+    coverage_error: Maybe
+    n_intervals: int
+
+
+class UnfoldedBin(Part):
+    """A truth bin: its unfolded factor `value`, the ratio to the prediction, and its unfolded number of events `unfolded`."""
+
+    name: str
+    value: float
+    uncertainty: Maybe
+    uncertainty_penalised: Maybe
+    global_correlation: Maybe
+    bias: Maybe
+    prediction: Maybe
+    unfolded: Maybe
+    unfolded_uncertainty: Maybe
+    toys: UnfoldedBinToys | None
+
+
+class TauPoint(Part):
+    """A scanned strength of a regularisation."""
+
+    tau: float
+    chi2: Maybe
+    roughness: float
+    curvature: Maybe
+    mean_correlation: Maybe
+    converged: bool
+
+
+class PredictionTest(Part):
+    """A comparison with the prediction."""
+
+    chi2: float
+    n_dof: int
+    p_value: Maybe
+
+
+class BottomLine(Part):
+    """The bottom-line test: the prediction against the data (`folded`) and against the unfolded factors."""
+
+    folded: PredictionTest | None
+    unfolded: PredictionTest | None
+    passed: bool | None
+
+
+class UnfoldToys(Part):
+    """Toys of unfolding."""
+
+    n_toys: int
+    n_left_out: int
+    at: str
     seed: int
     toys_per_s: Maybe
 

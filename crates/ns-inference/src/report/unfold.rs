@@ -78,7 +78,7 @@ impl UnfoldResult {
 
     /// Returns the table of the scanned strengths.
     fn strengths(&self) -> Table {
-        let titles = ["tau", "chi2", "|L (mu - 1)|^2", "curvature", "mean global corr."];
+        let titles = ["tau", "chi2", "roughness", "curvature", "mean global corr."];
         let mut table = Table::new(&titles, &[0, 1, 2, 3, 4]);
         for point in &self.scan {
             table.row([
