@@ -5,6 +5,8 @@
 mod effects;
 #[path = "planes.rs"]
 mod planes;
+#[path = "unfolding.rs"]
+mod unfolding;
 
 use ns_viz::{
     Bar, ChannelRow, ChannelYields, Channels, Components, Confidence, Contour, Correlation, Drawing,
@@ -694,6 +696,8 @@ pub(crate) fn typical() -> Vec<(String, Result<Drawing, PictureError>)> {
         ("places".into(), planes::places().draw()),
         ("channels".into(), channels(6).draw()),
         ("linearity".into(), linearity().draw()),
+        ("unfolded".into(), unfolding::unfolded().draw()),
+        ("strengths".into(), unfolding::strengths().draw()),
         ("limit".into(), limit(false).draw()),
         ("limit-curve".into(), limit_curve(13).draw()),
         ("exclusion".into(), exclusion(100.0).draw()),
