@@ -694,6 +694,7 @@ pub(crate) fn typical() -> Vec<(String, Result<Drawing, PictureError>)> {
         ("region".into(), planes::region().draw()),
         ("corner".into(), planes::corner(4).draw()),
         ("places".into(), planes::places().draw()),
+        ("spurious".into(), planes::spurious().draw()),
         ("channels".into(), channels(6).draw()),
         ("linearity".into(), linearity().draw()),
         ("unfolded".into(), unfolding::unfolded().draw()),

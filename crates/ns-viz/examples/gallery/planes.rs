@@ -1,6 +1,6 @@
 //! Invented confidence regions, samples of parameters, and searches at many places.
 
-use ns_viz::{Corner, CornerParameter, CornerPlane, Places, Region};
+use ns_viz::{Corner, CornerParameter, CornerPlane, Places, Region, Spurious, SpuriousCurve};
 
 use super::Dice;
 
@@ -99,5 +99,20 @@ pub(crate) fn places() -> Places {
         significance: peak.map(|[_, q]| [q.sqrt(), q.sqrt() - 0.9]),
         peak,
         ..Places::default()
+    }
+}
+
+/// Spurious signals of docs/spurious-signal.md.
+pub(crate) fn spurious() -> Spurious {
+    let ratio = [
+        0.2163, 0.0645, -0.0475, -0.13, -0.1894, -0.2301, -0.2552, -0.2669, -0.267, -0.2567, -0.2373,
+        -0.2096, -0.1746, -0.1327, -0.0847, -0.0312, 0.0275, 0.0908, 0.1584, 0.2298, 0.3044,
+    ];
+    Spurious {
+        parameter: "mass".into(),
+        x: (0..ratio.len()).map(|i| 105.0 + 2.0 * i as f64).collect(),
+        curves: vec![SpuriousCurve { name: "power".into(), ratio: ratio.map(Some).to_vec() }],
+        limit: 0.2,
+        ..Spurious::default()
     }
 }
