@@ -973,6 +973,52 @@ def unfolding_truth():
     return {"title": "Mass [GeV]", "edges": TRUTH_EDGES, "yields": yields}
 
 
+def mass_spectrum(background, parameter):
+    """A narrow signal on a falling background of 1000 regularly spaced events."""
+    total = 1.0 - math.exp(-0.03 * 50.0)
+    entries = [[round(100.0 - math.log(1.0 - total * (i + 0.5) / 1000) / 0.03, 5)] for i in range(1000)]
+    return {
+        "metadata": {"hs3_version": "0.2.9"},
+        "distributions": [
+            {"name": "signal", "type": "gaussian_dist", "x": "m", "mean": "mass", "sigma": 1.5},
+            {"name": "background", **background},
+            {
+                "name": "all",
+                "type": "mixture_dist",
+                "summands": ["signal", "background"],
+                "coefficients": ["n_signal", "n_background"],
+                "extended": True,
+            },
+        ],
+        "data": [{"name": "d", "type": "unbinned", "axes": [{"name": "m", "min": 100.0, "max": 150.0}], "entries": entries}],
+        "likelihoods": [{"name": "L", "distributions": ["all"], "data": ["d"]}],
+        "parameter_points": [
+            {
+                "name": "default_values",
+                "parameters": [
+                    {"name": "n_signal", "value": 10.0, "min": -200.0, "max": 500.0},
+                    {"name": "mass", "value": 125.0, "min": 105.0, "max": 145.0},
+                    {"name": "n_background", "value": 1000.0, "min": 1.0, "max": 5000.0},
+                    parameter,
+                ],
+            }
+        ],
+        "analyses": [{"name": "search", "likelihood": "L", "parameters_of_interest": ["n_signal"]}],
+    }
+
+
+def exponential_spectrum():
+    """A mass spectrum with an exponential background."""
+    background = {"type": "exponential_dist", "x": "m", "c": "slope"}
+    return mass_spectrum(background, {"name": "slope", "value": 0.03, "min": 0.0, "max": 0.3})
+
+
+def power_spectrum():
+    """The same events with a power law as background."""
+    background = {"type": "generic_dist", "expression": "(m / 100)^(-power)"}
+    return mass_spectrum(background, {"name": "power", "value": 3.0, "min": 0.0, "max": 20.0})
+
+
 def fixtures():
     base = background_only()
     points = list(POINTS)
@@ -1002,6 +1048,8 @@ def fixtures():
         "hs3/mixed.hs3.json": hs3_mixed(),
         "hs3/mixed_root.hs3.json": hs3_mixed_root(),
         "hs3/template.hs3.json": hs3_template(),
+        "hs3/exponential.hs3.json": exponential_spectrum(),
+        "hs3/power.hs3.json": power_spectrum(),
     }
 
 
