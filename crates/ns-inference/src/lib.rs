@@ -80,6 +80,7 @@ pub mod significance;
 pub mod simplify;
 mod single_fits;
 pub mod splot;
+pub mod spurious;
 pub mod stored;
 pub mod toys;
 pub mod unfold;
@@ -119,6 +120,7 @@ pub use scan::{ScanAxis, ScanInterval, ScanOptions, ScanResult, scan};
 pub use significance::{SignificanceResult, significance};
 pub use simplify::{SimplifyOptions, SimplifyResult, simplify};
 pub use splot::{SplotWeights, splot};
+pub use spurious::{SpuriousOptions, SpuriousResult, spurious_signal};
 pub use toys::{
     FitToysOptions, FitToysResult, HypotestToysOptions, HypotestToysResult, ToyLimitOptions, ToyLimitResult,
     fit_toys, hypotest_toys, upper_limit_toys,

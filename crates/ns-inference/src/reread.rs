@@ -9,7 +9,7 @@ use crate::toys::INTERRUPTED;
 use crate::{
     CompatibilityResult, EventGoodness, FitResult, FitToysResult, GoodnessResult, GridResult, HypotestResult,
     HypotestToysResult, InjectionResult, IntervalResult, LimitResult, LookElsewhereResult, RankingResult,
-    RegionResult, SignificanceResult, UnfoldResult, YieldsResult,
+    RegionResult, SignificanceResult, SpuriousResult, UnfoldResult, YieldsResult,
 };
 
 /// Why a text is no result.
@@ -22,7 +22,7 @@ pub enum RereadError {
     /// No analysis writes such keys.
     #[error(
         "the file is no result that can be read; results of fit, scan, upper-limit (also of grids), ranking, yields, hypotest, \
-         significance, gof, hypotest-toys, toys (also with --inject), interval, region, look-elsewhere, compatibility and unfold can"
+         significance, gof, hypotest-toys, toys (also with --inject), interval, region, look-elsewhere, compatibility, unfold and spurious-signal can"
     )]
     Unknown,
     /// A key of a result is missing or has another type.
@@ -75,6 +75,8 @@ pub enum AnyResult {
     Compatibility(CompatibilityResult),
     /// Of `unfold`.
     Unfold(Box<UnfoldResult>),
+    /// Of `spurious-signal`.
+    Spurious(SpuriousResult),
     /// Of an analysis of each of several parameters of interest.
     PerPoi {
         /// Names of the parameters of interest.
@@ -149,6 +151,8 @@ impl AnyResult {
             read("region", value).map(Self::Region)
         } else if has(&["common", "channels", "n_dof"]) {
             read("compatibility", value).map(Self::Compatibility)
+        } else if has(&["places", "backgrounds", "spurious_signal"]) {
+            read("spurious-signal", value).map(Self::Spurious)
         } else if has(&["truth", "bottom_line", "tau"]) {
             read("unfold", value).map(|result| Self::Unfold(Box::new(result)))
         } else {

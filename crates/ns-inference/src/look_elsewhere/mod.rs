@@ -10,13 +10,15 @@ mod options;
 mod result;
 mod search;
 
-use ns_core::{Constraint, Control, FitRequest, Model, Session};
+use ns_core::{Constraint, Control, FitRequest, Model, OutcomeParts, Session};
 
 pub use options::LookElsewhereOptions;
 pub use result::LookElsewhereResult;
 
 use self::crossings::{Crossings, global};
-use self::search::{peak, search};
+pub(crate) use self::search::{Searched, search};
+
+use self::search::peak;
 use crate::analysis::Analysis;
 use crate::normal::upper_tail;
 use crate::present::{exact, significant, with_error};
@@ -56,7 +58,7 @@ pub fn look_elsewhere(
         if options.n_toys.is_some() { (of_single_fits(session), silent) } else { (session, control) };
     let mut analysis = Analysis::new(model, single, &options.fit, own)?;
     let axis = Axis::new(&analysis, options)?;
-    let search = search(&mut analysis, &axis)?;
+    let search = search(&mut analysis, &axis, OutcomeParts::default())?;
     let mut warnings = model.warnings.clone();
     warnings.extend(analysis.about_weights());
     let mut is_good = search.told(model, &mut warnings);
@@ -145,14 +147,17 @@ pub fn look_elsewhere(
 }
 
 /// The parameters of the search, and its places.
-struct Axis {
-    poi: usize,
-    index: usize,
-    places: Vec<f64>,
+pub(crate) struct Axis {
+    pub(crate) poi: usize,
+    pub(crate) index: usize,
+    pub(crate) places: Vec<f64>,
 }
 
 impl Axis {
-    fn new(analysis: &Analysis<'_>, options: &LookElsewhereOptions) -> Result<Self, InferenceError> {
+    pub(crate) fn new(
+        analysis: &Analysis<'_>,
+        options: &LookElsewhereOptions,
+    ) -> Result<Self, InferenceError> {
         let model = analysis.model;
         if let Some(n_toys) = options.n_toys {
             check_number(n_toys)?;
@@ -198,6 +203,11 @@ impl Axis {
         let last = options.points - 1;
         let at = |i: usize| if i == last { stop } else { start + (stop - start) * i as f64 / last as f64 };
         Ok(Self { poi, index, places: (0..options.points).map(at).collect() })
+    }
+
+    /// Returns the name of the parameter that says where the signal is.
+    pub(crate) fn name<'b>(&self, model: &'b Model) -> Option<&'b str> {
+        model.parameters.get(self.index).map(|p| p.name.as_str())
     }
 
     /// Returns the request of the fit without signal, and then those at the places.

@@ -22,7 +22,7 @@ const MOST_APART: f64 = 1e-4;
 const MOST_RESTARTS: usize = 20;
 
 /// The fits of the data.
-pub(super) struct Searched {
+pub(crate) struct Searched {
     pub(super) null: FitOutcome,
     fits: Vec<Fitted>,
     pub(super) q0: Vec<Option<f64>>,
@@ -34,11 +34,16 @@ pub(super) struct Searched {
 
 /// Fits the data without signal and at all places. Each place has a fit from the usual starting point and one from the
 /// minimum without signal; the lower one counts. If the fits at the places show a lower minimum without signal, the latter
-/// counts. Asimov data that are too inexact where the fits end are replaced, and all fits are repeated.
-pub(super) fn search(analysis: &mut Analysis<'_>, axis: &Axis) -> Result<Searched, InferenceError> {
+/// counts. Asimov data that are too inexact where the fits end are replaced, and all fits are repeated. `wanted` are the parts
+/// of the fits at the places.
+pub(crate) fn search(
+    analysis: &mut Analysis<'_>,
+    axis: &Axis,
+    wanted: OutcomeParts,
+) -> Result<Searched, InferenceError> {
     loop {
         let null = fit_without_signal(analysis, axis)?;
-        let found = search_from(analysis, axis, null)?;
+        let found = search_from(analysis, axis, null, wanted)?;
         let places = found.fits.iter().flatten().map(|fit| fit.parameters.as_slice());
         let ends = std::iter::once(found.null.parameters.as_slice()).chain(places);
         if !analysis.recheck_expected(ends)? {
@@ -52,11 +57,12 @@ fn search_from(
     analysis: &mut Analysis<'_>,
     axis: &Axis,
     mut null: FitOutcome,
+    wanted: OutcomeParts,
 ) -> Result<Searched, InferenceError> {
-    let mut fits = fits_at_places(analysis, axis, None)?;
+    let mut fits = fits_at_places(analysis, axis, None, wanted)?;
     let (mut gains, mut is_lowest) = (Vec::new(), true);
     loop {
-        let local = fits_at_places(analysis, axis, Some(&null))?;
+        let local = fits_at_places(analysis, axis, Some(&null), wanted)?;
         fits = local.into_iter().zip(fits).map(|(first, second)| lower(first, second)).collect();
         let Some(other) = lower_null(analysis, axis, &null, &fits)? else { break };
         if gains.len() == MOST_RESTARTS {
@@ -89,6 +95,7 @@ fn fits_at_places(
     analysis: &mut Analysis<'_>,
     axis: &Axis,
     null: Option<&FitOutcome>,
+    wanted: OutcomeParts,
 ) -> Result<Vec<Fitted>, InferenceError> {
     let near = null.map(|null| Start::At(Arc::from(null.parameters.as_slice())));
     let request = |request: FitRequest| match &near {
@@ -96,15 +103,19 @@ fn fits_at_places(
         None => request,
     };
     let requests: Vec<FitRequest> = axis.requests(analysis).skip(1).map(request).collect();
-    fits_of(analysis, requests)
+    fits_of(analysis, requests, wanted)
 }
 
 /// Makes independent fits of the data.
-fn fits_of(analysis: &mut Analysis<'_>, requests: Vec<FitRequest>) -> Result<Vec<Fitted>, InferenceError> {
+fn fits_of(
+    analysis: &mut Analysis<'_>,
+    requests: Vec<FitRequest>,
+    wanted: OutcomeParts,
+) -> Result<Vec<Fitted>, InferenceError> {
     let task =
         |request: FitRequest| FitTask { data: analysis.data.clone(), fits: vec![request], cancel: None };
     let tasks: Vec<FitTask> = requests.into_iter().map(task).collect();
-    let fits = analysis.run(&tasks, OutcomeParts::default())?;
+    let fits = analysis.run(&tasks, wanted)?;
     if analysis.is_cancelled() {
         return Err(InferenceError::Cancelled);
     }
@@ -131,7 +142,7 @@ fn lower_null(
     if requests.is_empty() {
         return Ok(None);
     }
-    Ok(lowest_below(fits_of(analysis, requests)?, null))
+    Ok(lowest_below(fits_of(analysis, requests, OutcomeParts::default())?, null))
 }
 
 /// Returns the lowest converged fit if it is lower than `null`.
@@ -188,6 +199,11 @@ fn lower(first: Fitted, second: Fitted) -> Fitted {
 }
 
 impl Searched {
+    /// Returns the fits at the places; `None` where a fit failed.
+    pub(crate) fn fits(&self) -> impl Iterator<Item = Option<&FitOutcome>> {
+        self.fits.iter().map(|fit| fit.as_ref().ok())
+    }
+
     /// Returns the best-fit strength at each place.
     pub(super) fn strength(&self, poi: usize) -> Vec<Option<f64>> {
         let of = |fit: &Fitted| fit.as_ref().ok()?.parameters.get(poi).copied();
@@ -195,7 +211,7 @@ impl Searched {
     }
 
     /// Adds warnings about fits of the data. Returns whether the fits are good.
-    pub(super) fn told(&self, model: &Model, warnings: &mut Vec<String>) -> bool {
+    pub(crate) fn told(&self, model: &Model, warnings: &mut Vec<String>) -> bool {
         let before = warnings.len();
         if !self.null.converged() {
             let problems = diagnosis::not_converged(model, &self.null).join("; ");

@@ -234,6 +234,7 @@ impl Draw {
             AnyResult::LookElsewhere(result) => style.applied(super::look_elsewhere(result))?.draw()?,
             AnyResult::Region(result) => style.applied(super::region(result))?.draw()?,
             AnyResult::Compatibility(result) => style.applied(super::compatibility(result))?.draw()?,
+            AnyResult::Spurious(result) => style.applied(super::spurious(result))?.draw()?,
             AnyResult::Unfold(result) if kind == Some(Kind::Strengths) => {
                 let nothing = "no strengths were scanned; unfold with --tau l-curve or correlation";
                 style.applied(super::strengths(result).ok_or(DrawError::Nothing(nothing))?)?.draw()?

@@ -24,6 +24,7 @@ mod ranking;
 mod region;
 mod scan;
 mod simplify;
+mod spurious;
 mod toys;
 mod unfold;
 mod yields;

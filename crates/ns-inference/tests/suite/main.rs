@@ -39,6 +39,7 @@ mod region;
 mod scan;
 mod several_pois;
 mod small_models;
+mod spurious;
 mod tolerances;
 mod toys;
 mod toys_minima;
