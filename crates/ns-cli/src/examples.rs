@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// The names of commands, each with two examples.
-pub(crate) const EXAMPLES: [(&str, [&str; 2]); 37] = [
+pub(crate) const EXAMPLES: [(&str, [&str; 2]); 38] = [
     ("fit", ["nextstat fit ws.json", "nextstat fit ws.json --minos mu --plot pulls.pdf -o fit.json"]),
     (
         "scan",
@@ -59,6 +59,13 @@ pub(crate) const EXAMPLES: [(&str, [&str; 2]); 37] = [
         [
             "nextstat unfold ws.json --truth 'truth_*' --prediction truth.json --plot unfolded.pdf",
             "nextstat unfold ws.json --truth 'truth_*' --regularisation curvature --tau correlation --toys 1e4",
+        ],
+    ),
+    (
+        "spurious-signal",
+        [
+            "nextstat spurious-signal ws.json --param mass --background power=power.json",
+            "nextstat spurious-signal ws.json --param mass --background a.json --background b.json --plot spurious.pdf",
         ],
     ),
     ("blue", ["nextstat blue results.toml", "nextstat blue results.toml --format latex -o combination.tex"]),

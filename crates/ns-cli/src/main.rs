@@ -81,6 +81,8 @@ enum Task {
     Significance(commands::significance::SignificanceArgs),
     /// Find the significance of a signal that was searched at many places, such as masses
     LookElsewhere(commands::look_elsewhere::LookElsewhereArgs),
+    /// Find the signal that a model finds in other backgrounds without signal
+    SpuriousSignal(commands::spurious_signal::SpuriousArgs),
     /// Test the goodness of fit against the saturated model
     Gof(commands::gof::GofArgs),
     /// Predict the events of every channel and sample, with uncertainties, and the data beside them
@@ -248,6 +250,7 @@ fn program() -> ExitCode {
         Task::UpperLimit(args) => commands::upper_limit::run(&args),
         Task::Significance(args) => commands::significance::run(&args),
         Task::LookElsewhere(args) => commands::look_elsewhere::run(&args),
+        Task::SpuriousSignal(args) => commands::spurious_signal::run(&args),
         Task::Gof(args) => commands::gof::run(&args),
         Task::Yields(args) => commands::yields::run(&args),
         Task::Draw(args) => commands::draw::run(&args),

@@ -33,6 +33,7 @@ pub(crate) mod selftest;
 pub(crate) mod significance;
 pub(crate) mod simplify;
 pub(crate) mod sort;
+pub(crate) mod spurious_signal;
 pub(crate) mod toys;
 pub(crate) mod unfold;
 pub(crate) mod upper_limit;

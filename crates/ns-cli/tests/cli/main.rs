@@ -29,6 +29,7 @@ mod selftest;
 mod settings;
 mod signals;
 mod spellings;
+mod spurious;
 mod statistics;
 mod streams;
 mod styles;
