@@ -53,6 +53,7 @@ mod selftest;
 mod signals;
 mod simplify;
 mod splot;
+mod spurious;
 mod stages;
 mod study;
 mod table;
@@ -149,6 +150,8 @@ mod _native {
     use crate::simplify::{SimplifyResult, simplify};
     #[pymodule_export]
     use crate::splot::splot;
+    #[pymodule_export]
+    use crate::spurious::{SpuriousResult, spurious_signal};
     #[pymodule_export]
     use crate::stages::{_toy_test, ToyTest, toys_from_header, toys_prepare, toys_summarise};
     #[pymodule_export]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use ns_inference::picture::BlindRange;
 use ns_viz::{
     Channels, Components, Confidence, Corner, Drawing, Format, Linearity, PictureError, Places, Region,
-    ToyDistribution, Yields,
+    Spurious, ToyDistribution, Yields,
 };
 use pyo3::exceptions::{PyOSError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
@@ -169,7 +169,7 @@ macro_rules! titled {
     };
 }
 
-titled!(Channels, Confidence, Corner, Linearity, Places, Region);
+titled!(Channels, Confidence, Corner, Linearity, Places, Region, Spurious);
 
 impl<T: Titled> Titled for Option<T> {
     fn with_titles(

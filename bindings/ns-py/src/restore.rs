@@ -17,6 +17,7 @@ use crate::posterior::PosteriorResult;
 use crate::ranking::RankingResult;
 use crate::region::RegionResult;
 use crate::simplify::SimplifyResult;
+use crate::spurious::SpuriousResult;
 use crate::study::FitToysResult;
 use crate::toys::{HypotestToysResult, ToyLimitResult};
 use crate::unfold::UnfoldResult;
@@ -47,6 +48,7 @@ pub(crate) fn _result(
         "PosteriorResult" => Py::new(py, PosteriorResult(record, read(&text()?)?))?.into_any(),
         "CompatibilityResult" => Py::new(py, CompatibilityResult(record, read(&text()?)?))?.into_any(),
         "InjectionResult" => Py::new(py, InjectionResult(record, read(&text()?)?))?.into_any(),
+        "SpuriousResult" => Py::new(py, SpuriousResult(record, read(&text()?)?))?.into_any(),
         "UnfoldResult" => Py::new(py, UnfoldResult(record, read(&text()?)?))?.into_any(),
         "SimplifyResult" => Py::new(py, SimplifyResult(record, text()?))?.into_any(),
         "FitToysResult" => Py::new(py, FitToysResult(record, read(&text()?)?))?.into_any(),

@@ -48,6 +48,8 @@ __all__ = [
     "Sequence",
     "SequencePart",
     "SimplifiedBin",
+    "SpuriousBackground",
+    "SpuriousPeak",
     "TauPoint",
     "ToyLimitPoint",
     "Toys",
@@ -263,6 +265,26 @@ class CompatibilityToys(Part):
     n_left_out: int
     seed: int
     toys_per_s: Maybe
+
+
+class SpuriousPeak(Part):
+    """The spurious signal at one place."""
+
+    place: float
+    strength: float
+    uncertainty: float
+    ratio: float
+
+
+class SpuriousBackground(Part):
+    """The spurious signals with one background."""
+
+    name: str
+    n_events: float
+    strength: list[Maybe]
+    uncertainty: list[Maybe]
+    largest: SpuriousPeak | None
+    largest_ratio: SpuriousPeak | None
 
 
 class UnfoldedBinToys(Part):
