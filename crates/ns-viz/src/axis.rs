@@ -127,6 +127,9 @@ impl Axis {
             return linear.linear_ticks(most.min(4));
         }
         let (first, last) = ((low - 1e-9).ceil() as i32, (high + 1e-9).floor() as i32);
+        if last - first < 1 && (-3..=4).contains(&first) {
+            return self.ticks_within_decades(first);
+        }
         let every = ((last - first + 1) as usize).div_ceil(most.max(1)).max(1) as i32;
         let label = |decade: i32| match decade {
             0 => "1".to_owned(),
@@ -141,6 +144,21 @@ impl Axis {
             .map(|(d, m)| f64::from(m) * 10f64.powi(d))
             .filter(|value| self.holds(*value))
             .collect();
+        Ticks { major, minor, exponent: None }
+    }
+
+    /// Returns the ticks of a logarithmic axis with at most one power of ten, `10^decade`. Its doubles and its halves have
+    /// labels, too, because one label gives no scale.
+    fn ticks_within_decades(&self, decade: i32) -> Ticks {
+        let parts = || (decade - 2..=decade + 1).flat_map(|d| (1..10).map(move |m| (d, m)));
+        let value = |(d, m): (i32, i32)| {
+            if d < 0 { f64::from(m) / 10f64.powi(-d) } else { f64::from(m) * 10f64.powi(d) }
+        };
+        let labelled = |(_, m): &(i32, i32)| matches!(m, 1 | 2 | 5);
+        let label = |(d, m): (i32, i32)| (value((d, m)), fixed(value((d, m)), (-d).max(0) as usize));
+        let major = parts().filter(labelled).map(label).filter(|(value, _)| self.holds(*value)).collect();
+        let minor =
+            parts().filter(|part| !labelled(part)).map(value).filter(|value| self.holds(*value)).collect();
         Ticks { major, minor, exponent: None }
     }
 }
@@ -162,6 +180,8 @@ mod tests {
         assert_eq!(small.exponent, Some(-7));
         assert_eq!(small.major.last().unwrap().1, "4");
         assert_eq!(labels(Axis::log(0.5, 2e3), 8), ["1", "10", "10²", "10³"]);
+        assert_eq!(labels(Axis::log(11.0, 190.0), 8), ["20", "50", "100"]);
+        assert_eq!(labels(Axis::log(0.03, 0.6), 8), ["0.05", "0.1", "0.2", "0.5"]);
     }
 
     #[test]

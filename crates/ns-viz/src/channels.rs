@@ -13,6 +13,8 @@ use crate::rows;
 use crate::sheet::{Column, Sheet};
 
 const PICTURE: &str = "channels";
+/// Largest length of an error bar that the axis contains, in units of the shortest one.
+const LONGEST: f64 = 12.0;
 const LINE: Stroke = Stroke { colour: BLACK, width: 1.6, dash: None };
 const OTHERS: Stroke = Stroke { colour: VERMILION, width: 1.4, dash: Some((4.0, 3.0)) };
 
@@ -22,10 +24,17 @@ const OTHERS: Stroke = Stroke { colour: VERMILION, width: 1.4, dash: Some((4.0, 
 pub struct Bar {
     /// The value.
     pub value: f64,
-    /// Lower end of the error bar; `None` draws no bar on this side.
+    /// Lower end of the error bar. `None` draws an arrow to the end of the axis: the end is not known.
     pub lower: Option<f64>,
-    /// Upper end of the error bar.
+    /// Upper end of the error bar, like `lower`.
     pub upper: Option<f64>,
+}
+
+impl Bar {
+    /// Returns the length of the error bar; `None` if an end is not known.
+    fn length(&self) -> Option<f64> {
+        Some(present(self.upper)? - present(self.lower)?).filter(|length| *length > 0.0)
+    }
 }
 
 /// One channel in the picture.
@@ -62,10 +71,7 @@ impl Channels {
     /// # Errors
     /// If there is no row with a value.
     pub fn draw(&self) -> Result<Drawing, PictureError> {
-        let ends = |bar: &Bar| [Some(bar.value), bar.lower, bar.upper].map(present);
-        let all = self.rows.iter().flat_map(|row| std::iter::once(&row.own).chain(&row.others));
-        let values = all.chain([&self.common]).flat_map(ends).flatten();
-        let Some((low, high)) = crate::number::extent(values).filter(|_| !self.rows.is_empty()) else {
+        let Some((low, high)) = self.range() else {
             let remedy = "at least one channel with a value";
             return Err(PictureError::Empty { picture: PICTURE, field: "rows".into(), remedy });
         };
@@ -90,6 +96,17 @@ impl Channels {
         Ok(sheet.draw(|page, column| self.column(page, column, (low - margin, high + margin))))
     }
 
+    /// Returns the ends of the axis. Channels with long error bars are left out: they would make all others points.
+    fn range(&self) -> Option<(f64, f64)> {
+        let bars = || self.rows.iter().map(|row| &row.own);
+        let shortest = bars().filter_map(Bar::length).reduce(f64::min).unwrap_or(f64::INFINITY);
+        let fits = |bar: &&Bar| bar.length().is_none_or(|length| length <= LONGEST * shortest);
+        let others = self.rows.iter().filter_map(|row| row.others.as_ref());
+        let shown = bars().filter(fits).chain(others.filter(fits)).chain([&self.common]);
+        let values = shown.flat_map(|bar| [Some(bar.value), bar.lower, bar.upper].map(present)).flatten();
+        crate::number::extent(values).filter(|_| !self.rows.is_empty())
+    }
+
     fn column(&self, page: &mut Drawing, column: &Column, (low, high): (f64, f64)) {
         let area = &column.area;
         let axis = Axis::linear(low, high).between(area.left, area.right);
@@ -100,14 +117,9 @@ impl Channels {
         page.line((middle, area.top), (middle, area.bottom), Stroke::dashed(BLACK, 1.0, 5.0, 4.0));
         for (place, row) in self.rows.get(column.rows.clone()).unwrap_or_default().iter().enumerate() {
             let y = column.y(place);
-            let mut draw = |bar: &Bar, y: f64, pen: Stroke, size: f64| {
-                let (from, to) = (bar.lower.unwrap_or(low), bar.upper.unwrap_or(high));
-                page.line((axis.clamped(from), y), (axis.clamped(to), y), pen);
-                page.circle(axis.clamped(bar.value), y, size, Ink::fill(pen.colour));
-            };
-            draw(&row.own, y, LINE, 3.5);
+            bar(page, &axis, &row.own, y, LINE, 3.5);
             if let Some(others) = &row.others {
-                draw(others, y + 0.28 * column.row, OTHERS, 2.4);
+                bar(page, &axis, others, y + 0.28 * column.row, OTHERS, 2.4);
             }
             rows::name(page, area.left, y, &row.channel, column.names, column.row);
         }
@@ -115,6 +127,21 @@ impl Channels {
         frame::horizontal_marks(page, area, &axis, &ticks, &[Edge::Top, Edge::Bottom]);
         frame::horizontal_labels(page, area, &axis, &ticks, Edge::Bottom, &self.parameter);
         frame::outline(page, area);
+    }
+}
+
+/// Draws a value with its error bar. What goes on beyond an end of the axis ends there in an arrow head.
+fn bar(page: &mut Drawing, axis: &Axis, bar: &Bar, y: f64, pen: Stroke, size: f64) {
+    let (from, to) = (present(bar.lower).unwrap_or(f64::MIN), present(bar.upper).unwrap_or(f64::MAX));
+    page.line((axis.clamped(from), y), (axis.clamped(to), y), pen);
+    if axis.holds(bar.value) {
+        page.circle(axis.at(bar.value), y, size, Ink::fill(pen.colour));
+    }
+    for (beyond, end, side) in [(from < axis.lo, axis.lo, 1.0), (to > axis.hi, axis.hi, -1.0)] {
+        if beyond {
+            let (tip, back) = (axis.at(end) + side, axis.at(end) + 2.4 * side * size);
+            page.polygon(&[(tip, y), (back, y - size), (back, y + size)], Ink::fill(pen.colour));
+        }
     }
 }
 
@@ -141,5 +168,21 @@ mod tests {
             assert!(labels.iter().any(|label| label.text == text), "{text}: {labels:?}");
         }
         assert!(Channels { rows: Vec::new(), ..picture }.draw().is_err());
+    }
+
+    #[test]
+    fn channels_without_sensitivity_do_not_stretch_the_axis() {
+        let row = |value: f64, error: f64| ChannelRow {
+            channel: "SR".into(),
+            own: Bar { value, lower: Some(value - error), upper: Some(value + error) },
+            others: None,
+        };
+        let picture =
+            Channels { rows: vec![row(1.0, 0.2), row(37.0, 40.0), row(0.5, 1.0)], ..Channels::default() };
+        assert_eq!(picture.range(), Some((-0.5, 1.5)));
+        assert!(picture.draw().is_ok());
+        let open = Bar { value: 0.3, lower: None, upper: Some(0.9) };
+        let all = Channels { rows: vec![row(1.0, 0.2)], common: open, ..Channels::default() };
+        assert_eq!(all.range(), Some((0.3, 1.2)));
     }
 }

@@ -102,7 +102,7 @@ impl Corner {
         let shown: Vec<&Ticks> = scales.iter().skip(1).map(|scale| &scale.ticks).collect();
         let left = MARGIN + frame::left_room(&shown);
         let pitch = cell + GAP;
-        let width = (left + pitch * n as f64 - GAP + frame::RIGHT).max(420.0);
+        let width = (left + pitch * n as f64 - GAP + frame::RIGHT).max(300.0);
         let room = width - left - MARGIN;
         let header = Header { title: &self.title, subtitle: &self.subtitle, entries: self.entries() };
         let top = header.height(room) + CAPTION;
@@ -167,7 +167,7 @@ impl Corner {
 
     fn entries(&self) -> Vec<Entry> {
         let mut entries = Vec::new();
-        for (index, mass) in self.masses.iter().enumerate() {
+        for (index, mass) in self.masses.iter().enumerate().filter(|_| !self.planes.is_empty()) {
             let ink = Ink::outlined(region(index, self.masses.len()), CURVE);
             entries.push(Entry::new(Symbol::Box(ink), format!("{} region", confidence(1.0 - mass))));
         }
@@ -206,11 +206,17 @@ fn scale(one: &CornerParameter, cell: f64) -> Scale {
     let axis = Axis::linear(ends.0, ends.1).between(0.0, cell);
     let fits = |ticks: &Ticks| {
         let widest = ticks.major.iter().map(|(_, label)| crate::font::width(label, frame::TICK_SIZE));
-        let widest = widest.fold(0.0, f64::max) + 10.0;
+        let widest = widest.fold(0.0, f64::max) + 6.0;
         ticks.major.windows(2).all(|pair| axis.at(pair[1].0) - axis.at(pair[0].0) >= widest)
     };
-    let mut ticks = (1..=4).rev().map(|most| axis.ticks(most)).find(fits).unwrap_or_else(|| axis.ticks(1));
-    ticks.major.retain(|(value, _)| (CLEAR..=cell - CLEAR).contains(&axis.at(*value)));
+    let clear = |mut ticks: Ticks| {
+        ticks.major.retain(|(value, _)| (CLEAR..=cell - CLEAR).contains(&axis.at(*value)));
+        ticks
+    };
+    let all = || (1..=7).rev().map(|most| clear(axis.ticks(most))).filter(fits);
+    // One label gives no scale.
+    let ticks = all().find(|ticks| (2..=3).contains(&ticks.major.len())).or_else(|| all().next());
+    let ticks = ticks.unwrap_or_else(|| clear(axis.ticks(1)));
     Scale { axis, ticks }
 }
 

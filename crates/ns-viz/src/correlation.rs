@@ -18,7 +18,7 @@ const PICTURE: &str = "correlation";
 const MARGIN: f64 = 16.0;
 /// Largest width of a parameter name in pixels. Longer names get a smaller font. Names that are still too
 /// long are shortened in the middle.
-const LONGEST_NAME: f64 = 420.0;
+const LONGEST_NAME: f64 = 360.0;
 const SHADES: f64 = 32.0;
 /// Largest number of parameters for which the coefficients are written into the cells.
 const MOST_NUMBERED: usize = 16;
@@ -83,7 +83,7 @@ impl Correlation {
         let side = cell * kept.len() as f64;
         let left = MARGIN + name_room + 7.0;
         let (bar_gap, bar_room) = (18.0, 18.0 + 16.0 + 42.0 + MARGIN);
-        let width = (left + side + bar_room).max(420.0);
+        let width = (left + side + bar_room).max(self.least_width());
 
         let subtitle = self.full_subtitle(kept.len());
         let header = Header { title: &self.title, subtitle: &subtitle, entries: Vec::new() };
@@ -130,6 +130,11 @@ impl Correlation {
 
     fn value(&self, row: usize, column: usize) -> Option<f64> {
         present(self.matrix.get(row)?.get(column).copied().flatten())
+    }
+
+    /// Returns the smallest width of the picture. It leaves room for a title.
+    fn least_width(&self) -> f64 {
+        if self.title.is_empty() && self.subtitle.is_empty() { 0.0 } else { 420.0 }
     }
 
     fn full_subtitle(&self, kept: usize) -> String {

@@ -43,14 +43,18 @@ pub(crate) fn with_factor(title: &str, exponent: Option<i32>) -> String {
     }
 }
 
-/// Returns ticks of a horizontal axis. Their number is limited so that the labels fit into `width`.
+/// Returns ticks of a horizontal axis. Their number is limited so that the labels fit into `width`. There are at least two
+/// labels if that is possible with less space between them, because one label gives no scale.
 pub(crate) fn horizontal_ticks(axis: &Axis, width: f64) -> Ticks {
-    let fits = |ticks: &Ticks| {
-        let widest = label_width(&[ticks]) + 14.0;
+    let fits = |ticks: &Ticks, gap: f64| {
+        let widest = label_width(&[ticks]) + gap;
         let spacing = ticks.major.windows(2).map(|pair| (axis.at(pair[1].0) - axis.at(pair[0].0)).abs());
         spacing.fold(width, f64::min) >= widest
     };
-    (2..=9).rev().map(|most| axis.ticks(most)).find(fits).unwrap_or_else(|| axis.ticks(1))
+    let all = || (2..=9).rev().map(|most| axis.ticks(most));
+    let scaled = |gap: f64| all().find(|ticks| ticks.major.len() > 1 && fits(ticks, gap));
+    let any = || all().find(|ticks| fits(ticks, 14.0));
+    scaled(14.0).or_else(|| scaled(5.0)).or_else(any).unwrap_or_else(|| axis.ticks(1))
 }
 
 /// Returns ticks of a vertical axis. Their number is limited so that the labels fit into `height`.
@@ -74,8 +78,10 @@ pub(crate) fn horizontal_marks(
     edges: &[Edge],
 ) {
     let pen = Stroke::solid(BLACK, 1.0);
-    let long = ticks.major.iter().map(|(value, _)| (*value, 8.0));
-    for (value, length) in long.chain(ticks.minor.iter().map(|value| (*value, 4.0))) {
+    // In a panel with one or two rows, long ticks would meet in the middle.
+    let share = (area.height() / 60.0).min(1.0);
+    let long = ticks.major.iter().map(|(value, _)| (*value, 8.0 * share));
+    for (value, length) in long.chain(ticks.minor.iter().map(|value| (*value, 4.0 * share))) {
         let x = axis.at(value);
         for edge in edges {
             match edge {

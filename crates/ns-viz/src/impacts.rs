@@ -62,7 +62,7 @@ impl Impacts {
         let pages: Vec<Drawing> = shown
             .chunks(each)
             .enumerate()
-            .map(|(index, rows)| self.page(rows, index * each, names, (index, count), each.min(shown.len())))
+            .map(|(index, rows)| self.page(rows, index * each, names, (index, count)))
             .collect();
         let (Some(first), true) = (pages.first(), count > 1) else {
             let remedy = "at least one nuisance parameter";
@@ -71,8 +71,12 @@ impl Impacts {
         };
         let (width, height) = (first.width, first.height);
         let columns = ((count as f64 * height / width).sqrt().ceil() as usize).clamp(1, count);
-        let lines = count.div_ceil(columns);
-        let mut sheet = Drawing::new(width * columns as f64, height * lines as f64, self.description());
+        // Only the last page may be shorter than the first. Alone in its line it needs less height.
+        let last =
+            pages.last().filter(|_| count % columns == 1 || columns == 1).map_or(height, |page| page.height);
+        let lines = count.div_ceil(columns) - 1;
+        let mut sheet =
+            Drawing::new(width * columns as f64, height * lines as f64 + last, self.description());
         for (index, page) in pages.iter().enumerate() {
             sheet.put(page, width * (index % columns) as f64, height * (index / columns) as f64);
         }
@@ -84,15 +88,13 @@ impl Impacts {
         format!("Pulls of nuisance parameters and their impacts on {}", self.poi)
     }
 
-    /// Draws one page. `before` is the number of rows on earlier pages, and `tall` the number of rows that a page has room
-    /// for.
+    /// Draws one page. `before` is the number of rows on earlier pages.
     fn page(
         &self,
         rows: &[&RankingRow],
         before: usize,
         names: f64,
         (index, count): (usize, usize),
-        tall: usize,
     ) -> Drawing {
         let place = (count > 1).then(|| format!("page {} of {count}", index + 1));
         let parts = [Some(self.subtitle.as_str()), place.as_deref(), Some(self.value.as_str())];
@@ -102,7 +104,7 @@ impl Impacts {
         let header = Header { title: &self.title, subtitle: &subtitle, entries: legend(rows) };
         let room = width - 2.0 * MARGIN;
         let top = header.height(room) + 6.0;
-        let mut page = Drawing::new(width, top + ROW * tall as f64 + frame::BELOW, self.description());
+        let mut page = Drawing::new(width, top + ROW * rows.len() as f64 + frame::BELOW, self.description());
         header.draw(&mut page, MARGIN, room);
         let left = MARGIN + NUMBERS + names;
         let bottom = top + ROW * rows.len() as f64;

@@ -82,7 +82,7 @@ impl JointRanking {
             Err(PictureError::Empty { picture: PICTURE, field: field.to_owned(), remedy })
         };
         if shown.is_empty() {
-            return empty("rows", "at least one nuisance parameter, and `max_rows` above zero");
+            return empty("rows", "at least one parameter with an impact, and a number of rows above zero");
         }
         if self.pois.is_empty() {
             return empty("pois", "at least one parameter of interest");

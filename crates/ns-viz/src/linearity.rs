@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::axis::Axis;
-use crate::colour::{BLACK, BLUE, GREY};
+use crate::colour::{BLACK, BLUE};
 use crate::drawing::{Drawing, Ink, Stroke};
 use crate::error::{PictureError, increasing, same_length};
 use crate::frame;
@@ -63,7 +63,7 @@ impl Linearity {
             panel.curve(&[at(panel.x.lo), at(panel.x.hi)], LINE);
         }
         for (x, bias, error) in points {
-            panel.curve(&[(x, bias - error), (x, bias + error)], Stroke::solid(GREY, 1.6));
+            panel.curve(&[(x, bias - error), (x, bias + error)], Stroke::solid(BLACK, 1.4));
             let at = (panel.x.at(x), panel.y.at(bias));
             panel.drawing.circle(at.0, at.1, 3.5, Ink::fill(BLACK));
         }

@@ -91,7 +91,7 @@ pub(crate) fn largest<'a>(
     shown.sort_by(|a, b| b.impact().unwrap_or(-1.0).total_cmp(&a.impact().unwrap_or(-1.0)));
     shown.truncate(most.unwrap_or(usize::MAX));
     if shown.is_empty() {
-        let remedy = "at least one nuisance parameter, and `max_rows` above zero";
+        let remedy = "at least one parameter with an impact, and a number of rows above zero";
         return Err(PictureError::Empty { picture, field: "rows".into(), remedy });
     }
     Ok(shown)

@@ -11,7 +11,7 @@ use crate::text::{Style, drop, fit};
 const STRIPE: Colour = Colour(243, 245, 248);
 /// Largest width of a parameter name in pixels. Longer names get a smaller font. Names that are still too
 /// long are shortened in the middle.
-const WIDEST_NAME: f64 = 620.0;
+const WIDEST_NAME: f64 = 400.0;
 const SMALLEST: f64 = 7.5;
 /// Title of a pull axis.
 pub(crate) const PULL_TITLE: &str = "(θ\u{302} − θ₀) / Δθ";

@@ -147,6 +147,11 @@ impl Stack {
         &self.total
     }
 
+    /// Returns whether the panel has no name above it.
+    pub(crate) fn is_unnamed(&self) -> bool {
+        self.name.is_empty()
+    }
+
     /// Returns whether the channel has both data and samples, so that their ratio can be drawn.
     pub(crate) fn has_ratio(&self) -> bool {
         !self.layers.is_empty() && self.data.iter().any(Option::is_some)

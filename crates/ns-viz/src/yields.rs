@@ -106,8 +106,8 @@ pub struct Yields {
     pub channels: Vec<ChannelYields>,
     /// Whether the axis of events is logarithmic.
     pub log_y: bool,
-    /// Number of channels next to each other. By default there are about as many columns as rows, but at most
-    /// four columns.
+    /// Number of channels next to each other. By default there are about as many columns as rows. There are at most four
+    /// columns for up to sixteen channels; more channels make a page that is about square.
     pub columns: Option<usize>,
     /// Largest number of colours for background samples, including the colour for "other". If there are more
     /// background samples, the smallest are added up and drawn as "other".
@@ -180,10 +180,18 @@ impl Yields {
 
         let count = channels.len();
         let single = count == 1;
-        let by_default = ((count as f64).sqrt().ceil() as usize).min(4);
-        let columns = self.columns.unwrap_or(by_default).clamp(1, count);
         let (block, main, ratio) = if single { (688.0, 340.0, 110.0) } else { (440.0, 240.0, 80.0) };
         let block = stacks.iter().map(Stack::named_width).fold(block, f64::max);
+        let data = |stack: &Stack| if stack.has_ratio() { ratio + frame::SPLIT } else { 0.0 };
+        let lower = stacks.iter().map(data).fold(0.0, f64::max);
+        let named = stacks.iter().map(|stack| stack.below_labels(block)).fold(0.0, f64::max);
+        // A summary has no name of a channel above its panel.
+        let caption = if stacks.iter().all(Stack::is_unnamed) { 6.0 } else { CAPTION };
+        let each = caption + main + lower + frame::BELOW + named;
+        let root = (count as f64).sqrt().ceil() as usize;
+        let square = (count as f64 * each / (block + GUTTER)).sqrt().ceil() as usize;
+        let by_default = if count > 16 { square } else { root.min(4) };
+        let columns = self.columns.unwrap_or(by_default).clamp(1, count);
         let width = 2.0 * MARGIN + columns as f64 * block + (columns - 1) as f64 * GUTTER;
         let room = width - 2.0 * MARGIN;
         let header = Header {
@@ -192,18 +200,14 @@ impl Yields {
             entries: catalogue.legend(channels, self.components),
         };
         let top = header.height(room);
-        let data = |stack: &Stack| if stack.has_ratio() { ratio + frame::SPLIT } else { 0.0 };
-        let lower = stacks.iter().map(data).fold(0.0, f64::max);
-        let named = stacks.iter().map(|stack| stack.below_labels(block)).fold(0.0, f64::max);
-        let each = CAPTION + main + lower + frame::BELOW + named;
         let height = top + each * count.div_ceil(columns) as f64;
         let mut page = Drawing::new(width, height, description.to_owned());
         header.draw(&mut page, MARGIN, room);
         for (index, stack) in stacks.iter().enumerate() {
             let left = MARGIN + (index % columns) as f64 * (block + GUTTER);
             let top = top + (index / columns) as f64 * each;
-            let area = Area { left, right: left + block - 8.0, top, bottom: top + CAPTION + main + lower };
-            stack.draw(&mut page, area, CAPTION, if stack.has_ratio() { ratio } else { 0.0 });
+            let area = Area { left, right: left + block - 8.0, top, bottom: top + caption + main + lower };
+            stack.draw(&mut page, area, caption, if stack.has_ratio() { ratio } else { 0.0 });
         }
         Ok(page)
     }

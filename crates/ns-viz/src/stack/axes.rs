@@ -26,9 +26,20 @@ impl Stack {
         if !(high > 0.0) {
             return Axis::log(0.1, 1.0);
         }
-        // The axis starts below the smallest bin to make this bin visible. It spans at most about eight
-        // decades.
-        Axis::log((0.2 * low).max(1e-8 * high), 3.0 * high)
+        // The axis starts below the smallest bin to make this bin visible, and below its lowest layer, if this layer has a
+        // share of it that can be seen. It spans at most about eight decades.
+        let layer = self.lowest_layer().unwrap_or(low).max(2e-3 * low);
+        Axis::log((0.2 * low).min(0.5 * layer).max(1e-8 * high), 3.0 * high)
+    }
+
+    /// Returns the smallest positive height of the lowest layers of all bins, or of all layers that are drawn as lines.
+    fn lowest_layer(&self) -> Option<f64> {
+        let lowest = |bin: usize| {
+            let heights = self.layers.iter().filter_map(|layer| layer.counts.get(bin).copied());
+            let mut seen = heights.filter(|height| *height > 0.0);
+            if self.lines { seen.reduce(f64::min) } else { seen.next() }
+        };
+        (0..self.total.len()).filter_map(lowest).reduce(f64::min)
     }
 
     /// Returns the lowest sum of the negative and the highest sum of the positive parts of the layers, in bins and on

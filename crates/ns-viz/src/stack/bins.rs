@@ -13,6 +13,8 @@ use crate::text::{Style, drop, fit};
 const NARROWEST: f64 = 13.0;
 /// Largest length of a name that runs upwards, in pixels.
 const LONGEST: f64 = 170.0;
+/// Smallest font of names that run to the right.
+const SMALLEST: f64 = 9.0;
 /// Space between the axis and the names.
 const GAP: f64 = 7.0;
 /// Largest width of the labels of the vertical axis, in pixels.
@@ -36,9 +38,9 @@ impl Stack {
         self.labels.iter().map(|label| font::width(label, TICK_SIZE)).fold(0.0, f64::max)
     }
 
-    /// Whether names fit below bins of this width.
+    /// Whether names fit below bins of this width, in a somewhat smaller font if they are long.
     fn flat(&self, bin: f64) -> bool {
-        self.longest() <= bin - 6.0
+        self.longest() * SMALLEST <= (bin - 6.0) * TICK_SIZE
     }
 
     /// Writes the names below the bins. Names that are too long run upwards.
@@ -53,7 +55,8 @@ impl Stack {
             let &[low, high] = ends else { continue };
             let middle = 0.5 * (x.at(low) + x.at(high));
             if flat {
-                let style = Style::new(TICK_SIZE).centred();
+                let size = TICK_SIZE.min(TICK_SIZE * (width - 6.0) / self.longest().max(1.0));
+                let style = Style::new(size).centred();
                 page.text(middle, area.bottom + GAP + 0.76 * TICK_SIZE, label.clone(), style);
             } else {
                 let (text, size) = fit(label, LONGEST, size, size);
