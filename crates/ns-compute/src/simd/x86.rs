@@ -6,12 +6,12 @@
 use std::arch::x86_64::{
     __m256d, __m512d, _CMP_LT_OQ, _mm_add_pd, _mm_add_sd, _mm_cvtsd_f64, _mm_unpackhi_pd, _mm256_add_pd,
     _mm256_blend_pd, _mm256_blendv_pd, _mm256_castpd256_pd128, _mm256_cmp_pd, _mm256_div_pd,
-    _mm256_extractf128_pd, _mm256_fmadd_pd, _mm256_hadd_pd, _mm256_loadu_pd, _mm256_mul_pd,
-    _mm256_permute2f128_pd, _mm256_set1_pd, _mm256_sqrt_pd, _mm256_storeu_pd, _mm256_sub_pd, _mm512_add_pd,
-    _mm512_castpd512_pd256, _mm512_cmp_pd_mask, _mm512_div_pd, _mm512_extractf64x4_pd, _mm512_fmadd_pd,
-    _mm512_fnmadd_pd, _mm512_loadu_pd, _mm512_mask_blend_pd, _mm512_mul_pd, _mm512_rcp14_pd, _mm512_set1_pd,
-    _mm512_sqrt_pd, _mm512_storeu_pd, _mm512_sub_pd,
+    _mm256_extractf128_pd, _mm256_fmadd_pd, _mm256_hadd_pd, _mm256_mul_pd, _mm256_permute2f128_pd,
+    _mm256_set1_pd, _mm256_sqrt_pd, _mm256_sub_pd, _mm512_add_pd, _mm512_castpd512_pd256, _mm512_cmp_pd_mask,
+    _mm512_div_pd, _mm512_extractf64x4_pd, _mm512_fmadd_pd, _mm512_fnmadd_pd, _mm512_mask_blend_pd,
+    _mm512_mul_pd, _mm512_rcp14_pd, _mm512_set1_pd, _mm512_sqrt_pd, _mm512_sub_pd,
 };
+use std::mem::transmute;
 
 use super::lanes::{Lanes, MulAdd, Vector};
 
@@ -49,7 +49,7 @@ pub(crate) struct V8(__m512d);
 
 /// Defines the operations of [`Vector`] that take one instruction on a register of `$n` numbers.
 macro_rules! instructions {
-    ($n:literal, $splat:ident, $load:ident, $store:ident, $($name:ident($($arg:ident),*) $instruction:ident),*) => {
+    ($n:literal, $register:ident, $splat:ident, $($name:ident($($arg:ident),*) $instruction:ident),*) => {
         #[inline(always)]
         fn splat(x: f64) -> Self {
             // SAFETY: the CPU has the instruction set (module comment).
@@ -59,22 +59,23 @@ macro_rules! instructions {
         #[inline(always)]
         fn load(from: &[f64]) -> Self {
             let from = &from[..$n];
-            // SAFETY: as above; `from` has `$n` elements, and alignment is not required.
-            Self(unsafe { $load(from.as_ptr()) })
+            // SAFETY: a register and an array of `$n` numbers have the same bits, and `from` has `$n` elements. The
+            // intrinsic for loads would check its arguments in builds with debug assertions, which takes longer than the load.
+            Self(unsafe { transmute::<[f64; $n], $register>(*from.as_ptr().cast::<[f64; $n]>()) })
         }
 
         #[inline(always)]
         unsafe fn load_at(from: &[f64], at: usize) -> Self {
             debug_assert!(at + $n <= from.len());
             // SAFETY: as above; the caller guarantees the range.
-            Self(unsafe { $load(from.as_ptr().add(at)) })
+            Self(unsafe { transmute::<[f64; $n], $register>(*from.as_ptr().wrapping_add(at).cast::<[f64; $n]>()) })
         }
 
         #[inline(always)]
         fn store(self, to: &mut [f64]) {
             let to = &mut to[..$n];
-            // SAFETY: as above; `to` has `$n` elements, and alignment is not required.
-            unsafe { $store(to.as_mut_ptr(), self.0) }
+            // SAFETY: a register and an array of `$n` numbers have the same bits, and `to` has `$n` elements.
+            unsafe { *to.as_mut_ptr().cast::<[f64; $n]>() = transmute::<$register, [f64; $n]>(self.0) }
         }
 
         $(#[inline(always)]
@@ -97,7 +98,7 @@ macro_rules! halves {
 
 impl Vector for V4 {
     instructions! {
-        4, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, add(b) _mm256_add_pd, sub(b) _mm256_sub_pd,
+        4, __m256d, _mm256_set1_pd, add(b) _mm256_add_pd, sub(b) _mm256_sub_pd,
         mul(b) _mm256_mul_pd, div(b) _mm256_div_pd, mul_add(b, c) _mm256_fmadd_pd, sqrt() _mm256_sqrt_pd
     }
 
@@ -188,7 +189,7 @@ impl V8 {
 
 impl Vector for V8 {
     instructions! {
-        8, _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, add(b) _mm512_add_pd, sub(b) _mm512_sub_pd,
+        8, __m512d, _mm512_set1_pd, add(b) _mm512_add_pd, sub(b) _mm512_sub_pd,
         mul(b) _mm512_mul_pd, div(b) _mm512_div_pd, mul_add(b, c) _mm512_fmadd_pd, sqrt() _mm512_sqrt_pd
     }
 
