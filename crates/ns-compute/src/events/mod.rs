@@ -48,7 +48,7 @@ pub(crate) use offload::ChannelSums;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use offload::{LeafSteps, Offload, Operand, Operation, OwnKernel, Totals, UnaryOperation};
 
-pub(crate) use places::{MovingPeak, Place, find_peaks, places, rivals, without_peak};
+pub(crate) use places::{MovingPeak, Place, find_peaks, peak_parameters, places, rivals, without_peak};
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use program::Table;
 pub(crate) use program::pair;

@@ -16,6 +16,7 @@ use self::shape::{Peak, moving_peaks};
 use super::block::multiply_leaves;
 use super::channel::ChannelPlan;
 use super::channel_sum::ChannelMemory;
+use super::leaf::Leaf;
 use super::sums::{BLOCK, SumMemory};
 use super::term::{EventPlan, EventScratch};
 use crate::simd::Level;
@@ -85,14 +86,11 @@ pub(crate) fn find_peaks(
 ) -> Vec<MovingPeak> {
     let mut found = Vec::new();
     for (c, (channel, memory)) in plan.channels.iter().zip(&scratch.channels).enumerate() {
-        if !channel.conditionals.is_empty() || memory.is_wide() {
+        if memory.is_wide() {
             continue;
         }
         let hull = hull(channel);
-        for (l, leaf) in channel.leaves.iter().enumerate() {
-            if !leaf.has_formula() || leaf.is_of_bins() {
-                continue;
-            }
+        for (l, leaf) in leaves_with_peaks(channel) {
             let parameters = |local: usize| -> Vec<usize> {
                 let own = channel.locals[local].positions.iter().map(|&i| channel.parameters[i]);
                 own.filter(|&p| may_move(p)).collect()
@@ -109,6 +107,26 @@ pub(crate) fn find_peaks(
             }));
         }
     }
+    found
+}
+
+/// Returns the leaves of a channel in which narrow peaks are looked for, with their indices.
+fn leaves_with_peaks(channel: &ChannelPlan) -> impl Iterator<Item = (usize, &Leaf)> {
+    let may_have = channel.conditionals.is_empty();
+    let all = channel.leaves.iter().enumerate();
+    all.filter(move |(_, leaf)| may_have && leaf.has_formula() && !leaf.is_of_bins())
+}
+
+/// Returns the parameters on which the places or the widths of peaks may depend that [`find_peaks`] finds, in ascending order.
+pub(crate) fn peak_parameters(plan: &EventPlan) -> Vec<usize> {
+    let mut found = Vec::new();
+    for channel in &plan.channels {
+        let locals = leaves_with_peaks(channel).flat_map(|(_, leaf)| &leaf.variables);
+        let positions = locals.flat_map(|&local| &channel.locals[local].positions);
+        found.extend(positions.map(|&position| channel.parameters[position]));
+    }
+    found.sort_unstable();
+    found.dedup();
     found
 }
 

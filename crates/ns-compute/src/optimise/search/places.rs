@@ -5,7 +5,9 @@ use ns_core::Search;
 use super::super::descend::{Mode, descend};
 use super::super::{Problem, Worker};
 use super::attempt::{BestSoFar, attempt_below};
-use crate::events::{MovingPeak, Place, find_peaks, places, prepare_channels, rivals, without_peak};
+use crate::events::{
+    MovingPeak, Place, find_peaks, peak_parameters, places, prepare_channels, rivals, without_peak,
+};
 
 /// Number of descents per parameter and round.
 const DESCENTS: usize = 4;
@@ -67,7 +69,7 @@ pub(super) fn search_places(
         return;
     }
     let may_move = |p: usize| !problem.fixed[p];
-    if !plan.events.shape_parameters().into_iter().any(may_move) {
+    if !peak_parameters(&plan.events).into_iter().any(may_move) {
         return;
     }
     let best = in_range(worker, problem, found.best.theta.clone());
@@ -114,7 +116,7 @@ fn all_widths(
     let (events, level) = (&problem.plan.events, problem.level);
     let may_move = |p: usize| !problem.fixed[p];
     let mut all = vec![Widths { parameter: None, peaks: present }];
-    for q in events.shape_parameters().into_iter().filter(|&q| is_free(problem, q)) {
+    for q in peak_parameters(events).into_iter().filter(|&q| is_free(problem, q)) {
         if all.iter().flat_map(|own| &own.peaks).any(|peak| peak.parameters.contains(&q)) {
             continue;
         }
