@@ -124,15 +124,81 @@ fn a_projection_of_two_gaussians_is_a_gaussian() {
     assert!((hessian[0] - bends[0]).abs() < 1e-7 * bends[0].abs(), "{hessian:?} {bends:?}");
 }
 
-/// Values of `-ln L` from mpmath with 30 digits (`scripts/make_convolutions.py`).
+/// Returns `value(t)` where `t = (x - P(0)) / P(1)` is between `low` and `high`, and 0 elsewhere.
+fn cut((low, high): (f64, f64), value: impl Fn(usize) -> Vec<Op>) -> Density {
+    let mut ops = vec![
+        Op::Observable(0),
+        Op::Value(P(0)),
+        Op::Sub(0, 1),
+        Op::Value(P(1)),
+        Op::Div(2, 3),
+        Op::Number(low),
+    ];
+    ops.extend([Op::Number(high), Op::LessEqual(5, 4), Op::LessEqual(4, 6), Op::And(7, 8), Op::Number(0.0)]);
+    ops.extend(value(4));
+    ops.push(Op::Select(9, ops.len() - 1, 10));
+    Density::Generic(Tape::new(ops).unwrap())
+}
+
+/// Returns a density of `scripts/make_convolutions.py`, whose first two parameters are those of the model.
+fn of_name(name: &str) -> Density {
+    match name {
+        "landau" => landau(P(0), P(1)),
+        "crystal_ball" => Density::CrystalBall {
+            x: 0,
+            mean: P(0),
+            sigma_left: P(1),
+            sigma_right: P(1),
+            left: Some(Tail { alpha: N(1.1), n: N(2.5) }),
+            right: None,
+        },
+        "uniform" => cut((0.0, 1.0), |_| vec![Op::Number(1.0)]),
+        "decay" => cut((0.0, f64::MAX), |t| vec![Op::Neg(t), Op::Exp(11)]),
+        "parabola" => cut((-1.0, 1.0), |t| vec![Op::Mul(t, t), Op::Number(1.0), Op::Sub(12, 11)]),
+        _ => two_peaks(),
+    }
+}
+
+fn two_peaks() -> Density {
+    let summands = vec![gauss(P(0), N(0.4)), gauss(N(12.0), P(1))];
+    Density::Mixture { summands, coefficients: vec![N(0.3)] }
+}
+
+/// Values of `-ln L` from mpmath with 20 digits (`scripts/make_convolutions.py`).
 #[test]
-fn a_landau_density_with_a_resolution_agrees_with_thirty_digits() {
+fn convolutions_with_a_gaussian_agree_with_twenty_digits() {
     for line in include_str!("convolutions.txt").lines() {
-        let numbers: Vec<f64> = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
+        let mut words = line.split_whitespace();
+        let name = words.next().unwrap();
+        let numbers: Vec<f64> = words.map(|word| word.parse().unwrap()).collect();
         let (at, want) = (&numbers[..3], numbers[3]);
-        let (model, _) = of(convolved(landau(P(0), P(1)), gauss(N(0.0), P(2))), at);
+        let (model, _) = of(convolved(of_name(name), gauss(N(0.0), P(2))), at);
         let (nll, ..) = evaluate(&model, at);
         assert!((nll - want).abs() < 1e-9 * want.abs(), "{line}: {nll}");
+    }
+}
+
+/// The convolution is far below the smallest double in a part of the axis, where no event is.
+#[test]
+fn convolutions_that_vanish_in_a_part_of_the_axis_are_sums_too() {
+    let own =
+        channel(&[(-10.0, 30.0)], false, vec![(N(1.0), convolved(landau(P(0), P(1)), gauss(N(0.1), P(2))))]);
+    let other = convolved(landau(P(0), P(1)), gauss_with_a_comparison(N(0.1), P(2)));
+    let other = channel(&[(-10.0, 30.0)], false, vec![(N(1.0), other)]);
+    for (at, low, high) in
+        [([20.0, 1.0, 0.1], 17.0, 30.0), ([5.0, 0.3, 0.2], 3.5, 30.0), ([5.0, 1.0, 0.4], -6.0, 28.0)]
+    {
+        let events: Vec<f64> = even(40, 0).into_iter().map(|u| low + (high - low) * u).collect();
+        let with = |own: &ns_core::EventChannel| {
+            let starts: Vec<(&str, f64, (f64, f64))> =
+                at.iter().map(|&v| ("q", v, (-100.0, 100.0))).collect();
+            evaluate(&model(&starts, vec![(own.clone(), table(vec![events.clone()]))]), &at)
+        };
+        let ((nll, gradient, hessian), (want, slopes, bends)) = (with(&own), with(&other));
+        assert!((nll - want).abs() < 2e-9 * want.abs().max(1.0), "{at:?}: {nll} {want}");
+        for (got, want) in gradient.iter().zip(&slopes).chain(hessian.iter().zip(&bends)) {
+            assert!((got - want).abs() < 1e-6 * (1.0 + want.abs()), "{at:?}: {got} {want}");
+        }
     }
 }
 
@@ -160,10 +226,6 @@ fn gauss_with_a_comparison(mean: Value, sigma: Value) -> Density {
 #[test]
 fn sums_over_equally_spaced_places_agree_with_integrals() {
     let narrow = |x| Density::JohnsonSu { x, mean: P(0), width: P(1), gamma: N(0.6), delta: N(1.1) };
-    let two = || {
-        let summands = vec![gauss(P(0), N(0.4)), gauss(N(12.0), P(1))];
-        Density::Mixture { summands, coefficients: vec![N(0.3)] }
-    };
     type Case<'a> = (&'a str, &'a dyn Fn() -> Density, [f64; 3]);
     let cases: [Case<'_>; 7] = [
         ("Landau and Gauss", &|| landau(P(0), P(1)), [5.0, 1.0, 2.0]),
@@ -176,7 +238,7 @@ fn sums_over_equally_spaced_places_agree_with_integrals() {
             [9.0, 1.3, 0.7],
         ),
         ("Johnson and Gauss", &|| narrow(0), [9.0, 0.8, 1.7]),
-        ("two peaks and Gauss", &two, [3.0, 1.1, 0.8]),
+        ("two peaks and Gauss", &two_peaks, [3.0, 1.1, 0.8]),
     ];
     for (what, first, at) in cases {
         let (a, _) = of(convolved(first(), gauss(N(0.1), P(2))), &at);

@@ -3,14 +3,19 @@
 //! `h(x) = int f(x - s) g(s) ds` or `int f(x, y) dy` is integrated by adaptive quadrature at the nodes of a table along the observable's axis,
 //! with first and second derivatives with respect to the parameters of both densities (`table`). Between the nodes, `ln h`
 //! and its derivatives are polynomials (`panels`). Events, integrals and toys read the table (`source`). It is made once per point.
-//! Convolutions of smooth densities are sums over equally spaced places (`lattice`, `samples`); all others are integrated at the
+//! Convolutions of smooth densities are sums over equally spaced places (`smooth`); all others are integrated at the
 //! nodes of the table one by one (`nodes`).
 
+mod divide;
 mod lattice;
 mod nodes;
 mod panels;
+mod places;
 mod samples;
+mod smooth;
 mod source;
+mod sum;
+mod support;
 mod table;
 
 use std::borrow::Cow;

@@ -59,11 +59,20 @@ pub(super) fn groups(size: usize) -> usize {
     size.div_ceil(LANES)
 }
 
+/// Returns the larger one of the last two Chebyshev coefficients of the first component, and the first one. `values` has all
+/// `size` components of one node after those of another.
+pub(super) fn tail(values: &[f64], size: usize) -> (f64, f64) {
+    let Basis { weights, .. } = basis();
+    let coefficient = |k: usize| -> f64 {
+        values.iter().step_by(size).zip(&weights[k]).map(|(value, weight)| value * weight).sum()
+    };
+    (coefficient(NODES - 1).abs().max(coefficient(NODES - 2).abs()), coefficient(0))
+}
+
 /// Appends the polynomials through the values at the nodes to `to`. `values` has all `size` components of one node after those
-/// of another. Returns the largest of the last two Chebyshev coefficients of the first component, and the first one.
-pub(super) fn transform(values: &[f64], size: usize, to: &mut Vec<Polynomials>) -> (f64, f64) {
+/// of another.
+pub(super) fn transform(values: &[f64], size: usize, to: &mut Vec<Polynomials>) {
     let Basis { weights, powers, .. } = basis();
-    let mut told = (0.0, 0.0);
     for group in 0..groups(size) {
         let own = group * LANES..size.min((group + 1) * LANES);
         let mut chebyshev = [[0.0; LANES]; NODES];
@@ -73,9 +82,6 @@ pub(super) fn transform(values: &[f64], size: usize, to: &mut Vec<Polynomials>) 
                     *sum += weight * value;
                 }
             }
-        }
-        if group == 0 {
-            told = (chebyshev[NODES - 1][0].abs().max(chebyshev[NODES - 2][0].abs()), chebyshev[0][0]);
         }
         // The terms of a panel fall fast enough for powers: each is far below 2^-k.
         let mut polynomials = [0.0; NODES * LANES];
@@ -88,7 +94,6 @@ pub(super) fn transform(values: &[f64], size: usize, to: &mut Vec<Polynomials>) 
         }
         to.push(polynomials);
     }
-    told
 }
 
 /// Writes the first components at `z`, as many as `out` has.

@@ -7,7 +7,10 @@ use crate::simd::{Level, MulAdd, Vector, isa_fn};
 const LANES: usize = 64;
 
 /// Number of sums that are computed together.
-const TOGETHER: usize = 32;
+const TOGETHER: usize = 4;
+
+/// Number of products that are added together.
+pub(super) const GROUP: usize = 8;
 
 /// A density with its derivatives at the places `origin + i step`, from one `i` to another.
 pub(super) struct Samples {
@@ -59,36 +62,16 @@ impl Samples {
         let places: Vec<f64> = (0..self.len() - 1).map(middle).collect();
         let between = self.evaluate(level, program, &places);
         for (column, between) in self.columns.iter_mut().zip(between) {
-            let old = std::mem::take(column);
-            column.reserve(old.len() + between.len());
-            let mut between = between.into_iter();
-            for x in old {
-                column.push(x);
-                column.extend(between.next());
-            }
+            let mut all = vec![0.0; column.len() + between.len()];
+            all.iter_mut().step_by(2).zip(&*column).for_each(|(to, x)| *to = *x);
+            all.iter_mut().skip(1).step_by(2).zip(&between).for_each(|(to, x)| *to = *x);
+            *column = all;
         }
-    }
-
-    /// Returns every second place, if the one with `i = 0` is among them.
-    pub(super) fn coarser(&self) -> Option<Self> {
-        let every_second = |column: &Vec<f64>| column.iter().step_by(2).copied().collect();
-        (self.first % 2 == 0).then(|| Self {
-            memory: Memory::default(),
-            origin: self.origin,
-            step: 2.0 * self.step,
-            first: self.first / 2,
-            columns: self.columns.iter().map(every_second).collect(),
-        })
     }
 
     /// Returns the number of places.
     pub(super) fn len(&self) -> usize {
         self.columns.first().map_or(0, Vec::len)
-    }
-
-    /// Returns the last `i`.
-    pub(super) fn last(&self) -> i64 {
-        self.first + self.len() as i64 - 1
     }
 
     /// Returns the place with the index `index`.
@@ -106,30 +89,32 @@ impl Samples {
 }
 
 isa_fn! {
-    /// Writes the sums over `j` of `f[i + j] g[j]` to `out[i]`.
-    pub(super) fn sums(f: &[f64], g: &[f64], out: &mut [f64]) = body
+    /// Writes the sums over `j` of `f[stride i + j] g[j]` to `out[i]`. `g` consists of groups of eight places.
+    pub(super) fn sums(f: &[f64], stride: usize, g: &[f64], out: &mut [f64]) = body
 }
 
 #[inline(always)]
-fn body<M: MulAdd>(f: &[f64], g: &[f64], out: &mut [f64]) {
-    if out.len() < TOGETHER {
-        for (i, to) in out.iter_mut().enumerate() {
-            *to = f[i..].iter().zip(g).fold(0.0, |sum, (a, b)| M::mul_add(*a, *b, sum));
+fn body<M: MulAdd>(f: &[f64], stride: usize, g: &[f64], out: &mut [f64]) {
+    let groups = g.as_chunks::<GROUP>().0;
+    let length = GROUP * groups.len();
+    for (index, out) in out.chunks_mut(TOGETHER).enumerate() {
+        let mut own = [&[][..]; TOGETHER];
+        for (k, own) in own.iter_mut().enumerate() {
+            // The last sums may be fewer.
+            let row = TOGETHER * index + k.min(out.len() - 1);
+            *own = f[stride * row..][..length].as_chunks::<GROUP>().0;
         }
-        return;
-    }
-    // The last sums overlap with those before.
-    let last = out.len() - TOGETHER;
-    for from in (0..last).step_by(TOGETHER).chain([last]) {
-        let mut parts = [M::V8::splat(0.0); TOGETHER / 8];
-        for (window, b) in f[from..].windows(TOGETHER).zip(g) {
-            let b = M::V8::splat(*b);
-            for (i, part) in parts.iter_mut().enumerate() {
-                *part = M::V8::load(&window[8 * i..]).mul_add(b, *part);
-            }
+        let [a, b, c, d] = own;
+        let mut parts = [M::V8::splat(0.0); TOGETHER];
+        for ((((g, a), b), c), d) in groups.iter().zip(a).zip(b).zip(c).zip(d) {
+            let g = M::V8::load(g);
+            parts[0] = M::V8::load(a).mul_add(g, parts[0]);
+            parts[1] = M::V8::load(b).mul_add(g, parts[1]);
+            parts[2] = M::V8::load(c).mul_add(g, parts[2]);
+            parts[3] = M::V8::load(d).mul_add(g, parts[3]);
         }
-        for (part, to) in parts.iter().zip(out[from..].chunks_exact_mut(8)) {
-            part.store(to);
-        }
+        let mut found = [0.0; TOGETHER];
+        M::V8::sums(parts, &mut found);
+        out.copy_from_slice(&found[..out.len()]);
     }
 }
