@@ -130,9 +130,8 @@ pub(super) fn look_around(
         }
     }
     let tiniest = !toy && free <= TINIEST_MODEL;
-    let more = !toy
-        && free <= MOST_FREE
-        && (thorough || is_strained(worker, inside, &found.best.theta.clone()));
+    let more =
+        !toy && free <= MOST_FREE && (thorough || is_strained(worker, inside, &found.best.theta.clone()));
     let fewest = match (tiniest, more) {
         (true, true) => MANY_STARTS,
         (true, false) => FEWEST_STARTS,
