@@ -34,6 +34,9 @@ const TOLERANCE: f64 = 1e-9;
 /// Largest number of times that all searches are run. The searches are repeated if a fit found a lower minimum.
 const MOST_ATTEMPTS: usize = 8;
 
+/// After as many evaluations of CLs the search for limits is not repeated. A limit takes about ten.
+const MOST_EVALUATIONS: usize = 1000;
+
 /// The search for one limit.
 struct LimitSearch {
     /// For an expected limit, its number of standard deviations, one of
@@ -106,7 +109,8 @@ pub(crate) fn upper_limit_at<'a>(
             Err(InferenceError::Cancelled) => true,
             Err(error) => return Err(error),
         };
-        if interrupted || tester.n_lowered == lowered || attempt == MOST_ATTEMPTS {
+        let last = attempt == MOST_ATTEMPTS || tester.n_evaluations >= MOST_EVALUATIONS;
+        if interrupted || tester.n_lowered == lowered || last {
             break;
         }
         // The function values of the earlier searches were relative to a minimum that is no longer the lowest.

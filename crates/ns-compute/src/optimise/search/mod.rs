@@ -33,7 +33,6 @@ use super::{Problem, Worker};
 use around_best::{always, look_around};
 pub(super) use attempt::BestSoFar;
 use attempt::{attempt, attempt_below, runaway};
-use budget::OF_STRONG;
 pub(crate) use budget::{Budget, TIMES as BUDGET_TIMES};
 use elsewhere::elsewhere;
 use places::search_places;
@@ -83,8 +82,8 @@ pub(super) fn search(
         return Ok(found);
     }
     let first = worker.spent;
-    let always = always(worker, problem, &found);
-    found.budget = Budget::after(first, always, worker.spent);
+    let milliseconds = always(worker, problem, &found);
+    found.budget = Budget::after(first, milliseconds, worker.spent);
     let of_search = found.budget;
     for other in further {
         if !problem.physical {
@@ -113,7 +112,8 @@ pub(super) fn search(
     found.budget.postpone(worker.spent - begin);
     if fell {
         // What a descent without a minimum cost says nothing of what a search may cost.
-        found.budget = Budget::after(worker.spent, OF_STRONG, worker.spent);
+        let milliseconds = always(worker, problem, &found);
+        found.budget = Budget::after(worker.spent, milliseconds, worker.spent);
     } else if problem.physical {
         // The starting points that all toys share have had a budget of their own.
         found.budget = of_search.again(worker.spent);
