@@ -38,7 +38,7 @@ const MIDDLING: usize = 100;
 
 /// Beyond this strain the numbers of the model have no meaning, and no search makes the fit better: models with yields of 1e300,
 /// in which an upper limit has thousands of fits.
-const MOST_STRAIN: f64 = 1e6;
+pub(super) const MOST_STRAIN: f64 = 1e6;
 
 /// Largest number of parameters that the default search fixes at the negative of their value at the minimum, one
 /// parameter at a time, in models with kinks.

@@ -30,11 +30,13 @@ use ns_core::{FitFailure, InverseHessian, Search};
 use super::descend::{Mode, descend};
 use super::neighbour::approach;
 use super::{Problem, Worker};
-use around_best::{always, look_around};
+use around_best::{MOST_STRAIN, always, look_around};
 pub(super) use attempt::BestSoFar;
 use attempt::{attempt, attempt_below, runaway};
+use budget::ALWAYS;
 pub(crate) use budget::{Budget, TIMES as BUDGET_TIMES};
 use elsewhere::elsewhere;
+use lines::strain;
 use places::search_places;
 use recover::recover_minimum;
 pub(crate) use scatter::MOST_FREE;
@@ -112,8 +114,9 @@ pub(super) fn search(
     found.budget.postpone(worker.spent - begin);
     if fell {
         // What a descent without a minimum cost says nothing of what a search may cost.
-        let milliseconds = always(worker, problem, &found);
-        found.budget = Budget::after(worker.spent, milliseconds, worker.spent);
+        let sane = strain(worker, problem, &found.best.theta) < MOST_STRAIN;
+        found.budget =
+            if sane { Budget::UNLIMITED } else { Budget::after(worker.spent, ALWAYS, worker.spent) };
     } else if problem.physical {
         // The starting points that all toys share have had a budget of their own.
         found.budget = of_search.again(worker.spent);
