@@ -151,7 +151,7 @@ macro_rules! result_methods {
 
             /// Returns the result as a data frame of polars, with all digits of its numbers. A fit has a row per parameter, a
             /// batch of fits a row per data set, a ranking a row per parameter, yields a row per sample and bin, a scan a row
-            /// per value, a limit a row per quantile; other results are one row. Raises `ImportError` without polars.
+            /// per value, a limit a row per quantile, unfolded data a row per truth bin; other results are one row. Raises `ImportError` without polars.
             fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
                 $crate::analysis::frame(slf.as_any(), "polars")
             }
@@ -260,7 +260,7 @@ macro_rules! inner_methods {
 
             /// Returns the result as a data frame of polars, with all digits of its numbers. A fit has a row per parameter, a
             /// batch of fits a row per data set, a ranking a row per parameter, yields a row per sample and bin, a scan a row
-            /// per value, a limit a row per quantile; other results are one row. Raises `ImportError` without polars.
+            /// per value, a limit a row per quantile, unfolded data a row per truth bin; other results are one row. Raises `ImportError` without polars.
             fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
                 $crate::analysis::frame(slf.as_any(), "polars")
             }
