@@ -1,8 +1,6 @@
 //! The data that a background expects.
 
-use ns_core::{
-    Control, Data, Device, EventChannel, Execution, Model, Observable, Observations, OutcomeParts,
-};
+use ns_core::{Control, Data, Device, EventChannel, Execution, Model, Observations, OutcomeParts};
 
 use crate::analysis::Analysis;
 use crate::look_elsewhere::Axis;
@@ -100,7 +98,9 @@ fn transferred(
     }
     let mut events = Vec::with_capacity(model.event_channels.len());
     for channel in &model.event_channels {
-        let same = |other: &EventChannel| other.name == channel.name && axes(other) == axes(channel);
+        let same = |other: &EventChannel| {
+            other.name == channel.name && axes(other) == axes(channel) && other.boxes() == channel.boxes()
+        };
         let table = background.event_channels.iter().position(same).and_then(|k| counts.events.get(k));
         let table = table.ok_or_else(|| {
             bad(format!(
@@ -113,9 +113,7 @@ fn transferred(
     Ok(Observations { main, aux: model.observed.aux.clone(), events })
 }
 
-/// Returns what the columns of the events of a channel mean, and where the events are.
-fn axes(channel: &EventChannel) -> (Vec<(&str, f64, f64)>, Vec<Vec<(f64, f64)>>) {
-    let axis = |axis: &'_ Observable| (axis.min, axis.max);
-    let list = channel.observables.iter().map(|own| (own.name.as_str(), axis(own).0, axis(own).1)).collect();
-    (list, channel.boxes())
+/// Returns the names and limits of the axes of a channel.
+fn axes(channel: &EventChannel) -> Vec<(&str, f64, f64)> {
+    channel.observables.iter().map(|axis| (axis.name.as_str(), axis.min, axis.max)).collect()
 }

@@ -87,15 +87,11 @@ pub fn spurious_signal(
 
 /// Reads the fits with one background.
 fn of_background(name: &str, n_events: f64, searched: &Searched, axis: &Axis) -> SpuriousBackground {
-    let converged = |fit: &Option<&FitOutcome>| fit.is_some_and(FitOutcome::converged);
-    let fits: Vec<Option<&FitOutcome>> =
-        searched.fits().map(|fit| fit.filter(|fit| converged(&Some(fit)))).collect();
-    let strength: Vec<Option<f64>> =
-        fits.iter().map(|fit| fit.and_then(|fit| fit.parameters.get(axis.poi).copied())).collect();
-    let uncertainty: Vec<Option<f64>> = fits
-        .iter()
-        .map(|fit| fit.and_then(|fit| fit.uncertainties.get(axis.poi).copied().flatten()))
-        .collect();
+    let each = |value: fn(&FitOutcome, usize) -> Option<f64>| -> Vec<Option<f64>> {
+        searched.fits().map(|fit| value(fit.filter(|fit| fit.converged())?, axis.poi)).collect()
+    };
+    let strength = each(|fit, poi| fit.parameters.get(poi).copied());
+    let uncertainty = each(|fit, poi| fit.uncertainties.get(poi).copied().flatten());
     let peaks: Vec<SpuriousPeak> = axis
         .places
         .iter()
