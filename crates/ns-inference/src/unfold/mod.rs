@@ -201,7 +201,8 @@ fn bottom_line(
     solution: &Solution,
     warnings: &mut Vec<String>,
 ) -> BottomLine {
-    let spread = solution.spread.as_ref();
+    // Without all factors there is no covariance of the measured distribution.
+    let spread = solution.spread.as_ref().filter(|spread| spread.is_complete());
     let chi2 = spread.and_then(|spread| spread.chi2(&solution.differences));
     let n_dof = spread.map_or(0, |spread| i64::try_from(spread.n_active()).unwrap_or(i64::MAX));
     let unfolded = chi2.map(|chi2| solve::test(chi2, n_dof));
@@ -214,7 +215,7 @@ fn bottom_line(
             "there is no bottom-line test: single events have no saturated model to compare with".to_owned(),
         ),
         (_, None) => warnings.push(
-            "there is no bottom-line test: the data do not determine all factors, so that their covariance has no inverse"
+            "there is no bottom-line test: the data do not determine all factors within their bounds, so that their covariance has no inverse"
                 .to_owned(),
         ),
         (Some(folded), Some(unfolded)) if passed == Some(false) => warnings.push(format!(

@@ -206,4 +206,5 @@ fn factors_at_a_bound_are_named() {
         result.warnings
     );
     assert_eq!(result.covariance[0], [0.0; 3]);
+    assert_eq!((result.bottom_line.unfolded, result.bottom_line.passed), (None, None));
 }
