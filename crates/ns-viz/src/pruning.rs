@@ -17,6 +17,8 @@ const MARGIN: f64 = 16.0;
 /// Size of a cell, in pixels.
 const WIDTH: f64 = 17.0;
 const HEIGHT: f64 = 15.0;
+/// Largest width for the name of a channel with few samples, in pixels.
+const MOST_NAME: f64 = 120.0;
 /// Space between channels.
 const GUTTER: f64 = 12.0;
 const SIZE: f64 = 10.5;
@@ -102,6 +104,12 @@ impl Kept {
     }
 }
 
+/// Returns the width of the columns of a channel, or more if its name needs it.
+fn channel_room(columns: &[PruningColumn]) -> f64 {
+    let name = columns.first().map_or(0.0, |column| font::width(&column.channel, 9.0));
+    (WIDTH * columns.len() as f64).max(name.min(MOST_NAME))
+}
+
 impl Pruning {
     /// Creates a picture from effects, each with its channel, sample and systematic. Channels, samples and systematics are
     /// in the order in which they occur first.
@@ -174,19 +182,13 @@ impl Pruning {
 
     /// Left edges of the columns, from the first one on.
     fn places(&self) -> Vec<f64> {
-        let mut at = 0.0;
-        let mut last: Option<&str> = None;
-        self.columns
-            .iter()
-            .map(|column| {
-                if last.is_some_and(|last| last != column.channel) {
-                    at += GUTTER;
-                }
-                last = Some(&column.channel);
-                at += WIDTH;
-                at - WIDTH
-            })
-            .collect()
+        let mut left = 0.0;
+        let mut places = Vec::with_capacity(self.columns.len());
+        for group in self.columns.chunk_by(|one, next| one.channel == next.channel) {
+            places.extend((0..group.len()).map(|column| left + WIDTH * column as f64));
+            left += channel_room(group) + GUTTER;
+        }
+        places
     }
 
     fn page(&self, rows: &[PruningRow], subtitle: &str) -> Drawing {
@@ -197,7 +199,8 @@ impl Pruning {
         let samples =
             widest(&mut self.columns.iter().map(|column| column.sample.as_str())).min(LONGEST) + 8.0;
         let places = self.places();
-        let table = places.last().copied().unwrap_or(0.0) + WIDTH;
+        let groups = self.columns.chunk_by(|one, next| one.channel == next.channel);
+        let table = groups.map(|group| channel_room(group) + GUTTER).sum::<f64>() - GUTTER;
         let width = (2.0 * MARGIN + names + table).max(520.0);
         let header = Header { title: &self.title, subtitle, entries: self.legend() };
         let room = width - 2.0 * MARGIN;
@@ -237,9 +240,15 @@ impl Pruning {
             let n = self.columns.iter().skip(at).take_while(|column| column.channel == first.channel).count();
             let (Some(from), Some(to)) = (places.get(at), places.get(at + n - 1)) else { return };
             let (from, to) = (left + from, left + to + WIDTH);
-            let (text, size) = fit(&first.channel, to - from, 12.0, 6.0);
+            let room = self.columns.get(at..at + n).map_or(0.0, channel_room);
+            let (text, size) = fit(&first.channel, room, 12.0, 6.0);
             let y = top - samples - 6.0;
-            page.text(0.5 * (from + to), y - 4.0, text, Style::new(size).centred().coloured(GREY));
+            let style = Style::new(size).coloured(GREY);
+            if room > to - from {
+                page.text(from, y - 4.0, text, style);
+            } else {
+                page.text(0.5 * (from + to), y - 4.0, text, style.centred());
+            }
             page.line((from + 1.0, y), (to - 1.0, y), Stroke::solid(GREY, 0.8));
             at += n;
         }

@@ -79,7 +79,15 @@ impl Stack {
     /// Shades the blinded ranges.
     pub(super) fn paint_blind(&self, page: &mut Drawing, area: &Area, x: &Axis) {
         for (from, to) in &self.blind {
-            let (left, right) = (x.clamped(*from), x.clamped(*to));
+            // Bins that overlap with the range show no data as a whole. Events have a range of their own.
+            let binned = self.positions.is_empty();
+            let hidden = self.edges.windows(2).filter_map(|ends| match ends {
+                [low, high] if binned && low < to && high > from => Some((*low, *high)),
+                _ => None,
+            });
+            let (from, to) =
+                hidden.fold((*from, *to), |(from, to), (low, high)| (from.min(low), to.max(high)));
+            let (left, right) = (x.clamped(from), x.clamped(to));
             if right > left {
                 page.path(rectangle(Area { left, right, ..*area }), Ink::tile(BLIND));
             }
