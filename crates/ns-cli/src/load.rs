@@ -255,10 +255,14 @@ pub(crate) fn options(args: &ModelArgs) -> Result<ModelOptions, CliError> {
         Some(path) => {
             Axes::read(path).map_err(|source| CliError::Workspace { origin: shown(path), source })?
         }
-        None if is_stdin(&args.input) => Axes::default(),
-        None => Axes::beside(&args.input),
+        None => axes_beside(&args.input),
     };
     Ok(ModelOptions { measurement, pois, interpolation, correlations, axes, ..ModelOptions::default() })
+}
+
+/// Returns the axes beside a workspace; none for standard input.
+pub(crate) fn axes_beside(input: &Path) -> Axes {
+    if is_stdin(input) { Axes::default() } else { Axes::beside(input) }
 }
 
 /// Reads a small JSON file into a value of type `T`. `expected` describes the contents in messages. `usage`

@@ -98,7 +98,7 @@ fn source_text(files: &Files, path: &Path, format: Format) -> Result<SourceText,
         Format::Trex | Format::Cabinetry => {
             let built = build_config_in(files, path, ConfigOptions::default())?;
             let json = built.workspace.to_string().into_bytes();
-            Ok(SourceText { json, format, warnings: built.warnings })
+            Ok(SourceText { json, format, warnings: built.warnings, axes: built.axes.as_found() })
         }
         _ => {
             // What is read of JSON is counted by who reads it.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 
+use crate::Axes;
 use crate::histfactory;
 use crate::pyhf::{Problem, WorkspaceError, read_file};
 
@@ -145,6 +146,8 @@ pub struct SourceText {
     pub format: Format,
     /// Warnings from a conversion to a workspace. Those of an HS3 model are in the model.
     pub warnings: Vec<Problem>,
+    /// The axes of the histograms that were converted.
+    pub axes: Axes,
 }
 
 impl SourceText {
@@ -166,7 +169,7 @@ impl SourceText {
     /// Takes XML that was read. The warnings of an HS3 model are in the model.
     pub(crate) fn of_xml(imported: histfactory::Imported) -> Self {
         let warnings = if imported.obstacle.is_none() { imported.warnings } else { Vec::new() };
-        Self { json: imported.json, format: Format::Xml, warnings }
+        Self { json: imported.json, format: Format::Xml, warnings, axes: imported.axes.as_found() }
     }
 
     /// Takes bytes without a path, such as those of standard input. They must be JSON.
@@ -175,7 +178,7 @@ impl SourceText {
     /// [`WorkspaceError::OtherFormat`] if they are something else.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, WorkspaceError> {
         let format = must_be_json(&bytes)?;
-        Ok(Self { json: bytes, format, warnings: Vec::new() })
+        Ok(Self { json: bytes, format, warnings: Vec::new(), axes: Axes::default() })
     }
 }
 

@@ -119,7 +119,10 @@ impl ModelSource {
         check: DigestCheck,
         sources: &EventSources,
     ) -> Result<Self, WorkspaceError> {
-        let source = Self::with_events(&text.json, patches, check, sources)?;
+        let mut source = Self::with_events(&text.json, patches, check, sources)?;
+        if let Self::Pyhf(workspace) = &mut source {
+            workspace.axes = text.axes;
+        }
         let mut warnings = text.warnings;
         warnings.extend_from_slice(source.reading_warnings());
         Ok(source.with_reading_warnings(warnings))
@@ -185,7 +188,11 @@ impl ModelSource {
     /// not suit the model, and [`WorkspaceError::Axes`] for axes that do not.
     pub fn model(&self, options: &ModelOptions) -> Result<Model, WorkspaceError> {
         let mut model = match self {
-            Self::Pyhf(workspace) => workspace.model(options)?,
+            Self::Pyhf(workspace) => {
+                let mut model = workspace.model(options)?;
+                workspace.axes.apply(&mut model)?;
+                model
+            }
             Self::Hs3(hs3) => hs3.model(options)?,
             Self::Card(card) => card.model_of(options)?,
         };

@@ -1,11 +1,9 @@
 //! `nextstat build`: builds a workspace from a configuration file and the histograms or columns that it names.
 
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use ns_inference::report::{Part, Table};
-use ns_translate::Axes;
 use ns_translate::build::{
     Built, ConfigOptions, EffectRow, McConstraint, Part as Effect, Pruning, TemplateRow, build_config,
 };
@@ -13,9 +11,10 @@ use ns_translate::pyhf::{Problem, to_text};
 use serde::Serialize;
 
 use crate::args::{Format, OutputArgs, real};
+use crate::document;
 use crate::effects;
 use crate::error::{CliError, Exit};
-use crate::output::{Output, PendingFile, complain};
+use crate::output::{Output, complain};
 use crate::plot::Plots;
 use crate::style::StyleArgs;
 
@@ -119,7 +118,7 @@ pub(crate) fn run(args: &BuildArgs) -> Result<Exit, CliError> {
         built.warnings.iter().map(|warning| Problem::paragraph(warning).trim_end().to_owned()).collect();
     output.deliver(&to_text(&built.workspace)?)?;
     if let Some(path) = args.output.as_deref().filter(|path| path.is_file()) {
-        write_axes(path, &built)?;
+        document::write_axes(path, &built.axes)?;
     }
     match table {
         Some(table) => {
@@ -156,20 +155,6 @@ pub(crate) fn run(args: &BuildArgs) -> Result<Exit, CliError> {
             _ => effects::templates_in(asked.style, &built.systematics, &built.templates),
         }
     })
-}
-
-/// Writes the axes beside the workspace. Those of an earlier workspace of this name are replaced or removed.
-fn write_axes(workspace: &Path, built: &Built) -> Result<(), CliError> {
-    let Some(place) = Axes::place_beside(workspace) else { return Ok(()) };
-    match built.axes.to_json() {
-        Some(text) => PendingFile::create(&place)?.finish(format!("{text}\n").as_bytes()),
-        None => match std::fs::remove_file(&place) {
-            Err(source) if source.kind() != ErrorKind::NotFound => {
-                Err(CliError::Write { path: place, source })
-            }
-            _ => Ok(()),
-        },
-    }
 }
 
 /// The table of effects that were left out.

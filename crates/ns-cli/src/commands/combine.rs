@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use ns_translate::Format;
 use ns_translate::datacard::{Card, CardOptions};
 use ns_translate::pyhf::{Combine, Join, Operation, Problem, WorkspaceError};
+use ns_translate::{Axes, Format};
 
 use crate::document::{self, DocumentArgs};
 use crate::error::{CliError, Exit};
@@ -54,9 +54,12 @@ pub(crate) fn run(args: &CombineArgs) -> Result<Exit, CliError> {
     }
     let options = Combine { join: args.join, merge_channels: args.merge_channels };
     let mut combined = None;
+    let mut all = Axes::default();
     let mut left = String::new();
     for path in &args.inputs {
-        let right = document::read(path)?;
+        let (right, axes) = document::read(path)?;
+        // Of channels in both files, the axis is that of the file whose channel stays.
+        all = if args.join == Join::RightOuter { axes.united(&all) } else { all.united(&axes) };
         let name = load::shown(path);
         combined = Some(match combined {
             None => right,
@@ -71,7 +74,8 @@ pub(crate) fn run(args: &CombineArgs) -> Result<Exit, CliError> {
         left = if left.is_empty() { name } else { format!("{left} + {name}") };
     }
     if let Some(workspace) = combined {
-        document::write(output, &workspace)?;
+        let axes = all.only(&workspace.channel_names());
+        document::write(&args.output, output, &workspace, (&axes, Path::new("")))?;
     }
     Ok(Exit::Done)
 }

@@ -4,7 +4,7 @@
 use clap::{Args, ValueEnum};
 use ns_core::Interpolation;
 use ns_translate::pyhf::{ModelOptions, Problem, Workspace, workspace_of};
-use ns_translate::{ModelSource, histfactory, hs3};
+use ns_translate::{Axes, ModelSource, histfactory, hs3};
 use serde_json::Value;
 
 use crate::args::ModelArgs;
@@ -49,6 +49,10 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, CliError> {
     let failed = |source| CliError::Workspace { origin: load::origin(&args.model), source };
     let source = load::workspace(&args.model).map_err(failed)?;
     let model = source.model(&load::options(&args.model)?);
+    let axes = match &model {
+        Ok(model) if args.to == Target::Pyhf => Axes::of_model(model),
+        _ => Axes::default(),
+    };
     let document = match (&source, args.to) {
         // The result keeps all analyses of the file. No analysis has to be chosen, but all of them must be
         // valid.
@@ -86,7 +90,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, CliError> {
             workspace_of(&model).map_err(|error| CliError::Usage(error.to_string()))?
         }
     };
-    document::write(output, &document)?;
+    document::write(&args.output, output, &document, (&axes, args.model.input.as_path()))?;
     Ok(Exit::Done)
 }
 

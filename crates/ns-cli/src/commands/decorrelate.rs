@@ -43,12 +43,12 @@ pub(crate) fn run(args: &DecorrelateArgs) -> Result<Exit, CliError> {
         "sample" => DecorrelateBy::Sample,
         file => DecorrelateBy::Regions(regions(Path::new(file))?),
     };
-    let workspace = document::read(&args.input)?;
+    let (workspace, axes) = document::read(&args.input)?;
     let decorrelate = Decorrelate { modifier: args.modifier.clone(), by };
     let edited =
         workspace.decorrelate(&decorrelate).map_err(|source| document::failed(&args.input, source))?;
     args.output.tell(Operation::Decorrelate, &edited);
-    document::write(output, &edited.workspace)?;
+    document::write(&args.output, output, &edited.workspace, (&axes, args.input.as_path()))?;
     Ok(Exit::Done)
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &PatchArgs) -> Result<Exit, CliError> {
     load::one_reader(&args.input, &args.patch)?;
     let output = args.output.open()?;
     let failed = |source| document::failed(&args.input, source);
-    let text = load::json(&args.input).map_err(failed)?;
+    let (text, axes) = document::text(&args.input)?;
     let patches = load::patches(&args.patch).map_err(failed)?;
     let check = if args.no_digest_check { DigestCheck::Skip } else { DigestCheck::Verify };
     let written = WrittenWorkspace::from_slice_patched(&text, &patches, check).map_err(failed)?;
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &PatchArgs) -> Result<Exit, CliError> {
     for patch in &patches {
         args.output.say("patched", &format!("{} ({})", patch.origin(), operations(patch.n_operations())));
     }
-    document::write(output, &written)?;
+    document::write(&args.output, output, &written, (&axes, args.input.as_path()))?;
     Ok(Exit::Done)
 }
 

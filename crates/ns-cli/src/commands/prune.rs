@@ -61,7 +61,7 @@ pub(crate) fn run(args: &PruneArgs) -> Result<Exit, CliError> {
         [("--plot-pruning", args.plot_pruning.as_deref())],
         Style::default(),
     )?;
-    let workspace = document::read(&args.input)?;
+    let (workspace, axes) = document::read(&args.input)?;
     let prune = Prune {
         channels: args.channel.clone(),
         samples: args.sample.clone(),
@@ -73,7 +73,8 @@ pub(crate) fn run(args: &PruneArgs) -> Result<Exit, CliError> {
     };
     let edited = workspace.prune(&prune).map_err(|source| document::failed(&args.input, source))?;
     args.output.tell(Operation::Prune, &edited);
-    document::write(output, &edited.workspace)?;
+    let axes = axes.only(&edited.workspace.channel_names());
+    document::write(&args.output, output, &edited.workspace, (&axes, args.input.as_path()))?;
     plots.finish(Exit::Done, |asked| {
         let effects = workspace.effects_kept(&edited.workspace);
         if effects.is_empty() {

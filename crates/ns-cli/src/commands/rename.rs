@@ -38,7 +38,7 @@ pub(crate) struct RenameArgs {
 /// be written.
 pub(crate) fn run(args: &RenameArgs) -> Result<Exit, CliError> {
     let output = args.output.open()?;
-    let workspace = document::read(&args.input)?;
+    let (workspace, axes) = document::read(&args.input)?;
     let summary = workspace.summary();
     let modifiers: Vec<&str> = summary.parameters.iter().map(|p| p.name.as_str()).collect();
     let samples: Vec<&str> = summary.samples.iter().map(String::as_str).collect();
@@ -50,7 +50,8 @@ pub(crate) fn run(args: &RenameArgs) -> Result<Exit, CliError> {
     };
     let edited = workspace.rename(&rename).map_err(|source| document::failed(&args.input, source))?;
     args.output.tell(Operation::Rename, &edited);
-    document::write(output, &edited.workspace)?;
+    let axes = axes.renamed(&rename.channels);
+    document::write(&args.output, output, &edited.workspace, (&axes, args.input.as_path()))?;
     Ok(Exit::Done)
 }
 

@@ -7,7 +7,6 @@ use ns_translate::pyhf::{DigestCheck, WrittenWorkspace};
 
 use crate::document::{self, DocumentArgs};
 use crate::error::{CliError, Exit};
-use crate::load;
 
 /// Flags of `sort`.
 #[derive(Debug, Args)]
@@ -25,9 +24,9 @@ pub(crate) struct SortArgs {
 /// If the workspace cannot be read, or the result cannot be written.
 pub(crate) fn run(args: &SortArgs) -> Result<Exit, CliError> {
     let output = args.output.open()?;
-    let written = load::json(&args.input)
-        .and_then(|text| WrittenWorkspace::from_slice_patched(&text, &[], DigestCheck::Verify))
+    let (text, axes) = document::text(&args.input)?;
+    let written = WrittenWorkspace::from_slice_patched(&text, &[], DigestCheck::Verify)
         .map_err(|source| document::failed(&args.input, source))?;
-    document::write(output, &written.sorted())?;
+    document::write(&args.output, output, &written.sorted(), (&axes, args.input.as_path()))?;
     Ok(Exit::Done)
 }

@@ -1,6 +1,7 @@
 //! Tests of the `nextstat` program as its users see it: output, messages and exit codes, many as snapshots.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
+mod axes_kept;
 mod cards;
 mod correlations;
 mod devices;

@@ -1,8 +1,8 @@
 //! The model of a request: a workspace, or the digests of a model that the server has stored.
 
 use ns_core::{HistosysCode, Interpolation, NormsysCode};
-use ns_translate::CorrelationTable;
 use ns_translate::pyhf::{ModelOptions, WorkspaceError};
+use ns_translate::{Axes, CorrelationTable};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
@@ -71,6 +71,10 @@ pub(crate) struct ModelBody {
     #[serde(default)]
     #[schema(value_type = Vec<Object>)]
     pub(crate) correlations: Vec<CorrelationTable>,
+    /// Titles and bin edges of channels, for pictures and tables: objects by channel with the keys `title` and `edges`.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    pub(crate) axes: Axes,
     /// Digest of a stored model. A request gives either this digest or `workspace`.
     #[serde(default)]
     pub(crate) model_digest: Option<String>,
@@ -166,7 +170,7 @@ impl ModelBody {
         ServerError::Workspace { pointer: format!("/model/{key}"), source }
     }
 
-    /// Returns measurement, parameter of interest, interpolation codes and correlations.
+    /// Returns measurement, parameter of interest, interpolation codes, correlations and axes.
     pub(crate) fn options(&self) -> ModelOptions {
         let mut codes = match self.interpolation {
             InterpolationName::Smooth => Interpolation::SMOOTH,
@@ -181,6 +185,7 @@ impl ModelBody {
             pois,
             unobserved: true,
             correlations: self.correlations.clone().into(),
+            axes: self.axes.clone(),
             ..ModelOptions::default()
         }
     }

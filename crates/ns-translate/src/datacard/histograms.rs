@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use ns_root::{RootError, RootFile};
 
 use super::lines::number;
+use crate::Axis;
 use crate::files::Files;
 use crate::pyhf::names::{nearest, quoted};
 
@@ -14,6 +15,8 @@ use crate::pyhf::names::{nearest, quoted};
 pub(super) struct Histogram {
     pub(super) contents: Vec<f64>,
     pub(super) squares: Vec<f64>,
+    /// The axis, if the file says what it is.
+    pub(super) axis: Option<Axis>,
 }
 
 impl Histogram {
@@ -104,7 +107,10 @@ fn of_root(histogram: &ns_root::Histogram) -> Result<Histogram, Trouble> {
     let squares = histogram.errors().iter().map(|e| e * e).collect();
     match contents.iter().position(|x| !x.is_finite()) {
         Some(bin) => Err(trouble(format!("is not finite in bin {}", bin + 1), "Correct the histogram.")),
-        None => Ok(Histogram { contents, squares }),
+        None => {
+            let axis = histogram.axes.first().and_then(Axis::of_root);
+            Ok(Histogram { contents, squares, axis })
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What HistFactory XML describes, with all histograms read.
 
+use crate::Axis;
 use crate::pyhf::Problem;
 use crate::xml_error::Place;
 
@@ -79,6 +80,8 @@ pub(super) struct Channel {
     pub(super) place: Place,
     pub(super) name: String,
     pub(super) bins: usize,
+    /// The axis of the first histogram that has one with edges or a title.
+    pub(super) axis: Option<Axis>,
     /// `None` if the file has no data.
     pub(super) data: Option<Vec<f64>>,
     pub(super) samples: Vec<Sample>,

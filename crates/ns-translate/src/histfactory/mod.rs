@@ -18,6 +18,7 @@ use std::path::Path;
 pub use crate::xml_error::{HistFactoryError, Place};
 pub use write::{COMBINATION, Exported, write};
 
+use crate::Axes;
 use crate::files::Files;
 use crate::pyhf::{Problem, Severity};
 
@@ -30,6 +31,8 @@ pub struct Imported {
     pub obstacle: Option<String>,
     /// Warnings, with the place in the XML as path.
     pub warnings: Vec<Problem>,
+    /// The axes of the histograms of the channels.
+    pub axes: Axes,
 }
 
 /// Whether a text is XML: its first letter is `<`.
@@ -70,7 +73,9 @@ pub(crate) fn read_in(files: &Files, path: &Path) -> Result<Imported, HistFactor
         None => workspace::write(&combination, lumi, &groups, &views, &data),
         Some(_) => hs3::write(&combination, lumi, &groups, &views, &data),
     };
-    Ok(Imported { json: document.to_string().into_bytes(), obstacle, warnings: combination.notes })
+    let axis = |channel: &describe::Channel| Some((channel.name.clone(), channel.axis.clone()?));
+    let axes = combination.channels.iter().filter_map(axis).collect();
+    Ok(Imported { json: document.to_string().into_bytes(), obstacle, warnings: combination.notes, axes })
 }
 
 /// Warns of samples that scale with the luminosity because the file does not say otherwise.

@@ -1,5 +1,8 @@
 //! Titles and bin edges of the horizontal axes of channels, for which workspaces of pyhf have no place.
 
+mod edit;
+mod root;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::names::{list, quoted};
-use super::{WorkspaceError, read_file};
+use super::{WorkspaceError, file_of, read_file};
 
 /// The end of the name of the file that has the axes of the workspace beside it.
 const BESIDE: &str = ".axes.json";
@@ -118,18 +121,28 @@ impl Axes {
         Some(workspace.with_file_name(name))
     }
 
-    /// Reads the axes beside a workspace, if they are there. If they cannot be read, a warning of the model says so.
+    /// Reads the axes beside a workspace, if they are there; those of a member of an archive are a member, too. If they
+    /// cannot be read, a warning of the model says so.
     #[must_use]
     pub fn beside(workspace: &Path) -> Self {
-        let Some(path) = Self::place_beside(workspace).filter(|path| path.is_file()) else {
+        let Some(path) = Self::place_beside(workspace) else { return Self::default() };
+        let in_archive = file_of(&path) != path;
+        if !in_archive && !path.is_file() {
             return Self::default();
-        };
+        }
         match Self::read(&path) {
             Ok(axes) => Self { found: true, ..axes },
+            Err(WorkspaceError::Member { .. }) if in_archive => Self::default(),
             Err(error) => {
                 Self { unread: Some(format!("{} is not read: {error}", path.display())), ..Self::default() }
             }
         }
+    }
+
+    /// Returns why the axes beside a workspace could not be read.
+    #[must_use]
+    pub fn unread(&self) -> Option<&str> {
+        self.unread.as_deref()
     }
 
     /// Returns the axes as if they had been found beside a workspace: those that do not suit a model are left out.

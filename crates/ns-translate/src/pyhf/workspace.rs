@@ -52,6 +52,8 @@ pub struct Workspace {
     pub(crate) notes: Report,
     /// Origins of the patches that were applied, for error messages.
     pub(crate) patches: Vec<String>,
+    /// The axes of the histograms from which a workspace was made.
+    pub(crate) axes: Axes,
 }
 
 /// Workspaces are equal if their contents are equal. Positions in the file, warnings and applied patches do
@@ -75,14 +77,14 @@ impl serde::Serialize for Workspace {
 impl Workspace {
     /// Makes a workspace without patches and without warnings.
     pub(crate) fn of(document: Document) -> Self {
-        Self { document, notes: Report::default(), patches: Vec::new() }
+        Self { document, notes: Report::default(), patches: Vec::new(), axes: Axes::default() }
     }
 
     /// Makes a workspace from a document that was read. Of several equal items with the same name, the first
     /// is kept.
     fn read((mut document, mut notes): (Document, Report)) -> Self {
         remove_copies(&mut document, &mut notes);
-        Self { document, notes, patches: Vec::new() }
+        Self { document, notes, patches: Vec::new(), axes: Axes::default() }
     }
 
     /// Reads a file, which may be compressed, or a member of an archive, as described for [`read_file`].
@@ -194,6 +196,13 @@ impl Workspace {
     pub fn with_reading_warnings(mut self, warnings: Vec<Problem>) -> Self {
         self.notes = Report { problems: warnings, omitted: 0 };
         self
+    }
+
+    /// Returns the axes of the histograms from which the workspace was made; empty for a workspace of a file. They are no part
+    /// of the workspace's JSON.
+    #[must_use]
+    pub fn axes(&self) -> &Axes {
+        &self.axes
     }
 
     /// Returns the workspace as a JSON value, in pyhf's format.

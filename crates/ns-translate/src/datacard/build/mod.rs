@@ -14,8 +14,8 @@ mod yields;
 use std::collections::HashMap;
 
 use ns_core::{
-    Channel, ChannelAxis, Function, HistosysCode, Interpolation, Model, ModelFormat, Modifier, NormsysCode,
-    Observations, Sample,
+    Channel, Function, HistosysCode, Interpolation, Model, ModelFormat, Modifier, NormsysCode, Observations,
+    Sample,
 };
 
 use super::card::Card;
@@ -158,7 +158,7 @@ impl Builder<'_> {
                 first_bin,
                 n_bins: counts.len(),
                 samples: samples.get_mut(i).map(std::mem::take).unwrap_or_default(),
-                axis: ChannelAxis::default(),
+                axis: self.yields.axis(i, counts.len()),
             });
         }
         let (parameters, parameter_sets, aux) = self.parameters.finish();

@@ -1,5 +1,10 @@
 //! Observed counts and nominal yields.
 
+use std::collections::HashMap;
+
+use ns_core::ChannelAxis;
+
+use crate::Axis;
 use crate::datacard::document::{Kind, ShapeRule, Size, Systematic};
 use crate::datacard::histograms::Histogram;
 use crate::datacard::lines::Place;
@@ -24,8 +29,28 @@ pub(super) struct Yields<'c> {
     pub(super) rules: Vec<Option<&'c ShapeRule>>,
     /// Expected yields by column; 0 for masked channels.
     pub(super) rates: Vec<f64>,
+    /// Axes of the templates by channel. The first template that has one gives it.
+    axes: HashMap<usize, Axis>,
     /// Number of bins of the templates that were read.
     n_bins: usize,
+}
+
+impl Yields<'_> {
+    /// Sets the axis of a channel to that of a template, unless it has one.
+    fn known_axis(&mut self, channel: usize, template: &Histogram) {
+        if let Some(axis) = &template.axis {
+            self.axes.entry(channel).or_insert_with(|| axis.clone());
+        }
+    }
+
+    /// Returns the axis of a channel with `n_bins` bins.
+    pub(super) fn axis(&self, channel: usize, n_bins: usize) -> ChannelAxis {
+        let Some(Axis { title, edges }) = self.axes.get(&channel).cloned() else {
+            return ChannelAxis::default();
+        };
+        let edges = edges.filter(|edges| edges.len() == n_bins + 1);
+        ChannelAxis { title: title.unwrap_or_default(), edges: edges.unwrap_or_default() }
+    }
 }
 
 impl Builder<'_> {
@@ -111,6 +136,7 @@ impl Builder<'_> {
                         rate = 0.0;
                     }
                     if self.take_bins(histogram.contents.len(), &column.place) {
+                        self.yields.known_axis(column.channel, &histogram);
                         template = Some(histogram);
                     } else {
                         rate = 0.0;
@@ -171,6 +197,7 @@ impl Builder<'_> {
                 if !self.take_bins(histogram.contents.len(), &channel.place) {
                     return Vec::new();
                 }
+                self.yields.known_axis(at, &histogram);
                 histogram.contents
             }
         }

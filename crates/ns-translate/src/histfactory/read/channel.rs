@@ -4,6 +4,8 @@ use std::path::Path;
 
 use ns_root::Histogram;
 
+use crate::Axis;
+
 use super::files::{Address, Inputs};
 use crate::histfactory::describe::{Channel, Effect, Modifier, Sample};
 use crate::histfactory::xml::{Element, parse};
@@ -36,6 +38,7 @@ pub(super) fn read(path: &Path, files: &mut Inputs) -> Result<Channel, HistFacto
         place: root.place(),
         name: root.text_of("Name")?.to_owned(),
         bins: 0,
+        axis: None,
         data: None,
         samples: Vec::new(),
         threshold: THRESHOLD,
@@ -50,7 +53,7 @@ pub(super) fn read(path: &Path, files: &mut Inputs) -> Result<Channel, HistFacto
                 out.poisson = child.poisson()?.unwrap_or(true);
             }
             _ => {
-                let sample = sample(child, around, &mut out.bins, files)?;
+                let sample = sample(child, around, (&mut out.bins, &mut out.axis), files)?;
                 if out.samples.iter().any(|known| known.name == sample.name) {
                     return Err(child
                         .error("Another sample of this channel has this name.", "Rename one of the two."));
@@ -94,7 +97,15 @@ fn data(
     let address = within(around, element, "InputFile", "HistoPath", "HistoName");
     let histogram = files.histogram(address, element)?;
     channel.data = Some(contents(&histogram, &mut channel.bins, element)?);
+    known_axis(&histogram, &mut channel.axis);
     Ok(())
+}
+
+/// Sets the axis of a channel to that of a histogram, unless it has one.
+fn known_axis(histogram: &Histogram, axis: &mut Option<Axis>) {
+    if axis.is_none() {
+        *axis = histogram.axes.first().and_then(Axis::of_root);
+    }
 }
 
 /// What an element says of its histogram; what it does not say is that of the element around.
@@ -144,12 +155,13 @@ fn contents(
 fn sample(
     element: Element<'_>,
     around: Address<'_>,
-    bins: &mut usize,
+    (bins, axis): (&mut usize, &mut Option<Axis>),
     files: &mut Inputs,
 ) -> Result<Sample, HistFactoryError> {
     element.only(&["Name", "InputFile", "HistoName", "HistoPath", "NormalizeByTheory"])?;
     let address = within(around, element, "InputFile", "HistoPath", "HistoName");
     let nominal = files.histogram(address, element)?;
+    known_axis(&nominal, axis);
     let mut out = Sample {
         place: element.place(),
         name: element.text_of("Name")?.to_owned(),

@@ -83,6 +83,11 @@ impl Workspace {
                 .parameters
                 .retain(|s| after.contains(&s.name) || !before.contains(s.name.as_str()));
         }
-        Ok(Self { document, notes: self.notes.clone(), patches: self.patches.clone() })
+        Ok(Self {
+            document,
+            notes: self.notes.clone(),
+            patches: self.patches.clone(),
+            axes: self.axes.clone(),
+        })
     }
 }
