@@ -20,7 +20,7 @@ pub(crate) struct ModelArgs {
     /// no Asimov data]
     #[arg(long, visible_alias = "analysis", value_name = "NAME")]
     pub(crate) measurement: Option<String>,
-    /// Parameters of interest; repeatable [default: those of the measurement]
+    /// Parameters of interest: names, or patterns with * and ?; repeatable [default: those of the measurement]
     #[arg(long, value_name = "NAME,...")]
     pub(crate) poi: Vec<String>,
     /// JSON Patch to apply, or a patchset and the name of its patch; `-` reads standard input; repeatable,

@@ -3,7 +3,9 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::names::quoted;
+use wildmatch::WildMatch;
+
+use super::names::{list as list_of, quoted};
 
 /// Names of the parameters of interest of a measurement. pyhf's format has one name, or an empty text if there is none. A
 /// list of several names is an extension, which pyhf refuses because its schema asks for a text.
@@ -86,17 +88,42 @@ pub(crate) struct BadList {
 }
 
 /// Returns the names in lists that are separated by commas. A list that is the name of a parameter is not split, because
-/// names may contain commas. No lists mean that the file decides.
+/// names may contain commas. A pattern, in which `*` stands for any characters and `?` for one, becomes the names among
+/// `scalars` that it matches. No lists mean that the file decides.
 ///
 /// # Errors
-/// If a list is empty, or a name is given twice.
-pub(crate) fn wanted(lists: &[String], is_known: impl Fn(&str) -> bool) -> Result<Vec<String>, BadList> {
+/// If a list is empty, a pattern matches nothing, or a name is given twice.
+pub(crate) fn wanted(
+    lists: &[String],
+    is_known: impl Fn(&str) -> bool,
+    scalars: &[&str],
+) -> Result<Vec<String>, BadList> {
     let mut names: Vec<String> = Vec::new();
     for list in lists {
         if is_known(list) {
             names.push(list.clone());
         } else {
-            names.extend(list.split(',').map(|name| name.trim().to_owned()));
+            for name in list.split(',').map(str::trim) {
+                if is_known(name) || !name.contains(['*', '?']) {
+                    names.push(name.to_owned());
+                    continue;
+                }
+                let before = names.len();
+                let pattern = WildMatch::new(name);
+                let found = scalars.iter().filter(|scalar| pattern.matches(scalar));
+                let new: Vec<String> = found
+                    .map(|scalar| (*scalar).to_owned())
+                    .filter(|scalar| !names.contains(scalar))
+                    .collect();
+                names.extend(new);
+                if names.len() == before {
+                    return Err(BadList {
+                        name: name.to_owned(),
+                        message: "no other scalar parameter has a name of this pattern.".to_owned(),
+                        remedy: list_of("The scalar parameters are", scalars),
+                    });
+                }
+            }
         }
     }
     for (i, name) in names.iter().enumerate() {
@@ -124,7 +151,7 @@ mod tests {
 
     fn list(texts: &[&str]) -> Result<Vec<String>, BadList> {
         let lists: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
-        wanted(&lists, |name| name == "a,b")
+        wanted(&lists, |name| name == "a,b", &["mu_a", "mu_b", "k"])
     }
 
     #[test]
@@ -132,6 +159,13 @@ mod tests {
         assert_eq!(list(&["x, y", "z"]).ok().unwrap(), ["x", "y", "z"]);
         assert_eq!(list(&["a,b", "a"]).ok().unwrap(), ["a,b", "a"]);
         assert!(list(&[]).ok().unwrap().is_empty());
+    }
+
+    #[test]
+    fn patterns_become_names() {
+        assert_eq!(list(&["mu_*"]).ok().unwrap(), ["mu_a", "mu_b"]);
+        assert_eq!(list(&["mu_b,mu_?", "k"]).ok().unwrap(), ["mu_b", "mu_a", "k"]);
+        assert_eq!(list(&["nu*"]).err().unwrap().name, "nu*");
     }
 
     #[test]

@@ -350,7 +350,8 @@ fn chosen(
         message,
         remedy,
     };
-    let names = interest::wanted(lists, |name| declared.iter().any(|d| d.name == name))
+    let scalars: Vec<&str> = declared.iter().filter(|d| d.kind.scalar()).map(|d| d.name.as_str()).collect();
+    let names = interest::wanted(lists, |name| declared.iter().any(|d| d.name == name), &scalars)
         .map_err(|list| bad(&list.name, list.message, list.remedy))?;
     for name in &names {
         let Some(set) = declared.iter().find(|d| d.name == *name) else {

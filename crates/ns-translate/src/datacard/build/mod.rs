@@ -106,8 +106,9 @@ impl Builder<'_> {
             remedy,
         };
         let used: Vec<&String> = pois.iter().filter(|name| self.parameters.find(name).is_some()).collect();
-        let asked = wanted(&self.options.pois, |name| self.parameters.find(name).is_some())
-            .map_err(|list| bad(list.name, list.message, list.remedy))?;
+        let asked =
+            wanted(&self.options.pois, |name| self.parameters.find(name).is_some(), &self.parameters.names())
+                .map_err(|list| bad(list.name, list.message, list.remedy))?;
         if !asked.is_empty() {
             let found = asked.into_iter().map(|name| {
                 self.parameters.find(&name).ok_or_else(|| {

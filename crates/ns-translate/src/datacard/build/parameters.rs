@@ -44,6 +44,14 @@ impl Parameters {
         self.first.get(name).copied()
     }
 
+    /// Returns the names of the parameters, or of their sets, in their order.
+    pub(super) fn names(&self) -> Vec<&str> {
+        let mut names: Vec<(usize, &str)> =
+            self.first.iter().map(|(name, index)| (*index, name.as_str())).collect();
+        names.sort_unstable();
+        names.into_iter().map(|(_, name)| name).collect()
+    }
+
     /// Returns the index of a parameter, which is added if it is new. `Err` if it exists with another constraint.
     pub(super) fn declare(&mut self, name: &str, entry: Entry) -> Result<usize, ()> {
         if let Some(known) = self.find(name) {

@@ -253,7 +253,8 @@ impl Builder<'_, '_> {
 
     /// Returns the indices of the parameters of interest: those that `lists` names, or by default those of the analysis.
     fn interest(&mut self, choice: &Choice<'_>, lists: &[String]) -> Vec<usize> {
-        let asked = match wanted(lists, |name| self.parameters.find(name).is_some()) {
+        let asked = match wanted(lists, |name| self.parameters.find(name).is_some(), &self.parameters.names())
+        {
             Ok(names) => names,
             Err(BadList { name, message, remedy }) => {
                 let message = format!("Parameter of interest {}: {message}", quoted(&name));

@@ -70,6 +70,14 @@ impl<'a> Parameters<'a> {
         self.index.get(name).copied()
     }
 
+    /// Returns the names of the parameters, in their order.
+    pub(super) fn names(&self) -> Vec<&str> {
+        let mut names: Vec<(usize, &str)> =
+            self.index.iter().map(|(name, index)| (*index, name.as_str())).collect();
+        names.sort_unstable();
+        names.into_iter().map(|(_, name)| name).collect()
+    }
+
     /// Declares that these parameters are consecutive. Returns false if this contradicts an earlier declaration.
     pub(super) fn declare_group(&mut self, names: &[String]) -> bool {
         let known = names.iter().find_map(|name| self.group_of.get(name)).copied();
