@@ -168,6 +168,9 @@ fn parsed() -> Cli {
         );
         command.error(ErrorKind::InvalidValue, message).exit()
     }
+    if let Some(message) = style::without_picture(&command, &matches) {
+        command.error(ErrorKind::MissingRequiredArgument, message).exit()
+    }
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
 }
 

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use clap::Args;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command};
 use ns_inference::picture::{Style, StyleError};
 
 use crate::error::CliError;
@@ -37,6 +38,35 @@ impl StyleArgs {
         style.exclude.extend_from_slice(&self.plot_exclude);
         Ok(style)
     }
+}
+
+/// Flags that describe pictures of all kinds.
+const DESCRIBING: [&str; 3] = ["plot_style", "plot_include", "plot_exclude"];
+
+/// Returns a message if a command line describes pictures but asks for none. Settings of `nextstat.toml` are for the runs
+/// that draw something.
+pub(crate) fn without_picture(program: &Command, matches: &ArgMatches) -> Option<String> {
+    let (name, flags) = matches.subcommand()?;
+    let is_known = |id: &str| flags.try_contains_id(id).is_ok();
+    let typed = |id: &str| is_known(id) && flags.value_source(id) == Some(ValueSource::CommandLine);
+    let given = DESCRIBING.into_iter().find(|id| typed(id))?;
+    let command = program.find_subcommand(name)?;
+    let takes_file = |arg: &&clap::Arg| {
+        let names = arg.get_value_names().unwrap_or_default();
+        names.iter().any(|value| value.as_str() == "FILE")
+    };
+    let ids = command.get_arguments().filter(takes_file).map(|arg| arg.get_id().as_str());
+    let pictures: Vec<&str> = ids.filter(|id| id.starts_with("plot") && !DESCRIBING.contains(id)).collect();
+    if pictures.iter().any(|id| flags.try_contains_id(id).is_ok_and(|there| there)) {
+        return None;
+    }
+    let flag = |id: &str| format!("--{}", id.replace('_', "-"));
+    let remedies: Vec<String> = pictures.iter().map(|id| format!("{} FILE", flag(id))).collect();
+    Some(format!(
+        "{} describes pictures, and this command draws none: add {}, or leave it out",
+        flag(given),
+        remedies.join(", ")
+    ))
 }
 
 /// Both ends of an axis.

@@ -199,3 +199,21 @@ fn a_summary_shows_no_blinded_events() {
         assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
     }
 }
+
+#[test]
+fn a_style_without_a_picture_names_the_flags_of_pictures() {
+    let input = fixture(WORKSPACE);
+    for (command, flags, told) in [
+        (
+            "fit",
+            ["--plot-exclude", "jet*"],
+            "--plot-exclude describes pictures, and this command draws none: add --plot FILE",
+        ),
+        ("yields", ["--plot-style", "no.toml"], "add --plot FILE, --plot-summary FILE, or leave it out"),
+        ("upper-limit", ["--plot-include", "mu"], "add --plot FILE, or leave it out"),
+    ] {
+        let output = run(&[&[command, "-i", &input], &flags[..]].concat());
+        assert_eq!(output.status.code(), Some(2), "{command}");
+        assert!(shown(&output).contains(told), "{command}: {}", shown(&output));
+    }
+}
