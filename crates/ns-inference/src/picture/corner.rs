@@ -6,6 +6,7 @@ use ns_viz::{Corner, CornerParameter, CornerPlane};
 
 use self::names::MOST;
 pub use self::names::{CornerError, corner_names};
+use super::drawn;
 use crate::posterior::{Draws, quantile_of_sorted};
 use crate::present::measurement;
 
@@ -142,7 +143,7 @@ impl Column {
         }
         CornerParameter {
             parameter: self.name.clone(),
-            summary: format!("{} = {}", self.name, measurement(self.mean, self.sd)),
+            summary: format!("{} = {}", self.name, drawn(&measurement(self.mean, self.sd))),
             edges: (0..=BINS).map(|i| self.edge(i)).collect(),
             density,
             interval: Some([self.quantile(0.5 * (1.0 - cl)), self.quantile(0.5 * (1.0 + cl))]),

@@ -160,7 +160,7 @@ impl Draw {
                     let mut pulls = super::pulls(fit);
                     if pulls.rows.is_empty() {
                         return Err(DrawError::Nothing(
-                            "there are no pulls: no parameter has a constraint, or an earlier version wrote the result",
+                            "there are no pulls: no parameter is free, or an earlier version wrote the result",
                         ));
                     }
                     style.keep(&mut pulls.rows, |row| &row.parameter)?;
@@ -182,6 +182,9 @@ impl Draw {
                 GridPicture::Curve(picture) => style.applied(picture)?.draw()?,
                 GridPicture::Plane(picture) => style.applied(picture)?.draw()?,
             },
+            AnyResult::Ranking(ranking) if super::ranking(ranking).rows.is_empty() => {
+                return Err(DrawError::Nothing("no parameter has an impact: it has no others that are free"));
+            }
             AnyResult::Ranking(ranking) if kind == Some(Kind::Impacts) => {
                 let mut picture = super::impacts(ranking);
                 style.keep(&mut picture.rows, |row| &row.parameter)?;

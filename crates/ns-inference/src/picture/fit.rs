@@ -2,13 +2,13 @@
 
 use ns_viz::{Correlation, PullRow, Pulls};
 
-use super::{cluster, remarks};
+use super::{cluster, drawn, remarks};
 use crate::present::{measurement, significant};
 use crate::{FitResult, PoiCorrelation};
 
 /// Builds the plot of the pulls of all free parameters that have a constraint, and of the ratios of their post-fit to
 /// pre-fit uncertainties. Free parameters without a constraint, such as norm factors, have their value in place of a pull.
-/// The parameters have the order of the model. Without any pull the plot is empty.
+/// The parameters have the order of the model. Without free parameters the plot is empty.
 #[must_use]
 pub fn pulls(result: &FitResult) -> Pulls {
     let rows = result.parameter_names.iter().enumerate().filter_map(|(i, name)| {
@@ -18,14 +18,14 @@ pub fn pulls(result: &FitResult) -> Pulls {
             return None;
         }
         let note = match (pull, result.bestfit.get(i), result.uncertainties.get(i).copied().flatten()) {
-            (None, Some(value), Some(sigma)) => measurement(*value, sigma),
-            (None, Some(value), None) => significant(*value),
+            (None, Some(value), Some(sigma)) => drawn(&measurement(*value, sigma)),
+            (None, Some(value), None) => drawn(&significant(*value)),
             _ => String::new(),
         };
         Some(PullRow { parameter: name.clone(), pull, constraint, note })
     });
-    let rows: Vec<PullRow> = rows.collect();
-    let rows = if rows.iter().any(|row| row.pull.is_some()) { rows } else { Vec::new() };
+    // Results of earlier versions have no pulls.
+    let rows = if result.pulls.is_empty() { Vec::new() } else { rows.collect() };
     Pulls { rows, subtitle: subtitle(result), ..Pulls::default() }
 }
 

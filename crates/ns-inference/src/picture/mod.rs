@@ -60,6 +60,11 @@ fn pick<T: Clone + Default>(values: &[T], order: &[usize]) -> Vec<T> {
     order.iter().map(|i| values.get(*i).cloned().unwrap_or_default()).collect()
 }
 
+/// Writes numbers as pictures have them, with minus signs in place of hyphens.
+fn drawn(number: &str) -> String {
+    number.replace('-', "\u{2212}")
+}
+
 /// Joins remarks with commas to a subtitle of one line.
 fn remarks<'a>(parts: impl IntoIterator<Item = Option<&'a str>>) -> String {
     parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")

@@ -2,7 +2,7 @@
 
 use ns_viz::{GroupRow, Groups, ImpactBars, Impacts, JointRanking, JointRankingRow, Ranking, RankingRow};
 
-use super::remarks;
+use super::{drawn, remarks};
 use crate::RankingResult;
 use crate::present::{measurement, significant};
 use crate::ranking::{RankedParameter, Side, joint_rows};
@@ -87,8 +87,8 @@ fn subtitle(result: &RankingResult) -> String {
 fn note(entry: &RankedParameter) -> String {
     match (entry.prefit_uncertainty, entry.uncertainty) {
         (Some(_), _) => String::new(),
-        (None, Some(sigma)) => measurement(entry.value, sigma),
-        (None, None) => significant(entry.value),
+        (None, Some(sigma)) => drawn(&measurement(entry.value, sigma)),
+        (None, None) => drawn(&significant(entry.value)),
     }
 }
 
@@ -102,7 +102,7 @@ pub fn impacts(result: &RankingResult) -> Impacts {
         Some(sigma) => measurement(value, sigma),
         None => significant(value),
     };
-    Impacts { value: format!("{poi} = {value}"), poi, rows, subtitle, ..Impacts::default() }
+    Impacts { value: format!("{poi} = {}", drawn(&value)), poi, rows, subtitle, ..Impacts::default() }
 }
 
 /// Builds the plot of the impacts of groups, with the total uncertainty. Returns `None` without groups.

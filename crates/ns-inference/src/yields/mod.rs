@@ -150,7 +150,7 @@ fn given(
         return Err(wrong("the parameters of the yields", point.len()));
     }
     if let Some((p, value)) = model.parameters.iter().zip(point).find(|(_, value)| !value.is_finite()) {
-        let (what, name) = ("the parameter of the yields", p.name.clone());
+        let (what, name) = ("the value at which yields are predicted", p.name.clone());
         return Err(InferenceError::NotFinite { what, name, value: *value });
     }
     let mut warnings = model.warnings.clone();
