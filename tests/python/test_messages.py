@@ -1,6 +1,8 @@
 """Messages for Python users: they name no flags of the command line, and the true cause of the error."""
 
 import json
+import pathlib
+import re
 import sys
 import warnings
 
@@ -100,35 +102,115 @@ class TestWarningsOfResults:
             nextstat.yields(model, {"mu": 1e308})
 
 
-class TestArguments:
-    """Each message names the argument and says what is meant."""
+SPEC = json.loads((pathlib.Path(__file__).parents[1] / "fixtures" / "simple_workspace.json").read_text())
 
-    @pytest.mark.parametrize(
-        "call, error, message",
-        [
-            (lambda m: nextstat.fit(m, minos=True), TypeError, r"a name or a list of names, such as \[\"mu\"\], not True\s.*'minos'"),
-            (lambda m: nextstat.fit(m, fixed=["mu"]), TypeError, r"fixed must be a dictionary.*\{\"mu\": 1.0\}, not \['mu'\]"),
-            (lambda m: nextstat.fit(m, data={"SR": [1.0]}), ValueError, r"'SR' of the data has 1 numbers; 4 are needed"),
-            (lambda m: nextstat.fit(m, data={"SR": [1, 2, -3, 4]}), ValueError, r"number 2 of 'SR' of the data is -3; counts are"),
-            (
-                lambda m: nextstat.fit(m, data={"VR": [1.0]}),
-                ValueError,
-                r"no channel 'VR'; the model's channels are 'CR' \(3 counts\), 'SR' \(4 counts\)",
-            ),
-            (lambda m: nextstat.yields(m, 3), TypeError, r"params must be a point: the values of all 13 parameters.*not 3"),
-            (lambda m: nextstat.fit(m, init=3), TypeError, r"init must be a point"),
-            (lambda m: nextstat.fit(m, init={"mu": "x"}), TypeError, r"init maps names of parameters to numbers, not 'mu' to 'x'"),
-            (lambda m: nextstat.upper_limit(m, scan_values=[1, np.nan]), ValueError, r"scan_values\[1\] is NaN; give finite numbers"),
-            (lambda m: nextstat.upper_limit(m, scan_values=[[1, 2]]), ValueError, r"scan_values must have one dimension"),
-            (lambda m: nextstat.profile_scan(m, [1, np.inf]), ValueError, r"mu_values\[1\] is inf; give finite numbers"),
-            (lambda m: nextstat.fit_batch(m, []), ValueError, r"datasets is empty; give one row of counts per data set"),
-            (lambda m: nextstat.fit_batch(m, [[1.0]]), ValueError, r"a row of datasets must have 7 elements"),
-            (lambda m: nextstat.fit(m, integral_tolerance=2), ValueError, r"is 2; give a number between 0 and 1"),
-        ],
-    )
+NUMBERS = r"must be numbers: could not convert string to float"
+
+#: Calls that a newcomer makes, with the error and its words.
+ARGUMENTS = [
+    # Names of parameters and channels.
+    (lambda m: nextstat.fit(m, minos=True), TypeError, r"a name or a list of names, such as \[\"mu\"\], not True\s.*'minos'"),
+    (lambda m: nextstat.fit(m, minos=["mu", 3]), TypeError, r"a name or a list of names.*not \['mu', 3\]\s.*'minos'"),
+    (lambda m: nextstat.fit(m, minos=["nu"]), ValueError, r"no parameter 'nu'; did you mean 'mu'\? `Model.parameter_names`"),
+    (lambda m: nextstat.profile_scan(m, param="nu"), ValueError, r"no parameter 'nu'; did you mean 'mu'"),
+    (lambda m: nextstat.yields(m, {"nu": 1.0}), ValueError, r"no parameter 'nu'; did you mean 'mu'"),
+    (lambda m: nextstat.fit(m, blind=["VR"]), ValueError, r"no channel 'VR'; its channels with bins are CR, SR"),
+    (lambda m: nextstat.load_workspace(SPEC, poi="nu"), nextstat.WorkspaceError, r"'nu' cannot be the parameter of interest.*mean 'mu'"),
+    (lambda m: nextstat.load_workspace(SPEC, channels="VR"), nextstat.WorkspaceError, r"No channel is called 'VR'. Did you mean 'CR'"),
+    # Values of parameters.
+    (lambda m: nextstat.fit(m, fixed=["mu"]), TypeError, r"fixed must be a dictionary.*\{\"mu\": 1.0\}, not \['mu'\]"),
+    (lambda m: nextstat.fit(m, fixed="mu"), TypeError, r"fixed must be a dictionary.*\{\"mu\": 1.0\}, not 'mu'"),
+    (lambda m: nextstat.fit(m, fixed={"mu": None}), TypeError, r"fixed value of parameter 'mu' must be a number, not None"),
+    (lambda m: nextstat.fit(m, fixed={"mu": np.nan}), ValueError, r"fixed value of parameter 'mu' is NaN; give a finite number"),
+    (lambda m: nextstat.fit(m, fixed={"mu": 1e9}), ValueError, r"'mu' is 1000000000, outside its bounds \[0, 10\]; choose a value"),
+    (lambda m: nextstat.fit(m, init=3), TypeError, r"init must be a point"),
+    (lambda m: nextstat.fit(m, init={"mu": "x"}), TypeError, r"init maps names of parameters to numbers, not 'mu' to 'x'"),
+    (lambda m: nextstat.fit(m, init={"mu": np.nan}), ValueError, r"start value of parameter 'mu' is NaN"),
+    (lambda m: nextstat.fit(m, init=[1.0]), ValueError, r"init must have 13 elements \(one per parameter, see parameter_names\); it has 1"),
+    (lambda m: nextstat.fit(m, asimov="1"), TypeError, r"asimov must be True or the value of the parameter of interest"),
+    (lambda m: nextstat.fit(m, asimov=np.nan), ValueError, r"Asimov value of parameter 'mu' is NaN"),
+    (lambda m: nextstat.yields(m, 3), TypeError, r"params must be a point: the values of all 13 parameters.*not 3"),
+    (lambda m: nextstat.yields(m, "best"), ValueError, r"unknown params 'best'; use \"bestfit\", \"init\", an array or a dictionary"),
+    (lambda m: m.nll([1.0]), ValueError, r"params must have 13 elements.*it has 1"),
+    (lambda m: m.nll("x"), ValueError, r"params " + NUMBERS),
+    (lambda m: nextstat.hypotest(m, "1"), TypeError, r"mu must be the tested value.*hypotest\(model, 1.0\), not '1'"),
+    (lambda m: nextstat.hypotest(m, [1.0]), TypeError, r"mu must be the tested value.*not \[1.0\]"),
+    (lambda m: nextstat.hypotest(m, np.nan), ValueError, r"tested value of parameter 'mu' is NaN"),
+    # Counts.
+    (lambda m: nextstat.fit(m, data={"SR": [1.0]}), ValueError, r"'SR' of the data has 1 numbers; 4 are needed"),
+    (lambda m: nextstat.fit(m, data={"SR": [1, 2, -3, 4]}), ValueError, r"number 2 of 'SR' of the data is -3; counts are"),
+    (lambda m: nextstat.fit(m, data={"SR": [1, 2, np.inf, 4]}), ValueError, r"number 2 of 'SR' of the data is inf; counts are finite"),
+    (lambda m: nextstat.fit(m, data={"SR": "abcd"}), ValueError, r"'SR' of the data " + NUMBERS),
+    (lambda m: nextstat.fit(m, data={"SR": 3}), ValueError, r"'SR' of the data must be an array, not a single number"),
+    (
+        lambda m: nextstat.fit(m, data={"VR": [1.0]}),
+        ValueError,
+        r"no channel 'VR'; the model's channels are 'CR' \(3 counts\), 'SR' \(4 counts\)",
+    ),
+    (lambda m: nextstat.fit(m, data="SR"), ValueError, r"data " + NUMBERS),
+    (lambda m: nextstat.fit(m, data=3), ValueError, r"data must be an array, not a single number"),
+    (lambda m: nextstat.fit(m, data=[1, 2, 3]), ValueError, r"a row of data must have 7 elements \(main counts\) or 18.*it has 3"),
+    (lambda m: nextstat.fit(m, data=[-1, 2, 3, 4, 5, 6, 7]), ValueError, r"main data\[0\] is -1; counts are finite and not negative"),
+    (lambda m: nextstat.fit(m, data=[[1] * 7]), ValueError, r"data must have one dimension here; use fit_batch for several"),
+    (lambda m: nextstat.fit_batch(m, []), ValueError, r"datasets is empty; give one row of counts per data set"),
+    (lambda m: nextstat.fit_batch(m, 3), ValueError, r"datasets must be an array, not a single number"),
+    (lambda m: nextstat.fit_batch(m, [[1.0]]), ValueError, r"a row of datasets must have 7 elements"),
+    # Lists of values.
+    (lambda m: nextstat.upper_limit(m, scan_values=[1, np.nan]), ValueError, r"scan_values\[1\] is NaN; give finite numbers"),
+    (lambda m: nextstat.upper_limit(m, scan_values=[[1, 2]]), ValueError, r"scan_values must have one dimension"),
+    (lambda m: nextstat.upper_limit(m, scan_values=3), ValueError, r"scan_values must be an array, not a single number"),
+    (lambda m: nextstat.upper_limit(m, scan_values="1,2"), ValueError, r"scan_values " + NUMBERS),
+    (lambda m: nextstat.profile_scan(m, [1, np.inf]), ValueError, r"mu_values\[1\] is inf; give finite numbers"),
+    (lambda m: nextstat.injection(m, [], n_toys=10), ValueError, r"there is no value to inject; give at least one"),
+    # Dictionaries.
+    (
+        lambda m: nextstat.ranking(m, groups=["jet_scale"]),
+        TypeError,
+        r"a dictionary from names to lists of names, such as \{\"jets\": .*, not \['jet_scale'\]\s.*'groups'",
+    ),
+    (lambda m: nextstat.ranking(m, groups={"jets": 3}), TypeError, r"a dictionary from names to lists of names.*not \{'jets': 3\}"),
+    (lambda m: nextstat.ranking(m, groups={"jets": ["nobody"]}), ValueError, r"group 'jets': the model has no parameter 'nobody'"),
+    (
+        lambda m: nextstat.rename(SPEC, channels=["SR"]),
+        TypeError,
+        r"a dictionary from old names to new ones, such as \{\"SR\": \"signal region\"\}, not \['SR'\]\s.*'channels'",
+    ),
+    (lambda m: nextstat.draw(nextstat.fit(m), style={"nme": {}}), ValueError, r"style: unknown field `nme`, expected one of `title`"),
+    # Numbers.
+    (lambda m: nextstat.upper_limit(m, alpha=2), ValueError, r"alpha is 2; it is 1 - cl and must lie between 0 and 0.5, for example 0.05"),
+    (lambda m: nextstat.upper_limit(m, alpha=np.nan), ValueError, r"alpha is NaN; it is 1 - cl"),
+    (lambda m: nextstat.upper_limit(m, alpha="0.05"), TypeError, r"must be real number, not str\s.*'alpha'"),
+    (lambda m: nextstat.interval(m, cl=90), ValueError, r"confidence level is 90; it is a probability between 0 and 1, for example 0.95"),
+    (lambda m: nextstat.fit(m, integral_tolerance=2), ValueError, r"is 2; give a number between 0 and 1"),
+    (lambda m: nextstat.hypotest_toys(m, 1.0, n_toys=0), ValueError, r"0 toys cannot be run; ask for 1 to"),
+    (lambda m: nextstat.hypotest_toys(m, 1.0, n_toys=-5), ValueError, r"-5 is negative: give a whole number.*\s.*'n_toys'"),
+    (lambda m: nextstat.hypotest_toys(m, 1.0, n_toys=1.5), TypeError, r"'float' object cannot be .* an integer\s.*'n_toys'"),
+    (lambda m: nextstat.goodness_of_fit(m, toys=-1), ValueError, r"-1 is negative: give a whole number.*\s.*'toys'"),
+    (lambda m: nextstat.fit(m, threads=-1), ValueError, r"-1 is negative: give a whole number.*\s.*'threads'"),
+    # Words.
+    (lambda m: nextstat.fit(m, device="tpu"), ValueError, r"unknown device 'tpu'; use auto, cpu, cuda"),
+    (lambda m: nextstat.fit(m, search="fast"), ValueError, r"unknown search 'fast'; use \"local\", \"standard\" or \"thorough\""),
+    (lambda m: nextstat.fit(m).plot(kind="pull"), ValueError, r"unknown kind 'pull'; use \"pulls\", \"correlation\""),
+    (lambda m: nextstat.fit(m).plot("a.jpg"), ValueError, r"'.jpg' is none of them; end the name in .svg, .png or .pdf"),
+    (lambda m: nextstat.fit(m, minoss=["mu"]), TypeError, r"fit\(\) got an unexpected keyword argument 'minoss'"),
+    # Models.
+    (lambda m: nextstat.fit(None), TypeError, r"expected a path or a dictionary, not NoneType"),
+    (lambda m: nextstat.fit("no/such.json"), FileNotFoundError, r"no/such.json"),
+    (lambda m: nextstat.load_workspace(3), TypeError, r"expected a path or a dictionary, not int"),
+    (lambda m: nextstat.load_workspace([1, 2]), nextstat.WorkspaceError, r"The workspace must be an object, but is an array"),
+]
+
+
+class TestArguments:
+    """Each message names the argument, what came and what is meant."""
+
+    @pytest.mark.parametrize("call, error, message", ARGUMENTS, ids=range(len(ARGUMENTS)))
     def test_it_is_named(self, spec, call, error, message):
-        with pytest.raises(error, match=message):
+        with pytest.raises(error) as caught:
             call(nextstat.load_workspace(spec))
+        # The name of an argument may be in a note of the error.
+        words = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+        assert re.search(message, words), words
 
 
 def test_counts_are_given_by_the_names_of_channels(spec):

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::workspace_error;
-use crate::load::{Names, Text};
+use crate::load::{Names, NewNames, Text};
 use crate::work::released;
 
 /// Removes parts of a workspace (a path or a dictionary), and returns the remaining workspace as a
@@ -68,17 +68,17 @@ pub(crate) fn prune<'py>(
 pub(crate) fn rename<'py>(
     py: Python<'py>,
     workspace: &Bound<'py, PyAny>,
-    channels: Option<BTreeMap<String, String>>,
-    samples: Option<BTreeMap<String, String>>,
-    modifiers: Option<BTreeMap<String, String>>,
-    measurements: Option<BTreeMap<String, String>>,
+    channels: Option<NewNames>,
+    samples: Option<NewNames>,
+    modifiers: Option<NewNames>,
+    measurements: Option<NewNames>,
     return_report: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let rename = Rename {
-        channels: channels.unwrap_or_default(),
-        samples: samples.unwrap_or_default(),
-        modifiers: modifiers.unwrap_or_default(),
-        measurements: measurements.unwrap_or_default(),
+        channels: channels.unwrap_or_default().0,
+        samples: samples.unwrap_or_default().0,
+        modifiers: modifiers.unwrap_or_default().0,
+        measurements: measurements.unwrap_or_default().0,
     };
     let text = Text::of(workspace)?;
     edit(py, return_report, || read(&text)?.rename(&rename))

@@ -1,5 +1,6 @@
 //! `nextstat.load_workspace`, and the arguments that select a workspace and its model.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use ns_core::{Interpolation, UnknownCode};
@@ -216,6 +217,46 @@ impl<'py> FromPyObject<'_, 'py> for Names {
         object.extract::<Vec<String>>().map(Self::Many).map_err(|_| {
             PyTypeError::new_err(format!(
                 "expected a name or a list of names, such as [\"mu\"], not {}",
+                options::shown(&object)
+            ))
+        })
+    }
+}
+
+/// An argument that maps names to lists of names, such as groups of parameters. A single name stands for a list of one.
+#[derive(Clone)]
+pub(crate) struct NamesByName(pub(crate) Vec<(String, Vec<String>)>);
+
+impl<'py> FromPyObject<'_, 'py> for NamesByName {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let wrong = || {
+            PyTypeError::new_err(format!(
+                "expected a dictionary from names to lists of names, such as {{\"jets\": [\"JES\", \"JER*\"]}}, not {}",
+                options::shown(&object)
+            ))
+        };
+        let dictionary = object.cast::<PyDict>().map_err(|_| wrong())?;
+        let entry = |(name, members): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+            let members = members.extract::<Names>().map_err(|_| wrong())?;
+            Ok::<_, PyErr>((name.extract::<String>().map_err(|_| wrong())?, members.list()))
+        };
+        dictionary.iter().map(entry).collect::<PyResult<_>>().map(Self)
+    }
+}
+
+/// An argument that maps old names to new ones.
+#[derive(Clone, Default)]
+pub(crate) struct NewNames(pub(crate) BTreeMap<String, String>);
+
+impl<'py> FromPyObject<'_, 'py> for NewNames {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        object.extract::<BTreeMap<String, String>>().map(Self).map_err(|_| {
+            PyTypeError::new_err(format!(
+                "expected a dictionary from old names to new ones, such as {{\"SR\": \"signal region\"}}, not {}",
                 options::shown(&object)
             ))
         })

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::analysis::{Common, recorded, result_class};
-use crate::load::{self, Names};
+use crate::load::{self, Names, NamesByName};
 use crate::picture::{self, Picture, check, replace};
 use crate::pois::with_pois;
 use crate::whole::{perhaps_whole, whole};
@@ -185,7 +185,7 @@ pub(crate) fn ranking<'py>(
     impact: Option<&Bound<'_, PyAny>>,
     prefit: bool,
     #[pyo3(from_py_with = perhaps_whole)] top: Option<usize>,
-    groups: Option<&Bound<'_, PyDict>>,
+    groups: Option<NamesByName>,
     param: Option<String>,
     device: &str,
     #[pyo3(from_py_with = whole)] threads: usize,
@@ -227,8 +227,8 @@ pub(crate) fn ranking<'py>(
         .prefit(prefit);
     wanted.top = top;
     wanted.parameter = param;
-    for (name, members) in groups.into_iter().flat_map(|dict| dict.iter()) {
-        wanted = wanted.group(Group::new(name.extract::<String>()?, members.extract::<Vec<String>>()?));
+    for (name, members) in groups.into_iter().flat_map(|groups| groups.0) {
+        wanted = wanted.group(Group::new(name, members));
     }
     let refitted = wanted.impacts.iter().filter(|impact| **impact != Impact::Covariance).count().max(1);
     let work = Work::Ranking { per_parameter: refitted as u64 * if prefit { 4 } else { 2 } };
