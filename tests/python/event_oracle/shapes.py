@@ -18,7 +18,8 @@ def _voigt(z):
 
 
 def _landau(t):
-    return np.log(scipy.stats.landau.pdf(t))
+    # The density of SciPy has another scale: its tail is 2 / (pi t^2), and that of Landau's is 1 / t^2.
+    return np.log(scipy.stats.landau.pdf(t, loc=np.log(np.pi / 2), scale=np.pi / 2))
 
 
 #: The elementary functions of numpy.
