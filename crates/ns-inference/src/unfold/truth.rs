@@ -77,7 +77,9 @@ fn named(model: &Model, names: &[String]) -> Result<Vec<usize>, InferenceError> 
             let mut matching: Vec<usize> =
                 (0..model.parameters.len()).filter(|i| pattern.matches(diagnosis::name(model, *i))).collect();
             if matching.is_empty() {
-                return bad(format!("no parameter matches '{name}' (truth)"));
+                return bad(format!(
+                    "no parameter matches '{name}'; `nextstat inspect` lists all parameters (truth)"
+                ));
             }
             matching.sort_by(|a, b| natural(diagnosis::name(model, *a), diagnosis::name(model, *b)));
             found.extend(matching);
