@@ -110,7 +110,17 @@ pub(crate) fn upper_limit_at<'a>(
             Err(error) => return Err(error),
         };
         let last = attempt == MOST_ATTEMPTS || tester.n_evaluations >= MOST_EVALUATIONS;
-        if interrupted || tester.n_lowered == lowered || last {
+        if interrupted || tester.n_lowered == lowered {
+            break;
+        }
+        if last {
+            let evaluations = tester.n_evaluations;
+            tester.converged = false;
+            tester.notes.push(format!(
+                "the search for the limits was given up after {evaluations} tests of {}: fits still found lower minima of \
+                 -ln L, which move the limits; look at the start values and bounds, and at yields that turn negative",
+                tester.name()
+            ));
             break;
         }
         // The function values of the earlier searches were relative to a minimum that is no longer the lowest.

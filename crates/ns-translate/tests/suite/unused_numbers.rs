@@ -58,6 +58,10 @@ fn an_event_where_nothing_is_ever_expected_is_an_error() {
         let problems = problems_of(&background, &templates, observed, &[]);
         assert_eq!(found(&problems, Severity::Error, &words), 0, "{problems:?}");
     }
+    // The model is built all the same, for data that replace these.
+    let impossible = read(json!([signal(&[2.0, 0.0])]), &[6.0, 1.0], &[]);
+    assert_eq!(found(&impossible.validate(), Severity::Error, &words), 1);
+    assert!(impossible.model(&ModelOptions::default()).is_ok());
     // A factor that is fixed at 0 expects nothing either.
     let held = json!({"name": "mu", "inits": [0.0], "fixed": true});
     let only_signal = read(json!([signal(&[2.0, 1.0])]), &[1.0, 0.0], &[held]).validate();
