@@ -23,6 +23,8 @@ class Target:
     tag: str | None
     #: Behind the name of the target for `cargo zigbuild`: the oldest glibc. None: built by the system's own linker.
     zig: str | None
+    #: Whether releases have it.
+    released: bool = True
 
     @property
     def by_zig(self) -> bool:
@@ -39,7 +41,12 @@ TARGETS = {
     "aarch64-apple-darwin": Target(None, None),
     "x86_64-pc-windows-msvc": Target(None, None),
     "aarch64-pc-windows-msvc": Target(None, None),
+    # Any Linux builds it with mingw, and wine runs it.
+    "x86_64-pc-windows-gnu": Target(None, None, released=False),
 }
+
+#: For a Rust toolchain that has the sources of the standard library but not the target itself: option --build-std.
+BUILD_STD = ["-Z", "build-std=std,panic_unwind"]
 
 #: The oldest macOS that the builds start on; that of the first machines with Apple's processors.
 MACOS = "11.0"
@@ -57,10 +64,12 @@ def pinned(*names: str) -> list[str]:
     return [f"{name}=={known[name]}" for name in names]
 
 
-def environment() -> dict[str, str]:
+def environment(build_std: bool = False) -> dict[str, str]:
     """What builds run with. Maturin and cargo-zigbuild look for Zig beside the Python that the path names first."""
     path = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ.get("PATH", "")])
-    return {**os.environ, "PATH": path, "MACOSX_DEPLOYMENT_TARGET": MACOS}
+    # A released toolchain builds its standard library only if it is told that this may change.
+    unstable = {"RUSTC_BOOTSTRAP": "1"} if build_std else {}
+    return {**os.environ, "PATH": path, "MACOSX_DEPLOYMENT_TARGET": MACOS, **unstable}
 
 
 def run(command: list[object], **options: object) -> subprocess.CompletedProcess[str]:
