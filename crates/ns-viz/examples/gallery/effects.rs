@@ -1,8 +1,13 @@
-//! Invented data for pictures of impacts, pruning, regions and names with markup.
+//! Invented data for pictures of impacts, templates, pruning, regions and names with markup.
 
-use ns_viz::{ChannelYields, GroupRow, Groups, Impacts, Kept, Pruning, Ranking, SampleYields, Yields};
+use ns_viz::{
+    ChannelYields, GroupRow, Groups, Impacts, Kept, Pruning, Ranking, SampleYields, TemplateSet, Templates,
+    Yields,
+};
 
-use super::{Dice, channel, long_name, ranking};
+use super::dice::{Dice, long_name};
+use super::fits::ranking;
+use super::yields::channel;
 
 pub(crate) fn impacts(rows: usize) -> Impacts {
     let Ranking { poi, rows, .. } = ranking(rows, false);
@@ -97,5 +102,43 @@ pub(crate) fn marked() -> Yields {
         channels: vec![channel],
         ratio: Some([0.6, 1.4]),
         ..Yields::default()
+    }
+}
+
+/// Returns the templates of systematics on a falling background: one smoothed, one of the sum alone, one with an empty bin.
+pub(crate) fn templates() -> Templates {
+    let mut dice = Dice::new(23);
+    let edges: Vec<f64> = (0..=12).map(|edge| 100.0 + 25.0 * f64::from(edge)).collect();
+    let nominal: Vec<f64> = (0..12).map(|bin| 180.0 * (-0.28 * f64::from(bin)).exp()).collect();
+    let changed = |change: &dyn Fn(f64) -> f64| -> Vec<f64> {
+        nominal.iter().enumerate().map(|(bin, n)| n * (1.0 + change(bin as f64))).collect()
+    };
+    let set = |systematic: &str, up: Vec<f64>, down: Vec<f64>| TemplateSet {
+        systematic: systematic.into(),
+        subject: "SR, background".into(),
+        bin_edges: edges.clone(),
+        nominal: nominal.clone(),
+        uncertainty: nominal.iter().map(|n| (0.4 * n).sqrt()).collect(),
+        up,
+        down,
+        ..TemplateSet::default()
+    };
+    let mut scale =
+        set("jet energy scale", changed(&|bin| 0.02 * bin - 0.08), changed(&|bin| 0.07 - 0.018 * bin));
+    let rough = |smooth: &[f64], dice: &mut Dice| -> Vec<f64> {
+        smooth.iter().map(|x| x * (1.0 + 0.05 * dice.normal())).collect()
+    };
+    scale.up_before = rough(&scale.up, &mut dice);
+    scale.down_before = rough(&scale.down, &mut dice);
+    let mut tagging = set("b-tagging", changed(&|_| 0.06), changed(&|_| -0.06));
+    tagging.note = "shape left out".into();
+    let mut generator = set("generator", changed(&|bin| 0.3 * (0.5 * bin).sin()), nominal.clone());
+    for values in [&mut generator.nominal, &mut generator.up, &mut generator.down] {
+        values[8] = 0.0;
+    }
+    Templates {
+        title: "Templates".into(),
+        subtitle: "made-up numbers".into(),
+        sets: vec![scale, tagging, generator],
     }
 }

@@ -2,7 +2,7 @@
 
 use ns_viz::{Corner, CornerParameter, CornerPlane, Places, Region, Spurious, SpuriousCurve};
 
-use super::Dice;
+use super::dice::Dice;
 
 /// A region that ends at a bound of the horizontal parameter.
 pub(crate) fn region() -> Region {
