@@ -53,6 +53,11 @@ impl Axis {
         Self { lo, hi, scale: Scale::Log, start: 0.0, end: 1.0 }
     }
 
+    /// Returns whether the axis is logarithmic. It then has no place for 0 and below.
+    pub(crate) fn is_log(&self) -> bool {
+        self.scale == Scale::Log
+    }
+
     /// Returns the axis with its lower end at the position `start` and its upper end at the position `end`.
     pub(crate) fn between(self, start: f64, end: f64) -> Self {
         Self { start, end, ..self }

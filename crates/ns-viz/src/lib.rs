@@ -70,6 +70,7 @@ mod save;
 mod scan;
 mod sheet;
 mod shown;
+mod smooth;
 mod spurious;
 mod stack;
 mod svg;

@@ -5,6 +5,9 @@ use crate::axis::Axis;
 use crate::colour::BLACK;
 use crate::drawing::{Area, Drawing, Ink, Segment, Stroke, circle};
 
+/// Smallest distance of a point from the end of its error bar at which the bar may end in a head.
+const CLEAR: f64 = 8.0;
+
 /// The points of a panel with their error bars.
 pub(crate) struct Marks<'a> {
     area: &'a Area,
@@ -41,10 +44,12 @@ impl<'a> Marks<'a> {
                     Segment::Line(x + 2.5, back),
                 ]);
             };
-            if self.heads && up > y.hi && !y.holds(up) && y.holds(value) {
+            // Close to a point, a head would be a blot.
+            let is_clear = |end: f64| (y.at(value) - end).abs() > CLEAR;
+            if self.heads && up > y.hi && !y.holds(up) && y.holds(value) && is_clear(area.top) {
                 head(area.top + 1.0, area.top + 5.0);
             }
-            if self.heads && low < y.lo && !y.holds(low) && y.holds(value) {
+            if self.heads && low < y.lo && !y.holds(low) && y.holds(value) && is_clear(area.bottom) {
                 head(area.bottom - 1.0, area.bottom - 5.0);
             }
         }
@@ -63,7 +68,7 @@ impl<'a> Marks<'a> {
             self.points.extend(circle(x, y.at(value), radius));
         } else if value > y.hi {
             arrow(area.top + 1.5, area.top + 8.5);
-        } else if value > 0.0 || up < y.lo {
+        } else if value > 0.0 || up < y.lo || !y.is_log() {
             arrow(area.bottom - 1.5, area.bottom - 8.5);
         }
     }
@@ -86,6 +91,31 @@ impl<'a> Marks<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn points_below_the_panel_are_arrows() {
+        let area = Area { left: 0.0, right: 100.0, top: 0.0, bottom: 80.0 };
+        let arrows = |axis: Axis, value: f64, low: f64, up: f64| {
+            let mut marks = Marks::new(&area, axis.between(80.0, 0.0), true);
+            marks.add((40.0, 60.0), value, low, up);
+            (marks.arrows.len(), marks.points.len())
+        };
+        // A pull of -9 whose error bar ends within the panel, and a count of 0 on a logarithmic axis.
+        assert_eq!(arrows(Axis::linear(-8.0, 8.0), -8.5, -9.5, -7.5), (4, 0));
+        assert_eq!(arrows(Axis::linear(0.5, 1.5), 0.0, 0.0, 0.7), (4, 0));
+        assert_eq!(arrows(Axis::log(0.1, 10.0), 0.0, 0.0, 1.8), (0, 0));
+    }
+
+    #[test]
+    fn a_point_near_the_edge_has_no_head_on_its_bar() {
+        let area = Area { left: 0.0, right: 100.0, top: 0.0, bottom: 80.0 };
+        let bars = |value: f64| {
+            let mut marks = Marks::new(&area, Axis::linear(-8.0, 8.0).between(80.0, 0.0), true);
+            marks.add((40.0, 60.0), value, value - 4.0, value + 1.0);
+            marks.bars.len()
+        };
+        assert_eq!((bars(-7.9), bars(-6.0)), (2, 5));
+    }
 
     #[test]
     fn bars_beyond_the_panel_end_in_a_head() {

@@ -65,9 +65,7 @@ impl Places {
             }
         }
         panel.curve(&[(low, self.level), (high, self.level)], LEVEL);
-        let points: Vec<Option<(f64, f64)>> =
-            self.x.iter().zip(&self.q0).map(|(x, q)| Some((*x, present(*q)?))).collect();
-        for part in points.split(Option::is_none) {
+        for part in self.curve().split(Option::is_none) {
             panel.curve(&part.iter().flatten().copied().collect::<Vec<_>>(), CURVE);
         }
         if let Some([x, q]) = self.peak.filter(|[x, q]| panel.holds(*x, *q)) {
@@ -75,6 +73,20 @@ impl Places {
             panel.drawing.circle(x, y, 3.5, Ink::fill(VERMILION));
         }
         Ok(panel.finish())
+    }
+
+    /// Returns the points of the curve, `None` where a fit failed. The largest excess may lie between two places, and the curve
+    /// goes through it.
+    fn curve(&self) -> Vec<Option<(f64, f64)>> {
+        let mut points: Vec<_> = self.x.iter().zip(&self.q0).map(|(x, q)| Some((*x, present(*q)?))).collect();
+        let after = |x: f64| self.x.partition_point(|place| *place < x);
+        if let Some([x, q]) = self.peak
+            && (1..points.len()).contains(&after(x))
+            && !self.x.contains(&x)
+        {
+            points.insert(after(x), Some((x, q)));
+        }
+        points
     }
 
     fn layout(&self, top: f64) -> Layout<'_> {
@@ -118,6 +130,10 @@ mod tests {
         for text in ["largest excess: 3.03 σ local, 2.10 σ global", "3 σ", "crossings counted at 0.50"] {
             assert!(labels.iter().any(|label| label.text == text), "{text}: {labels:?}");
         }
+        let (curve, peak) = (picture.curve(), Some((111.0, 9.2)));
+        assert_eq!(curve, [Some((100.0, 0.0)), Some((110.0, 9.0)), peak, None, Some((130.0, 1.0))]);
+        let beyond = Places { peak: Some([90.0, 9.2]), ..picture.clone() };
+        assert_eq!(beyond.curve().len(), 4);
         assert!(Places { q0: vec![None; 4], ..picture }.draw().is_err());
     }
 }

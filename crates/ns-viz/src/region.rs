@@ -12,6 +12,7 @@ use crate::legend::{self, Entry, Symbol};
 use crate::limit::confidence;
 use crate::number::{extent, significant, usable};
 use crate::panel::{Layout, Panel};
+use crate::smooth;
 
 const PICTURE: &str = "region";
 const BORDER: Stroke = Stroke { colour: BLUE, width: 2.0, dash: None };
@@ -46,7 +47,7 @@ pub struct Region {
     /// Error of each point of the border, as a change of both parameters along the line from the best fit; `None` draws no
     /// error bar.
     pub error: Vec<Option<[f64; 2]>>,
-    /// Points of the border of the chi2 law, in their order around the best fit.
+    /// Points of the border of the chi2 law, in their order around the best fit. A smooth curve is drawn through them.
     pub asymptotic: Vec<[f64; 2]>,
     /// Best-fit values, marked in the picture if given.
     pub best_fit: Option<[f64; 2]>,
@@ -94,7 +95,7 @@ impl Region {
                 }
             }
         }
-        panel.curve(&closed(&law), ASYMPTOTIC);
+        panel.curve(&closed(&smooth::closed(&law)), ASYMPTOTIC);
         panel.curve(&closed(&border), BORDER);
         for (point, error) in self.border.iter().zip(&self.error) {
             let Some((x, y)) = pair(*point) else { continue };

@@ -47,6 +47,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) positions: &'a [f64],
     /// Ranges in which no data are drawn.
     pub(crate) blind: &'a [(f64, f64)],
+    /// Whether the expectation was fitted to the data of these ranges, which then hide it, too.
+    pub(crate) fitted: bool,
     /// Whether the vertical axis is logarithmic.
     pub(crate) log: bool,
     /// Whether the lower panel shows pulls in place of ratios.
@@ -76,6 +78,8 @@ pub(crate) struct Stack {
     positions: Vec<f64>,
     /// Ranges in which no data are drawn.
     blind: Vec<(f64, f64)>,
+    /// Whether these ranges hide the expectation, too.
+    fitted: bool,
     /// Whether layers are drawn as lines. Otherwise they are stacked.
     lines: bool,
     y: Axis,
@@ -123,6 +127,7 @@ impl Stack {
             labels: parts.labels.to_vec(),
             positions: parts.positions.to_vec(),
             blind: parts.blind.to_vec(),
+            fitted: parts.fitted,
             lines: parts.lines,
             y: Axis::linear(0.0, 1.0),
             pulls: parts.pulls,
@@ -183,13 +188,18 @@ impl Stack {
         let (name, size) = fit(&self.caption(&x), upper.width(), 13.0, 8.0);
         page.text(left, area.top + 14.0, name, Style::new(size));
         let y = self.y.between(upper.bottom, upper.top);
-        self.paint_blind(page, &upper, &x);
+        if !self.fitted {
+            self.paint_blind(page, &upper, &x);
+        }
         if self.positions.is_empty() {
             self.paint_layers(page, &x, &y);
             self.paint_uncertainty(page, &x, &y);
             self.paint_before(page, &x, &y, |_, before| Some(before));
         } else {
-            self.paint_curves(page, &x, &y);
+            self.paint_curves(page, &upper, &x, &y);
+        }
+        if self.fitted {
+            self.paint_blind(page, &upper, &x);
         }
         self.paint_data(page, &upper, &x, &y);
         frame::horizontal_marks(page, &upper, &x, &x_ticks, &[Edge::Bottom, Edge::Top]);
@@ -401,6 +411,7 @@ mod tests {
             uncertainty,
             positions,
             blind,
+            fitted: false,
             log,
             pulls,
             lines,
@@ -418,6 +429,24 @@ mod tests {
         let axis = stack.y_axis(false);
         assert!(axis.lo < -20.0 && axis.lo > -30.0 && axis.holds(75.0), "{axis:?}");
         assert!(stack.y_axis(true).lo > 0.0);
+    }
+
+    #[test]
+    fn a_blinded_range_hides_what_was_fitted_to_its_data() {
+        let drawn = |fitted: bool| {
+            let mut stack = stack(&[100.0, 40.0, 8.0], &[Some(90.0), Some(52.0), Some(8.0)], false);
+            (stack.blind, stack.fitted) = (vec![(1.0, 2.0)], fitted);
+            let mut page = Drawing::new(300.0, 200.0, String::new());
+            stack.draw(&mut page, Area { left: 0.0, right: 300.0, top: 0.0, bottom: 200.0 }, 20.0, 0.0);
+            let svg = page.to_svg();
+            let last = |colour: Colour| svg.rfind(&colour.hex());
+            (last(BLIND), last(GREY))
+        };
+        // What is drawn later is on top.
+        for (fitted, above) in [(false, false), (true, true)] {
+            let (range, sample) = drawn(fitted);
+            assert!(range.is_some() && sample.is_some() && (range > sample) == above, "{range:?} {sample:?}");
+        }
     }
 
     #[test]

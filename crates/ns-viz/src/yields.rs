@@ -85,6 +85,8 @@ pub struct ChannelYields {
     pub curve_positions: Vec<f64>,
     /// Blinded ranges of the horizontal axis. Bins that overlap with such a range show no data.
     pub blind: Vec<(f64, f64)>,
+    /// Whether the expectation was fitted to the data of blinded ranges. These ranges then hide it, too.
+    pub fitted: bool,
     /// Uncertainty of the total expected yield of each bin; empty if unknown.
     pub uncertainty: Vec<Option<f64>>,
     /// Total expected yield of each bin before the fit, drawn as a dashed line; empty if it is not drawn.

@@ -74,11 +74,14 @@ impl Stack {
         Some(move |x: f64| (x - zero) / unit)
     }
 
-    /// Returns the axis of the pulls. It is symmetric around 0 and reaches at most from -8 to 8.
+    /// Returns the axis of the pulls. It is symmetric around 0, holds all error bars, and reaches at most from -8 to 8.
     pub(super) fn pull_axis(&self) -> Axis {
-        let pull = |bin: usize| Some(self.compared(bin)?(self.point(bin)?.0).abs());
-        let most = (0..self.total.len()).filter_map(pull).fold(0.0, f64::max);
-        let half = [3.0, 4.0, 5.0, 6.0].into_iter().find(|half| *half >= most + 0.5).unwrap_or(8.0);
+        let reach = |bin: usize| {
+            let (compared, (count, low, up)) = (self.compared(bin)?, self.point(bin)?);
+            Some([count, low, up].map(|x| compared(x).abs()).into_iter().fold(0.0, f64::max))
+        };
+        let most = (0..self.total.len()).filter_map(reach).fold(0.0, f64::max);
+        let half = [3.0, 4.0, 5.0, 6.0].into_iter().find(|half| *half >= most).unwrap_or(8.0);
         Axis::linear(-half, half)
     }
 

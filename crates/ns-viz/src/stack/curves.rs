@@ -3,6 +3,7 @@
 
 use super::{Layer, Stack};
 use crate::axis::Axis;
+use crate::clip;
 use crate::colour::{BLACK, BLUE, Colour};
 use crate::drawing::{Area, Drawing, Ink, Stroke, rectangle};
 use crate::legend;
@@ -37,7 +38,7 @@ impl Stack {
     }
 
     /// Draws the curves of the layers, and the uncertainty of their sum.
-    pub(super) fn paint_curves(&self, page: &mut Drawing, x: &Axis, y: &Axis) {
+    pub(super) fn paint_curves(&self, page: &mut Drawing, area: &Area, x: &Axis, y: &Axis) {
         let at = |heights: &[f64]| -> Vec<(f64, f64)> {
             self.positions.iter().zip(heights).map(|(&at, &height)| (x.at(at), y.clamped(height))).collect()
         };
@@ -49,11 +50,18 @@ impl Stack {
         }
         let total: Vec<f64> = self.total_curve().collect();
         self.paint_curve_band(page, x, y, &total);
+        let mut curve = |heights: &[f64], stroke: Stroke| {
+            let line: Vec<(f64, f64)> =
+                self.positions.iter().zip(heights).map(|(&at, &height)| (x.at(at), y.at(height))).collect();
+            for part in clip::polyline(&line, area) {
+                page.polyline(&part, stroke);
+            }
+        };
         if !self.layers.is_empty() {
-            page.polyline(&at(&total), sum_line());
+            curve(&total, sum_line());
         }
         for layer in self.layers.iter().filter(|_| self.lines) {
-            page.polyline(&at(&layer.curve), line(layer));
+            curve(&layer.curve, line(layer));
         }
     }
 

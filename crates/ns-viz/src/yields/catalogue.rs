@@ -192,6 +192,7 @@ impl Catalogue {
             labels: &channel.bin_labels,
             positions,
             blind: &channel.blind,
+            fitted: channel.fitted,
             log,
             pulls: channel.pulls,
             lines,
