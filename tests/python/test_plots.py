@@ -4,6 +4,7 @@ import copy
 import json
 import pathlib
 import pickle
+import shutil
 import struct
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyhf
 import pytest
 
 import nextstat
+from nextstat import build
 
 SMALL = ["simple_workspace.json", "all_modifiers.json", "asymmetric.json", "shared_names.json", "overrides.json"]
 CODES = {
@@ -63,6 +65,67 @@ def test_axes_of_channels(fixtures, tmp_path):
     with pytest.raises(TypeError, match="axes must be a path or a dictionary by channel"):
         nextstat.load_workspace(source, axes=3)
 
+
+CHANNEL = """<!DOCTYPE Channel SYSTEM 'HistFactorySchema.dtd'>
+<Channel Name="SR" InputFile="histograms.root">
+<Data HistoPath="SR/data" HistoName="nominal"/>
+<Sample Name="signal" HistoPath="SR/signal" HistoName="nominal" NormalizeByTheory="False">
+<NormFactor Name="mu" Val="1" Low="0" High="10"/></Sample>
+<Sample Name="background" HistoPath="SR/background" HistoName="nominal" NormalizeByTheory="False">
+<OverallSys Name="theory" Low="0.9" High="1.1"/></Sample>
+</Channel>
+"""
+COMBINATION = """<!DOCTYPE Combination SYSTEM 'HistFactorySchema.dtd'>
+<Combination OutputFilePrefix="out"><Input>channel.xml</Input>
+<Measurement Name="m" Lumi="1" LumiRelErr="0.02"><POI>mu</POI>{term}</Measurement></Combination>
+"""
+CARD = """imax 1
+jmax 1
+kmax *
+shapes * SR histograms.root $CHANNEL/$PROCESS/nominal
+shapes data_obs SR histograms.root $CHANNEL/data/nominal
+bin SR
+observation -1
+bin SR SR
+process signal background
+process 0 1
+rate -1 -1
+lumi lnN 1.02 1.02
+"""
+# With this constraint the model is read as an HS3 model and not as a workspace.
+GAMMA = '<ConstraintTerm Type="Gamma" RelativeUncertainty="0.3">theory</ConstraintTerm>'
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("kind", ["xml", "xml of an HS3 model", "card", "configuration"])
+def test_pickles_keep_the_axes_of_histograms(fixtures, tmp_path, kind):
+    shutil.copy(fixtures / "build" / "histograms.root", tmp_path)
+    if kind == "configuration":
+        model = build.from_config(fixtures / "build" / "histograms.yml").model()
+    elif kind == "card":
+        (tmp_path / "card.txt").write_text(CARD)
+        model = nextstat.load_datacard(tmp_path / "card.txt")
+    else:
+        (tmp_path / "channel.xml").write_text(CHANNEL)
+        term = GAMMA if "HS3" in kind else ""
+        (tmp_path / "combination.xml").write_text(COMBINATION.format(term=term))
+        model = nextstat.load_workspace(tmp_path / "combination.xml")
+
+    def axis(model):
+        channels = nextstat.yields(model, prefit=True).channels
+        return {channel.name: (channel.get("axis_title"), channel.get("bin_edges")) for channel in channels}
+
+    title, edges = axis(model)["Signal region" if kind == "configuration" else "SR"]
+    # A configuration of histograms has no titles.
+    assert title == (None if kind == "configuration" else "pt") and len(edges) > 2 and edges[0] < edges[1]
+    fit = nextstat.fit(model)
+    for copied in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model), model.with_poi(model.poi_names)):
+        assert axis(copied) == axis(model)
+    assert pickle.loads(pickle.dumps(fit)).plot(kind="yields").svg == fit.plot(kind="yields").svg
+    # A part of the axes that is given is not all of them.
+    if kind == "xml":
+        other = nextstat.load_workspace(tmp_path / "combination.xml", axes={"SR": {"title": "mine"}})
+        assert axis(pickle.loads(pickle.dumps(other)))["SR"] == ("mine", edges)
 
 
 def results(model):

@@ -122,7 +122,10 @@ impl Origin {
         let note = |p: &Problem| (p.path.clone(), p.message.clone(), p.remedy.clone());
         let notes = self.workspace.reading_warnings().iter().map(note).collect();
         let folder = self.folder.as_ref().and_then(|folder| folder.to_str()).map(str::to_owned);
-        let (correlations, axes) = (options.correlations.to_json(), options.axes.to_json());
+        // The text of a workspace that was made of other files lacks the axes of their histograms.
+        let axes = self.workspace.axes().map(|found| options.axes.over(found));
+        let axes = axes.as_ref().unwrap_or(&options.axes).to_json();
+        let correlations = options.correlations.to_json();
         let (measurement, pois) = (options.measurement.clone(), options.pois.clone());
         Ok((text.into_bound(py), measurement, codes, pois, notes, folder, correlations, axes))
     }

@@ -6,6 +6,7 @@ use ns_core::{Interpolation, Model};
 
 use crate::datacard::Card;
 use crate::hs3::{EventSources, Hs3, is_hs3};
+use crate::pyhf::axes::Axes;
 use crate::pyhf::{
     Background, ChannelSelection, DigestCheck, ModelOptions, Patch, Problem, Workspace, WorkspaceError,
 };
@@ -120,8 +121,10 @@ impl ModelSource {
         sources: &EventSources,
     ) -> Result<Self, WorkspaceError> {
         let mut source = Self::with_events(&text.json, patches, check, sources)?;
-        if let Self::Pyhf(workspace) = &mut source {
-            workspace.axes = text.axes;
+        match &mut source {
+            Self::Pyhf(workspace) => workspace.axes = text.axes,
+            Self::Hs3(hs3) => hs3.axes = text.axes,
+            Self::Card(_) => {}
         }
         let mut warnings = text.warnings;
         warnings.extend_from_slice(source.reading_warnings());
@@ -193,7 +196,11 @@ impl ModelSource {
                 workspace.axes.apply(&mut model)?;
                 model
             }
-            Self::Hs3(hs3) => hs3.model(options)?,
+            Self::Hs3(hs3) => {
+                let mut model = hs3.model(options)?;
+                hs3.axes.apply(&mut model)?;
+                model
+            }
             Self::Card(card) => card.model_of(options)?,
         };
         options.correlations.apply(&mut model)?;
@@ -221,6 +228,17 @@ impl ModelSource {
             Self::Pyhf(workspace) => workspace.reading_warnings(),
             Self::Hs3(_) => &[],
             Self::Card(card) => card.reading_warnings(),
+        }
+    }
+
+    /// Returns the axes of the histograms that were converted. They are no part of [`Self::to_json`]. `None` for a datacard, which
+    /// reads its histograms.
+    #[must_use]
+    pub fn axes(&self) -> Option<&Axes> {
+        match self {
+            Self::Pyhf(workspace) => Some(workspace.axes()),
+            Self::Hs3(hs3) => Some(&hs3.axes),
+            Self::Card(_) => None,
         }
     }
 

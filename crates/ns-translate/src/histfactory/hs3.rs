@@ -37,7 +37,11 @@ pub(super) fn write(
     for (channel, counts) in combination.channels.iter().zip(data) {
         let name = w.free(&channel.name);
         let axis = w.free(&format!("obs_{name}"));
-        let axes = json!([{"name": axis, "min": 0, "max": channel.bins, "nbins": channel.bins}]);
+        let edges = channel.axis.as_ref().and_then(|axis| axis.edges.as_ref());
+        let axes = match edges.filter(|edges| edges.len() == channel.bins + 1) {
+            Some(edges) => json!([{"name": axis, "edges": edges}]),
+            None => json!([{"name": axis, "min": 0, "max": channel.bins, "nbins": channel.bins}]),
+        };
         let samples: Vec<Value> = channel.samples.iter().map(|s| w.sample(channel, s, lumi)).collect();
         w.distributions
             .push(json!({"name": name, "type": "histfactory_dist", "axes": axes, "samples": samples}));

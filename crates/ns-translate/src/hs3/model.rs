@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
+use crate::pyhf::axes::Axes;
 use crate::pyhf::diagnose::{explain_syntax, report_duplicate_keys};
 use crate::pyhf::problem::{Problem, Report};
 use crate::pyhf::{ChannelSelection, ModelOptions, WorkspaceError};
@@ -27,6 +28,8 @@ pub struct Hs3 {
     omitted: BTreeSet<String>,
     /// Problems found when the file was read.
     notes: Report,
+    /// The axes of the histograms from which the file was made.
+    pub(crate) axes: Axes,
 }
 
 /// The keys that distinguish an HS3 file from a workspace.
@@ -76,7 +79,7 @@ impl Hs3 {
         if notes.has_errors() {
             return Err(WorkspaceError::InvalidHs3 { report: notes });
         }
-        Ok(Self { document, text: Arc::from(text), omitted: BTreeSet::new(), notes })
+        Ok(Self { document, text: Arc::from(text), omitted: BTreeSet::new(), notes, axes: Axes::default() })
     }
 
     pub(super) fn document(&self) -> &Document {

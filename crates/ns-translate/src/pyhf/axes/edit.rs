@@ -35,6 +35,19 @@ impl Axes {
         self
     }
 
+    /// Returns the axes that channels have when these are set after `others`: titles and edges that these lack are those of
+    /// `others`.
+    #[must_use]
+    pub fn over(&self, others: &Self) -> Self {
+        let mut axes = self.clone();
+        for (name, other) in &others.channels {
+            let axis = axes.channels.entry(name.clone()).or_default();
+            axis.title = axis.title.take().or_else(|| other.title.clone());
+            axis.edges = axis.edges.take().or_else(|| other.edges.clone());
+        }
+        axes
+    }
+
     /// Returns the axes that the channels of a model have.
     #[must_use]
     pub fn of_model(model: &Model) -> Self {
@@ -63,5 +76,8 @@ mod tests {
         let right = axes("[SR]\ntitle = \"n\"\n[VR]\nedges = [0, 2]\n");
         let both = left.united(&right);
         assert_eq!(both, axes("[SR]\ntitle = \"m\"\n[CR]\nedges = [0, 1]\n[VR]\nedges = [0, 2]\n"));
+        let found = axes("[SR]\nedges = [0, 3]\ntitle = \"n\"\n[CR]\nedges = [0, 2]\n");
+        let set = axes("[SR]\ntitle = \"m\"\nedges = [0, 3]\n[CR]\nedges = [0, 1]\n");
+        assert_eq!(left.over(&found), set);
     }
 }
