@@ -91,6 +91,21 @@ def test_each_analysis_by_name_and_by_list(model):
     )
 
 
+def test_patterns_and_all_stand_for_names(model):
+    assert nextstat.load_workspace(FILE, poi="mu_*").poi_names == BOTH
+    scalars = ["norm", *BOTH, "rate", "jets", "scale"]
+    assert nextstat.load_workspace(FILE, poi="all").poi_names == scalars
+    assert model.with_poi(["mu_qqH", "mu_*"]).poi_names == BOTH[::-1]
+    results = nextstat.significance(model, poi=["mu_*"])
+    assert list(results) == BOTH
+    assert results["mu_qqH"].z == pytest.approx(nextstat.significance(model, poi="mu_qqH").z, rel=1e-7)
+    assert nextstat.significance(model, poi="mu_g*").param == "mu_ggH"
+    with pytest.raises(ValueError, match=r"poi='mu_\*' means 2 parameters; write poi=\[\"mu_\*\"\]"):
+        nextstat.significance(model, poi="mu_*")
+    with pytest.raises(nextstat.WorkspaceError, match="nu_"):
+        nextstat.significance(model, poi=["nu_*"])
+
+
 def test_a_point_follows_chi2(model):
     stats = pytest.importorskip("scipy.stats")
     test = nextstat.hypotest(model, {"mu_ggH": 2.0, "mu_qqH": 0.5})

@@ -8,6 +8,9 @@ use crate::load::{self, Names, ready};
 use crate::model::Model;
 use crate::work::released;
 
+/// Number of names that a message shows.
+const SHOWN: usize = 10;
+
 /// Returns a model of the same workspace with other parameters of interest.
 ///
 /// # Errors
@@ -21,10 +24,11 @@ pub(crate) fn with_pois(py: Python<'_>, model: &Model, names: Vec<String>) -> Py
 }
 
 /// Runs `analysis` on a model with the parameter of interest that `poi` names. If `poi` is a list, runs it once for each
-/// name and returns a dictionary with the results by name.
+/// name that is meant and returns a dictionary with the results by name. Names may be patterns.
 ///
 /// # Errors
-/// The errors of [`with_pois`] and of the analysis.
+/// The errors of [`with_pois`] and of the analysis; `ValueError` for a pattern outside of a list
+/// that means several parameters.
 pub(crate) fn for_each<'py>(
     py: Python<'py>,
     model: &Bound<'_, PyAny>,
@@ -38,11 +42,24 @@ pub(crate) fn for_each<'py>(
         analysis(other.as_any())
     };
     let names = match poi {
-        Names::One(name) => return of(vec![name]),
+        Names::One(name) => {
+            let other = Bound::new(py, with_pois(py, model.get(), vec![name.clone()])?)?;
+            let meant: Vec<&str> = other.get().inner.poi_names().collect();
+            if meant.len() > 1 {
+                return Err(PyValueError::new_err(format!(
+                    "poi='{name}' means {} parameters; write poi=[\"{name}\"] for a result for each, or name one of {}{}",
+                    meant.len(),
+                    meant.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", "),
+                    if meant.len() > SHOWN { " and others" } else { "" }
+                )));
+            }
+            return analysis(other.as_any());
+        }
         Names::Many(names) => names,
     };
-    // All names are checked before the first analysis.
-    with_pois(py, model.get(), names.clone())?;
+    // All names are checked before the first analysis, and patterns become names.
+    let all = with_pois(py, model.get(), names)?;
+    let names: Vec<String> = all.inner.poi_names().map(str::to_owned).collect();
     let results = PyDict::new(py);
     for name in &names {
         let others = names.iter().filter(|other| *other != name);

@@ -6,6 +6,7 @@ use ns_inference::{
     LimitOptions, LimitResult, TestStatistic, ToyLimitOptions, ToyLimitResult, Work, upper_limit,
     upper_limit_toys,
 };
+use ns_translate::pyhf::is_pattern;
 
 use super::hypotest::statistics;
 use super::limit_grid::{Grid, GridArgs};
@@ -90,7 +91,8 @@ pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
         .expected_only(args.expected)
         .observed_only(args.observed);
     if args.grid.patchset.is_some() {
-        if args.model.poi.len() > 1 || args.model.poi.iter().any(|list| list.contains(',')) {
+        let poi = &args.model.poi;
+        if poi.len() > 1 || poi.iter().any(|list| list.contains(',') || is_pattern(list)) {
             return Err(CliError::Usage(
                 "--patchset finds the limits of one parameter of interest; give one name with --poi"
                     .to_owned(),

@@ -42,6 +42,30 @@ fn each_analysis_has_one_result_per_parameter() {
     near(&held["results"][1]["observed"], &alone["observed"]);
 }
 
+/// Patterns and `all` stand for the names that they match, in the order of the model.
+#[test]
+fn patterns_and_all_stand_for_names() {
+    let file = fixture("two_signals.json");
+    let all = serde_json::json!(["norm", "mu_ggH", "mu_qqH", "rate", "jets", "scale"]);
+    for command in ["significance", "scan", "upper-limit", "ranking", "interval"] {
+        let both = json(&[command, "-i", &file, "--poi", "mu_*"]);
+        assert_eq!(both["pois"], serde_json::json!(["mu_ggH", "mu_qqH"]), "{command}");
+    }
+    assert_eq!(json(&["scan", "-i", &file, "--poi", "all", "--points", "3"])["pois"], all);
+    let fit = json(&["fit", "-i", &file, "--poi", "mu_qqH,all"]);
+    assert_eq!(fit["poi_correlation"]["parameters"][0], "mu_qqH", "{}", fit["poi_correlation"]);
+    // One name is meant where one is needed.
+    let one = json(&["hypotest-toys", "-i", &file, "--poi", "mu_g*", "--mu", "1", "--n-toys", "20"]);
+    assert_eq!(one["param"], "mu_ggH", "{one}");
+    let none = run(&["significance", "-i", &file, "--poi", "nu_*"]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(
+        shown(&none).contains("no other scalar parameter has a name of this pattern"),
+        "{}",
+        shown(&none)
+    );
+}
+
 #[test]
 fn tables_of_several_parameters() {
     let file = fixture("two_signals.json");

@@ -87,12 +87,22 @@ pub(crate) struct BadList {
     pub(crate) remedy: String,
 }
 
+/// The word for all parameters.
+const ALL: &str = "all";
+
+/// Returns whether a text that is no name of a parameter may stand for several parameters: a pattern with `*` or `?`, or `all`.
+#[must_use]
+pub fn is_pattern(name: &str) -> bool {
+    name == ALL || name.contains(['*', '?'])
+}
+
 /// Returns the names in lists that are separated by commas. A list that is the name of a parameter is not split, because
 /// names may contain commas. A pattern, in which `*` stands for any characters and `?` for one, becomes the names among
-/// `scalars` that it matches. No lists mean that the file decides.
+/// `scalars` that it matches, and `all` becomes all of them. Names that were given before are left out of what a pattern or
+/// `all` means. No lists mean that the file decides.
 ///
 /// # Errors
-/// If a list is empty, a pattern matches nothing, or a name is given twice.
+/// If a list is empty, a pattern matches nothing new, or a name is given twice.
 pub(crate) fn wanted(
     lists: &[String],
     is_known: impl Fn(&str) -> bool,
@@ -104,12 +114,12 @@ pub(crate) fn wanted(
             names.push(list.clone());
         } else {
             for name in list.split(',').map(str::trim) {
-                if is_known(name) || !name.contains(['*', '?']) {
+                if is_known(name) || !is_pattern(name) {
                     names.push(name.to_owned());
                     continue;
                 }
                 let before = names.len();
-                let pattern = WildMatch::new(name);
+                let pattern = WildMatch::new(if name == ALL { "*" } else { name });
                 let found = scalars.iter().filter(|scalar| pattern.matches(scalar));
                 let new: Vec<String> = found
                     .map(|scalar| (*scalar).to_owned())
@@ -166,6 +176,10 @@ mod tests {
         assert_eq!(list(&["mu_*"]).ok().unwrap(), ["mu_a", "mu_b"]);
         assert_eq!(list(&["mu_b,mu_?", "k"]).ok().unwrap(), ["mu_b", "mu_a", "k"]);
         assert_eq!(list(&["nu*"]).err().unwrap().name, "nu*");
+        assert_eq!(list(&["all"]).ok().unwrap(), ["mu_a", "mu_b", "k"]);
+        assert_eq!(list(&["k", "all"]).ok().unwrap(), ["k", "mu_a", "mu_b"]);
+        // A parameter may have this name.
+        assert_eq!(wanted(&["all".to_owned()], |name| name == "all", &["mu", "all"]).ok().unwrap(), ["all"]);
     }
 
     #[test]

@@ -59,6 +59,7 @@ pub use error::WorkspaceError;
 pub use from_model::{NotPyhf, workspace_of};
 pub(crate) use input::{Bounded, is_tar};
 pub use input::{file_of, read_file, read_from};
+pub use interest::is_pattern;
 pub use layout::to_text;
 pub use listed::ListedAnalysis;
 pub use patch::{
