@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
+use clap::{ArgMatches, Args, ValueEnum};
 use ns_core::{Device, Execution, HistosysCode, Interpolation, NormsysCode, parse_bytes};
 use ns_translate::datacard::{CardError, McStats, PoiMap};
 use ns_translate::pyhf::PatchArgument;
@@ -20,7 +20,7 @@ pub(crate) struct ModelArgs {
     /// no Asimov data]
     #[arg(long, visible_alias = "analysis", value_name = "NAME")]
     pub(crate) measurement: Option<String>,
-    /// Parameters of interest: names, or patterns with * and ?; repeatable [default: those of the measurement]
+    /// Parameters of interest: names, patterns with * and ?, or all; repeatable [default: those of the measurement]
     #[arg(long, value_name = "NAME,...")]
     pub(crate) poi: Vec<String>,
     /// JSON Patch to apply, or a patchset and the name of its patch; `-` reads standard input; repeatable,
@@ -225,4 +225,15 @@ pub(crate) enum Format {
     Csv,
     /// Data tables of HEPData in YAML.
     Hepdata,
+}
+
+/// Commands that `--format hepdata` is for.
+pub(crate) const WITH_DATA_TABLES: [&str; 4] = ["fit", "scan", "upper-limit", "yields"];
+
+/// Returns the name of the command if it has no tables for HEPData, but is asked for them.
+pub(crate) fn without_data_tables(matches: &ArgMatches) -> Option<&str> {
+    let (name, flags) = matches.subcommand()?;
+    let format = flags.try_get_one::<Format>("format").ok().flatten();
+    let toys = flags.try_contains_id("toys").is_ok_and(|there| there);
+    (format == Some(&Format::Hepdata) && (toys || !WITH_DATA_TABLES.contains(&name))).then_some(name)
 }

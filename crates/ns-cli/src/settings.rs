@@ -1,5 +1,7 @@
 //! Values of flags from the file `nextstat.toml`. They are defaults: a flag on the command line has priority.
 
+mod idle;
+
 use std::path::{Path, PathBuf};
 
 use clap::parser::ValueSource;
@@ -20,7 +22,10 @@ const ALL: &str = "all";
 /// The flags that a file sets.
 pub(crate) struct Settings {
     path: PathBuf,
+    table: Table,
     given: Vec<Setting>,
+    /// Commands and identifiers of the flags that are left out.
+    idle: Vec<(String, String)>,
 }
 
 struct Setting {
@@ -29,6 +34,13 @@ struct Setting {
     id: String,
     /// The flag with its value, as on a command line.
     shown: String,
+}
+
+impl Setting {
+    /// Returns whether a command was run with this value. `flags` are the parsed flags of the command.
+    fn is_used(&self, command: &str, flags: &ArgMatches) -> bool {
+        self.command == command && flags.value_source(&self.id) == Some(ValueSource::DefaultValue)
+    }
 }
 
 impl Settings {
@@ -48,8 +60,33 @@ impl Settings {
         let text =
             std::fs::read_to_string(&path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
         let table: Table = text.parse().map_err(|error: toml::de::Error| wrong(error.to_string()))?;
-        let (program, given) = applied(program, &table).map_err(wrong)?;
-        Ok((program, Some(Self { path, given })))
+        let (program, given) = applied(program, &table, &[]).map_err(wrong)?;
+        Ok((program, Some(Self { path, table, given, idle: Vec::new() })))
+    }
+
+    /// Leaves out the settings that do not apply to a run. Returns the program without them; `None` if all of them apply. `plain`
+    /// is the program without settings, `program` that with them, and `matches` are all flags of the run.
+    ///
+    /// # Errors
+    /// The errors of [`Self::apply`].
+    pub(crate) fn without_idle(
+        &mut self,
+        plain: &Command,
+        program: &Command,
+        matches: &ArgMatches,
+    ) -> Result<Option<Command>, CliError> {
+        let Some((name, flags)) = matches.subcommand() else { return Ok(None) };
+        let before = self.idle.len();
+        let used = self.given.iter().filter(|setting| setting.is_used(name, flags));
+        let idle = used.filter(|setting| idle::is_idle(program, matches, &setting.id));
+        self.idle.extend(idle.map(|setting| (setting.command.clone(), setting.id.clone())));
+        if self.idle.len() == before {
+            return Ok(None);
+        }
+        let (program, given) = applied(plain.clone(), &self.table, &self.idle)
+            .map_err(|why| CliError::Usage(format!("{}: {why}", self.path.display())))?;
+        self.given = given;
+        Ok(Some(program))
     }
 
     /// Returns a line about all settings of a command, for an error in one of them; `None` if there are none.
@@ -60,9 +97,7 @@ impl Settings {
     /// Returns a line about the settings of a command that were used; `None` if there are none. `flags` are the parsed
     /// flags of this command.
     pub(crate) fn used(&self, command: &str, flags: &ArgMatches) -> Option<String> {
-        self.line(|setting| {
-            setting.command == command && flags.value_source(&setting.id) == Some(ValueSource::DefaultValue)
-        })
+        self.line(|setting| setting.is_used(command, flags))
     }
 
     fn line(&self, is_shown: impl Fn(&Setting) -> bool) -> Option<String> {
@@ -72,8 +107,13 @@ impl Settings {
     }
 }
 
-/// Makes the values of `table` the defaults of flags. The flags of a command have priority over those of all commands.
-fn applied(mut program: Command, table: &Table) -> Result<(Command, Vec<Setting>), String> {
+/// Makes the values of `table` the defaults of flags. The flags of a command have priority over those of all commands. `idle`
+/// are commands and flags whose values are left out.
+fn applied(
+    mut program: Command,
+    table: &Table,
+    idle: &[(String, String)],
+) -> Result<(Command, Vec<Setting>), String> {
     let names: Vec<String> = program.get_subcommands().map(|command| command.get_name().to_owned()).collect();
     let mut given = Vec::new();
     for (place, flags) in table {
@@ -101,6 +141,9 @@ fn applied(mut program: Command, table: &Table) -> Result<(Command, Vec<Setting>
                 let values = texts(value).ok_or_else(|| {
                     format!("[{place}] {flag}: expected a text, a number, true, false, or a list of these")
                 })?;
+                if idle.iter().any(|(of, flag)| of == *command && *flag == id) {
+                    continue;
+                }
                 let shown = match value {
                     Value::Boolean(true) => format!("--{flag}"),
                     _ => format!("--{flag} {}", values.join(",")),

@@ -41,7 +41,7 @@ impl StyleArgs {
 }
 
 /// Flags that describe pictures of all kinds.
-const DESCRIBING: [&str; 3] = ["plot_style", "plot_include", "plot_exclude"];
+pub(crate) const DESCRIBING: [&str; 3] = ["plot_style", "plot_include", "plot_exclude"];
 
 /// Returns a message if a command line describes pictures but asks for none. Settings of `nextstat.toml` are for the runs
 /// that draw something.
@@ -51,12 +51,7 @@ pub(crate) fn without_picture(program: &Command, matches: &ArgMatches) -> Option
     let typed = |id: &str| is_known(id) && flags.value_source(id) == Some(ValueSource::CommandLine);
     let given = DESCRIBING.into_iter().find(|id| typed(id))?;
     let command = program.find_subcommand(name)?;
-    let takes_file = |arg: &&clap::Arg| {
-        let names = arg.get_value_names().unwrap_or_default();
-        names.iter().any(|value| value.as_str() == "FILE")
-    };
-    let ids = command.get_arguments().filter(takes_file).map(|arg| arg.get_id().as_str());
-    let pictures: Vec<&str> = ids.filter(|id| id.starts_with("plot") && !DESCRIBING.contains(id)).collect();
+    let pictures = pictures(command);
     if pictures.iter().any(|id| flags.try_contains_id(id).is_ok_and(|there| there)) {
         return None;
     }
@@ -67,6 +62,16 @@ pub(crate) fn without_picture(program: &Command, matches: &ArgMatches) -> Option
         flag(given),
         remedies.join(", ")
     ))
+}
+
+/// Returns the identifiers of the flags that name files of pictures.
+pub(crate) fn pictures(command: &Command) -> Vec<&str> {
+    let takes_file = |arg: &&clap::Arg| {
+        let names = arg.get_value_names().unwrap_or_default();
+        names.iter().any(|value| value.as_str() == "FILE")
+    };
+    let ids = command.get_arguments().filter(takes_file).map(|arg| arg.get_id().as_str());
+    ids.filter(|id| id.starts_with("plot") && !DESCRIBING.contains(id)).collect()
 }
 
 /// Both ends of an axis.

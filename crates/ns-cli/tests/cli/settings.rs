@@ -65,6 +65,43 @@ fn switches_are_true_or_false() {
     assert_eq!(result["derived"][0]["name"], "x");
 }
 
+/// Settings that would be errors on the command line, with a command that they do not apply to.
+#[test]
+fn what_does_not_apply_to_a_run_is_ignored() {
+    for (settings, args) in [
+        ("[all]\nplot-log = true\nplot-ratio = \"0.5:1.5\"\n", &["fit", "ws.json"] as &[&str]),
+        ("[fit]\nplot-components = \"lines\"\nplot-threshold = 0.5\n", &["fit", "ws.json"]),
+        ("[fit]\nplot-style = \"nowhere.toml\"\nplot-include = [\"mu\"]\n", &["fit", "ws.json"]),
+        ("[yields]\nplot-log = true\n", &["yields", "ws.json"]),
+        ("[gof]\nplot = \"toys.svg\"\nplot-log = true\nbins = 5\n", &["gof", "ws.json"]),
+        ("[interval]\nplot = \"p.svg\"\n", &["interval", "ws.json"]),
+        ("[all]\nformat = \"hepdata\"\n", &["significance", "ws.json"]),
+        ("[hypotest]\ntoys = 10\n", &["hypotest", "ws.json", "--mu", "1"]),
+        ("[hypotest]\ntest-stat = \"q\"\nexpected-set = true\n", &["hypotest", "ws.json", "--mu", "mu=1"]),
+        ("[upper-limit]\nexpected = true\n", &["upper-limit", "ws.json", "--observed"]),
+        ("[all]\nverbose = true\n", &["fit", "ws.json", "--quiet"]),
+    ] {
+        let output = run_with_settings(settings, args);
+        assert_eq!(output.status.code(), Some(0), "{settings}{args:?}: {}", shown(&output));
+        assert!(!said(&output).contains("settings:"), "{settings}{args:?}: {}", said(&output));
+    }
+    let used = "[all]\nthreads = 1\nplot-log = true\n[gof]\ntoys = 20\n";
+    let output = run_with_settings(used, &["gof", "ws.json", "--plot", "toys.svg"]);
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+    assert!(said(&output).contains("--plot-log"), "{}", said(&output));
+    let output = run_with_settings(used, &["gof", "ws.json"]);
+    let said = said(&output);
+    assert!(said.contains("--threads 1") && said.contains("--toys 20"), "{said}");
+    assert!(!said.contains("--plot-log"), "{said}");
+}
+
+#[test]
+fn a_flag_of_the_command_line_that_does_not_apply_stays_an_error() {
+    let output = run_with_settings("[fit]\nplot-ratio = \"0:2\"\n", &["fit", "ws.json", "--plot-log"]);
+    assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+    assert!(said(&output).contains("--plot-log changes the picture of events: add"), "{}", said(&output));
+}
+
 #[test]
 fn what_is_not_known_is_refused_with_its_place() {
     for (settings, message) in [
