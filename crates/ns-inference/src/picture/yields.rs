@@ -133,6 +133,7 @@ pub fn yields(result: &YieldsResult) -> Yields {
         uncertainty: channel.uncertainty.clone(),
         // Bins of event channels are narrow. Ratios of single bins would have large errors.
         pulls: channel.observable.is_some(),
+        fitted: result.stage == Stage::Postfit && !channel.blinded,
         ..ChannelYields::default()
     };
     let mut picture = Yields {
@@ -169,7 +170,7 @@ fn sample(sample: &crate::yields::SampleYields) -> SampleYields {
     }
 }
 
-/// Hides the data in a range of an observable, in all event channels that have this observable. Bins that overlap
+/// Hides the data in a range of an observable, in all event channels that have this observable, and what was fitted to them. Bins that overlap
 /// with the range are shown without data. The plots of the other observables of these channels are shown without
 /// data, because every bin may contain events of the range. The fit does not change.
 ///
