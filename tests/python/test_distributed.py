@@ -243,7 +243,7 @@ class TestScansAndLimits:
         assert rows["mu,jet_scale"].values == {"param": "mu", "param2": "jet_scale"}
         assert repr(rows["mu"].result).splitlines()[:8] == repr(local[0]).splitlines()[:8]
         assert rows["mu"].result.kind == "ScanResult" and "2 of 2 done" in repr(rows)
-        assert "2/2 scans (100 %)" in capsys.readouterr().err
+        assert "2/2 scans, " in capsys.readouterr().err
         values = np.linspace(0, 2, 5)
         (row,) = nd.profile_scans(client, path, ["mu"], mu_values=values)
         assert numbers(row.result) == numbers(nextstat.profile_scan(path, values))

@@ -14,9 +14,9 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::analysis::{Common, result_class};
 use crate::earlier::model_and_mu;
 use crate::load::{self, Names};
-use crate::options;
 use crate::picture::{self, Picture};
 use crate::pois::{for_each, with_pois};
+use crate::shown::shown;
 use crate::whole::{perhaps_whole, whole};
 
 result_class! {
@@ -114,7 +114,7 @@ pub(crate) fn tested(object: &Bound<'_, PyAny>) -> PyResult<f64> {
     object.extract().map_err(|_| {
         PyTypeError::new_err(format!(
             "mu must be the tested value of the parameter of interest, as in hypotest(model, 1.0), not {}",
-            options::shown(object)
+            shown(object)
         ))
     })
 }

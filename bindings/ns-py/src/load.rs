@@ -16,7 +16,7 @@ use pyo3::types::{PyBytes, PyCFunction, PyDict, PyList, PyString, PyTuple};
 use crate::device::{Memory, execution};
 use crate::error::workspace_error;
 use crate::model::{Model, Note, Origin};
-use crate::options;
+use crate::shown::shown;
 use crate::warn::warn;
 use crate::work::released;
 
@@ -217,7 +217,7 @@ impl<'py> FromPyObject<'_, 'py> for Names {
         object.extract::<Vec<String>>().map(Self::Many).map_err(|_| {
             PyTypeError::new_err(format!(
                 "expected a name or a list of names, such as [\"mu\"], not {}",
-                options::shown(&object)
+                shown(&object)
             ))
         })
     }
@@ -234,7 +234,7 @@ impl<'py> FromPyObject<'_, 'py> for NamesByName {
         let wrong = || {
             PyTypeError::new_err(format!(
                 "expected a dictionary from names to lists of names, such as {{\"jets\": [\"JES\", \"JER*\"]}}, not {}",
-                options::shown(&object)
+                shown(&object)
             ))
         };
         let dictionary = object.cast::<PyDict>().map_err(|_| wrong())?;
@@ -257,7 +257,7 @@ impl<'py> FromPyObject<'_, 'py> for NewNames {
         object.extract::<BTreeMap<String, String>>().map(Self).map_err(|_| {
             PyTypeError::new_err(format!(
                 "expected a dictionary from old names to new ones, such as {{\"SR\": \"signal region\"}}, not {}",
-                options::shown(&object)
+                shown(&object)
             ))
         })
     }

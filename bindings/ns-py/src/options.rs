@@ -11,6 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::arrays::Rows;
 use crate::datasets::dataset;
+use crate::shown::shown;
 
 /// Adds the argument `fixed`, a dictionary from names to values, to the options.
 ///
@@ -77,17 +78,6 @@ pub(crate) fn init(
     Ok(options.start(named.collect::<PyResult<Vec<(String, f64)>>>()?))
 }
 
-/// Returns an object as Python shows it, in one short line, for messages.
-pub(crate) fn shown(object: &Bound<'_, PyAny>) -> String {
-    const LONGEST: usize = 60;
-    let text = object.repr().map_or_else(|_| "this object".to_owned(), |text| text.to_string());
-    let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}...", line.get(..end).unwrap_or_default()),
-        None => line,
-    }
-}
-
 /// Reads the arguments `blind` and `asimov`. With `blind`, a number in `asimov` is the value of the parameter of interest.
 ///
 /// # Errors
@@ -149,9 +139,12 @@ fn asimov_data(asimov: Option<&Bound<'_, PyAny>>) -> PyResult<Option<FitData>> {
     if let Ok(flag) = object.extract::<bool>() {
         return Ok(flag.then_some(FitData::Asimov { poi: None }));
     }
-    let poi = object
-        .extract::<f64>()
-        .map_err(|_| PyTypeError::new_err("asimov must be True or the value of the parameter of interest"))?;
+    let poi = object.extract::<f64>().map_err(|_| {
+        PyTypeError::new_err(format!(
+            "asimov must be True or the value of the parameter of interest, such as 1.0, not {}",
+            shown(object)
+        ))
+    })?;
     Ok(Some(FitData::Asimov { poi: Some(poi) }))
 }
 

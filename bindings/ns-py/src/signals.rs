@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::error::workspace_error;
 use crate::load::{PatchSource, Text, patches as patches_of};
-use crate::options;
+use crate::shown::shown;
 use crate::work::released;
 
 /// The argument `patches`.
@@ -50,7 +50,7 @@ impl Given {
             PyTypeError::new_err(format!(
                 "patches must be a patchset (a path or a dictionary), a mapping from names to patches, or a list of \
                  patches, not {}",
-                options::shown(object)
+                shown(object)
             ))
         })?;
         let text = released(py, || ns_translate::pyhf::read_file(&path))?

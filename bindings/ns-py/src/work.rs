@@ -7,8 +7,10 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use ns_core::{Control, Observer};
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
+
+use crate::shown::shown;
 
 /// Interval between two checks whether the user pressed Ctrl-C. Progress is shown in the same interval.
 const TICK: Duration = Duration::from_millis(50);
@@ -31,8 +33,8 @@ impl Observer for Counter {
 pub(crate) enum Progress {
     /// Progress is not reported.
     Silent,
-    /// A line on `sys.stderr` is updated.
-    Line,
+    /// A bar of the module `nextstat._progress`, which is called with `(done, total, last)`.
+    Bar(Py<PyAny>),
     /// A function is called with the arguments `(done, total)`.
     Call(Py<PyAny>),
 }
@@ -46,7 +48,17 @@ impl Progress {
         match object {
             None => Ok(Self::Silent),
             Some(object) if object.is_callable() => Ok(Self::Call(object.clone().unbind())),
-            Some(object) => Ok(if object.extract::<bool>()? { Self::Line } else { Self::Silent }),
+            Some(object) => match object.extract::<bool>() {
+                Ok(true) => {
+                    let bar = object.py().import("nextstat._progress")?.call_method0("Bar")?;
+                    Ok(Self::Bar(bar.unbind()))
+                }
+                Ok(false) => Ok(Self::Silent),
+                Err(_) => Err(PyTypeError::new_err(format!(
+                    "progress must be True, False or a function that is called with the numbers done and in all, not {}",
+                    shown(object)
+                ))),
+            },
         }
     }
 
@@ -54,13 +66,7 @@ impl Progress {
         match self {
             Self::Silent => Ok(()),
             Self::Call(function) => function.call1(py, (done, total)).map(|_| ()),
-            Self::Line => {
-                let end = if last { "\n" } else { "" };
-                let percent = 100 * done / total.max(1);
-                let stderr = py.import("sys")?.getattr("stderr")?;
-                stderr.call_method1("write", (format!("\r{done}/{total} ({percent} %){end}"),))?;
-                stderr.call_method0("flush").map(|_| ())
-            }
+            Self::Bar(bar) => bar.call1(py, (done, total, last)).map(|_| ()),
         }
     }
 }

@@ -1,7 +1,6 @@
 """The work of the client: checks the workers, submits tasks, gathers results, reports progress, and releases tasks."""
 
 import pydoc
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -10,6 +9,7 @@ import dask
 from distributed import CancelledError, Client, KilledWorker, as_completed
 
 from .. import _native
+from .._progress import Bar
 from . import _worker
 from ._errors import WorkerError, mismatch
 from ._source import Shipment, fingerprint
@@ -143,12 +143,4 @@ def _result(future: Future) -> Any:
 def _teller(progress: Progress, unit: str) -> Callable[[int, int, bool], None]:
     if callable(progress):
         return lambda done, total, last: (progress(done, total), None)[1]
-    if not progress:
-        return lambda done, total, last: None
-
-    def line(done: int, total: int, last: bool) -> None:
-        end = "\n" if last else ""
-        sys.stderr.write(f"\r{done}/{total} {unit} ({100 * done // max(total, 1)} %){end}")
-        sys.stderr.flush()
-
-    return line
+    return Bar(unit) if progress else lambda done, total, last: None
