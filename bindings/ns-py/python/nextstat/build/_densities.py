@@ -286,6 +286,9 @@ class Densities:
 
     def product(self, name, *factors):
         """The product of densities, normalised as a whole."""
+        for factor in factors:
+            if not isinstance(factor, Density):
+                raise TypeError(f"the factors of '{name}' must be densities, not {type(factor).__name__}: product(name, first, second)")
         axes = list(dict.fromkeys(axis for factor in factors for axis in factor.observables))
         return self._density(name, "product_dist", axes, factors=list(factors))
 
@@ -293,6 +296,9 @@ class Densities:
         """A sum of normalised densities, each multiplied by its fraction. The fraction of the last density is 1 minus
         the sum of the others."""
         summands, fractions = list(summands), list(fractions)
+        for summand in summands:
+            if not isinstance(summand, Density):
+                raise TypeError(f"the summands of '{name}' must be a list of densities, not of {type(summand).__name__}")
         if len(fractions) + 1 != len(summands):
             raise ValueError(f"the mixture '{name}' needs one fraction less than densities")
         axes = list(dict.fromkeys(axis for density in summands for axis in density.observables))
