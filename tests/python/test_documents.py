@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import pathlib
+import pickle
 import sys
 
 import nextstat
@@ -32,7 +33,10 @@ ANALYSES = {
     "significance": nextstat.significance,
     "goodness": nextstat.goodness_of_fit,
     "toys": lambda m: nextstat.fit_toys(m, n_toys=5, seed=1),
+    "kept toys": lambda m: nextstat.fit_toys(m, n_toys=5, seed=1, keep_toys=True),
     "toy test": lambda m: nextstat.hypotest_toys(m, 1.0, n_toys=20, seed=1),
+    "toy test with toys": lambda m: nextstat.hypotest_toys(m, 1.0, n_toys=20, seed=1, keep_toys=True),
+    "injection": lambda m: nextstat.injection(m, [0.5, 1.5], n_toys=20, seed=1),
 }
 
 
@@ -69,6 +73,49 @@ def test_frames_have_all_digits_at_the_right_place(model):
     total = yields.groupby(["channel", "sample"])["events"].sum()
     assert total["SR", "total"] == pytest.approx(total["SR", "signal"] + total["SR", "background"])
     assert isinstance(yields, pandas.DataFrame)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_frames_of_toys_have_a_row_per_toy(model, tmp_path):
+    kept = nextstat.fit_toys(model, n_toys=40, seed=3, keep_toys=True)
+    plain = nextstat.fit_toys(model, n_toys=40, seed=3)
+    frame = kept.to_pandas()
+    assert len(frame) == 40 and frame["index"].tolist() == list(range(40)) and set(frame["status"]) == {"converged"}
+    assert plain.kept_toys is None and plain.to_pandas()["name"].tolist() == [p.name for p in plain.parameters]
+    leave = {"wall_s", "toys_per_s"}
+    numbers = lambda result: {key: value for key, value in result.to_dict().items() if key not in leave}
+    assert numbers(kept) == numbers(plain)
+    (mu,) = [p for p in kept.parameters if p.name == "mu"]
+    assert frame["value:mu"].mean() == pytest.approx(mu.mean, rel=1e-12)
+    pulls = ((frame["value:mu"] - mu.generated) / frame["uncertainty:mu"]).dropna()
+    assert len(pulls) == mu.n_pulls and pulls.mean() == pytest.approx(mu.pull_mean, rel=1e-9)
+
+    path = tmp_path / "toys.parquet"
+    test = nextstat.hypotest_toys(model, 1.0, n_toys=30, seed=3, keep_toys=True, save=path)
+    frame = test.to_polars()
+    assert frame.height == 60 and frame["hypothesis"].to_list() == ["b"] * 30 + ["sb"] * 30
+    # They are the rows of the file, and of the result.
+    saved = polars.read_parquet(path).sort("hypothesis", "index")
+    assert set(saved.columns) == set(frame.columns)
+    assert frame["statistic"].to_list() == saved["statistic"].to_list() and frame["mu_hat"].to_list() == saved["mu_hat"].to_list()
+    signal = frame.filter(polars.col("hypothesis") == "sb")
+    assert (signal["statistic"] >= test.q_obs).sum() / 30 == pytest.approx(test.clsb)
+    again = pickle.loads(pickle.dumps(test))
+    assert again.to_polars().equals(frame) and again.plot().svg == test.plot().svg
+    assert nextstat.hypotest_toys(model, 1.0, n_toys=30, seed=3).kept_toys is None
+
+
+def test_results_are_streams_of_arrow(model, monkeypatch):
+    fit = nextstat.fit(model)
+    assert polars.DataFrame(fit).equals(fit.to_polars())
+    batch = nextstat.fit_batch(model, [model.observed_data()])
+    assert polars.DataFrame(batch).columns == batch.to_polars().columns
+    pyarrow = pytest.importorskip("pyarrow")
+    assert pyarrow.table(nextstat.ranking(model)).num_rows == 12
+    for package in ("polars", "pyarrow", "pandas"):
+        monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match="a stream of Arrow needs polars or pyarrow"):
+        fit.__arrow_c_stream__()
 
 
 def test_a_frame_says_which_package_it_needs(model, monkeypatch):

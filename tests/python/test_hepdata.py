@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import pickle
 import subprocess
 import warnings
 
@@ -104,6 +105,23 @@ def test_numbers_are_those_of_the_results(tables):
     (table,) = tables["grid"]
     assert [column["header"]["name"] for column in table["independent_variables"]] == ["m_gluino", "m_lsp"]
     assert [entry["value"] for entry in table["independent_variables"][0]["values"]] == [1400, 1600, 1800]
+
+
+def test_python_writes_the_same_tables(written):
+    model = nextstat.load_workspace(FIXTURES / "simple_workspace.json")
+    results = {
+        "fit": nextstat.fit(model, minos=["mu"]).to_hepdata(),
+        "scan": nextstat.profile_scan(model, points=5).to_hepdata(),
+        "limit": nextstat.upper_limit(model).to_hepdata(),
+        "observed": nextstat.upper_limit(model, observed_only=True).to_hepdata(),
+        "grid": nextstat.grid(FIXTURES / "background_only.json", FIXTURES / "patchset.json").to_hepdata(),
+        "yields": nextstat.yields(model).to_hepdata(),
+        "bins": nextstat.yields(model, prefit=True).to_hepdata(per_bin=True),
+    }
+    for name, text in results.items():
+        assert text == written[name], name
+    copied = pickle.loads(pickle.dumps(nextstat.fit(model, minos=["mu"])))
+    assert copied.to_hepdata() == written["fit"]
 
 
 def test_other_commands_say_that_they_have_no_tables():

@@ -11,12 +11,13 @@ use pyo3::pyclass_init::PyClassInitializer;
 use pyo3::types::PyDict;
 use pyo3::{IntoPyObjectExt, PyClass};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::device::execution;
 use crate::error::{ToPython, inference_error};
 use crate::model::Model;
 use crate::options;
-use crate::pickle::{Reduced, restorer, written};
+use crate::pickle::{Reduced, read, restorer, written};
 use crate::plain::dictionary;
 use crate::warn::warn_of_result;
 use crate::work::{Progress, SHORT_FIT, run, run_keeping, run_short, without_result};
@@ -151,9 +152,21 @@ macro_rules! result_methods {
 
             /// Returns the result as a data frame of polars, with all digits of its numbers. A fit has a row per parameter, a
             /// batch of fits a row per data set, a ranking a row per parameter, yields a row per sample and bin, a scan a row
-            /// per value, a limit a row per quantile, unfolded data a row per truth bin; other results are one row. Raises `ImportError` without polars.
+            /// per value, a limit a row per quantile, unfolded data a row per truth bin, an injection test a row per value. Toys
+            /// that were kept (`keep_toys=True`) have a row per toy, and a study of toys that were not a row per parameter. Other
+            /// results are one row. Raises `ImportError` without polars.
             fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
                 $crate::analysis::frame(slf.as_any(), "polars")
+            }
+
+            /// Returns the data frame as a stream of Arrow, for pyarrow, polars, DuckDB and others that take such objects. Needs polars,
+            /// pyarrow or a pandas with pyarrow.
+            #[pyo3(signature = (requested_schema = None))]
+            fn __arrow_c_stream__<'py>(
+                slf: &Bound<'py, Self>,
+                requested_schema: Option<Bound<'py, PyAny>>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                $crate::analysis::arrow(slf.as_any(), requested_schema)
             }
 
             $($methods)*
@@ -260,9 +273,21 @@ macro_rules! inner_methods {
 
             /// Returns the result as a data frame of polars, with all digits of its numbers. A fit has a row per parameter, a
             /// batch of fits a row per data set, a ranking a row per parameter, yields a row per sample and bin, a scan a row
-            /// per value, a limit a row per quantile, unfolded data a row per truth bin; other results are one row. Raises `ImportError` without polars.
+            /// per value, a limit a row per quantile, unfolded data a row per truth bin, an injection test a row per value. Toys
+            /// that were kept (`keep_toys=True`) have a row per toy, and a study of toys that were not a row per parameter. Other
+            /// results are one row. Raises `ImportError` without polars.
             fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
                 $crate::analysis::frame(slf.as_any(), "polars")
+            }
+
+            /// Returns the data frame as a stream of Arrow, for pyarrow, polars, DuckDB and others that take such objects. Needs polars,
+            /// pyarrow or a pandas with pyarrow.
+            #[pyo3(signature = (requested_schema = None))]
+            fn __arrow_c_stream__<'py>(
+                slf: &Bound<'py, Self>,
+                requested_schema: Option<Bound<'py, PyAny>>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                $crate::analysis::arrow(slf.as_any(), requested_schema)
             }
 
             $($methods)*
@@ -277,6 +302,17 @@ pub(crate) use inner_methods;
 /// `ImportError` if the package is not installed.
 pub(crate) fn frame<'py>(result: &Bound<'py, PyAny>, package: &str) -> PyResult<Bound<'py, PyAny>> {
     result.py().import("nextstat._frames")?.call_method1("frame", (result, package))
+}
+
+/// Returns a result as a stream of Arrow.
+///
+/// # Errors
+/// `ImportError` if no package that makes such streams is installed.
+pub(crate) fn arrow<'py>(
+    result: &Bound<'py, PyAny>,
+    schema: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    result.py().import("nextstat._frames")?.call_method1("stream", (result, schema))
 }
 
 /// The keyword arguments that all analyses share.
@@ -443,6 +479,15 @@ impl Record {
     /// `KeyError` if the result lacks the key.
     pub(crate) fn value<'py>(&self, py: Python<'py>, key: &str) -> PyResult<Bound<'py, PyAny>> {
         self.values.bind(py).as_any().get_item(key)
+    }
+
+    /// Returns the result in Rust, read from its JSON.
+    ///
+    /// # Errors
+    /// If the result is not a `T`.
+    pub(crate) fn reread<T: DeserializeOwned>(&self, py: Python<'_>) -> PyResult<T> {
+        let text: String = py.import("json")?.call_method1("dumps", (self.values.bind(py),))?.extract()?;
+        read(&text)
     }
 
     /// Issues the warnings of the result as Python warnings.

@@ -252,6 +252,16 @@ impl BatchResult {
         crate::analysis::frame(slf.as_any(), "polars")
     }
 
+    /// Returns the data frame as a stream of Arrow, for pyarrow, polars, DuckDB and others that take such objects. Needs polars,
+    /// pyarrow or a pandas with pyarrow.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        slf: &Bound<'py, Self>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        crate::analysis::arrow(slf.as_any(), requested_schema)
+    }
+
     /// Returns the result as plain Python data. Numbers that do not exist are None.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = self.attributes(py)?;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use ns_core::Device;
 use ns_inference::grid::{GridFile, GridPoint, GridResult, GridRow, Labels, Prepared, upper_limits};
 use ns_inference::report::DocumentFormat;
+use ns_inference::report::hepdata::hepdata;
 use ns_inference::row_file::{RowFileError, RowHeader};
 use ns_inference::{FitData, FitOptions, LimitOptions};
 use ns_translate::ModelSource;
@@ -204,10 +205,15 @@ fn read(text: &str) -> PyResult<GridResult> {
         .map_err(|error| PyValueError::new_err(format!("these rows are not the limits of a grid: {error}")))
 }
 
-/// Returns the report of a grid, given as JSON: as "text" or "html" for displays, or as "latex", "markdown" or "csv".
+/// Returns the report of a grid, given as JSON: as "text" or "html" for displays, or as "latex", "markdown", "csv" or
+/// "hepdata".
 #[pyfunction]
 pub(crate) fn _grid_shown(json: &str, format: &str) -> PyResult<String> {
-    let parts = read(json)?.parts();
+    let grid = read(json)?;
+    if format == "hepdata" {
+        return Ok(hepdata(&grid.data_tables()));
+    }
+    let parts = grid.parts();
     Ok(match format {
         "html" => table::html(&parts),
         "latex" => DocumentFormat::Latex.render(&parts),

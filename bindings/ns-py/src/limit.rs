@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use ns_core::Execution;
+use ns_inference::report::hepdata::hepdata;
 use ns_inference::{LimitOptions, ToyLimitOptions, Work};
 use ns_viz::Limit;
 use pyo3::exceptions::PyValueError;
@@ -34,6 +35,12 @@ result_class! {
         /// Returns the data from which `pickle` and `copy` restore the result.
         fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
             self.0.reduced(py, "LimitResult", self.1.pickled(py)?)
+        }
+
+        /// Returns the limits as a data table of HEPData in YAML, which HEPData takes as a submission. The bands are the errors
+        /// of the median expected limit.
+        fn to_hepdata(&self, py: Python<'_>) -> PyResult<String> {
+            Ok(hepdata(&self.0.reread::<ns_inference::LimitResult>(py)?.data_tables()))
         }
 
         /// Draws CLs with the expected bands and the limits. Saves the picture if `path` is given. If the

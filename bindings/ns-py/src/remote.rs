@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::analysis::Record;
 use crate::hypotest::{EventGoodnessResult, GoodnessResult, HypotestResult, SignificanceResult};
+use crate::kept_toys::WithToys;
 use crate::limit::{Drawn, LimitResult};
 use crate::model::Model;
 use crate::ranking::RankingResult;
@@ -90,11 +91,11 @@ fn made_of(
         }
         AnyResult::HypotestToys(test) => {
             let parts = test.parts();
-            Py::new(py, HypotestToysResult(made.record(test, parts)?, ToyDistribution::default()))?.into_any()
+            Py::new(py, HypotestToysResult(made.record(test, parts)?, WithToys::default()))?.into_any()
         }
         AnyResult::Toys(study) => {
             let (parts, picture) = (study.parts(), picture::toy_pulls(&study));
-            Py::new(py, FitToysResult(made.record(study, parts)?, picture))?.into_any()
+            Py::new(py, FitToysResult(made.record(study, parts)?, WithToys::without(picture)))?.into_any()
         }
         AnyResult::Unfold(unfolded) => {
             let parts = unfolded.parts();

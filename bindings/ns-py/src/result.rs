@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use ns_core::{Covariance, Execution, plain as shown};
 use ns_inference::present::significant;
+use ns_inference::report::hepdata::hepdata;
 use ns_inference::report::{Part, Report, RunInfo};
 use ns_inference::stored::StoredFit;
 use ns_inference::{FitOptions, YieldsResult};
@@ -272,6 +273,12 @@ inner_methods! { FitResult {
     /// Returns the uncertainty of a parameter by name; None if the parameter has no uncertainty.
     fn uncertainty(&self, name: &str) -> PyResult<Option<f64>> {
         Ok(self.inner.uncertainties.get(self.index(name)?).copied().flatten())
+    }
+
+    /// Returns the fitted parameters and their correlations as data tables of HEPData in YAML: the documents of one file,
+    /// which HEPData takes as a submission.
+    fn to_hepdata(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(hepdata(&self.whole(py)?.data_tables()))
     }
 
     /// Draws the fit, and saves the picture if `path` is given.

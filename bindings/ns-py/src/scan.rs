@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use ns_inference::picture::Scanned;
 use ns_inference::present::significant;
+use ns_inference::report::hepdata::hepdata;
 use ns_inference::report::{Part, Report, RunInfo};
 use ns_inference::scan::ContourLevel;
 use ns_inference::stored::StoredScan;
@@ -203,6 +204,11 @@ inner_methods! { ScanResult {
                 rows.into_pyobject(py)?.into_any().unbind()
             }
         })
+    }
+
+    /// Returns the scan as a data table of HEPData in YAML, which HEPData takes as a submission.
+    fn to_hepdata(&self) -> String {
+        hepdata(&self.inner.data_tables())
     }
 
     /// Draws the scan, with contours if it has two parameters. Saves the picture if `path` is given. `levels`

@@ -19,6 +19,7 @@ use crate::device::execution;
 use crate::earlier::model_and_mu;
 use crate::error::inference_error;
 use crate::hypotest::{statistic, tested};
+use crate::kept_toys::WithToys;
 use crate::load::{self, Names};
 use crate::model::{PickledParts, Question};
 use crate::pickle::{Reduced, restorer};
@@ -310,5 +311,5 @@ pub(crate) fn toys_summarise(
     };
     let (parts, plot) = (result.parts(), toy_test(&result));
     warn(py, result.warnings.iter().map(String::as_str))?;
-    Ok(HypotestToysResult(Record::new(py, Report { result, ran, parts })?, plot))
+    Ok(HypotestToysResult(Record::new(py, Report { result, ran, parts })?, WithToys::without(plot)))
 }

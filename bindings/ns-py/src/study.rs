@@ -1,12 +1,16 @@
 //! The function `nextstat.fit_toys` with its result, and the method `Model.toy_data`.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use ns_core::{Data, Execution, Observations, Session, SessionError, ToySource};
 use ns_inference::Work;
 use ns_inference::picture::toy_pulls;
-use ns_inference::toys::{FitToysOptions, GeneratingPoint, STUDY_HYPOTHESIS, source_of_expectation};
+use ns_inference::toys::store::{SavedRunError, run_saved};
+use ns_inference::toys::{
+    FitToyRow, FitToysOptions, FitToysSummary, FitToysTest, GeneratingPoint, RowSink as _, STUDY_HYPOTHESIS,
+    source_of_expectation,
+};
 use ns_viz::ToyPulls;
 use numpy::PyArrayDyn;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
@@ -18,6 +22,7 @@ use crate::arrays::{Rows, array, bad};
 use crate::datasets::dataset;
 use crate::error::session_error;
 use crate::events::RESERVED;
+use crate::kept_toys::{KeptToys, WithToys, put, taken};
 use crate::load::Names;
 use crate::model::Model;
 use crate::options;
@@ -31,10 +36,17 @@ result_class! {
     /// toys`. `parameters` has one dictionary per parameter.
     FitToysResult {
         parameters n_toys n_failed n_nonconverged n_error seed search shard toys_per_s converged warnings
-    }, ToyPulls, {
+    }, WithToys<ToyPulls>, {
         /// Returns the data from which `pickle` and `copy` restore the result.
         fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
             self.0.reduced(py, "FitToysResult", crate::pickle::written(&self.1)?)
+        }
+
+        /// The toys if `keep_toys=True`: a dictionary from the names of columns, as in files of toys, to arrays with an entry for
+        /// each toy, and to lists of texts. None otherwise.
+        #[getter]
+        fn kept_toys<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+            self.1.toys.as_ref().map(|toys| toys.dictionary(py)).transpose()
         }
 
         /// Draws the means and widths of the pulls in a row for each parameter. Long lists are arranged in `columns`;
@@ -49,7 +61,8 @@ result_class! {
             subtitle: Option<String>,
         ) -> PyResult<Picture> {
             picture::check(path.as_deref())?;
-            let mut plot = ToyPulls { columns: columns.or(self.1.columns), ..self.1.clone() };
+            let mut plot = self.1.picture.clone();
+            plot.columns = columns.or(plot.columns);
             picture::replace(&mut plot.title, title);
             picture::replace(&mut plot.subtitle, subtitle);
             picture::finish(py, plot.draw(), path)
@@ -80,9 +93,10 @@ pub(crate) fn point(model: &ns_core::Model, object: Option<&Bound<'_, PyAny>>) -
 /// `params` is the point at which toys are generated: None or "bestfit" (the best fit of the data), "init",
 /// all values in order, or some values by name. `parameters` names the parameters to study, by default all
 /// free parameters. The other arguments have the same meaning as for `hypotest_toys`. `model.toy_data(params,
-/// n_toys, seed)` returns the toys.
+/// n_toys, seed)` returns the toys. `keep_toys=True` keeps the fits of the toys in memory: `result.kept_toys`, and a row for each
+/// toy in data frames, which otherwise have a row for each parameter.
 #[pyfunction]
-#[pyo3(signature = (model, params = None, n_toys = 1000, seed = 0, *, parameters = None, shard = None, device = "auto",
+#[pyo3(signature = (model, params = None, n_toys = 1000, seed = 0, *, parameters = None, shard = None, keep_toys = false, device = "auto",
                     data = None, asimov = None, blind = None, fixed = None, init = None, search = "standard", integral_tolerance = None, threads = 0, progress = None))]
 pub(crate) fn fit_toys(
     py: Python<'_>,
@@ -92,6 +106,7 @@ pub(crate) fn fit_toys(
     #[pyo3(from_py_with = whole)] seed: u64,
     parameters: Option<Vec<String>>,
     shard: Option<&str>,
+    keep_toys: bool,
     device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
@@ -125,12 +140,31 @@ pub(crate) fn fit_toys(
         .seed(seed)
         .shard(toys::shard(shard)?);
     let range = options.shard.range(n_toys);
+    let kept = Mutex::new(None);
     common.run_keeping(
         py,
         model,
         Work::Toys { toys: range.end.saturating_sub(range.start), fits: 1 },
-        |core, session, control| ns_inference::fit_toys(core, session, &options, control),
-        |result| (result.parts(), toy_pulls(result)),
+        |core, session, control| {
+            if !keep_toys {
+                return Ok(ns_inference::fit_toys(core, session, &options, control)?);
+            }
+            let test = FitToysTest::prepare(core, session, &options, control)?;
+            let params = test.header().params.clone();
+            let mut summary = FitToysSummary::new(test.header());
+            let mut rows: Vec<FitToyRow> = Vec::new();
+            let mut take = |some: &[FitToyRow]| {
+                rows.extend_from_slice(some);
+                summary.rows(some)
+            };
+            let run = run_saved(None, test, None, (core, session), control, &mut take)?;
+            put(&kept, KeptToys::of_study(&params, rows));
+            let mut result = summary.finish();
+            (result.toys_per_s, result.interrupted) = (run.toys_per_s, run.interrupted);
+            result.warnings.extend(run.warnings(false));
+            Ok::<_, SavedRunError>(result)
+        },
+        |result| (result.parts(), WithToys { picture: toy_pulls(result), toys: taken(&kept) }),
         FitToysResult,
     )
 }

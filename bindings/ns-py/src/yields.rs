@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use ns_core::{Control, Session};
+use ns_inference::report::hepdata::hepdata;
 use ns_inference::toys::GeneratingPoint;
 use ns_inference::yields::MOST_WITH_COVARIANCE;
 use ns_inference::{Work, YieldsAt, expected_yields};
@@ -28,6 +29,13 @@ result_class! {
         /// Returns the data from which `pickle` and `copy` restore the result.
         fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
             self.0.reduced(py, "YieldsResult", crate::pickle::written(&self.1)?)
+        }
+
+        /// Returns the yields as data tables of HEPData in YAML: the documents of one file, which HEPData takes as a
+        /// submission. With `per_bin=True` each channel has a table with a row per bin.
+        #[pyo3(signature = (*, per_bin = false))]
+        fn to_hepdata(&self, py: Python<'_>, per_bin: bool) -> PyResult<String> {
+            Ok(hepdata(&self.0.reread::<ns_inference::YieldsResult>(py)?.data_tables(per_bin)))
         }
 
         /// Draws the stacked samples of each channel with the data, the uncertainty, and the ratio of data
@@ -56,7 +64,7 @@ result_class! {
             check(path.as_deref())?;
             let drawn = match kind {
                 "yields" => self.1.clone(),
-                "summary" => ns_inference::picture::summary(&self.reread(py)?, None),
+                "summary" => ns_inference::picture::summary(&self.0.reread(py)?, None),
                 other => {
                     let text = format!("unknown kind '{other}'; use \"yields\" or \"summary\"");
                     return Err(PyValueError::new_err(text));
@@ -72,14 +80,6 @@ result_class! {
             replace(&mut yields.subtitle, subtitle);
             picture::finish(py, yields.draw(), path)
         }
-    }
-}
-
-impl YieldsResult {
-    /// The result in Rust, from its JSON.
-    fn reread(&self, py: Python<'_>) -> PyResult<ns_inference::YieldsResult> {
-        let text: String = py.import("json")?.call_method1("dumps", (self.0.values.bind(py),))?.extract()?;
-        crate::pickle::read(&text)
     }
 }
 

@@ -13,8 +13,13 @@ def columns(result: Any) -> dict[str, list[Any]]:
     """The columns of a result by their names.
 
     A fit has a row per parameter, a batch of fits a row per data set, a ranking a row per parameter, yields a row per
-    sample and bin, a scan a row per value, a limit a row per quantile, unfolded data a row per truth bin. Every other result is one row with its numbers.
+    sample and bin, a scan a row per value, a limit a row per quantile, unfolded data a row per truth bin, an injection
+    test a row per value. Toys that were kept have a row per toy, and a study whose toys were not kept a row per parameter.
+    Every other result is one row with its numbers.
     """
+    toys = getattr(result, "kept_toys", None)
+    if toys is not None:
+        return dict(toys)
     plain = result.to_dict()
     if "pois" in plain and "results" in plain:
         return _joint(result.names, plain)
@@ -24,6 +29,10 @@ def columns(result: Any) -> dict[str, list[Any]]:
         return _yields(plain["channels"])
     if "truth" in plain and "bottom_line" in plain:
         return _records([_unfolded(row) for row in plain["truth"]])
+    if "parameters" in plain and "n_toys" in plain:
+        return _records(plain["parameters"])
+    if "points" in plain and "line" in plain:
+        return _records(plain["points"])
     if "mu_values" in plain:
         return _scan(plain)
     if "n_converged" in plain and "parameter_names" in plain:
@@ -42,6 +51,17 @@ def frame(result: Any, package: str) -> Any:
     except ImportError as error:
         raise ImportError(f"to_{package}() needs {package}: pip install {package}") from error
     return module.DataFrame(columns(result))
+
+
+def stream(result: Any, schema: Any = None) -> Any:
+    """The data frame as a stream of Arrow (the PyCapsule interface)."""
+    for package, function in (("polars", "DataFrame"), ("pyarrow", "table"), ("pandas", "DataFrame")):
+        try:
+            table = getattr(importlib.import_module(package), function)(columns(result))
+            return table.__arrow_c_stream__(schema)
+        except (ImportError, AttributeError):
+            continue
+    raise ImportError("a stream of Arrow needs polars or pyarrow: pip install pyarrow")
 
 
 def _records(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:

@@ -212,6 +212,10 @@ class Rows(Sequence[Row]):
         """Returns the table of upper limits as comma-separated values."""
         return _native._grid_shown(self._json(), "csv")
 
+    def to_hepdata(self) -> str:
+        """Returns the table of upper limits as a data table of HEPData in YAML, which HEPData takes as a submission."""
+        return _native._grid_shown(self._json(), "hepdata")
+
     def _json(self) -> str:
         """Returns the rows as the JSON of `nextstat upper-limit --patchset`."""
         kinds = {row.result.kind for row in self._rows if row.result}

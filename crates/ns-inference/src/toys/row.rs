@@ -74,6 +74,16 @@ impl ToyStatus {
         }
     }
 
+    /// Returns the name that files and data frames have for this status.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Converged => "converged",
+            Self::NotConverged => "not_converged",
+            Self::Failed => "failed",
+        }
+    }
+
     /// Returns the status for a number of [`Self::code`]; `None` if no status has this number.
     #[must_use]
     pub fn from_code(code: u8) -> Option<Self> {

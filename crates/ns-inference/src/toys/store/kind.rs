@@ -66,7 +66,7 @@ impl Columns for ToyRow {
         take(Value::Count(self.index));
         take(Value::Number(self.statistic));
         take(Value::Number(self.mu_hat));
-        take(Value::Name(status_name(self.status)));
+        take(Value::Name(self.status.name()));
         take(reason_value(&self.reason));
     }
 
@@ -125,7 +125,7 @@ impl Columns for FitToyRow {
     fn values<'a>(&'a self, take: &mut dyn FnMut(Value<'a>)) {
         take(Value::Count(self.index));
         take(Value::Number(self.nll));
-        take(Value::Name(status_name(self.status)));
+        take(Value::Name(self.status.name()));
         take(reason_value(&self.reason));
         for (i, value) in self.values.iter().enumerate() {
             take(Value::Number(Some(*value)));
@@ -170,19 +170,10 @@ impl Columns for FitToyRow {
     }
 }
 
-/// Returns the name that stands in files for the status of a toy.
-fn status_name(status: ToyStatus) -> &'static str {
-    match status {
-        ToyStatus::Converged => "converged",
-        ToyStatus::NotConverged => "not_converged",
-        ToyStatus::Failed => "failed",
-    }
-}
-
 fn status(name: &str, index: u64) -> Result<ToyStatus, String> {
     [ToyStatus::Converged, ToyStatus::NotConverged, ToyStatus::Failed]
         .into_iter()
-        .find(|status| status_name(*status) == name)
+        .find(|status| status.name() == name)
         .ok_or_else(|| format!("toy {index} has the unknown status '{name}'"))
 }
 
