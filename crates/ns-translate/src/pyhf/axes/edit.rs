@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(left.renamed(&names), axes("[signal]\ntitle = \"m\"\n[CR]\nedges = [0, 1]\n"));
         assert_eq!(left.only(&["CR", "VR"]), axes("[CR]\nedges = [0, 1]\n"));
         let right = axes("[SR]\ntitle = \"n\"\n[VR]\nedges = [0, 2]\n");
-        let both = left.united(&right);
+        let both = left.clone().united(&right);
         assert_eq!(both, axes("[SR]\ntitle = \"m\"\n[CR]\nedges = [0, 1]\n[VR]\nedges = [0, 2]\n"));
         let found = axes("[SR]\nedges = [0, 3]\ntitle = \"n\"\n[CR]\nedges = [0, 2]\n");
         let set = axes("[SR]\ntitle = \"m\"\nedges = [0, 3]\n[CR]\nedges = [0, 1]\n");
