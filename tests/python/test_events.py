@@ -305,11 +305,11 @@ def test_the_builder_refuses_mistakes():
         m.gaussian("g", x, [1], None)
     with pytest.raises(TypeError, match="must be what `observable` returns"):
         m.uniform("u", 3)
-    g, u = m.gaussian("peak", x, 0.5, 0.1), m.uniform("flat", x)
+    g, u = m.gaussian("bump", x, 0.5, 0.1), m.uniform("even", x)
     with pytest.raises(TypeError, match="the factors of 'p' must be densities, not list"):
         m.product("p", [g, u])
     with pytest.raises(TypeError, match="the summands of 's' must be a list of densities, not of str"):
-        m.mixture("s", ["peak", "flat"], [0.5])
+        m.mixture("s", ["bump", "even"], [0.5])
     with pytest.raises(ValueError, match="needs a tail"):
         m.crystal_ball("c", x, 1, 2)
     odd = m.parameter("a-b", 1)

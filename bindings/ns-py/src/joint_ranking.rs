@@ -84,6 +84,16 @@ impl JointRanking {
         crate::analysis::frame(slf.as_any(), "polars")
     }
 
+    /// Returns the data frame as a stream of Arrow, for pyarrow, polars, DuckDB and others that take such objects. Needs polars,
+    /// pyarrow or a pandas with pyarrow.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        slf: &Bound<'py, Self>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        crate::analysis::arrow(slf.as_any(), requested_schema)
+    }
+
     /// Draws the impacts on each parameter of interest in a panel of its own, and the pulls, of the first `max_rows`
     /// parameters; None draws all parameters. Saves the picture if `path` is given.
     #[pyo3(signature = (path = None, *, max_rows = Some(30), title = None, subtitle = None))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import importlib
 import sys
 import time
 from typing import Any, TextIO
@@ -70,9 +71,7 @@ def _notebook() -> Any:
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is None or not hasattr(shell, "kernel"):
         return None
-    from IPython.display import display
-
-    return display
+    return importlib.import_module("IPython.display").display
 
 
 def _duration(seconds: float) -> str:
