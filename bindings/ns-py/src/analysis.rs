@@ -153,7 +153,7 @@ macro_rules! result_methods {
             /// Returns the result as a data frame of polars, with all digits of its numbers. A fit has a row per parameter, a
             /// batch of fits a row per data set, a ranking a row per parameter, yields a row per sample and bin, a scan a row
             /// per value, a limit a row per quantile, unfolded data a row per truth bin, an injection test a row per value. Toys
-            /// that were kept (`keep_toys=True`) have a row per toy, and a study of toys that were not a row per parameter. Other
+            /// that were kept (`keep_toys=True`) have a row per toy, and a study without its toys a row per parameter. Other
             /// results are one row. Raises `ImportError` without polars.
             fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
                 $crate::analysis::frame(slf.as_any(), "polars")
@@ -274,7 +274,7 @@ macro_rules! inner_methods {
             /// Returns the result as a data frame of polars, with all digits of its numbers. A fit has a row per parameter, a
             /// batch of fits a row per data set, a ranking a row per parameter, yields a row per sample and bin, a scan a row
             /// per value, a limit a row per quantile, unfolded data a row per truth bin, an injection test a row per value. Toys
-            /// that were kept (`keep_toys=True`) have a row per toy, and a study of toys that were not a row per parameter. Other
+            /// that were kept (`keep_toys=True`) have a row per toy, and a study without its toys a row per parameter. Other
             /// results are one row. Raises `ImportError` without polars.
             fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
                 $crate::analysis::frame(slf.as_any(), "polars")

@@ -14,7 +14,7 @@ def columns(result: Any) -> dict[str, list[Any]]:
 
     A fit has a row per parameter, a batch of fits a row per data set, a ranking a row per parameter, yields a row per
     sample and bin, a scan a row per value, a limit a row per quantile, unfolded data a row per truth bin, an injection
-    test a row per value. Toys that were kept have a row per toy, and a study whose toys were not kept a row per parameter.
+    test a row per value. Toys that were kept have a row per toy, and a study without its toys a row per parameter.
     Every other result is one row with its numbers.
     """
     toys = getattr(result, "kept_toys", None)
