@@ -8,7 +8,7 @@ use ns_core::{BinRule, Density, EventChannel};
 
 use super::densities::Space;
 use super::expand::{Expansion, Term};
-use super::integral::{Integral, IntegralMemory};
+use super::integral::{Integral, IntegralMemory, Purpose};
 use super::leaf::Leaf;
 use super::program::{components, pair};
 use super::sums::{BLOCK, Point};
@@ -110,7 +110,7 @@ fn leaf(expansion: &mut Expansion<'_>, group: &[usize]) -> Option<Leaf> {
             own.iter().zip(&sides).all(within)
         };
         let integral = match expansion.boxes.iter().any(inside) {
-            true => Some(expansion.box_integral(group, &own, &sides, true)?),
+            true => Some(expansion.box_integral(group, &own, &sides, Purpose::Bin)?),
             false => None,
         };
         integrals.push((integral, volume));
@@ -199,6 +199,11 @@ impl BinMeans {
             means: vec![0.0; self.cells.len() * components(self.variables)],
             error: (0.0, 0),
         }
+    }
+
+    /// Makes the bins those of a picture ([`Purpose::Picture`]).
+    pub(super) fn for_picture(&mut self) {
+        self.cells.iter_mut().filter_map(|cell| cell.integral.as_mut()).for_each(Integral::for_picture);
     }
 
     /// Computes the means of all bins at `locals`, the values that the channel uses (parameters or functions of

@@ -10,7 +10,7 @@ use ns_core::{Density, EventChannel, LogProbError, Value};
 use super::conditional::{Conditional, ContextNumber};
 use super::convolution::Source;
 use super::densities::Space;
-use super::integral::{ConditionalIntegral, Integral, NormalIntegral, Rule};
+use super::integral::{ConditionalIntegral, Integral, NormalIntegral, Purpose, Rule};
 use super::leaf::{Leaf, Variables};
 use super::program::{Builder, Slot, Step};
 use super::table::Locals;
@@ -316,7 +316,7 @@ impl<'a> Expansion<'a> {
         if let Some(known) = self.known.iter().position(|known| *known == key) {
             return Some(known);
         }
-        let integral = self.box_integral(group, own, sides, false)?;
+        let integral = self.box_integral(group, own, sides, Purpose::Normalisation)?;
         self.integrals.push(integral);
         self.known.push(key);
         Some(self.known.len() - 1)
@@ -330,14 +330,14 @@ impl<'a> Expansion<'a> {
     }
 
     /// Creates the integral of a group of leaves (basic densities) over one box. `own` contains the observables of the
-    /// group. `sides` contains the ends of the box along these observables, in the same order. `of_bin` says whether the
-    /// box is a bin.
+    /// group. `sides` contains the ends of the box along these observables, in the same order. `purpose` says
+    /// whether the box is a bin.
     pub(super) fn box_integral(
         &mut self,
         group: &[usize],
         own: &[usize],
         sides: &[(f64, f64)],
-        of_bin: bool,
+        purpose: Purpose,
     ) -> Option<Integral> {
         let axes = &self.channel.observables;
         let space = Space { axes, boxes: &self.boxes };
@@ -353,7 +353,7 @@ impl<'a> Expansion<'a> {
                 density,
                 observables,
                 (own, sides),
-                (of_bin, self.process_of(group)),
+                (purpose, self.process_of(group)),
             );
         }
         let (mut b, mut variables) = (Builder::default(), Variables::default());
@@ -398,24 +398,26 @@ impl<'a> Expansion<'a> {
             let changed = single.and_then(|(density, ends)| {
                 densities::integrand(&mut b, density, &mut values, *own.first()?, ends)
             });
-            let (result, sides) = match changed {
-                Some(result) => (result, vec![(0.0, 1.0)]),
+            let (result, left, sides) = match changed {
+                Some(result) => (result, own.to_vec(), vec![(0.0, 1.0)]),
                 None => {
-                    let mut product = b.number(1.0);
-                    for density in &densities {
-                        let factor = densities::value(&mut b, density, space, &mut values)?;
-                        product = b.mul(product, factor);
-                    }
-                    (product, sides.to_vec())
+                    let (result, places) =
+                        densities::integrated(&mut b, &densities, space, &mut values, (own, sides))?;
+                    let of = |list: &[usize]| places.iter().filter_map(|&k| list.get(k).copied()).collect();
+                    (result, of(own), places.iter().filter_map(|&k| sides.get(k).copied()).collect())
                 }
             };
-            b.renumber(own);
+            b.renumber(&left);
             let program = b.finish(result, variables.locals.len(), &[]);
-            let edges = integral::edges(&program, &sides, of_bin);
-            Rule::Numeric(program, edges)
+            if left.is_empty() {
+                Rule::Closed(program)
+            } else {
+                let edges = integral::edges(&program, &sides, purpose);
+                Rule::Numeric(program, edges)
+            }
         };
         let (process, observables) = (self.process_of(group), own.to_vec());
-        Some(Integral { rule, variables: variables.locals, of_bin, process, observables, known_error })
+        Some(Integral { rule, variables: variables.locals, purpose, process, observables, known_error })
     }
 
     /// Creates the integral of a multivariate normal density over a box. `observables` are those of the density.
@@ -424,7 +426,7 @@ impl<'a> Expansion<'a> {
         density: &Density,
         observables: &[usize],
         (own, sides): (&[usize], &[(f64, f64)]),
-        (of_bin, process): (bool, usize),
+        (purpose, process): (Purpose, usize),
     ) -> Option<Integral> {
         let n = observables.len();
         let side = |x: &usize| own.iter().position(|o| o == x).and_then(|i| sides.get(i)).copied();
@@ -445,9 +447,9 @@ impl<'a> Expansion<'a> {
             let result = densities::multivariate::integrand(&mut b, &slots, (order, cut), &ordered);
             b.finish(result, variables.locals.len(), &[])
         };
-        let rule = Rule::Normal(NormalIntegral::new(ordered.clone(), numbers, of_bin, &mut program));
+        let rule = Rule::Normal(NormalIntegral::new(ordered.clone(), numbers, purpose, &mut program));
         let observables = own.to_vec();
-        Some(Integral { rule, variables: variables.locals, of_bin, process, observables, known_error: 0.0 })
+        Some(Integral { rule, variables: variables.locals, purpose, process, observables, known_error: 0.0 })
     }
 
     /// Creates the integral of a density with context (a density that depends on further numbers) over a box. The
@@ -486,7 +488,14 @@ impl<'a> Expansion<'a> {
         let context = density.context.iter().map(number).collect();
         let rule = Rule::Conditional(ConditionalIntegral { source, sides, panels, context });
         let observables = own.to_vec();
-        Some(Integral { rule, variables, of_bin: false, process, observables, known_error: 0.0 })
+        Some(Integral {
+            rule,
+            variables,
+            purpose: Purpose::Normalisation,
+            process,
+            observables,
+            known_error: 0.0,
+        })
     }
 }
 

@@ -122,6 +122,13 @@ impl Leaf {
         Some(Self { density, variables: variables.locals, program, kernel: None, table: None, means })
     }
 
+    /// Makes the bins, if there are any, those of a picture: their means have no derivatives.
+    pub(super) fn for_picture(&mut self) {
+        if let Some(means) = &mut self.means {
+            means.for_picture();
+        }
+    }
+
     /// Returns whether means over bins replace the density.
     pub(super) fn is_of_bins(&self) -> bool {
         self.means.is_some()

@@ -13,6 +13,7 @@ use super::channel_sum::{ChannelMemory, prepare_channel};
 use super::conditional::ConditionalMemory;
 use super::error::of_normalisations;
 use super::grid::Point;
+use super::leaf::Leaf;
 use super::sources::{AtStart, Functions};
 use super::sums::{BLOCK, SumMemory};
 use super::total::total;
@@ -66,7 +67,9 @@ impl EventShapes {
                     binning: binning.clone(),
                     ..channel.clone()
                 };
-                ChannelPlan::new(&one, &start)
+                let mut plan = ChannelPlan::new(&one, &start)?;
+                plan.leaves.iter_mut().for_each(Leaf::for_picture);
+                Ok(plan)
             });
             processes.collect::<Result<Vec<_>, _>>()
         };

@@ -17,9 +17,6 @@ const BINS: f64 = 40.0;
 /// Number of intervals into which the curves of a plot divide each bin.
 const STEPS: usize = 8;
 
-/// Half the length of an interval over which a curve is averaged, as a fraction of its bin.
-const POINT: f64 = 1e-6;
-
 /// A histogram to compute: the expected events of one channel in bins of one observable.
 struct View<'a> {
     channel: &'a EventChannel,
@@ -183,40 +180,25 @@ fn cell_edges(channel: &EventChannel, observable: usize, more: &[f64]) -> Vec<f6
 /// [`positions`] of its curves. It is the integral over all other observables.
 fn curves(model: &Model, view: &View<'_>, point: &[f64]) -> Result<Vec<Vec<f64>>, InferenceError> {
     let channel = view.channel;
-    let positions = inside(&view.edges, &positions(view));
-    let is_formula = channel.has_formulas();
-    if !is_formula || channel.observables.len() == 1 {
+    if !channel.has_formulas() || channel.observables.len() == 1 {
+        let positions = inside(&view.edges, &positions(view));
         let shapes = EventShapes::new(model, Level::detect()).map_err(SessionError::from)?;
         return Ok(shapes.projections(point, view.index, view.observable, &positions)?);
     }
-    // Means over tiny intervals around the positions, within the bin of each position.
-    let interval = |(i, x): (usize, &f64)| {
-        let (bin, step) = (i / (STEPS + 1), i % (STEPS + 1));
-        let ends = view.edges.get(bin..bin + 2).map_or((0.0, 0.0), |ends| (ends[0], ends[1]));
-        let half = POINT * (ends.1 - ends.0);
-        match step {
-            0 => (ends.0, ends.0 + 2.0 * half),
-            STEPS => (ends.1 - 2.0 * half, ends.1),
-            _ => (x - half, x + half),
-        }
-    };
-    let intervals: Vec<(f64, f64)> = positions.iter().enumerate().map(interval).collect();
-    let ends: Vec<f64> = intervals.iter().flat_map(|(low, high)| [*low, *high]).collect();
+    let parts = parts(&view.edges);
     let edges: Vec<Vec<f64>> = (0..channel.observables.len())
-        .map(|x| cell_edges(channel, x, if x == view.observable { &ends } else { &[] }))
+        .map(|x| cell_edges(channel, x, if x == view.observable { &parts } else { &[] }))
         .collect();
     let mut all = vec![Vec::new(); view.index];
-    all.push(edges.clone());
+    all.push(edges);
     let shapes = EventShapes::with_bins(model, Level::detect(), &all).map_err(SessionError::from)?;
-    let along = View { edges: edges.get(view.observable).cloned().unwrap_or_default(), ..*view };
+    let along = View { edges: parts, ..*view };
     let heights = |grid: &EventTable| -> Vec<f64> {
-        let counts = counted(&along, grid, |weight| weight);
-        let height = |(low, high): &(f64, f64)| {
-            let cell = along.edges.partition_point(|edge| *edge <= 0.5 * (low + high)).max(1) - 1;
-            let length = along.edges.get(cell..cell + 2).map_or(f64::NAN, |ends| ends[1] - ends[0]);
-            counts.get(cell).copied().unwrap_or(0.0) / length
-        };
-        intervals.iter().map(height).collect()
+        let mut means = counted(&along, grid, |weight| weight);
+        for (mean, ends) in means.iter_mut().zip(along.edges.windows(2)) {
+            *mean /= ends[1] - ends[0];
+        }
+        means.chunks(STEPS).flat_map(at_ends).collect()
     };
     Ok(shapes.grids(point, view.index)?.iter().map(heights).collect())
 }
@@ -316,6 +298,35 @@ fn positions(view: &View<'_>) -> Vec<f64> {
     view.edges.windows(2).flat_map(steps).collect()
 }
 
+/// Returns the ends of the intervals into which the curves of a plot divide the bins.
+fn parts(edges: &[f64]) -> Vec<f64> {
+    let steps = |ends: &[f64]| {
+        let (from, to) = (ends[0], ends[1]);
+        (0..STEPS).map(move |i| from + (to - from) * i as f64 / STEPS as f64)
+    };
+    edges.windows(2).flat_map(steps).chain(edges.last().copied()).collect()
+}
+
+/// Returns the values of a function at the ends of intervals of equal length, from its means over the intervals: those of
+/// a polynomial of third degree with the means of the four nearest intervals.
+fn at_ends(means: &[f64]) -> Vec<f64> {
+    let is_positive = means.iter().all(|mean| *mean >= 0.0);
+    let value = |end: usize| {
+        let first = end.saturating_sub(2).min(means.len().saturating_sub(4));
+        let weights = match end - first {
+            0 => [25.0, -23.0, 13.0, -3.0],
+            1 => [3.0, 13.0, -5.0, 1.0],
+            2 => [-1.0, 7.0, 7.0, -1.0],
+            3 => [1.0, -5.0, 13.0, 3.0],
+            _ => [-3.0, 13.0, -23.0, 25.0],
+        };
+        let value = weights.iter().zip(&means[first..]).map(|(w, mean)| w * mean).sum::<f64>() / 12.0;
+        // The polynomial may pass below 0 beside a step.
+        if is_positive { value.max(0.0) } else { value }
+    };
+    (0..=means.len()).map(value).collect()
+}
+
 /// Moves the positions that are ends of bins a little into their bin. If the density has a step at an edge, the
 /// density at such a position is then that of its own bin.
 fn inside(edges: &[f64], positions: &[f64]) -> Vec<f64> {
@@ -349,8 +360,8 @@ fn counted(view: &View<'_>, table: &EventTable, of: impl Fn(f64) -> f64) -> Vec<
 }
 
 /// Returns the edges of the bins of an observable. If the data are binned, these are the edges of the data. Otherwise
-/// there are about forty bins over the fit ranges. Each bin covers a whole number of panels, into which densities that are
-/// not formulae divide the fit ranges.
+/// there are about forty bins over the fit ranges. In a channel with a density that is not a formula, each bin covers a whole
+/// number of the panels into which such densities divide the fit ranges.
 fn edges(channel: &EventChannel, observable: usize) -> Vec<f64> {
     if let Some(edges) = channel.binning.as_ref().and_then(|binning| binning.edges.get(observable)) {
         return edges.clone();
@@ -359,7 +370,8 @@ fn edges(channel: &EventChannel, observable: usize) -> Vec<f64> {
         channel.boxes().iter().filter_map(|region| region.get(observable).copied()).collect();
     ranges.sort_by(|a, b| a.0.total_cmp(&b.0));
     ranges.dedup();
-    let panels = EventShapes::panels(channel.observables.len());
+    let observables = if channel.has_formulas() { 1 } else { channel.observables.len() };
+    let panels = EventShapes::panels(observables);
     let total: f64 = ranges.iter().map(|(low, high)| high - low).sum();
     let mut edges: Vec<f64> = Vec::new();
     for (low, high) in ranges {

@@ -2,10 +2,12 @@
 //! automatic scan of a limit.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+use ns_compute::{EventShapes, Level};
 use ns_core::{Control, Execution, Model, Session};
 use ns_inference::yields::{Stage, YieldsResult};
 use ns_inference::{FitOptions, LimitOptions, YieldsAt, expected_yields, fit, open_session};
 use ns_inference::{postfit_yields, prefit_yields, upper_limit};
+use ns_translate::ModelSource;
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
 /// A workspace with one bin. It has a signal of 5 and a background of 50. The background has a normsys of 10 % and a
@@ -278,4 +280,66 @@ fn yields_at_parameters_that_do_not_fit_are_refused() {
     let small = ns_core::Covariance { n: 2, values: vec![0.0; 4] };
     let given = YieldsAt::Given(&[1.0, 0.0, 0.0], Some(&small));
     assert!(expected_yields(&model, session.as_ref(), &options, given).is_err());
+}
+
+/// Each bin and each point of a curve was an integral in three dimensions, so the yields took hours.
+#[test]
+fn yields_of_densities_at_given_values_follow_from_integrals_in_closed_form() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/hs3/lifetime.hs3.json");
+    let source = ModelSource::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    let model = source.model(&ModelOptions::default()).unwrap();
+    let session = open_session(&model, &Execution::default()).unwrap();
+    let yields = expected_yields(&model, session.as_ref(), &FitOptions::default(), YieldsAt::Prefit).unwrap();
+    let shapes = EventShapes::new(&model, Level::detect()).unwrap();
+    let point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
+    let axes: Vec<(f64, f64)> = model.event_channels[0].boxes()[0].clone();
+    // The density at places in three dimensions, and its integral over the two that are not `along`, at `x`.
+    let nodes = |(low, high): (f64, f64), n: usize| -> Vec<f64> {
+        (0..n).map(|i| low + (high - low) * (i as f64 + 0.5) / n as f64).collect()
+    };
+    let counts = [400, 2000, 20];
+    let projected = |along: usize, x: f64| {
+        let others: Vec<usize> = (0..3).filter(|axis| *axis != along).collect();
+        let (first, second) =
+            (nodes(axes[others[0]], counts[others[0]]), nodes(axes[others[1]], counts[others[1]]));
+        let mut columns = vec![Vec::new(); 3];
+        for a in &first {
+            for b in &second {
+                columns[along].push(x);
+                columns[others[0]].push(*a);
+                columns[others[1]].push(*b);
+            }
+        }
+        let views: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+        let area: f64 =
+            others.iter().map(|&axis| (axes[axis].1 - axes[axis].0) / counts[axis] as f64).product();
+        area * shapes.densities(&point, 0, &views)[0].iter().sum::<f64>()
+    };
+    let total = yields.channels[0].data_sum;
+    for (along, channel) in yields.channels.iter().enumerate() {
+        let sample = &channel.samples[0];
+        assert!((channel.sum / total - 1.0).abs() < 1e-9, "{}", channel.sum);
+        let bins = channel.bin_edges.len() - 1;
+        let per_bin = channel.curve_positions.len() / bins;
+        for bin in (0..bins).step_by(bins / 4) {
+            let width = channel.bin_edges[bin + 1] - channel.bin_edges[bin];
+            for step in [0, 3, per_bin - 1] {
+                let i = bin * per_bin + step;
+                let direct = total * width * projected(along, channel.curve_positions[i]);
+                let largest = sample.curve.iter().fold(0.0_f64, |most, y| most.max(*y));
+                let (found, off) = (sample.curve[i], (sample.curve[i] - direct).abs());
+                assert!(off < 1e-4 * largest, "{}: {found}, not {direct}", channel.curve_positions[i]);
+            }
+            // Simpson's rule.
+            let curve = &sample.curve[bin * per_bin..(bin + 1) * per_bin];
+            let weight = |i: usize| if i == 0 || i == per_bin - 1 { 1.0 } else { [2.0, 4.0][i % 2] };
+            let sum: f64 = curve.iter().enumerate().map(|(i, y)| weight(i) * y).sum();
+            let mean = sum / (3.0 * (per_bin - 1) as f64);
+            assert!(
+                (mean - sample.counts[bin]).abs() < 1e-4 * channel.sum,
+                "{mean}, not {}",
+                sample.counts[bin]
+            );
+        }
+    }
 }

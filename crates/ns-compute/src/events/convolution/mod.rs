@@ -75,7 +75,7 @@ fn replaced(
         }
         Density::Projection(own) => {
             let (axis, (program, context)) = (axes.get(own.x)?, projected(own, axes)?);
-            let edges = integral::edges(&program, &own.hidden, false);
+            let edges = integral::edges(&program, &own.hidden, integral::Purpose::Normalisation);
             let shape = Integrand { program, edges, is_line: false, factors: None };
             let source = Source::new(("projection", format!("{own:?}")), axis, shape, context.len(), level);
             conditional(own.x, source, context, sources)

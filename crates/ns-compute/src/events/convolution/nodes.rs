@@ -3,7 +3,7 @@
 use ns_core::Observable;
 
 use super::Integrand;
-use crate::events::integral::Cubature;
+use crate::events::integral::{Cubature, Purpose};
 use crate::events::program::Sources;
 use crate::simd::Level;
 
@@ -53,7 +53,7 @@ pub(super) struct Nodes<'a> {
 
 impl<'a> Nodes<'a> {
     pub(super) fn new(level: Level, of: &'a Integrand, context: &'a [f64]) -> Self {
-        let cubature = Cubature::new(&of.program, of.edges.len(), false);
+        let cubature = Cubature::new(&of.program, of.edges.len(), Purpose::Normalisation);
         Self { level, of, context, cubature, edges: of.edges.clone(), error: 0.0 }
     }
 

@@ -13,12 +13,14 @@ mod generalized_normal;
 mod given;
 mod johnson;
 mod lognormal;
+mod marginal;
 pub(super) mod multivariate;
 mod polynomial;
 mod tables;
 mod template;
 mod voigt;
 
+pub(super) use marginal::integrated;
 use ns_core::{Density, Observable};
 
 use super::program::{Builder, Slot, Step, Unary, Values};

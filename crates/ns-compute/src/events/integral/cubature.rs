@@ -8,6 +8,7 @@
 
 use std::cmp::Ordering;
 
+use super::Purpose;
 use super::quadrature::{Found, Quadrature};
 use super::reach::{Reach, Reaches};
 use super::regions::{Region, Regions, State};
@@ -18,6 +19,9 @@ use crate::simd::Level;
 /// Largest accepted sum of the errors, as a fraction of the integral of the absolute value: for one observable, for two,
 /// and for more.
 const TOLERANCE: [f64; 3] = [1e-12, 1e-10, 1e-9];
+
+/// The same for bins of pictures and tables. It is well below the error with which these warn.
+const ROUGH_TOLERANCE: [f64; 3] = [1e-12, 1e-8, 1e-7];
 
 /// Largest number of nodes of one integration, for one observable and for several.
 const MOST_NODES: [usize; 2] = [420_000, 4_000_000];
@@ -80,14 +84,15 @@ pub(in crate::events) struct Cubature {
 }
 
 impl Cubature {
-    /// Allocates the memory. `is_small` says that the memory should be small, because there are many integrals.
-    pub(in crate::events) fn new(program: &Program, dimensions: usize, is_small: bool) -> Self {
+    /// Allocates the memory.
+    pub(in crate::events) fn new(program: &Program, dimensions: usize, purpose: Purpose) -> Self {
+        let tolerances = if purpose == Purpose::Picture { ROUGH_TOLERANCE } else { TOLERANCE };
         let sides = vec![(0.0, 0.0); dimensions];
         Self {
-            quadrature: Quadrature::new(program, dimensions, is_small),
+            quadrature: Quadrature::new(program, dimensions, purpose),
             reaches: Reaches::default(),
             dimensions,
-            tolerance: TOLERANCE[dimensions.clamp(1, 3) - 1],
+            tolerance: tolerances[dimensions.clamp(1, 3) - 1],
             regions: Regions::new(dimensions),
             chains: Vec::new(),
             whole: sides.clone(),

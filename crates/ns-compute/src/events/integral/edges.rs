@@ -1,5 +1,6 @@
 //! Where the box of an integral is divided first.
 
+use super::Purpose;
 use crate::events::program::{Program, Table};
 
 /// Number of equal parts of a range of one observable. A density that interval arithmetic cannot bound tightly may hide
@@ -12,10 +13,10 @@ const MOST_REGIONS: usize = 512;
 /// Returns for each observable the ends of the box, and between them the edges and knots of the tables of a program, in
 /// ascending order. The integrand is smooth only between these places. The range of a single observable has further
 /// places, unless the integral is one of many over bins.
-pub(in crate::events) fn edges(program: &Program, sides: &[(f64, f64)], of_bin: bool) -> Vec<Vec<f64>> {
+pub(in crate::events) fn edges(program: &Program, sides: &[(f64, f64)], purpose: Purpose) -> Vec<Vec<f64>> {
     let along = |(axis, &(lo, hi)): (usize, &(f64, f64))| {
         let mut edges = vec![lo, hi];
-        if sides.len() == 1 && !of_bin {
+        if sides.len() == 1 && purpose == Purpose::Normalisation {
             edges.extend((1..PARTS).map(|i| lo + (hi - lo) * i as f64 / PARTS as f64));
         }
         for table in program.tables() {

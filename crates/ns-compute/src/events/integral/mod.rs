@@ -22,6 +22,17 @@ pub(super) use rules::{KRONROD, kronrod};
 use super::program::{Components, Memory, Program, Sources, components};
 use crate::simd::Level;
 
+/// What an integral is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// A likelihood: the normalisation of a density.
+    Normalisation,
+    /// A likelihood: one of many bins of a histogram.
+    Bin,
+    /// One of many bins of a picture or a table. It has no derivatives, and less precision in several dimensions.
+    Picture,
+}
+
 /// The method that computes an integral.
 #[derive(Debug, Clone)]
 pub(super) enum Rule {
@@ -43,8 +54,7 @@ pub(super) struct Integral {
     pub(super) rule: Rule,
     /// Indices of those values of the channel that are the variables of the integral.
     pub(super) variables: Vec<usize>,
-    /// Whether the integral is one of many, over the bins of a histogram.
-    pub(super) of_bin: bool,
+    pub(super) purpose: Purpose,
     /// Index of a process of the channel whose density needs the integral.
     pub(super) process: usize,
     /// The observables of the integrand, in ascending order.
@@ -63,6 +73,14 @@ pub(super) enum IntegralMemory {
 }
 
 impl Integral {
+    /// Makes the integral one of a picture.
+    pub(super) fn for_picture(&mut self) {
+        self.purpose = Purpose::Picture;
+        if let Rule::Normal(normal) = &mut self.rule {
+            normal.purpose = Purpose::Picture;
+        }
+    }
+
     /// Returns the estimated error of the last integral that was computed with `memory`, as a fraction of the integral.
     /// It is 0 for a closed form.
     pub(super) fn error(&self, memory: &IntegralMemory) -> f64 {
@@ -112,7 +130,7 @@ impl Integral {
         match &self.rule {
             Rule::Closed(program) => IntegralMemory::Closed(Memory::new(program, 1)),
             Rule::Numeric(program, edges) => {
-                IntegralMemory::Numeric(Box::new(Cubature::new(program, edges.len(), self.of_bin)))
+                IntegralMemory::Numeric(Box::new(Cubature::new(program, edges.len(), self.purpose)))
             }
             Rule::Normal(normal) => IntegralMemory::Normal(normal.memory()),
             Rule::Conditional(_) => IntegralMemory::Conditional(ConditionalIntegralMemory::default()),

@@ -6,6 +6,7 @@
 //! needs one dimension. Which observables drop out depends on the parameters, and is decided at every point.
 
 use super::super::conditional::ContextNumber;
+use super::Purpose;
 use super::cubature::Cubature;
 use super::edges::edges;
 use crate::events::program::{Memory, Program, Sources};
@@ -31,7 +32,7 @@ pub(in crate::events) struct NormalIntegral {
     /// One program per choice of the observables with ends, and the edges of the box of the program. Bit `i` of an index
     /// says whether observable `i` has ends. `None` for choices that are not offered.
     choices: Vec<Option<(Program, Vec<Vec<f64>>)>>,
-    of_bin: bool,
+    pub(super) purpose: Purpose,
 }
 
 /// Working memory. The memory of each choice is allocated when it is first needed.
@@ -54,7 +55,7 @@ impl NormalIntegral {
     pub(in crate::events) fn new(
         sides: Vec<(f64, f64)>,
         (mean, variances): (Vec<ContextNumber>, Vec<ContextNumber>),
-        of_bin: bool,
+        purpose: Purpose,
         program: &mut dyn FnMut(&[usize], usize) -> Program,
     ) -> Self {
         let n = sides.len();
@@ -70,11 +71,11 @@ impl NormalIntegral {
             let made = program(&order, cut);
             let outer: Vec<(f64, f64)> =
                 order.iter().take(cut.saturating_sub(1)).map(|&i| sides[i]).collect();
-            let edges = edges(&made, &outer, of_bin);
+            let edges = edges(&made, &outer, purpose);
             Some((made, edges))
         };
         let choices = (0..1 << n).map(choice).collect();
-        Self { sides, mean, variances, choices, of_bin }
+        Self { sides, mean, variances, choices, purpose }
     }
 
     pub(super) fn memory(&self) -> NormalMemory {
@@ -101,7 +102,7 @@ impl NormalIntegral {
         };
         let choice = memory.choices[mask].get_or_insert_with(|| match edges.len() {
             0 => Choice::Closed(Memory::new(program, 1)),
-            d => Choice::Numeric(Box::new(Cubature::new(program, d, self.of_bin))),
+            d => Choice::Numeric(Box::new(Cubature::new(program, d, self.purpose))),
         });
         let sources = Sources::of(variables);
         match choice {

@@ -1,5 +1,6 @@
 //! Products of Kronrod rules over regions.
 
+use super::Purpose;
 use super::rules::{KRONROD, Rule};
 use super::series::Series;
 use crate::events::program::{Interval, Memory, Program, Slot, Sources, Step, components};
@@ -72,13 +73,15 @@ pub(super) struct Quadrature {
     index: Vec<usize>,
     /// For each axis and node along it, the part of the integral that belongs to this node: [`KRONROD`] numbers per axis.
     parts: Vec<f64>,
+    /// Whether [`Quadrature::sum`] leaves the derivatives out.
+    values_only: bool,
     /// Results of comparisons that depend on observables. For each, whether it was false and true at some node.
     comparisons: Vec<(Slot, bool, bool)>,
 }
 
 impl Quadrature {
-    pub(super) fn new(program: &Program, dimensions: usize, is_small: bool) -> Self {
-        let lanes = if is_small && dimensions == 1 { FEW_LANES } else { LANES };
+    pub(super) fn new(program: &Program, dimensions: usize, purpose: Purpose) -> Self {
+        let lanes = if purpose != Purpose::Normalisation && dimensions == 1 { FEW_LANES } else { LANES };
         let is_comparison =
             |step: &Step| matches!(step, Step::Less(..) | Step::LessEqual(..) | Step::Equal(..));
         let steps = program.all_steps().enumerate();
@@ -94,6 +97,7 @@ impl Quadrature {
             places: vec![0; lanes * dimensions],
             index: vec![0; dimensions],
             parts: vec![0.0; KRONROD * dimensions],
+            values_only: purpose == Purpose::Picture,
             comparisons: comparisons.map(|(slot, _)| (slot, false, false)).collect(),
         }
     }
@@ -180,8 +184,8 @@ impl Quadrature {
         (reach > UNSEEN * seen && self.comparisons.iter().any(is_hidden)).then_some(reach - seen)
     }
 
-    /// Integrates the value and all derivatives of the integrand over regions, and writes the sums to `out`. Each region
-    /// comes with whether the rule of low degree is used.
+    /// Integrates the value and all derivatives of the integrand over regions, and writes the sums to `out`. Derivatives that
+    /// nobody needs are 0. Each region comes with whether the rule of low degree is used.
     pub(super) fn sum<'a>(
         &mut self,
         level: Level,
@@ -189,7 +193,7 @@ impl Quadrature {
         regions: impl Iterator<Item = (&'a [(f64, f64)], bool)>,
         out: &mut [f64],
     ) {
-        self.memory.set_values_only(false);
+        self.memory.set_values_only(self.values_only);
         out.fill(0.0);
         let mut filled = 0;
         for (region, low) in regions {
@@ -215,8 +219,9 @@ impl Quadrature {
         self.run(level, program, n);
         let value = self.memory.value(program);
         let Some(active) = program.result() else { return };
+        let wanted = if self.values_only { 1 } else { out.len() };
         debug_assert_eq!(out.len(), components(program.variables()));
-        for component in active.columns(program.variables()) {
+        for component in active.columns(program.variables()).filter(|c| *c < wanted) {
             let column = &value[component * self.lanes..][..n];
             out[component] += column.iter().zip(&self.weights).map(|(y, w)| y * w).sum::<f64>();
         }

@@ -62,7 +62,7 @@ impl Integral {
             return vec![Wide::ZERO; out.len()];
         };
         let edges = divided(edges, &place);
-        let mut cubature = Cubature::new(program, edges.len(), self.of_bin);
+        let mut cubature = Cubature::new(program, edges.len(), self.purpose);
         for _ in 0..MOST_TRIES {
             cubature.scale(program, -exponent);
             cubature.integrate(level, program, super::Sources::of(variables), &edges, &mut out);

@@ -6,7 +6,7 @@ use std::f64::consts::{PI, TAU};
 use super::super::conditional::ContextNumber;
 use super::super::densities::multivariate;
 use super::super::program::{Builder, Program, Slot, Step, Unary, pair};
-use super::{Integral, NormalIntegral, Rule, edges};
+use super::{Integral, NormalIntegral, Purpose, Rule, edges};
 use crate::simd::Level;
 
 /// Value and derivatives of an integral, and its relative error.
@@ -14,8 +14,14 @@ type Found = (Vec<f64>, f64);
 
 fn evaluate(rule: Rule, variables: &[f64]) -> Found {
     let all = (0..variables.len()).collect();
-    let integral =
-        Integral { rule, variables: all, of_bin: false, process: 0, observables: vec![0], known_error: 0.0 };
+    let integral = Integral {
+        rule,
+        variables: all,
+        purpose: Purpose::Normalisation,
+        process: 0,
+        observables: vec![0],
+        known_error: 0.0,
+    };
     let (mut memory, mut out) = (integral.memory(), vec![0.0; integral.size()]);
     integral.evaluate(Level::detect(), variables, &mut memory, &mut out);
     (out, integral.error(&memory))
@@ -30,7 +36,7 @@ fn program(variables: usize, build: impl Fn(&mut Builder) -> Slot) -> Program {
 /// Integrates a formula over a box.
 fn integrate(sides: &[(f64, f64)], variables: &[f64], build: impl Fn(&mut Builder) -> Slot) -> Found {
     let program = program(variables.len(), build);
-    let edges = edges(&program, sides, false);
+    let edges = edges(&program, sides, Purpose::Normalisation);
     evaluate(Rule::Numeric(program, edges), variables)
 }
 
@@ -269,7 +275,8 @@ fn normal(sides: &[(f64, f64)], mean: &[f64], covariance: &[&[f64]]) -> Found {
         let result = multivariate::integrand(&mut b, &slots, (order, cut), sides);
         b.finish(result, variables.len(), &[])
     };
-    let rule = Rule::Normal(NormalIntegral::new(sides.to_vec(), numbers, false, &mut program));
+    let rule =
+        Rule::Normal(NormalIntegral::new(sides.to_vec(), numbers, Purpose::Normalisation, &mut program));
     evaluate(rule, &variables)
 }
 
