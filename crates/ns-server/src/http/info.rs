@@ -10,7 +10,7 @@ use ns_inference::{DeviceInfo, devices as all_devices};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::memory::allocated;
+use crate::allocator::allocated;
 use crate::metrics::Levels;
 use crate::problem::ServerError;
 use crate::server::Server;
