@@ -11,9 +11,9 @@ use property::checks::{Depth, Report, check};
 use property::workspace::{FUNCTIONS, WILD, draw};
 
 /// Number of models that the test checks, unless `NEXTSTAT_CONSISTENCY_MODELS` says otherwise. Half of them have effects
-/// far from linear. A fiftieth more have functions of parameters. The checks take a minute and a half on two CPUs. A workflow
+/// far from linear. A fiftieth more have functions of parameters. The checks take half a minute on two CPUs. A workflow
 /// checks 2 000 every week, and the example `check_consistency` any others.
-const MODELS: u64 = 220;
+const MODELS: u64 = 80;
 
 #[test]
 fn analyses_of_random_models_are_consistent() {
