@@ -126,7 +126,7 @@ pub fn event_target() -> EventTarget {
 /// Opens a session that runs the kernels compiled for the CPU. It is slow and is meant for tests.
 ///
 /// # Errors
-/// The errors of [`GpuSession::open`].
+/// The errors of `GpuSession::open`.
 pub fn open(model: &Model, execution: &Execution) -> Result<GpuSession, SessionError> {
     GpuSession::open(model, execution, Device::Cuda(0), Arc::new(Host::new()))
 }
