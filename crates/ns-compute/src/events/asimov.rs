@@ -53,7 +53,8 @@ impl GridError {
 /// Returns grid points within the fit ranges as weighted events. The points are the nodes of a quadrature rule; if bin
 /// contents are compared with integrals, they are the bin centres. The weights are proportional to the density at
 /// `point` and add up to `total`. Points with weight 0 are left out. The grid of a whole channel is also adapted to the
-/// densities at the points `visited`. The second result is the estimated error of twice `-ln L` of the weighted events.
+/// densities at the points `visited`. The second result is the estimated error of twice `-ln L` of the weighted events; for
+/// bins of a process it is the relative distance of the sum of the integrals over the bins from `total`.
 ///
 /// # Errors
 /// If the density is not finite at a point, or if it is negative in a grid of a whole channel.
@@ -94,6 +95,10 @@ pub(super) fn weighted_grid(
     }
     let sum: f64 = weights.iter().sum();
     let scale = if sum > 0.0 { total / sum } else { 0.0 };
+    if of == GridOf::Process && plan.binning.as_ref().is_some_and(|binning| binning.rule == BinRule::Integral)
+    {
+        error = (sum / total - 1.0).abs();
+    }
     let keep = |i: &usize| weights[*i] != 0.0;
     let kept: Vec<usize> = (0..weights.len()).filter(keep).collect();
     let table = EventTable {

@@ -201,9 +201,10 @@ impl BinMeans {
         }
     }
 
-    /// Makes the bins those of a picture ([`Purpose::Picture`]).
-    pub(super) fn for_picture(&mut self) {
-        self.cells.iter_mut().filter_map(|cell| cell.integral.as_mut()).for_each(Integral::for_picture);
+    /// Changes what the integrals over the bins are for.
+    pub(super) fn serve(&mut self, purpose: Purpose) {
+        let integrals = self.cells.iter_mut().filter_map(|cell| cell.integral.as_mut());
+        integrals.for_each(|integral| integral.serve(purpose));
     }
 
     /// Computes the means of all bins at `locals`, the values that the channel uses (parameters or functions of

@@ -8,6 +8,7 @@ use super::bin_means::{BinMeans, BinMeansMemory};
 use super::conditional::Conditional;
 use super::convolution::{Source, TableMemory};
 use super::densities::{self, Space};
+use super::integral::Purpose;
 use super::kernels::Kernel;
 use super::program::{Builder, Memory, Program, Slot, Sources, Step, components};
 use super::sums::Point;
@@ -122,10 +123,10 @@ impl Leaf {
         Some(Self { density, variables: variables.locals, program, kernel: None, table: None, means })
     }
 
-    /// Makes the bins, if there are any, those of a picture: their means have no derivatives.
-    pub(super) fn for_picture(&mut self) {
+    /// Changes what the integrals over bins are for, if there are any.
+    pub(super) fn serve(&mut self, purpose: Purpose) {
         if let Some(means) = &mut self.means {
-            means.for_picture();
+            means.serve(purpose);
         }
     }
 

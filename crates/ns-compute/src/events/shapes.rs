@@ -13,11 +13,15 @@ use super::channel_sum::{ChannelMemory, prepare_channel};
 use super::conditional::ConditionalMemory;
 use super::error::of_normalisations;
 use super::grid::Point;
-use super::leaf::Leaf;
+use super::integral::Purpose;
 use super::sources::{AtStart, Functions};
 use super::sums::{BLOCK, SumMemory};
 use super::total::total;
 use crate::simd::Level;
+
+/// Largest relative distance of the sum of all bins of a process from its rate with which the bins are good. Quick integrals
+/// over bins may miss a narrow peak, the integral of the rate does not.
+const MOST_OFF: f64 = 1e-7;
 
 /// The processes of all event channels of a model. Each process is compiled separately. Evaluations allocate memory,
 /// which is acceptable because they are made for final results and not in fits.
@@ -68,7 +72,7 @@ impl EventShapes {
                     ..channel.clone()
                 };
                 let mut plan = ChannelPlan::new(&one, &start)?;
-                plan.leaves.iter_mut().for_each(Leaf::for_picture);
+                serve(&mut plan, Purpose::Picture);
                 Ok(plan)
             });
             processes.collect::<Result<Vec<_>, _>>()
@@ -97,13 +101,17 @@ impl EventShapes {
     /// known.
     #[must_use]
     pub fn integral_error(&self, parameters: &[f64], channel: usize) -> f64 {
-        let of = |(plan, own): (&ChannelPlan, ChannelMemory)| {
+        let of_plan = |plan: &ChannelPlan, own: &ChannelMemory| {
             let mut sums = SumMemory::new(plan);
             sums.prepare(self.level, plan, &own.locals);
             let bins =
                 plan.leaves.iter().zip(&sums.leaves).filter_map(|(leaf, own)| leaf.integral_error(own));
-            let errors = of_normalisations(plan, &own);
+            let errors = of_normalisations(plan, own);
             bins.chain(errors).fold(0.0, |worst, (error, _)| larger(worst, error))
+        };
+        let of = |(plan, own): (&ChannelPlan, ChannelMemory)| match of_plan(plan, &own) {
+            error if error <= MOST_OFF => error,
+            _ => of_plan(&careful(plan), &own),
         };
         self.prepared(parameters, channel).into_iter().map(of).fold(0.0, larger)
     }
@@ -167,8 +175,14 @@ impl EventShapes {
                 });
             }
             let point = Point { locals: memory.locals.clone(), amplitudes };
-            let (mut grid, _) = weighted_grid(self.level, plan, (&point, &[]), sign * total, GridOf::Process)
-                .map_err(|error| error.in_channel(channel))?;
+            let made = |plan: &ChannelPlan| {
+                weighted_grid(self.level, plan, (&point, &[]), sign * total, GridOf::Process)
+                    .map_err(|error| error.in_channel(channel))
+            };
+            let (mut grid, error) = made(plan)?;
+            if !(error <= MOST_OFF) {
+                (grid, _) = made(&careful(plan))?;
+            }
             if sign < 0.0 {
                 grid.weights = grid.weights.map(|weights| weights.iter().map(|w| -w).collect());
             }
@@ -246,6 +260,18 @@ impl EventShapes {
         };
         plans.iter().map(ready).collect()
     }
+}
+
+/// Changes what the integrals over the bins of a channel are for.
+fn serve(plan: &mut ChannelPlan, purpose: Purpose) {
+    plan.leaves.iter_mut().for_each(|leaf| leaf.serve(purpose));
+}
+
+/// Returns a channel whose bins are integrated with the care of a likelihood.
+fn careful(plan: &ChannelPlan) -> ChannelPlan {
+    let mut plan = plan.clone();
+    serve(&mut plan, Purpose::Bin);
+    plan
 }
 
 /// Returns the larger of two errors. An error that is not a number counts as infinite.

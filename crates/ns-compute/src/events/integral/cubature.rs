@@ -23,6 +23,10 @@ const TOLERANCE: [f64; 3] = [1e-12, 1e-10, 1e-9];
 /// The same for bins of pictures and tables. It is well below the error with which these warn.
 const ROUGH_TOLERANCE: [f64; 3] = [1e-12, 1e-8, 1e-7];
 
+/// Number of regions of a bin of a picture from which on a rule is applied to a region whatever its bounds. Bounds of long
+/// formulae are loose, and hundreds of bins are integrated.
+const ROUGH_REGIONS: usize = 8;
+
 /// Largest number of nodes of one integration, for one observable and for several.
 const MOST_NODES: [usize; 2] = [420_000, 4_000_000];
 
@@ -66,6 +70,8 @@ pub(in crate::events) struct Cubature {
     reaches: Reaches,
     dimensions: usize,
     tolerance: f64,
+    /// Number of regions from which on bounds divide no further one.
+    most_bounded: usize,
     regions: Regions,
     chains: Vec<Chain>,
     /// Sides of the region that is divided, and of its halves.
@@ -86,13 +92,17 @@ pub(in crate::events) struct Cubature {
 impl Cubature {
     /// Allocates the memory.
     pub(in crate::events) fn new(program: &Program, dimensions: usize, purpose: Purpose) -> Self {
-        let tolerances = if purpose == Purpose::Picture { ROUGH_TOLERANCE } else { TOLERANCE };
+        let (tolerances, most_bounded) = match purpose {
+            Purpose::Picture if dimensions > 1 => (ROUGH_TOLERANCE, ROUGH_REGIONS),
+            _ => (TOLERANCE, usize::MAX),
+        };
         let sides = vec![(0.0, 0.0); dimensions];
         Self {
             quadrature: Quadrature::new(program, dimensions, purpose),
             reaches: Reaches::default(),
             dimensions,
             tolerance: tolerances[dimensions.clamp(1, 3) - 1],
+            most_bounded,
             regions: Regions::new(dimensions),
             chains: Vec::new(),
             whole: sides.clone(),
@@ -415,7 +425,10 @@ impl Cubature {
                 let unseen = if reach.wide.is_some() { reach.spread } else { 0.0 };
                 (State::Waiting { wide: None, unseen }, reach.size)
             }
-            (false, _) => (State::Waiting { wide: reach.wide, unseen: 0.0 }, reach.size),
+            (false, _) => {
+                let wide = reach.wide.filter(|_| self.regions.count() < self.most_bounded);
+                (State::Waiting { wide, unseen: 0.0 }, reach.size)
+            }
         };
         self.regions.set(place, Region::without_rule(state, error));
     }

@@ -29,7 +29,8 @@ pub(super) enum Purpose {
     Normalisation,
     /// A likelihood: one of many bins of a histogram.
     Bin,
-    /// One of many bins of a picture or a table. It has no derivatives, and less precision in several dimensions.
+    /// One of many bins of a picture or a table. It has no derivatives, and less precision in several dimensions. Whoever asks
+    /// for it checks the sum of the bins.
     Picture,
 }
 
@@ -73,11 +74,11 @@ pub(super) enum IntegralMemory {
 }
 
 impl Integral {
-    /// Makes the integral one of a picture.
-    pub(super) fn for_picture(&mut self) {
-        self.purpose = Purpose::Picture;
+    /// Changes what the integral is for.
+    pub(super) fn serve(&mut self, purpose: Purpose) {
+        self.purpose = purpose;
         if let Rule::Normal(normal) = &mut self.rule {
-            normal.purpose = Purpose::Picture;
+            normal.purpose = purpose;
         }
     }
 

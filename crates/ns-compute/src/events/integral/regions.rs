@@ -112,6 +112,11 @@ impl Regions {
         self.list.len() - 1
     }
 
+    /// Returns the number of regions.
+    pub(super) fn count(&self) -> usize {
+        self.list.len()
+    }
+
     /// Replaces the sides of a region.
     pub(super) fn set_sides(&mut self, place: usize, sides: &[(f64, f64)]) {
         let d = self.dimensions;
