@@ -56,7 +56,7 @@ fn a_test_with_toys_agrees_with_the_formulae() {
 #[test]
 fn a_limit_with_toys() {
     let input = fixture("hs3/mixed.hs3.json");
-    let limit = json("upper-limit", &["--toys", "100"]);
+    let limit = json("upper-limit", &["--toys", "100", "--search", "local"]);
     let formula = run(&["upper-limit", "-i", &input]);
     let formula: Value = serde_json::from_slice(&formula.stdout).unwrap();
     let (by_toys, by_formula) = (limit["observed"].as_f64().unwrap(), formula["observed"].as_f64().unwrap());

@@ -38,7 +38,7 @@ fn a_region_is_saved_continued_and_drawn() {
     let (input, file) = (fixture("two_signals.json"), at("toys.json"));
     let poi = ["--poi", "mu_ggH,mu_qqH"];
     let arguments =
-        [&["region", "-i", &input, "--toys", "200", "--directions", "8", "--save", &file], &poi[..]];
+        [&["region", "-i", &input, "--toys", "60", "--directions", "8", "--save", &file], &poi[..]];
     let arguments = arguments.concat();
     run(&[&arguments[..], &["--plot", &at("region.svg"), "-o", &at("region.json")]].concat());
     let first: Value = serde_json::from_slice(&fs::read(at("region.json")).unwrap()).unwrap();

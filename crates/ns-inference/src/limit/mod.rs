@@ -37,6 +37,9 @@ const MOST_ATTEMPTS: usize = 8;
 /// After as many evaluations of CLs the search for limits is not repeated. A limit takes about ten.
 const MOST_EVALUATIONS: usize = 1000;
 
+/// The same where the free fit has not converged, so that the limits do not count anyway.
+const MOST_WITHOUT_FIT: usize = 100;
+
 /// The search for one limit.
 struct LimitSearch {
     /// For an expected limit, its number of standard deviations, one of
@@ -98,6 +101,7 @@ pub(crate) fn upper_limit_at<'a>(
     // fit is a single descent from a predicted point. Only the fits at the limits search for the lowest minimum. If
     // these fits find a lower minimum, all later fits make the search.
     let mut effort = if tester.analysis.is_tiny() { Effort::Search } else { Effort::Follow };
+    let most = if tester.converged { MOST_EVALUATIONS } else { MOST_WITHOUT_FIT };
     let mut searches = open(&tester, options, alpha);
     let mut scan = None;
     let mut interrupted = false;
@@ -109,7 +113,7 @@ pub(crate) fn upper_limit_at<'a>(
             Err(InferenceError::Cancelled) => true,
             Err(error) => return Err(error),
         };
-        let last = attempt == MOST_ATTEMPTS || tester.n_evaluations >= MOST_EVALUATIONS;
+        let last = attempt == MOST_ATTEMPTS || tester.n_evaluations >= most;
         if interrupted || tester.n_lowered == lowered {
             break;
         }

@@ -422,3 +422,24 @@ fn a_toy_limit_is_looked_for_below_values_where_no_toy_counts() {
         assert!(found.is_some() || said, "{reason}: {:?}", result.warnings);
     }
 }
+
+/// Every repetition of the searches found lower minima, up to 1 000 tests, although the free fit itself had none.
+#[test]
+fn a_search_that_is_given_up_is_not_converged() {
+    let y = 1e300;
+    let histosys =
+        json!({"name": "h", "type": "histosys", "data": {"hi_data": [51.0, y], "lo_data": [49.0, y * 0.9]}});
+    let staterror = json!({"name": "stat", "type": "staterror", "data": [1.0, y / 10.0]});
+    let channels = json!([{"name": "SR", "samples": [
+        {"name": "signal", "data": [5.0, y], "modifiers": [mu()]},
+        {"name": "background", "data": [50.0, y], "modifiers": [norm("size", 1e-10, 1e10), histosys, staterror]}]}]);
+    let model = model(&channels, &json!([{"name": "SR", "data": [52.0, y]}]), &json!([]));
+    let result = limit(&model, &LimitOptions::default());
+    assert!(!result.converged && result.observed.is_none(), "{result:?}");
+    assert!(
+        result.warnings.iter().any(|warning| warning.contains("given up after")),
+        "{:?}",
+        result.warnings
+    );
+    assert!(result.n_evaluations < 700, "{}", result.n_evaluations);
+}
