@@ -145,7 +145,7 @@ def compare(model, likelihood, size=1.0, seed=1):
         assert abs(value - offset - wanted) <= 1e-6 + 1e-9 * abs(wanted)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(12))
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_random_cards_have_combines_likelihood(tmp_path, seed):
     card = random_card(tmp_path, seed)
@@ -155,7 +155,7 @@ def test_random_cards_have_combines_likelihood(tmp_path, seed):
 
 
 @pytest.mark.parametrize("log", [False, True])
-@pytest.mark.parametrize("line", [None, "0", "10", "12 1"])
+@pytest.mark.parametrize("line", [None, "0", "12 1"])
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_random_cards_have_combines_statistics_of_templates(tmp_path, line, log):
     for seed in range(4):

@@ -215,7 +215,7 @@ def test_observed_data_can_be_replaced():
 # Limits ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [40, 55, 70])
+@pytest.mark.parametrize("n", [55])
 def test_limits_are_those_of_pyhf(n):
     spec = counting(n, bounds=(0.0, 10.0))
     model, data = pyhf_model(spec)

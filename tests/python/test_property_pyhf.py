@@ -1,9 +1,10 @@
 """Random workspaces, for which the package and pyhf must agree.
 
-`property_run.py` makes the same comparison with more workspaces.
+`NEXTSTAT_PYHF_MODELS` is how many are drawn. `property_run.py` makes the same comparison with more workspaces, in parallel.
 """
 
 import json
+import os
 import pathlib
 
 import nextstat
@@ -11,11 +12,12 @@ import pytest
 from comparison import compare_case, pyhf_rejects
 from random_workspaces import draw_broken, draw_case, from_document
 
+MODELS = int(os.environ.get("NEXTSTAT_PYHF_MODELS", "100"))
 SEED = 1
 REGRESSIONS = sorted(pathlib.Path(__file__).with_name("regressions").glob("*.json"))
 
 
-@pytest.mark.parametrize("index", range(320))
+@pytest.mark.parametrize("index", range(MODELS))
 def test_agrees_with_pyhf(index):
     case = draw_case(SEED, index)
     problems = compare_case(case)
@@ -30,7 +32,7 @@ def test_what_once_disagreed_agrees():
     assert not any(found.values()), found
 
 
-@pytest.mark.parametrize("index", range(320))
+@pytest.mark.parametrize("index", range(MODELS))
 def test_rejects_what_pyhf_rejects(index):
     drawn = draw_broken(SEED, index)
     if drawn is None:
