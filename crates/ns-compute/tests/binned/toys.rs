@@ -235,9 +235,9 @@ fn minima_in_lanes_have_no_slope_but_into_bounds() {
 fn a_toy_does_not_see_its_neighbours() {
     for start in [along, earlier] {
         for (seed, study) in studies(start) {
-            let all = study.lanes(0..200);
-            assert_eq!(all.len(), 200);
-            for part in [137..138, 130..150] {
+            let all = study.lanes(0..60);
+            assert_eq!(all.len(), 60);
+            for part in [37..38, 30..50] {
                 let some = study.lanes(part.clone());
                 for (toy, outcome) in part.zip(&some) {
                     assert_eq!(
