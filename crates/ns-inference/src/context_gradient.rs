@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The method that computed the derivatives of a normalising flow with respect to its context. The context is the list
 /// of numbers on which the flow's density is conditioned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct ContextGradient {
     /// Name of the event channel.

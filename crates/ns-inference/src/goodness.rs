@@ -31,6 +31,7 @@ const NO_SATURATED_MODEL: &str = "chi2 is null: single events have no saturated 
 
 /// The result of a goodness-of-fit test. Serialises to the JSON of `nextstat gof`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct GoodnessResult {
     /// Twice the difference of `-ln L` between the best fit and the saturated model, which has one free expected yield

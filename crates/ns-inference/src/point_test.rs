@@ -51,6 +51,7 @@ impl PointOptions {
 
 /// The result of a test of a point. Serialises to the JSON of `nextstat hypotest` with named values.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct PointResult {
     /// Names of the tested parameters.
@@ -83,6 +84,7 @@ pub struct PointResult {
     pub twice_nll_conditional: f64,
     /// Estimated error of differences of `twice_nll` of Asimov data with events.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub asimov_error: Option<f64>,
     /// Whether both fits have their certificate of a minimum. For Asimov data with events, their error is also small
     /// enough.

@@ -15,6 +15,7 @@ use crate::{FitOptions, InferenceError};
 
 /// The result of a test for a discovery. Serialises to the JSON of `nextstat significance`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct SignificanceResult {
     /// Name of the parameter of interest.
@@ -34,6 +35,7 @@ pub struct SignificanceResult {
     /// Estimated error of the expected q0, which comes from the numerical integration of expected events. `None` if the
     /// model has no event channels.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub asimov_error: Option<f64>,
     /// Whether every fit of the test converged.
     pub converged: bool,

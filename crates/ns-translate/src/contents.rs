@@ -11,6 +11,7 @@ use crate::pyhf::{ModelOptions, Problem, Report, Severity, WorkspaceError};
 /// The result of `inspect` and `validate`. For a workspace with errors, the fields from `measurement` to
 /// `modifier_counts` are null.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Contents {
     /// Format of the file, such as `pyhf workspace` or `HS3 model`; null for a file with errors.
     pub format: Option<&'static str>,
@@ -53,6 +54,7 @@ pub struct Contents {
 /// A binned channel in [`Contents`]. `observed` is the observed number of events and `nominal` the nominal expected
 /// number, both summed over the bins.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ChannelRow {
     /// Name.
     pub name: String,
@@ -69,6 +71,7 @@ pub struct ChannelRow {
 /// An event channel in [`Contents`]. `n_events` counts the events in the fit ranges. `weight` is the sum of the
 /// weights of these events.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct EventChannelRow {
     /// Name.
     pub name: String,
@@ -86,6 +89,7 @@ pub struct EventChannelRow {
 
 /// A function of parameters in [`Contents`].
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct FunctionRow {
     /// Name.
     pub name: String,
@@ -95,6 +99,7 @@ pub struct FunctionRow {
 
 /// Correlated constraints in [`Contents`].
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct CorrelationRow {
     /// Names of the parameters.
     pub parameters: Vec<String>,
@@ -105,6 +110,7 @@ pub struct CorrelationRow {
 /// A sample in [`Contents`]. The nominal expected number of events (`nominal`) and the number of modifiers
 /// (`n_modifiers`) are sums over all channels that contain the sample.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SampleRow {
     /// Name.
     pub name: String,
@@ -119,6 +125,7 @@ pub struct SampleRow {
 /// A parameter in [`Contents`]. `width` is the width of the parameter's constraint, or null if the parameter has no
 /// constraint. `modifiers` are the types of the modifiers that use the parameter.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ParameterRow {
     /// Name.
     pub name: String,
@@ -138,6 +145,7 @@ pub struct ParameterRow {
 
 /// A problem of the workspace, with the JSON pointer to its place and a remedy.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ProblemRow {
     /// Severity of the problem: error or warning.
     pub severity: String,

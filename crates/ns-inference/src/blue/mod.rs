@@ -17,6 +17,7 @@ use crate::linear::cholesky;
 
 /// A combined quantity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Combined {
     /// Name of the quantity; empty if the results have none.
@@ -33,6 +34,7 @@ pub struct Combined {
 
 /// The result of a combination. Serialises to the JSON of `nextstat blue`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct BlueResult {
     /// Names of the results.

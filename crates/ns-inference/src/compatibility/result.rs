@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A value of the parameter with its uncertainties.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Estimate {
     /// Best-fit value.
@@ -18,6 +19,7 @@ pub struct Estimate {
 
 /// The values of one channel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct ChannelEstimate {
     /// Name of the channel.
@@ -31,6 +33,7 @@ pub struct ChannelEstimate {
 
 /// Numbers of toys of a test of compatibility.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct CompatibilityToys {
     /// Number of toys that were run.
@@ -45,6 +48,7 @@ pub struct CompatibilityToys {
 
 /// The result of a test of compatibility. Serialises to the JSON of `nextstat compatibility`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct CompatibilityResult {
     /// Name of the parameter of interest.

@@ -17,6 +17,7 @@ use crate::options::FitOptions;
 
 /// A function of parameters at the best fit, with its uncertainty.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Derived {
     /// Name of the quantity.
@@ -31,6 +32,7 @@ pub struct Derived {
     /// Interval in which `-2 ln L`, minimised over all points where the quantity has the same value, is at most 1 above
     /// its minimum. `None` if not asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub interval: Option<Interval>,
 }
 

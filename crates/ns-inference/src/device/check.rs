@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The largest differences between the fits of a GPU and the CPU. The CPU evaluates some of the fits again, at the
 /// points that the GPU returns. Results contain the largest differences of a session under the key `gpu_check`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct GpuCheck {
     /// Number of fits that the GPU made.
     pub n_fits: u64,
@@ -23,6 +24,7 @@ pub struct GpuCheck {
 
 /// The worst of all comparisons of one quantity, i.e. the comparison with the largest ratio of difference to tolerance.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Compared {
     /// Absolute difference between GPU and CPU. In [`GpuCheck::edm`], this is the EDM itself.
     pub difference: f64,

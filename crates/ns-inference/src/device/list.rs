@@ -8,6 +8,7 @@ use super::gpu;
 
 /// A device, and whether a session can be opened on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct DeviceInfo {
     /// Name of the device that `--device` accepts.
     pub name: String,

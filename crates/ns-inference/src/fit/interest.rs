@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Correlations of the parameters of interest at the best fit, with all other parameters fitted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct PoiCorrelation {
     /// Names of the parameters of interest, in the order of the model.

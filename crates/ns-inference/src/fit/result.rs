@@ -17,6 +17,7 @@ pub const MOST_WITH_COVARIANCE: usize = 500;
 
 /// The error of an integral over the density of a process, computed by numerical integration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct IntegralErrorOf {
     /// Estimated error, as a fraction of the integral. `None` if the error is not known.
@@ -30,6 +31,7 @@ pub struct IntegralErrorOf {
 /// The best fit, and whether it is certified to be a minimum. Serialises to the JSON of `nextstat fit`. A number that
 /// does not exist is `null` in this JSON, and a warning gives the reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct FitResult {
     /// Names of all parameters, in pyhf's order. Lists with one number per parameter have the same order.
@@ -43,9 +45,11 @@ pub struct FitResult {
     /// Pull of each parameter: `(bestfit - auxiliary datum) / pre-fit width`. The datum of a Poisson constraint is
     /// first divided by its rate `tau`. `None` for fixed and unconstrained parameters.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub pulls: Vec<Option<f64>>,
     /// Ratio of the uncertainty of each parameter to its pre-fit width. `None` without one of them.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub constraints: Vec<Option<f64>>,
     /// Covariance matrix of the parameters; `None` if not asked for. The rows and columns of fixed parameters, and
     /// of parameters at a bound or on a kink of an interpolation, are zero. The covariances of all other parameters
@@ -53,10 +57,12 @@ pub struct FitResult {
     /// exception: there the mean of the curvatures on both sides gives the covariance. The rows and columns of flat
     /// parameters, which the data do not determine, are NaN. NaN is `null` in JSON.
     #[serde(default, serialize_with = "rows", deserialize_with = "matrix")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<Vec<Vec<Option<f64>>>>))]
     pub covariance: Option<Covariance>,
     /// Method by which uncertainties and covariance were computed if events have weights; `None` if events have no
     /// weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub weighted_uncertainties: Option<WeightedUncertainties>,
     /// Methods by which derivatives were computed with respect to the contexts of flows, i.e. the inputs on which the
     /// density of a flow depends in addition to its observables. Empty if no flow has a context.
@@ -70,12 +76,14 @@ pub struct FitResult {
     pub poi_index: Option<usize>,
     /// Correlations of the parameters of interest; `None` if there are fewer than two, or without uncertainties.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub poi_correlation: Option<PoiCorrelation>,
     /// Whether the best fit is certified to be a minimum.
     pub converged: bool,
     /// Estimated error of differences of `twice_nll` of Asimov data, which comes from the numerical integration of
     /// expected events. `None` if the data are not Asimov data with events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub asimov_error: Option<f64>,
     /// Estimated distance to the minimum (EDM): `-ln L` at the best fit minus the estimated minimum of `-ln L`.
     /// `None` if the curvature allows no estimate.
@@ -83,11 +91,13 @@ pub struct FitResult {
     /// The largest relative error of the integrals in `-ln L` at the best fit. `None` if all of them have closed
     /// forms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub integral_error: Option<IntegralErrorOf>,
     /// Number of iterations of the first descent and of the checks at the minimum.
     pub n_iter: usize,
     /// Number of iterations of all descents in search of lower minima.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub n_search_iter: usize,
     /// Names of the parameters whose best fit is at one of their bounds.
     pub at_bound: Vec<String>,
@@ -102,10 +112,12 @@ pub struct FitResult {
     pub termination_reason: String,
     /// MINOS intervals of the requested parameters.
     #[serde(serialize_with = "by_name", deserialize_with = "named")]
+    #[cfg_attr(feature = "schema", schema(value_type = std::collections::BTreeMap<String, Interval>))]
     pub minos: Vec<Interval>,
     /// MINOS intervals of the parameters at a bound or on a kink of an interpolation, which have no symmetric
     /// uncertainty.
     #[serde(serialize_with = "by_name", deserialize_with = "named")]
+    #[cfg_attr(feature = "schema", schema(value_type = std::collections::BTreeMap<String, Interval>))]
     pub crossings: Vec<Interval>,
     /// Derived quantities: functions of parameters. Absent from the JSON if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -29,6 +29,7 @@ const NEGATIVE: f64 = 1e-9;
 
 /// A statistic that compares events with the fitted density.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum EventStatistic {
     /// Pearson's chi2 in bins of equal width.
@@ -68,6 +69,7 @@ impl FromStr for EventStatistic {
 
 /// The goodness-of-fit statistic of one event channel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct ChannelGoodness {
     /// Name of the channel.
@@ -84,6 +86,7 @@ pub struct ChannelGoodness {
 
 /// The result of a goodness-of-fit test of events. Serialises to the JSON of `nextstat gof --statistic`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct EventGoodness {
     /// The statistic.

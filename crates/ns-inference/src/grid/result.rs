@@ -9,6 +9,7 @@ use crate::present::count;
 
 /// What became of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum GridStatus {
     /// The point has a result.
     #[serde(rename = "done")]
@@ -23,11 +24,13 @@ pub enum GridStatus {
 
 /// The row of one point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct GridRow {
     /// Name of the point, such as that of its patch.
     pub name: String,
     /// The labels of the point with their values.
+    #[cfg_attr(feature = "schema", schema(value_type = Object))]
     pub values: Labels,
     /// What became of the point.
     pub status: GridStatus,
@@ -66,6 +69,7 @@ impl GridRow {
 
 /// The upper limits of all points of a grid. Serialises to the JSON of `nextstat upper-limit --patchset`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct GridResult {
     /// Name of the parameter of interest; `None` if no point has a result.

@@ -92,6 +92,7 @@ options::setters! { HypotestOptions {
 /// Numbers of standard deviations of the five values in a list of expected results. Positive numbers mean more signal.
 /// Serialises to `[-2, -1, 0, 1, 2]`. Every result with a list of expected values also contains this list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct NsigmaOrder([i8; 5]);
 
 impl Default for NsigmaOrder {
@@ -111,6 +112,7 @@ impl NsigmaOrder {
 /// Expected p-values under the background-only hypothesis. Each list has five values, for outcomes at -2, -1, 0, +1
 /// and +2 standard deviations. Positive numbers mean more signal, so CLs is in ascending order.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct ExpectedSet {
     /// Expected CLs.
@@ -125,6 +127,7 @@ pub struct ExpectedSet {
 
 /// The result of one hypothesis test. Serialises to the JSON of `nextstat hypotest`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct HypotestResult {
     /// Name of the parameter of interest.
@@ -133,6 +136,7 @@ pub struct HypotestResult {
     pub mu_test: f64,
     /// Name of the test statistic.
     #[serde(deserialize_with = "statistic_name")]
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub test_stat: StatisticName,
     /// Observed CLs. `None` if CLs does not exist, and for the statistic q0, which has no CLs.
     pub cls: Option<f64>,
@@ -156,6 +160,7 @@ pub struct HypotestResult {
     /// Estimated error of `q_asimov`, which comes from the numerical integration of expected events. `None` if the model
     /// has no event channels.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub asimov_error: Option<f64>,
     /// Whether every fit of the test converged.
     pub converged: bool,

@@ -6,6 +6,7 @@ use crate::toys::ParameterStudy;
 
 /// The straight line `mean = intercept + slope * injected` through the means of the fitted values, weighted by their errors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Line {
     /// Slope; 1 without bias.
@@ -28,6 +29,7 @@ pub struct Line {
 
 /// The toys at one injected value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Injected {
     /// Injected value.
@@ -43,6 +45,7 @@ pub struct Injected {
 
 /// The result of an injection test. Serialises to the JSON of `nextstat toys --inject`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct InjectionResult {
     /// Name of the parameter.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// One value of the parameter that was tested with toys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct IntervalPoint {
     /// Tested value.
@@ -37,6 +38,7 @@ pub(super) struct Border {
 
 /// The interval of the chi2 law: the values at which `-2 ln L` rises by at most the quantile of chi2.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct LikelihoodInterval {
     /// Rise of `-2 ln L` at the ends.
@@ -65,6 +67,7 @@ impl LikelihoodInterval {
 
 /// The result of a confidence interval. Serialises to the JSON of `nextstat interval`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct IntervalResult {
     /// Name of the parameter.

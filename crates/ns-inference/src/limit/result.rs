@@ -16,6 +16,7 @@ const JUMP: f64 = 1e-7;
 /// CLs at the limits. If CLs is a continuous function of the tested value, CLs at each limit is `1 - cl`. A number is
 /// `None` if the limit was not found.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct ClsAtLimit {
     /// Observed CLs at the observed limit; `None` if the observed limit was not found.
@@ -26,6 +27,7 @@ pub struct ClsAtLimit {
 
 /// The result of an upper limit. Serialises to the JSON of `nextstat upper-limit`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct LimitResult {
     /// Name of the parameter of interest.
@@ -34,6 +36,7 @@ pub struct LimitResult {
     pub cl: f64,
     /// Name of the test statistic.
     #[serde(deserialize_with = "statistic_name")]
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub test_stat: StatisticName,
     /// Observed limit; `None` if CLs does not cross `1 - cl`, or if the observed limit was not asked for.
     pub observed: Option<f64>,
@@ -53,6 +56,7 @@ pub struct LimitResult {
     /// Estimated error of the Asimov statistics at the limits, which comes from the numerical integration of expected
     /// events. `None` if the model has no event channels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub asimov_error: Option<f64>,
     /// Whether every fit on which this result depends converged.
     pub converged: bool,

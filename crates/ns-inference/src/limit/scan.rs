@@ -16,6 +16,7 @@ const CHUNK: usize = 8;
 
 /// CLs along a grid of values of the POI. If a fit at a value failed, CLs at this value is `None`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct LimitScan {
     /// Tested values of the POI.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The result of a search for a signal at many places. Serialises to the JSON of `nextstat look-elsewhere`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct LookElsewhereResult {
     /// Name of the parameter of interest, the strength of the signal.
@@ -69,6 +70,7 @@ pub struct LookElsewhereResult {
     /// Estimated error of `-2 ln L` of Asimov data, which comes from the numerical integration of expected events. `None` for
     /// other data, and if the model has no event channels.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub asimov_error: Option<f64>,
     /// Whether the fits of the data converged, and the places are close enough to see the crossings.
     pub converged: bool,

@@ -27,6 +27,7 @@ use side::{End, MAX_PROBES, Probe, Side};
 /// A MINOS interval. Its ends are called crossings: the values of a parameter below and above its best fit at which
 /// `-2 ln L` is 1 above its minimum. A missing crossing is `None` and has a reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Interval {
     /// Name of the parameter.

@@ -16,6 +16,7 @@ use crate::{InferenceError, diagnosis};
 /// without the blinded channels, with all constraint terms. A parameter that only blinded channels use stays at the datum of
 /// its constraint; without a constraint it stays at its start value. All auxiliary data are the observed ones.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Blind {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The method for the uncertainties of a fit of weighted events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum WeightedUncertainties {
     /// The inverse Hessian, as for events without weights.

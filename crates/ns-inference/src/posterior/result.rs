@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// The marginal posterior of one parameter. A number that does not exist is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Marginal {
     /// Name of the parameter.
@@ -39,6 +40,7 @@ pub struct Marginal {
 
 /// The result of sampling a posterior. Serialises to the JSON of `nextstat sample`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct PosteriorResult {
     /// Names of the parameters of interest.

@@ -18,6 +18,8 @@ mod options;
 mod predict;
 mod refit;
 mod result;
+#[cfg(feature = "schema")]
+mod schema;
 mod study;
 
 pub use joint::{JointRow, joint_rows};

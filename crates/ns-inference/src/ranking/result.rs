@@ -232,6 +232,7 @@ pub(super) fn set_each(impacts: &mut [Impacts], side: Side, shifts: Vec<Shift>) 
 
 /// One nuisance parameter of a ranking.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct RankedParameter {
     /// Full name of the parameter.
@@ -271,17 +272,21 @@ pub struct RankedParameter {
     pub impacts: Impacts,
     /// Impacts by refits; `None` if not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub refit: Option<Impacts>,
     /// Impacts from the covariance; `None` if not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub covariance: Option<Impacts>,
     /// Impacts by shifts of the auxiliary datum; `None` if not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub global: Option<Impacts>,
 }
 
 /// Combined impact of a group of parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct GroupImpact {
     /// Name of the group.
@@ -301,6 +306,7 @@ pub struct GroupImpact {
 /// Parts of the uncertainty of the target. The parts are computed from fits in which some parameters are fixed at their
 /// best fit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Breakdown {
     /// Total uncertainty of the target, from the Hessian.
@@ -319,6 +325,7 @@ pub struct Breakdown {
 /// Parts of the uncertainty of the target that groups contribute if they are fixed one after another. The squares of all
 /// parts add up to the square of the total uncertainty.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Sequence {
     /// Total uncertainty of the target, from the Hessian.
@@ -335,6 +342,7 @@ pub struct Sequence {
 
 /// The part of one group of a [`Sequence`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct SequencePart {
     /// Name of the group.
@@ -347,6 +355,7 @@ pub struct SequencePart {
 
 /// Sums over groups: square roots of the sums of the squares of their impacts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct GroupSums {
     /// Sum of `delta_mu_global`; `None` if a group has none.
@@ -358,6 +367,7 @@ pub struct GroupSums {
 
 /// Nuisance parameters in the order of their impact. Serialises to the JSON of `nextstat ranking`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct RankingResult {
     /// Name of the target, which is the parameter whose shifts are the impacts.
@@ -392,6 +402,7 @@ pub struct RankingResult {
     /// Estimated error of differences of `twice_nll` of Asimov data at the minima of all fits, which comes from the
     /// numerical integration of expected events. `None` if the data are not Asimov data with events.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub asimov_error: Option<f64>,
     /// Number of fits made, including the best fit.
     pub n_fits: usize,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The provider of ONNX Runtime that evaluated the log-densities of a flow. Data and toys use the same provider.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct FlowRun {
     /// Name of the flow.
     pub name: String,

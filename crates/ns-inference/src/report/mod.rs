@@ -114,6 +114,7 @@ fn device_reason(session: &dyn Session, reason: Option<String>) -> Option<String
 
 /// Information about a run: device, duration and model. The fields of this struct are keys in the JSON of every result.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RunInfo {
     /// Name of the device that ran the fits; `None` if there were several devices.
     pub device: Option<String>,
@@ -126,9 +127,11 @@ pub struct RunInfo {
     /// Provider and precision of each flow (density given by a neural network) of the model; `None` for models without
     /// flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub flows: Option<Vec<FlowRun>>,
     /// Channels whose data are expected data, and not the observed ones; `None` if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub blind: Option<Blind>,
     /// Interpolation codes of the model, as text.
     pub interpolation: Option<String>,

@@ -8,6 +8,8 @@ mod order;
 mod predict;
 mod profile;
 mod result;
+#[cfg(feature = "schema")]
+pub mod schema;
 
 pub use options::{ScanAxis, ScanOptions};
 pub use result::{ContourLevel, ScanInterval, ScanResult, SecondAxis};

@@ -9,6 +9,7 @@ use crate::normal::quantile;
 /// The values of a parameter below and above its best fit at which `twice_delta_nll` (the rise of `-2 ln L` above its
 /// minimum) crosses a level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct ScanInterval {
     /// Rise of `-2 ln L` above its minimum at the crossings, by default 1 and 4.
@@ -64,6 +65,7 @@ impl ScanInterval {
 /// A level of `twice_delta_nll` (the rise of `-2 ln L` above its minimum) for a contour in two parameters or an
 /// interval in one, and its confidence level.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct ContourLevel {
     /// Confidence level: the probability for large samples that the contour contains the true values.
@@ -131,6 +133,7 @@ pub struct SecondAxis {
 /// the first parameter and at value `k / n` of the second parameter. In the JSON of a scan in two parameters, these
 /// lists become lists of rows, with one row for each value of the second parameter.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct ScanResult {
     /// Full name of the first scanned parameter.
@@ -138,6 +141,7 @@ pub struct ScanResult {
     /// Scanned values of the first parameter, in the order of the request.
     pub mu_values: Vec<f64>,
     /// The second scanned parameter; `None` for a scan in one parameter.
+    #[cfg_attr(feature = "schema", schema(ignore))]
     pub second: Option<SecondAxis>,
     /// Profile at each point: `-2 ln L`, minimised over all other parameters, minus `-2 ln L` at the best fit. `None`
     /// if the point has no value.
@@ -157,6 +161,7 @@ pub struct ScanResult {
     pub bestfit_converged: bool,
     /// Estimated error of `twice_delta_nll` of Asimov data, which comes from the numerical integration of expected
     /// events. `None` if the data are not Asimov data with events.
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub asimov_error: Option<f64>,
     /// For each point, the reason why its fit failed or did not converge; `None` if the fit converged.
     pub reasons: Vec<Option<String>>,
@@ -170,8 +175,10 @@ pub struct ScanResult {
     /// Warnings about the result.
     pub warnings: Vec<String>,
     /// Number of all fits, including the free fit and the fits for the intervals.
+    #[cfg_attr(feature = "schema", schema(ignore))]
     pub n_fits: usize,
     /// Whether the caller stopped the work after the best fit was found.
+    #[cfg_attr(feature = "schema", schema(ignore))]
     pub interrupted: bool,
 }
 

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 /// One bin of a simplified likelihood. The background is `a + b theta + c theta^2` with a normal parameter `theta`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct SimplifiedBin {
     /// Name of the channel.
@@ -33,6 +34,7 @@ pub struct SimplifiedBin {
 
 /// A number of the full model and of the simplified one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = SimplifyComparison))]
 #[allow(clippy::exhaustive_structs)]
 pub struct Compared {
     /// What is compared, in words.
@@ -45,6 +47,7 @@ pub struct Compared {
 
 /// The result of simplifying a likelihood. Serialises to the JSON of `nextstat simplify`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct SimplifyResult {
     /// Name of the parameter of interest.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The spurious signal at one place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct SpuriousPeak {
     /// The place.
@@ -18,6 +19,7 @@ pub struct SpuriousPeak {
 
 /// The spurious signals with one background.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct SpuriousBackground {
     /// Name of the background.
@@ -36,6 +38,7 @@ pub struct SpuriousBackground {
 
 /// The result of a spurious-signal test. Serialises to the JSON of `nextstat spurious-signal`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct SpuriousResult {
     /// Name of the parameter of interest, the strength of the signal.

@@ -26,6 +26,7 @@ pub struct StatisticHistogram {
 
 /// A statistic of toys in bins of equal width, as results and pictures have it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct BinnedStatistic {
     /// Edges of the bins, multiples of a round width. There are at least two; none if there is no distribution.

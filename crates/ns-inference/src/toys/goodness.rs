@@ -24,6 +24,7 @@ const HYPOTHESIS: u8 = 3;
 
 /// Number of toys of a goodness-of-fit test that were run, and numbers of toys that were left out of its p-value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct GoodnessToys {
     /// Number of toys that were drawn and fitted.
@@ -41,6 +42,7 @@ pub struct GoodnessToys {
     pub interrupted: bool,
     /// Distribution of the statistic in the converged toys.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub distribution: BinnedStatistic,
 }
 

@@ -7,6 +7,7 @@ use crate::hypotest::ExpectedSet;
 
 /// Two values, one for each hypothesis of a test: the alternative (`b`) and the tested hypothesis (`sb`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PerHypothesis<T> {
     /// Value for the alternative hypothesis.
     pub b: T,
@@ -31,6 +32,7 @@ impl<T> PerHypothesis<T> {
 
 /// The result of a hypothesis test with toys. Serialises to the JSON of `nextstat hypotest-toys`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct HypotestToysResult {
     /// Name of the parameter of interest.
@@ -93,5 +95,6 @@ pub struct HypotestToysResult {
     pub interrupted: bool,
     /// Distribution of the test statistic in the converged toys of each hypothesis, in common bins.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub distributions: PerHypothesis<BinnedStatistic>,
 }

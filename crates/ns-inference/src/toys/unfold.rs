@@ -22,6 +22,7 @@ const ONE_SIGMA: f64 = 0.682_689_492_137_085_9;
 
 /// A truth bin in toys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct UnfoldedBinToys {
     /// Mean unfolded factor minus the factor with which the toys were drawn; `None` if no toy converged.

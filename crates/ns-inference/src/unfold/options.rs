@@ -9,6 +9,7 @@ use crate::{FitOptions, Work, options};
 
 /// The penalty that is added to `-ln L`: `tau/2 |L (mu - 1)|^2`, with the factors `mu` of the truth bins in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Regularisation {
@@ -104,6 +105,7 @@ impl TryFrom<StrengthForm> for Strength {
 
 /// The point at which toys are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ToysAt {

@@ -9,6 +9,7 @@ use crate::toys::unfold::UnfoldedBinToys;
 
 /// A truth bin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct UnfoldedBin {
     /// Name of the factor.
@@ -37,6 +38,7 @@ pub struct UnfoldedBin {
 
 /// A scanned strength of the penalty.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct TauPoint {
     /// The strength.
@@ -55,6 +57,7 @@ pub struct TauPoint {
 
 /// A comparison of data with the prediction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct PredictionTest {
     /// The statistic.
@@ -68,6 +71,7 @@ pub struct PredictionTest {
 /// The bottom-line test (R. D. Cousins, S. J. May, Y. Sun, arXiv:1607.07038): unfolded data must not exclude a prediction more
 /// strongly than the measured data do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct BottomLine {
     /// The data and the prediction: `-2 ln L` with all factors at 1, minus that of the saturated model.
@@ -80,6 +84,7 @@ pub struct BottomLine {
 
 /// Numbers of toys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct UnfoldToys {
     /// Number of toys that were run.
@@ -96,6 +101,7 @@ pub struct UnfoldToys {
 
 /// The result of unfolding. Serialises to the JSON of `nextstat unfold`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct UnfoldResult {
     /// The truth bins, in their order.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Says at which parameter values yields are computed: before a fit, after a fit, or at given values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
     /// The initial parameters. Uncertainties come from the widths of the parameters' constraints.
@@ -28,6 +29,7 @@ impl Stage {
 
 /// Expected events of one sample in a channel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct SampleYields {
     /// Name of the sample.
@@ -51,12 +53,14 @@ pub struct SampleYields {
 
 /// Expected and observed events in one channel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct ChannelYields {
     /// Name of the channel.
     pub name: String,
     /// Name of the observable that is divided into bins, for an event channel; `None` for a binned channel.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(nullable = false))]
     pub observable: Option<String>,
     /// Title of the horizontal axis of a binned channel; empty if the model has none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -96,6 +100,7 @@ pub struct ChannelYields {
 
 /// Expected and observed events of all channels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct YieldsResult {
     /// Says whether the yields belong to the initial parameters, to the best fit, or to given parameter values.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A point that was tested with toys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct RegionPoint {
     /// Tested values of the two parameters.
@@ -28,6 +29,7 @@ pub struct RegionPoint {
 
 /// The border of a region in one direction from the best fit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct BorderPoint {
     /// Angle of the direction in radians, in coordinates in which the covariance of the parameters is a circle.
@@ -49,6 +51,7 @@ pub struct BorderPoint {
 
 /// The result of a confidence region. Serialises to the JSON of `nextstat region`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct RegionResult {
     /// Names of the two parameters.

@@ -7,6 +7,7 @@ use crate::toys::PerHypothesis;
 
 /// A value of the parameter of interest that was tested in the search for a limit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct ToyLimitPoint {
     /// Tested value of the parameter of interest.
@@ -33,6 +34,7 @@ pub struct ToyLimitPoint {
 
 /// The result of an upper limit with toys. Serialises to the JSON of `nextstat upper-limit --toys`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct ToyLimitResult {
     /// Name of the parameter of interest.

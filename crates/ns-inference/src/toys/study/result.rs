@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Bias, pulls and coverage of one parameter in the fits of toys. A number that cannot be computed is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct ParameterStudy {
     /// Name of the parameter.
@@ -41,6 +42,7 @@ pub struct ParameterStudy {
 
 /// The result of a study. Serialises to the JSON of `nextstat toys`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct FitToysResult {
     /// One entry per studied parameter.
