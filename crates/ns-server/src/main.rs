@@ -15,6 +15,7 @@ mod models;
 mod picture;
 mod pool;
 mod problem;
+mod results;
 mod serve;
 mod server;
 

@@ -49,20 +49,36 @@ pub(crate) struct Dataset {
 
 /// Results of the fits. Each array has one element or row per data set. The numbers of a fit without a result are
 /// null.
-#[derive(Serialize)]
-struct Rows<'a> {
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Batch<'a> {
+    /// Names of all parameters, in pyhf's order.
     parameter_names: &'a [String],
+    /// Values of the parameters at each minimum.
+    #[schema(value_type = Vec<Option<Vec<f64>>>)]
     bestfit: Vec<Option<&'a [f64]>>,
+    /// Uncertainties of the parameters in each fit; null without them.
+    #[schema(value_type = Option<Vec<Option<Vec<Option<f64>>>>>)]
     uncertainties: Option<Vec<Option<&'a [Option<f64>]>>>,
+    /// Covariance matrix of each fit, row after row in one list; null without them.
+    #[schema(value_type = Option<Vec<Option<Vec<Option<f64>>>>>)]
     covariance: Option<Vec<Option<&'a [f64]>>>,
+    /// `-ln L` at each minimum, including all constants.
     nll: Vec<Option<f64>>,
+    /// Twice `nll`.
     twice_nll: Vec<Option<f64>>,
+    /// Whether each best fit is certified to be a minimum.
     converged: Vec<bool>,
+    /// Estimated distance to each minimum (EDM) in `-ln L`.
     edm: Vec<Option<f64>>,
+    /// Number of iterations of each fit.
     n_iter: Vec<usize>,
+    /// For each fit, why it has no result or did not converge; null if it converged.
     errors: Vec<Option<String>>,
+    /// Number of fits that converged.
     n_converged: usize,
+    /// Number of entries of `errors` that are not null.
     n_error: usize,
+    /// Warnings about the result.
     warnings: Vec<String>,
 }
 
@@ -90,7 +106,7 @@ impl Analysis for FitBatchBody {
         let errors: Vec<Option<String>> = (0..batch.fits.len()).map(|i| batch.failure(model, i)).collect();
         let mut warnings = model.warnings.clone();
         warnings.extend(batch.warning());
-        let rows = Rows {
+        let rows = Batch {
             parameter_names: &batch.parameter_names,
             bestfit: column(&batch, |fit| Some(fit.parameters.as_slice())),
             uncertainties: self

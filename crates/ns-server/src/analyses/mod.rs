@@ -30,7 +30,7 @@ use serde::de::DeserializeOwned;
 
 pub(crate) use combine::CombineBody;
 pub(crate) use fit::FitBody;
-pub(crate) use fit_batch::FitBatchBody;
+pub(crate) use fit_batch::{Batch, FitBatchBody};
 pub(crate) use gof::GofBody;
 pub(crate) use hypotest::HypotestBody;
 pub(crate) use hypotest_toys::HypotestToysBody;

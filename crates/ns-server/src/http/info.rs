@@ -6,20 +6,16 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use ns_inference::{DeviceInfo, devices as all_devices};
+use ns_inference::devices as all_devices;
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::allocator::allocated;
 use crate::metrics::Levels;
 use crate::problem::ServerError;
+use crate::results::{self, Devices};
 use crate::server::Server;
-
-/// The devices of the server.
-#[derive(Debug, Serialize)]
-pub(super) struct Devices {
-    devices: Vec<DeviceInfo>,
-}
 
 /// The health of the server.
 #[derive(Debug, Serialize, ToSchema)]
@@ -64,6 +60,21 @@ pub(super) async fn metrics(State(server): State<Arc<Server>>) -> Result<Respons
 }
 
 /// Returns the OpenAPI description of all paths.
-pub(super) async fn openapi() -> Json<utoipa::openapi::OpenApi> {
-    Json(super::openapi::document())
+///
+/// # Errors
+/// If the description cannot be written as JSON.
+pub(super) async fn openapi() -> Result<Json<Value>, ServerError> {
+    let mut document = serde_json::to_value(super::openapi::document())?;
+    if let Some(Value::Object(schemas)) = document.pointer_mut("/components/schemas") {
+        schemas.extend(results::schemas()?);
+    }
+    Ok(Json(document))
+}
+
+/// Returns the JSON schemas of all results in one document.
+///
+/// # Errors
+/// If the document cannot be written as JSON.
+pub(super) async fn result_schemas() -> Result<Json<Value>, ServerError> {
+    Ok(Json(results::document()?))
 }

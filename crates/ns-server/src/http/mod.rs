@@ -42,6 +42,7 @@ pub(crate) fn routes(server: Arc<Server>) -> Router {
         .route("/v1/health", get(info::health))
         .route("/metrics", get(info::metrics))
         .route("/openapi.json", get(info::openapi))
+        .route("/results.schema.json", get(info::result_schemas))
         .route("/", get(page::index))
         .route("/api", get(page::api))
         .route("/page/{file}", get(page::file))

@@ -1,5 +1,6 @@
 //! The OpenAPI description of the server, generated from the types of its requests and responses.
 
+use ns_viz::Format;
 use serde::de::DeserializeOwned;
 use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::path::{
@@ -19,7 +20,9 @@ use super::models::{ModelAnswer, ModelRequest};
 use super::schema::schema_of;
 use crate::analyses::{Analysis, each_analysis};
 use crate::jobs::JobStatus;
+use crate::picture;
 use crate::problem::Problem;
+use crate::results::{self, Devices};
 
 /// Collects the schemas that the paths refer to.
 #[derive(Default)]
@@ -102,6 +105,12 @@ fn analysis<A: Analysis + ToSchema>(schemas: &mut Schemas) -> PathItem {
         Some(&["svg", "png", "pdf"]),
     );
     let body = posted(schemas.refined::<A>());
+    let mut result = ResponseBuilder::new()
+        .description("What the command line writes, or the picture")
+        .content(picture::JSON, json(Ref::from_schema_name(results::name_of(A::NAME))));
+    for format in [Format::Svg, Format::Png, Format::Pdf] {
+        result = result.content(picture::media(format), ContentBuilder::new().build());
+    }
     let job = answers(
         "A job, because the request takes long; its place is in `Location`",
         schemas.of::<JobStatus>(),
@@ -110,7 +119,7 @@ fn analysis<A: Analysis + ToSchema>(schemas: &mut Schemas) -> PathItem {
         .operation_id(Some(A::NAME))
         .parameter(plot)
         .request_body(Some(body))
-        .response("200", described("What the command line writes, or the picture"))
+        .response("200", result.build())
         .response("202", job);
     PathItem::new(HttpMethod::Post, operation)
 }
@@ -159,9 +168,13 @@ pub(super) fn document() -> OpenApi {
     let health = operation("Says that the server answers", &mut schemas)
         .response("200", answers("The server answers", schemas.of::<Health>()));
     paths = paths.path("/v1/health", PathItem::new(HttpMethod::Get, health));
+    let about = "The devices that fits can run on";
+    let devices = answers(about, Ref::from_schema_name(Devices::name()));
+    let operation_of_devices = operation(about, &mut schemas).response("200", devices);
+    paths = paths.path("/v1/devices", PathItem::new(HttpMethod::Get, operation_of_devices));
     for (path, summary) in [
-        ("/v1/devices", "The devices that fits can run on"),
         ("/metrics", "Counts and times in the text format of Prometheus"),
+        ("/results.schema.json", "JSON schemas of all results in one document"),
     ] {
         let operation = operation(summary, &mut schemas).response("200", described(summary));
         paths = paths.path(path, PathItem::new(HttpMethod::Get, operation));
