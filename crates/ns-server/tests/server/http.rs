@@ -85,9 +85,13 @@ pub(crate) fn send(to: SocketAddr, method: &str, path: &str, headers: &str, body
 
 const JSON: &str = "content-type: application/json\r\n";
 
-/// Sends a POST request with a JSON body and returns its response.
+/// Sends a POST request with a JSON body and returns its response. A result must follow its schema.
 pub(crate) fn post(to: SocketAddr, path: &str, body: &str) -> Response {
-    send(to, "POST", path, JSON, body)
+    let response = send(to, "POST", path, JSON, body);
+    if response.status == 200 {
+        super::schemas::check(path, &response.body);
+    }
+    response
 }
 
 /// Sends a POST request with a JSON body, and leaves the connection open.

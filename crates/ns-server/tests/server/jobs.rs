@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::errors::problem;
 use super::http::{delete, get, post};
 use super::process::Server;
+use super::schemas::check_named;
 use super::{body, fixture};
 
 /// Starts a job that runs toys, and returns the path of the job on the server.
@@ -78,6 +79,7 @@ fn a_cancelled_job_keeps_what_is_done() {
     assert_eq!((&status["state"], &status["has_result"]), (&json!("cancelled"), &json!(true)));
     let result = get(server.address, &format!("{job}/result")).json();
     assert!(result["warnings"].to_string().contains("interrupted"), "{result}");
+    check_named("hypotest-toys", &result);
     // Both hypotheses have toys, so the finished part has a CLs.
     assert!(["b", "sb"].iter().all(|which| result["n_toys"][which].as_u64() > Some(0)), "{result}");
     assert!(result["cls"].as_f64().is_some(), "{result}");
@@ -155,6 +157,7 @@ fn a_running_job_of_toys_has_a_partial_result() {
     assert!(partial["n_toys"]["b"].as_u64().is_some_and(|n| n > 0), "{partial}");
     assert!(partial["clb"].as_f64().is_some() && partial["shard"] == "incomplete", "{partial}");
     assert!(!partial.to_string().contains(state), "{partial}");
+    check_named("hypotest-toys", &partial);
     assert_eq!(get(server.address, &format!("{job}/result")).status, 202);
     assert_eq!(delete(server.address, &job).json()["state"], "cancelled");
     let without = Server::start(&[]);

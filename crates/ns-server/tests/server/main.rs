@@ -19,6 +19,7 @@ mod models;
 mod pages;
 mod pictures;
 mod process;
+mod schemas;
 mod share;
 
 use serde_json::{Value, json};
