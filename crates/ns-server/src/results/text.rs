@@ -12,7 +12,7 @@ pub(super) fn reworded(comment: &str, is_optional: bool) -> String {
     without_links(&text.replace("`None`", "`null`"))
 }
 
-/// Removes the links of rustdoc: of [`GpuCheck::edm`], its last name remains.
+/// Removes the links of rustdoc: of a link to `GpuCheck::edm`, its last name remains.
 fn without_links(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
