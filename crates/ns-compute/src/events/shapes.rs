@@ -19,8 +19,8 @@ use super::sums::{BLOCK, SumMemory};
 use super::total::total;
 use crate::simd::Level;
 
-/// Largest relative distance of the sum of all bins of a process from its rate with which the bins are good. Quick integrals
-/// over bins may miss a narrow peak, the integral of the rate does not.
+/// The sum of all bins of a process may differ from its rate by this fraction. If it differs by more, the quick integrals over
+/// the bins have missed a part, such as a narrow peak, and the bins are integrated again with care.
 const MOST_OFF: f64 = 1e-7;
 
 /// The processes of all event channels of a model. Each process is compiled separately. Evaluations allocate memory,

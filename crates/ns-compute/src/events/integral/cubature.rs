@@ -20,11 +20,11 @@ use crate::simd::Level;
 /// and for more.
 const TOLERANCE: [f64; 3] = [1e-12, 1e-10, 1e-9];
 
-/// The same for bins of pictures and tables. It is well below the error with which these warn.
+/// The same for bins of pictures and tables, which warn about an error above 1e-6.
 const ROUGH_TOLERANCE: [f64; 3] = [1e-12, 1e-8, 1e-7];
 
-/// Number of regions of a bin of a picture from which on a rule is applied to a region whatever its bounds. Bounds of long
-/// formulae are loose, and hundreds of bins are integrated.
+/// Largest number of regions into which bounds divide a bin of a picture. Then rules decide. Bounds of long formulae are loose,
+/// and a picture has hundreds of bins.
 const ROUGH_REGIONS: usize = 8;
 
 /// Largest number of nodes of one integration, for one observable and for several.
@@ -70,7 +70,7 @@ pub(in crate::events) struct Cubature {
     reaches: Reaches,
     dimensions: usize,
     tolerance: f64,
-    /// Number of regions from which on bounds divide no further one.
+    /// Largest number of regions that bounds may make.
     most_bounded: usize,
     regions: Regions,
     chains: Vec<Chain>,
