@@ -1,6 +1,5 @@
 //! The `nextstat-server` program, which offers the analyses of `nextstat` over HTTP.
 
-#[cfg(unix)]
 mod allocator;
 mod analyses;
 mod args;
@@ -108,6 +107,7 @@ fn start(args: &Args) -> Result<(), StartError> {
     if args.memory < memory::LEAST {
         return Err(StartError::Memory { asked: args.memory });
     }
+    allocator::give_back().map_err(system("the threads cannot be started"))?;
     // The lock is held until the server ends.
     let _lock = args.state_dir.as_deref().map(lock).transpose()?;
     let devices = Devices::start(args.execution()).map_err(system("the threads cannot be started"))?;

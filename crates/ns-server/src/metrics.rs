@@ -48,8 +48,8 @@ pub(crate) struct Levels {
     pub(crate) models: (usize, u64),
     /// Memory, in bytes, that models, requests and results have reserved together.
     pub(crate) reserved: u64,
-    /// Memory, in bytes, that the allocator has given out; `None` if it is not known.
-    pub(crate) allocated: Option<u64>,
+    /// Memory, in bytes, that the allocator has given out.
+    pub(crate) allocated: u64,
 }
 
 fn histogram() -> Histogram {
@@ -104,7 +104,7 @@ impl Metrics {
         self.models.set(number(levels.models.0));
         self.model_bytes.set(levels.models.1 as f64);
         self.reserved_bytes.set(levels.reserved as f64);
-        self.allocated_bytes.set(levels.allocated.map_or(f64::NAN, |bytes| bytes as f64));
+        self.allocated_bytes.set(levels.allocated as f64);
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)

@@ -7,8 +7,9 @@ use axum::http::{HeaderMap, header};
 use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 
+use crate::allocator::of_thread;
 use crate::body::Received;
-use crate::memory::{of_json, of_thread};
+use crate::memory::of_json;
 use crate::problem::ServerError;
 use crate::server::Server;
 
@@ -80,7 +81,7 @@ pub(super) async fn parse<T: DeserializeOwned + Send + 'static>(
     let read = move || {
         let before = of_thread();
         let read = crate::body::read(&received.bytes)?;
-        let net = of_thread().zip(before).and_then(|(now, before)| u64::try_from(now - before).ok());
+        let net = u64::try_from(of_thread() - before);
         received.reserved.settle(of_body + net.unwrap_or(estimate));
         Ok((read, received))
     };

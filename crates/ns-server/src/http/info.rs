@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::memory::allocated;
+use crate::allocator::allocated;
 use crate::metrics::Levels;
 use crate::problem::ServerError;
 use crate::results::{self, Devices};

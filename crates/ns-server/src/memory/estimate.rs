@@ -1,4 +1,4 @@
-//! Sizes of what takes memory: an upper estimate for JSON before it is read, and the measured memory of a thread.
+//! An upper estimate of the memory of JSON before it is read.
 
 /// Memory of a JSON value in a list that grows by copies of doubled size, of a list with few items, and of an object with
 /// few keys, in bytes.
@@ -23,37 +23,10 @@ pub(crate) fn of_json(text: &[u8]) -> u64 {
     2 * text.len() as u64 + VALUE * values + LIST * lists + OBJECT * objects
 }
 
-/// Returns the memory that all threads use, in bytes. Returns `None` if the allocator does not tell.
-#[cfg(unix)]
-pub(crate) fn allocated() -> Option<u64> {
-    // The numbers are those of the last epoch.
-    tikv_jemalloc_ctl::epoch::advance().ok()?;
-    tikv_jemalloc_ctl::stats::allocated::read().ok().map(|bytes| bytes as u64)
-}
-
-#[cfg(not(unix))]
-pub(crate) fn allocated() -> Option<u64> {
-    None
-}
-
-/// Returns the memory in bytes that the calling thread has allocated so far, less what it has freed. `None` if the
-/// allocator does not count it.
-#[cfg(unix)]
-pub(crate) fn of_thread() -> Option<i64> {
-    use tikv_jemalloc_ctl::thread::{allocatedp, deallocatedp};
-    let (allocated, freed) = (allocatedp::read().ok()?.get(), deallocatedp::read().ok()?.get());
-    Some(allocated.wrapping_sub(freed).cast_signed())
-}
-
-/// Returns `None`, because the allocator does not count memory.
-#[cfg(not(unix))]
-pub(crate) fn of_thread() -> Option<i64> {
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::allocator::of_thread;
 
     #[test]
     fn the_estimate_is_above_the_memory_of_hostile_json() -> serde_json::Result<()> {
@@ -63,9 +36,9 @@ mod tests {
         for text in [list("0"), list("{}"), list("{\"\":0}"), list("[]"), list("[0]"), list(&long), wide] {
             let before = of_thread();
             let tree: serde_json::Value = serde_json::from_str(&text)?;
-            let made = of_thread().zip(before).map(|(after, before)| after - before);
+            let made = of_thread() - before;
             let estimate = of_json(text.as_bytes()).cast_signed();
-            assert!(made.is_none_or(|made| made <= estimate), "{made:?} of {estimate}: {:.60}", text);
+            assert!(made <= estimate, "{made} of {estimate}: {:.60}", text);
             drop(tree);
         }
         Ok(())

@@ -6,7 +6,7 @@ mod work;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub(crate) use estimate::{allocated, of_json, of_thread};
+pub(crate) use estimate::of_json;
 pub(crate) use work::{of_covariances, of_kept_toys, of_work};
 
 /// The smallest limit with which a server starts, in bytes. A smaller one leaves no room for a model of usual size.

@@ -10,8 +10,9 @@ use ns_inference::{CpuSession, Work, open_session};
 use ns_translate::ModelSource;
 use ns_translate::pyhf::{ModelOptions, WorkspaceError};
 
+use crate::allocator::of_thread;
 use crate::devices::Devices;
-use crate::memory::{Reserved, of_thread};
+use crate::memory::Reserved;
 use crate::pool::{Pace, PooledSession, RequestAccount};
 use crate::problem::ServerError;
 
@@ -81,7 +82,7 @@ impl Compiled {
         let base = CpuSession::open(&model, &alone)?;
         let before = of_thread();
         base.prepare();
-        let working = of_thread().zip(before).map_or(0, |(now, before)| now - before);
+        let working = of_thread() - before;
         let cpu: Arc<dyn Session> = Arc::new(base.sharing(&alone)?);
         Ok(Self {
             digest: model.digest(),

@@ -11,9 +11,10 @@ pub(crate) use compiled::Compiled;
 use ns_translate::ModelSource;
 use ns_translate::pyhf::{ModelOptions, WorkspaceError};
 
+use crate::allocator::of_thread;
 use crate::body::{ModelBody, ModelReference, WorkspaceBody};
 use crate::devices::Devices;
-use crate::memory::{Memory, of_thread};
+use crate::memory::Memory;
 use crate::problem::ServerError;
 
 /// Memory of a small compiled model, in bytes, without what the length of its text adds.
@@ -144,7 +145,7 @@ impl Models {
         let mut reserved = self.room(estimate)?;
         let before = of_thread();
         let made = Compiled::new(read()?, options, wrong, self.most_parameters, &self.devices)?;
-        let net = of_thread().zip(before).and_then(|(now, before)| u64::try_from(now - before).ok());
+        let net = u64::try_from(of_thread() - before);
         let bytes = net.unwrap_or(reserved.bytes()) + made.of_other_threads();
         // The model exists already, so it stays reserved while it waits for more.
         if let Some(more) = bytes.checked_sub(reserved.bytes()) {
