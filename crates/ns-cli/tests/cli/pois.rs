@@ -57,13 +57,14 @@ fn patterns_and_all_stand_for_names() {
     // One name is meant where one is needed.
     let one = json(&["hypotest-toys", "-i", &file, "--poi", "mu_g*", "--mu", "1", "--n-toys", "20"]);
     assert_eq!(one["param"], "mu_ggH", "{one}");
-    let none = run(&["significance", "-i", &file, "--poi", "nu_*"]);
-    assert_eq!(none.status.code(), Some(2));
-    assert!(
-        shown(&none).contains("no other scalar parameter has a name of this pattern"),
-        "{}",
-        shown(&none)
-    );
+    for (pois, problem) in [
+        ("nu_*", "no scalar parameter has a name of this pattern"),
+        ("mu_*,mu_g*", "all parameters with names of this pattern are given before it"),
+    ] {
+        let none = run(&["significance", "-i", &file, "--poi", pois]);
+        assert_eq!(none.status.code(), Some(2));
+        assert!(shown(&none).contains(problem), "{}", shown(&none));
+    }
 }
 
 #[test]

@@ -120,16 +120,22 @@ pub(crate) fn wanted(
                 }
                 let before = names.len();
                 let pattern = WildMatch::new(if name == ALL { "*" } else { name });
-                let found = scalars.iter().filter(|scalar| pattern.matches(scalar));
-                let new: Vec<String> = found
-                    .map(|scalar| (*scalar).to_owned())
-                    .filter(|scalar| !names.contains(scalar))
-                    .collect();
-                names.extend(new);
+                let found: Vec<&str> =
+                    scalars.iter().copied().filter(|scalar| pattern.matches(scalar)).collect();
+                for scalar in &found {
+                    if !names.iter().any(|earlier| earlier == scalar) {
+                        names.push((*scalar).to_owned());
+                    }
+                }
                 if names.len() == before {
+                    let message = if found.is_empty() {
+                        "no scalar parameter has a name of this pattern."
+                    } else {
+                        "all parameters with names of this pattern are given before it."
+                    };
                     return Err(BadList {
                         name: name.to_owned(),
-                        message: "no other scalar parameter has a name of this pattern.".to_owned(),
+                        message: message.to_owned(),
                         remedy: list_of("The scalar parameters are", scalars),
                     });
                 }
