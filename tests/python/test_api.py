@@ -325,7 +325,7 @@ class TestDevices:
 
 class TestThreads:
     def test_the_interpreter_runs_on_during_a_batch(self, model):
-        data = np.tile(model.observed_data(), (2000, 1))
+        data = np.tile(model.observed_data(), (300, 1))
         done = threading.Event()
         ticks = 0
 

@@ -1,7 +1,7 @@
 """Distributions of the test statistic, compared with those of pyhf, which draws and fits toys as in its
 toy calculator.
 
-pyhf takes minutes for thousands of toys: by default 300 are compared, with NEXTSTAT_PYHF_TOYS=5000 it is 5000.
+pyhf takes minutes for thousands of toys: by default 150 are compared, with NEXTSTAT_PYHF_TOYS=5000 it is 5000.
 (`ToyCalculator` itself fails with NumPy 2.4 and newer, so its loop is written out here.)
 """
 
@@ -16,7 +16,7 @@ from scipy import stats
 
 import nextstat
 
-N_PYHF = int(os.environ.get("NEXTSTAT_PYHF_TOYS", "300"))
+N_PYHF = int(os.environ.get("NEXTSTAT_PYHF_TOYS", "150"))
 N_OURS = 50_000
 
 # A statistic below this value counts as 0, because pyhf's fits are not exact.
