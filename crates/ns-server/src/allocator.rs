@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 static ALLOCATOR: Counted = Counted;
 
 /// Bytes that a thread may hold or have freed before it adds them to those of all threads.
-const LEAST: i64 = 64 << 10;
+const LEAST: i64 = 4 << 10;
 
-/// Bytes that all threads have allocated and not freed, but for up to [`LEAST`] of each thread.
+/// Bytes that all threads have allocated and not freed. A thread adds its own in portions, so up to [`LEAST`]
+/// of each are missing, also of those that have ended.
 static ALL: AtomicI64 = AtomicI64::new(0);
 
 thread_local! {
@@ -74,7 +75,7 @@ unsafe impl GlobalAlloc for Counted {
     }
 }
 
-/// Returns the bytes that all threads hold, to within 64 KiB per thread. Memory of C libraries is not counted.
+/// Returns the bytes that all threads hold, to within 4 KiB for each thread that ever ran. Memory of C libraries is not counted.
 pub(crate) fn allocated() -> u64 {
     ALL.load(Ordering::Relaxed).max(0).cast_unsigned()
 }
@@ -85,14 +86,15 @@ pub(crate) fn of_thread() -> i64 {
 }
 
 /// Gives freed memory back to the system from now on, by a thread that looks several times a second. The C library of GNU
-/// keeps it otherwise, however much it is; others give it back themselves. To be called before other threads start.
+/// would keep it. With other C libraries nothing is done. To be called before other threads start.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(crate) fn give_back() -> std::io::Result<()> {
     /// A look that finds less freed than this does nothing, because giving back stops other threads for a moment.
     const LEAST_FREED: u64 = 4 << 20;
     /// Blocks of this size, in bytes, have pages of their own, which are given back at once.
     const LARGE: libc::c_int = 128 << 10;
-    /// With an arena for each thread, pages stay in use for a small block here and there: 1.2 GB where 0.25 GB are counted.
+    /// With an arena for each thread, pages stay in use for a small block here and there: 1.2 GB with
+    /// `--memory 256M`.
     const ARENAS: libc::c_int = 2;
     let look = || {
         let mut most = allocated();
