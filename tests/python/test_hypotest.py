@@ -226,7 +226,7 @@ def test_limits_are_those_of_pyhf(n):
         observed, expected = pyhf.infer.hypotest(mu, data, model, return_expected_set=True)
         return [float(observed), *map(float, expected)]
 
-    # A search by pyhf takes a minute. By its own values, CLs crosses the level close to our limits.
+    # The search of pyhf takes a minute, so its CLs is computed just below and just above each of our limits.
     for i, limit in enumerate([ours.observed, *ours.expected]):
         below, above = (cls(limit * (1 + side * LIMIT_RELATIVE))[i] for side in (-1, 1))
         assert above < 0.05 < below, (i, limit, below, above)
