@@ -162,7 +162,8 @@ def test_random_cards_have_combines_statistics_of_templates(tmp_path, line, log)
         card = random_card(tmp_path, 100 + seed, log=log, mc_stats=line)
         model = model_of(card)
         compare(model, CardLikelihood(card, mc_stats="combine"), seed=seed)
-        assert nextstat.fit(model).converged
+        # Far from the start, such templates expect negative numbers of events, and a search takes long among their minima.
+        assert nextstat.fit(model, search="local").converged
 
 
 REFERENCE = [
