@@ -18,7 +18,7 @@ result_class! {
     /// A confidence interval. Attributes have the names of the keys in the JSON of `nextstat interval`. `points` has all
     /// values that were tested with toys.
     IntervalResult {
-        param method cl best_fit lower lower_error lower_reason upper upper_error upper_reason connected asymptotic
+        param method nuisance cl best_fit lower lower_error lower_reason upper upper_error upper_reason connected asymptotic
         points accepted_error n_toys seed toys_per_s converged interrupted warnings
     }, draws Option<Confidence>, "Draws the p-values of the tested values with both intervals. Saves the picture if `path` is given.", "interval(model, toys=10_000)"
 }
@@ -36,12 +36,13 @@ impl ToPython for SavedIntervalError {
 ///
 /// With `toys=N` this is the interval of Feldman and Cousins: a value is inside if more than `1 - cl` of the toys drawn
 /// there have a likelihood ratio of at least the observed one. Values near the ends of the interval get N toys, others
-/// fewer. Without `toys` the chi2 law takes the place of the toys. `param` is the name of the parameter, by default the
+/// fewer. `nuisance` says at which nuisance parameters toys are drawn: `"profiled"` (their best fit at the tested value),
+/// `"plug-in"` (those of the free fit) or `"posterior"` (draws from their posterior). Without `toys` the chi2 law takes the place of the toys. `param` is the name of the parameter, by default the
 /// parameter of interest. `points` values are tested before the ends are searched. `precision` is the largest accepted
 /// error of an end, in units of half the width of the interval of the chi2 law. With `save`, the counts of the toys are
 /// written to a JSON file; `resume=True` continues it. The other arguments have the same meaning as for `hypotest`.
 #[pyfunction]
-#[pyo3(signature = (model, *, param = None, cl = 0.95, toys = None, points = 13, precision = 0.03, save = None,
+#[pyo3(signature = (model, *, param = None, cl = 0.95, toys = None, nuisance = "profiled", points = 13, precision = 0.03, save = None,
                     resume = false, seed = 0, device = "auto", data = None, asimov = None, blind = None, fixed = None,
                     init = None, search = "standard", integral_tolerance = None, threads = 0, progress = None))]
 pub(crate) fn interval(
@@ -50,6 +51,7 @@ pub(crate) fn interval(
     param: Option<String>,
     cl: f64,
     #[pyo3(from_py_with = perhaps_whole)] toys: Option<u64>,
+    nuisance: &str,
     #[pyo3(from_py_with = whole)] points: usize,
     precision: f64,
     save: Option<PathBuf>,
@@ -84,6 +86,7 @@ pub(crate) fn interval(
         .param(param)
         .cl(cl)
         .n_toys(toys)
+        .nuisance(nuisance.parse().map_err(PyValueError::new_err)?)
         .points(points)
         .precision(precision)
         .seed(seed);

@@ -18,7 +18,7 @@ result_class! {
     /// A confidence region of two parameters. Attributes have the names of the keys in the JSON of `nextstat region`.
     /// `border` has the points of the border, `points` all points that were tested with toys.
     RegionResult {
-        params method cl best_fit level border spacing_error connected points accepted_error n_toys seed toys_per_s
+        params method nuisance cl best_fit level border spacing_error connected points accepted_error n_toys seed toys_per_s
         converged interrupted warnings
     }, draws Region, "Draws the region with the border of the chi2 law and the tested points. Saves the picture if `path` is given.", "region(model, toys=2000)"
 }
@@ -26,14 +26,14 @@ result_class! {
 /// Finds the confidence region of two parameters.
 ///
 /// With `toys=N` this is the region of Feldman and Cousins: a point is inside if more than `1 - cl` of the toys drawn there
-/// have a likelihood ratio of at least the observed one. Points near the border get N toys, others fewer. Without `toys`
+/// have a likelihood ratio of at least the observed one. Points near the border get N toys, others fewer. `nuisance` has the same meaning as for `interval`. Without `toys`
 /// the chi2 law takes the place of the toys. `param` and `param2` are the names of the parameters, by default the first two
 /// parameters of interest. The border is searched in `directions` directions from the best fit, and in more where it bends.
 /// In each, `points` points are tested before the border is searched. `precision` is the largest accepted error of the
 /// border, in units of its distance from the best fit by the chi2 law. With `save`, the counts of the toys are written to a
 /// JSON file; `resume=True` continues it. The other arguments have the same meaning as for `hypotest`.
 #[pyfunction]
-#[pyo3(signature = (model, *, param = None, param2 = None, cl = 0.95, toys = None, directions = 16, points = 6,
+#[pyo3(signature = (model, *, param = None, param2 = None, cl = 0.95, toys = None, nuisance = "profiled", directions = 16, points = 6,
                     precision = 0.05, save = None, resume = false, seed = 0, device = "auto", data = None,
                     asimov = None, blind = None, fixed = None, init = None, search = "standard",
                     integral_tolerance = None, threads = 0, progress = None))]
@@ -44,6 +44,7 @@ pub(crate) fn region(
     param2: Option<String>,
     cl: f64,
     #[pyo3(from_py_with = perhaps_whole)] toys: Option<u64>,
+    nuisance: &str,
     #[pyo3(from_py_with = whole)] directions: usize,
     #[pyo3(from_py_with = whole)] points: usize,
     precision: f64,
@@ -78,6 +79,7 @@ pub(crate) fn region(
         .param2(param2)
         .cl(cl)
         .n_toys(toys)
+        .nuisance(nuisance.parse().map_err(PyValueError::new_err)?)
         .directions(directions)
         .points(points)
         .precision(precision)

@@ -123,7 +123,7 @@ pub use splot::{SplotWeights, splot};
 pub use spurious::{SpuriousOptions, SpuriousResult, spurious_signal};
 pub use toys::{
     FitToysOptions, FitToysResult, HypotestToysOptions, HypotestToysResult, ToyLimitOptions, ToyLimitResult,
-    fit_toys, hypotest_toys, upper_limit_toys,
+    ToyNuisance, fit_toys, hypotest_toys, upper_limit_toys,
 };
 pub use unfold::{UnfoldOptions, UnfoldResult, unfold};
 pub use yields::{YieldsAt, YieldsResult, expected_yields, fitted_yields, postfit_yields, prefit_yields};

@@ -20,6 +20,7 @@ use crate::lowest::Lowest;
 use crate::single_fits::of_single_fits;
 use crate::toys::INTERRUPTED;
 use crate::toys::goodness::{GoodnessToys, binomial_error, check_number};
+use crate::toys::nuisance::{Origin, ToyNuisance};
 use crate::toys::point::PointToys;
 use crate::{FitOptions, InferenceError, Work, normal, options, parameter_index};
 
@@ -33,12 +34,14 @@ pub struct PointOptions {
     pub fit: FitOptions,
     /// Number of toys that are drawn at the point; `None` for the chi2 law alone.
     pub n_toys: Option<u64>,
+    /// The nuisance parameters at which toys are drawn.
+    pub nuisance: ToyNuisance,
     /// Seed of the random numbers.
     pub seed: u64,
 }
 
 options::setters! { PointOptions {
-    fit: FitOptions, n_toys: Option<u64>, seed: u64
+    fit: FitOptions, n_toys: Option<u64>, nuisance: ToyNuisance, seed: u64
 } }
 
 impl PointOptions {
@@ -141,8 +144,15 @@ pub fn hypotest_point(
         warnings,
     };
     if let Some(n_toys) = options.n_toys {
-        let point = &conditional.parameters;
-        let toys = PointToys::prepare(&mut analysis, session, point, &held, options.seed)?;
+        let fits = (free.parameters.as_slice(), conditional.parameters.as_slice());
+        let settings = (held.as_slice(), options.seed);
+        let mut origin =
+            Origin::find(options.nuisance, (model, session), &options.fit, fits, settings, control)?;
+        if let Some(doubt) = origin.doubt.take() {
+            result.converged = false;
+            result.warnings.push(doubt);
+        }
+        let toys = PointToys::prepare(&mut analysis, session, origin, &held, options.seed)?;
         let (counts, above) = toys.count((model, session), 0..n_toys, t, control)?;
         add_toys(&mut result, counts, above);
     }

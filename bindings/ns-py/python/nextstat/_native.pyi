@@ -18,6 +18,7 @@ DataSet: TypeAlias = ArrayLike | Mapping[str, ArrayLike | Mapping[str, ArrayLike
 PatchArgument: TypeAlias = str | PathLike[str] | list[dict[str, Any]]
 Search: TypeAlias = Literal["local", "standard", "thorough"]
 Impact: TypeAlias = Literal["refit", "covariance", "global"]
+Nuisance: TypeAlias = Literal["profiled", "plug-in", "posterior"]
 Statistic: TypeAlias = Literal["qtilde", "q", "q0"]
 Hypothesis: TypeAlias = Literal["b", "sb"]
 Algorithm: TypeAlias = Literal["md5", "sha224", "sha256", "sha384", "sha512"]
@@ -507,6 +508,8 @@ class IntervalResult:
     @property
     def method(self) -> Literal["feldman-cousins", "likelihood"]: ...
     @property
+    def nuisance(self) -> Nuisance | None: ...
+    @property
     def cl(self) -> float: ...
     @property
     def best_fit(self) -> float: ...
@@ -583,6 +586,8 @@ class RegionResult:
     def params(self) -> list[str]: ...
     @property
     def method(self) -> Literal["feldman-cousins", "likelihood"]: ...
+    @property
+    def nuisance(self) -> Nuisance | None: ...
     @property
     def cl(self) -> float: ...
     @property
@@ -2321,6 +2326,7 @@ def interval(
     param: str | None = None,
     cl: float = 0.95,
     toys: int | None = None,
+    nuisance: Nuisance = "profiled",
     points: int = 13,
     precision: float = 0.03,
     save: str | PathLike[str] | None = None,
@@ -2344,6 +2350,7 @@ def region(
     param2: str | None = None,
     cl: float = 0.95,
     toys: int | None = None,
+    nuisance: Nuisance = "profiled",
     directions: int = 16,
     points: int = 6,
     precision: float = 0.05,

@@ -7,7 +7,7 @@ use ns_core::{Control, Model, Session};
 use ns_inference::interval::interval_saved;
 use ns_inference::reread::AnyResult;
 use ns_inference::row_file::RowFile;
-use ns_inference::{IntervalOptions, IntervalResult, interval};
+use ns_inference::{IntervalOptions, IntervalResult, ToyNuisance, interval};
 
 use crate::args::{ModelArgs, real, whole};
 use crate::data_args::RunArgs;
@@ -35,6 +35,10 @@ pub(crate) struct IntervalArgs {
     /// Draw up to N toys at every tested value; values near the ends of the interval get all of them
     #[arg(long, help_heading = "Toys", value_name = "N", value_parser = whole, alias = "n-toys")]
     toys: Option<u64>,
+    /// Nuisance parameters at which toys are drawn: their best fit at the tested value, that of the free fit, or draws from
+    /// their posterior
+    #[arg(long, help_heading = "Toys", value_name = "profiled|plug-in|posterior", default_value_t, requires = "toys", value_parser = str::parse::<ToyNuisance>)]
+    nuisance: ToyNuisance,
     /// Number of values that are tested before the ends are searched
     #[arg(long, help_heading = "Toys", value_name = "N", default_value_t = 13, requires = "toys")]
     points: u32,
@@ -74,6 +78,7 @@ pub(crate) fn run(args: &IntervalArgs) -> Result<Exit, CliError> {
         .param(args.param.clone())
         .cl(args.cl)
         .n_toys(args.toys)
+        .nuisance(args.nuisance)
         .seed(args.run.execution.seed())
         .points(args.points as usize)
         .precision(args.precision);

@@ -44,6 +44,10 @@ pub(crate) struct RegionArgs {
     /// Draw up to N toys at every tested point; points near the border get all of them
     #[arg(long, help_heading = "Toys", value_name = "N", value_parser = whole, alias = "n-toys")]
     toys: Option<u64>,
+    /// Nuisance parameters at which toys are drawn: their best fit at the tested value, that of the free fit, or draws from
+    /// their posterior
+    #[arg(long, help_heading = "Toys", value_name = "profiled|plug-in|posterior", default_value_t, requires = "toys", value_parser = str::parse::<ToyNuisance>)]
+    nuisance: ToyNuisance,
     /// Number of points that are tested in each direction before the border is searched
     #[arg(long, help_heading = "Toys", value_name = "N", default_value_t = 6, requires = "toys")]
     points: u32,
@@ -77,6 +81,7 @@ pub(crate) fn run(args: &RegionArgs) -> Result<Exit, CliError> {
         .directions(args.directions as usize)
         .precision(args.precision)
         .n_toys(args.toys)
+        .nuisance(args.nuisance)
         .points(args.points as usize)
         .seed(args.run.execution.seed());
     let job = Job::open(&args.model, &args.run, options.work())?;

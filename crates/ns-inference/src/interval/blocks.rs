@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::InferenceError;
 use crate::analysis::Analysis;
+use crate::toys::ToyNuisance;
 
 /// The toys of one range at one tested point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,10 +28,13 @@ pub struct Block {
     pub n_error: u64,
 }
 
+/// Where toys are drawn, and the seed of their random numbers.
+pub(super) type Drawn = (ToyNuisance, u64);
+
 /// Where finished blocks are kept, so that an interrupted search can be continued.
 pub(super) trait Store {
     /// Begins to keep the toys of the parameters `names`. It is called once, before the other functions.
-    fn begin(&mut self, analysis: &Analysis<'_>, names: &[&str], seed: u64) -> Result<(), InferenceError>;
+    fn begin(&mut self, analysis: &Analysis<'_>, names: &[&str], drawn: Drawn) -> Result<(), InferenceError>;
 
     /// Returns a block of an earlier run at the point `values` that begins with toy `first` and has at most `most` toys.
     fn known(&self, values: &[f64], t: f64, first: u64, most: u64) -> Option<Block>;
@@ -43,7 +47,7 @@ pub(super) trait Store {
 pub(super) struct NoStore;
 
 impl Store for NoStore {
-    fn begin(&mut self, _: &Analysis<'_>, _: &[&str], _: u64) -> Result<(), InferenceError> {
+    fn begin(&mut self, _: &Analysis<'_>, _: &[&str], _: Drawn) -> Result<(), InferenceError> {
         Ok(())
     }
 

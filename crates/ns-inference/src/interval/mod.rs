@@ -79,7 +79,7 @@ fn search_interval(
         let (name, format) = (parameter.name.clone(), model.format);
         return Err(InferenceError::PoiFixed { analysis: WHAT, name, format });
     }
-    store.begin(&analysis, &[parameter.name.as_str()], options.seed)?;
+    store.begin(&analysis, &[parameter.name.as_str()], (options.nuisance, options.seed))?;
     let mut observed = Observed::begin(&mut analysis, index)?;
     let level = normal::quantile(0.5 * (1.0 - options.cl)).powi(2);
     let crossings = observed.crossings(&mut analysis, index, level)?;
@@ -111,6 +111,7 @@ fn search_interval(
         upper_error: None,
         upper_reason: upper.reason.clone(),
         connected: None,
+        nuisance: None,
         asymptotic: LikelihoodInterval::new(level, lower, upper),
         points: Vec::new(),
         accepted_error: None,
@@ -134,7 +135,8 @@ fn search_interval(
             resolution: 0.25 * options.precision * half,
             tested: Vec::new(),
         };
-        let mut tester = Tester::new((model, session), vec![index], options.seed, control);
+        let settings = (&options.fit, options.nuisance);
+        let mut tester = Tester::new((model, session), vec![index], settings, options.seed, control);
         let place = |value: f64| vec![value];
         let ended = loop {
             search.tested.clear();
@@ -147,6 +149,9 @@ fn search_interval(
             tester.forget();
         };
         is_known = fill::with_toys(&mut result, &search, options.precision * half, ended);
+        result.nuisance = Some(options.nuisance);
+        is_known &= tester.doubts.is_empty();
+        result.warnings.append(&mut tester.doubts);
         result.n_toys = tester.n_toys;
         result.toys_per_s = tester.toys_per_s();
         result.best_fit = observed.best_value(index);
@@ -263,7 +268,8 @@ fn follow(
         if fitted.iter().all(|(known, _)| *known != value) {
             fitted.push((value, at.clone()));
         }
-        let (counts, ended) = tester.toys(analysis, store, (&values, &at), n_toys)?;
+        let best = &observed.best().parameters;
+        let (counts, ended) = tester.toys(analysis, store, best, (&values, &at), n_toys)?;
         if counts.good() > 0 || ended == Ended::Done {
             search.learn(Tested { value, t: at.t, counts: Some(counts) });
         }

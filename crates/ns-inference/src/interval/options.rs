@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::toys::ToyNuisance;
 use crate::{FitOptions, Work, options};
 
 /// Options of [`interval`](super::interval), set by chained methods.
@@ -18,6 +19,8 @@ pub struct IntervalOptions {
     pub cl: f64,
     /// Largest number of toys at a tested value; `None` for the interval of the chi2 law alone.
     pub n_toys: Option<u64>,
+    /// The nuisance parameters at which toys are drawn.
+    pub nuisance: ToyNuisance,
     /// Seed of the random numbers. All tested values have the same seed, so that chance moves neighbouring p-values
     /// together.
     pub seed: u64,
@@ -34,6 +37,7 @@ impl Default for IntervalOptions {
             param: None,
             cl: 0.95,
             n_toys: None,
+            nuisance: ToyNuisance::Profiled,
             seed: 0,
             points: 13,
             precision: 0.03,
@@ -42,7 +46,7 @@ impl Default for IntervalOptions {
 }
 
 options::setters! { IntervalOptions {
-    fit: FitOptions, param: Option<String>, cl: f64, n_toys: Option<u64>, seed: u64, points: usize, precision: f64
+    fit: FitOptions, param: Option<String>, cl: f64, n_toys: Option<u64>, nuisance: ToyNuisance, seed: u64, points: usize, precision: f64
 } }
 
 impl IntervalOptions {

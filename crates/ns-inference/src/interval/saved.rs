@@ -4,7 +4,7 @@ use ns_core::{Control, Model, Session};
 use serde_json::{Value, json};
 use thiserror::Error;
 
-use super::blocks::{Block, Store};
+use super::blocks::{Block, Drawn, Store};
 use super::region::search_region;
 use super::{IntervalOptions, IntervalResult, RegionOptions, RegionResult, search_interval};
 use crate::InferenceError;
@@ -63,18 +63,19 @@ pub fn region_saved(
 }
 
 /// Everything on which the counts of a block depend, except what the block contains.
-fn header(analysis: &Analysis<'_>, names: &[&str], seed: u64) -> RowHeader {
+fn header(analysis: &Analysis<'_>, names: &[&str], (nuisance, seed): Drawn) -> RowHeader {
     let model = analysis.model;
     let name = |i: usize| model.parameters.get(i).map_or_else(String::new, |p| p.name.clone());
     let fixed: RowHeader = analysis.base.fixed.iter().map(|&(i, value)| (name(i), json!(value))).collect();
     let param = if let [one] = names { json!(one) } else { json!(names) };
-    let entries: [(&str, Value); 10] = [
+    let entries: [(&str, Value); 11] = [
         ("version", json!(env!("CARGO_PKG_VERSION"))),
         ("model_digest", json!(model.digest())),
         ("data_digest", json!(analysis.data.counts(model).digest())),
         ("interpolation", json!(model.interpolation.to_string())),
         ("samplers", json!(ns_core::random::SAMPLERS)),
         ("seed", json!(seed)),
+        ("nuisance", json!(nuisance)),
         ("fixed", json!(fixed)),
         ("search", json!(analysis.base.search.name())),
         ("integral_tolerance", json!(analysis.base.integral_tolerance)),
@@ -116,10 +117,10 @@ impl Saved {
 }
 
 impl Store for Saved {
-    fn begin(&mut self, analysis: &Analysis<'_>, names: &[&str], seed: u64) -> Result<(), InferenceError> {
+    fn begin(&mut self, analysis: &Analysis<'_>, names: &[&str], drawn: Drawn) -> Result<(), InferenceError> {
         let Some(file) = self.file.take() else { return Ok(()) };
         let (mut recording, earlier) =
-            file.begin(header(analysis, names, seed)).map_err(|error| self.failed(error))?;
+            file.begin(header(analysis, names, drawn)).map_err(|error| self.failed(error))?;
         recording.keep(earlier.clone());
         (self.recording, self.earlier) = (Some(recording), earlier);
         Ok(())

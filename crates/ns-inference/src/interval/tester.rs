@@ -2,13 +2,14 @@
 
 use std::time::Instant;
 
-use ns_core::{Control, Model, Observer, Session};
+use ns_core::{Control, Model, Session};
 
 use super::blocks::{Block, Counts, Store};
-use crate::InferenceError;
 use crate::analysis::Analysis;
 use crate::observed::At;
-use crate::toys::point::PointToys;
+use crate::toys::nuisance::{Origin, ToyNuisance};
+use crate::toys::point::{PointToys, Shifted};
+use crate::{FitOptions, InferenceError};
 
 /// Number of toys in the first block of a run.
 const FIRST_BLOCK: u64 = 256;
@@ -39,9 +40,13 @@ pub(super) struct Tester<'a> {
     job: (&'a Model, &'a dyn Session),
     /// Indices of the tested parameters.
     indices: Vec<usize>,
+    /// Options of the fits, and where the toys are drawn.
+    settings: (&'a FitOptions, ToyNuisance),
     seed: u64,
     control: Control<'a>,
     points: Vec<Point>,
+    /// Reasons why toys may not be drawn where they should be.
+    pub(super) doubts: Vec<String>,
     /// Number of toys of all points, with those of the store.
     pub(super) n_toys: u64,
     n_run: u64,
@@ -53,15 +58,18 @@ impl<'a> Tester<'a> {
     pub(super) fn new(
         job: (&'a Model, &'a dyn Session),
         indices: Vec<usize>,
+        settings: (&'a FitOptions, ToyNuisance),
         seed: u64,
         control: Control<'a>,
     ) -> Self {
         Self {
             job,
             indices,
+            settings,
             seed,
             control,
             points: Vec::new(),
+            doubts: Vec::new(),
             n_toys: 0,
             n_run: 0,
             wall_s: 0.0,
@@ -72,6 +80,7 @@ impl<'a> Tester<'a> {
     /// Forgets all points, because their observed statistic has changed.
     pub(super) fn forget(&mut self) {
         self.points.clear();
+        self.doubts.clear();
         self.n_toys = 0;
     }
 
@@ -90,11 +99,26 @@ impl<'a> Tester<'a> {
         (self.n_run > 0 && self.wall_s > 0.0).then(|| self.n_run as f64 / self.wall_s)
     }
 
+    /// Prepares toys of the point with the values `held`. `best` is the fit with all parameters free.
+    fn prepare(
+        &mut self,
+        analysis: &mut Analysis<'_>,
+        (best, at): (&[f64], &At),
+        held: &[(usize, f64)],
+    ) -> Result<PointToys, InferenceError> {
+        let (fit, nuisance) = self.settings;
+        let fits = (best, at.parameters.as_slice());
+        let mut origin = Origin::find(nuisance, self.job, fit, fits, (held, self.seed), self.control)?;
+        self.doubts.extend(origin.doubt.take());
+        PointToys::prepare(analysis, self.job.1, origin, held, self.seed)
+    }
+
     /// Makes toys at the point `values` until it has `n_toys`. Returns the counts of all toys of the point.
     pub(super) fn toys(
         &mut self,
         analysis: &mut Analysis<'_>,
         store: &mut dyn Store,
+        best: &[f64],
         (values, at): (&[f64], &At),
         n_toys: u64,
     ) -> Result<(Counts, Ended), InferenceError> {
@@ -108,6 +132,7 @@ impl<'a> Tester<'a> {
         let held = self.held(values);
         loop {
             let Some(point) = self.points.get_mut(place) else { return Err(InferenceError::Cancelled) };
+            let is_prepared = point.toys.is_some();
             let left = n_toys.saturating_sub(point.counts.run);
             if left == 0 {
                 return Ok((point.counts, Ended::Done));
@@ -117,13 +142,14 @@ impl<'a> Tester<'a> {
                 self.n_toys += block.n_toys;
                 continue;
             }
-            if point.toys.is_none() {
-                let made = PointToys::prepare(analysis, self.job.1, &at.parameters, &held, self.seed);
-                point.toys = match made {
-                    Err(InferenceError::Cancelled) => return Ok((point.counts, Ended::Interrupted)),
-                    other => Some(other?),
-                };
-            }
+            let counts = point.counts;
+            let made = if is_prepared { None } else { Some(self.prepare(analysis, (best, at), &held)) };
+            let made = match made {
+                Some(Err(InferenceError::Cancelled)) => return Ok((counts, Ended::Interrupted)),
+                made => made.transpose()?,
+            };
+            let Some(point) = self.points.get_mut(place) else { return Err(InferenceError::Cancelled) };
+            point.toys = made.or(point.toys.take());
             let Some(toys) = &point.toys else { return Err(InferenceError::Cancelled) };
             let (first, size) = (point.counts.run, self.block.min(left));
             let started = Instant::now();
@@ -155,20 +181,5 @@ impl<'a> Tester<'a> {
                 self.block = self.block.saturating_mul(2);
             }
         }
-    }
-}
-
-/// Reports the toys of the search so far. The number of toys that it still needs is not known, so the total grows.
-struct Shifted<'a> {
-    control: Control<'a>,
-    done: u64,
-    more: u64,
-}
-
-impl Observer for Shifted<'_> {
-    fn progress(&self, done: usize, _total: usize) {
-        let number = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-        let done = number(self.done).saturating_add(done);
-        self.control.progress(done, number(self.done.saturating_add(self.more)).max(done));
     }
 }

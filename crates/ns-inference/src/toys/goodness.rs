@@ -88,17 +88,15 @@ pub(crate) fn count(
     let reader = StatisticReader { measure, source: Arc::clone(&source), base };
     let toys = Toys { of, source, fits: vec![free], wanted: OutcomeParts::default() };
     let sequence = ToySequence { toys: &toys, range: 0..n_toys, reader: &reader };
-    counted((model, session), sequence, value, seed, control)
+    counted(value, seed, |take| stream((model, session), &[sequence], None, control, take))
 }
 
-/// Runs a sequence of toys whose rows are statistics. Returns the number of toys that were run and the numbers of toys that
-/// were left out. Also returns the number of converged toys whose statistic is at least `value`.
-pub(super) fn counted<R: Reader<Row = (ToyStatus, f64)>>(
-    (model, session): (&Model, &dyn Session),
-    sequence: ToySequence<'_, R>,
+/// Counts toys whose rows are statistics. `run` runs them and passes their rows on. Returns the number of toys that were run
+/// and the numbers of toys that were left out. Also returns the number of converged toys whose statistic is at least `value`.
+pub(super) fn counted(
     value: f64,
     seed: u64,
-    control: Control<'_>,
+    run: impl FnOnce(&mut dyn RowSink<(ToyStatus, f64)>) -> Result<ToyRun, InferenceError>,
 ) -> Result<(GoodnessToys, u64), InferenceError> {
     let mut above = 0;
     let mut distribution = StatisticHistogram::default();
@@ -124,7 +122,7 @@ pub(super) fn counted<R: Reader<Row = (ToyStatus, f64)>>(
         }
         Ok(())
     };
-    let run = stream((model, session), &[sequence], None, control, &mut take)?;
+    let run = run(&mut take)?;
     if run.n_rows == 0 {
         return Err(InferenceError::Cancelled);
     }

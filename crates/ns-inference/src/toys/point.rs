@@ -3,12 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use ns_core::{Control, FitOutcome, FitRequest, Model, OutcomeParts, Search, Session, Start, TaskOutcome};
+use ns_core::{
+    Control, FitOutcome, FitRequest, Model, Observer, OutcomeParts, Search, Session, Start, TaskOutcome,
+};
 
-use super::ToyStatus;
 use super::goodness::{GoodnessToys, counted};
+use super::nuisance::Origin;
 use super::prepare::{free_request, parent_fits};
-use super::stream::{MOST_ROUNDS, Reader, Reading, ToySequence, Toys, worth_repeating};
+use super::stream::{MOST_ROUNDS, Reader, Reading, ToySequence, Toys, stream, worth_repeating};
+use super::{RowSink, ToyRun, ToyStatus};
 use crate::InferenceError;
 use crate::analysis::Analysis;
 use crate::diagnosis;
@@ -23,24 +26,28 @@ const FREE: usize = 0;
 const CONDITIONAL: usize = 1;
 const ONWARDS: usize = 2;
 
+/// Largest number of toys with distributions of their own that are in memory at a time.
+const MOST_SOURCES: u64 = 1024;
+
 /// Toys of one tested point that can be drawn and fitted, any range of them at a time.
 pub(crate) struct PointToys {
     toys: Toys,
+    origin: Origin,
     reader: PointReader,
     seed: u64,
 }
 
 impl PointToys {
-    /// Prepares toys that are drawn at the parameters `point`, at which the parameters in `held` have the tested values. The
-    /// fits of the toys will be made by `session`.
+    /// Prepares toys that are drawn at `origin`, at which the parameters in `held` have the tested values. The fits of the toys
+    /// will be made by `session`.
     pub(crate) fn prepare(
         analysis: &mut Analysis<'_>,
         session: &dyn Session,
-        point: &[f64],
+        origin: Origin,
         held: &[(usize, f64)],
         seed: u64,
     ) -> Result<Self, InferenceError> {
-        let model = analysis.model;
+        let (model, point) = (analysis.model, origin.centre.as_slice());
         let refused = |error| diagnosis::expectation(model, "toys cannot be drawn", error);
         let source = session.toy_source(point, &analysis.data, seed, HYPOTHESIS).map_err(refused)?;
         let asimov = session.asimov(point, &analysis.data).map_err(refused)?;
@@ -60,7 +67,7 @@ impl PointToys {
         let reader = PointReader { held: held.to_vec(), is_inside: held.iter().all(within), base };
         let of = analysis.data.clone();
         let toys = Toys { of, source, fits: vec![free, conditional], wanted: OutcomeParts::default() };
-        Ok(Self { toys, reader, seed })
+        Ok(Self { toys, origin, reader, seed })
     }
 
     /// Runs the toys with indices in `range`. Returns the number of toys that were run and the numbers of toys that were
@@ -72,8 +79,64 @@ impl PointToys {
         t: f64,
         control: Control<'_>,
     ) -> Result<(GoodnessToys, u64), InferenceError> {
-        let sequence = ToySequence { toys: &self.toys, range, reader: &self.reader };
-        counted(job, sequence, t, self.seed, control)
+        counted(t, self.seed, |take| {
+            if self.origin.is_one_point() {
+                let sequence = ToySequence { toys: &self.toys, range, reader: &self.reader };
+                stream(job, &[sequence], None, control, take)
+            } else {
+                self.each_at_its_point(job, range, control, take)
+            }
+        })
+    }
+
+    /// Runs toys that are drawn at points of their own.
+    fn each_at_its_point(
+        &self,
+        (model, session): (&Model, &dyn Session),
+        range: Range<u64>,
+        control: Control<'_>,
+        take: &mut dyn RowSink<(ToyStatus, f64)>,
+    ) -> Result<ToyRun, InferenceError> {
+        let mut all = ToyRun { n_rows: 0, interrupted: false, wall_s: 0.0 };
+        let n_toys = range.end.saturating_sub(range.start);
+        while all.n_rows < n_toys && !all.interrupted {
+            let first = range.start + all.n_rows;
+            let own = |index: u64| -> Result<(u64, Toys), InferenceError> {
+                let source =
+                    session.toy_source(self.origin.of_toy(index), &self.toys.of, self.seed, HYPOTHESIS);
+                let source = source.map_err(|e| diagnosis::expectation(model, "toys cannot be drawn", e))?;
+                let Toys { of, fits, wanted, .. } = &self.toys;
+                Ok((index, Toys { of: of.clone(), source, fits: fits.clone(), wanted: *wanted }))
+            };
+            let some = first..range.end.min(first + MOST_SOURCES);
+            let some: Vec<(u64, Toys)> = some.map(own).collect::<Result<_, _>>()?;
+            let reader = &self.reader;
+            let one =
+                |(index, toys): &'_ (u64, Toys)| ToySequence { toys, range: *index..*index + 1, reader };
+            let sequences: Vec<ToySequence<'_, PointReader>> = some.iter().map(one).collect();
+            let shifted = Shifted { control, done: all.n_rows, more: n_toys - all.n_rows };
+            let control = Control { observer: Some(&shifted), ..control };
+            let run = stream((model, session), &sequences, Some(MOST_SOURCES), control, take)?;
+            all.n_rows += run.n_rows;
+            all.wall_s += run.wall_s;
+            all.interrupted = run.interrupted;
+        }
+        Ok(all)
+    }
+}
+
+/// Reports the toys of a part of the work, of which `done` are made and `more` are to be made.
+pub(crate) struct Shifted<'a> {
+    pub(crate) control: Control<'a>,
+    pub(crate) done: u64,
+    pub(crate) more: u64,
+}
+
+impl Observer for Shifted<'_> {
+    fn progress(&self, done: usize, _total: usize) {
+        let number = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let done = number(self.done).saturating_add(done);
+        self.control.progress(done, number(self.done.saturating_add(self.more)).max(done));
     }
 }
 

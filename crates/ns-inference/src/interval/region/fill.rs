@@ -14,7 +14,7 @@ use crate::toys::goodness::binomial_error;
 
 /// Makes the result of a search.
 pub(super) fn result(
-    (analysis, observed, tester): (&Analysis<'_>, &mut Observed, &Tester<'_>),
+    (analysis, observed, tester): (&Analysis<'_>, &mut Observed, &mut Tester<'_>),
     options: &RegionOptions,
     (names, level): ([&str; 2], f64),
     found: &Found,
@@ -58,11 +58,14 @@ pub(super) fn result(
         let problems = crate::diagnosis::not_converged(analysis.model, observed.best());
         warnings.push(format!("the free fit: {}", problems.join("; ")));
     }
+    let is_known = is_known && tester.doubts.is_empty();
+    warnings.append(&mut tester.doubts);
     warnings.append(&mut observed.notes);
     warnings.extend(analysis.about_expected());
     RegionResult {
         params: names.map(str::to_owned),
         method: if has_toys { "feldman-cousins" } else { "likelihood" }.into(),
+        nuisance: has_toys.then_some(options.nuisance),
         cl: options.cl,
         best_fit: found.axes.as_ref().map_or([f64::NAN; 2], |axes| axes.best),
         level,

@@ -95,9 +95,10 @@ pub(super) fn search_region(
     let mut analysis = Analysis::new(model, of_single_fits(session), &options.fit, silent)?;
     let indices = parameters(&analysis, options)?;
     let names = indices.map(|index| model.parameters.get(index).map_or("", |p| p.name.as_str()));
-    store.begin(&analysis, &names, options.seed)?;
+    store.begin(&analysis, &names, (options.nuisance, options.seed))?;
     let mut observed = Observed::begin(&mut analysis, indices[0])?;
-    let mut tester = Tester::new((model, session), indices.to_vec(), options.seed, control);
+    let settings = (&options.fit, options.nuisance);
+    let mut tester = Tester::new((model, session), indices.to_vec(), settings, options.seed, control);
     // Two degrees of freedom: the tail of the chi2 law is an exponential.
     let level = -2.0 * (1.0 - options.cl).ln();
     let mut found = Found { axes: None, rays: Vec::new(), ended: Ended::Moved };
@@ -106,7 +107,7 @@ pub(super) fn search_region(
         let mut job = Job { analysis: &mut analysis, observed: &mut observed, tester: &mut tester, store };
         found = find(&mut job, options, (indices, level))?;
     }
-    Ok(fill::result((&analysis, &mut observed, &tester), options, (names, level), &found))
+    Ok(fill::result((&analysis, &mut observed, &mut tester), options, (names, level), &found))
 }
 
 /// What a search uses.

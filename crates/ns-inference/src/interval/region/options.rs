@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::toys::ToyNuisance;
 use crate::{FitOptions, Work, options};
 
 /// Options of [`region`](super::region()), set by chained methods.
@@ -20,6 +21,8 @@ pub struct RegionOptions {
     pub cl: f64,
     /// Largest number of toys at a tested point; `None` for the region of the chi2 law alone.
     pub n_toys: Option<u64>,
+    /// The nuisance parameters at which toys are drawn.
+    pub nuisance: ToyNuisance,
     /// Seed of the random numbers. All tested points have the same seed, so that chance moves neighbouring p-values
     /// together.
     pub seed: u64,
@@ -41,6 +44,7 @@ impl Default for RegionOptions {
             param2: None,
             cl: 0.95,
             n_toys: None,
+            nuisance: ToyNuisance::Profiled,
             seed: 0,
             directions: 16,
             points: 6,
@@ -50,7 +54,7 @@ impl Default for RegionOptions {
 }
 
 options::setters! { RegionOptions {
-    fit: FitOptions, param: Option<String>, param2: Option<String>, cl: f64, n_toys: Option<u64>, seed: u64,
+    fit: FitOptions, param: Option<String>, param2: Option<String>, cl: f64, n_toys: Option<u64>, nuisance: ToyNuisance, seed: u64,
     directions: usize, points: usize, precision: f64
 } }
 

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::toys::ToyNuisance;
+
 /// A point that was tested with toys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -58,6 +60,9 @@ pub struct RegionResult {
     pub params: [String; 2],
     /// Name of the method: "feldman-cousins" with toys, "likelihood" without.
     pub method: Cow<'static, str>,
+    /// The nuisance parameters at which the toys were drawn; `None` without toys.
+    #[serde(default)]
+    pub nuisance: Option<ToyNuisance>,
     /// Confidence level.
     pub cl: f64,
     /// Best-fit values of the two parameters.
