@@ -1,5 +1,6 @@
 //! The function `nextstat.sample` and its result.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use ns_inference::PosteriorOptions;
@@ -19,7 +20,7 @@ result_class! {
     /// Samples of a posterior. Attributes have the names of the keys in the JSON of `nextstat sample`. `draws` has the
     /// draws themselves.
     PosteriorResult {
-        pois cl parameters n_chains n_draws n_tune n_divergent n_gradients most_r_hat least_ess seed converged
+        pois priors cl parameters n_chains n_draws n_tune n_divergent n_gradients most_r_hat least_ess seed converged
         interrupted warnings
     }, Draws, {
         /// A dictionary of arrays: for each free parameter the draws, with the shape `(chains, draws)`.
@@ -84,17 +85,20 @@ result_class! {
 
 /// Samples the posterior of all free parameters.
 ///
-/// The prior of a constrained parameter is its constraint term, that of a free parameter is flat within its bounds. Each
+/// The prior of a constrained parameter is its constraint term, that of a free parameter is flat within its bounds. `priors` is a
+/// dictionary of other priors of free parameters: `"normal(mean, sd)"`, `"lognormal(median, sigma)"`, `"gamma(shape, scale)"`,
+/// `"exponential(mean)"` or `"inverse"`. Each
 /// of the `chains` makes `tune` draws that adapt the step size, and then `draws` that are kept. `cl` is the probability of
 /// the credible intervals and of the upper limits. With `save`, all draws are written to a Parquet file. The other
 /// arguments have the same meaning as for `fit`.
 #[pyfunction]
-#[pyo3(signature = (model, *, chains = 4, draws = 1000, tune = 500, cl = 0.95, save = None, seed = 0, device = "auto",
+#[pyo3(signature = (model, *, priors = None, chains = 4, draws = 1000, tune = 500, cl = 0.95, save = None, seed = 0, device = "auto",
                     data = None, asimov = None, blind = None, fixed = None, init = None, search = "standard",
                     integral_tolerance = None, threads = 0, progress = None))]
 pub(crate) fn sample(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
+    priors: Option<BTreeMap<String, String>>,
     #[pyo3(from_py_with = whole)] chains: usize,
     #[pyo3(from_py_with = whole)] draws: usize,
     #[pyo3(from_py_with = whole)] tune: usize,
@@ -117,8 +121,15 @@ pub(crate) fn sample(
     let blind = blind.map(Names::list);
     let common =
         Common { device, threads, data, asimov, blind, fixed, init, search, integral_tolerance, progress };
+    let mut given = BTreeMap::new();
+    for (name, prior) in priors.unwrap_or_default() {
+        let read =
+            prior.parse().map_err(|error| PyValueError::new_err(format!("priors['{name}']: {error}")))?;
+        given.insert(name, read);
+    }
     let options = PosteriorOptions::default()
         .fit(common.fit_options(model)?)
+        .priors(given)
         .chains(chains)
         .draws(draws)
         .tune(tune)

@@ -753,6 +753,8 @@ class PosteriorResult:
     @property
     def pois(self) -> list[str]: ...
     @property
+    def priors(self) -> dict[str, str]: ...
+    @property
     def cl(self) -> float: ...
     @property
     def parameters(self) -> list[types.Marginal]: ...
@@ -2392,6 +2394,7 @@ def look_elsewhere(
 def sample(
     model: Model | Source,
     *,
+    priors: dict[str, str] | None = None,
     chains: int = 4,
     draws: int = 1000,
     tune: int = 500,

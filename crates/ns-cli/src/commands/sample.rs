@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use ns_inference::posterior::{sampled, write_draws};
+use ns_inference::posterior::{Prior, sampled, write_draws};
 use ns_inference::{PosteriorOptions, parameter_index, picture, sample};
 
 use crate::args::{ModelArgs, real, whole};
@@ -19,12 +19,16 @@ use crate::style::unfit;
 #[derive(Debug, Args)]
 #[command(
     after_help = "The prior of a constrained parameter is its constraint term, that of a free parameter is flat within \
-    its bounds. The result converged if R-hat is at most 1.01 and the effective numbers of draws are at least 100 per \
+    its bounds unless --prior gives another. The result converged if R-hat is at most 1.01 and the effective numbers of draws are at least 100 per \
     chain for all parameters."
 )]
 pub(crate) struct SampleArgs {
     #[command(flatten)]
     model: ModelArgs,
+    /// Prior of a free parameter: normal(mean, sd), lognormal(median, sigma), gamma(shape, scale), exponential(mean) or inverse;
+    /// repeatable [default: flat within the bounds]
+    #[arg(long, help_heading = "Chains", value_name = "NAME=PRIOR", value_parser = prior)]
+    prior: Vec<(String, Prior)>,
     /// Number of independent chains
     #[arg(long, help_heading = "Chains", value_name = "N", default_value_t = 4, value_parser = whole)]
     chains: u64,
@@ -61,6 +65,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, CliError> {
     let file = args.save.as_ref().map(|path| PendingFile::create(path)).transpose()?;
     let number = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     let options = PosteriorOptions::default()
+        .priors(args.prior.iter().cloned().collect())
         .chains(number(args.chains))
         .draws(number(args.draws))
         .tune(number(args.tune))
@@ -89,4 +94,12 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, CliError> {
         let corner = corner.map_err(|error| CliError::Usage(format!("--plot-params: {error}")))?;
         Ok(asked.style.applied(corner).map_err(|error| unfit(&error))?.draw()?.into())
     })
+}
+
+/// Reads the argument of `--prior`.
+fn prior(text: &str) -> Result<(String, Prior), String> {
+    let (name, prior) = text
+        .split_once('=')
+        .ok_or_else(|| format!("'{text}' has no '='; write NAME=PRIOR, for example mu=normal(1, 0.5)"))?;
+    Ok((name.trim().to_owned(), prior.parse()?))
 }

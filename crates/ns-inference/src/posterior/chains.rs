@@ -14,8 +14,8 @@ use nuts_rs::{
 };
 use thiserror::Error;
 
-use super::PosteriorOptions;
 use super::space::Space;
+use super::{PosteriorOptions, Prior};
 use crate::{InferenceError, normal};
 
 /// How often a start is moved towards the centre, if the posterior is not finite there.
@@ -53,14 +53,15 @@ impl LogpError for NoDensity {
 struct Target<'a> {
     session: &'a dyn Session,
     data: &'a Data,
+    priors: &'a [(usize, Prior)],
     space: &'a Space,
     coordinates: Vec<f64>,
     point: Vec<f64>,
 }
 
 impl<'a> Target<'a> {
-    fn new(session: &'a dyn Session, data: &'a Data, space: &'a Space) -> Self {
-        Self { session, data, space, coordinates: Vec::new(), point: Vec::new() }
+    fn new(session: &'a dyn Session, (data, priors): Posed<'a>, space: &'a Space) -> Self {
+        Self { session, data, priors, space, coordinates: Vec::new(), point: Vec::new() }
     }
 }
 
@@ -82,8 +83,15 @@ impl CpuLogpFunc for Target<'_> {
     fn logp(&mut self, position: &[f64], gradient: &mut [f64]) -> Result<f64, NoDensity> {
         let ln_volume = self.space.place(position, &mut self.coordinates, &mut self.point);
         let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
-        let found = self.session.evaluate(self.data, &self.point, request)?;
-        let value = found.nll.first().map_or(f64::NAN, |nll| ln_volume - nll);
+        let mut found = self.session.evaluate(self.data, &self.point, request)?;
+        let mut value = found.nll.first().map_or(f64::NAN, |nll| ln_volume - nll);
+        for &(i, prior) in self.priors {
+            let (ln_density, slope) = prior.ln_density(self.point.get(i).copied().unwrap_or(f64::NAN));
+            value += ln_density;
+            if let Some(of_nll) = found.gradient.get_mut(i) {
+                *of_nll -= slope;
+            }
+        }
         self.space.pull_back(&self.coordinates, &found.gradient, gradient);
         if value.is_finite() && gradient.iter().all(|x| x.is_finite()) {
             Ok(value)
@@ -97,11 +105,14 @@ impl CpuLogpFunc for Target<'_> {
     }
 }
 
+/// Data and the priors that are given, by the index of the parameter.
+pub(super) type Posed<'a> = (&'a Data, &'a [(usize, Prior)]);
+
 /// Runs all chains, as many at a time as there are threads. Returns one result per chain. If the caller stops the work, the
 /// chains have the draws made so far.
 pub(super) fn run(
     session: &dyn Session,
-    data: &Data,
+    posed: Posed<'_>,
     space: &Space,
     options: &PosteriorOptions,
     control: Control<'_>,
@@ -122,7 +133,7 @@ pub(super) fn run(
             if index >= options.chains {
                 return chains;
             }
-            let found = one(session, data, space, options, index, &step);
+            let found = one(session, posed, space, options, index, &step);
             if found.is_err() {
                 stop.store(true, Ordering::Relaxed);
             }
@@ -154,7 +165,7 @@ pub(super) fn run(
 /// Runs the chain with the number `index`. `step` is called after each draw and returns whether to go on.
 fn one(
     session: &dyn Session,
-    data: &Data,
+    posed: Posed<'_>,
     space: &Space,
     options: &PosteriorOptions,
     index: usize,
@@ -170,8 +181,8 @@ fn one(
         seed: options.seed,
         ..DiagNutsSettings::default()
     };
-    let start = start(&mut Target::new(session, data, space), &mut random).map_err(failed)?;
-    let math = CpuMath::new(Target::new(session, data, space));
+    let start = start(&mut Target::new(session, posed, space), &mut random).map_err(failed)?;
+    let math = CpuMath::new(Target::new(session, posed, space));
     let mut sampler =
         settings.new_chain(index as u64, math, &mut random).map_err(|e| failed(e.to_string()))?;
     sampler.set_position(&start).map_err(|e| failed(e.to_string()))?;
@@ -184,7 +195,7 @@ fn one(
             space.place(&position, &mut coordinates, &mut point);
             chain.draws.extend(space.indices().filter_map(|i| point.get(i)));
             let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
-            let found = session.evaluate(data, &point, request)?;
+            let found = session.evaluate(posed.0, &point, request)?;
             chain.ln_likelihood.push(found.nll.first().map_or(f64::NAN, |nll| -nll));
             chain.n_divergent += u64::from(progress.diverging);
         }

@@ -1,7 +1,7 @@
 //! Samples of the posterior of all free parameters, and what follows from them: credible intervals and limits.
 //!
 //! The posterior is proportional to the likelihood with its constraint terms. So the prior of a constrained parameter is
-//! its constraint term, and that of a free parameter is flat within its bounds. Chains move by the No-U-Turn sampler with
+//! its constraint term, and that of a free parameter is flat within its bounds unless one is given. Chains move by the No-U-Turn sampler with
 //! exact gradients, in coordinates in which the covariance of the fit is the unit matrix.
 
 mod chains;
@@ -9,6 +9,7 @@ mod diagnostics;
 #[cfg(feature = "toy-files")]
 mod file;
 mod options;
+mod prior;
 mod result;
 mod space;
 
@@ -19,6 +20,7 @@ pub(crate) use diagnostics::quantile_of_sorted;
 #[cfg(feature = "toy-files")]
 pub use file::write_draws;
 pub use options::PosteriorOptions;
+pub use prior::Prior;
 pub use result::{Draws, Marginal, PosteriorResult};
 
 use self::chains::Chain;
@@ -60,6 +62,7 @@ pub fn sample(
     let fit = analysis.fit(&data, base.clone(), WITH_INVERSE)?;
     let fit = analysis.settle_expected(fit, &base, WITH_INVERSE)?;
     let space = Space::new(model, &fit, |i| analysis.is_fixed(i));
+    let priors = prior::of_options(model, options, |i| analysis.is_fixed(i))?;
     if space.len() == 0 {
         return Err(bad("the model has no free parameter; release one".to_owned()));
     }
@@ -75,7 +78,7 @@ pub fn sample(
         let problems = diagnosis::not_converged(model, &fit).join("; ");
         warnings.push(format!("the fit at which the chains begin: {problems}"));
     }
-    let chains = chains::run(session, &analysis.data, &space, options, control)?;
+    let chains = chains::run(session, (&analysis.data, &priors), &space, options, control)?;
     let made = chains.iter().map(|chain| chain.ln_likelihood.len()).min().unwrap_or(0);
     let interrupted = made < options.draws;
     if made < 4 {
@@ -97,6 +100,7 @@ pub fn sample(
     let agrees = notes(&parameters, (n_divergent, options.chains * made), least_ess, &mut warnings);
     Ok(PosteriorResult {
         pois: model.poi_names().map(str::to_owned).collect(),
+        priors: options.priors.iter().map(|(name, prior)| (name.clone(), prior.to_string())).collect(),
         cl: options.cl,
         parameters,
         n_chains: options.chains,

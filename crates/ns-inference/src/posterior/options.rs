@@ -1,7 +1,10 @@
 //! The options of samples of a posterior.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
+use super::Prior;
 use crate::{FitOptions, Work, options};
 
 /// Options of [`sample`](super::sample), set by chained methods.
@@ -11,6 +14,8 @@ use crate::{FitOptions, Work, options};
 pub struct PosteriorOptions {
     /// Data, fixed parameters, and the starting point and search effort of the fit at which the chains begin.
     pub fit: FitOptions,
+    /// Priors of free parameters, by full name. A free parameter without one has a flat prior within its bounds.
+    pub priors: BTreeMap<String, Prior>,
     /// Number of independent chains.
     pub chains: usize,
     /// Number of draws of each chain that are kept.
@@ -28,12 +33,21 @@ pub struct PosteriorOptions {
 impl Default for PosteriorOptions {
     fn default() -> Self {
         let fit = FitOptions::default();
-        Self { fit, chains: 4, draws: 1000, tune: 500, seed: 0, cl: 0.95, threads: 0 }
+        Self {
+            fit,
+            priors: BTreeMap::new(),
+            chains: 4,
+            draws: 1000,
+            tune: 500,
+            seed: 0,
+            cl: 0.95,
+            threads: 0,
+        }
     }
 }
 
 options::setters! { PosteriorOptions {
-    fit: FitOptions, chains: usize, draws: usize, tune: usize, seed: u64, cl: f64, threads: usize
+    fit: FitOptions, priors: BTreeMap<String, Prior>, chains: usize, draws: usize, tune: usize, seed: u64, cl: f64, threads: usize
 } }
 
 impl PosteriorOptions {

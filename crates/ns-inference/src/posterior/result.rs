@@ -1,5 +1,7 @@
 //! The result of sampling a posterior.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 /// The marginal posterior of one parameter. A number that does not exist is `None`.
@@ -45,6 +47,8 @@ pub struct Marginal {
 pub struct PosteriorResult {
     /// Names of the parameters of interest.
     pub pois: Vec<String>,
+    /// Priors that were given for free parameters, by name. The others are flat within the bounds.
+    pub priors: BTreeMap<String, String>,
     /// Probability of the credible intervals and upper limits.
     pub cl: f64,
     /// One entry per free parameter.

@@ -41,6 +41,7 @@ mod several_pois;
 mod small_models;
 mod spurious;
 mod tolerances;
+mod toy_nuisance;
 mod toys;
 mod toys_minima;
 mod toys_statistics;

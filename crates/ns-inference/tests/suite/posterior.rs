@@ -66,6 +66,48 @@ fn a_count_has_the_posterior_of_the_integral() {
 }
 
 #[test]
+fn a_given_prior_multiplies_the_likelihood() {
+    let n = 5.0;
+    let likelihood = |mu: f64| n * (mu + 3.0_f64).ln() - mu;
+    let normal = |mu: f64| -0.5 * ((mu - 6.0) / 1.5_f64).powi(2);
+    let gamma = |mu: f64| 2.0 * mu.ln() - mu / 0.8;
+    let lognormal = |mu: f64| -mu.ln() - 0.5 * ((mu / 4.0).ln() / 0.5).powi(2);
+    let exponential = |mu: f64| -mu / 2.0;
+    let cases: [(&str, &dyn Fn(f64) -> f64); 4] = [
+        ("normal(6, 1.5)", &normal),
+        ("gamma(3, 0.8)", &gamma),
+        ("lognormal(4, 0.5)", &lognormal),
+        ("exponential(2)", &exponential),
+    ];
+    for (text, ln_prior) in cases {
+        let priors = [("mu".to_owned(), text.parse().unwrap())].into();
+        let options = PosteriorOptions::default().draws(3000).priors(priors);
+        let result = sampled(&counting(n, 3.0, false), &options);
+        // The density is not integrated at 0, where the logarithm of some priors is infinite.
+        agrees(&result, integrated(|mu: f64| likelihood(mu) + ln_prior(mu.max(1e-9))));
+        assert_eq!(result.priors["mu"], text);
+        assert!(result.converged, "{text}: {:?}", result.warnings);
+    }
+}
+
+#[test]
+fn priors_that_make_no_sense_are_refused() {
+    let model = counting(5.0, 3.0, true);
+    let session = open_session(&model, &Execution::default()).unwrap();
+    let refused = |name: &str, text: &str, fixed: bool| {
+        let mut options =
+            PosteriorOptions::default().priors([(name.to_owned(), text.parse().unwrap())].into());
+        if fixed {
+            options.fit.fixed.push((name.to_owned(), 1.0));
+        }
+        sample(&model, session.as_ref(), &options, Control::default()).unwrap_err().to_string()
+    };
+    assert!(refused("b", "normal(0, 1)", false).contains("its prior is its constraint term"));
+    assert!(refused("mu", "inverse", true).contains("the parameter is fixed"));
+    assert!(refused("nu", "inverse", false).contains("'nu'"));
+}
+
+#[test]
 fn an_uncertain_background_is_integrated() {
     let (n, b) = (9.0, 6.0);
     // Interpolation code 4 is smooth between -1 and 1, and exponential outside.
