@@ -13,7 +13,7 @@ pub(crate) use super::summary::binomial_error;
 
 use super::prepare::free_request;
 use super::stream::{Reader, Reading, ToySequence, Toys, stream, worth_repeating};
-use super::{BinnedStatistic, SAME_STATISTIC, StatisticHistogram, ToyStatus, binned};
+use super::{BinnedStatistic, RowSink, SAME_STATISTIC, StatisticHistogram, ToyRun, ToyStatus, binned};
 use crate::InferenceError;
 use crate::analysis::Analysis;
 use crate::diagnosis;
