@@ -110,10 +110,11 @@ impl PointToys {
             };
             let some = first..range.end.min(first + MOST_SOURCES);
             let some: Vec<(u64, Toys)> = some.map(own).collect::<Result<_, _>>()?;
-            let reader = &self.reader;
-            let one =
-                |(index, toys): &'_ (u64, Toys)| ToySequence { toys, range: *index..*index + 1, reader };
-            let sequences: Vec<ToySequence<'_, PointReader>> = some.iter().map(one).collect();
+            let own = some.iter().map(|(index, toys)| {
+                let range = *index..*index + 1;
+                ToySequence { toys, range, reader: &self.reader }
+            });
+            let sequences: Vec<ToySequence<'_, PointReader>> = own.collect();
             let shifted = Shifted { control, done: all.n_rows, more: n_toys - all.n_rows };
             let control = Control { observer: Some(&shifted), ..control };
             let run = stream((model, session), &sequences, Some(MOST_SOURCES), control, take)?;
