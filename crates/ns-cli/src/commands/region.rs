@@ -7,7 +7,7 @@ use ns_core::{Control, Model, Session};
 use ns_inference::interval::region_saved;
 use ns_inference::reread::AnyResult;
 use ns_inference::row_file::RowFile;
-use ns_inference::{RegionOptions, region};
+use ns_inference::{RegionOptions, ToyNuisance, region};
 
 use crate::args::{ModelArgs, real, whole};
 use crate::data_args::RunArgs;
