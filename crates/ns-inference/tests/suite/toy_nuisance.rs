@@ -9,10 +9,10 @@ use ns_translate::pyhf::{ModelOptions, Workspace};
 use serde_json::json;
 
 /// Expected background of the signal region and of the control region, at `k = 1`.
-const BACKGROUND: (f64, f64) = (4.0, 6.0);
+const BACKGROUND: (f64, f64) = (8.0, 1.0);
 
 /// The counts of both regions.
-const COUNTS: (usize, usize) = (9, 7);
+const COUNTS: (usize, usize) = (9, 1);
 
 /// A count with a signal `mu` and a background `k`, and a count of the background alone.
 fn with_control_region() -> Model {
@@ -70,7 +70,7 @@ fn p_value(mu: f64, k: f64) -> f64 {
 
 /// The average of [`p_value`] over the posterior of `k`.
 fn averaged(mu: f64) -> f64 {
-    let nodes = (1..400).map(|i| f64::from(i) * 0.01);
+    let nodes = (1..1000).map(|i| f64::from(i) * 0.01);
     let (mut sum, mut weights) = (0.0, 0.0);
     for k in nodes {
         let weight = ln_l(COUNTS, mu, k).exp();
@@ -83,13 +83,13 @@ fn averaged(mu: f64) -> f64 {
 fn tested(mu: f64, nuisance: ToyNuisance, threads: usize) -> PointResult {
     let model = with_control_region();
     let session = open_session(&model, &Execution { threads, ..Execution::default() }).unwrap();
-    let options = PointOptions::default().n_toys(Some(6000)).seed(5).nuisance(nuisance);
+    let options = PointOptions::default().n_toys(Some(10_000)).seed(5).nuisance(nuisance);
     hypotest_point(&model, session.as_ref(), &[("mu".to_owned(), mu)], &options, Control::default()).unwrap()
 }
 
 #[test]
 fn p_values_are_sums_over_counts() {
-    for mu in [0.5, 12.0] {
+    for mu in [6.0, 12.0] {
         let (best, conditional) = (free(COUNTS).1, conditional(COUNTS, mu));
         let exact = [p_value(mu, conditional), p_value(mu, best), averaged(mu)];
         for (nuisance, exact) in ToyNuisance::ALL.into_iter().zip(exact) {
@@ -98,8 +98,10 @@ fn p_values_are_sums_over_counts() {
             assert!((p - exact).abs() < 4.0 * error, "{nuisance} at {mu}: {p} +- {error}, not {exact}");
             assert!(result.converged, "{nuisance} at {mu}: {:?}", result.warnings);
         }
-        // The three are not the same number.
-        assert!(exact[0] != exact[1] && (exact[0] - exact[2]).abs() > 1e-3, "{exact:?}");
+        if mu == 6.0 {
+            // The three differ by more than the error of the toys.
+            assert!(exact[0] - exact[2] > 0.04 && exact[2] - exact[1] > 0.02, "{exact:?}");
+        }
     }
 }
 
