@@ -92,8 +92,8 @@ pub use blue::{BlueError, BlueInput, BlueResult, blue};
 pub use compatibility::{CompatibilityOptions, CompatibilityResult, compatibility};
 pub use context_gradient::ContextGradient;
 pub use device::{
-    Choice, DeviceInfo, GpuCheck, ModelSize, Opened, Work, choose_device, devices, has_gpu, open_session,
-    open_session_for, open_session_sharing,
+    Choice, DeviceInfo, GpuCheck, ModelSize, Opened, SessionOpener, Work, choose_device, devices, has_gpu,
+    open_session, open_session_for, open_session_sharing,
 };
 pub use differentiable::{DifferentiableSession, ProfiledDifferentiableSession};
 pub use error::InferenceError;

@@ -9,7 +9,7 @@ mod result;
 mod split;
 mod toys;
 
-use ns_core::{Control, Execution, Model, Session};
+use ns_core::{Control, Model, Session};
 
 pub use options::CompatibilityOptions;
 pub use result::{ChannelEstimate, CompatibilityResult, CompatibilityToys, Estimate};
@@ -22,12 +22,12 @@ use crate::observed::Observed;
 use crate::single_fits::of_single_fits;
 use crate::toys::INTERRUPTED;
 use crate::toys::goodness::{binomial_error, check_number};
-use crate::{InferenceError, open_session};
+use crate::{InferenceError, SessionOpener};
 
 /// Name of the analysis in messages.
 const WHAT: &str = "a test of compatibility";
 
-/// Tests whether all channels have the same value of the parameter of interest. `execution` opens the sessions of the models
+/// Tests whether all channels have the same value of the parameter of interest. `opener` opens the sessions of the models
 /// with a value per channel.
 ///
 /// # Errors
@@ -36,7 +36,7 @@ pub fn compatibility(
     model: &Model,
     session: &dyn Session,
     options: &CompatibilityOptions,
-    execution: &Execution,
+    opener: &dyn SessionOpener,
     control: Control<'_>,
 ) -> Result<CompatibilityResult, InferenceError> {
     if let Some(n_toys) = options.n_toys {
@@ -56,7 +56,7 @@ pub fn compatibility(
     let common_value = estimate(&mut analysis, &mut common, poi)?;
     let mut converged = judge(&analysis, &mut common, "the fit with a common value", &mut warnings);
 
-    let apart_session = open_session(&apart, execution)?;
+    let apart_session = opener.open(&apart, None)?;
     let mut own = Analysis::new(&apart, of_single_fits(apart_session.as_ref()), &options.fit, silent)?;
     own.data = analysis.data.clone();
     // The common minimum is a point of the larger model, so its fit begins there and never ends above it.
@@ -71,7 +71,7 @@ pub fn compatibility(
     converged &= judge(&own, &mut separate, "the fit with a value per channel", &mut warnings);
     if options.leave_out {
         for estimate in &mut estimates {
-            let found = others(&analysis, poi, (options, execution), &estimate.channel, &mut warnings)?;
+            let found = others(&analysis, poi, (options, opener), &estimate.channel, &mut warnings)?;
             converged &= found.1;
             estimate.others = Some(found.0);
         }
@@ -156,12 +156,12 @@ fn estimate(
 fn others(
     analysis: &Analysis<'_>,
     poi: usize,
-    (options, execution): (&CompatibilityOptions, &Execution),
+    (options, opener): (&CompatibilityOptions, &dyn SessionOpener),
     channel: &str,
     warnings: &mut Vec<String>,
 ) -> Result<(Estimate, bool), InferenceError> {
     let Split { model, .. } = split(analysis.model, poi, Some(channel))?;
-    let session = open_session(&model, execution)?;
+    let session = opener.open(&model, None)?;
     let silent = analysis.silent();
     let mut without = Analysis::new(&model, of_single_fits(session.as_ref()), &options.fit, silent)?;
     without.data = analysis.data.clone();

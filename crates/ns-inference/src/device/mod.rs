@@ -6,6 +6,7 @@ mod check;
 mod costs;
 mod gpu;
 mod list;
+mod opener;
 mod trial;
 mod work;
 
@@ -18,6 +19,7 @@ pub(crate) use auto::GpuCandidate;
 pub use auto::{Choice, ModelSize};
 pub use check::{Compared, GpuCheck};
 pub use list::{DeviceInfo, devices, has_gpu};
+pub use opener::SessionOpener;
 pub use work::Work;
 
 use gpu::cuda_session;

@@ -1,10 +1,10 @@
 //! The data that a background expects.
 
-use ns_core::{Control, Data, Device, EventChannel, Execution, Model, Observations, OutcomeParts};
+use ns_core::{Control, Data, Device, EventChannel, Model, Observations, OutcomeParts};
 
 use crate::analysis::Analysis;
 use crate::look_elsewhere::Axis;
-use crate::{FitOptions, InferenceError, diagnosis, open_session};
+use crate::{FitOptions, InferenceError, SessionOpener, diagnosis};
 
 /// The expected data of a background, as data of the tested model.
 pub(super) struct Expected {
@@ -21,10 +21,9 @@ pub(super) fn expected(
     (name, background): (&str, &Model),
     model: &Model,
     axis: &Axis,
-    (options, execution, control): (&FitOptions, &Execution, Control<'_>),
+    (options, opener, control): (&FitOptions, &dyn SessionOpener, Control<'_>),
 ) -> Result<Expected, InferenceError> {
-    let execution = Execution { device: Device::Cpu, ..execution.clone() };
-    let session = open_session(background, &execution)?;
+    let session = opener.open(background, Some(Device::Cpu))?;
     let mut own = FitOptions::default().search(options.search);
     own.integral_tolerance = options.integral_tolerance;
     let poi = background.poi().and_then(|i| background.parameters.get(i).map(|p| (i, p.name.clone())));

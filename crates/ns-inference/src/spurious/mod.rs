@@ -8,22 +8,22 @@ mod background;
 mod options;
 mod result;
 
-use ns_core::{Control, Execution, FitOutcome, Model, OutcomeParts, Session};
+use ns_core::{Control, FitOutcome, Model, OutcomeParts, Session};
 
 pub use options::SpuriousOptions;
 pub use result::{SpuriousBackground, SpuriousPeak, SpuriousResult};
 
 use self::background::expected;
-use crate::InferenceError;
 use crate::analysis::Analysis;
 use crate::look_elsewhere::{Axis, Searched, search};
 use crate::present::exact;
 use crate::single_fits::of_single_fits;
+use crate::{InferenceError, SessionOpener};
 
 /// The parts of a fit that are wanted: the uncertainty of the strength.
 const WANTED: OutcomeParts = OutcomeParts { uncertainties: true, covariance: false, inverse: false };
 
-/// Finds the spurious signals of a model with each of the `backgrounds`, which are models with names. `execution` opens their
+/// Finds the spurious signals of a model with each of the `backgrounds`, which are models with names. `opener` opens their
 /// sessions, which are on the CPU.
 ///
 /// # Errors
@@ -34,7 +34,7 @@ pub fn spurious_signal(
     session: &dyn Session,
     backgrounds: &[(String, &Model)],
     options: &SpuriousOptions,
-    execution: &Execution,
+    opener: &dyn SessionOpener,
     control: Control<'_>,
 ) -> Result<SpuriousResult, InferenceError> {
     let bad = |problem: String| InferenceError::BadPlaces { problem };
@@ -59,7 +59,7 @@ pub fn spurious_signal(
     let mut converged = true;
     let mut found = Vec::with_capacity(backgrounds.len());
     for (name, background) in backgrounds {
-        let made = expected((name, background), model, &axis, (&options.fit, execution, silent))?;
+        let made = expected((name, background), model, &axis, (&options.fit, opener, silent))?;
         warnings.extend(made.warnings);
         analysis.data = made.data;
         let searched = search(&mut analysis, &axis, WANTED)?;

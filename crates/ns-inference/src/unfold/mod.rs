@@ -18,7 +18,7 @@ mod spread;
 mod strength;
 mod truth;
 
-use ns_core::{Control, Device, Execution, FitOutcome, Inactive, Model, Session};
+use ns_core::{Control, Device, FitOutcome, Inactive, Model, Session};
 
 pub use crate::toys::unfold::UnfoldedBinToys;
 pub use options::{Prediction, Regularisation, Strength, ToysAt, UnfoldOptions};
@@ -35,13 +35,13 @@ use crate::single_fits::of_single_fits;
 use crate::toys::INTERRUPTED;
 use crate::toys::goodness::check_number;
 use crate::toys::unfold::{FactorToys, ToyFactor};
-use crate::{InferenceError, diagnosis};
+use crate::{InferenceError, SessionOpener, diagnosis};
 
 /// Relative difference by which the bottom-line test may fail because of rounding and of fits that end close to their minimum.
 const SAME_CHI2: f64 = 1e-6;
 
 /// Unfolds the data: finds the factors of the truth bins, with their covariance, their bias and a test of the prediction.
-/// `execution` opens the sessions of the models with a penalty, which are on the CPU.
+/// `opener` opens the sessions of the models with a penalty, which are on the CPU.
 ///
 /// # Errors
 /// For factors that are unknown, fixed, constrained or too few, a prediction or a strength that does not fit, a penalty on a GPU,
@@ -51,7 +51,7 @@ pub fn unfold(
     model: &Model,
     session: &dyn Session,
     options: &UnfoldOptions,
-    execution: &Execution,
+    opener: &dyn SessionOpener,
     control: Control<'_>,
 ) -> Result<UnfoldResult, InferenceError> {
     if let Some(n_toys) = options.n_toys {
@@ -73,7 +73,7 @@ pub fn unfold(
     let problem = Problem {
         roughness: Roughness::new(options.regularisation, truth.len()),
         truth,
-        execution,
+        opener,
         control: if options.n_toys.is_some() { silent } else { control },
     };
     let Chosen { solution, scan, from, warnings } = loop {

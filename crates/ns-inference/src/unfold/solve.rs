@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ns_core::{
-    Control, Data, Device, EvaluationRequest, Execution, FitFailure, FitOutcome, FitRequest, FitTask, Model,
+    Control, Data, Device, EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitTask, Model,
     OutcomeParts, Session, Start, TaskOutcome,
 };
 
@@ -11,7 +11,7 @@ use super::roughness::Roughness;
 use super::spread::Spread;
 use crate::analysis::Analysis;
 use crate::goodness::chi2_tail;
-use crate::{InferenceError, diagnosis, open_session};
+use crate::{InferenceError, SessionOpener, diagnosis};
 
 /// The parts of the outcome of a fit that unfolding needs.
 pub(super) const WANTED: OutcomeParts =
@@ -21,7 +21,7 @@ pub(super) const WANTED: OutcomeParts =
 pub(super) struct Problem<'a> {
     pub(super) truth: Vec<usize>,
     pub(super) roughness: Roughness,
-    pub(super) execution: &'a Execution,
+    pub(super) opener: &'a dyn SessionOpener,
     pub(super) control: Control<'a>,
 }
 
@@ -35,8 +35,7 @@ impl Problem<'_> {
     /// Opens a session of the model with a penalty. It is on the CPU.
     pub(super) fn open(&self, model: &Model, tau: f64) -> Result<Penalised, InferenceError> {
         let model = self.roughness.model(model, &self.truth, tau);
-        let execution = Execution { device: Device::Cpu, ..self.execution.clone() };
-        let session = open_session(&model, &execution)?;
+        let session = self.opener.open(&model, Some(Device::Cpu))?;
         Ok(Penalised { model, session })
     }
 
