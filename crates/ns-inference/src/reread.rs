@@ -9,7 +9,7 @@ use crate::toys::INTERRUPTED;
 use crate::{
     CompatibilityResult, EventGoodness, FitResult, FitToysResult, GoodnessResult, GridResult, HypotestResult,
     HypotestToysResult, InjectionResult, IntervalResult, LimitResult, LookElsewhereResult, RankingResult,
-    RegionResult, SignificanceResult, SpuriousResult, UnfoldResult, YieldsResult,
+    RegionResult, SignificanceResult, SimplifyResult, SpuriousResult, UnfoldResult, YieldsResult,
 };
 
 /// Why a text is no result.
@@ -77,6 +77,8 @@ pub enum AnyResult {
     Unfold(Box<UnfoldResult>),
     /// Of `spurious-signal`.
     Spurious(SpuriousResult),
+    /// Of `simplify`.
+    Simplify(Box<SimplifyResult>),
     /// Of an analysis of each of several parameters of interest.
     PerPoi {
         /// Names of the parameters of interest.
@@ -155,6 +157,8 @@ impl AnyResult {
             read("spurious-signal", value).map(Self::Spurious)
         } else if has(&["truth", "bottom_line", "tau"]) {
             read("unfold", value).map(|result| Self::Unfold(Box::new(result)))
+        } else if has(&["bins", "n_directions", "variance_error"]) {
+            read("simplify", value).map(|result| Self::Simplify(Box::new(result)))
         } else {
             Err(RereadError::Unknown)
         }

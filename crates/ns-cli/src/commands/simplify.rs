@@ -5,11 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use ns_core::{Control, Covariance, Model, Session};
 use ns_inference::report::to_json;
-use ns_inference::simplify::Compared;
-use ns_inference::{
-    FitOptions, InferenceError, LimitOptions, SimplifyOptions, SimplifyResult, fit, open_session, simplify,
-    upper_limit,
-};
+use ns_inference::simplify::{Compared, compare};
+use ns_inference::{SimplifyOptions, SimplifyResult, open_session, simplify};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
 use crate::args::{ExecutionArgs, ModelArgs, OutputArgs, whole};
@@ -123,36 +120,11 @@ fn compared(
     made: &SimplifyResult,
     control: Control<'_>,
 ) -> Result<Vec<Compared>, CliError> {
-    let silent = Control { observer: None, cancel: control.cancel, task: None };
     let origin = "the simplified likelihood".to_owned();
     let bytes = to_json(&made.workspace)?;
     let model = Workspace::from_slice(&bytes)
         .and_then(|workspace| workspace.model(&ModelOptions::default()))
         .map_err(|source| CliError::Workspace { origin, source })?;
     let simple = open_session(&model, &ns_core::Execution { threads: 1, ..ns_core::Execution::default() })?;
-    let both = [(full, session), (&model, simple.as_ref())];
-    let mut rows: Vec<Compared> = Vec::new();
-    let mut column = |place: usize, quantity: String, value: Option<f64>| match rows
-        .iter_mut()
-        .find(|row| row.quantity == quantity)
-    {
-        Some(row) if place == 1 => row.simplified = value,
-        _ => rows.push(Compared { quantity, full: value, simplified: None }),
-    };
-    for (place, (model, session)) in both.into_iter().enumerate() {
-        let best = fit(model, session, &FitOptions::default(), silent)?;
-        column(place, format!("best fit of {}", made.param), best.value(&made.param));
-        column(place, "its uncertainty".to_owned(), best.uncertainty(&made.param));
-        let limit = match upper_limit(model, session, &LimitOptions::default(), silent) {
-            Err(InferenceError::Cancelled) => return Err(InferenceError::Cancelled.into()),
-            other => other?,
-        };
-        column(place, "observed limit".to_owned(), limit.observed);
-        for (value, label) in
-            limit.expected.iter().zip(["-2 sigma", "-1 sigma", "median", "+1 sigma", "+2 sigma"])
-        {
-            column(place, format!("expected limit, {label}"), *value);
-        }
-    }
-    Ok(rows)
+    Ok(compare([(full, session), (&model, simple.as_ref())], &made.param, control)?)
 }

@@ -250,6 +250,9 @@ impl Draw {
                     "the result of a single test is a few numbers, without a picture",
                 ));
             }
+            AnyResult::Simplify(_) => {
+                return Err(DrawError::Nothing("a simplified likelihood has no picture; fit its workspace"));
+            }
         })
     }
 

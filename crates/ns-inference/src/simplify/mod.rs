@@ -5,6 +5,7 @@
 //! arXiv:1809.05548. The moments come from draws of the nuisance parameters around a point with a given covariance, such as
 //! that of a fit of the control regions.
 
+mod compare;
 mod moments;
 mod options;
 mod result;
@@ -13,6 +14,7 @@ mod workspace;
 use ns_core::random::{Normal, Stream};
 use ns_core::{Control, Covariance, Data, EvaluationRequest, Model, Session};
 
+pub use compare::compare;
 pub use options::SimplifyOptions;
 pub use result::{Compared, SimplifiedBin, SimplifyResult};
 
@@ -37,6 +39,14 @@ const MOST_BINS: usize = 1000;
 const MOST_VARIANCE_ERROR: f64 = 0.03;
 const MOST_SKEWNESS_ERROR: f64 = 0.1;
 
+/// Returns the number of bins of the simplified likelihood. The memory of the draws is proportional to it.
+///
+/// # Errors
+/// The errors of [`simplify`] about the parameter of interest and the channels.
+pub fn n_bins(model: &Model, options: &SimplifyOptions) -> Result<usize, InferenceError> {
+    Ok(kept_bins(model, poi_of(model)?, options)?.len())
+}
+
 /// Simplifies the likelihood of binned channels. `point` has the values of all parameters and `covariance` their covariance,
 /// for example those of a fit of control regions ([`crate::Extrapolated`]). The parameter of interest is set to 0 for the
 /// background, and to 1 for the signal.
@@ -56,12 +66,7 @@ pub fn simplify(
         return Err(bad(format!("{} draws are asked for; give 1000 to {MOST_DRAWS}", options.n_draws)));
     }
     let session = of_single_fits(session);
-    let (measurement, format) = (model.measurement.clone(), model.format);
-    let poi = model.poi().ok_or(InferenceError::NoPoi {
-        analysis: "a simplified likelihood",
-        measurement,
-        format,
-    })?;
+    let poi = poi_of(model)?;
     let Some(parameter) = model.parameters.get(poi) else { return Err(InferenceError::Cancelled) };
     let kept = kept_bins(model, poi, options)?;
     let at = |value: f64| -> Result<Vec<f64>, InferenceError> {
@@ -129,6 +134,12 @@ pub fn simplify(
         converged: variance_error <= MOST_VARIANCE_ERROR && !skewness_counts,
         warnings,
     })
+}
+
+/// Returns the index of the parameter of interest.
+fn poi_of(model: &Model) -> Result<usize, InferenceError> {
+    let (measurement, format) = (model.measurement.clone(), model.format);
+    model.poi().ok_or(InferenceError::NoPoi { analysis: "a simplified likelihood", measurement, format })
 }
 
 /// A bin of the simplified likelihood: its channel, its index within the channel, and its index among all bins.

@@ -1,10 +1,10 @@
 //! The result of simplifying a likelihood.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// One bin of a simplified likelihood. The background is `a + b theta + c theta^2` with a normal parameter `theta`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct SimplifiedBin {
@@ -33,7 +33,7 @@ pub struct SimplifiedBin {
 }
 
 /// A number of the full model and of the simplified one.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = SimplifyComparison))]
 #[allow(clippy::exhaustive_structs)]
 pub struct Compared {
@@ -46,7 +46,7 @@ pub struct Compared {
 }
 
 /// The result of simplifying a likelihood. Serialises to the JSON of `nextstat simplify`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct SimplifyResult {
@@ -72,7 +72,8 @@ pub struct SimplifyResult {
     pub converged: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,
-    /// The simplified likelihood as a workspace.
-    #[serde(skip)]
+    /// The simplified likelihood as a workspace. It is not written; the command has a file for it.
+    #[serde(default, skip_serializing)]
+    #[cfg_attr(feature = "schema", schema(ignore))]
     pub workspace: Value,
 }
