@@ -233,6 +233,17 @@ impl ServerError {
         }
     }
 
+    /// Returns the error with the place `below` before its JSON pointer.
+    pub(crate) fn under(self, below: &str) -> Self {
+        match self {
+            Self::Body { pointer, reason } => Self::Body { pointer: format!("{below}{pointer}"), reason },
+            Self::Workspace { pointer, source } => {
+                Self::Workspace { pointer: format!("{below}{pointer}"), source }
+            }
+            other => other,
+        }
+    }
+
     /// Returns a description of the error without paths on the server's disk.
     fn detail(&self) -> String {
         match self {

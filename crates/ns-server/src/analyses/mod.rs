@@ -1,7 +1,10 @@
 //! The analyses that the server offers, which are those of the command line. Each has a file with the body of its
 //! request and its computation.
 
+mod blue;
 mod combine;
+mod compatibility;
+mod decorrelate;
 mod each_poi;
 mod fit;
 mod fit_batch;
@@ -21,14 +24,20 @@ mod run;
 mod sample;
 mod scan;
 mod significance;
+mod simplify;
+mod spurious_signal;
 mod toys;
+mod unfold;
 mod upper_limit;
 mod validate;
 mod yields;
 
 use serde::de::DeserializeOwned;
 
+pub(crate) use blue::BlueBody;
 pub(crate) use combine::CombineBody;
+pub(crate) use compatibility::CompatibilityBody;
+pub(crate) use decorrelate::DecorrelateBody;
 pub(crate) use fit::FitBody;
 pub(crate) use fit_batch::{Batch, FitBatchBody};
 pub(crate) use gof::GofBody;
@@ -47,7 +56,10 @@ pub(crate) use run::{Answer, Run};
 pub(crate) use sample::SampleBody;
 pub(crate) use scan::ScanBody;
 pub(crate) use significance::SignificanceBody;
+pub(crate) use simplify::{Simplified, SimplifyBody};
+pub(crate) use spurious_signal::SpuriousSignalBody;
 pub(crate) use toys::ToysBody;
+pub(crate) use unfold::UnfoldBody;
 pub(crate) use upper_limit::UpperLimitBody;
 pub(crate) use validate::ValidateBody;
 pub(crate) use yields::YieldsBody;
@@ -136,6 +148,10 @@ macro_rules! each_analysis {
             crate::analyses::RegionBody,
             crate::analyses::LookElsewhereBody,
             crate::analyses::InjectionBody,
+            crate::analyses::CompatibilityBody,
+            crate::analyses::SpuriousSignalBody,
+            crate::analyses::UnfoldBody,
+            crate::analyses::SimplifyBody,
             crate::analyses::SampleBody,
             crate::analyses::SignificanceBody,
             crate::analyses::GofBody,
@@ -144,7 +160,9 @@ macro_rules! each_analysis {
             crate::analyses::ValidateBody,
             crate::analyses::PruneBody,
             crate::analyses::RenameBody,
-            crate::analyses::CombineBody
+            crate::analyses::DecorrelateBody,
+            crate::analyses::CombineBody,
+            crate::analyses::BlueBody
         )
     };
 }

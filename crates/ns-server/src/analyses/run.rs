@@ -12,8 +12,9 @@ use ns_viz::Drawing;
 use serde::Serialize;
 
 use crate::body::ModelBody;
+use crate::devices::Devices;
 use crate::memory::{Reserved, of_work};
-use crate::models::{Compiled, Models};
+use crate::models::{Compiled, Further, Models};
 use crate::pool::{PooledSession, RequestAccount};
 use crate::problem::ServerError;
 
@@ -103,6 +104,22 @@ impl<'a> Run<'a> {
     pub(crate) fn reserve(&self, opened: &mut Opened, bytes: u64) -> Result<(), ServerError> {
         opened.reserved.join(self.models.room(bytes)?);
         Ok(())
+    }
+
+    /// Returns what opens the sessions of models that the analysis makes itself. `device` is the device that the request
+    /// names, if any.
+    pub(crate) fn further(&self, device: Option<Device>) -> Further<'a> {
+        let devices: &Devices = self.models.devices();
+        let device = device.unwrap_or(devices.execution().device);
+        Further { devices, account: self.account, device }
+    }
+
+    /// Reserves the memory of `n` models at a time that the analysis makes of `model`.
+    ///
+    /// # Errors
+    /// If there is too little memory.
+    pub(crate) fn room_for(&self, n: u64, model: &Compiled) -> Result<Reserved, ServerError> {
+        self.models.room(model.bytes().saturating_mul(n))
     }
 
     /// Returns the control of the fits: the observer of their progress, and the flag that cancels the request.

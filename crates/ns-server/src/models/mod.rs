@@ -2,12 +2,14 @@
 //! the workspace or by the digests of the model.
 
 mod compiled;
+mod further;
 mod room;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(crate) use compiled::Compiled;
+pub(crate) use further::Further;
 use ns_translate::ModelSource;
 use ns_translate::pyhf::{ModelOptions, WorkspaceError};
 

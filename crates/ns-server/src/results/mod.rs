@@ -15,12 +15,12 @@ use ns_inference::toys::{FitToysResult, HypotestToysResult, ToyLimitResult};
 use ns_inference::{
     CompatibilityResult, FitResult, GoodnessResult, GridResult, HypotestResult, InjectionResult,
     IntervalResult, LimitResult, LookElsewhereResult, PointResult, PosteriorResult, RankingResult,
-    RegionResult, SignificanceResult, SimplifyResult, SpuriousResult, UnfoldResult, YieldsResult,
+    RegionResult, SignificanceResult, SpuriousResult, UnfoldResult, YieldsResult,
 };
 use ns_translate::Contents;
 use serde_json::{Map, Value, json};
 
-use crate::analyses::Batch;
+use crate::analyses::{Batch, Simplified};
 use collect::Collected;
 
 pub(crate) use devices::Devices;
@@ -58,11 +58,11 @@ pub(crate) fn schemas() -> serde_json::Result<Map<String, Value>> {
     all.result_of("compatibility").ran::<CompatibilityResult>().for_each_poi::<CompatibilityResult>();
     all.result_of("spurious-signal").ran::<SpuriousResult>();
     all.result_of("unfold").ran::<UnfoldResult>();
-    all.result_of("simplify").ran::<SimplifyResult>();
+    all.result_of("simplify").ran::<Simplified<'_>>();
     all.result_of("blue").alone::<BlueResult>();
     all.result_of("inspect").ran::<Contents>();
     all.result_of("validate").ran::<Contents>();
-    for edit in ["prune", "rename", "combine"] {
+    for edit in ["prune", "rename", "decorrelate", "combine"] {
         all.result_of(edit).workspace();
     }
     all.part::<Devices>();

@@ -13,7 +13,7 @@ use super::process::Server;
 use super::{body, fixture};
 
 /// Returns the path of the program `nextstat` of the same build. Builds the program if it does not exist.
-fn nextstat() -> &'static Path {
+pub(crate) fn nextstat() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
         let server = assert_cmd::cargo::cargo_bin!("nextstat-server");
@@ -33,7 +33,7 @@ fn nextstat() -> &'static Path {
 }
 
 /// Runs `nextstat` on a workspace in a file and returns the standard output.
-fn command_line(name: &str, file: &Path, flags: &[&str]) -> String {
+pub(crate) fn command_line(name: &str, file: &Path, flags: &[&str]) -> String {
     let mut command = Command::new(nextstat());
     command.arg(name);
     if name == "combine" {
@@ -46,7 +46,7 @@ fn command_line(name: &str, file: &Path, flags: &[&str]) -> String {
 }
 
 /// Returns the text of a result without the times in it.
-fn without_times(text: &str) -> String {
+pub(crate) fn without_times(text: &str) -> String {
     let mut kept = String::new();
     let mut rest = text;
     let next = |rest: &str| {
@@ -133,7 +133,7 @@ fn check(server: &Server, file: &Path, (name, flags, further): &Case) {
     assert_eq!(without_times(&answer.text()), without_times(&wanted), "{name} of {}", file.display());
 }
 
-fn path_of(name: &str) -> PathBuf {
+pub(crate) fn path_of(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(name)
 }
 
@@ -186,10 +186,16 @@ fn workspaces_are_edited_as_on_the_command_line() {
     let workspace: Value = serde_json::from_str(&text).unwrap();
     let channel = workspace["channels"][0]["name"].as_str().unwrap();
     let one = |options: Value| format!("{{\"workspace\": {text}, \"options\": {options}}}");
+    let modifier = workspace["channels"][0]["samples"][1]["modifiers"][0]["name"].as_str().unwrap();
     let renamed = format!("{channel}=other");
     let cases = [
         ("rename", vec!["--channel", &renamed], one(json!({"channels": {channel: "other"}}))),
         ("prune", vec!["--norm-threshold", "0.5"], one(json!({"norm_threshold": 0.5}))),
+        (
+            "decorrelate",
+            vec!["--modifier", modifier, "--by", "channel"],
+            one(json!({"modifier": modifier, "by": "channel"})),
+        ),
         (
             "combine",
             vec!["--join", "outer"],

@@ -10,6 +10,7 @@
 mod archives;
 mod command_line;
 mod errors;
+mod further_models;
 mod hostile;
 mod http;
 mod jobs;

@@ -49,12 +49,18 @@ fn the_description_has_every_path_and_every_schema_that_it_names() {
         "look-elsewhere",
         "sample",
         "injection",
+        "compatibility",
+        "spurious-signal",
+        "unfold",
+        "simplify",
         "yields",
         "inspect",
         "validate",
         "prune",
         "rename",
+        "decorrelate",
         "combine",
+        "blue",
         "models",
     ] {
         assert!(paths[&format!("/v1/{name}")]["post"].is_object(), "{name}");
